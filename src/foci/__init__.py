@@ -1,0 +1,32 @@
+"""FOCI: which tiles suffice for a frozen whole-slide classifier, and can its heat map be believed.
+
+Names are loaded on first use, so that ``import foci`` and ``foci --help`` stay fast.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from foci import backbones, bags, demo
+    from foci.bags import Bag, Cohort
+    from foci.errors import FociError
+
+__version__ = "0.1.0"
+
+__all__ = ["Bag", "Cohort", "FociError", "backbones", "bags", "demo"]
+
+_HOMES = {"Bag": "foci.bags", "Cohort": "foci.bags", "FociError": "foci.errors"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in __all__:
+        return importlib.import_module(f"foci.{name}")
+    raise AttributeError(f"module 'foci' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

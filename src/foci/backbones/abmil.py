@@ -1,0 +1,90 @@
+"""ABMIL: attention-based pooling (Ilse, Tomczak and Welling, 2018)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from foci.backbones.attention import GatedAttention
+from foci.backbones.contract import Capabilities
+from foci.backbones.layers import head, projection
+from foci.backbones.pooled import PooledBackbone
+from foci.backbones.presets import architecture, preset
+
+
+@architecture("abmil")
+class ABMIL(PooledBackbone):
+    r"""One attention score per tile, one weighted mean, one head.
+
+    .. math:: h_i = \mathrm{ReLU}(W x_i), \quad
+       a_i = w^\top(\tanh(V h_i) \odot \sigma(U h_i)), \quad
+       \ell = \mathrm{head}\Big(\sum_i \mathrm{softmax}(a)_i\, h_i\Big)
+
+    Trained with cross-entropy. Native score: :math:`a_i` before the softmax.
+
+    Args:
+        d_in: Feature width.
+        n_classes: Number of classes.
+        d: Token width.
+        hidden: Attention width.
+        head_hidden: Width of a two-layer head; None for a linear one.
+        projection_bias: Whether the projection has a bias.
+        gated: Gated or plain tanh attention.
+        dropout: After the projection, while training.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        n_classes: int,
+        *,
+        d: int,
+        hidden: int,
+        head_hidden: int | None = None,
+        projection_bias: bool = True,
+        gated: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(
+            d_in,
+            n_classes,
+            d_token=d,
+            d=d,
+            hidden=hidden,
+            head_hidden=head_hidden,
+            projection_bias=projection_bias,
+            gated=gated,
+            dropout=dropout,
+        )
+        self.projection = projection(d_in, d, bias=projection_bias, dropout=dropout)
+        self.attention = GatedAttention(d, hidden, gated=gated)
+        self.head = head(d, n_classes, head_hidden)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Order-free, closed form, native score."""
+        return Capabilities(
+            order_free=True,
+            closed_form=True,
+            score="native",
+            gate_sites=("feature", "attention"),
+            homogeneous=not self.config["projection_bias"],
+        )
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Projection."""
+        tokens: Tensor = self.projection(x)
+        return tokens
+
+    def attend(self, tokens: Tensor) -> Tensor:
+        """Gated attention."""
+        logits: Tensor = self.attention(tokens)
+        return logits
+
+    def readout(self, pooled: Tensor) -> Tensor:
+        """Head on the one pooled token."""
+        logits: Tensor = self.head(pooled.squeeze(-2))
+        return logits
+
+
+preset("abmil", "paper", ABMIL, d=256, hidden=128, head_hidden=128, projection_bias=False)
+preset("abmil", "official", ABMIL, d=512, hidden=128)

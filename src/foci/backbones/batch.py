@@ -1,0 +1,66 @@
+"""Several bags padded to the longest one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Padded bags; ``mask`` is True where a tile is real.
+
+    Attributes:
+        features: ``[B, N, D]``, zero where padded.
+        mask: ``[B, N]`` bool.
+        labels: ``[B]`` class indices.
+        coords: ``[B, N, 2]`` top-left positions, or None if the bags have none.
+        strides: ``[B]`` distance between neighbouring tiles in the units of ``coords``, or None.
+    """
+
+    features: Tensor
+    mask: Tensor
+    labels: Tensor
+    coords: Tensor | None = None
+    strides: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        return Batch(
+            self.features.to(device),
+            self.mask.to(device),
+            self.labels.to(device),
+            None if self.coords is None else self.coords.to(device),
+            None if self.strides is None else self.strides.to(device),
+        )
+
+
+def pad(
+    features: Sequence[Tensor],
+    labels: Sequence[int],
+    coords: Sequence[Tensor] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Batch:
+    """Pad bags ``[N_b, D]`` to the longest of them.
+
+    >>> batch = pad([torch.ones(2, 3), torch.ones(1, 3)], labels=[0, 1])
+    >>> batch.mask.tolist()
+    [[True, True], [True, False]]
+    """
+    lengths = torch.tensor([len(x) for x in features])
+    mask = torch.arange(int(lengths.max()))[None, :] < lengths[:, None]
+    return Batch(
+        features=torch.nn.utils.rnn.pad_sequence(list(features), batch_first=True),
+        mask=mask,
+        labels=torch.tensor(list(labels), dtype=torch.long),
+        coords=None
+        if coords is None
+        else torch.nn.utils.rnn.pad_sequence(list(coords), batch_first=True),
+        strides=None if strides is None else torch.tensor(list(strides)),
+    )

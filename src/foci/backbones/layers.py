@@ -1,0 +1,35 @@
+"""Projection and head, as every classifier of the paper presets has them."""
+
+from __future__ import annotations
+
+import copy
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+M = TypeVar("M", bound=nn.Module)
+
+
+def projection(d_in: int, d: int, *, bias: bool, dropout: float = 0.0) -> nn.Sequential:
+    """``h = ReLU(W x)``; without bias it is homogeneous, so gating x is gating h."""
+    return nn.Sequential(nn.Linear(d_in, d, bias=bias), nn.ReLU(), nn.Dropout(dropout))
+
+
+def head(d: int, n_classes: int, hidden: int | None) -> nn.Module:
+    """Linear head, or ``Linear(d, hidden) - ReLU - Linear(hidden, C)`` as in the paper presets."""
+    if hidden is None:
+        return nn.Linear(d, n_classes)
+    return nn.Sequential(nn.Linear(d, hidden), nn.ReLU(), nn.Linear(hidden, n_classes))
+
+
+@torch.no_grad()
+def ema_update(target: nn.Module, source: nn.Module, momentum: float) -> None:
+    r"""Let ``target`` trail behind ``source``: :math:`\theta' \leftarrow m\,\theta' + (1-m)\,\theta`."""
+    for slow, fast in zip(target.parameters(), source.parameters(), strict=True):
+        slow.lerp_(fast, 1.0 - momentum)
+
+
+def frozen_copy(module: M) -> M:
+    """A copy that no optimizer will move: where a teacher or an anchor starts."""
+    return copy.deepcopy(module).requires_grad_(False)

@@ -1,0 +1,87 @@
+r"""Softmax pooling of a set of tiles, of a gated set, and of every prefix of an ordered set.
+
+All three compute, for attention logits :math:`a` and values :math:`v`,
+
+.. math:: z = \sum_i w_i v_i, \qquad w_i = \frac{g_i e^{a_i}}{\sum_j g_j e^{a_j}}
+
+over the tiles that are present. Shapes: logits ``[..., N, R]`` for R rows (branches, heads or
+classes), values ``[..., N, 1 or R, dv]``, pooled ``[..., R, dv]``.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+# A gated-out tile may have any logit above the kept ones; its weight is 0 but its gradient is
+# proportional to exp(logit - max kept), which is capped here so that it stays finite.
+_MAX_EXCESS = 30.0
+
+
+def softmax_weights(
+    logits: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+) -> Tensor:
+    """Pooling weights ``[..., N, R]``; a tile masked out or gated to 0 has weight 0.
+
+    Args:
+        logits: ``[..., N, R]``.
+        mask: ``[..., N]`` bool, True where a tile is present.
+        gate: ``[..., N]``, multiplies the unnormalised weight; differentiable at 0 too.
+
+    >>> softmax_weights(torch.tensor([[0.0], [0.0], [9.0]]), torch.tensor([True, True, False]))
+    tensor([[0.5000],
+            [0.5000],
+            [0.0000]])
+    """
+    if mask is not None:
+        logits = logits.masked_fill(~mask.unsqueeze(-1), -torch.inf)
+    if gate is None:
+        return torch.softmax(logits, dim=-2)
+    gate = gate.unsqueeze(-1)
+    kept = logits.masked_fill(gate <= 0, -torch.inf)
+    peak = kept.amax(dim=-2, keepdim=True).detach()
+    peak = peak.masked_fill(peak.isneginf(), 0.0)
+    weights = gate * torch.exp((logits - peak).clamp(max=_MAX_EXCESS))
+    total = weights.sum(dim=-2, keepdim=True)
+    return weights / total.clamp_min(torch.finfo(weights.dtype).tiny)
+
+
+def pool(weights: Tensor, values: Tensor) -> Tensor:
+    """Weighted sums ``[..., R, dv]`` of values ``[..., N, 1 or R, dv]``."""
+    if values.shape[-2] == 1:
+        return weights.transpose(-1, -2) @ values.squeeze(-2)
+    return torch.einsum("...nr,...nrd->...rd", weights, values)
+
+
+def prefix_pool(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
+    r"""Pooled values of the first k tiles for every k in ``ks``, in float64.
+
+    .. math:: z(k) = \frac{\sum_{i \le k} e^{a_i - m_k} v_i}{\sum_{i \le k} e^{a_i - m_k}},
+       \qquad m_k = \max_{i \le k} a_i
+
+    The maximum runs with the prefix: under a foreign order the tile with the largest logit may
+    come last, and one maximum for the whole bag would turn early prefixes into 0/0.
+
+    Args:
+        logits: ``[N, R]`` in reveal order.
+        values: ``[N, 1 or R, dv]`` in reveal order.
+        ks: ``[K]`` counts between 1 and N.
+
+    Returns:
+        ``[K, R, dv]`` in float64.
+
+    >>> z = prefix_pool(torch.tensor([[0.0], [900.0]]), torch.tensor([[[1.0]], [[3.0]]]),
+    ...                 torch.tensor([1, 2]))
+    >>> z.flatten().tolist()
+    [1.0, 3.0]
+    """
+    logits, values = logits.double(), values.double()
+    last = int(ks.max())
+    logits, values = logits[:last], values[:last]
+    peaks = torch.cummax(logits, dim=0).values[ks - 1]  # [K, R]
+    revealed = torch.arange(last, device=logits.device)[None, :] < ks[:, None]  # [K, N]
+    exponent = logits.T[:, None, :] - peaks.T[:, :, None]  # [R, K, N]
+    weights = torch.exp(exponent.masked_fill(~revealed, -torch.inf))
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    rows = values.transpose(0, 1)  # [1 or R, N, dv]
+    return (weights @ rows).transpose(0, 1)

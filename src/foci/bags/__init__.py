@@ -1,0 +1,1 @@
+"""Feature files of every common layout, and the cohort they belong to."""

@@ -1,0 +1,37 @@
+"""One line per refusal: which file or slide, what is wrong, what to do."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+
+class FociError(ValueError):
+    """Input that FOCI refuses, said in one line.
+
+    Args:
+        where: The file, slide, patient or option that is wrong.
+        what: What is wrong with it.
+        fix: What the user can do about it.
+
+    >>> print(FociError("a.h5", "has no dataset 'features'", "re-extract the slide"))
+    a.h5: has no dataset 'features'; re-extract the slide
+    """
+
+    def __init__(self, where: str | PathLike[str], what: str, fix: str) -> None:
+        self.where, self.what, self.fix = (_one_line(part) for part in (str(where), what, fix))
+        super().__init__(f"{self.where}: {self.what}; {self.fix}")
+
+    def __reduce__(self) -> tuple[type[FociError], tuple[str, str, str]]:
+        return type(self), (self.where, self.what, self.fix)
+
+
+class BagError(FociError):
+    """A feature file that cannot become a bag."""
+
+
+class CohortError(FociError):
+    """A label table, split or task that cannot become a cohort."""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,64 @@
+"""A named collection that a new file joins with one line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+from foci.errors import FociError
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """Maps names to things of one kind, in the order they were registered.
+
+    Args:
+        kind: What is registered, in the words of an error message ("backbone", "ranking").
+
+    >>> greetings: Registry[str] = Registry("greeting")
+    >>> greetings.add("hello", "Hello!")
+    'Hello!'
+    >>> greetings.names()
+    ('hello',)
+    >>> greetings["helo"]
+    Traceback (most recent call last):
+    foci.errors.FociError: helo: is not a known greeting; did you mean 'hello'? Known: hello
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._entries: dict[str, T] = {}
+
+    def add(self, name: str, entry: T) -> T:
+        """Register ``entry`` under ``name``; a name is taken only once."""
+        if name in self._entries:
+            raise FociError(name, f"is already a registered {self.kind}", "choose another name")
+        self._entries[name] = entry
+        return entry
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Use :meth:`add` as a decorator."""
+        return lambda entry: self.add(name, entry)
+
+    def names(self) -> tuple[str, ...]:
+        """All names, oldest first."""
+        return tuple(self._entries)
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._entries:
+            near = difflib.get_close_matches(name, self._entries, n=1)
+            hint = f"did you mean {near[0]!r}? " if near else ""
+            known = ", ".join(self._entries)
+            raise FociError(name, f"is not a known {self.kind}", f"{hint}Known: {known}")
+        return self._entries[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)

@@ -1,0 +1,6 @@
+"""One torch thread per worker: several workers share two cores."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MKL_NUM_THREADS", "1")
