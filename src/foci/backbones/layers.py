@@ -25,7 +25,7 @@ def head(d: int, n_classes: int, hidden: int | None) -> nn.Module:
 
 @torch.no_grad()
 def ema_update(target: nn.Module, source: nn.Module, momentum: float) -> None:
-    r"""Let ``target`` trail behind ``source``: :math:`\theta' \leftarrow m\,\theta' + (1-m)\,\theta`."""
+    r"""Let the target trail: :math:`\theta' \leftarrow m\,\theta' + (1-m)\,\theta`."""
     for slow, fast in zip(target.parameters(), source.parameters(), strict=True):
         slow.lerp_(fast, 1.0 - momentum)
 

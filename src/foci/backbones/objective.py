@@ -30,6 +30,7 @@ class Objective(nn.Module):
     """
 
     stages: ClassVar[tuple[str, ...]] = ("train",)
+    backbone: Backbone
 
     def __init__(self, backbone: Backbone) -> None:
         super().__init__()
