@@ -29,8 +29,20 @@ class BagError(FociError):
     """A feature file that cannot become a bag."""
 
 
+class EmptyBagError(BagError):
+    """A feature file without tiles: no tissue was found on the slide."""
+
+
+class NotFiniteError(BagError):
+    """Features that hold NaN or Inf."""
+
+
 class CohortError(FociError):
     """A label table, split or task that cannot become a cohort."""
+
+
+class CheckpointError(FociError):
+    """Weights that cannot become a backbone."""
 
 
 def _one_line(text: str) -> str:

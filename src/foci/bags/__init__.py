@@ -1,1 +1,24 @@
 """Feature files of every common layout, and the cohort they belong to."""
+
+from foci.bags.bag import Bag, Provenance
+from foci.bags.cache import BagCache
+from foci.bags.cohort import Cohort
+from foci.bags.layouts import LAYOUTS
+from foci.bags.prefilter import N_CAP, prefilter
+from foci.bags.read import read_bag
+from foci.bags.slide import Skipped, Slide
+from foci.bags.store import BagStream
+
+__all__ = [
+    "LAYOUTS",
+    "N_CAP",
+    "Bag",
+    "BagCache",
+    "BagStream",
+    "Cohort",
+    "Provenance",
+    "Skipped",
+    "Slide",
+    "prefilter",
+    "read_bag",
+]

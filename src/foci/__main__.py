@@ -1,0 +1,5 @@
+"""``python -m foci``."""
+
+from foci.cli import main
+
+main()

@@ -1,0 +1,55 @@
+"""Files and folders that are whole or absent, never half-written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def write_whole(path: str | Path, content: bytes | str, *, durable: bool = True) -> None:
+    """Write under a temporary name in the same folder, then rename.
+
+    Args:
+        path: Final name; a file already there is replaced.
+        content: Text is written as UTF-8.
+        durable: Also force the content to disk, so that a power cut leaves the old or the new file.
+    """
+    path = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        Path(temporary).chmod(0o666 & ~_umask())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def whole_folder(path: str | Path) -> Iterator[Path]:
+    """A temporary folder that takes its final name when the block ends without an error."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".writing-{path.name}-"))
+    try:
+        yield temporary
+        temporary.chmod(0o777 & ~_umask())
+        temporary.rename(path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current

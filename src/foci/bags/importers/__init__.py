@@ -1,0 +1,79 @@
+"""Label tables of the common tools, recognised by their header."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from foci.bags.importers import pathobench, stamp, tidy, torchmil
+from foci.bags.importers.clam_splits import apply_splits
+from foci.bags.importers.importer import Imported, Importer, ImportOptions
+from foci.bags.importers.rows import SPLIT_NAMES
+from foci.bags.tables import Table, read_table
+from foci.errors import CohortError
+from foci.registry import Registry
+
+__all__ = ["IMPORTERS", "ImportOptions", "Imported", "Importer", "detect", "read_slides"]
+
+IMPORTERS: Registry[Importer] = Registry("cohort table format")
+"""All formats, in the order in which they are tried: the most specific first."""
+
+IMPORTERS.add("pathobench", pathobench.IMPORTER)
+IMPORTERS.add("torchmil", torchmil.IMPORTER)
+IMPORTERS.add("stamp", stamp.IMPORTER)
+IMPORTERS.add("tidy", tidy.IMPORTER)
+
+
+def read_slides(
+    labels: str | Path,
+    *,
+    splits: str | Path | None = None,
+    slide_table: str | Path | None = None,
+    label_column: str | None = None,
+    fold: int | None = None,
+) -> Imported:
+    """Read the slides of a label table, whatever common tool wrote it.
+
+    Args:
+        labels: The label table (``.csv``, ``.tsv``, ``.txt`` or ``.xlsx``).
+        splits: A split table to apply: CLAM's ``splits_k.csv``, or ``slide_id, split``.
+        slide_table: STAMP's slide table.
+        label_column: The column that holds the label, where the format leaves it open.
+        fold: Which fold of a Patho-Bench table; the first by default.
+
+    Raises:
+        CohortError: With the file and line, what is wrong, and what to do.
+    """
+    table = read_table(labels)
+    name = detect(table)
+    options = ImportOptions(
+        slide_table=None if slide_table is None else Path(slide_table),
+        label_column=label_column,
+        fold=fold,
+    )
+    for option, value in vars(options).items():
+        if value is not None and option not in IMPORTERS[name].options:
+            what = f"means nothing for {table.path}, a table of the format {name!r}"
+            raise CohortError(f"{option}={value}", what, "leave it out")
+    imported = IMPORTERS[name].read(table, options)
+    if splits is None:
+        return imported
+    placed = apply_splits(imported.slides, read_table(splits))
+    return Imported(placed.slides, imported.notes + placed.notes)
+
+
+def detect(table: Table) -> str:
+    """Name of a table's format, judged by its columns."""
+    for name in IMPORTERS:
+        if IMPORTERS[name].matches(table.columns):
+            return name
+    found = ", ".join(table.columns)
+    if any(column.lower() in SPLIT_NAMES for column in table.columns):
+        fix = "give the label table as labels, and this one as splits"
+        raise CohortError(table.path, f"is a split table, not labels (columns: {found})", fix)
+    if {"PATIENT", "FILENAME"} <= set(table.columns):
+        fix = "give the clinical table as labels, and this one as slide_table"
+        raise CohortError(table.path, f"is a slide table, not labels (columns: {found})", fix)
+    expected = "; ".join(IMPORTERS[name].description for name in IMPORTERS)
+    raise CohortError(
+        table.path, f"is of no known format (columns: {found})", f"expected is one of: {expected}"
+    )

@@ -1,0 +1,50 @@
+"""Patho-Bench's ``k=all.tsv``: one column per fold."""
+
+from __future__ import annotations
+
+import re
+
+from foci.bags.importers.importer import Imported, Importer, ImportOptions
+from foci.bags.importers.rows import choose_label, filled, splits, unique
+from foci.bags.slide import Slide
+from foci.bags.tables import Table
+from foci.errors import CohortError
+
+_FOLD = re.compile(r"fold_(\d+)")
+
+
+def matches(columns: tuple[str, ...]) -> bool:
+    """Columns ``slide_id`` and ``fold_0``, ``fold_1``, ..."""
+    return "slide_id" in columns and any(_FOLD.fullmatch(name) for name in columns)
+
+
+def read(table: Table, options: ImportOptions) -> Imported:
+    """One fold, the first unless another is chosen."""
+    table.require("case_id", "slide_id")
+    folds = {int(m[1]): m[0] for name in table.columns if (m := _FOLD.fullmatch(name))}
+    fold = min(folds) if options.fold is None else options.fold
+    if fold not in folds:
+        known = ", ".join(map(str, sorted(folds)))
+        raise CohortError(table.path, f"has no fold {fold} (it has {known})", "choose one of them")
+    taken = {"case_id", "slide_id", *folds.values()}
+    label = choose_label(table, taken, options.label_column)
+    slide_ids = unique(table, filled(table, "slide_id"))
+    cells = zip(
+        slide_ids,
+        filled(table, "case_id"),
+        filled(table, label),
+        splits(table, folds[fold]),
+        strict=True,
+    )
+    slides = tuple(Slide(*row) for row in cells)
+    if options.fold is None and len(folds) > 1:
+        return Imported(slides, (f"fold {fold} of {len(folds)} is used",))
+    return Imported(slides)
+
+
+IMPORTER = Importer(
+    "Patho-Bench (case_id, slide_id, a label, fold_0, fold_1, ...)",
+    matches,
+    read,
+    options=("label_column", "fold"),
+)

@@ -1,0 +1,73 @@
+"""STAMP's pair of tables: labels by patient, and the feature files of each patient."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+
+from foci.bags.importers.importer import Imported, Importer, ImportOptions
+from foci.bags.importers.rows import choose_label, filled, unique
+from foci.bags.layouts import suffixes
+from foci.bags.slide import Slide
+from foci.bags.tables import Table, read_table
+from foci.errors import CohortError
+
+_NAMED = 5
+
+
+def matches(columns: tuple[str, ...]) -> bool:
+    """A clinical table has a column ``PATIENT``, and no ``FILENAME``."""
+    return "PATIENT" in columns and "FILENAME" not in columns
+
+
+def read(table: Table, options: ImportOptions) -> Imported:
+    """Join both tables; whoever is left over on either side is counted and named in a note.
+
+    Clinical tables serve many targets, so that a patient without this label is routine: such
+    patients are left out and noted too.
+    """
+    if options.slide_table is None:
+        fix = "give the slide table (PATIENT, FILENAME) with slide_table"
+        raise CohortError(table.path, "names patients but no slides", fix)
+    label = choose_label(table, {"PATIENT"}, options.label_column)
+    patients = unique(table, filled(table, "PATIENT"), "patient")
+    labels = dict(zip(patients, (row[label] for row in table.rows), strict=True))
+    files = read_table(options.slide_table)
+    files.require("PATIENT", "FILENAME")
+    slide_ids = unique(files, [_slide_id(name) for name in filled(files, "FILENAME")])
+    owners = filled(files, "PATIENT")
+
+    pairs = list(zip(slide_ids, owners, strict=True))
+    slides = tuple(Slide(s, case, labels[case]) for s, case in pairs if labels.get(case))
+    if not slides:
+        what = f"no patient with a {label!r} has a slide in {files.path}"
+        raise CohortError(table.path, what, "check that both tables use the same patient names")
+    seen = set(owners)
+    notes = (
+        _note("patients have no slide", [p for p in patients if labels[p] and p not in seen]),
+        _note(
+            "slides belong to patients who are not in the clinical table",
+            [s for s, case in pairs if case not in labels],
+        ),
+        _note(f"patients have no {label!r}", [p for p in patients if not labels[p]]),
+    )
+    return Imported(slides, tuple(note for note in notes if note))
+
+
+def _slide_id(filename: str) -> str:
+    path = PurePosixPath(filename.replace("\\", "/"))
+    return path.stem if path.suffix.lower() in suffixes() else path.name
+
+
+def _note(what: str, names: list[str]) -> str:
+    if not names:
+        return ""
+    shown = ", ".join(names[:_NAMED]) + (", ..." if len(names) > _NAMED else "")
+    return f"{len(names)} {what} and are left out ({shown})"
+
+
+IMPORTER = Importer(
+    "STAMP (PATIENT and label columns, with a slide table PATIENT, FILENAME)",
+    matches,
+    read,
+    options=("slide_table", "label_column"),
+)

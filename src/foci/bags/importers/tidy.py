@@ -1,0 +1,57 @@
+"""FOCI's own table, and CLAM's dataset CSV, which it extends: one row per slide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from foci.bags.importers.importer import Imported, Importer, ImportOptions
+from foci.bags.importers.rows import derived_cases_note, filled, splits, unique
+from foci.bags.slide import Slide
+from foci.bags.tables import Table
+from foci.bags.tcga import case_of
+
+
+def matches(columns: tuple[str, ...]) -> bool:
+    """Any table with a column ``slide_id``."""
+    return "slide_id" in columns
+
+
+def read(table: Table, options: ImportOptions) -> Imported:
+    """Columns beyond ``slide_id`` and the label are optional; relative paths start at the table."""
+    label = options.label_column or "label"
+    table.require("slide_id")
+    table.require(label, fix="name the label column with label_column")
+    slide_ids = unique(table, filled(table, "slide_id"))
+    labels = filled(table, label)
+    notes: tuple[str, ...] = ()
+    if "case_id" in table.columns:
+        cases = filled(table, "case_id")
+    else:
+        cases = [case_of(slide_id) for slide_id in slide_ids]
+        notes = (derived_cases_note(slide_ids),)
+    named = splits(table, "split") if "split" in table.columns else [None] * len(slide_ids)
+    slides = tuple(
+        Slide(
+            slide_id=slide_ids[index],
+            case_id=cases[index],
+            label=labels[index],
+            split=named[index],
+            site=row.get("site") or None,
+            slide_path=_path(table, row.get("slide_path")),
+            feature_path=_path(table, row.get("feature_path")),
+        )
+        for index, row in enumerate(table.rows)
+    )
+    return Imported(slides, notes)
+
+
+def _path(table: Table, text: str | None) -> Path | None:
+    return table.path.parent / text if text else None
+
+
+IMPORTER = Importer(
+    "FOCI or CLAM (slide_id, case_id, label; optional split, site, slide_path, feature_path)",
+    matches,
+    read,
+    options=("label_column",),
+)

@@ -1,0 +1,64 @@
+"""torchmil's ``splits.csv``, with one label file per bag beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from foci.bags.importers.importer import Imported, Importer, ImportOptions
+from foci.bags.importers.rows import derived_cases_note, filled, splits, unique
+from foci.bags.slide import Slide
+from foci.bags.tables import Table
+from foci.bags.tcga import case_of
+from foci.errors import CohortError
+
+
+def matches(columns: tuple[str, ...]) -> bool:
+    """Columns ``bag_name`` and ``split``."""
+    return {"bag_name", "split"} <= set(columns)
+
+
+def read(table: Table, options: ImportOptions) -> Imported:
+    """Labels from ``labels/<bag>.npy``; features from ``features/<bag>.npy`` where they exist."""
+    folder = table.path.parent
+    names = unique(table, filled(table, "bag_name"))
+    slides = tuple(
+        Slide(
+            slide_id=name,
+            case_id=case_of(name),
+            label=_label(folder / "labels" / f"{name}.npy"),
+            split=split,
+            feature_path=_existing(folder / "features" / f"{name}.npy"),
+        )
+        for name, split in zip(names, splits(table, "split"), strict=True)
+    )
+    return Imported(slides, (derived_cases_note(names),))
+
+
+def _label(path: Path) -> str:
+    """A single class number, written as people write it."""
+    if not path.is_file():
+        fix = "keep the folder labels/ beside the split table"
+        raise CohortError(path, "does not exist", fix)
+    try:
+        values = np.load(path, allow_pickle=False).ravel()
+        whole = values.size == 1 and float(values[0]).is_integer()
+    except (OSError, EOFError, TypeError, ValueError) as error:
+        what = f"is not a readable NumPy file of numbers ({error})"
+        raise CohortError(path, what, "write the label as one number, without pickle") from error
+    if not whole:
+        what = f"holds {values.size} values, not one class number"
+        if values.size == 1:
+            what = f"holds {values[0]}, which is no class number"
+        raise CohortError(path, what, "write one whole number per bag")
+    return str(int(values[0]))
+
+
+def _existing(path: Path) -> Path | None:
+    return path if path.is_file() else None
+
+
+IMPORTER = Importer(
+    "torchmil (bag_name, split, with labels/<bag>.npy beside the table)", matches, read
+)

@@ -1,0 +1,52 @@
+"""Feature files of the common tools, recognised by content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from foci.bags.layouts import arrays, clam, slideflow, stamp, trident, uni2h
+from foci.bags.layouts.hdf5 import open_hdf5, require
+from foci.bags.layouts.stored import Layout, ReadOptions, Stored
+from foci.errors import BagError
+from foci.registry import Registry
+
+__all__ = ["LAYOUTS", "Layout", "ReadOptions", "Stored", "detect", "suffixes"]
+
+LAYOUTS: Registry[Layout] = Registry("feature layout")
+"""All layouts, in the order in which they are tried: of one ending, the most specific first."""
+
+LAYOUTS.add("stamp", stamp.LAYOUT)
+LAYOUTS.add("trident", trident.LAYOUT)
+LAYOUTS.add("uni2h", uni2h.LAYOUT)
+LAYOUTS.add("clam", clam.LAYOUT)
+LAYOUTS.add("slideflow", slideflow.LAYOUT)
+LAYOUTS.add("clam-pt", clam.LAYOUT_PT)
+LAYOUTS.add("npz", arrays.LAYOUT_NPZ)
+LAYOUTS.add("npy", arrays.LAYOUT_NPY)
+
+
+def suffixes() -> frozenset[str]:
+    """File endings that some layout reads."""
+    return frozenset(ending for name in LAYOUTS for ending in LAYOUTS[name].suffixes)
+
+
+def detect(path: Path) -> str:
+    """Name of the layout of a feature file, judged by its content."""
+    if not path.is_file():
+        raise BagError(path, "does not exist", "check the feature folder")
+    candidates = [name for name in LAYOUTS if path.suffix.lower() in LAYOUTS[name].suffixes]
+    if not candidates:
+        known = ", ".join(sorted(suffixes()))
+        raise BagError(path, f"has the unknown ending {path.suffix!r}", f"known are {known}")
+    for name in candidates:
+        if LAYOUTS[name].matches(path):
+            return name
+    with open_hdf5(path) as file:
+        if "features" in file:
+            require(file, "features", path)
+        found = ", ".join(sorted(file)) or "nothing"
+    raise BagError(
+        path,
+        f"has neither 'features' nor 'feats' (it holds {found})",
+        "this may be a coordinate file; point at the folder of tile features",
+    )

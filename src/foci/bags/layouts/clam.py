@@ -1,0 +1,77 @@
+"""CLAM: ``h5_files/<slide>.h5`` without attributes, or ``pt_files/<slide>.pt``.
+
+The tile geometry is in a sibling folder, ``patches/<slide>.h5``, as attributes of ``coords``:
+side at level 0 = ``patch_size`` x ``downsample`` (x ``custom_downsample`` in older files).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from foci.bags.layouts.hdf5 import attribute, open_hdf5, require
+from foci.bags.layouts.stored import Layout, ReadOptions, Stored
+from foci.bags.layouts.tensor_file import load_array
+
+
+def matches_h5(path: Path) -> bool:
+    """Anything with a plain ``features`` dataset: the most general layout, tried last."""
+    with open_hdf5(path) as file:
+        return isinstance(file.get("features"), h5py.Dataset)
+
+
+def read_h5(path: Path, options: ReadOptions) -> Stored:
+    """Coordinates are level-0 pixels, top-left."""
+    with open_hdf5(path) as file:
+        features = require(file, "features", path)[()]
+        coords = file["coords"][()] if "coords" in file else None
+    return Stored(features=features, coords=coords, patch_size=_level0_patch_size(path))
+
+
+def read_pt(path: Path, options: ReadOptions) -> Stored:
+    """A bare tensor; coordinates come from the ``h5_files`` beside it where they fit."""
+    features = load_array(path)
+    twin = _twin(path)
+    if twin is None:
+        return Stored(features=features, notes=("no h5_files beside it: no coordinates",))
+    with open_hdf5(twin) as file:
+        coords = file["coords"][()] if "coords" in file else None
+    rows = features.shape[-2] if features.ndim > 1 else len(features)
+    if coords is not None and len(coords) != rows:
+        note = f"{twin.name} has {len(coords)} coordinates for {rows} tiles: not used"
+        return Stored(features=features, notes=(note,))
+    return Stored(features=features, coords=coords, patch_size=_level0_patch_size(twin))
+
+
+def _level0_patch_size(path: Path) -> float | None:
+    for source in _patch_files(path):
+        with open_hdf5(source) as file:
+            coords = require(file, "coords", source)
+            size = attribute(coords, "patch_size")
+            if size is None:
+                continue
+            downsample = np.max(np.asarray(coords.attrs.get("downsample", 1.0), dtype=float))
+            custom = attribute(coords, "custom_downsample") or 1
+            return float(size) * float(downsample) * float(custom)
+    return None
+
+
+def _patch_files(path: Path) -> tuple[Path, ...]:
+    folders = (path.parent.parent / "patches", path.parent.parent.parent / "patches")
+    return tuple(f for f in (folder / f"{path.stem}.h5" for folder in folders) if f.is_file())
+
+
+def _twin(path: Path) -> Path | None:
+    twin = path.parent.parent / "h5_files" / f"{path.stem}.h5"
+    return twin if path.parent.name == "pt_files" and twin.is_file() else None
+
+
+def _pt_sidecars(path: Path) -> tuple[Path, ...]:
+    twin = _twin(path)
+    return () if twin is None else (twin, *_patch_files(twin))
+
+
+LAYOUT = Layout("CLAM .h5", (".h5", ".hdf5"), matches_h5, read_h5, sidecars=_patch_files)
+LAYOUT_PT = Layout("CLAM .pt", (".pt", ".pth"), lambda path: True, read_pt, sidecars=_pt_sidecars)

@@ -1,0 +1,61 @@
+"""STAMP: ``feats``, coordinates in micrometres.
+
+Three generations: 2.1 and later say ``tile_size_um`` and ``unit``; 2.0 says ``tile_size`` and
+``unit``; historic files say nothing and count a tile of 256 micrometres as 224 units.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from foci.bags.grid import spacing
+from foci.bags.layouts.hdf5 import attribute, open_hdf5, require
+from foci.bags.layouts.stored import Layout, ReadOptions, Stored
+from foci.errors import BagError
+
+_HISTORIC_UNITS, _HISTORIC_UM = 224.0, 256.0
+
+
+def matches(path: Path) -> bool:
+    """The features are called ``feats``."""
+    with open_hdf5(path) as file:
+        return "feats" in file
+
+
+def read(path: Path, options: ReadOptions) -> Stored:
+    """Pixels need the slide's resolution; without it coordinates stay in micrometres."""
+    with open_hdf5(path) as file:
+        kind = attribute(file, "feat_type") or "tile"
+        if kind != "tile":
+            raise BagError(
+                path, f"holds {kind} features, one vector for many tiles", "use tile features"
+            )
+        features = require(file, "feats", path)[()]
+        coords = file["coords"][()] if "coords" in file else None
+        unit = attribute(file, "unit")
+        size = attribute(file, "tile_size_um") or attribute(file, "tile_size")
+        encoder = attribute(file, "extractor")
+    if coords is None:
+        return Stored(features=features, encoder=encoder)
+
+    coords = np.asarray(coords, dtype=np.float64)
+    notes: tuple[str, ...] = ()
+    if unit is None:
+        step = spacing(coords)
+        if step is not None and abs(step - _HISTORIC_UNITS) < 1:
+            coords, size = coords / _HISTORIC_UNITS * _HISTORIC_UM, _HISTORIC_UM
+            notes = ("historic STAMP file: 224 units taken as 256 micrometres",)
+        else:
+            notes = ("no unit given: coordinates taken as micrometres",)
+    elif unit != "um":
+        raise BagError(path, f"has coordinates in {unit!r}", "write them in micrometres ('um')")
+    if options.mpp is None:
+        notes += ("slide resolution unknown (give mpp): coordinates stay in micrometres",)
+        return Stored(features, coords, "um", "corner", size, encoder, notes)
+    size = None if size is None else float(size) / options.mpp
+    return Stored(features, coords / options.mpp, "px", "corner", size, encoder, notes)
+
+
+LAYOUT = Layout("STAMP .h5", (".h5", ".hdf5"), matches, read)

@@ -1,0 +1,28 @@
+"""The published UNI2-h features: like TRIDENT's, with a leading axis of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import h5py
+
+from foci.bags.layouts.hdf5 import open_hdf5, require
+from foci.bags.layouts.stored import Layout, ReadOptions, Stored
+
+
+def matches(path: Path) -> bool:
+    """``features`` has three axes."""
+    with open_hdf5(path) as file:
+        features = file.get("features")
+        return isinstance(features, h5py.Dataset) and features.ndim == 3
+
+
+def read(path: Path, options: ReadOptions) -> Stored:
+    """The patch size is not in the file and is inferred from the spacing of the tiles."""
+    with open_hdf5(path) as file:
+        features = require(file, "features", path)[()]
+        coords = file["coords"][()] if "coords" in file else None
+        return Stored(features=features, coords=coords)
+
+
+LAYOUT = Layout("published UNI2-h .h5 (1, N, D)", (".h5", ".hdf5"), matches, read)

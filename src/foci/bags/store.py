@@ -1,0 +1,109 @@
+"""Bags on demand: from memory, from the cache, or from their files."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from foci.bags.bag import Bag
+from foci.bags.cache import BagCache, cache_key
+from foci.bags.layouts import LAYOUTS, detect
+from foci.bags.prefilter import N_CAP, prefilter
+from foci.bags.read import read_bag
+from foci.bags.slide import Skipped, Slide
+from foci.errors import BagError, FociError
+
+
+class BagStore:
+    """Reads, pre-filters and remembers bags.
+
+    Args:
+        n_cap: Most candidate tiles per bag; None keeps all.
+        layout: Force a layout, or ``"auto"``.
+        mpp: Micrometres per level-0 pixel, for layouts that measure in micrometres.
+        cache: On-disk cache of pre-filtered bags, or None.
+        keep: Most bags held in memory at any time.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_cap: int | None = N_CAP,
+        layout: str = "auto",
+        mpp: float | None = None,
+        cache: BagCache | None = None,
+        keep: int = 16,
+    ) -> None:
+        self.n_cap, self.layout, self.mpp, self.cache, self.keep = n_cap, layout, mpp, cache, keep
+        self._held: OrderedDict[str, Bag] = OrderedDict()
+        self._first: Bag | None = None
+
+    def bag(self, slide: Slide) -> Bag:
+        """The slide's candidate tiles.
+
+        Raises:
+            BagError: If the slide has no feature file, or the file is bad, or its features are not
+                as wide as those of the bags read before.
+        """
+        held = self._held.pop(slide.slide_id, None)
+        bag = self._read(slide) if held is None else held
+        self._held[slide.slide_id] = bag
+        while len(self._held) > self.keep:
+            self._held.popitem(last=False)
+        return bag
+
+    def _read(self, slide: Slide) -> Bag:
+        path = slide.feature_path
+        if path is None:
+            raise BagError(slide.slide_id, "has no feature file", "extract its features")
+        if not path.is_file():
+            raise BagError(path, "does not exist", "check the feature folder")
+        layout = detect(path) if self.layout == "auto" else self.layout
+        key = cache_key(
+            path, LAYOUTS[layout].sidecars(path), layout=layout, n_cap=self.n_cap, mpp=self.mpp
+        )
+        bag = None if self.cache is None else self.cache.get(key)
+        if bag is None:
+            bag = prefilter(read_bag(path, layout=layout, mpp=self.mpp), self.n_cap)
+            if self.cache is not None:
+                self.cache.put(key, bag)
+        bag = replace(bag, slide_id=slide.slide_id)
+        self._check_width(bag, path)
+        return bag
+
+    def _check_width(self, bag: Bag, path: object) -> None:
+        if self._first is None:
+            self._first = replace(bag, features=bag.features[:1])
+        if bag.width != self._first.width:
+            raise BagError(
+                str(path),
+                f"features are {bag.width} wide, those of {self._first.slide_id} "
+                f"{self._first.width}",
+                "use one encoder for the whole cohort",
+            )
+
+
+class BagStream(Iterable[Bag]):
+    """Iterates over bags one at a time; bad slides are set aside with their reason.
+
+    Attributes:
+        skipped: Slides left out so far, each with one line that says why.
+    """
+
+    def __init__(self, store: BagStore, slides: Iterable[Slide]) -> None:
+        self._store, self._slides = store, tuple(slides)
+        self.skipped: list[Skipped] = []
+
+    def __len__(self) -> int:
+        return len(self._slides)
+
+    def __iter__(self) -> Iterator[Bag]:
+        self.skipped.clear()
+        for slide in self._slides:
+            try:
+                bag = self._store.bag(slide)
+            except FociError as error:
+                self.skipped.append(Skipped(slide.slide_id, str(error)))
+            else:
+                yield bag

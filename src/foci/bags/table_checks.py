@@ -1,0 +1,68 @@
+"""Checks of the label table: matching, patients, splits, classes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from foci.bags.check import Check, some, tally
+from foci.bags.slide import Slide
+from foci.bags.splits import check_leakage
+from foci.errors import CohortError
+
+_FEW = 10
+
+
+def check_table(slides: Sequence[Slide]) -> list[Check]:
+    """Checks of patients, splits and classes."""
+    checks = []
+    try:
+        check_leakage(slides)
+        cases = len({s.case_id for s in slides})
+        checks.append(Check("leakage", "PASS", f"{cases} patients, none in two splits"))
+    except CohortError as error:
+        checks.append(Check("leakage", "FAIL", f"{error.where}: {error.what}", error.fix))
+    return [*checks, *_classes(slides)]
+
+
+def check_matching(rows: int, missing: Sequence[str], unused: Sequence[str]) -> Check:
+    """Does every row have a feature file, and every file a row?"""
+    parts = []
+    if missing:
+        parts.append(f"no features for {some(missing)}")
+    if unused:
+        parts.append(f"not in the table: {some(unused)}")
+    if len(missing) == rows:
+        fix = "check that table and files use the same slide names"
+        return Check("matching", "FAIL", "; ".join(parts), fix)
+    if parts:
+        fix = "extract the missing slides; files outside the table are ignored"
+        return Check("matching", "WARN", "; ".join(parts), fix)
+    return Check("matching", "PASS", f"every one of {rows} slides has a feature file")
+
+
+def _classes(slides: Sequence[Slide]) -> list[Check]:
+    unlabelled = [s.slide_id for s in slides if s.label is None]
+    table: dict[str, Counter[str]] = {}
+    for slide in slides:
+        if slide.label is not None:
+            table.setdefault(slide.split or "all slides", Counter())[slide.label] += 1
+    classes = sorted({label for counts in table.values() for label in counts})
+    detail = "; ".join(f"{split}: {tally(counts)}" for split, counts in table.items())
+    single = [split for split, counts in table.items() if len(counts) < max(2, len(classes))]
+    few = [split for split, counts in table.items() if min(counts.values()) < _FEW]
+    checks = []
+    if single:
+        fix = "every split needs every class; split again, stratified by label"
+        checks.append(
+            Check("classes", "FAIL", f"a class is missing in {', '.join(single)} ({detail})", fix)
+        )
+    elif few:
+        fix = f"fewer than {_FEW} slides of a class give wide intervals"
+        checks.append(Check("classes", "WARN", detail, fix))
+    elif table:
+        checks.append(Check("classes", "PASS", detail))
+    if unlabelled:
+        fix = "add labels, or audit the predicted class"
+        checks.append(Check("unlabelled", "WARN", some(unlabelled), fix))
+    return checks

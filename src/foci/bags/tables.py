@@ -1,0 +1,167 @@
+"""Tables as people keep them: CSV, TSV, Excel; every cell a string.
+
+Slide names can look like numbers, so nothing is ever converted: ``007`` stays ``007``.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import io
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from foci.bags.xlsx import read_first_sheet
+from foci.errors import CohortError
+
+_DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".txt": "\t"}
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of one file.
+
+    Attributes:
+        columns: Column names, in file order.
+        rows: One dictionary per row, keyed by column.
+        path: The file.
+        lines: Line of the file (row of the sheet) at which each row ends.
+    """
+
+    columns: tuple[str, ...]
+    rows: list[dict[str, str]]
+    path: Path
+    lines: tuple[int, ...]
+
+    def line(self, index: int) -> str:
+        """Where row ``index`` stands, for messages: ``labels.csv, line 7``."""
+        return f"{self.path}, line {self.lines[index]}"
+
+    def require(self, *names: str, fix: str = "") -> None:
+        """Refuse the table unless it has all these columns.
+
+        Args:
+            names: Columns that must be there.
+            fix: What to do besides renaming a column.
+        """
+        for name in names:
+            if name not in self.columns:
+                near = difflib.get_close_matches(name, self.columns, n=1)
+                hint = f"rename {near[0]!r} to {name!r}" if near else "add or rename the column"
+                raise CohortError(
+                    self.path,
+                    f"has no column {name!r} (its columns: {', '.join(self.columns)})",
+                    f"{hint}, or {fix}" if fix else hint,
+                )
+
+
+def read_table(path: str | Path) -> Table:
+    """Read ``.csv`` (comma, semicolon or TAB), ``.tsv`` and ``.txt`` (TAB), or ``.xlsx``.
+
+    Cells are stripped of surrounding blanks and rows without any content are passed over.
+
+    Raises:
+        CohortError: If the file cannot be read, a row has more or fewer cells than the header, or
+            two columns have the same name; with the line.
+    """
+    path = Path(path)
+    if not path.is_file():
+        what = "is a folder, not a table" if path.is_dir() else "does not exist"
+        raise CohortError(path, what, "give a .csv, .tsv, .txt or .xlsx file")
+    suffix = path.suffix.lower()
+    try:
+        if suffix == ".xlsx":
+            return _assemble(path, read_first_sheet(path), ragged_ends=True)
+        if suffix in _DELIMITERS:
+            return _assemble(path, _split(path, _decode(path), _DELIMITERS[suffix]))
+    except OSError as error:
+        what = f"cannot be read ({error.strerror or error})"
+        raise CohortError(path, what, "check the file's rights and the disk") from error
+    known = ".csv, .tsv, .txt (TAB) or .xlsx"
+    raise CohortError(path, f"has the unknown ending {suffix!r}", f"save it as {known}")
+
+
+def write_csv(
+    path: str | Path, columns: Sequence[str], rows: Iterable[Mapping[str, str | None]]
+) -> None:
+    """Write a CSV so that a reader sees the old file or the whole new one, never a part.
+
+    The table is written under a temporary name in the same folder, flushed to disk and renamed.
+    Missing values and None become empty cells.
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("x", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        fix = "check the folder's rights and the free space"
+        raise CohortError(path, f"cannot be written ({reason})", fix) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _decode(path: Path) -> str:
+    """UTF-8 with or without a byte order mark, or the UTF-16 of Excel's "Unicode text"."""
+    content = path.read_bytes()
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise CohortError(
+            f"{path}, line {line}", "is not UTF-8 text", "save the table as UTF-8 CSV"
+        ) from None
+
+
+def _split(path: Path, text: str, delimiters: str) -> list[tuple[int, list[str]]]:
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    delimiter = max(delimiters, key=re.sub('"[^"]*"', "", header).count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        return [(reader.line_num, cells) for cells in reader]
+    except csv.Error as error:
+        what = f"is not a well-formed table ({error})"
+        where = f"{path}, line {reader.line_num}"
+        raise CohortError(where, what, "look for a stray quotation mark") from error
+
+
+def _assemble(
+    path: Path, lines: Iterable[tuple[int, list[str]]], *, ragged_ends: bool = False
+) -> Table:
+    """The first line with content is the header; a sheet leaves out empty cells at a row's end."""
+    stripped = [(number, [cell.strip() for cell in cells]) for number, cells in lines]
+    filled = [(number, cells) for number, cells in stripped if any(cells)]
+    if len(filled) < 2:
+        what = "has a header but no rows" if filled else "is empty"
+        raise CohortError(path, what, "check that the right file was given")
+    (first, columns), *body = filled
+    while not columns[-1]:
+        columns.pop()
+    for name in columns:
+        if columns.count(name) > 1:
+            raise CohortError(
+                f"{path}, line {first}", f"two columns are called {name!r}", "rename or remove one"
+            )
+    rows = []
+    for number, cells in body:
+        short, rest = len(columns) - len(cells), cells[len(columns) :]
+        if any(rest) or (short > 0 and not ragged_ends):
+            raise CohortError(
+                f"{path}, line {number}",
+                f"has {len(cells)} cells where the header has {len(columns)}",
+                "look for a missing or extra delimiter",
+            )
+        rows.append(dict(zip(columns, [*cells, *[""] * short], strict=False)))
+    return Table(tuple(columns), rows, path, tuple(number for number, _ in body))

@@ -1,0 +1,65 @@
+"""What a task is: classes, sources, and the split sizes of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from foci.bags.slide import Slide
+from foci.errors import CohortError
+
+
+@dataclass(frozen=True)
+class BuiltCohort:
+    """Slides of a task, and what was left out or assumed, in plain sentences."""
+
+    slides: tuple[Slide, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file or folder of slides, and their class where the user names it."""
+
+    path: Path
+    label: str | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """One classification task.
+
+    Attributes:
+        description: One line for people.
+        classes: Class names, in model order.
+        counts: Slides in train, val and test of the paper.
+        stratify_by: What the split keeps in proportion.
+        read: Slides of one source.
+    """
+
+    description: str
+    classes: tuple[str, ...]
+    counts: tuple[int, int, int]
+    stratify_by: tuple[str, ...]
+    read: Callable[[Source], BuiltCohort]
+
+
+def parse_source(text: str, classes: Sequence[str]) -> Source:
+    """Read ``PATH`` or ``LABEL=PATH``; a path that holds an ``=`` itself is still a path.
+
+    Raises:
+        CohortError: If the path does not exist, or the label is no class of the task.
+    """
+    label, mark, rest = text.partition("=")
+    named = {name.lower(): name for name in classes}
+    if mark and label.lower() in named:
+        source = Source(Path(rest).expanduser(), named[label.lower()])
+    else:
+        source = Source(Path(text).expanduser())
+    if source.path.exists():
+        return source
+    if mark and source.label is None and Path(rest).expanduser().exists():
+        what = f"{label!r} is not a class of this task"
+        raise CohortError(text, what, f"write one of {', '.join(f'{c}=PATH' for c in classes)}")
+    raise CohortError(source.path, "does not exist", "give a file or folder")

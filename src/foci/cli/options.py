@@ -1,0 +1,64 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from foci.errors import FociError
+
+Features = Annotated[
+    Path, typer.Argument(help="Folder of feature files (CLAM, TRIDENT, STAMP, ...).")
+]
+Labels = Annotated[
+    Path | None,
+    typer.Option(help="Label table: FOCI, CLAM, Patho-Bench, STAMP or torchmil."),
+]
+Splits = Annotated[
+    Path | None,
+    typer.Option(help="CLAM's splits_k.csv."),
+]
+SlideTable = Annotated[
+    Path | None,
+    typer.Option(help="STAMP's slide table."),
+]
+LabelColumn = Annotated[
+    str | None,
+    typer.Option(help="Column that holds the label, where the format leaves it open."),
+]
+Fold = Annotated[
+    int | None,
+    typer.Option(min=0, help="Fold of a Patho-Bench table."),
+]
+Layout = Annotated[str, typer.Option(help="Force a feature layout instead of detecting it.")]
+Mpp = Annotated[
+    float | None,
+    typer.Option(min=0.01, help="Micrometres per level-0 pixel (STAMP, slideflow)."),
+]
+FeatureFolder = Annotated[
+    Path, typer.Option("--features", help="Folder of feature files (CLAM, TRIDENT, STAMP, ...).")
+]
+LabelTable = Annotated[
+    Path, typer.Option("--labels", help="Label table: FOCI, CLAM, Patho-Bench, STAMP or torchmil.")
+]
+NCap = Annotated[int, typer.Option(min=1, help="Most candidate tiles per bag, by feature norm.")]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")]
+
+
+def settings(pairs: list[str], option: str) -> dict[str, Any]:
+    """Read ``key=value`` pairs; a value is YAML: ``true``, ``3`` and ``null`` mean what they say.
+
+    >>> settings(["d=128", "head_hidden=null", "activation=gelu"], "--set")
+    {'d': 128, 'head_hidden': None, 'activation': 'gelu'}
+    """
+    import yaml
+
+    result = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not (key and equals):
+            raise FociError(f"{option} {pair}", "is not of the form key=value", "write key=value")
+        result[key] = yaml.safe_load(value)
+    return result

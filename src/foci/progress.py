@@ -1,0 +1,46 @@
+"""Progress for people: a bar on a terminal, a plain line now and then anywhere else."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+class Sized(Protocol[T_co]):
+    """Anything that can be counted and gone through: a list, a stream of bags."""
+
+    def __len__(self) -> int: ...
+
+    def __iter__(self) -> Iterator[T_co]: ...
+
+
+def track(items: Sized[T], what: str) -> Iterable[T]:
+    """Yield the items while showing how far they have come, on standard error."""
+    return _bar(items, what) if sys.stderr.isatty() else _lines(items, what)
+
+
+def _bar(items: Sized[T], what: str) -> Iterator[T]:
+    from rich.console import Console
+    from rich.progress import track as rich_track
+
+    console = Console(stderr=True)
+    yield from rich_track(items, what, total=len(items), console=console, transient=True)
+
+
+def _lines(items: Sized[T], what: str) -> Iterator[T]:
+    start = last = time.monotonic()
+    for done, item in enumerate(items):
+        now = time.monotonic()
+        if now - last > _SECONDS_BETWEEN_LINES:
+            last = now
+            rate = done / (now - start)
+            left = (len(items) - done) / rate if rate else float("inf")
+            sys.stderr.write(f"{what}: {done}/{len(items)}, {left:.0f} s left\n")
+        yield item

@@ -1,0 +1,124 @@
+"""The cache returns what was stored, notices changes, and survives rough company."""
+
+import os
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from foci.bags import Bag, BagCache, Provenance
+from foci.bags.cache import cache_key, default_root
+from tests.bags import feature_files as write
+
+
+def same(a: Bag, b: Bag) -> bool:
+    arrays = (("features", "coords", "kept"), (a, b))
+    for name in arrays[0]:
+        left, right = getattr(a, name), getattr(b, name)
+        if (left is None) != (right is None) or (
+            left is not None and (left.dtype != right.dtype or not np.array_equal(left, right))
+        ):
+            return False
+    facts = ("slide_id", "unit", "patch_size", "patch_size_inferred", "n_in_file", "provenance")
+    return all(getattr(a, name) == getattr(b, name) for name in facts)
+
+
+FULL = Bag(
+    "s",
+    write.features(),
+    write.grid().astype(np.int64),
+    "um",
+    256,
+    True,
+    np.arange(12, dtype=np.int64) * 3,
+    99,
+    Provenance("stamp", Path("a/s.h5"), "uni2", ("a note",)),
+)
+HALF = Bag("h", FULL.features.astype(np.float16).astype(np.float32), provenance=FULL.provenance)
+HUGE = Bag("g", FULL.features * np.float32(1e30), provenance=FULL.provenance)
+
+
+@pytest.mark.parametrize("bag", [FULL, HALF, HUGE], ids=["full", "half", "huge"])
+def test_round_trip_is_exact(tmp_path: Path, bag: Bag) -> None:
+    cache = BagCache(tmp_path)
+    cache.put("k", bag)
+    got = cache.get("k")
+    assert got is not None
+    assert same(got, bag)
+    assert [p.name for p in tmp_path.iterdir()] == ["k.safetensors"]
+
+
+def test_half_precision_features_take_half_the_room(tmp_path: Path) -> None:
+    cache = BagCache(tmp_path)
+    big = Bag("b", np.ones((500, 64), np.float32), provenance=FULL.provenance)
+    cache.put("k", big)
+    assert (tmp_path / "k.safetensors").stat().st_size < 500 * 64 * 2 + 2000
+
+
+def test_absent_and_damaged_entries_count_as_absent(tmp_path: Path) -> None:
+    cache = BagCache(tmp_path)
+    assert cache.get("k") is None
+    cache.put("k", FULL)
+    path = tmp_path / "k.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    assert cache.get("k") is None
+    cache.put("k", FULL)
+    assert cache.get("k") is not None
+
+
+def test_key_follows_content_and_settings(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    path.write_bytes(b"one")
+    first = cache_key(path, (), n_cap=1024)
+    assert cache_key(path, (), n_cap=1024) == first
+    assert cache_key(path, (), n_cap=512) != first
+    beside = tmp_path / "patches.h5"
+    beside.write_bytes(b"x")
+    assert cache_key(path, (beside,), n_cap=1024) != first
+    os.utime(path, ns=(1, 1))
+    assert cache_key(path, (), n_cap=1024) != first
+
+
+def test_oldest_entries_go_when_the_limit_is_passed(tmp_path: Path) -> None:
+    cache = BagCache(tmp_path)
+    for age, key in enumerate(("new", "middle", "old")):
+        cache.put(key, FULL)
+        os.utime(tmp_path / f"{key}.safetensors", ns=(1000 - age, 1000 - age))
+    size = (tmp_path / "new.safetensors").stat().st_size
+    BagCache(tmp_path, limit_gb=2.5 * size / 1e9)
+    assert sorted(p.stem for p in tmp_path.iterdir()) == ["middle", "new"]
+
+
+def test_an_unwritable_folder_only_costs_the_speed_up(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.touch()
+    cache = BagCache(blocked / "cache")
+    cache.put("k", FULL)
+    assert cache.get("k") is None
+
+
+def test_default_root_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOCI_CACHE", "/somewhere")
+    assert default_root() == Path("/somewhere")
+    monkeypatch.delenv("FOCI_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert default_root() == Path("/xdg/foci/bags")
+
+
+def hammer(root: str, worker: int) -> int:
+    cache = BagCache(root)
+    seen = 0
+    for _ in range(40):
+        cache.put("k", FULL)
+        got = cache.get("k")
+        seen += got is not None and same(got, FULL)
+    return seen
+
+
+def test_several_processes_write_and_read_one_entry(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        results = list(pool.map(hammer, [str(tmp_path)] * 2, range(2)))
+    assert results == [40, 40]
+    assert [p.name for p in tmp_path.iterdir()] == ["k.safetensors"]

@@ -1,0 +1,120 @@
+"""From a table and a folder to a cohort."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from foci import Cohort
+from foci.errors import CohortError
+from tests.bags import feature_files as write
+
+
+def folder(tmp_path: Path, names: list[str]) -> Path:
+    for i, name in enumerate(names):
+        write.trident(tmp_path / "features" / f"{name}.h5", write.features(seed=i), write.grid())
+    return tmp_path / "features"
+
+
+def table(tmp_path: Path, *rows: str, header: str = "slide_id,case_id,label,split") -> Path:
+    path = tmp_path / "labels.csv"
+    path.write_text("\n".join([header, *rows]) + "\n")
+    return path
+
+
+NAMES = ["01", "02", "03", "04"]
+ROWS = ["01,A,LUSC,train", "02,A,LUAD,train", "03,B,LUAD,test", "04,C,LUSC,test"]
+
+
+def test_reads_labels_splits_and_bags(tmp_path: Path) -> None:
+    cohort = Cohort.read(folder(tmp_path, NAMES), table(tmp_path, *ROWS), cache=tmp_path / "c")
+    assert cohort.classes == ("LUAD", "LUSC")
+    assert [s.slide_id for s in cohort] == NAMES
+    assert [cohort.target(name) for name in NAMES] == [1, 0, 0, 1]
+    test = cohort.split("test")
+    assert [s.slide_id for s in test] == ["03", "04"]
+    assert test.counts() == {"test": {"LUAD": 1, "LUSC": 1}}
+    np.testing.assert_array_equal(cohort.bag("02").features, write.features(seed=1))
+    assert [bag.slide_id for bag in test.bags()] == ["03", "04"]
+    assert len(list((tmp_path / "c").iterdir())) == 3
+
+
+def test_without_labels_every_file_is_a_slide(tmp_path: Path) -> None:
+    cohort = Cohort.read(folder(tmp_path, NAMES), cache=False)
+    assert (len(cohort), cohort.classes, cohort.slides[0].label) == (4, (), None)
+    with pytest.raises(CohortError, match="01: has no label; add it"):
+        cohort.target("01")
+
+
+def test_missing_features_and_extra_files_are_said(tmp_path: Path) -> None:
+    cohort = Cohort.read(folder(tmp_path, ["01", "02", "99"]), table(tmp_path, *ROWS), cache=False)
+    assert [s.slide_id for s in cohort] == ["01", "02"]
+    assert [s.slide_id for s in cohort.skipped] == ["03", "04"]
+    assert cohort.notes == ("1 feature files are in no row of the table",)
+
+
+def test_nothing_matches(tmp_path: Path) -> None:
+    with pytest.raises(CohortError, match=r"labels\.csv: none of its slides \(first: 01\) has a"):
+        Cohort.read(folder(tmp_path, ["x"]), table(tmp_path, *ROWS), cache=False)
+
+
+def test_a_patient_in_two_splits_is_named(tmp_path: Path) -> None:
+    rows = [*ROWS[:2], "03,A,LUAD,test", ROWS[3]]
+    with pytest.raises(CohortError, match="A"):
+        Cohort.read(folder(tmp_path, NAMES), table(tmp_path, *rows), cache=False)
+
+
+def test_a_label_outside_the_classes(tmp_path: Path) -> None:
+    with pytest.raises(CohortError, match="LUSC"):
+        Cohort.read(
+            folder(tmp_path, NAMES), table(tmp_path, *ROWS), classes=["LUAD", "other"], cache=False
+        )
+
+
+def test_classes_keep_the_order_of_the_model(tmp_path: Path) -> None:
+    cohort = Cohort.read(
+        folder(tmp_path, NAMES), table(tmp_path, *ROWS), classes=["LUSC", "LUAD"], cache=False
+    )
+    assert cohort.target("01") == 0
+
+
+def test_unknown_slide_and_empty_split(tmp_path: Path) -> None:
+    cohort = Cohort.read(folder(tmp_path, NAMES), table(tmp_path, *ROWS), cache=False)
+    with pytest.raises(CohortError, match="77: is not in the cohort"):
+        cohort.bag("77")
+    with pytest.raises(CohortError, match=r"split 'val': has no slides \(splits: test, train\)"):
+        cohort.split("val")
+
+
+def test_splitting_and_writing_back(tmp_path: Path) -> None:
+    names = [f"{i:03d}" for i in range(40)]
+    rows = [f"{name},P{i // 2},{'AB'[i // 2 % 2]}" for i, name in enumerate(names)]
+    cohort = Cohort.read(
+        folder(tmp_path, names),
+        table(tmp_path, *rows, header="slide_id,case_id,label"),
+        cache=False,
+    ).with_splits((0.5, 0.2, 0.3), seed=3)
+    patients = {
+        split: {s.case_id for s in cohort.split(split)} for split in ("train", "val", "test")
+    }
+    assert sum(map(len, patients.values())) == 20
+    assert [len(cohort.split(s)) for s in ("train", "val", "test")] == [20, 8, 12]
+
+    cohort.to_csv(tmp_path / "again.csv")
+    again = Cohort.read(tmp_path / "features", tmp_path / "again.csv", cache=False)
+    assert again.slides == cohort.slides
+
+
+def test_opening_ten_thousand_slides_reads_no_features(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features = tmp_path / "features"
+    features.mkdir()
+    for i in range(10_000):
+        (features / f"{i:05d}.h5").touch()
+    monkeypatch.setattr("foci.bags.store.read_bag", lambda *a, **k: pytest.fail("read a bag"))
+    rows = [f"{i:05d},{i:05d},{'ab'[i % 2]}" for i in range(10_000)]
+    cohort = Cohort.read(
+        features, table(tmp_path, *rows, header="slide_id,case_id,label"), cache=False
+    )
+    assert len(cohort) == 10_000

@@ -1,0 +1,179 @@
+"""Every layout is recognised by content and read into the same canonical bag."""
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from foci.bags import LAYOUTS, read_bag
+from foci.bags.layouts import detect
+from foci.errors import BagError
+from tests.bags import feature_files as write
+
+X = write.features()
+XY = write.grid()
+
+
+def test_trident(tmp_path: Path) -> None:
+    bag = read_bag(write.trident(tmp_path / "s1.h5", X, XY, size=512))
+    assert (bag.slide_id, bag.provenance.layout, bag.provenance.encoder) == (
+        "s1",
+        "trident",
+        "uni_v2",
+    )
+    assert (bag.patch_size, bag.patch_size_inferred, bag.unit) == (512, False, "px")
+    assert bag.features.dtype == np.float32
+    assert bag.coords is not None
+    assert bag.coords.dtype == np.int64
+    np.testing.assert_array_equal(bag.features, X)
+    np.testing.assert_array_equal(bag.coords, XY)
+
+
+@pytest.mark.parametrize("n", [1, 12])
+def test_published_uni2h_has_a_leading_axis_even_for_one_tile(tmp_path: Path, n: int) -> None:
+    bag = read_bag(write.uni2h(tmp_path / "s.h5", X[:n], XY[:n]))
+    assert bag.provenance.layout == "uni2h"
+    np.testing.assert_array_equal(bag.features, X[:n])
+    assert (bag.patch_size, bag.patch_size_inferred) == ((None, False) if n == 1 else (256, True))
+
+
+@pytest.mark.parametrize(("downsample", "size"), [(1.0, 512), (4.0, 2048)])
+def test_clam_takes_the_patch_size_from_the_patches_folder(
+    tmp_path: Path, downsample: float, size: int
+) -> None:
+    bag = read_bag(write.clam_h5(tmp_path, "s", X, write.contour_grid(), downsample))
+    assert bag.provenance.layout == "clam"
+    assert (bag.patch_size, bag.patch_size_inferred) == (size, False)
+
+
+def test_clam_without_patches_infers_the_size_across_contours_of_different_origin(
+    tmp_path: Path,
+) -> None:
+    path = write.clam_h5(tmp_path, "s", X, write.contour_grid())
+    (tmp_path / "patches" / "s.h5").unlink()
+    bag = read_bag(path)
+    assert (bag.patch_size, bag.patch_size_inferred) == (512, True)
+
+
+def test_clam_older_custom_downsample(tmp_path: Path) -> None:
+    path = write.clam_h5(tmp_path, "s", X, XY)
+    with h5py.File(tmp_path / "patches" / "s.h5", "a") as file:
+        file["coords"].attrs["custom_downsample"] = 2
+    assert read_bag(path).patch_size == 1024
+
+
+def test_clam_pt_borrows_coordinates_from_h5_files(tmp_path: Path) -> None:
+    write.clam_h5(tmp_path, "s", X, XY)
+    bag = read_bag(write.clam_pt(tmp_path, "s", X))
+    assert bag.provenance.layout == "clam-pt"
+    assert bag.patch_size == 512
+    np.testing.assert_array_equal(bag.coords, XY)
+
+
+def test_clam_pt_alone_has_no_coordinates_and_says_so(tmp_path: Path) -> None:
+    bag = read_bag(write.clam_pt(tmp_path, "s", X))
+    assert bag.coords is None
+    assert bag.provenance.notes == ("no h5_files beside it: no coordinates",)
+
+
+def test_clam_pt_ignores_coordinates_of_another_run(tmp_path: Path) -> None:
+    write.clam_h5(tmp_path, "s", X, XY)
+    bag = read_bag(write.clam_pt(tmp_path, "s", X[:5]))
+    assert bag.coords is None
+    assert bag.provenance.notes == ("s.h5 has 12 coordinates for 5 tiles: not used",)
+
+
+def test_stamp_21_in_micrometres_and_with_known_resolution(tmp_path: Path) -> None:
+    path = write.stamp(
+        tmp_path / "s.h5", X, write.grid(step=256), unit="um", tile_size_um=256.0,
+        extractor="uni2", stamp_version="2.1.0",
+    )  # fmt: skip
+    raw, scaled = read_bag(path), read_bag(path, mpp=0.5)
+    assert (raw.unit, raw.patch_size, scaled.unit, scaled.patch_size) == ("um", 256, "px", 512)
+    np.testing.assert_array_equal(raw.coords, XY)
+    np.testing.assert_array_equal(scaled.coords, 2 * XY)
+    np.testing.assert_array_equal(raw.features, X.astype(np.float16).astype(np.float32))
+    assert "give mpp" in raw.provenance.notes[0]
+
+
+def test_stamp_20_and_historic(tmp_path: Path) -> None:
+    old = write.stamp(tmp_path / "a.h5", X, write.grid(step=256), unit="um", tile_size=256.0)
+    assert read_bag(old).patch_size == 256
+    historic = write.stamp(tmp_path / "b.h5", X, write.grid(step=224, origin=(224, 448)))
+    bag = read_bag(historic)
+    assert bag.patch_size == 256
+    np.testing.assert_array_equal(bag.coords, write.grid(step=256, origin=(256, 512)))
+
+
+@pytest.mark.parametrize("kind", ["slide", "patient"])
+def test_stamp_slide_features_are_refused(tmp_path: Path, kind: str) -> None:
+    path = write.stamp(tmp_path / "s.h5", X, XY, feat_type=kind)
+    with pytest.raises(BagError, match=rf"s\.h5: holds {kind} features.*use tile features"):
+        read_bag(path)
+
+
+def test_slideflow_centres_become_corners(tmp_path: Path) -> None:
+    path = write.slideflow(tmp_path / "s.pt", X, XY + 128)
+    bag, scaled = read_bag(path), read_bag(path, mpp=0.25)
+    assert (bag.provenance.layout, bag.provenance.encoder) == ("slideflow", "uni2")
+    assert (bag.patch_size, bag.patch_size_inferred) == (256, True)
+    np.testing.assert_array_equal(bag.coords, XY)
+    assert (scaled.patch_size, scaled.patch_size_inferred) == (512, False)
+    np.testing.assert_array_equal(scaled.coords, XY + 128 - 256)
+
+
+def test_npz_and_torchmil_npy(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", features=X, coords=XY, patch_size_level0=300)
+    assert read_bag(tmp_path / "a.npz").patch_size == 300
+    for folder, array in (("features", X), ("coords", write.grid(step=1, origin=(0, 0)))):
+        (tmp_path / folder).mkdir()
+        np.save(tmp_path / folder / "b.npy", array)
+    bag = read_bag(tmp_path / "features" / "b.npy")
+    assert (bag.unit, bag.patch_size, bag.provenance.layout) == ("grid", 1, "npy")
+
+
+def test_pickled_numpy_array_in_a_pt_file_is_read(tmp_path: Path) -> None:
+    torch.save(X, tmp_path / "s.pt")
+    np.testing.assert_array_equal(read_bag(tmp_path / "s.pt").features, X)
+
+
+class Boom:
+    def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
+        return pytest.fail, ("a pickle was executed",)
+
+
+@pytest.mark.parametrize("writer", [torch.save, lambda obj, p: p.write_bytes(pickle.dumps(obj))])
+def test_pickled_objects_are_never_executed(tmp_path: Path, writer: Callable[..., object]) -> None:
+    writer(Boom(), tmp_path / "s.pt")
+    with pytest.raises(BagError, match=r"s\.pt: .*torch\.save\(tensor, path\)"):
+        read_bag(tmp_path / "s.pt")
+
+
+def test_a_layout_can_be_forced_by_name(tmp_path: Path) -> None:
+    path = write.trident(tmp_path / "s.h5", X, XY, size=512)
+    bag = read_bag(path, layout="clam")
+    assert (bag.patch_size, bag.patch_size_inferred) == (256, True)
+
+
+@pytest.mark.parametrize("name", list(LAYOUTS))
+def test_every_layout_is_described(name: str) -> None:
+    assert LAYOUTS[name].description
+    assert all(ending.startswith(".") for ending in LAYOUTS[name].suffixes)
+
+
+def test_unknown_contents_are_refused_with_what_was_found(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "coords.h5", "w") as file:
+        file["coords"] = XY
+    with pytest.raises(BagError, match=r"neither 'features' nor 'feats' \(it holds coords"):
+        detect(tmp_path / "coords.h5")
+    with h5py.File(tmp_path / "group.h5", "w") as file:
+        file["features/uni_v2"] = X
+    with pytest.raises(BagError, match=r"'features' is a group \(it holds uni_v2"):
+        detect(tmp_path / "group.h5")
+    (tmp_path / "s.bin").touch()
+    with pytest.raises(BagError, match=r"unknown ending '\.bin'; known are \.h5"):
+        detect(tmp_path / "s.bin")

