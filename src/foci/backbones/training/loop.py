@@ -1,0 +1,195 @@
+"""The training loop: resumable after every epoch, and the same bytes for the same seed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.utils import clip_grad_norm_
+
+from foci.backbones.batch import Batch
+from foci.backbones.contract import Backbone
+from foci.backbones.objective import Objective
+from foci.backbones.training.batches import batches, epoch_order
+from foci.backbones.training.evaluate import predict
+from foci.backbones.training.recipe import TrainingRecipe
+from foci.backbones.training.resume import RunState, load_run, save_run
+from foci.bags import Cohort, Slide
+
+Progress = Callable[[Sequence[int], str], Iterable[int]]
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """What one epoch came to.
+
+    Attributes:
+        stage: Name of the objective's stage.
+        epoch: Counted from 1.
+        epochs: How many the stage has.
+        loss: Mean training loss.
+        terms: Mean of the loss's terms.
+        val_loss: Cross-entropy on the validation slides.
+        val_accuracy: Accuracy on them.
+        best: Whether the validation loss is the smallest so far.
+    """
+
+    stage: str
+    epoch: int
+    epochs: int
+    loss: float
+    terms: dict[str, float]
+    val_loss: float
+    val_accuracy: float
+    best: bool
+
+
+def train(
+    backbone: Backbone,
+    train_cohort: Cohort,
+    val_cohort: Cohort,
+    recipe: TrainingRecipe,
+    *,
+    state_file: Path | None = None,
+    report: Callable[[EpochReport], None] = lambda epoch: None,
+    progress: Progress = lambda items, what: items,
+) -> list[EpochReport]:
+    """Train in place with the classifier's own objective; the best validation epoch is kept.
+
+    Every epoch draws its randomness from (seed, stage, epoch) alone, so a run that is resumed
+    from ``state_file`` goes on as if it had never stopped.
+
+    Args:
+        backbone: Freshly created; its device is where training happens.
+        train_cohort: Slides to learn from; all must be readable.
+        val_cohort: Slides that choose the epoch.
+        recipe: How to train.
+        state_file: Written after every epoch; the caller removes it when all is done.
+        report: Called after every epoch.
+        progress: Wraps the steps of an epoch, given a description.
+
+    Returns:
+        One report per epoch, those of a resumed run included.
+    """
+    objective = backbone.make_objective(**recipe.objective)
+    device = next(backbone.parameters()).device
+    objective.to(device)
+    trainable = [p for p in backbone.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(trainable, lr=recipe.lr, weight_decay=recipe.weight_decay)
+    key = run_key(backbone, train_cohort, val_cohort, recipe)
+    state = _resume(state_file, key, backbone, objective, optimizer)
+    steps = math.ceil(len(train_cohort) / recipe.batch_size)
+    reports = [EpochReport(**entry) for entry in state.history]
+
+    for stage in range(state.stage, len(objective.stages)):
+        name = objective.stages[stage]
+        if stage > state.stage:
+            backbone.load_state_dict(state.best)
+            optimizer.state.clear()
+            state = RunState(stage, 0, math.inf, {}, state.history)
+        if state.epoch == 0:
+            _seed(recipe.seed, stage, 0)
+            objective.begin_stage(name, recipe.epochs * steps)
+        for epoch in range(state.epoch, recipe.epochs):
+            rng = _seed(recipe.seed, stage, epoch + 1)
+            order = epoch_order(train_cohort.slides, balanced=recipe.balanced, rng=rng)
+            rates = [_rate(recipe, epoch * steps + step, steps) for step in range(steps)]
+            what = f"{name} {epoch + 1}/{recipe.epochs}"
+            shown = progress(range(steps), what)
+            loss, terms = _epoch(backbone, objective, optimizer, train_cohort, order,
+                                 recipe, rates, shown, device)  # fmt: skip
+            verdict = predict(backbone, val_cohort)
+            best = verdict.loss < state.best_loss
+            if best:
+                weights = {k: v.detach().cpu().clone() for k, v in backbone.state_dict().items()}
+                state.best_loss, state.best = verdict.loss, weights
+            done = EpochReport(name, epoch + 1, recipe.epochs, loss, terms, verdict.loss,
+                               verdict.accuracy, best)  # fmt: skip
+            reports.append(done)
+            state.epoch = epoch + 1
+            state.history.append(asdict(done))
+            if state_file is not None:
+                save_run(state_file, key, state, backbone, objective, optimizer)
+            report(done)
+    backbone.load_state_dict(state.best)
+    backbone.eval()
+    return reports
+
+
+def run_key(
+    backbone: Backbone, train_cohort: Cohort, val_cohort: Cohort, recipe: TrainingRecipe
+) -> str:
+    """Digest of everything a run depends on; a state of another run is not resumed."""
+
+    def rows(cohort: Cohort) -> list[list[str | None]]:
+        return [[s.slide_id, s.label] for s in cohort]
+
+    what = [backbone.architecture, backbone.config, recipe.model_dump(), rows(train_cohort),
+            rows(val_cohort), train_cohort.store.n_cap]  # fmt: skip
+    return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _resume(
+    path: Path | None, key: str, backbone: Backbone, objective: Objective, optimizer: Any
+) -> RunState:
+    state = None if path is None else load_run(path, key, backbone, objective, optimizer)
+    return RunState(0, 0, math.inf, {}, []) if state is None else state
+
+
+def _epoch(
+    backbone: Backbone,
+    objective: Objective,
+    optimizer: torch.optim.Optimizer,
+    cohort: Cohort,
+    order: list[Slide],
+    recipe: TrainingRecipe,
+    rates: list[float],
+    shown: Iterable[int],
+    device: torch.device,
+) -> tuple[float, dict[str, float]]:
+    backbone.train()
+    objective.train()
+    objective.begin_epoch()
+    total, sums = 0.0, dict[str, float]()
+    stream = batches(cohort, order, recipe.batch_size)
+    for step, batch in zip(shown, stream, strict=True):
+        for group in optimizer.param_groups:
+            group["lr"] = rates[step]
+        loss = _step(objective, optimizer, batch.to(device), recipe.clip)
+        total += loss
+        for name, value in objective.terms.items():
+            sums[name] = sums.get(name, 0.0) + value
+    n = len(rates)
+    return total / n, {name: value / n for name, value in sums.items()}
+
+
+def _step(
+    objective: Objective, optimizer: torch.optim.Optimizer, batch: Batch, clip: float
+) -> float:
+    loss = objective(batch)
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    if clip:
+        clip_grad_norm_([p for g in optimizer.param_groups for p in g["params"]], clip)
+    optimizer.step()
+    objective.after_step()
+    return float(loss.detach())
+
+
+def _rate(recipe: TrainingRecipe, step: int, steps: int) -> float:
+    if recipe.schedule == "constant":
+        return recipe.lr
+    return 0.5 * recipe.lr * (1 + math.cos(math.pi * step / (recipe.epochs * steps)))
+
+
+def _seed(seed: int, stage: int, epoch: int) -> np.random.Generator:
+    root = np.random.SeedSequence([seed, stage, epoch])
+    torch.manual_seed(int(root.generate_state(1)[0]))
+    return np.random.default_rng(root)

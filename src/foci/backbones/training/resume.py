@@ -1,0 +1,82 @@
+"""The state of a training run between two epochs, as plain tensors on disk."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from foci.atomic import write_whole
+
+
+@dataclass
+class RunState:
+    """Where a run stands.
+
+    Attributes:
+        stage: Index of the objective's stage.
+        epoch: Epochs finished in it.
+        best_loss: Smallest validation loss of the stage.
+        best: The weights that had it.
+        history: One entry per finished epoch.
+    """
+
+    stage: int
+    epoch: int
+    best_loss: float
+    best: dict[str, Tensor]
+    history: list[dict[str, Any]]
+
+
+def save_run(
+    path: Path, key: str, state: RunState, model: nn.Module, objective: nn.Module, optimizer: Any
+) -> None:
+    """Write everything that the next epoch depends on; ``key`` names the run it belongs to."""
+    from safetensors.torch import save
+
+    tensors = {f"best/{k}": v for k, v in state.best.items()}
+    tensors |= {f"model/{k}": v for k, v in model.state_dict().items()}
+    tensors |= {f"objective/{k}": v for k, v in objective.state_dict().items()}
+    for index, slots in optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer/{index}/{name}": value for name, value in slots.items()}
+    facts = {
+        "key": key,
+        "stage": state.stage,
+        "epoch": state.epoch,
+        "best_loss": state.best_loss,
+        "history": state.history,
+    }
+    plain = {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}
+    write_whole(path, save(plain, {"run": json.dumps(facts)}))
+
+
+def load_run(
+    path: Path, key: str, model: nn.Module, objective: nn.Module, optimizer: Any
+) -> RunState | None:
+    """Restore a run with the same key; None if there is none, or it is another's or damaged."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            facts = json.loads(file.metadata()["run"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return None
+    if facts.pop("key") != key:
+        return None
+    model.load_state_dict(_part(tensors, "model"))
+    objective.load_state_dict(_part(tensors, "objective"))
+    slots: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in _part(tensors, "optimizer").items():
+        index, slot = name.split("/")
+        slots.setdefault(int(index), {})[slot] = tensor
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": slots})
+    return RunState(best=_part(tensors, "best"), **facts)
+
+
+def _part(tensors: dict[str, torch.Tensor], name: str) -> dict[str, torch.Tensor]:
+    return {k.removeprefix(f"{name}/"): v for k, v in tensors.items() if k.startswith(f"{name}/")}
