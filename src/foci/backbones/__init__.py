@@ -2,7 +2,19 @@
 
 from foci.backbones import (
     abmil,  # noqa: F401
+    acmil,  # noqa: F401
+    acmil_mha,  # noqa: F401
+    asmil,  # noqa: F401
+    asmil_query,  # noqa: F401
+    attrimil,  # noqa: F401
+    clam,  # noqa: F401
+    clam_mb,  # noqa: F401
+    mhim,  # noqa: F401
+    mhim_selfattn,  # noqa: F401
+    transmil,  # noqa: F401
+    transmil_nystrom,  # noqa: F401
 )
+from foci.backbones.adapter import CallableBackbone
 from foci.backbones.batch import Batch, pad
 from foci.backbones.contract import Backbone, Capabilities
 from foci.backbones.objective import Objective
@@ -12,6 +24,7 @@ __all__ = [
     "ARCHITECTURES",
     "Backbone",
     "Batch",
+    "CallableBackbone",
     "Capabilities",
     "Objective",
     "available",

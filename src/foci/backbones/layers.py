@@ -8,12 +8,23 @@ from typing import TypeVar
 import torch
 from torch import nn
 
+from foci.errors import FociError
+
 M = TypeVar("M", bound=nn.Module)
 
 
-def projection(d_in: int, d: int, *, bias: bool, dropout: float = 0.0) -> nn.Sequential:
-    """``h = ReLU(W x)``; without bias it is homogeneous, so gating x is gating h."""
-    return nn.Sequential(nn.Linear(d_in, d, bias=bias), nn.ReLU(), nn.Dropout(dropout))
+PROJECTION_ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
+
+
+def projection(
+    d_in: int, d: int, *, bias: bool, dropout: float = 0.0, activation: str = "relu"
+) -> nn.Sequential:
+    """``h = act(W x)``; with ReLU and no bias it is homogeneous, so gating x is gating h."""
+    if activation not in PROJECTION_ACTIVATIONS:
+        known = " or ".join(PROJECTION_ACTIVATIONS)
+        raise FociError("projection activation", f"is {activation!r}", f"choose {known}")
+    act = PROJECTION_ACTIVATIONS[activation]()
+    return nn.Sequential(nn.Linear(d_in, d, bias=bias), act, nn.Dropout(dropout))
 
 
 def head(d: int, n_classes: int, hidden: int | None) -> nn.Module:

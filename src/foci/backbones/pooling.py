@@ -59,8 +59,9 @@ def prefix_pool(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
     .. math:: z(k) = \frac{\sum_{i \le k} e^{a_i - m_k} v_i}{\sum_{i \le k} e^{a_i - m_k}},
        \qquad m_k = \max_{i \le k} a_i
 
-    The maximum runs with the prefix: under a foreign order the tile with the largest logit may
-    come last, and one maximum for the whole bag would turn early prefixes into 0/0.
+    Under a foreign order the tile with the largest logit may come last. As long as it lies less
+    than 600 above the first one, nothing underflows with one maximum for all prefixes, and running
+    sums give every count at once; beyond that every count gets a softmax with its own maximum.
 
     Args:
         logits: ``[N, R]`` in reveal order.
@@ -75,13 +76,23 @@ def prefix_pool(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
     >>> z.flatten().tolist()
     [1.0, 3.0]
     """
-    logits, values = logits.double(), values.double()
     last = int(ks.max())
-    logits, values = logits[:last], values[:last]
+    logits, values = logits[:last].double(), values[:last].double()
+    rise = (logits.amax(dim=0) - logits[0]).amax()
+    return _running_sums(logits, values, ks) if rise < 600 else _triangular(logits, values, ks)
+
+
+def _running_sums(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
+    weights = torch.exp(logits - logits.amax(dim=0))  # [N, R]
+    sums = torch.cumsum(weights.unsqueeze(-1) * values, dim=0)  # [N, R, dv]
+    totals = torch.cumsum(weights, dim=0)
+    return sums[ks - 1] / totals[ks - 1].unsqueeze(-1)
+
+
+def _triangular(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
     peaks = torch.cummax(logits, dim=0).values[ks - 1]  # [K, R]
-    revealed = torch.arange(last, device=logits.device)[None, :] < ks[:, None]  # [K, N]
+    revealed = torch.arange(len(logits), device=logits.device)[None, :] < ks[:, None]  # [K, N]
     exponent = logits.T[:, None, :] - peaks.T[:, :, None]  # [R, K, N]
     weights = torch.exp(exponent.masked_fill(~revealed, -torch.inf))
     weights = weights / weights.sum(dim=-1, keepdim=True)
-    rows = values.transpose(0, 1)  # [1 or R, N, dv]
-    return (weights @ rows).transpose(0, 1)
+    return (weights @ values.transpose(0, 1)).transpose(0, 1)

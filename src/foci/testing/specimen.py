@@ -1,0 +1,116 @@
+"""A private copy of the classifier under test, with bags to try it on."""
+
+from __future__ import annotations
+
+import copy
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from foci.backbones import Backbone, Capabilities
+
+
+@dataclass(frozen=True)
+class Specimen:
+    """What a check works on; the same seed gives every check the same bags.
+
+    Attributes:
+        model: The copy, in eval mode.
+        d_in: Feature width.
+        n_tiles: Bag sizes to try.
+        seed: Seed of the bags.
+        dtype: Of the features.
+        tolerance: Largest difference, relative where values exceed 1, that counts as equal.
+    """
+
+    model: Backbone
+    d_in: int
+    n_tiles: tuple[int, ...]
+    seed: int
+    dtype: torch.dtype
+    tolerance: float
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the model declares."""
+        return self.model.capabilities
+
+    def random(self, *shape: int, salt: int = 0) -> Tensor:
+        """Standard normal numbers that depend only on seed, shape and salt."""
+        key = zlib.crc32(repr((self.seed, salt, shape)).encode())
+        generator = torch.Generator().manual_seed(key)
+        numbers = torch.randn(*shape, generator=generator, dtype=torch.float64)
+        return numbers.to(device_of(self.model), self.dtype)
+
+    def bag(self, n: int, salt: int = 0) -> Tensor:
+        """Features ``[n, D]``."""
+        return self.random(n, self.d_in, salt=salt)
+
+    def order(self, n: int) -> Tensor:
+        """A permutation of n tiles that moves at least one of them (n > 1)."""
+        order = self.random(n, salt=1).argsort()
+        return order.flip(0) if torch.equal(order, order.sort().values) else order
+
+    def subsets(self, n: int) -> Iterator[Tensor]:
+        """Masks ``[n]``: about half of the tiles, all but the first, only the last."""
+        if n > 1:
+            half = self.random(n, salt=2) > 0
+            half[0], half[-1] = True, False
+            index = torch.arange(n, device=half.device)
+            yield from (half, index > 0, index == n - 1)
+
+    def compare(self, got: Tensor, want: Tensor) -> str | None:
+        """What is wrong with ``got``, in words, or None if it equals ``want``."""
+        if got.shape != want.shape:
+            return f"have shape {list(got.shape)} instead of {list(want.shape)}"
+        gap = (got - want).abs() / want.abs().clamp_min(1.0)
+        if bool((gap <= self.tolerance).all()):
+            return None
+        return f"differ by {float(gap.max()):.2g} (tolerance {self.tolerance:.0e})"
+
+
+def device_of(model: Backbone) -> torch.device:
+    """Where the model's parameters are; the CPU if it has none."""
+    parameter = next(model.parameters(), None)
+    return torch.device("cpu") if parameter is None else parameter.device
+
+
+def prepare(
+    model: Backbone, *, d_in: int, n_tiles: tuple[int, ...], seed: int, dtype: torch.dtype
+) -> Specimen:
+    """Copy the model and cast it, as far as it can be copied and cast.
+
+    A function that closes over float32 weights does not follow a cast: it is then tried in its
+    own precision, with the tolerance of that precision.
+    """
+    own = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
+    for precision in (dtype, own):
+        subject = _copy(model, precision).eval()
+        specimen = Specimen(subject, d_in, n_tiles, seed, precision, _tolerance(precision))
+        answer = _answer_precision(specimen)
+        if answer is not None:
+            return replace(specimen, tolerance=max(specimen.tolerance, _tolerance(answer)))
+    return specimen
+
+
+def _tolerance(dtype: torch.dtype) -> float:
+    return {torch.float64: 1e-9, torch.float32: 1e-4}.get(dtype, 1e-2)
+
+
+def _copy(model: Backbone, dtype: torch.dtype) -> Backbone:
+    try:
+        return copy.deepcopy(model).to(dtype)
+    except Exception:  # a foreign model may refuse to be copied in any way: then check itself
+        return model
+
+
+@torch.no_grad()
+def _answer_precision(specimen: Specimen) -> torch.dtype | None:
+    try:
+        logits: Tensor = specimen.model(specimen.bag(max(specimen.n_tiles)))
+        return logits.dtype
+    except Exception:  # in a foreign precision; if in its own, the checks will say what it raises
+        return None

@@ -1,0 +1,31 @@
+"""Weights and features from a formula, so that reference values need no stored tensors.
+
+For a tensor NAME and flat index i: ``u = frac(sin(12.9898 (i+1) + 78.233 (crc32(NAME) mod 1000))
+* 43758.5453)`` and ``v = 2u - 1`` in float64.
+"""
+
+import math
+import zlib
+
+import torch
+from torch import Tensor
+
+
+def fill(name: str, shape: tuple[int, ...], *, norm: bool = False) -> Tensor:
+    """Weights: ``v sqrt(3 / fan_in)`` for matrices, ``0.1 v`` for vectors (+1 for norm weights)."""
+    v = _uniform(name, shape)
+    if len(shape) >= 2:
+        return v * math.sqrt(3 / math.prod(shape[1:]))
+    return 0.1 * v + (1.0 if norm else 0.0)
+
+
+def features(n: int, d: int, name: str = "features") -> Tensor:
+    """A bag of n tiles with values in [-1, 1]."""
+    return _uniform(name, (n, d))
+
+
+def _uniform(name: str, shape: tuple[int, ...]) -> Tensor:
+    index = torch.arange(1, math.prod(shape) + 1, dtype=torch.float64)
+    seed = zlib.crc32(name.encode()) % 1000
+    u = torch.remainder(torch.sin(12.9898 * index + 78.233 * seed) * 43758.5453, 1.0)
+    return (2 * u - 1).reshape(shape)

@@ -1,0 +1,97 @@
+"""Every registered preset, whoever registered it, keeps the contract and can be trained."""
+
+import inspect
+from typing import Any
+
+import pytest
+import torch
+
+from foci import backbones
+from foci.backbones import Backbone, Batch
+from foci.backbones.presets import PRESETS
+from foci.testing import check_backbone
+
+D_IN = 32
+EVERY = [(name, preset) for name in backbones.available() for preset in backbones.presets(name)]
+SHRINK = 16  # head widths and halves of widths stay whole
+
+
+def small(name: str, preset: str, n_classes: int) -> Backbone:
+    """The preset with every large width divided by the same number."""
+    chosen = PRESETS[name][preset]
+    parameters = inspect.signature(chosen.architecture).parameters.values()
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    widths: dict[str, Any] = {
+        key: value // SHRINK
+        for key, value in {**defaults, **chosen.widths}.items()
+        if isinstance(value, int) and value >= 64
+    }
+    torch.manual_seed(0)
+    return backbones.create(name, preset, d_in=D_IN, n_classes=n_classes, **widths)
+
+
+def two_bags(n_classes: int) -> Batch:
+    """Seven and four tiles of a grid, padded."""
+    generator = torch.Generator().manual_seed(1)
+    bags = [torch.randn(n, D_IN, generator=generator, dtype=torch.float64) for n in (7, 4)]
+    grid = torch.cartesian_prod(torch.arange(3), torch.arange(3)) * 256
+    return backbones.pad(
+        bags, labels=[0, n_classes - 1], coords=[grid[:7], grid[:4]], strides=[256, 256]
+    )
+
+
+def reached(model: Backbone) -> set[str]:
+    """Parameters whose gradient is more than rounding."""
+    return {
+        name
+        for name, parameter in model.named_parameters()
+        if parameter.grad is not None and parameter.grad.abs().max() > 1e-12
+    }
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("name", "preset"), EVERY)
+def test_it_keeps_every_claim(name: str, preset: str, n_classes: int) -> None:
+    check_backbone(small(name, preset, n_classes))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("name", "preset"), EVERY)
+def test_its_objective_trains_whatever_shapes_the_prediction(
+    name: str, preset: str, n_classes: int
+) -> None:
+    model = small(name, preset, n_classes).double()
+    batch = two_bags(n_classes)
+    weights = torch.randn(2, n_classes, dtype=torch.float64)
+    (weights * model.eval()(batch.features, batch.mask)).sum().backward()
+    shaping = reached(model)
+    model.zero_grad()
+
+    loss = model.train().objective(batch)
+    loss.backward()
+
+    assert loss.shape == ()
+    assert torch.isfinite(loss)
+    assert len(shaping) > 1
+    assert shaping <= reached(model)
+
+
+@pytest.mark.parametrize(("name", "preset"), EVERY)
+def test_a_fresh_objective_takes_over_from_a_killed_one(name: str, preset: str) -> None:
+    model = small(name, preset, 2).double().train()
+    batch = two_bags(2)
+    objective = model.make_objective()
+    for stage in objective.stages:
+        objective.begin_stage(stage, total_steps=3)
+        objective.begin_epoch()
+        assert torch.isfinite(objective(batch))
+        objective.after_step()
+
+    fresh = model.make_objective()
+    fresh.load_state_dict(objective.state_dict())
+
+    losses = []
+    for candidate in (objective, fresh):
+        torch.manual_seed(2)
+        losses.append(candidate(batch).item())
+    assert losses[0] == losses[1]

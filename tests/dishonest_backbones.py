@@ -1,0 +1,250 @@
+"""Classifiers that each break one promise, beside two honest ones to build them from."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from foci.backbones import Backbone, Capabilities
+from foci.backbones.abmil import ABMIL
+
+
+class Small(ABMIL):
+    """An honest ABMIL with the widths filled in."""
+
+    def __init__(self, d_in: int = 6, n_classes: int = 2, **widths: Any) -> None:
+        super().__init__(d_in, n_classes, **{"d": 5, "hidden": 4, **widths})
+
+
+class MeanPool(Backbone):
+    """An honest model without attention: the mean of the present tiles."""
+
+    def __init__(self, d_in: int = 6, n_classes: int = 2) -> None:
+        super().__init__(d_in, n_classes, d_token=d_in)
+        self.head = nn.Linear(d_in, n_classes)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(True, False, "proxy", ("feature",), homogeneous=True)
+
+    def embed(self, x: Tensor) -> Tensor:
+        return x
+
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        present = torch.ones_like(tokens[..., :1]) if mask is None else mask.unsqueeze(-1)
+        mean = (tokens * present).sum(dim=1) / present.sum(dim=1)
+        logits: Tensor = self.head(mean)
+        return logits
+
+    def scores(self, tokens: Tensor) -> Tensor:
+        return tokens.norm(dim=-1)
+
+
+class IgnoresMask(Small):
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        return super().aggregate(tokens, None, gate)
+
+
+class LeaksPadding(MeanPool):
+    """Attention is pushed down by 50 where masked: enough for ordinary tiles only."""
+
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        logits = tokens.sum(dim=-1)
+        if mask is not None:
+            logits = logits - 50.0 * ~mask
+        pooled: Tensor = self.head((logits.softmax(dim=1).unsqueeze(-1) * tokens).sum(dim=1))
+        return pooled
+
+
+class MixesTiles(Small):
+    def embed(self, x: Tensor) -> Tensor:
+        tokens = super().embed(x)
+        return tokens - tokens.mean(dim=-2, keepdim=True)
+
+
+class BatchNormOverTiles(MeanPool):
+    """Batch statistics in eval mode too."""
+
+    def __init__(self, d_in: int = 6, n_classes: int = 2) -> None:
+        super().__init__(d_in, n_classes)
+        self.norm = nn.BatchNorm1d(d_in, track_running_stats=False)
+
+    def embed(self, x: Tensor) -> Tensor:
+        rows = x.reshape(-1, self.d_in)
+        return x if len(rows) == 1 else self.norm(rows).reshape(x.shape)
+
+
+class DependsOnOrder(MeanPool):
+    """The first present tile counts twice."""
+
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        first = torch.zeros(len(tokens), dtype=torch.long) if mask is None else mask.int().argmax(1)
+        logits = super().aggregate(tokens, mask)
+        return logits + self.head(tokens[torch.arange(len(tokens)), first])
+
+
+class WrongPrefixes(Small):
+    """Right at the end, uniform weights on the way."""
+
+    def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
+        counts = torch.arange(1, len(tokens) + 1)
+        means = self.readout(tokens.cumsum(0)[:, None] / counts[:, None, None])
+        means[-1] = self.aggregate(tokens[None])[0]
+        return means if ks is None else means[ks - 1]
+
+
+class WrongLastPrefix(Small):
+    def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
+        return super().prefixes(tokens, ks).roll(1, dims=0)
+
+
+class IgnoresGate(Small):
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        return super().aggregate(tokens, mask)
+
+
+class DetachesGate(Small):
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        return super().aggregate(tokens, mask, None if gate is None else gate.detach())
+
+
+class LogGate(MeanPool):
+    """log 0 in the gradient: harmless forward, NaN backward."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, gate_sites=("attention",))
+
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        logits = torch.zeros_like(tokens[..., 0])
+        if mask is not None:
+            logits = logits.masked_fill(~mask, -torch.inf)
+        if gate is not None:
+            logits = logits + gate.log()
+        pooled: Tensor = self.head((logits.softmax(dim=1).unsqueeze(-1) * tokens).sum(dim=1))
+        return pooled
+
+
+class GateAndMaskClash(Small):
+    """With a gate the mask is forgotten."""
+
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        return super().aggregate(tokens, mask if gate is None else None, gate)
+
+
+class Random(MeanPool):
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        return F.dropout(super().aggregate(tokens, mask), training=True)
+
+
+class CouplesBatch(Small):
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        logits = super().aggregate(tokens, mask, gate)
+        return logits + 0.1 * (logits - logits.mean(dim=0))
+
+
+class ScoresByPosition(Small):
+    def scores(self, tokens: Tensor) -> Tensor:
+        return torch.arange(len(tokens), dtype=tokens.dtype)
+
+
+class ScoresPerClass(Small):
+    def scores(self, tokens: Tensor) -> Tensor:
+        return torch.stack([super().scores(tokens)] * 2, dim=1)
+
+
+class ScoresInfinite(Small):
+    def scores(self, tokens: Tensor) -> Tensor:
+        return super().scores(tokens) / 0.0
+
+
+class ClaimsHomogeneous(Small):
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, homogeneous=True)
+
+
+class HidesASetting(Small):
+    """A temperature that is set after construction and not part of the config."""
+
+    temperature = 1.0
+
+    def readout(self, pooled: Tensor) -> Tensor:
+        return super().readout(pooled) / self.temperature
+
+
+class NotJson(MeanPool):
+    """A constructor argument that cannot be written down."""
+
+    def __init__(self, d_in: int = 6, n_classes: int = 2, like: object = torch.sum) -> None:
+        super().__init__(d_in, n_classes)
+        self._widths = {"like": like}
+
+
+class Counts(MeanPool):
+    calls: Tensor
+
+    def __init__(self, d_in: int = 6, n_classes: int = 2) -> None:
+        super().__init__(d_in, n_classes)
+        self.register_buffer("calls", torch.zeros((), dtype=torch.long), persistent=False)
+
+    def embed(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        return x
+
+
+class TooManyLogits(MeanPool):
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        logits = super().aggregate(tokens, mask)
+        return torch.cat([logits, logits], dim=-1)
+
+
+class NotFinite(MeanPool):
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        return super().aggregate(tokens, mask) * torch.inf
+
+
+class Raises(MeanPool):
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        if mask is not None:
+            raise RuntimeError("no\nmask")
+        return super().aggregate(tokens)
+
+
+def hides_a_setting() -> Backbone:
+    model = HidesASetting()
+    model.temperature = 2.0
+    return model
+
+
+def numpy_mean(x: Tensor) -> Any:
+    return np.asarray(x.detach()).mean(axis=0)[:2]
