@@ -1,0 +1,37 @@
+"""Pooling classifiers: every count from one pass over the tiles."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from foci.backbones import Backbone
+from foci.backbones.pooled import PooledBackbone
+from foci.backbones.pooling import prefix_pool
+from foci.reveal.nested import Nested
+
+
+class PooledReveal:
+    """Attention logits and pooled values of a bag, computed once and summed in any order."""
+
+    def __init__(self, backbone: PooledBackbone, tokens: Tensor) -> None:
+        self.backbone, self.dtype = backbone, tokens.dtype
+        self.logits = backbone.attend(tokens).double()
+        self.values = backbone.values(tokens).double()
+
+    def __call__(self, nested: Nested) -> Tensor:
+        """Logits ``[J, C]`` of every subset."""
+        order = nested.sequence[: int(nested.sizes.max())]
+        pooled = prefix_pool(self.logits[order], self.values[order], nested.sizes)
+        return self.backbone.readout(pooled.to(self.dtype))
+
+
+class PrefixReveal:
+    """A classifier with a closed form of its own."""
+
+    def __init__(self, backbone: Backbone, tokens: Tensor) -> None:
+        self.backbone, self.tokens = backbone, tokens
+
+    def __call__(self, nested: Nested) -> Tensor:
+        """Logits ``[J, C]`` of every subset."""
+        order = nested.sequence[: int(nested.sizes.max())]
+        return self.backbone.prefixes(self.tokens[order], nested.sizes)
