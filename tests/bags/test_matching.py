@@ -54,4 +54,6 @@ def test_ambiguous_and_double_claims_are_refused() -> None:
 
 def test_a_path_in_the_table_is_taken_as_it_is() -> None:
     given = Slide("a", "c", feature_path=Path("elsewhere/a.h5"))
-    assert match([given], files("b")).slides == (given,)
+    matched = match([given], {"a": Path("elsewhere/a.h5"), "b": Path("b.h5")})
+    assert matched.slides == (given,)
+    assert matched.unused == ("b",)

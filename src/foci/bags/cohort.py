@@ -181,7 +181,13 @@ class Cohort:
         return table
 
     def to_csv(self, path: str | Path) -> None:
-        """Write the tidy table; columns that are empty throughout are left out."""
-        rows = [{k: "" if v is None else str(v) for k, v in asdict(s).items()} for s in self.slides]
+        """Write the tidy table with absolute paths; columns without any entry are left out."""
+        rows = [{key: _cell(value) for key, value in asdict(s).items()} for s in self.slides]
         used = [c for c in COLUMNS if c in COLUMNS[:4] or any(row[c] for row in rows)]
         write_csv(Path(path), used, [{c: row[c] for c in used} for row in rows])
+
+
+def _cell(value: str | Path | None) -> str:
+    if value is None:
+        return ""
+    return str(value.resolve()) if isinstance(value, Path) else value

@@ -44,9 +44,11 @@ def match(slides: Iterable[Slide], files: Mapping[str, Path]) -> Matched:
     found: list[Slide] = []
     missing: list[Skipped] = []
     owner: dict[str, str] = {}
+    placed: set[Path] = set()
     for slide in slides:
         if slide.feature_path is not None:
             found.append(slide)
+            placed.add(slide.feature_path.resolve())
             continue
         names = [slide.slide_id] if slide.slide_id in files else shortened[short(slide.slide_id)]
         if len(names) > 1:
@@ -65,7 +67,9 @@ def match(slides: Iterable[Slide], files: Mapping[str, Path]) -> Matched:
             )
         owner[name] = slide.slide_id
         found.append(replace(slide, feature_path=files[name]))
-    unused = tuple(name for name in files if name not in owner)
+    unused = tuple(
+        name for name, path in files.items() if name not in owner and path.resolve() not in placed
+    )
     return Matched(tuple(found), tuple(missing), unused)
 
 

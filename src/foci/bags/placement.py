@@ -11,8 +11,9 @@ with the quota :math:`Q_{gs}` of the stratum and the size :math:`T_s` of the spl
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations
+from math import gcd
 
 Group = tuple[str, int]
 """Stratum, and slides per patient."""
@@ -58,8 +59,9 @@ def meet(placement: Placement, quotas: Quotas, counts: Sequence[int]) -> Placeme
     """Move patients until the splits have exactly ``counts`` slides, or as nearly as they can.
 
     Best-first search over moves of one patient, placements near the counts and the quotas first.
-    A small cohort is searched to the end, so that "cannot be met" is a proof; in a large one a
-    few moves are enough.
+    The first search visits every combination of split sizes once, which is quick where there are
+    many patients; the second visits every placement, so that for a small cohort "cannot be met"
+    is a proof.
     """
     groups = tuple(placement)
     open_splits = [s for s, wanted in enumerate(counts) if wanted]
@@ -68,26 +70,62 @@ def meet(placement: Placement, quotas: Quotas, counts: Sequence[int]) -> Placeme
         current = dict(zip(groups, rows, strict=True))
         return miss(current, counts), imbalance(current, quotas)
 
-    start = tuple(placement.values())
+    def sizes(rows: _Rows) -> tuple[int, ...]:
+        return tuple(slides_per_split(dict(zip(groups, rows, strict=True))))
+
+    enough = least_miss(gcd(*(size for _, size in groups)), counts)
+    best = tuple(placement.values())
+    best = _search(best, score, sizes, open_splits, enough)
+    best = _search(best, score, lambda rows: rows, open_splits, enough)
+    return dict(zip(groups, best, strict=True))
+
+
+def _search(
+    start: _Rows,
+    score: Callable[[_Rows], tuple[int, int]],
+    state: Callable[[_Rows], object],
+    splits: Sequence[int],
+    enough: int,
+) -> _Rows:
+    """Best placement found, of one per ``state``; the first that misses by ``enough`` ends it."""
     best, best_score = start, score(start)
-    heap, seen = [(sum(best_score), start)], {start}
-    while heap and best_score[0] and len(seen) < _MOST_TRIALS:
+    heap, seen = [(sum(best_score), start)], {state(start)}
+    while heap and best_score[0] > enough and len(seen) < _MOST_TRIALS:
         _, rows = heapq.heappop(heap)
-        for moved in _moves(rows, open_splits):
-            if moved not in seen:
-                seen.add(moved)
+        for moved in _moves(rows, splits):
+            if state(moved) not in seen:
+                seen.add(state(moved))
                 moved_score = score(moved)
                 heapq.heappush(heap, (sum(moved_score), moved))
-                best, best_score = min((best, best_score), (moved, moved_score), key=_second)
-    return dict(zip(groups, best, strict=True))
+                if moved_score < best_score:
+                    best, best_score = moved, moved_score
+    return best
+
+
+def slides_per_split(placement: Placement) -> list[int]:
+    """Size of every split."""
+    rows = [[size * patients for patients in row] for (_, size), row in placement.items()]
+    return [sum(column) for column in zip(*rows, strict=True)]
 
 
 def miss(placement: Placement, counts: Sequence[int]) -> int:
     """Slides too many or too few, over all splits."""
     return sum(
-        abs(sum(size * row[s] for (_, size), row in placement.items()) - wanted)
-        for s, wanted in enumerate(counts)
+        abs(n - wanted) for n, wanted in zip(slides_per_split(placement), counts, strict=True)
     )
+
+
+def least_miss(unit: int, counts: Sequence[int]) -> int:
+    """The smallest possible :func:`miss` where every split size is a multiple of ``unit``.
+
+    As many splits must be rounded up as the remainders add up to; best are the largest ones.
+
+    >>> least_miss(4, [31, 4, 9])
+    2
+    """
+    remainders = sorted(count % unit for count in counts)
+    down = len(counts) - sum(remainders) // unit
+    return sum(remainders[:down]) + sum(unit - rest for rest in remainders[down:])
 
 
 def imbalance(placement: Placement, quotas: Quotas) -> int:
@@ -108,7 +146,3 @@ def _moves(rows: _Rows, splits: Sequence[int]) -> Iterator[_Rows]:
                 changed[source] -= 1
                 changed[target] += 1
                 yield (*rows[:index], tuple(changed), *rows[index + 1 :])
-
-
-def _second(pair: tuple[_Rows, tuple[int, int]]) -> tuple[int, int]:
-    return pair[1]

@@ -8,13 +8,12 @@ from __future__ import annotations
 import csv
 import difflib
 import io
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import uuid4
 
+from foci.atomic import write_whole
 from foci.bags.xlsx import read_first_sheet
 from foci.errors import CohortError
 
@@ -88,28 +87,19 @@ def read_table(path: str | Path) -> Table:
 def write_csv(
     path: str | Path, columns: Sequence[str], rows: Iterable[Mapping[str, str | None]]
 ) -> None:
-    """Write a CSV so that a reader sees the old file or the whole new one, never a part.
-
-    The table is written under a temporary name in the same folder, flushed to disk and renamed.
-    Missing values and None become empty cells.
-    """
+    """Write a CSV whole or not at all; missing values and None become empty cells."""
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("x", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, columns, restval="", lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        write_whole(path, text.getvalue())
     except OSError as error:
         reason = error.strerror or str(error)
         fix = "check the folder's rights and the free space"
         raise CohortError(path, f"cannot be written ({reason})", fix) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _decode(path: Path) -> str:

@@ -69,11 +69,11 @@ def _part(archive: ZipFile, name: str) -> ElementTree.Element:
 
 
 def _first_sheet(archive: ZipFile) -> str:
-    sheet = next(_part(archive, _WORKBOOK).iter("{*}sheet"), None)
+    sheet = _part(archive, _WORKBOOK).find("{*}sheets/{*}sheet")
     if sheet is None:
         raise ValueError("no sheet")
     wanted = [value for key, value in sheet.attrib.items() if _RELATION_ID.fullmatch(key)]
-    for relation in _part(archive, _RELATIONS).iter("{*}Relationship"):
+    for relation in _part(archive, _RELATIONS).iterfind("{*}Relationship"):
         if relation.attrib["Id"] in wanted:
             return posixpath.join("/xl", relation.attrib["Target"]).lstrip("/")
     raise ValueError("the first sheet is not in the archive")

@@ -14,19 +14,20 @@ def tcga_slide(slide_id: str, barcode: Barcode, label: str, features: Path | Non
     return Slide(slide_id, barcode.case, label, site=barcode.site, feature_path=features)
 
 
-def why_not(slide_id: str) -> str | None:
-    """Why a file is not a diagnostic slide of a tumour, as a plural for a note; None if it is one.
+def diagnostic_barcode(slide_id: str) -> Barcode | str:
+    """The barcode of a diagnostic slide of a tumour; of any other file what it is, as a plural.
 
-    >>> why_not("TCGA-05-4244-01A-01-TS1")
+    >>> diagnostic_barcode("TCGA-05-4244-01A-01-TS1")
     'frozen sections'
-    >>> why_not("TCGA-05-4244-01Z-00-DX1")
+    >>> diagnostic_barcode("TCGA-05-4244-01Z-00-DX1")
+    Barcode(case='TCGA-05-4244', site='05', sample_type='01', slide='DX1')
     """
     barcode = parse_barcode(slide_id)
     if barcode is None or barcode.slide is None:
         return "files without the barcode of a slide"
     if not barcode.is_diagnostic:
         return "frozen sections"
-    return "slides of normal tissue" if barcode.is_normal else None
+    return "slides of normal tissue" if barcode.is_normal else barcode
 
 
 def left_out_notes(path: Path, reasons: Iterable[str]) -> tuple[str, ...]:

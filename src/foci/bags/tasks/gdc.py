@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from foci.bags.importers.rows import filled
 from foci.bags.slide import Slide
 from foci.bags.tables import Table, read_table
-from foci.bags.tasks.diagnostic import left_out_notes, tcga_slide, why_not
+from foci.bags.tasks.diagnostic import diagnostic_barcode, left_out_notes, tcga_slide
 from foci.bags.tasks.task import BuiltCohort, Source
-from foci.bags.tcga import parse_barcode
 from foci.errors import CohortError
 
 _SHEET = ("File Name", "Project ID", "Case ID")
@@ -42,17 +41,17 @@ def read(source: Source, projects: Mapping[str, str | None], unlabelled: str) ->
     reasons: list[str] = []
     for file in _files(table):
         slide_id = file.name.removesuffix(_ENDING)
-        barcode = parse_barcode(slide_id)
+        barcode = diagnostic_barcode(slide_id)
         if file.project is not None and file.project not in projects:
             reasons.append(f"files of the project {file.project}")
         elif slide_id == file.name:
             reasons.append(f"files that are no slides ({_ENDING})")
-        elif barcode is None or (reason := why_not(slide_id)):
-            reasons.append(reason if barcode else "files without the barcode of a slide")
+        elif isinstance(barcode, str):
+            reasons.append(barcode)
+        elif file.cases and barcode.case not in file.cases:
+            what = f"Case ID {', '.join(sorted(file.cases))} does not fit {file.name}"
+            raise CohortError(file.where, what, "download the sample sheet again")
         else:
-            if file.cases and barcode.case not in file.cases:
-                what = f"Case ID {', '.join(sorted(file.cases))} does not fit {file.name}"
-                raise CohortError(file.where, what, "download the sample sheet again")
             slides.append(tcga_slide(slide_id, barcode, _label(file, source, projects, unlabelled)))
     if not slides:
         what = f"holds no diagnostic slides (DX) of {', '.join(projects)}"
@@ -93,11 +92,9 @@ def _label(file: _File, source: Source, projects: Mapping[str, str | None], unla
     known = projects.get(file.project) if file.project is not None else None
     label = source.label or known
     if label is None:
-        what = (
-            "is a manifest, which names no project"
-            if file.project is None
-            else (f"does not tell the class: the project {file.project} holds several")
-        )
+        what = f"does not tell the class: the project {file.project} holds several"
+        if file.project is None:
+            what = "is a manifest, which names no project"
         raise CohortError(source.path, what, unlabelled)
     if known is not None and known != label:
         what = f"is of the project {file.project}, but was given as {label}"

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from foci.bags.folder import find_features
 from foci.bags.slide import Slide
-from foci.bags.tasks.diagnostic import left_out_notes, tcga_slide, why_not
+from foci.bags.tasks.diagnostic import diagnostic_barcode, left_out_notes, tcga_slide
 from foci.bags.tasks.task import BuiltCohort, Source
-from foci.bags.tcga import parse_barcode
 from foci.errors import CohortError
 
 
@@ -25,9 +24,9 @@ def read(source: Source, folders: Mapping[str, str]) -> BuiltCohort:
     for folder, label in _class_folders(source, folders):
         reasons = []
         for slide_id, path in find_features(folder).items():
-            barcode, reason = parse_barcode(slide_id), why_not(slide_id)
-            if barcode is None or reason:
-                reasons.append(reason or "")
+            barcode = diagnostic_barcode(slide_id)
+            if isinstance(barcode, str):
+                reasons.append(barcode)
             else:
                 slides.append(tcga_slide(slide_id, barcode, label, path))
         notes += left_out_notes(folder, reasons)
