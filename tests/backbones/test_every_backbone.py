@@ -1,33 +1,12 @@
 """Every registered preset, whoever registered it, keeps the contract and can be trained."""
 
-import inspect
-from typing import Any
-
 import pytest
 import torch
 
 from foci import backbones
 from foci.backbones import Backbone, Batch
-from foci.backbones.presets import PRESETS
 from foci.testing import check_backbone
-
-D_IN = 32
-EVERY = [(name, preset) for name in backbones.available() for preset in backbones.presets(name)]
-SHRINK = 16  # head widths and halves of widths stay whole
-
-
-def small(name: str, preset: str, n_classes: int) -> Backbone:
-    """The preset with every large width divided by the same number."""
-    chosen = PRESETS[name][preset]
-    parameters = inspect.signature(chosen.architecture).parameters.values()
-    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-    widths: dict[str, Any] = {
-        key: value // SHRINK
-        for key, value in {**defaults, **chosen.widths}.items()
-        if isinstance(value, int) and value >= 64
-    }
-    torch.manual_seed(0)
-    return backbones.create(name, preset, d_in=D_IN, n_classes=n_classes, **widths)
+from tests.backbones.every import D_IN, EVERY, small
 
 
 def two_bags(n_classes: int) -> Batch:

@@ -48,7 +48,3 @@ class GenericReveal:
             sizes = nested.sizes[chunk]
             places = torch.arange(padded.shape[1], device=padded.device)
             yield chunk, self.backbone.aggregate(padded, places[None, :] < sizes[:, None])
-
-    def __call__(self, nested: Nested) -> Tensor:
-        """Logits ``[J, C]`` of every subset."""
-        return torch.cat([logits for _, logits in self.steps(nested)])

@@ -40,10 +40,6 @@ class PackedReveal:
         self.layers = cast("list[EncoderLayer]", list(backbone.layers))
         self.first = self.layers[0].qkv(self.hidden)
 
-    def __call__(self, nested: Nested) -> Tensor:
-        """Logits ``[J, C]`` of every subset."""
-        return torch.cat([logits for _, logits in self.steps(nested)])
-
     def steps(self, nested: Nested) -> Iterator[tuple[slice, Tensor]]:
         """Logits of consecutive steps, chunk by chunk."""
         zero = torch.zeros(1, dtype=torch.long, device=nested.sequence.device)

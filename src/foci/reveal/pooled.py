@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from torch import Tensor
 
 from foci.backbones import Backbone
@@ -18,11 +20,11 @@ class PooledReveal:
         self.logits = backbone.attend(tokens).double()
         self.values = backbone.values(tokens).double()
 
-    def __call__(self, nested: Nested) -> Tensor:
-        """Logits ``[J, C]`` of every subset."""
+    def steps(self, nested: Nested) -> Iterator[tuple[slice, Tensor]]:
+        """Logits of all steps at once."""
         order = nested.sequence[: int(nested.sizes.max())]
         pooled = prefix_pool(self.logits[order], self.values[order], nested.sizes)
-        return self.backbone.readout(pooled.to(self.dtype))
+        yield slice(0, len(nested.sizes)), self.backbone.readout(pooled.to(self.dtype))
 
 
 class PrefixReveal:
@@ -31,7 +33,7 @@ class PrefixReveal:
     def __init__(self, backbone: Backbone, tokens: Tensor) -> None:
         self.backbone, self.tokens = backbone, tokens
 
-    def __call__(self, nested: Nested) -> Tensor:
-        """Logits ``[J, C]`` of every subset."""
+    def steps(self, nested: Nested) -> Iterator[tuple[slice, Tensor]]:
+        """Logits of all steps at once."""
         order = nested.sequence[: int(nested.sizes.max())]
-        return self.backbone.prefixes(self.tokens[order], nested.sizes)
+        yield slice(0, len(nested.sizes)), self.backbone.prefixes(self.tokens[order], nested.sizes)

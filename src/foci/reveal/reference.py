@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import torch
+from collections.abc import Iterator
+
 from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.reveal.nested import Nested
 
 
-def logits_by_reference(backbone: Backbone, features: Tensor, nested: Nested) -> Tensor:
-    """Forward the features of every subset alone, in bag order: ``[J, C]``."""
-    rows = [backbone(features[nested.subset(step)]) for step in range(len(nested.sizes))]
-    return torch.stack(rows)
+class ReferenceReveal:
+    """Forwards the features of every subset alone, in bag order."""
+
+    def __init__(self, backbone: Backbone, features: Tensor) -> None:
+        self.backbone, self.features = backbone, features
+
+    def steps(self, nested: Nested) -> Iterator[tuple[slice, Tensor]]:
+        """Logits ``[1, C]`` of one step after the other."""
+        for step in range(len(nested.sizes)):
+            logits = self.backbone(self.features[nested.subset(step)])
+            yield slice(step, step + 1), logits.unsqueeze(0)

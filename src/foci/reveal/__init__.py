@@ -1,0 +1,56 @@
+"""Sequential Reveal Protocol: what a frozen classifier says of more and more, or fewer, tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from foci.backbones import Backbone
+from foci.reveal.engine import KAPPA, Engine, OpenBag, Revealer, choose_engine
+from foci.reveal.nested import K_MAX, Direction, default_counts
+
+__all__ = [
+    "KAPPA",
+    "K_MAX",
+    "Direction",
+    "Engine",
+    "OpenBag",
+    "Revealer",
+    "choose_engine",
+    "curve",
+    "default_counts",
+]
+
+
+def curve(
+    backbone: Backbone,
+    features: Tensor,
+    order: Tensor | Sequence[int],
+    ks: Tensor | Sequence[int] | None = None,
+    direction: Direction = "insert",
+    engine: Engine = "auto",
+) -> Tensor:
+    """Class probabilities of one bag at every reveal count, ``[len(ks), C]`` in float64.
+
+    For several rankings of one bag, or several bags, use :class:`Revealer`: it embeds a bag once.
+
+    Args:
+        backbone: The frozen classifier.
+        features: ``[N, D]`` of one bag.
+        order: Tile indices, most important first.
+        ks: Increasing counts; default is 1..min(256, N) revealed, or 0..min(256, N - 1) deleted.
+        direction: ``"insert"`` reveals the first k tiles, ``"delete"`` removes them.
+        engine: ``"auto"``, or ``"reference"`` for one forward pass per count.
+
+    >>> import torch
+    >>> from foci import backbones
+    >>> model = backbones.create("abmil", d_in=8, n_classes=2)
+    >>> bag = torch.randn(5, 8)
+    >>> probabilities = curve(model, bag, order=[3, 1, 0, 2, 4])
+    >>> probabilities.shape
+    torch.Size([5, 2])
+    >>> bool(torch.allclose(probabilities[-1], model.predict(bag)))
+    True
+    """
+    return Revealer(backbone, engine=engine).open(features).curve(order, ks, direction)

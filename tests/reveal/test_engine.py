@@ -1,0 +1,191 @@
+"""Every engine equals one forward pass per count, for every registered backbone."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foci import backbones
+from foci.backbones import Backbone, CallableBackbone
+from foci.errors import FociError
+from foci.reveal import Revealer, choose_engine, curve, default_counts
+from tests.backbones.every import D_IN, EVERY, small
+
+SIZES = (1, 2, 31, 256, 257, 1024)
+FAST = {name for name in backbones.available() if name not in ("transmil", "mhim-mil")}
+
+
+def bag(n: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed + n)
+    return torch.randn(n, D_IN, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def order(n: int, seed: int = 1) -> torch.Tensor:
+    return torch.randperm(n, generator=torch.Generator().manual_seed(seed))
+
+
+def some_counts(n: int, direction: str) -> list[int]:
+    every = default_counts(n, direction).tolist()
+    return sorted({*every[:3], *every[:: max(1, len(every) // 3)], every[-1]})
+
+
+@pytest.mark.parametrize("direction", ["insert", "delete"])
+@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize(("name", "preset"), EVERY)
+def test_engine_equals_reference(name: str, preset: str, n: int, direction: str) -> None:
+    model = small(name, preset, 3).double().eval()
+    ks = some_counts(n, direction)
+    x, sequence = bag(n), order(n)
+    want = curve(model, x, sequence, ks, direction, engine="reference")
+    for dtype, tolerance in ((torch.float64, 1e-9), (torch.float32, 1e-5)):
+        got = curve(model.to(dtype), x.to(dtype), sequence, ks, direction)
+        torch.testing.assert_close(got, want, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("engine", ["packed", "generic"])
+@pytest.mark.parametrize("memory_mb", [1e-6, 0.05, 100])
+def test_memory_changes_the_blocks_and_nothing_else(engine: str, memory_mb: float) -> None:
+    model = small("transmil", "paper", 2).double().eval()
+    x, sequence = bag(40), order(40)
+    want = curve(model, x, sequence, engine="reference")
+    got = Revealer(model, engine=engine, memory_mb=memory_mb).open(x).curve(sequence)
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-9)
+
+
+def test_one_layer_encoder() -> None:
+    model = backbones.create(
+        "transmil", d_in=D_IN, n_classes=2, d=16, heads=2, depth=1, hidden=8, head_hidden=None
+    ).double()
+    x = bag(9)
+    torch.testing.assert_close(
+        curve(model, x, order(9)), curve(model, x, order(9), engine="reference"), rtol=0, atol=1e-12
+    )
+
+
+def test_every_count_by_default() -> None:
+    model = small("abmil", "paper", 2)
+    assert curve(model, bag(300, torch.float32), order(300)).shape == (256, 2)
+    assert curve(model, bag(7, torch.float32), order(7)).shape == (7, 2)
+    assert curve(model, bag(7, torch.float32), order(7), direction="delete").shape == (7, 2)
+
+
+@pytest.mark.parametrize(("name", "preset"), EVERY)
+def test_ends_equal_the_full_bag_and_probabilities_sum_to_one(name: str, preset: str) -> None:
+    model = small(name, preset, 3).double().eval()
+    opened = Revealer(model).open(bag(12))
+    full = model.predict(bag(12))
+    inserted, deleted = opened.curve(order(12)), opened.curve(order(12), direction="delete")
+    torch.testing.assert_close(inserted[-1], full, rtol=0, atol=1e-12)
+    torch.testing.assert_close(deleted[0], full, rtol=0, atol=1e-12)
+    torch.testing.assert_close(opened.full(), full, rtol=0, atol=1e-12)
+    for probabilities in (inserted, deleted):
+        torch.testing.assert_close(probabilities.sum(1), torch.ones(12, dtype=torch.float64))
+
+
+@given(st.integers(0, 9999), st.integers(1, 24))
+def test_permuting_the_tiles_changes_nothing_for_order_free_models(seed: int, n: int) -> None:
+    x, sequence, shuffle = bag(n, seed=seed), order(n, seed), order(n, seed + 1)
+    moved = torch.empty_like(shuffle)
+    moved[shuffle] = torch.arange(n)
+    for name in ("abmil", "transmil"):
+        model = MODELS[name]
+        for direction in ("insert", "delete"):
+            before = curve(model, x, sequence, direction=direction)
+            after = curve(model, x[shuffle], moved[sequence], direction=direction)
+            torch.testing.assert_close(after, before, rtol=0, atol=1e-9)
+
+
+MODELS = {name: small(name, "paper", 2).double().eval() for name in ("abmil", "transmil")}
+
+
+class Majority(torch.nn.Module):
+    """Class 1 wins as soon as the tiles present sum to at least the threshold."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        margin = 20.0 * (x[:, 0].sum() - 2.5)
+        return torch.stack([-margin, margin])
+
+
+def test_a_threshold_pool_crosses_where_arithmetic_says() -> None:
+    model = CallableBackbone(Majority(), d_in=1, n_classes=2)
+    x = torch.tensor([[0.0], [1.0], [1.0], [0.0], [1.0]])
+    probabilities = curve(model, x, [1, 0, 2, 3, 4])[:, 1]
+    assert (probabilities > 0.9).tolist() == [False, False, False, False, True]
+    probabilities = curve(model, x, [1, 2, 4, 0, 3])[:, 1]
+    assert (probabilities > 0.9).tolist() == [False, False, True, True, True]
+    removed = curve(model, x, [1, 2, 4, 0, 3], direction="delete")[:, 1]
+    assert (removed > 0.9).tolist() == [True, False, False, False, False]
+
+
+class Last(torch.nn.Module):
+    """Says which tile it saw last: order-dependent."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.stack([x[-1, 0], -x[-1, 0]])
+
+
+def test_order_dependent_models_see_the_tiles_in_bag_order() -> None:
+    model = CallableBackbone(Last(), d_in=1, n_classes=2)
+    x = torch.tensor([[0.0], [1.0], [2.0]])
+    probabilities = curve(model, x, [2, 0, 1])
+    want = torch.sigmoid(2 * torch.tensor([2.0, 2.0, 2.0], dtype=torch.float64))
+    torch.testing.assert_close(probabilities[:, 0], want)
+
+
+@pytest.mark.parametrize("engine", ["packed", "generic", "reference"])
+def test_stopping_spares_the_rest(engine: str) -> None:
+    model = small("transmil", "paper", 2).eval()
+    opened = Revealer(model, engine=engine, memory_mb=0.05).open(bag(60, torch.float32))
+    whole = opened.curve(order(60))
+    asked: list[int] = []
+
+    def stop(so_far: torch.Tensor) -> bool:
+        asked.append(len(so_far))
+        return len(so_far) >= 10
+
+    short = opened.curve(order(60), stop=stop)
+    assert 10 <= len(short) < 60
+    assert asked[-1] == len(short)
+    torch.testing.assert_close(short, whole[: len(short)])
+
+
+def test_engines_follow_the_declared_capabilities() -> None:
+    chosen = {(n, p): choose_engine(small(n, p, 2)) for n, p in EVERY}
+    assert chosen["transmil", "paper"] == "packed"
+    assert chosen["transmil", "official"] == "generic"
+    assert chosen["mhim-mil", "selfattn"] == "generic"
+    assert {v for k, v in chosen.items() if k[0] in FAST} == {"closed-form"}
+    with pytest.raises(
+        FociError, match="engine: cannot be 'packed' for abmil; choose auto, closed"
+    ):
+        choose_engine(small("abmil", "paper", 2), "packed")
+
+
+def test_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    model: Backbone = small("acmil", "paper", 2).eval()
+    before = backbones.fingerprint(model)
+    curve(model, bag(20, torch.float32), order(20))
+    assert backbones.fingerprint(model) == before
+    assert all(p.grad is None for p in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"order": [0, 1, 1]}, "order: names a tile twice or not at all"),
+        ({"order": [0, 1]}, r"order: has shape \(2,\)"),
+        ({"order": [0.0, 1.0, 2.0]}, r"order: has shape \(3,\) and type torch.float32"),
+        ({"ks": [1, 4]}, "ks: runs from 1 to 4 where 3 tiles allow 1 to 3"),
+        ({"ks": [0, 1]}, "ks: runs from 0 to 1 where 3 tiles allow 1 to 3"),
+        ({"ks": [3], "direction": "delete"}, "ks: runs from 3 to 3 where 3 tiles allow 0 to 2"),
+        ({"ks": [2, 1]}, "ks: is not increasing"),
+        ({"ks": []}, "ks: is not a list of counts"),
+        ({"direction": "up"}, "direction: cannot be 'up'"),
+        ({"features": torch.zeros(3, 5)}, "features: have shape 3 x 5, not tiles x 32"),
+        ({"features": torch.zeros(0, 32)}, "features: have shape 0 x 32"),
+    ],
+)
+def test_bad_input_is_one_line(change: dict[str, object], message: str) -> None:
+    arguments = {"features": bag(3, torch.float32), "order": [0, 1, 2], "ks": [1], **change}
+    with pytest.raises(FociError, match=message):
+        curve(small("abmil", "paper", 2), **arguments)  # type: ignore[arg-type]

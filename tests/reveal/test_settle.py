@@ -1,0 +1,66 @@
+"""Near the operating confidence float64 decides."""
+
+import pytest
+import torch
+
+from foci import backbones
+from foci.backbones import CallableBackbone
+from foci.reveal import Revealer, curve
+from tests.backbones.every import D_IN, small
+
+
+def test_values_near_the_threshold_are_those_of_float64() -> None:
+    model = small("transmil", "paper", 2).eval()
+    x = torch.randn(50, D_IN, generator=torch.Generator().manual_seed(3))
+    sequence = torch.randperm(50, generator=torch.Generator().manual_seed(4))
+    plain = Revealer(model, settle=()).open(x).curve(sequence)
+    exact = curve(small("transmil", "paper", 2).double().eval(), x.double(), sequence)
+    kappa = float(plain[17, 0])
+    settled = Revealer(model, settle=(kappa,)).open(x).curve(sequence)
+    near = ((plain - kappa).abs() < 1e-4).any(dim=1)
+    assert near[17]
+    torch.testing.assert_close(settled[near], exact[near], rtol=0, atol=1e-13)
+    torch.testing.assert_close(settled[~near], plain[~near], rtol=0, atol=0)
+    assert (plain[near] - exact[near]).abs().max() > 1e-12
+
+
+@pytest.mark.parametrize("memory_mb", [0.01, 0.1, 50])
+@pytest.mark.parametrize("engine", ["packed", "generic", "reference"])
+def test_the_crossing_depends_on_neither_engine_nor_block_size(
+    engine: str, memory_mb: float
+) -> None:
+    model = small("transmil", "paper", 2).eval()
+    x = torch.randn(50, D_IN, generator=torch.Generator().manual_seed(3))
+    exact = curve(small("transmil", "paper", 2).double().eval(), x.double(), torch.arange(50))
+    kappa = float(exact[20, 1])
+    revealer = Revealer(model, engine=engine, memory_mb=memory_mb, settle=(kappa,))
+    got = revealer.open(x).curve(torch.arange(50))[:, 1] >= kappa
+    assert got.tolist() == (exact[:, 1] >= kappa - 1e-15).tolist()
+
+
+def test_bf16_is_settled_with_a_wider_margin() -> None:
+    model = small("abmil", "paper", 2).eval()
+    x = torch.randn(30, D_IN, generator=torch.Generator().manual_seed(5))
+    exact = curve(small("abmil", "paper", 2).double().eval(), x.double(), torch.arange(30))
+    kappa = float(exact[9, 0])
+    revealer = Revealer(model, settle=(kappa,), autocast=torch.bfloat16)
+    got = revealer.open(x).curve(torch.arange(30))
+    assert ((got[:, 0] >= kappa - 1e-12) == (exact[:, 0] >= kappa - 1e-12)).all()
+    assert (got - exact).abs().max() < 0.05
+
+
+def test_a_callable_that_cannot_be_copied_judges_itself() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.stack([x.sum(), -x.sum()])
+
+    function.lock = (i for i in range(3))  # type: ignore[attr-defined]
+    model = CallableBackbone(function, d_in=2, n_classes=2)
+    x = torch.rand(4, 2)
+    settled = Revealer(model, settle=(0.9, 0.5)).open(x).curve([0, 1, 2, 3])
+    torch.testing.assert_close(settled, Revealer(model, settle=()).open(x).curve([0, 1, 2, 3]))
+
+
+def test_the_original_stays_in_single_precision() -> None:
+    model = backbones.create("abmil", d_in=4, n_classes=2, d=8, hidden=4, head_hidden=None)
+    Revealer(model, settle=(0.5,)).open(torch.zeros(3, 4)).curve([0, 1, 2])
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
