@@ -9,13 +9,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from foci import backbones, bags, demo, metrics, testing
+    from foci import backbones, bags, demo, metrics, reveal, testing
     from foci.bags import Bag, Cohort
     from foci.errors import FociError
 
 __version__ = "0.1.0"
 
-__all__ = ["Bag", "Cohort", "FociError", "backbones", "bags", "demo", "metrics", "testing"]
+__all__ = [
+    "Bag",
+    "Cohort",
+    "FociError",
+    "backbones",
+    "bags",
+    "demo",
+    "metrics",
+    "reveal",
+    "testing",
+]
 
 _HOMES = {"Bag": "foci.bags", "Cohort": "foci.bags", "FociError": "foci.errors"}
 

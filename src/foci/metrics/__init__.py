@@ -1,0 +1,116 @@
+"""Numbers from stored curves: pure functions of arrays, each with a card.
+
+No model is run here and no file is read. Every metric says what the *model* needs to decide;
+none of them says what suffices for a diagnosis.
+"""
+
+from foci.metrics.agreement import jaccard_at_k, kendall, spearman
+from foci.metrics.cards import CARDS, Card
+from foci.metrics.censoring import KaplanMeier, kaplan_meier, restricted, restricted_mean
+from foci.metrics.cohort import SweepRow, cohort_aukc, cohort_msk, kappa_sweep
+from foci.metrics.correctness import ReachSplit, reach_split
+from foci.metrics.deletion import deletion_drop, faithfulness_auc, mean_drops, tiles_to_flip
+from foci.metrics.discrimination import auc
+from foci.metrics.eraser import comprehensiveness, sufficiency
+from foci.metrics.headroom import (
+    SeedSpread,
+    captured_headroom,
+    shi,
+    shi_against_random,
+    shi_per_seed,
+)
+from foci.metrics.localisation import average_precision, ndcg, precision_at_k, recall_at_k
+from foci.metrics.operating_point import aukc, msk, msk_cond, reach
+from foci.metrics.paired import PairedMSK, paired_msk
+from foci.metrics.perturbation import aupc, morf_minus_lerf
+from foci.metrics.random_control import Band, random_band, random_corrected_aukc
+from foci.metrics.rivals import Specificity, specific_share, specificity
+from foci.metrics.rule import VerdictName, decide
+from foci.metrics.selected_only import (
+    SelectedOnly,
+    adaptive_budget,
+    probability_at,
+    selected_only_auc,
+    selected_probabilities,
+)
+from foci.metrics.stability import fallback_share, stable_msk
+from foci.metrics.stats import (
+    Interval,
+    SignedRank,
+    case_means,
+    paired_bootstrap,
+    percentile_interval,
+    shi_interval,
+    wilcoxon,
+)
+from foci.metrics.verdict import Verdict, judge
+from foci.metrics.views import predicted_class, runner_up, truncate
+
+__all__ = [
+    "CARDS",
+    "Band",
+    "Card",
+    "Interval",
+    "KaplanMeier",
+    "PairedMSK",
+    "ReachSplit",
+    "SeedSpread",
+    "SelectedOnly",
+    "SignedRank",
+    "Specificity",
+    "SweepRow",
+    "Verdict",
+    "VerdictName",
+    "adaptive_budget",
+    "auc",
+    "aukc",
+    "aupc",
+    "average_precision",
+    "captured_headroom",
+    "case_means",
+    "cohort_aukc",
+    "cohort_msk",
+    "comprehensiveness",
+    "decide",
+    "deletion_drop",
+    "faithfulness_auc",
+    "fallback_share",
+    "jaccard_at_k",
+    "judge",
+    "kaplan_meier",
+    "kappa_sweep",
+    "kendall",
+    "mean_drops",
+    "morf_minus_lerf",
+    "msk",
+    "msk_cond",
+    "ndcg",
+    "paired_bootstrap",
+    "paired_msk",
+    "percentile_interval",
+    "precision_at_k",
+    "predicted_class",
+    "probability_at",
+    "random_band",
+    "random_corrected_aukc",
+    "reach",
+    "reach_split",
+    "recall_at_k",
+    "restricted",
+    "restricted_mean",
+    "runner_up",
+    "selected_only_auc",
+    "selected_probabilities",
+    "shi",
+    "shi_against_random",
+    "shi_interval",
+    "shi_per_seed",
+    "spearman",
+    "specific_share",
+    "specificity",
+    "stable_msk",
+    "sufficiency",
+    "tiles_to_flip",
+    "truncate",
+    "wilcoxon",
+]

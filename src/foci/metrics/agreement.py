@@ -1,0 +1,96 @@
+"""Do two rankings of the same bag agree?"""
+
+from __future__ import annotations
+
+import math
+from typing import SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import kendalltau, spearmanr
+
+from foci.metrics import inputs
+from foci.metrics.cards import card
+from foci.metrics.inputs import Floats
+
+
+def _two_scores(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
+    a, b = inputs.numbers(first, "first"), inputs.numbers(second, "second")
+    inputs.same_length(first=a, second=b)
+    return a, b
+
+
+@card(
+    title="Overlap of the top K",
+    symbol=r"J(K)",
+    equation=r"|A_K \cap B_K| / |A_K \cup B_K|",
+    direction="none",
+    range=(0.0, 1.0),
+    needs="two rankings of the same bag",
+    does_not_show="which of them is right; two rankings can agree on uninformative tiles",
+    source="Jaccard index",
+)
+def jaccard_at_k(first: ArrayLike, second: ArrayLike, k: SupportsIndex) -> float:
+    r"""Overlap of the top K tiles of two rankings.
+
+    .. math:: J(K) = |A_K \cap B_K| / |A_K \cup B_K|
+
+    Two random rankings of N tiles give about :math:`K / (2N - K)`. Ties go by tile index.
+
+    >>> jaccard_at_k([0.9, 0.8, 0.1, 0.0], [0.0, 0.9, 0.8, 0.1], k=2)
+    0.3333333333333333
+    """
+    a, b = _two_scores(first, second)
+    top_a, top_b = inputs.top(a, k), inputs.top(b, k)
+    shared = np.intersect1d(top_a, top_b).size
+    return shared / (2 * len(top_a) - shared)
+
+
+@card(
+    title="Spearman rank correlation",
+    symbol=r"\rho_S",
+    equation=r"\mathrm{corr}(\mathrm{rank}(a), \mathrm{rank}(b))",
+    direction="none",
+    range=(-1.0, 1.0),
+    needs="two rankings of the same bag",
+    does_not_show="agreement at the top: it weighs the last tiles as much as the first",
+    source="Spearman, 1904",
+)
+def spearman(first: ArrayLike, second: ArrayLike) -> float:
+    r"""Correlation of the tile ranks, mid-ranks on ties; NaN if a ranking is constant.
+
+    .. math:: \rho_S = \mathrm{corr}(\mathrm{rank}(a), \mathrm{rank}(b))
+
+    >>> round(spearman([1.0, 2.0, 3.0], [10.0, 40.0, 30.0]), 6)
+    0.5
+    """
+    a, b = _two_scores(first, second)
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return math.nan
+    return float(np.clip(spearmanr(a, b).statistic, -1, 1))
+
+
+@card(
+    title="Kendall rank correlation",
+    symbol=r"\tau_b",
+    equation=r"(n_c - n_d) / \sqrt{(n_0 - n_1)(n_0 - n_2)}",
+    direction="none",
+    range=(-1.0, 1.0),
+    needs="two rankings of the same bag",
+    does_not_show="agreement at the top: every pair of tiles weighs the same",
+    source="Kendall, 1945 (tau-b)",
+)
+def kendall(first: ArrayLike, second: ArrayLike) -> float:
+    r"""Concordant minus discordant pairs of tiles, corrected for ties; NaN if one is constant.
+
+    .. math:: \tau_b = \frac{n_c - n_d}{\sqrt{(n_0 - n_1)(n_0 - n_2)}}
+
+    with :math:`n_0` pairs, of which :math:`n_1` and :math:`n_2` are tied in either ranking.
+
+    >>> round(kendall([1.0, 2.0, 3.0], [10.0, 40.0, 30.0]), 6)
+    0.333333
+    """
+    a, b = _two_scores(first, second)
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return math.nan
+    return float(np.clip(kendalltau(a, b).statistic, -1, 1))

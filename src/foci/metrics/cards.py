@@ -1,0 +1,94 @@
+"""A card for every metric: what it says, what it needs and what it does not show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from foci.registry import Registry
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+Direction = Literal["higher", "lower", "none"]
+
+
+@dataclass(frozen=True)
+class Card:
+    r"""One metric, readable by people and by programs.
+
+    Attributes:
+        name: The function's name in ``foci.metrics``.
+        title: What people call it.
+        symbol: Its symbol in tables and figures, LaTeX.
+        equation: Its definition, LaTeX.
+        direction: Which way is better for the ranking under test; ``"none"`` if neither is.
+        range: Smallest and largest value it can take; infinite where it is not bounded.
+        needs: What has to be measured before it can be computed.
+        does_not_show: The conclusion it does not support.
+        source: Where the definition comes from.
+        function: The function itself.
+    """
+
+    name: str
+    title: str
+    symbol: str
+    equation: str
+    direction: Direction
+    range: tuple[float, float]
+    needs: str
+    does_not_show: str
+    source: str
+    function: Callable[..., Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The card without the function, ready for JSON: an unbounded end becomes None."""
+        record = {name: value for name, value in vars(self).items() if name != "function"}
+        record["range"] = [end if math.isfinite(end) else None for end in self.range]
+        return record
+
+
+CARDS: Registry[Card] = Registry("metric")
+"""Every metric's card by the name of its function."""
+
+
+def card(
+    *,
+    title: str,
+    symbol: str,
+    equation: str,
+    direction: Direction,
+    range: tuple[float, float],
+    needs: str,
+    does_not_show: str,
+    source: str,
+) -> Callable[[F], F]:
+    """Register the decorated function under its own name; the function is returned unchanged.
+
+    >>> from foci.metrics import CARDS
+    >>> CARDS["msk"].direction
+    'lower'
+    >>> CARDS["reach"].range
+    (0.0, 1.0)
+    """
+
+    def decorate(function: F) -> F:
+        CARDS.add(
+            function.__name__,
+            Card(
+                name=function.__name__,
+                title=title,
+                symbol=symbol,
+                equation=equation,
+                direction=direction,
+                range=range,
+                needs=needs,
+                does_not_show=does_not_show,
+                source=source,
+                function=function,
+            ),
+        )
+        return function
+
+    return decorate

@@ -1,0 +1,187 @@
+"""What the metrics accept: every argument is checked here, and nowhere else."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence, Sized
+from typing import SupportsIndex, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from foci.errors import FociError
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Marks: TypeAlias = NDArray[np.bool_]
+Counts: TypeAlias = ArrayLike | Sequence[float | None]
+"""Minimum Sufficient K of many slides; None or NaN where a slide does not reach."""
+
+SUM_TOLERANCE = 1e-3  # a softmax stored in half precision still passes, logits do not
+
+
+def require(condition: object, name: str, what: str, fix: str) -> None:
+    """Refuse an argument unless the condition holds."""
+    if not condition:
+        raise FociError(name, what, fix)
+
+
+def numbers(values: Counts, name: str, ndim: int | None = 1, *, missing: bool = False) -> Floats:
+    """A non-empty float64 array of ``ndim`` dimensions, finite unless ``missing`` allows NaN."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        fix = "pass a rectangular array, or a detached CPU tensor"
+        raise FociError(name, f"cannot be read as numbers ({error})", fix) from error
+    if ndim is not None and array.ndim != ndim:
+        raise FociError(name, f"has shape {array.shape}", f"pass an array of {ndim} dimension(s)")
+    require(array.size, name, "is empty", "pass at least one value")
+    bad = np.isinf(array) if missing else ~np.isfinite(array)
+    require(not bad.any(), name, "contains NaN or infinity", "leave out or repair these values")
+    return array
+
+
+def whole(value: SupportsIndex, name: str, lowest: int = 1) -> int:
+    """One whole number from ``lowest`` on."""
+    try:
+        number = operator.index(value)
+    except TypeError as error:
+        raise FociError(name, f"is {value!r}", "pass a whole number") from error
+    require(number >= lowest, name, f"is {number}", f"pass {lowest} or more")
+    return number
+
+
+def threshold(kappa: float, name: str = "kappa") -> float:
+    """A confidence or share in (0, 1]."""
+    require(0 < kappa <= 1, name, f"is {kappa}", "pass a value above 0 and at most 1")
+    return float(kappa)
+
+
+def probabilities(values: ArrayLike, name: str = "probs", ndim: int = 2) -> Floats:
+    """Class probabilities ``[..., C]`` with C >= 2; every row lies in [0, 1] and sums to 1."""
+    array = numbers(values, name, ndim)
+    require(array.shape[-1] > 1, name, "has a single class", "give the probability of every class")
+    require(array.min() >= 0 and array.max() <= 1, name, "leaves [0, 1]", "give probabilities")
+    off = np.abs(array.sum(axis=-1) - 1).max()
+    require(off <= SUM_TOLERANCE, name, f"misses a sum of 1 by {off:.2g}", "give softmax outputs")
+    return array
+
+
+def increasing(
+    ks: ArrayLike, length: int | None = None, *, lowest: int = 1, name: str = "ks"
+) -> Integers:
+    """Tile counts, strictly increasing whole numbers from ``lowest`` on, one per curve point."""
+    array = numbers(ks, name)
+    if length is not None and array.size != length:
+        fix = "give one count per curve point"
+        raise FociError(name, f"has {array.size} counts for {length} curve points", fix)
+    counted = (array == np.floor(array)) & (array >= lowest)
+    require(counted.all(), name, f"holds values that are not counts >= {lowest}", "count tiles")
+    rises = (np.diff(array) > 0).all()
+    require(rises, name, "is not strictly increasing", "sort the curve by its tile count")
+    return array.astype(np.int64)
+
+
+def class_index(target: SupportsIndex, n_classes: int, name: str = "target") -> int:
+    """A class index below ``n_classes``."""
+    index = whole(target, name, lowest=0)
+    require(index < n_classes, name, f"is class {index}", f"pass a class up to {n_classes - 1}")
+    return index
+
+
+def class_indices(values: ArrayLike, name: str, n_classes: int | None = None) -> Integers:
+    """One class index per slide, below ``n_classes`` where that is known."""
+    array = numbers(values, name)
+    indexed = (array == np.floor(array)) & (array >= 0)
+    require(indexed.all(), name, "holds values that are not classes", "number classes from 0")
+    if n_classes is not None:
+        known = array.max() < n_classes
+        require(known, name, "holds an unknown class", f"use classes 0 to {n_classes - 1}")
+    return array.astype(np.int64)
+
+
+def curve(
+    probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, *, lowest: int = 1
+) -> tuple[Floats, Integers, int]:
+    """One stored curve: probabilities ``[len(ks), C]``, its counts and the class followed."""
+    rows = probabilities(probs)
+    return rows, increasing(ks, len(rows), lowest=lowest), class_index(target, rows.shape[1])
+
+
+def full_bag(full: ArrayLike, n_classes: int | None = None) -> Floats:
+    """Probabilities ``[C]`` with all tiles, of as many classes as the curve beside them."""
+    array = probabilities(full, "full", ndim=1)
+    fits = n_classes is None or len(array) == n_classes
+    require(fits, "full", f"has {len(array)} classes, the curve {n_classes}", "use one classifier")
+    return array
+
+
+def up_to(ks: Integers, limit: SupportsIndex, name: str) -> int:
+    """A limit that no count exceeds."""
+    number = whole(limit, name)
+    require(ks[-1] <= number, "ks", f"ends at {ks[-1]}, above {name} {number}", f"check {name}")
+    return number
+
+
+def rows_at(ks: Integers, wanted: Integers) -> Integers:
+    """Where a curve holds the counts that are asked for."""
+    missing = np.setdiff1d(wanted, ks)
+    what = f"does not hold K = {', '.join(map(str, missing))}"
+    require(not missing.size, "ks", what, "measure that count too")
+    return np.searchsorted(ks, wanted)
+
+
+def counts(values: Counts, name: str = "msks", ndim: int = 1) -> Floats:
+    """Tiles needed per slide, NaN where a slide does not reach.
+
+    Means over random orders are not whole, so any value of at least 1 is a count.
+    """
+    array = numbers(values, name, ndim, missing=True)
+    counted = np.isnan(array) | (array >= 1)
+    require(counted.all(), name, "holds a count below 1", "count from 1; None if not reached")
+    return array
+
+
+def mean_counts(values: ArrayLike, name: str) -> Floats:
+    """Mean tile counts of any shape, all of them defined."""
+    array = numbers(values, name, ndim=None, missing=True)
+    fix = "report Reach and the restricted mean instead"
+    require(not np.isnan(array).any(), name, "has no MSK: no slide reaches kappa", fix)
+    require(array.min() >= 0, name, "holds a negative tile count", "give mean MSK, one per seed")
+    return array
+
+
+def same_length(**arrays: Sized) -> int:
+    """The common length of arguments that run over the same slides, tiles or seeds."""
+    lengths = {name: len(array) for name, array in arrays.items()}
+    sizes = ", ".join(f"{name} {length}" for name, length in lengths.items())
+    alike = len(set(lengths.values())) == 1
+    require(alike, next(iter(arrays)), f"lengths differ ({sizes})", "pass one value per item")
+    length = next(iter(lengths.values()))
+    require(length, next(iter(arrays)), "is empty", "pass at least one item")
+    return length
+
+
+def same_shape(array: Floats, expected: tuple[int, ...], name: str) -> Floats:
+    """An array measured at the same counts and classes as the one beside it."""
+    what = f"has shape {array.shape} where {expected} is expected"
+    require(array.shape == expected, name, what, "measure all orders at the same counts")
+    return array
+
+
+def marks(truth: ArrayLike, n_tiles: int, *, some: bool = False) -> Marks:
+    """One true/false mark per tile; at least ``some`` of them true where that is needed."""
+    array = numbers(truth, "truth")
+    require(len(array) == n_tiles, "truth", f"has {len(array)} of {n_tiles} tiles", "mark them all")
+    require(np.isin(array, (0, 1)).all(), "truth", "is not true or false", "mark with 0 and 1")
+    marked = not some or array.any()
+    require(marked, "truth", "marks no tile", "leave slides without marked tiles out")
+    return array.astype(bool)
+
+
+def top(scores: Floats, k: SupportsIndex) -> Integers:
+    """Indices of the k best tiles: a stable descending sort, ties by tile index."""
+    count = whole(k, "k")
+    n = len(scores)
+    require(count <= n, "k", f"is {count} but the bag has {n} tiles", "pass a smaller k")
+    return np.argsort(-scores, kind="stable")[:count]

@@ -1,0 +1,172 @@
+"""One verdict per cohort and classifier, with the numbers behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from foci.metrics import inputs
+from foci.metrics.censoring import restricted
+from foci.metrics.inputs import Counts
+from foci.metrics.rule import VerdictName, decide
+from foci.metrics.stats import Interval, case_means, percentile_interval
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict, one plain sentence, and the tile counts it rests on.
+
+    Every count is a restricted mean over all slides: a slide that never reaches counts as K_max.
+    Give the counts of the predicted-class view: with the label as target, random orders reach
+    misclassified slides by accident.
+
+    Attributes:
+        verdict: One of four, see :func:`foci.metrics.decide`.
+        sentence: The same for people.
+        native: Tiles under the classifier's own ranking.
+        selector: Tiles under the selector.
+        random: Tiles under random orders, averaged over the orders.
+        floor: The fewest tiles possible: one per slide, or what a greedy search found; K_max on a
+            slide that nothing reaches.
+        room: native - floor, with its interval.
+        gain_over_native: native - selector.
+        gain_over_random: random - selector.
+        random_over_native: native - random.
+        near_minimal: Whether ``room`` is not shown to exceed ``margin``.
+        margin: Tiles that count as nothing.
+        k_max: Where counts are censored.
+        n_slides: Slides judged.
+        n_cases: Patients they come from.
+    """
+
+    verdict: VerdictName
+    sentence: str
+    native: float
+    selector: float
+    random: float
+    floor: float
+    room: Interval
+    gain_over_native: Interval
+    gain_over_random: Interval
+    random_over_native: Interval
+    near_minimal: bool
+    margin: float
+    k_max: int
+    n_slides: int
+    n_cases: int
+
+
+def judge(
+    native: Counts,
+    selector: Counts,
+    random: ArrayLike,
+    cases: Sequence[Any] | NDArray[Any],
+    *,
+    greedy: Counts | None = None,
+    k_max: int = 256,
+    margin: float = 0.5,
+    n_boot: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Verdict:
+    """Compute restricted means and their paired patient intervals, then :func:`decide`.
+
+    Args:
+        native: MSK of every slide under the native ranking, None where not reached.
+        selector: The same slides under the selector.
+        random: ``[R, S]``, the same slides under R random orders, NaN where not reached.
+        cases: The patient of every slide.
+        greedy: MSK of a greedy search, if there was one; without it the floor is one tile.
+        k_max: Where counts are censored.
+        margin: Tiles that count as nothing.
+        n_boot: Bootstrap draws.
+        level: Coverage of the intervals.
+        seed: Seeds the draws.
+
+    >>> slides = range(40)
+    >>> result = judge([9] * 40, [2] * 40, [[5] * 40, [7] * 40], cases=slides, n_boot=200)
+    >>> result.verdict, result.native, result.selector, result.random, result.floor
+    ('headroom', 9.0, 2.0, 6.0, 1.0)
+    """
+    first, second = inputs.counts(native, "native"), inputs.counts(selector, "selector")
+    orders = inputs.counts(random, "random", ndim=2)
+    bound = np.full_like(first, np.nan) if greedy is None else inputs.counts(greedy, "greedy")
+    n_slides = inputs.same_length(native=first, selector=second, random=orders[0], greedy=bound)
+    fewest = np.fmin.reduce([first, second, bound, *orders])  # NaN if nothing reaches the slide
+    if greedy is None:
+        fewest = np.where(fewest <= k_max, 1.0, np.nan)
+    own, found, floor = (restricted(values, k_max) for values in (first, second, fewest))
+    by_chance = np.mean([restricted(order, k_max) for order in orders], axis=0)
+    differences = np.column_stack([own - floor, own - found, by_chance - found, own - by_chance])
+    draws = case_means(differences, cases, n_boot, seed)
+    intervals = [
+        percentile_interval(float(column.mean()), drawn, level)
+        for column, drawn in zip(differences.T, draws.T, strict=True)
+    ]
+    room, over_native, over_random, random_over_native = intervals
+    verdict = decide(room, over_native, over_random, random_over_native, margin)
+    return Verdict(
+        verdict=verdict,
+        sentence=_sentence(verdict, room, over_native, over_random, random_over_native, margin),
+        native=float(own.mean()),
+        selector=float(found.mean()),
+        random=float(by_chance.mean()),
+        floor=float(floor.mean()),
+        room=room,
+        gain_over_native=over_native,
+        gain_over_random=over_random,
+        random_over_native=random_over_native,
+        near_minimal=not room.above(margin),
+        margin=margin,
+        k_max=k_max,
+        n_slides=n_slides,
+        n_cases=np.unique(np.asarray(cases)).size,
+    )
+
+
+def _sentence(
+    verdict: VerdictName,
+    room: Interval,
+    over_native: Interval,
+    over_random: Interval,
+    random_over_native: Interval,
+    margin: float,
+) -> str:
+    left = f"{_tiles(room)} above the fewest possible"
+    if verdict == "headroom":
+        return (
+            f"The selector needs {_tiles(over_native)} fewer than the native ranking and "
+            f"{_tiles(over_random)} fewer than a random order."
+        )
+    if verdict == "conflict":
+        return (
+            f"The selector needs {_tiles(over_native, -1)} more than the native ranking: "
+            "keep the native ranking."
+        )
+    if verdict == "uninformative native ranking":
+        if over_native.above():
+            return (
+                f"The selector needs {_tiles(over_native)} fewer than the native ranking, but is "
+                "not shown to beat a random order: the native ranking is what is weak."
+            )
+        return (
+            f"A random order needs {_tiles(random_over_native)} fewer than the native ranking, "
+            "and the selector is not shown to do better."
+        )
+    if room.above(margin):
+        return (
+            f"The native ranking is {left}, but the selector is neither shown to be better nor "
+            "worse: it finds nothing of that."
+        )
+    why = "there is nothing to gain" if room.estimate <= margin else "too few patients to tell"
+    worse = " The selector is worse: keep the native ranking." if over_native.below() else ""
+    return f"The native ranking is {left}, not shown to exceed {margin:g}: {why}.{worse}"
+
+
+def _tiles(interval: Interval, sign: int = 1) -> str:
+    low, high = sorted((sign * interval.low, sign * interval.high))
+    return f"{sign * interval.estimate:.1f} tiles ({low:.1f} to {high:.1f})"

@@ -1,0 +1,196 @@
+"""Every metric once more, slowly and from its definition, in plain Python."""
+
+import math
+from collections.abc import Sequence
+
+Row = Sequence[float]
+Count = float | None
+
+
+def nan(value: Count) -> bool:
+    return value is None or math.isnan(value)
+
+
+def mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if len(values) else math.nan
+
+
+def first_largest(row: Row) -> int:
+    best = 0
+    for index, value in enumerate(row):
+        if value > row[best]:
+            best = index
+    return best
+
+
+def msk(probs: Sequence[Row], ks: Sequence[int], target: int, kappa: float) -> int | None:
+    for k, row in zip(ks, probs, strict=True):
+        if first_largest(row) == target and row[target] >= kappa:
+            return int(k)
+    return None
+
+
+def stable_msk(probs: Sequence[Row], ks: Sequence[int], target: int, kappa: float) -> int | None:
+    for start in range(len(ks)):
+        tail = zip(ks[start:], probs[start:], strict=True)
+        if all(msk([row], [k], target, kappa) is not None for k, row in tail):
+            return int(ks[start])
+    return None
+
+
+def reach(msks: Sequence[Count]) -> float:
+    return sum(not nan(value) for value in msks) / len(msks)
+
+
+def msk_cond(msks: Sequence[Count]) -> float:
+    return mean([value for value in msks if value is not None and not nan(value)])
+
+
+def area(ys: Row, xs: Row) -> float:
+    return math.fsum((ys[j] + ys[j + 1]) / 2 * (xs[j + 1] - xs[j]) for j in range(len(xs) - 1))
+
+
+def aukc(probs: Sequence[Row], ks: Sequence[int], n_tiles: int, target: int) -> float:
+    if len(ks) == 1:
+        return probs[0][target]
+    rho = [k / n_tiles for k in ks]
+    return area([row[target] for row in probs], rho) / rho[-1]
+
+
+def random_corrected_aukc(
+    probs: Sequence[Row],
+    ks: Sequence[int],
+    n_tiles: int,
+    target: int,
+    random_probs: Sequence[Sequence[Row]],
+) -> float:
+    chance = [aukc(order, ks, n_tiles, target) for order in random_probs]
+    return aukc(probs, ks, n_tiles, target) - mean(chance)
+
+
+def fallback_share(msks: Sequence[Count], stable_msks: Sequence[Count]) -> float:
+    pairs = zip(msks, stable_msks, strict=True)
+    return mean([float(nan(late) or late != first) for first, late in pairs if not nan(first)])
+
+
+def reach_split(
+    msks: Sequence[Count], predictions: Sequence[int], labels: Sequence[int]
+) -> tuple[float, float, int, int]:
+    parts: dict[bool, list[float]] = {True: [], False: []}
+    for value, predicted, true in zip(msks, predictions, labels, strict=True):
+        parts[bool(predicted == true)].append(float(not nan(value)))
+    return mean(parts[True]), mean(parts[False]), len(parts[True]), len(parts[False])
+
+
+def restricted_mean(msks: Sequence[Count], k_max: int) -> float:
+    return mean(
+        [float(k_max) if value is None or nan(value) else min(value, k_max) for value in msks]
+    )
+
+
+def kaplan_meier(msks: Sequence[Count], k_max: int) -> tuple[list[float], list[float], int]:
+    """Product limit with the number at risk counted anew at every step."""
+    known = [math.inf if value is None or nan(value) else value for value in msks]
+    ks, survival = [0.0], [1.0]
+    for k in sorted({value for value in known if value <= k_max}):
+        at_risk = sum(value >= k for value in known)
+        ks.append(k)
+        survival.append(survival[-1] * (1 - sum(value == k for value in known) / at_risk))
+    return ks, survival, k_max
+
+
+def paired_msk(base: Sequence[Count], foci: Sequence[Count]) -> tuple[float, ...]:
+    pairs = list(zip(base, foci, strict=True))
+    both = [(b, f) for b, f in pairs if b is not None and f is not None and not nan(b + f)]
+    return (
+        mean([b for b, _ in both]),
+        mean([f for _, f in both]),
+        len(both),
+        sum(not nan(b) and nan(f) for b, f in pairs),
+        sum(nan(b) and not nan(f) for b, f in pairs),
+        sum(nan(b) and nan(f) for b, f in pairs),
+    )
+
+
+def shi(base: Row, foci: Row) -> float:
+    return (mean(base) - mean(foci)) / (mean(base) + 1e-8)
+
+
+def shi_per_seed(base: Row, foci: Row) -> tuple[list[float], float, float]:
+    values = [shi([b], [f]) for b, f in zip(base, foci, strict=True)]
+    centre = mean(values)
+    squares = math.fsum((value - centre) ** 2 for value in values)
+    return values, centre, math.sqrt(squares / (len(values) - 1)) if len(values) > 1 else math.nan
+
+
+def captured_headroom(base: Row, foci: Row, greedy: Row) -> float:
+    possible = mean(base) - mean(greedy)
+    return (mean(base) - mean(foci)) / possible if possible > 0 else math.nan
+
+
+def deletion_drop(full: Row, probs: Sequence[Row], ks: Sequence[int], target: int) -> list[float]:
+    return [full[target] - row[target] for row in probs]
+
+
+def faithfulness_auc(ks: Sequence[int], drops: Row, k_max: int) -> float:
+    return area(drops, ks) / k_max
+
+
+def tiles_to_flip(probs: Sequence[Row], ks: Sequence[int], target: int) -> int | None:
+    for k, row in zip(ks, probs, strict=True):
+        if first_largest(row) != target:
+            return int(k)
+    return None
+
+
+def mean_drop(
+    full: Row, probs: Sequence[Row], ks: Sequence[int], target: int, budgets: Sequence[int]
+) -> float:
+    at = {int(k): row[target] for k, row in zip(ks, probs, strict=True)}
+    return mean([full[target] - at[int(k)] for k in budgets])
+
+
+def aupc(probs: Sequence[Row], ks: Sequence[int], target: int) -> float:
+    return mean([row[target] for row in probs])
+
+
+def morf_minus_lerf(
+    morf: Sequence[Row], lerf: Sequence[Row], ks: Sequence[int], target: int, direction: str
+) -> float:
+    sign = 1 if direction == "insert" else -1
+    if len(ks) == 1:
+        return sign * (morf[0][target] - lerf[0][target])
+    areas = [area([row[target] for row in rows], ks) for rows in (morf, lerf)]
+    return sign * (areas[0] - areas[1]) / (ks[-1] - ks[0])
+
+
+def specificity(
+    probs: Sequence[Row], ks: Sequence[int], target: int, full: Row, kappa: float
+) -> tuple[int | None, int | None, int]:
+    others = [c for c in range(len(full)) if c != target]
+    rival = max(others, key=lambda c: (full[c], -c))
+    return msk(probs, ks, target, kappa), msk(probs, ks, rival, kappa), rival
+
+
+def binary_auc(scores: Row, positive: Sequence[bool]) -> float:
+    ups = [s for s, p in zip(scores, positive, strict=True) if p]
+    downs = [s for s, p in zip(scores, positive, strict=True) if not p]
+    return mean([(u > d) + 0.5 * (u == d) for u in ups for d in downs])
+
+
+def auc(probs: Sequence[Row], labels: Sequence[int]) -> float:
+    n_classes = len(probs[0])
+    each = [
+        binary_auc([row[c] for row in probs], [label == c for label in labels])
+        for c in range(n_classes)
+    ]
+    return each[1] if n_classes == 2 else mean(each)
+
+
+def selected_only_auc(
+    full: Sequence[Row],
+    selected: Sequence[Row],
+    random: Sequence[Sequence[Row]],
+    labels: Sequence[int],
+) -> tuple[float, float, float]:
+    return auc(full, labels), auc(selected, labels), mean([auc(r, labels) for r in random])

@@ -1,0 +1,170 @@
+"""Bootstrap over patients and Wilcoxon, against brute force."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from foci.metrics import (
+    Interval,
+    case_means,
+    paired_bootstrap,
+    percentile_interval,
+    shi,
+    shi_interval,
+    wilcoxon,
+)
+from tests.metrics.strategies import quick
+
+
+def cohort(seed: int, n_cases: int = 12) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    rng = np.random.default_rng(seed)
+    cases = [f"P{c}" for c in range(n_cases) for _ in range(rng.integers(1, 4))]
+    base = rng.integers(1, 50, size=len(cases)).astype(float)
+    foci = rng.integers(1, 20, size=len(cases)).astype(float)
+    base[rng.random(len(cases)) < 0.2] = np.nan
+    return base, foci, cases
+
+
+def test_draws_equal_physically_repeating_the_cases() -> None:
+    base, foci, cases = cohort(0)
+    got = case_means(np.column_stack([base, foci]), cases, n_boot=50, seed=3)
+    names = sorted(set(cases))
+    weights = np.random.default_rng(3).multinomial(
+        len(names), [1 / len(names)] * len(names), size=50
+    )
+    for draw, row in zip(weights, got, strict=True):
+        slides = [
+            i
+            for name, times in zip(names, draw, strict=True)
+            for i in [j for j, case in enumerate(cases) if case == name] * times
+        ]
+        np.testing.assert_allclose(row, [np.nanmean(base[slides]), np.mean(foci[slides])])
+
+
+def test_same_seed_same_interval_other_seed_another() -> None:
+    _, foci, cases = cohort(1)
+    first = paired_bootstrap(foci, foci[::-1], cases, seed=5)
+    assert paired_bootstrap(foci, foci[::-1], cases, seed=5) == first
+    assert paired_bootstrap(foci, foci[::-1], cases, seed=6) != first
+
+
+def test_pairing_removes_what_the_rankings_share() -> None:
+    rng = np.random.default_rng(0)
+    hard = rng.uniform(1, 200, size=40)
+    result = paired_bootstrap(hard + 2, hard, cases=range(40))
+    assert (result.estimate, result.low, result.high) == pytest.approx((2, 2, 2))
+
+
+def test_more_slides_of_the_same_patients_are_no_more_evidence() -> None:
+    rng = np.random.default_rng(0)
+    base, foci = rng.uniform(1, 50, size=(2, 25))
+    once = paired_bootstrap(base, foci, range(25))
+    fourfold = paired_bootstrap(np.tile(base, 4), np.tile(foci, 4), list(range(25)) * 4)
+    assert (fourfold.low, fourfold.high) == pytest.approx((once.low, once.high))
+    careless = paired_bootstrap(np.tile(base, 4), np.tile(foci, 4), range(100))
+    assert careless.high - careless.low < 0.7 * (once.high - once.low)
+
+
+def test_coverage_is_near_nominal() -> None:
+    rng = np.random.default_rng(0)
+    hits = 0
+    for seed in range(300):
+        differences = rng.normal(1.0, 2.0, size=40)
+        result = paired_bootstrap(differences, np.zeros(40), range(40), n_boot=300, seed=seed)
+        hits += result.low <= 1.0 <= result.high
+    assert 0.90 <= hits / 300 <= 0.98
+
+
+@quick
+@given(st.integers(0, 50))
+def test_order_of_the_slides_does_not_matter(seed: int) -> None:
+    _, foci, cases = cohort(seed)
+    shuffle = np.random.default_rng(seed).permutation(len(cases))
+    once = paired_bootstrap(foci, foci**2, cases, n_boot=50)
+    again = paired_bootstrap(
+        foci[shuffle], foci[shuffle] ** 2, [cases[i] for i in shuffle], n_boot=50
+    )
+    assert (again.estimate, again.low, again.high) == pytest.approx(
+        (once.estimate, once.low, once.high)
+    )
+
+
+def test_shi_interval_uses_conditional_means_of_the_same_draw() -> None:
+    base, foci, cases = cohort(2)
+    result = shi_interval(base, foci, cases, n_boot=400, seed=1)
+    draws = case_means(np.column_stack([base, foci]), cases, 400, 1)
+    values = [shi(b, f) for b, f in draws]
+    assert result.estimate == pytest.approx(shi(np.nanmean(base), np.mean(foci)))
+    assert result.low == pytest.approx(np.quantile(values, 0.025))
+    assert result.high == pytest.approx(np.quantile(values, 0.975))
+
+
+def test_a_ranking_that_never_reaches_has_no_shi() -> None:
+    result = shi_interval([None, None], [1, 2], ["a", "b"], n_boot=10)
+    assert math.isnan(result.estimate)
+    assert math.isnan(result.low)
+
+
+def test_draws_without_a_reached_slide_are_left_out() -> None:
+    # draws of (a, a) hold no base: about a quarter of them
+    result = shi_interval([None, 4], [1, 2], ["a", "b"], n_boot=400)
+    assert math.isfinite(result.low)
+    assert math.isfinite(result.high)
+
+
+def test_percentile_interval_by_hand() -> None:
+    result = percentile_interval(0.5, np.linspace(0, 1, 101), level=0.9)
+    assert result == Interval(0.5, pytest.approx(0.05), pytest.approx(0.95), 0.9)
+    assert result.above(0.0)
+    assert not result.above(0.05)
+    assert result.below(1.0)
+    assert not result.below(0.5)
+
+
+def brute_force(differences: list[float]) -> tuple[float, float]:
+    """W and its two-sided p over every assignment of signs."""
+    size = [abs(d) for d in differences]
+    ranks = [sum(other <= value for other in size) for value in size]
+    positive = sum(r for r, d in zip(ranks, differences, strict=True) if d > 0)
+    total = sum(ranks)
+    statistic = min(positive, total - positive)
+    sums = [
+        sum(r for r, sign in zip(ranks, signs, strict=True) if sign)
+        for signs in itertools.product([0, 1], repeat=len(ranks))
+    ]
+    extreme = sum(min(s, total - s) <= statistic for s in sums)
+    return statistic, min(1.0, extreme / len(sums))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_wilcoxon_is_exact_for_few_distinct_pairs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    base, foci = rng.normal(size=(2, 4 + seed % 5))
+    result = wilcoxon(base, foci)
+    assert result.method == "exact"
+    statistic, p = brute_force(list(foci - base))
+    assert (result.statistic, result.pvalue) == (statistic, pytest.approx(p, abs=1e-12))
+
+
+def test_ties_and_many_pairs_use_the_normal_approximation() -> None:
+    rng = np.random.default_rng(0)
+    opposite = ([4, 5, 6], [3, 6, 9])  # -1 and +1 are a tie
+    for base, foci in (([4, 5, 6, 9], [3, 4, 9, 7]), opposite, rng.normal(size=(2, 51))):
+        result = wilcoxon(base, foci)
+        assert result.method == "normal"
+        want = stats.wilcoxon(np.subtract(foci, base), method="approx")
+        assert (result.statistic, result.pvalue) == (want.statistic, want.pvalue)
+
+
+def test_zero_differences_are_dropped() -> None:
+    padded = wilcoxon([1.0, 2.0, 3.0, 4.0], [1.0, 2.5, 5.0, 3.9])
+    alone = wilcoxon([2.0, 3.0, 4.0], [2.5, 5.0, 3.9])
+    assert (padded.n_pairs, padded.pvalue) == (alone.n_pairs, alone.pvalue)
+    assert padded.median_difference == pytest.approx(0.2, abs=0.21)
+    same = wilcoxon([1, 2], [1, 2])
+    assert (same.pvalue, same.n_pairs) == (1.0, 0)

@@ -1,0 +1,132 @@
+"""Verdicts on cohorts whose answer is known."""
+
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foci.metrics import Verdict, VerdictName, decide, judge, paired_bootstrap, restricted
+from tests.metrics.strategies import quick
+
+N = 60
+CASES = [f"P{i // 2}" for i in range(N)]  # two slides per patient
+
+
+def counts(mean: float, seed: int, shape: tuple[int, ...] = (N,)) -> np.ndarray:
+    return 1.0 + np.random.default_rng(seed).poisson(mean - 1, size=shape)
+
+
+def verdict(native: float, selector: float, random: float, **settings: float) -> Verdict:
+    chance = counts(random, 3, (10, N))
+    return judge(counts(native, 1), counts(selector, 2), chance, CASES, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("native", "selector", "random", "name", "says"),
+    [
+        (9, 2, 6, "headroom", "fewer than the native ranking and"),
+        (4, 9, 12, "conflict", "more than the native ranking: keep the native ranking"),
+        (38, 17, 5, "uninformative native ranking", "not shown to beat a random order"),
+        (20, 20, 5, "uninformative native ranking", "A random order needs 15"),
+        (20, 20, 60, "saturated", "it finds nothing of that"),
+        (1.0, 1.0, 3, "saturated", "there is nothing to gain."),
+        (1.0, 4, 3, "saturated", "The selector is worse: keep the native ranking."),
+    ],
+)
+def test_known_cohorts(native: float, selector: float, random: float, name: str, says: str) -> None:
+    result = verdict(native, selector, random)
+    assert result.verdict == name
+    assert says in result.sentence
+    assert "\n" not in result.sentence
+
+
+def test_numbers_behind_it() -> None:
+    native, selector = counts(9, 1), counts(2, 2)
+    native[:3] = np.nan
+    chance = counts(6, 3, (10, N))
+    result = judge(native, selector, chance, CASES, k_max=32, seed=7)
+    own = restricted(native, 32)
+    assert result.native == own.mean()
+    assert result.selector == selector.mean()
+    assert result.random == pytest.approx(chance.mean())
+    assert result.floor == 1
+    by_chance = chance.mean(axis=0)
+    for got, more, less in (
+        (result.room, own, np.ones(N)),
+        (result.gain_over_native, own, selector),
+        (result.gain_over_random, by_chance, selector),
+        (result.random_over_native, own, by_chance),
+    ):
+        want = paired_bootstrap(more, less, CASES, seed=7)
+        assert (got.estimate, got.low, got.high) == pytest.approx(
+            (want.estimate, want.low, want.high)
+        )
+    assert (result.n_slides, result.n_cases, result.k_max) == (N, N // 2, 32)
+    assert result.near_minimal is False
+
+
+def test_a_greedy_search_replaces_the_floor_of_one_tile() -> None:
+    native = counts(5, 1)
+    alone = judge(native, native, [native], CASES)
+    assert (alone.floor, alone.near_minimal) == (1, False)
+    bounded = judge(native, native, [native], CASES, greedy=np.maximum(native - 0.25, 1))
+    assert bounded.floor == pytest.approx(np.maximum(native - 0.25, 1).mean())
+    assert bounded.near_minimal
+    assert "there is nothing to gain" in bounded.sentence
+
+
+def test_a_greedy_search_that_fails_is_no_floor() -> None:
+    native, selector = counts(5, 1), counts(3, 2)
+    result = judge(native, selector, [native], CASES, greedy=np.full(N, np.nan))
+    assert result.floor == np.minimum(native, selector).mean()
+
+
+def test_a_slide_reached_with_the_last_tile_is_reached() -> None:
+    last = np.full(N, 32.0)
+    assert judge(last, last, [last], CASES, k_max=32).floor == 1
+    assert judge(last, last, [last], CASES, k_max=31).floor == 31
+
+
+def test_slides_that_nothing_reaches_leave_no_room() -> None:
+    native = np.where(np.arange(N) < 20, np.nan, 1.0)
+    result = judge(native, native, [native], CASES)
+    assert result.floor == result.native == (20 * 256 + 40) / N
+    assert result.near_minimal
+
+
+def test_one_lucky_slide_is_not_room() -> None:
+    native, selector = np.ones(N), np.ones(N)
+    native[0] = np.nan  # 255 tiles on one slide: 4.25 on average, all from one patient
+    result = judge(native, selector, [native], CASES)
+    assert result.room.estimate == pytest.approx(255 / N)
+    assert result.verdict == "saturated"
+    assert "too few patients to tell" in result.sentence
+
+
+@quick
+@given(
+    st.lists(
+        st.tuples(*[st.one_of(st.none(), st.integers(1, 300))] * 4, st.integers(0, 5)),
+        min_size=1,
+        max_size=12,
+    )
+)
+def test_every_cohort_gets_a_verdict_that_follows_from_its_intervals(
+    rows: list[tuple[int | None, int | None, int | None, int | None, int]],
+) -> None:
+    native, selector, first, second, cases = (list(column) for column in zip(*rows, strict=True))
+    random = np.array([first, second], dtype=float)
+    result = judge(native, selector, random, cases, n_boot=50)
+    assert result.verdict in get_args(VerdictName)
+    assert result.verdict == decide(
+        result.room,
+        result.gain_over_native,
+        result.gain_over_random,
+        result.random_over_native,
+        result.margin,
+    )
+    assert result.floor <= min(result.native, result.selector, result.random) + 1e-9
+    assert result.room.low >= -1e-9
+    assert result.sentence.endswith(".")

@@ -1,0 +1,201 @@
+"""Random arguments for every metric, paired with its slow reference."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from foci import metrics
+from tests.metrics import ranking_references, references
+
+
+@dataclass(frozen=True)
+class Trial:
+    draw: Callable[[Generator], dict[str, Any]]
+    reference: Callable[..., Any]
+
+
+def grid(rng: Generator) -> NDArray[np.int64]:
+    return np.sort(rng.choice(np.arange(1, 60), size=rng.integers(1, 8), replace=False))
+
+
+def table(rng: Generator, *shape: int) -> NDArray[np.float64]:
+    """Rows that sum to 1, in coarse steps so that ties and exact thresholds occur."""
+    weights = rng.integers(0, 10, size=shape) ** 2 + 1.0
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def curve(rng: Generator) -> dict[str, Any]:
+    ks, n_classes = grid(rng), int(rng.integers(2, 5))
+    return {
+        "probs": table(rng, len(ks), n_classes),
+        "ks": ks,
+        "target": int(rng.integers(n_classes)),
+    }
+
+
+def at_kappa(rng: Generator) -> dict[str, Any]:
+    """A curve that leans towards its target, so that thresholds are crossed and lost again."""
+    drawn = curve(rng)
+    leaning = drawn["probs"].copy()
+    leaning[:, drawn["target"]] *= 4
+    leaning /= leaning.sum(axis=1, keepdims=True)
+    return drawn | {"probs": leaning, "kappa": float(rng.choice([0.3, 0.5, 0.7]))}
+
+
+def counts(rng: Generator, n: int | None = None) -> NDArray[np.float64]:
+    values = rng.integers(1, 40, size=n or rng.integers(1, 15)).astype(float)
+    values[rng.random(len(values)) < 0.3] = np.nan
+    return values
+
+
+def crossings(rng: Generator) -> dict[str, Any]:
+    first = counts(rng)
+    later = first + rng.integers(0, 2, size=len(first)) * 3
+    later[rng.random(len(first)) < 0.2] = np.nan
+    return {"msks": first, "stable_msks": later}
+
+
+def with_random(rng: Generator) -> dict[str, Any]:
+    drawn = curve(rng)
+    return drawn | {"n_tiles": 60, "random_probs": table(rng, 3, *drawn["probs"].shape)}
+
+
+def classified(rng: Generator) -> dict[str, Any]:
+    msks = counts(rng)
+    guess, true = rng.integers(0, 3, size=(2, len(msks)))
+    return {"msks": msks, "predictions": guess, "labels": true}
+
+
+def seeds(rng: Generator, *names: str) -> dict[str, Any]:
+    values = rng.uniform(1, 20, size=(len(names), int(rng.integers(1, 5))))
+    return dict(zip(names, values, strict=True))
+
+
+def with_full(rng: Generator, name: str = "probs") -> dict[str, Any]:
+    drawn = curve(rng)
+    drawn["full"] = table(rng, drawn["probs"].shape[1])
+    return drawn | {name: drawn.pop("probs")}
+
+
+def with_budgets(rng: Generator, name: str) -> dict[str, Any]:
+    drawn = with_full(rng, name)
+    n = int(rng.integers(1, len(drawn["ks"]) + 1))
+    return drawn | {"budgets": np.sort(rng.choice(drawn["ks"], size=n, replace=False))}
+
+
+def drops(rng: Generator) -> dict[str, Any]:
+    ks = np.array([1, 9, 33, 60])[: rng.integers(2, 5)]
+    return {"ks": ks, "drops": rng.uniform(-1, 1, size=len(ks)), "k_max": 64}
+
+
+def both_ways(rng: Generator) -> dict[str, Any]:
+    drawn = curve(rng)
+    morf = drawn.pop("probs")
+    direction = str(rng.choice(["insert", "delete"]))
+    return drawn | {"morf": morf, "lerf": table(rng, *morf.shape), "direction": direction}
+
+
+def slides(rng: Generator) -> dict[str, Any]:
+    reached = [metrics.Specificity(*rng.choice([1, 2, 3, None], size=2), 0) for _ in range(6)]
+    return {"slides": reached}
+
+
+def predictions(rng: Generator) -> dict[str, Any]:
+    n_classes = int(rng.integers(2, 5))
+    labels = rng.permutation(np.arange(12) % n_classes)
+    return {"probs": table(rng, 12, n_classes), "labels": labels}
+
+
+def selections(rng: Generator) -> dict[str, Any]:
+    drawn = predictions(rng)
+    full = drawn.pop("probs")
+    selected, random = table(rng, *full.shape), table(rng, 3, *full.shape)
+    return drawn | {"full": full, "selected": selected, "random": random}
+
+
+def two_rankings(rng: Generator) -> dict[str, Any]:
+    first, second = rng.integers(0, 5, size=(2, rng.integers(1, 9))).astype(float)
+    return {"first": first, "second": second}
+
+
+def two_rankings_at_k(rng: Generator) -> dict[str, Any]:
+    drawn = two_rankings(rng)
+    return drawn | {"k": int(rng.integers(1, len(drawn["first"]) + 1))}
+
+
+def marked(rng: Generator, *, at_k: bool) -> dict[str, Any]:
+    n = int(rng.integers(1, 7))
+    truth = rng.permutation(np.arange(n) < rng.integers(1, n + 1)).astype(int)
+    drawn = {"scores": rng.integers(0, 4, size=n).astype(float), "truth": truth}
+    return drawn | ({"k": int(rng.integers(1, n + 1))} if at_k else {})
+
+
+def graded(rng: Generator) -> dict[str, Any]:
+    drawn = marked(rng, at_k=True)
+    gains = drawn.pop("truth") * rng.integers(1, 4, size=len(drawn["scores"]))
+    return drawn | {"gains": gains, "k": drawn["k"] if rng.random() < 0.7 else None}
+
+
+def share(slides: list[metrics.Specificity]) -> float:
+    wins = [
+        slide.target_msk is not None and slide.target_msk < (slide.rival_msk or np.inf)
+        for slide in slides
+    ]
+    return references.mean([float(win) for win in wins])
+
+
+TRIALS: dict[str, Trial] = {
+    "msk": Trial(at_kappa, references.msk),
+    "reach": Trial(lambda rng: {"msks": counts(rng)}, references.reach),
+    "msk_cond": Trial(lambda rng: {"msks": counts(rng)}, references.msk_cond),
+    "aukc": Trial(lambda rng: curve(rng) | {"n_tiles": 60}, references.aukc),
+    "stable_msk": Trial(at_kappa, references.stable_msk),
+    "fallback_share": Trial(crossings, references.fallback_share),
+    "reach_split": Trial(classified, references.reach_split),
+    "restricted_mean": Trial(
+        lambda rng: {"msks": counts(rng), "k_max": 32}, references.restricted_mean
+    ),
+    "kaplan_meier": Trial(lambda rng: {"msks": counts(rng), "k_max": 32}, references.kaplan_meier),
+    "paired_msk": Trial(
+        lambda rng: {"base": counts(rng, 9), "foci": counts(rng, 9)}, references.paired_msk
+    ),
+    "shi": Trial(lambda rng: seeds(rng, "base", "foci"), references.shi),
+    "shi_per_seed": Trial(lambda rng: seeds(rng, "base", "foci"), references.shi_per_seed),
+    "shi_against_random": Trial(
+        lambda rng: seeds(rng, "random", "foci"), lambda random, foci: references.shi(random, foci)
+    ),
+    "captured_headroom": Trial(
+        lambda rng: seeds(rng, "base", "foci", "greedy"), references.captured_headroom
+    ),
+    "random_corrected_aukc": Trial(with_random, references.random_corrected_aukc),
+    "deletion_drop": Trial(with_full, references.deletion_drop),
+    "faithfulness_auc": Trial(drops, references.faithfulness_auc),
+    "tiles_to_flip": Trial(curve, references.tiles_to_flip),
+    "comprehensiveness": Trial(
+        lambda rng: with_budgets(rng, "deleted"),
+        lambda deleted, **rest: references.mean_drop(probs=deleted, **rest),
+    ),
+    "sufficiency": Trial(
+        lambda rng: with_budgets(rng, "revealed"),
+        lambda revealed, **rest: references.mean_drop(probs=revealed, **rest),
+    ),
+    "aupc": Trial(curve, references.aupc),
+    "morf_minus_lerf": Trial(both_ways, references.morf_minus_lerf),
+    "specificity": Trial(lambda rng: with_full(rng) | {"kappa": 0.5}, references.specificity),
+    "specific_share": Trial(slides, share),
+    "auc": Trial(predictions, references.auc),
+    "selected_only_auc": Trial(selections, references.selected_only_auc),
+    "jaccard_at_k": Trial(two_rankings_at_k, ranking_references.jaccard_at_k),
+    "spearman": Trial(two_rankings, ranking_references.spearman),
+    "kendall": Trial(two_rankings, ranking_references.kendall),
+    "precision_at_k": Trial(lambda rng: marked(rng, at_k=True), ranking_references.precision_at_k),
+    "recall_at_k": Trial(lambda rng: marked(rng, at_k=True), ranking_references.recall_at_k),
+    "average_precision": Trial(
+        lambda rng: marked(rng, at_k=False), ranking_references.average_precision
+    ),
+    "ndcg": Trial(graded, ranking_references.ndcg),
+}
