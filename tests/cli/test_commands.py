@@ -1,7 +1,6 @@
 """The command line as a person meets it."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,14 +9,7 @@ import pytest
 
 from foci import __version__
 from tests.bags import feature_files as write
-
-
-def foci(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "foci", *map(str, arguments)]
-    environment = {**os.environ, "COLUMNS": "200"}
-    return subprocess.run(
-        command, capture_output=True, text=True, cwd=cwd, env=environment, check=False
-    )
+from tests.cli.invoke import Foci
 
 
 @pytest.fixture
@@ -38,37 +30,40 @@ def test_help_and_version_do_not_import_torch() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "doctor" in done.stdout
-    assert foci("--version").stdout == f"foci {__version__}\n"
+    done = subprocess.run(
+        [sys.executable, "-m", "foci", "--version"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == f"foci {__version__}\n"
 
 
-def test_doctor_table_and_exit_codes(cohort: Path) -> None:
+def test_doctor_table_and_exit_codes(foci: Foci, cohort: Path) -> None:
     good = foci("doctor", cohort / "features", "--labels", cohort / "labels.csv")
-    assert good.returncode == 0, good.stderr
-    assert "PASS" in good.stdout
-    assert "Ready to use, 1 to know of." in good.stdout
+    assert good.code == 0, good.err
+    assert "PASS" in good.out
+    assert "Ready to use, 1 to know of." in good.out
     (cohort / "features" / "s3.h5").write_bytes(b"cut")
     bad = foci("doctor", cohort / "features", "--labels", cohort / "labels.csv")
-    assert bad.returncode == 1
-    assert "Not ready: 1 to mend" in bad.stdout
-    assert "Traceback" not in bad.stderr
+    assert bad.code == 1
+    assert "Not ready: 1 to mend" in bad.out
+    assert "Traceback" not in bad.err
 
 
-def test_doctor_json(cohort: Path) -> None:
+def test_doctor_json(foci: Foci, cohort: Path) -> None:
     done = foci("doctor", cohort / "features", "--json")
-    checks = json.loads(done.stdout)
+    checks = json.loads(done.out)
     assert {"name", "status", "detail", "fix"} == set(checks[0])
     assert all(check["status"] == "PASS" for check in checks)
 
 
-def test_a_refusal_is_one_line_without_a_traceback(tmp_path: Path) -> None:
-    done = foci("cohort", "brca", tmp_path / "gone.tsv", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("foci: ")
-    assert done.stderr.count("\n") == 1
+def test_a_refusal_is_one_line_without_a_traceback(foci: Foci, tmp_path: Path) -> None:
+    done = foci("cohort", "brca", tmp_path / "gone.tsv")
+    assert done.code == 2
+    assert done.err.startswith("foci: ")
+    assert done.err.count("\n") == 1
     assert not (tmp_path / "cohort.csv").exists()
 
 
-def test_cohort_from_published_folders(tmp_path: Path) -> None:
+def test_cohort_from_published_folders(foci: Foci, tmp_path: Path) -> None:
     for name, n in (("TCGA-LUAD", 20), ("TCGA-LUSC", 20)):
         (tmp_path / name).mkdir()
         for i in range(n):
@@ -76,18 +71,17 @@ def test_cohort_from_published_folders(tmp_path: Path) -> None:
             write.uni2h(tmp_path / name / f"{barcode}.h5", write.features(), write.grid())
     done = foci(
         "cohort", "nsclc", tmp_path / "TCGA-LUAD", tmp_path / "TCGA-LUSC", "--out", "nsclc.csv",
-        cwd=tmp_path,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "28 slides (14 LUAD, 14 LUSC)" in done.stdout
-    assert "note: " in done.stdout
+    assert done.code == 0, done.err
+    assert "28 slides (14 LUAD, 14 LUSC)" in done.out
+    assert "note: " in done.out
     table = (tmp_path / "nsclc.csv").read_text().splitlines()
     assert len(table) == 41
     assert table[0].startswith("slide_id,case_id,label,split")
 
 
-def test_demo(tmp_path: Path) -> None:
-    done = foci("demo", tmp_path / "out", "--slides", "40", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "Ready to use" in done.stdout
-    assert "synthetic" in done.stdout.lower()
+def test_demo(foci: Foci, tmp_path: Path) -> None:
+    done = foci("demo", tmp_path / "out", "--slides", "40")
+    assert done.code == 0, done.err
+    assert "Ready to use" in done.out
+    assert "synthetic" in done.out.lower()

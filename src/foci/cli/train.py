@@ -65,17 +65,21 @@ def train(
     from foci.backbones.training.run import train_into, with_train_and_val
     from foci.bags import Cohort
     from foci.cli.device import choose
+    from foci.configuration import configure
     from foci.progress import track
 
-    recipe = TrainingRecipe(
-        epochs=epochs,
-        lr=lr,
-        weight_decay=weight_decay,
-        schedule=schedule,  # type: ignore[arg-type]
-        batch_size=batch_size,
-        balanced=balanced,
-        objective=settings(objective, "--objective"),
-        seed=seed,
+    recipe = configure(
+        TrainingRecipe,
+        {
+            "epochs": epochs,
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "schedule": schedule,
+            "batch_size": batch_size,
+            "balanced": balanced,
+            "objective": settings(objective, "--objective"),
+            "seed": seed,
+        },
     )
     cohort = Cohort.read(
         features,

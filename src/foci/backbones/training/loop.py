@@ -22,6 +22,7 @@ from foci.backbones.training.evaluate import predict
 from foci.backbones.training.recipe import TrainingRecipe
 from foci.backbones.training.resume import RunState, load_run, save_run
 from foci.bags import Cohort, Slide
+from foci.errors import FociError
 
 Progress = Callable[[Sequence[int], str], Iterable[int]]
 
@@ -78,7 +79,7 @@ def train(
     Returns:
         One report per epoch, those of a resumed run included.
     """
-    objective = backbone.make_objective(**recipe.objective)
+    objective = _objective(backbone, recipe.objective)
     device = next(backbone.parameters()).device
     objective.to(device)
     trainable = [p for p in backbone.parameters() if p.requires_grad]
@@ -134,6 +135,14 @@ def run_key(
     what = [backbone.architecture, backbone.config, recipe.model_dump(), rows(train_cohort),
             rows(val_cohort), train_cohort.store.n_cap]  # fmt: skip
     return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _objective(backbone: Backbone, settings: dict[str, Any]) -> Objective:
+    try:
+        return backbone.make_objective(**settings)
+    except TypeError as error:
+        where = f"objective of {backbone.architecture}"
+        raise FociError(where, str(error), "see its documented settings") from error
 
 
 def _resume(

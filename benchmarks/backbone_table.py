@@ -1,0 +1,73 @@
+"""All seven classifiers trained through the command line, three seeds each.
+
+On the embedded cohort, and with ``--data FILE`` on real lung slides (LUAD against LUSC, split by
+patient). Prints the Markdown table of docs/backbones.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from hipt_cohort import make_cohort
+
+COMMON = ["--epochs", "20"]
+SMALL = ["--set", "d=128", "--set", "heads=4", "--set", "depth=2", "--set", "hidden=256",
+         "--set", "head_hidden=64"]  # fmt: skip
+QUICK: dict[str, list[str]] = {
+    "transmil": SMALL,
+    "abmil": [],
+    "clam-sb": ["--objective", "subtyping=true"],
+    "attrimil": ["--set", "d=128", "--set", "scorer_hidden=64"],
+    "acmil": ["--set", "d=128"],
+    "asmil": [],
+    "mhim-mil": ["--set", "d=128", "--set", "hidden=64", "--set", "head_hidden=64"],
+}
+
+
+def main() -> None:
+    """Train, collect, print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=Path, help="HDF5 file of real region features")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", nargs="*", default=list(QUICK))
+    parser.add_argument("--out", type=Path, default=Path(tempfile.mkdtemp()))
+    options = parser.parse_args()
+    cohorts = {"embedded": options.out / "demo"}
+    subprocess.run([sys.executable, "-m", "foci", "demo", cohorts["embedded"]], check=True)
+    if options.data:
+        cohorts["lung"] = make_cohort(options.data, "lung", options.out / "lung")
+    print("| classifier | extra options | " + " | ".join(f"AUC, {c}" for c in cohorts) + " |")
+    print("|---|---|" + "---|" * len(cohorts))
+    for name in options.only:
+        cells = [cell(name, cohort, options) for cohort in cohorts.values()]
+        extra = " ".join(QUICK[name]) or "none"
+        print(f"| {name} | `{extra}` | " + " | ".join(cells) + " |", flush=True)
+
+
+def cell(name: str, cohort: Path, options: argparse.Namespace) -> str:
+    """Test AUC of every seed, and their mean."""
+    aucs = [run(name, cohort, seed, options.out) for seed in range(options.seeds)]
+    return f"{statistics.mean(aucs):.3f} ({', '.join(f'{auc:.3f}' for auc in aucs)})"
+
+
+def run(name: str, cohort: Path, seed: int, out: Path) -> float:
+    """One run of ``foci train``."""
+    folder = out / f"{cohort.name}-{name}-{seed}"
+    if not (folder / "backbone.json").exists():
+        features = next(p for p in cohort.iterdir() if p.is_dir())
+        command = [sys.executable, "-m", "foci", "train", name, "--features", str(features),
+                   "--labels", str(cohort / "cohort.csv"), "--out", str(folder),
+                   "--seed", str(seed), *COMMON, *QUICK[name]]  # fmt: skip
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    facts = json.loads((folder / "backbone.json").read_text())
+    return float(facts["metrics"]["test"]["auc"])
+
+
+if __name__ == "__main__":
+    main()
