@@ -1,0 +1,55 @@
+"""What the documents show works as shown."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.invoke import Foci
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def blocks(page: str, language: str) -> list[str]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+@pytest.fixture
+def foci(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Foci:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FOCI_CACHE", str(tmp_path / "cache"))
+    return Foci(monkeypatch, capsys)
+
+
+def test_the_readme_from_demo_to_msk(foci: Foci, capsys: pytest.CaptureFixture[str]) -> None:
+    commands = [
+        line.removeprefix("$ foci ").split()
+        for line in blocks("README.md", "console")[1].splitlines()
+    ]
+    assert [command[0] for command in commands] == ["demo", "train"]
+    assert foci(*commands[0], "--slides", "40").code == 0
+    assert foci(*commands[1], "--epochs", "1").code == 0
+    (example,) = blocks("README.md", "python")
+    assert len([line for line in example.splitlines() if line.strip()]) <= 12
+    exec(example, {})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["native", "random", "leave-one-out"]
+
+
+def test_the_reveal_page_runs() -> None:
+    first, second, third = blocks("docs/reveal.md", "python")
+    scope: dict[str, object] = {"rankings": []}
+    for block in (first, second, third):
+        exec(block, scope)
+    assert scope["inserted"].shape == (256, 2)  # type: ignore[attr-defined]
+    assert scope["deleted"].shape == (257, 2)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("page", ["README.md", *(p.name for p in (ROOT / "docs").glob("*.md"))])
+def test_links_lead_somewhere(page: str) -> None:
+    path = ROOT / page if page == "README.md" else ROOT / "docs" / page
+    for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), target
