@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 
 import torch
-from memory import peak_mb
-from timing import seconds
 
 import foci
 from foci.backbones import Backbone
 from foci.backbones.transmil import TransMIL
 from foci.reveal import OpenBag, Revealer
+from memory import peak_mb
+from timing import seconds
 
 N, D, K = 1024, 1536, 256
 COLUMNS = ("engine", "own", "2nd ranking", "reference", "peak MiB", "greedy 32", "deletion 5 K")

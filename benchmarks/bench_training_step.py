@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
-from timing import seconds
 from torch import Tensor, nn
 
 import foci
 from foci.backbones import pad
+from timing import seconds
 
 N, D, C = 1024, 1536, 2
 

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 
 from foci import backbones
 from foci.backbones.abmil import ABMIL
+from foci.errors import FociError
 from tests.backbones.golden_weights import features, fill
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "abmil.json").read_text())
@@ -76,3 +77,29 @@ def test_only_a_bias_free_projection_is_homogeneous() -> None:
         for preset in backbones.presets("abmil")
     }
     assert claims == {"paper": True, "official": False}
+
+
+def test_without_projection_features_are_pooled_as_they_are() -> None:
+    torch.manual_seed(0)
+    model = ABMIL(6, 3, d=None, hidden=4).double()
+    x = torch.randn(5, 6, dtype=torch.float64)
+    assert (model.d_token, model.capabilities.homogeneous) == (6, True)
+    weights = torch.softmax(model.attention(x), dim=0)
+    want = model.head((weights * x).sum(dim=0))
+    torch.testing.assert_close(model(x), want, rtol=0, atol=1e-12)
+    assert type(model)(**model.config).state_dict().keys() == model.state_dict().keys()
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "tanh"])
+def test_the_activation_of_the_attention_can_be_chosen(activation: str) -> None:
+    torch.manual_seed(0)
+    model = ABMIL(6, 2, d=None, hidden=4, gated=False, activation=activation).double()
+    x = torch.randn(5, 6, dtype=torch.float64)
+    phi = {"relu": torch.relu, "gelu": F.gelu, "tanh": torch.tanh}[activation]
+    want = model.attention.w(phi(model.attention.V(x))).squeeze(-1)
+    torch.testing.assert_close(model.scores(x), want, rtol=0, atol=1e-12)
+
+
+def test_an_unknown_activation_is_refused() -> None:
+    with pytest.raises(FociError, match="attention activation: is 'silu'; choose one of relu, gel"):
+        ABMIL(6, 2, d=4, hidden=4, activation="silu")

@@ -66,6 +66,15 @@ def test_incomplete_and_damaged_folders(tmp_path: Path) -> None:
         load_folder(folder)
 
 
+def test_a_config_of_another_version_is_one_line(tmp_path: Path) -> None:
+    folder = backbones.save(small("abmil", "paper", 2), tmp_path / "m")
+    facts = json.loads((folder / "backbone.json").read_text())
+    facts["config"]["flavour"] = 3
+    (folder / "backbone.json").write_text(json.dumps(facts))
+    with pytest.raises(CheckpointError, match=r"backbone\.json: has a config that does not fit"):
+        load_folder(folder)
+
+
 def test_a_callable_cannot_be_saved(tmp_path: Path) -> None:
     model = CallableBackbone(lambda x: x.sum(0), d_in=2, n_classes=2)
     with pytest.raises(CheckpointError, match="callable: is not a registered architecture"):

@@ -16,7 +16,10 @@ from foci.backbones import (
 )
 from foci.backbones.adapter import CallableBackbone
 from foci.backbones.batch import Batch, pad
+from foci.backbones.checkpoints import load
 from foci.backbones.contract import Backbone, Capabilities
+from foci.backbones.fingerprint import fingerprint
+from foci.backbones.folder import save
 from foci.backbones.objective import Objective
 from foci.backbones.presets import ARCHITECTURES, available, create, presets
 
@@ -29,6 +32,9 @@ __all__ = [
     "Objective",
     "available",
     "create",
+    "fingerprint",
+    "load",
     "pad",
     "presets",
+    "save",
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from torch import Tensor, nn
 
-from foci.backbones.attention import GatedAttention
+from foci.backbones.attention import ACTIVATIONS, GatedAttention
 from foci.backbones.contract import Capabilities
-from foci.backbones.layers import head, projection
+from foci.backbones.layers import head, projection, split_head
 from foci.backbones.pooled import PooledBackbone
 from foci.backbones.presets import architecture, preset
+from foci.errors import FociError
 
 
 @architecture("abmil")
@@ -24,11 +25,12 @@ class ABMIL(PooledBackbone):
     Args:
         d_in: Feature width.
         n_classes: Number of classes.
-        d: Token width.
+        d: Token width; None for no projection (``h = x``, ``d = d_in``).
         hidden: Attention width.
         head_hidden: Width of a two-layer head; None for a linear one.
         projection_bias: Whether the projection has a bias.
-        gated: Gated or plain tanh attention.
+        gated: Gated or plain attention.
+        activation: Of the attention, in place of tanh: ``"relu"`` or ``"gelu"``.
         dropout: After the projection, while training.
     """
 
@@ -37,27 +39,37 @@ class ABMIL(PooledBackbone):
         d_in: int,
         n_classes: int,
         *,
-        d: int,
+        d: int | None,
         hidden: int,
         head_hidden: int | None = None,
         projection_bias: bool = True,
         gated: bool = True,
+        activation: str = "tanh",
         dropout: float = 0.0,
     ) -> None:
+        if activation not in ACTIVATIONS:
+            known = ", ".join(ACTIVATIONS)
+            raise FociError("attention activation", f"is {activation!r}", f"choose one of {known}")
+        width = d_in if d is None else d
         super().__init__(
             d_in,
             n_classes,
-            d_token=d,
+            d_token=width,
             d=d,
             hidden=hidden,
             head_hidden=head_hidden,
             projection_bias=projection_bias,
             gated=gated,
+            activation=activation,
             dropout=dropout,
         )
-        self.projection = projection(d_in, d, bias=projection_bias, dropout=dropout)
-        self.attention = GatedAttention(d, hidden, gated=gated)
-        self.head = head(d, n_classes, head_hidden)
+        self.projection: nn.Module = (
+            nn.Identity()
+            if d is None
+            else projection(d_in, d, bias=projection_bias, dropout=dropout)
+        )
+        self.attention = GatedAttention(width, hidden, gated=gated, activation=activation)
+        self.head = head(width, n_classes, head_hidden)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -67,7 +79,7 @@ class ABMIL(PooledBackbone):
             closed_form=True,
             score="native",
             gate_sites=("feature", "attention"),
-            homogeneous=not self.config["projection_bias"],
+            homogeneous=self.config["d"] is None or not self.config["projection_bias"],
         )
 
     def embed(self, x: Tensor) -> Tensor:
@@ -83,6 +95,16 @@ class ABMIL(PooledBackbone):
     def readout(self, pooled: Tensor) -> Tensor:
         """Head on the one pooled token."""
         logits: Tensor = self.head(pooled.squeeze(-2))
+        return logits
+
+    def project(self, values: Tensor) -> Tensor:
+        """First layer of the head."""
+        projected: Tensor = split_head(self.head)[0](values)
+        return projected
+
+    def read(self, projected: Tensor) -> Tensor:
+        """The layers of the head after the first."""
+        logits: Tensor = split_head(self.head)[1](projected.squeeze(-2))
         return logits
 
 

@@ -61,6 +61,15 @@ class ACMIL(BranchedBackbone):
         logits: Tensor = self.head(pooled.mean(dim=-2))
         return logits
 
+    def project(self, values: Tensor) -> Tensor:
+        """Slide classifier on every value: the mean over the branches may follow it."""
+        projected: Tensor = self.head(values)
+        return projected
+
+    def read(self, projected: Tensor) -> Tensor:
+        """Mean over the branches."""
+        return projected.mean(dim=-2)
+
     def make_objective(self, **settings: Any) -> Objective:
         """See :class:`~foci.backbones.acmil_objective.ACMILObjective`."""
         return ACMILObjective(self, **settings)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from foci.backbones.attention import GatedAttention
 from foci.backbones.clam_objective import InstanceClustering
 from foci.backbones.contract import Capabilities
-from foci.backbones.layers import head, projection
+from foci.backbones.layers import head, projection, split_head
 from foci.backbones.pooled import PooledBackbone
 from foci.backbones.presets import architecture, preset
 
@@ -141,6 +141,16 @@ class CLAMSB(CLAM):
     def readout(self, pooled: Tensor) -> Tensor:
         """Head on the one pooled token."""
         logits: Tensor = self.head(pooled.squeeze(-2))
+        return logits
+
+    def project(self, values: Tensor) -> Tensor:
+        """First layer of the head."""
+        projected: Tensor = split_head(self.head)[0](values)
+        return projected
+
+    def read(self, projected: Tensor) -> Tensor:
+        """The layers of the head after the first."""
+        logits: Tensor = split_head(self.head)[1](projected.squeeze(-2))
         return logits
 
 

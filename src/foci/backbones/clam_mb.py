@@ -58,6 +58,14 @@ class CLAMMB(CLAM):
         rows = pooled.unbind(dim=-2)
         return torch.cat([head(row) for head, row in zip(self.heads, rows, strict=True)], dim=-1)
 
+    def project(self, values: Tensor) -> Tensor:
+        """Head c on the token of a tile, for row c: ``[..., 1, d]`` to ``[..., C, 1]``."""
+        return torch.cat([head(values) for head in self.heads], dim=-2)
+
+    def read(self, projected: Tensor) -> Tensor:
+        """Each row is a logit already."""
+        return projected.squeeze(-1)
+
     def scores(self, tokens: Tensor) -> Tensor:
         r"""Attention before the softmax in the row of the class that the *full bag* predicts.
 

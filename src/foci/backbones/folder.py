@@ -66,7 +66,12 @@ def load_folder(folder: str | Path) -> Backbone:
 
     facts = read_facts(folder)
     path = Path(folder) / WEIGHTS
-    backbone = ARCHITECTURES[facts["architecture"]](**facts["config"])
+    try:
+        backbone = ARCHITECTURES[facts["architecture"]](**facts["config"])
+    except TypeError as error:
+        raise CheckpointError(
+            Path(folder) / FACTS, f"has a config that does not fit ({error})", "train again"
+        ) from error
     try:
         backbone.load_state_dict(load_file(path))
     except FileNotFoundError:

@@ -34,6 +34,21 @@ def head(d: int, n_classes: int, hidden: int | None) -> nn.Module:
     return nn.Sequential(nn.Linear(d, hidden), nn.ReLU(), nn.Linear(hidden, n_classes))
 
 
+def split_head(head: nn.Module) -> tuple[nn.Module, nn.Module]:
+    """The affine layer that a head begins with (identity if with none), and what follows it.
+
+    >>> split_head(nn.Sequential(nn.Linear(4, 3), nn.ReLU()))
+    (Linear(in_features=4, out_features=3, bias=True), Sequential(
+      (0): ReLU()
+    ))
+    """
+    if isinstance(head, nn.Linear):
+        return head, nn.Identity()
+    if isinstance(head, nn.Sequential) and len(head) and isinstance(head[0], nn.Linear):
+        return head[0], head[1:]
+    return nn.Identity(), head
+
+
 @torch.no_grad()
 def ema_update(target: nn.Module, source: nn.Module, momentum: float) -> None:
     r"""Let the target trail: :math:`\theta' \leftarrow m\,\theta' + (1-m)\,\theta`."""

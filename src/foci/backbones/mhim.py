@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from foci.backbones.attention import ACTIVATIONS, GatedAttention
 from foci.backbones.contract import Capabilities
-from foci.backbones.layers import head, projection
+from foci.backbones.layers import head, projection, split_head
 from foci.backbones.mhim_objective import MaskedHardMining
 from foci.backbones.objective import Objective
 from foci.backbones.pooled import PooledBackbone
@@ -108,6 +108,16 @@ class MHIM(PooledBackbone):
     def readout(self, pooled: Tensor) -> Tensor:
         """Head on the one pooled token."""
         logits: Tensor = self.head(pooled.squeeze(-2))
+        return logits
+
+    def project(self, values: Tensor) -> Tensor:
+        """First layer of the head."""
+        projected: Tensor = split_head(self.head)[0](values)
+        return projected
+
+    def read(self, projected: Tensor) -> Tensor:
+        """The layers of the head after the first."""
+        logits: Tensor = split_head(self.head)[1](projected.squeeze(-2))
         return logits
 
     def bag_feature(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,12 +13,28 @@ from foci.backbones.pooling import pool, prefix_pool, softmax_weights
 
 
 class PooledBackbone(Backbone):
-    """``logits = readout( sum_i softmax(attend(tokens))_i * values(tokens)_i )``.
+    r"""``logits = readout( sum_i softmax(attend(tokens))_i * values(tokens)_i )``.
 
     A subclass says how tiles are scored (``attend``), what is summed (``values``) and what
     happens to the sum (``readout``); the full bag, padded batches, gates and the closed form over
     prefixes all follow from these three.
+
+    Where a readout begins with an affine map, that map may as well come first, because the
+    weights of a set of tiles add up to 1:
+
+    .. math:: A \sum_i w_i v_i + b = \sum_i w_i\,(A v_i + b)
+
+    One set of tiles is cheapest when it is pooled first. Many sets of the same tiles are cheapest
+    when every tile is projected once and the sums run over fewer numbers. A subclass may therefore
+    split its readout into ``project`` and ``read``; one that replaces ``readout`` alone gives up
+    the split of its parents.
     """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "readout" in vars(cls) and "read" not in vars(cls):
+            cls.project = PooledBackbone.project  # type: ignore[method-assign]
+            cls.read = PooledBackbone.read  # type: ignore[method-assign]
 
     @abstractmethod
     def attend(self, tokens: Tensor) -> Tensor:
@@ -31,6 +48,14 @@ class PooledBackbone(Backbone):
     def readout(self, pooled: Tensor) -> Tensor:
         """Pooled values ``[..., R, dv]`` to logits ``[..., C]``."""
 
+    def project(self, values: Tensor) -> Tensor:
+        """Values ``[..., 1 or R, dv]`` through the affine start of the readout, if it has one."""
+        return values
+
+    def read(self, projected: Tensor) -> Tensor:
+        """The rest: ``read(pool(weights, project(values))) == readout(pool(weights, values))``."""
+        return self.readout(projected)
+
     def aggregate(
         self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
     ) -> Tensor:
@@ -39,11 +64,12 @@ class PooledBackbone(Backbone):
         return self.readout(pool(weights, self.values(tokens)))
 
     def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
-        """See :meth:`Backbone.prefixes`; sums in float64, readout in the model's own dtype."""
+        """See :meth:`Backbone.prefixes`; sums in float64, the rest in the model's own dtype."""
         if ks is None:
             ks = torch.arange(1, len(tokens) + 1, device=tokens.device)
-        pooled = prefix_pool(self.attend(tokens), self.values(tokens), ks)
-        return self.readout(pooled.to(tokens.dtype))
+        tokens = tokens[: int(ks.max())]
+        projected = self.project(self.values(tokens))
+        return self.read(prefix_pool(self.attend(tokens), projected, ks).to(tokens.dtype))
 
     def scores(self, tokens: Tensor) -> Tensor:
         """Attention logits before the softmax, averaged over the rows."""

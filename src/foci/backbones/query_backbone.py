@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
-import torch
 from torch import Tensor
 
 from foci.backbones.branches import BranchedBackbone, Score
-from foci.backbones.pooling import prefix_pool
 from foci.backbones.query_attention import QueryBranches
 
 
@@ -65,11 +63,3 @@ class QueryBackbone(BranchedBackbone):
     def readout(self, pooled: Tensor) -> Tensor:
         """Values of the pooled tokens, then the slide."""
         return self.read(self.project(pooled))
-
-    def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
-        """See :meth:`Backbone.prefixes`; values are projected before they are pooled."""
-        if ks is None:
-            ks = torch.arange(1, len(tokens) + 1, device=tokens.device)
-        tokens = tokens[: int(ks.max())]
-        values = self.project(tokens.unsqueeze(-2))
-        return self.read(prefix_pool(self.attend(tokens), values, ks).to(tokens.dtype))

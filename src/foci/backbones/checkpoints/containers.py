@@ -1,0 +1,101 @@
+"""Where in a file the state dict is, and what was wrapped around its names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from foci.backbones.checkpoints.state_dict import StateDict, listed
+from foci.backbones.checkpoints.unpickle import StoredTensor, Stub
+from foci.errors import CheckpointError
+
+ENTRIES = ("state_dict", "model_state_dict", "model")
+"""Under which a training script keeps the state dict, beside its optimizer and the like."""
+
+PREFIXES = ("module.", "model.", "net.", "_orig_mod.")
+"""Put before *every* name by DataParallel, Lightning or MIL-Lab, and ``torch.compile``."""
+
+LOSSES = ("loss.", "loss_fn.", "criterion.")
+"""What a Lightning module may keep beside its model."""
+
+
+def state_dict_of(content: Any, path: Path) -> StateDict:
+    """The classifier's tensors in a file's content, with plain names."""
+    notes = []
+    while isinstance(content, dict) and (entry := _entry(content)) is not None:
+        if content.get("teacher") is not None:
+            notes.append("the file holds a teacher too; the student ('model') is read")
+        content = content[entry]
+    if not isinstance(content, dict):
+        raise _no_state_dict(content, path)
+    tensors = {
+        key: _tensor(value, key, path)
+        for key, value in content.items()
+        if isinstance(key, str) and isinstance(value, StoredTensor | Tensor)
+    }
+    if not tensors:
+        raise CheckpointError(
+            path,
+            f"holds no state dict; its entries are {listed([str(key) for key in content])}",
+            "save model.state_dict()",
+        )
+    if others := [str(key) for key in content if key not in tensors]:
+        notes.append(f"not tensors, left out: {listed(others)}")
+    tensors, losses = _stripped(tensors)
+    if losses:
+        notes.append(f"part of the loss, left out: {listed(losses)}")
+    return StateDict(path, _attention_alone(tensors), tuple(notes))
+
+
+def _entry(content: dict[Any, Any]) -> str | None:
+    found = (key for key in ENTRIES if key in content)
+    return next((key for key in found if isinstance(content[key], dict | Stub)), None)
+
+
+def _no_state_dict(content: Any, path: Path) -> CheckpointError:
+    if isinstance(content, Stub):
+        name = f"{type(content).__module__}.{type(content).__name__}"
+        return CheckpointError(
+            path,
+            f"holds a pickled object ({name}), which FOCI does not execute",
+            "save model.state_dict() instead of the model",
+        )
+    what = "a single tensor" if isinstance(content, StoredTensor) else type(content).__name__
+    return CheckpointError(
+        path, f"holds {what}, not a state dict", "give the classifier's weights, not features"
+    )
+
+
+def _tensor(value: StoredTensor | Tensor, key: str, path: Path) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    try:
+        return value.read()
+    except (RuntimeError, TypeError, ValueError) as error:
+        raise CheckpointError(path, f"{key} cannot be read ({error})", "save it again") from error
+
+
+def _stripped(tensors: dict[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
+    losses = [key for key in tensors if key.startswith(LOSSES)]
+    inner = {key: tensor for key, tensor in tensors.items() if key not in losses}
+    while inner and (prefix := _shared_prefix(inner)) is not None:
+        inner = {key.removeprefix(prefix): tensor for key, tensor in inner.items()}
+    return inner, losses
+
+
+def _shared_prefix(tensors: dict[str, Tensor]) -> str | None:
+    return next((p for p in PREFIXES if all(key.startswith(p) for key in tensors)), None)
+
+
+def _attention_alone(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Undo CLAM's DataParallel around its attention net.
+
+    Only directly after ``attention_net.``: the ungated net has a ``module`` of its own further in.
+    """
+    return {
+        re.sub(r"^attention_net\.module\.", "attention_net.", key): tensor
+        for key, tensor in tensors.items()
+    }

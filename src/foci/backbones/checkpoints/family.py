@@ -1,0 +1,120 @@
+"""What a family of checkpoint files says about itself: signature, options, and how to read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+import torch
+
+from foci.backbones.checkpoints.state_dict import StateDict
+
+
+@dataclass(frozen=True)
+class Option:
+    """Something about the classifier that its tensors do not show.
+
+    Attributes:
+        default: Value if the user says nothing.
+        assumption: What that means, for the notes; empty if it needs no mention.
+        choices: Allowed values; without any, a positive whole number.
+    """
+
+    default: Any
+    assumption: str = ""
+    choices: tuple[Any, ...] = ()
+
+    def allows(self, value: Any) -> bool:
+        """Whether a user may give this value."""
+        if self.choices:
+            return value in self.choices
+        return type(value) is int and value > 0
+
+    @property
+    def allowed(self) -> str:
+        """The allowed values in words."""
+        return " or ".join(map(str, self.choices)) or "a positive whole number"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the tensors of one file become a backbone.
+
+    Attributes:
+        architecture: Name of the registered class.
+        config: Its constructor's arguments, read from shapes and options.
+        names: For each of its modules or parameters, the name that the file uses.
+        state: The file's tensors, in the shapes that the class expects.
+        ignored: Patterns of names that play no part in a prediction.
+        notes: What was assumed or left out.
+    """
+
+    architecture: str
+    config: dict[str, Any]
+    names: Mapping[str, str]
+    state: StateDict
+    ignored: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def name_of(self, ours: str) -> str:
+        """The file's name of one of the backbone's tensors."""
+        if ours in self.names:
+            return self.names[ours]
+        module, _, part = ours.rpartition(".")
+        return f"{self.names[module]}.{part}"
+
+    def ignores(self, key: str) -> bool:
+        """Whether a tensor may be left out."""
+        return any(fnmatchcase(key, pattern) for pattern in self.ignored)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Files of one architecture under one naming.
+
+    Attributes:
+        name: In messages and in the documentation.
+        has: Patterns, each of which a name of the file must match.
+        lacks: Patterns that no name of the file may match.
+        read: From tensors and options to a reading.
+        options: What the user may have to say.
+    """
+
+    name: str
+    has: tuple[str, ...]
+    read: Callable[[StateDict, Mapping[str, Any]], Reading]
+    lacks: tuple[str, ...] = ()
+    options: Mapping[str, Option] = field(default_factory=dict)
+
+    def recognises(self, keys: Iterable[str]) -> bool:
+        """Whether a file with these names belongs to the family."""
+        keys = list(keys)
+
+        def matched(pattern: str) -> bool:
+            return any(fnmatchcase(key, pattern) for key in keys)
+
+        return all(map(matched, self.has)) and not any(map(matched, self.lacks))
+
+
+def gated_names(ours: str, theirs: str) -> dict[str, str]:
+    """A gated attention net as CLAM named its layers, and most others after it."""
+    parts = {"V": "attention_a.0", "U": "attention_b.0", "w": "attention_c"}
+    return {f"{ours}.{mine}": f"{theirs}.{their}" for mine, their in parts.items()}
+
+
+def two_logits(state: StateDict, head: str) -> tuple[StateDict, int, tuple[str, ...]]:
+    r"""One sigmoid output u as two softmax logits, ``[0, u]``; more outputs stay as they are.
+
+    .. math:: \mathrm{softmax}([0, u])_1 = \frac{e^u}{1 + e^u} = \sigma(u)
+
+    Returns:
+        The tensors, the number of classes, and a note where something was done.
+    """
+    outputs = state.rows(f"{head}.weight")
+    if outputs != 1:
+        return state, outputs, ()
+    layer = {key: state[key] for key in (f"{head}.weight", f"{head}.bias") if key in state}
+    widened = {key: torch.cat([torch.zeros_like(u), u]) for key, u in layer.items()}
+    return state.replaced(widened), 2, ("one sigmoid output u became the two logits [0, u]",)

@@ -1,0 +1,82 @@
+"""A file's tensors under the names that the file gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from torch import Tensor
+
+from foci.errors import CheckpointError
+
+
+class StateDict:
+    """Named tensors that know their file, so that every refusal can name it.
+
+    Args:
+        path: The file.
+        tensors: Its tensors by name.
+        notes: What was left out on the way here, and why.
+    """
+
+    def __init__(
+        self, path: Path, tensors: Mapping[str, Tensor], notes: tuple[str, ...] = ()
+    ) -> None:
+        self.path, self.tensors, self.notes = path, dict(tensors), notes
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.tensors
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.tensors)
+
+    def __getitem__(self, key: str) -> Tensor:
+        if key not in self.tensors:
+            raise self.refused(f"lacks {key}", "give the whole state dict of the classifier")
+        return self.tensors[key]
+
+    def rows(self, key: str) -> int:
+        """Output width of a layer: first dimension of its weight."""
+        return self._size(key, 0)
+
+    def columns(self, key: str) -> int:
+        """Input width of a layer: second dimension of its weight."""
+        return self._size(key, 1)
+
+    def count(self, key: str) -> int:
+        """Length of a list of layers: ``{}`` in the key stands for 0, 1, 2, ...
+
+        >>> from torch import zeros
+        >>> StateDict(Path("a.pt"), {"heads.0.bias": zeros(1), "heads.1.bias": zeros(1)}).count(
+        ...     "heads.{}.bias"
+        ... )
+        2
+        """
+        n = 0
+        while key.format(n) in self.tensors:
+            n += 1
+        return n
+
+    def replaced(self, tensors: Mapping[str, Tensor]) -> StateDict:
+        """The same with some tensors exchanged or added."""
+        return StateDict(self.path, {**self.tensors, **tensors}, self.notes)
+
+    def refused(self, what: str, fix: str) -> CheckpointError:
+        """The error that names this file."""
+        return CheckpointError(self.path, what, fix)
+
+    def _size(self, key: str, dimension: int) -> int:
+        shape = list(self[key].shape)
+        if len(shape) <= dimension:
+            raise self.refused(f"{key} has shape {shape}", "give weights of an unmodified model")
+        return shape[dimension]
+
+
+def listed(keys: list[str], most: int = 6) -> str:
+    """A few names, and how many more there are.
+
+    >>> listed(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    more = f" and {len(keys) - most} more" if len(keys) > most else ""
+    return ", ".join(keys[:most]) + more
