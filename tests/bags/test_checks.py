@@ -38,7 +38,7 @@ def test_a_good_cohort(features: Path) -> None:
     assert statuses.pop("classes") == "WARN"
     assert set(statuses.values()) == {"PASS"}
     assert set(statuses) == {
-        "files", "empty bags", "finite values", "layout", "width", "tiles", "coordinates",
+        "files", "empty bags", "NaN or Inf", "layout", "width", "tiles", "coordinates",
         "labels", "matching", "leakage",
     }  # fmt: skip
     found = by_name(checks)
@@ -64,7 +64,7 @@ def test_bad_files_are_told_apart(features: Path) -> None:
     assert "first: " in found["files", "FAIL"].detail
     assert "s00.h5: is not an HDF5 file" in found["files", "FAIL"].detail
     assert found["empty bags", "WARN"].detail == "1 slide (s01)"
-    assert found["finite values", "FAIL"].detail == "1 slide (s02)"
+    assert found["NaN or Inf", "FAIL"].detail == "1 slide (s02)"
     assert found["width", "FAIL"].detail == "features are 6 wide, but not in 1 slide (s03)"
     details = [c.detail for c in checks if c.name == "coordinates"]
     assert details == [

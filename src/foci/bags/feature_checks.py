@@ -16,7 +16,7 @@ def check_features(facts: Sequence[FileFacts], n_files: int) -> list[Check]:
     checks = [
         _files(facts, n_files),
         _problem(facts, "empty", "empty bags", "WARN", "they are skipped and listed"),
-        _problem(facts, "not finite", "finite values", "FAIL", "extract these slides again"),
+        _problem(facts, "not finite", "NaN or Inf", "FAIL", "extract these slides again"),
     ]
     if good:
         checks += [_layouts(good), _widths(good), _sizes(good), *_coordinates(good)]
@@ -36,7 +36,7 @@ def _problem(
     facts: Sequence[FileFacts], problem: str, name: str, status: Status, fix: str
 ) -> Check:
     bad = [f.slide_id for f in facts if f.problem == problem]
-    return Check(name, status, some(bad), fix) if bad else Check(name, "PASS", "none bad")
+    return Check(name, status, some(bad), fix) if bad else Check(name, "PASS", "none")
 
 
 def _layouts(good: Sequence[FileFacts]) -> Check:
