@@ -52,6 +52,12 @@ def counts(rng: Generator, n: int | None = None) -> NDArray[np.float64]:
     return values
 
 
+def separate_sets(rng: Generator) -> dict[str, Any]:
+    cuts = np.sort(rng.choice(np.arange(1, 20), size=rng.integers(1, 6), replace=False))
+    tiles = rng.permutation(20)[: cuts[-1]]
+    return {"sets": [part.tolist() for part in np.split(tiles, cuts[:-1])]}
+
+
 def crossings(rng: Generator) -> dict[str, Any]:
     first = counts(rng)
     later = first + rng.integers(0, 2, size=len(first)) * 3
@@ -153,6 +159,7 @@ TRIALS: dict[str, Trial] = {
     "reach": Trial(lambda rng: {"msks": counts(rng)}, references.reach),
     "msk_cond": Trial(lambda rng: {"msks": counts(rng)}, references.msk_cond),
     "aukc": Trial(lambda rng: curve(rng) | {"n_tiles": 60}, references.aukc),
+    "disjoint_sets": Trial(separate_sets, lambda sets: sum(1 for _ in sets)),
     "stable_msk": Trial(at_kappa, references.stable_msk),
     "fallback_share": Trial(crossings, references.fallback_share),
     "reach_split": Trial(classified, references.reach_split),

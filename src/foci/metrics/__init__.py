@@ -11,6 +11,7 @@ from foci.metrics.cohort import SweepRow, cohort_aukc, cohort_msk, kappa_sweep
 from foci.metrics.correctness import ReachSplit, reach_split
 from foci.metrics.deletion import deletion_drop, faithfulness_auc, mean_drops, tiles_to_flip
 from foci.metrics.discrimination import auc
+from foci.metrics.disjoint import disjoint_sets
 from foci.metrics.eraser import comprehensiveness, sufficiency
 from foci.metrics.headroom import (
     SeedSpread,
@@ -73,6 +74,7 @@ __all__ = [
     "comprehensiveness",
     "decide",
     "deletion_drop",
+    "disjoint_sets",
     "faithfulness_auc",
     "fallback_share",
     "jaccard_at_k",

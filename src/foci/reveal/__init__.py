@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from foci.backbones import Backbone
+from foci.reveal.disjoint import disjoint_sufficient_sets
 from foci.reveal.engine import KAPPA, Engine, OpenBag, Revealer, choose_engine
 from foci.reveal.nested import K_MAX, Direction, default_counts
 
@@ -20,6 +21,7 @@ __all__ = [
     "choose_engine",
     "curve",
     "default_counts",
+    "disjoint_sufficient_sets",
 ]
 
 
