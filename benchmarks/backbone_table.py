@@ -23,7 +23,7 @@ QUICK: dict[str, list[str]] = {
     "transmil": SMALL,
     "abmil": [],
     "clam-sb": ["--objective", "subtyping=true"],
-    "attrimil": ["--set", "d=128", "--set", "scorer_hidden=64"],
+    "attrimil": ["--lr", "1e-3", "--set", "d=128", "--set", "scorer_hidden=64"],
     "acmil": ["--set", "d=128"],
     "asmil": [],
     "mhim-mil": ["--set", "d=128", "--set", "hidden=64", "--set", "head_hidden=64"],

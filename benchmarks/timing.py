@@ -17,3 +17,17 @@ def seconds(function: Callable[[], Any], repeats: int = 5) -> float:
         function()
         times.append(time.perf_counter() - start)
     return statistics.median(times)
+
+
+def alternately(
+    first: Callable[[], Any], second: Callable[[], Any], repeats: int = 5
+) -> tuple[float, float]:
+    """Median wall times of two calls taken in turns, so that a busy machine slows down both."""
+    first(), second()
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(repeats):
+        for function, own in zip((first, second), times, strict=True):
+            start = time.perf_counter()
+            function()
+            own.append(time.perf_counter() - start)
+    return statistics.median(times[0]), statistics.median(times[1])

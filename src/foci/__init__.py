@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from foci import backbones, bags, demo, metrics, reveal, testing
+    from foci import backbones, bags, demo, metrics, rankings, reveal, selectors, testing
     from foci.bags import Bag, Cohort
     from foci.errors import FociError
 
@@ -23,7 +23,9 @@ __all__ = [
     "bags",
     "demo",
     "metrics",
+    "rankings",
     "reveal",
+    "selectors",
     "testing",
 ]
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from torch import nn
 
 from foci.backbones.attention import ACTIVATIONS, GatedAttention
-from foci.backbones.contract import Capabilities
-from foci.backbones.layers import head, projection, split_head
-from foci.backbones.pooled import PooledBackbone
+from foci.backbones.attention_pool import AttentionPool
+from foci.backbones.layers import head, projection
 from foci.backbones.presets import architecture, preset
 from foci.errors import FociError
 
 
 @architecture("abmil")
-class ABMIL(PooledBackbone):
+class ABMIL(AttentionPool):
     r"""One attention score per tile, one weighted mean, one head.
 
     .. math:: h_i = \mathrm{ReLU}(W x_i), \quad
@@ -70,42 +69,7 @@ class ABMIL(PooledBackbone):
         )
         self.attention = GatedAttention(width, hidden, gated=gated, activation=activation)
         self.head = head(width, n_classes, head_hidden)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Order-free, closed form, native score."""
-        return Capabilities(
-            order_free=True,
-            closed_form=True,
-            score="native",
-            gate_sites=("feature", "attention"),
-            homogeneous=self.config["d"] is None or not self.config["projection_bias"],
-        )
-
-    def embed(self, x: Tensor) -> Tensor:
-        """Projection."""
-        tokens: Tensor = self.projection(x)
-        return tokens
-
-    def attend(self, tokens: Tensor) -> Tensor:
-        """Gated attention."""
-        logits: Tensor = self.attention(tokens)
-        return logits
-
-    def readout(self, pooled: Tensor) -> Tensor:
-        """Head on the one pooled token."""
-        logits: Tensor = self.head(pooled.squeeze(-2))
-        return logits
-
-    def project(self, values: Tensor) -> Tensor:
-        """First layer of the head."""
-        projected: Tensor = split_head(self.head)[0](values)
-        return projected
-
-    def read(self, projected: Tensor) -> Tensor:
-        """The layers of the head after the first."""
-        logits: Tensor = split_head(self.head)[1](projected.squeeze(-2))
-        return logits
+        self.homogeneous = d is None or not projection_bias
 
 
 preset("abmil", "paper", ABMIL, d=256, hidden=128, head_hidden=128, projection_bias=False)

@@ -9,14 +9,13 @@ from torch import Tensor, nn
 
 from foci.backbones.attention import GatedAttention
 from foci.backbones.attrimil_objective import AttributeConstraints
-from foci.backbones.contract import Capabilities
 from foci.backbones.layers import head, projection
-from foci.backbones.pooled import PooledBackbone
+from foci.backbones.pooled import ProjectedPool
 from foci.backbones.presets import architecture, preset
 
 
 @architecture("attrimil")
-class AttriMIL(PooledBackbone):
+class AttriMIL(ProjectedPool):
     r"""Per class, an attention net and a scorer; the logit is the attention-weighted score.
 
     .. math:: h_i = r_i + W_2\,\mathrm{ReLU}(W_1 r_i), \quad
@@ -36,6 +35,8 @@ class AttriMIL(PooledBackbone):
             classes; None for one linear scorer per class.
         projection_bias: Whether the projection has a bias.
     """
+
+    homogeneous = False  # the adaptor has biases
 
     def __init__(
         self,
@@ -73,16 +74,6 @@ class AttriMIL(PooledBackbone):
             else head(width, n_classes, scorer_hidden)
         )
         self.beta = nn.Parameter(torch.zeros(n_classes))
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Order-free, closed form, native score; the adaptor's biases forbid homogeneity."""
-        return Capabilities(
-            order_free=True,
-            closed_form=True,
-            score="native",
-            gate_sites=("feature", "attention"),
-        )
 
     def embed(self, x: Tensor) -> Tensor:
         """Projection, then the residual adaptor."""

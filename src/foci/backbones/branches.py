@@ -8,9 +8,8 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from foci.backbones.contract import Capabilities
 from foci.backbones.layers import head, projection
-from foci.backbones.pooled import PooledBackbone
+from foci.backbones.pooled import ProjectedPool
 from foci.backbones.pooling import softmax_weights
 from foci.errors import FociError
 
@@ -28,7 +27,7 @@ def official_width(d_in: int) -> int:
     return 128 if d_in == 384 else d_in // 2
 
 
-class BranchedBackbone(PooledBackbone):
+class BranchedBackbone(ProjectedPool):
     r"""K branches, each with one or more attention rows, a classifier per branch and one per slide.
 
     Tokens are :math:`h_i = \mathrm{ReLU}(W x_i)` without bias. Rows are ordered by branch, then
@@ -44,6 +43,8 @@ class BranchedBackbone(PooledBackbone):
         score: What the native score averages.
         **widths: The subclass's own constructor arguments.
     """
+
+    homogeneous = True
 
     def __init__(
         self,
@@ -65,22 +66,6 @@ class BranchedBackbone(PooledBackbone):
         self.projection = projection(d_in, d, bias=False)
         self.branch_heads = nn.ModuleList(head(d, n_classes, None) for _ in range(branches))
         self.head = head(d, n_classes, None)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Order-free, closed form, native score."""
-        return Capabilities(
-            order_free=True,
-            closed_form=True,
-            score="native",
-            gate_sites=("feature", "attention"),
-            homogeneous=True,
-        )
-
-    def embed(self, x: Tensor) -> Tensor:
-        """Projection."""
-        tokens: Tensor = self.projection(x)
-        return tokens
 
     @abstractmethod
     def branch_tokens(self, pooled: Tensor) -> Tensor:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
 from foci.backbones.attention import GatedAttention
+from foci.backbones.attention_pool import AttentionPool
 from foci.backbones.clam_objective import InstanceClustering
-from foci.backbones.contract import Capabilities
-from foci.backbones.layers import head, projection, split_head
-from foci.backbones.pooled import PooledBackbone
+from foci.backbones.layers import head, projection
 from foci.backbones.presets import architecture, preset
 
 ATTENTION_DROPOUT = 0.25
 """Fixed by the authors: whatever the dropout after the projection, unless that is 0."""
 
 
-class CLAM(PooledBackbone):
+class CLAM(AttentionPool):
     """Projection, attention with one or more rows, and one instance classifier per class.
 
     The instance classifiers serve only the training objective; no prediction sees them.
@@ -60,31 +59,11 @@ class CLAM(PooledBackbone):
             **widths,
         )
         self.projection = projection(d_in, d, bias=projection_bias, dropout=dropout)
+        self.homogeneous = not projection_bias
         self.attention = GatedAttention(
             d, hidden, rows, gated=gated, dropout=ATTENTION_DROPOUT if dropout else 0.0
         )
         self.instance_classifiers = nn.ModuleList(nn.Linear(d, 2) for _ in range(n_classes))
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Order-free, closed form, native score."""
-        return Capabilities(
-            order_free=True,
-            closed_form=True,
-            score="native",
-            gate_sites=("feature", "attention"),
-            homogeneous=not self.config["projection_bias"],
-        )
-
-    def embed(self, x: Tensor) -> Tensor:
-        """Projection."""
-        tokens: Tensor = self.projection(x)
-        return tokens
-
-    def attend(self, tokens: Tensor) -> Tensor:
-        """Gated attention."""
-        logits: Tensor = self.attention(tokens)
-        return logits
 
     def make_objective(self, **settings: Any) -> InstanceClustering:
         """Bag loss and instance clustering; see :class:`InstanceClustering` for the settings."""
@@ -137,21 +116,6 @@ class CLAMSB(CLAM):
             dropout=dropout,
         )
         self.head = head(d, n_classes, head_hidden)
-
-    def readout(self, pooled: Tensor) -> Tensor:
-        """Head on the one pooled token."""
-        logits: Tensor = self.head(pooled.squeeze(-2))
-        return logits
-
-    def project(self, values: Tensor) -> Tensor:
-        """First layer of the head."""
-        projected: Tensor = split_head(self.head)[0](values)
-        return projected
-
-    def read(self, projected: Tensor) -> Tensor:
-        """The layers of the head after the first."""
-        logits: Tensor = split_head(self.head)[1](projected.squeeze(-2))
-        return logits
 
 
 preset("clam-sb", "paper", CLAMSB, d=256, hidden=128, head_hidden=128, projection_bias=False)

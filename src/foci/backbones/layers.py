@@ -37,10 +37,9 @@ def head(d: int, n_classes: int, hidden: int | None) -> nn.Module:
 def split_head(head: nn.Module) -> tuple[nn.Module, nn.Module]:
     """The affine layer that a head begins with (identity if with none), and what follows it.
 
-    >>> split_head(nn.Sequential(nn.Linear(4, 3), nn.ReLU()))
-    (Linear(in_features=4, out_features=3, bias=True), Sequential(
-      (0): ReLU()
-    ))
+    >>> first, rest = split_head(nn.Sequential(nn.Linear(4, 3), nn.ReLU()))
+    >>> first, list(rest)
+    (Linear(in_features=4, out_features=3, bias=True), [ReLU()])
     """
     if isinstance(head, nn.Linear):
         return head, nn.Identity()

@@ -7,18 +7,17 @@ from typing import Any
 from torch import Tensor, nn
 
 from foci.backbones.attention import ACTIVATIONS, GatedAttention
-from foci.backbones.contract import Capabilities
-from foci.backbones.layers import head, projection, split_head
+from foci.backbones.attention_pool import AttentionPool
+from foci.backbones.layers import head, projection
 from foci.backbones.mhim_objective import MaskedHardMining
 from foci.backbones.objective import Objective
-from foci.backbones.pooled import PooledBackbone
 from foci.backbones.pooling import pool, softmax_weights
 from foci.backbones.presets import architecture, preset
 from foci.errors import FociError
 
 
 @architecture("mhim")
-class MHIM(PooledBackbone):
+class MHIM(AttentionPool):
     r"""An attention pool whose training hides the tiles that a teacher finds easy.
 
     .. math:: h_i = \phi_p(W x_i), \quad
@@ -81,44 +80,8 @@ class MHIM(PooledBackbone):
             d, hidden, gated=gated, activation=activation, bias=attention_bias
         )
         self.head = head(d, n_classes, head_hidden)
+        self.homogeneous = not projection_bias and projection_activation == "relu"
         self.apply(_xavier)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Order-free, closed form, native score."""
-        return Capabilities(
-            order_free=True,
-            closed_form=True,
-            score="native",
-            gate_sites=("feature", "attention"),
-            homogeneous=not self.config["projection_bias"]
-            and self.config["projection_activation"] == "relu",
-        )
-
-    def embed(self, x: Tensor) -> Tensor:
-        """Projection."""
-        tokens: Tensor = self.projection(x)
-        return tokens
-
-    def attend(self, tokens: Tensor) -> Tensor:
-        """Attention, gated or not."""
-        logits: Tensor = self.attention(tokens)
-        return logits
-
-    def readout(self, pooled: Tensor) -> Tensor:
-        """Head on the one pooled token."""
-        logits: Tensor = self.head(pooled.squeeze(-2))
-        return logits
-
-    def project(self, values: Tensor) -> Tensor:
-        """First layer of the head."""
-        projected: Tensor = split_head(self.head)[0](values)
-        return projected
-
-    def read(self, projected: Tensor) -> Tensor:
-        """The layers of the head after the first."""
-        logits: Tensor = split_head(self.head)[1](projected.squeeze(-2))
-        return logits
 
     def bag_feature(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The pooled token z ``[B, d]`` and the attention logits ``[B, N]`` behind it."""

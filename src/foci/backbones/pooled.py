@@ -6,9 +6,9 @@ from abc import abstractmethod
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from foci.backbones.contract import Backbone
+from foci.backbones.contract import Backbone, Capabilities
 from foci.backbones.pooling import pool, prefix_pool, softmax_weights
 
 
@@ -74,3 +74,31 @@ class PooledBackbone(Backbone):
     def scores(self, tokens: Tensor) -> Tensor:
         """Attention logits before the softmax, averaged over the rows."""
         return self.attend(tokens).mean(dim=-1)
+
+
+class ProjectedPool(PooledBackbone):
+    """A pooling classifier whose tokens are its projected tiles.
+
+    Attributes:
+        projection: Tile by tile.
+        homogeneous: Whether the projection is; see :class:`Capabilities`.
+    """
+
+    projection: nn.Module
+    homogeneous: bool
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Order-free, closed form, native score, gates at both sites."""
+        return Capabilities(
+            order_free=True,
+            closed_form=True,
+            score="native",
+            gate_sites=("feature", "attention"),
+            homogeneous=self.homogeneous,
+        )
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Projection."""
+        tokens: Tensor = self.projection(x)
+        return tokens

@@ -1,0 +1,37 @@
+"""A trained selector, or any other function of the tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from foci.errors import FociError
+from foci.rankings.embedded import EmbeddedBag
+from foci.rankings.families import ranking
+from foci.rankings.frozen import frozen
+
+
+@ranking("selector")
+def selector(bag: EmbeddedBag, *, selector: Callable[[Tensor], Tensor]) -> Tensor:
+    """Score every token with a selector head.
+
+    Args:
+        bag: The bag.
+        selector: Tokens ``[N, d]`` to one score per tile, ``[N]`` or ``[N, 1]``, or to one per
+            tile and class, ``[N, C]``, which is read at the target class. A module is used in
+            eval mode.
+    """
+    with frozen(*[selector] if isinstance(selector, nn.Module) else []):
+        scores = torch.as_tensor(selector(bag.tokens))
+    n, c = len(bag), bag.backbone.n_classes
+    if scores.shape == (n, c):
+        return scores[:, bag.target]
+    if scores.shape not in ((n,), (n, 1)):
+        raise FociError(
+            f"selector of slide {bag.slide_id}",
+            f"returned shape {list(scores.shape)} for {n} tiles and {c} classes",
+            f"return [{n}], [{n}, 1] or [{n}, {c}]",
+        )
+    return scores.reshape(n)

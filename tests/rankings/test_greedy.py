@@ -1,0 +1,119 @@
+"""Greedy searches against a search that forwards every subset."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from foci import rankings
+from foci.backbones import Backbone, CallableBackbone
+from foci.errors import FociError
+from tests.backbones.every import D_IN
+from tests.rankings.trials import features, logits_of, make
+
+MODELS = [("abmil", "paper"), ("acmil", "paper"), ("attrimil", "paper"), ("clam-mb", "official")]
+MODELS += [("asmil", "official"), ("transmil", "paper"), ("transmil", "official")]
+
+
+def odds(model: Backbone, x: Tensor, tiles: Sequence[int], target: int) -> float:
+    p = torch.softmax(logits_of(model, x, tiles), dim=-1)[target]
+    return float(torch.logit(p))
+
+
+def insertion(model: Backbone, x: Tensor, target: int, rounds: int) -> list[int]:
+    """One forward pass per candidate and round; the rest by the last round."""
+    chosen: list[int] = []
+    values: dict[int, float] = {}
+    for _ in range(min(rounds, len(x))):
+        rest = [i for i in range(len(x)) if i not in chosen]
+        values = {i: odds(model, x, [*chosen, i], target) for i in rest}
+        chosen.append(max(rest, key=values.__getitem__))
+    rest = [i for i in range(len(x)) if i not in chosen]
+    return chosen + sorted(rest, key=lambda i: -values[i])
+
+
+def deletion(model: Backbone, x: Tensor, target: int, rounds: int) -> list[int]:
+    chosen: list[int] = []
+    values: dict[int, float] = {}
+    for _ in range(min(rounds, len(x) - 1)):
+        rest = [i for i in range(len(x)) if i not in chosen]
+        values = {i: odds(model, x, [j for j in rest if j != i], target) for i in rest}
+        chosen.append(min(rest, key=values.__getitem__))
+    rest = [i for i in range(len(x)) if i not in chosen]
+    return chosen + sorted(rest, key=lambda i: values[i])
+
+
+@pytest.mark.parametrize("rounds", [1, 3, 99])
+@pytest.mark.parametrize(("name", "preset"), MODELS)
+def test_equals_the_search_that_forwards_every_subset(name: str, preset: str, rounds: int) -> None:
+    model, x = make(name, preset), features(6)
+    for search, slow in (("greedy-insertion", insertion), ("greedy-deletion", deletion)):
+        got = rankings.score(search, model, x, target=1, rounds=rounds)
+        assert got.order.tolist() == slow(model, x, 1, rounds)
+        assert sorted(got.scores) == [1, 2, 3, 4, 5, 6]
+
+
+def test_finds_a_planted_pair_that_no_tile_shows_alone() -> None:
+    """Class 1 needs both halves of a pair; a third tile shows a weaker sign alone."""
+
+    def pair(x: Tensor) -> Tensor:
+        first, second, alone = x[:, 0].max(), x[:, 1].max(), x[:, 2].max()
+        return torch.stack([torch.zeros(()), 10 * first * second + alone])
+
+    model = CallableBackbone(pair, 3, 2, order_free=True)
+    x = torch.zeros(8, 3)
+    x[2, 0] = x[6, 1] = x[4, 2] = 1.0
+    inserted = rankings.score("greedy-insertion", model, x, target=1).order
+    assert inserted[0] == 4
+    assert rankings.score("single-tile", model, x, target=1).order[0] == 4
+    deleted = rankings.score("greedy-deletion", model, x, target=1).order
+    assert deleted[0] == 2
+    assert deleted[1] == 4
+
+
+def test_the_planted_tile_comes_first_in_both_directions() -> None:
+    model = make("abmil", "official", n_classes=2)
+    x = 0.1 * features(30)
+    x[17] = 3 * features(1, seed=5)[0]
+    target = int(logits_of(model, x, [17]).argmax())
+    for search in ("greedy-insertion", "greedy-deletion"):
+        assert rankings.score(search, model, x, target=target, rounds=1).order[0] == 17
+
+
+def test_a_saturated_probability_still_tells_tiles_apart() -> None:
+    """p is 1.0 in float64 for every tile; the log-odds are not."""
+    model = CallableBackbone(lambda x: torch.stack([x.sum() * 0, x.mean()]), D_IN, 2)
+    x = torch.full((3, D_IN), 50.0, dtype=torch.float64) * torch.tensor([[1.0], [3.0], [2.0]])
+    assert rankings.score("single-tile", model, x, target=1).scores.tolist() == [1.0] * 3
+    assert rankings.score("greedy-insertion", model, x, target=1).order.tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("search", ["greedy-insertion", "greedy-deletion"])
+def test_a_shortlist_keeps_the_first_round_and_searches_among_its_best(search: str) -> None:
+    model, x = make("abmil", "paper"), features(9)
+    first = rankings.score(search, model, x, target=1, rounds=1).order
+    listed = rankings.score(search, model, x, target=1, rounds=5, shortlist=4).order
+    among = sorted(first[:4])
+    assert listed[0] == first[0]
+    assert sorted(listed[:4]) == among
+    np.testing.assert_array_equal(listed[4:], first[4:])
+    whole = rankings.score(search, model, x, target=1, rounds=5, shortlist=9).order
+    np.testing.assert_array_equal(whole, rankings.score(search, model, x, target=1, rounds=5).order)
+    if search == "greedy-insertion":
+        alone = rankings.score(search, model, x[among], target=1, rounds=5).order
+        assert [among[i] for i in alone] == listed[:4].tolist()
+
+
+def test_ties_go_to_the_lower_tile() -> None:
+    model = make("abmil", "paper")
+    x = features(1).expand(5, -1)
+    for search in ("greedy-insertion", "greedy-deletion"):
+        assert rankings.score(search, model, x).order[0] == 0
+
+
+@pytest.mark.parametrize("option", ["rounds", "shortlist"])
+def test_no_rounds_and_no_shortlist_are_refused(option: str) -> None:
+    with pytest.raises(FociError, match=rf"^{option}: 0 is too few; give at least 1"):
+        rankings.score("greedy-insertion", make("abmil", "paper"), features(3), **{option: 0})
