@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from foci.cli import cohort, demo, doctor, train
+from foci.cli import cohort, demo, doctor, fit, train
 from foci.errors import FociError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app = typer.Typer(
 app.command()(doctor.doctor)
 app.command()(cohort.cohort)
 app.command()(train.train)
+app.command()(fit.fit)
 app.command()(demo.demo)
 
 

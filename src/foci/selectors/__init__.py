@@ -1,0 +1,23 @@
+"""The readout: a small head that ranks the tiles of a frozen classifier, and how it is fitted."""
+
+from foci.selectors.fit import fit
+from foci.selectors.folder import load, save
+from foci.selectors.head import SelectorHead
+from foci.selectors.recipes import DEFAULT, RECIPES, SelectorRecipe, recipe, vary
+from foci.selectors.selector import Criterion, FitEpoch, FittedSelector, Selector
+
+__all__ = [
+    "DEFAULT",
+    "RECIPES",
+    "Criterion",
+    "FitEpoch",
+    "FittedSelector",
+    "Selector",
+    "SelectorHead",
+    "SelectorRecipe",
+    "fit",
+    "load",
+    "recipe",
+    "save",
+    "vary",
+]

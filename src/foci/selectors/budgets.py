@@ -1,0 +1,73 @@
+"""How many tiles the keep view keeps."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt
+from torch import Tensor
+
+
+class _Budget(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Fixed(_Budget):
+    """K tiles in every bag (the paper: 32)."""
+
+    kind: Literal["fixed"] = "fixed"
+    k: PositiveInt = 32
+
+    def draw(self, n_tiles: Tensor, generator: torch.Generator) -> Tensor:
+        """K for one training step, ``[B]``."""
+        return self.ladder(n_tiles)[0]
+
+    def ladder(self, n_tiles: Tensor) -> list[Tensor]:
+        """The counts at which a bag is validated, each ``[B]``."""
+        return [n_tiles.clamp(max=self.k)]
+
+
+class Adaptive(_Budget):
+    r"""A share of the bag's tiles: :math:`K_s = \max(K_{\min}, \lfloor \alpha N_s \rfloor)`.
+
+    >>> [k.tolist() for k in Adaptive().ladder(torch.tensor([10, 100, 1024]))]
+    [[10, 16, 30]]
+    """
+
+    kind: Literal["adaptive"] = "adaptive"
+    alpha: Annotated[float, Field(gt=0, le=1)] = 0.03
+    k_min: PositiveInt = 16
+
+    def draw(self, n_tiles: Tensor, generator: torch.Generator) -> Tensor:
+        """K for one training step, ``[B]``."""
+        return self.ladder(n_tiles)[0]
+
+    def ladder(self, n_tiles: Tensor) -> list[Tensor]:
+        """The counts at which a bag is validated, each ``[B]``."""
+        share = torch.floor(self.alpha * n_tiles.double()).long()
+        return [torch.minimum(share.clamp(min=self.k_min), n_tiles)]
+
+
+class Nested(_Budget):
+    """K drawn anew for every bag and step, so that the order inside the budget is trained too.
+
+    >>> [int(k) for k in Nested(k_max=20).ladder(torch.tensor([1000]))]
+    [1, 2, 4, 8, 16, 20]
+    """
+
+    kind: Literal["nested"] = "nested"
+    k_max: PositiveInt = 32
+
+    def draw(self, n_tiles: Tensor, generator: torch.Generator) -> Tensor:
+        """K for one training step, ``[B]``, uniform between 1 and ``k_max``."""
+        k = torch.randint(1, self.k_max + 1, n_tiles.shape, generator=generator)
+        return torch.minimum(k.to(n_tiles.device), n_tiles)
+
+    def ladder(self, n_tiles: Tensor) -> list[Tensor]:
+        """Powers of two up to ``k_max``: every epoch is validated at the same counts."""
+        powers = [1 << i for i in range(self.k_max.bit_length()) if 1 << i < self.k_max]
+        return [n_tiles.clamp(max=k) for k in (*powers, self.k_max)]
+
+
+Budget = Annotated[Fixed | Adaptive | Nested, Field(discriminator="kind")]

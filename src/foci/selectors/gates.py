@@ -1,0 +1,110 @@
+"""From scores to a gate per tile: which tiles the keep view keeps, and how it can be learned."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat
+from torch import Tensor
+
+
+def ranks(scores: Tensor, mask: Tensor) -> Tensor:
+    """Rank ``[B, N]`` of every tile, 0 for the highest score; ties by tile index, padding last.
+
+    >>> ranks(torch.tensor([[1.0, 3.0, 3.0, 9.0]]), torch.tensor([[True, True, True, False]]))
+    tensor([[2, 0, 1, 3]])
+    """
+    order = scores.masked_fill(~mask, -torch.inf).argsort(dim=-1, descending=True, stable=True)
+    places = torch.arange(scores.shape[-1], device=scores.device).expand_as(order)
+    return torch.empty_like(order).scatter_(-1, order, places)
+
+
+def straight_through(
+    scores: Tensor, mask: Tensor, k: Tensor, *, centred: bool = False, temperature: float = 1.0
+) -> Tensor:
+    r"""Hard top-K forward, sigmoid backward (the paper's FOCI-STE).
+
+    .. math:: m_i = \mathbf{1}[a_i \in \mathrm{top}\text{-}K(a)], \qquad
+       \tilde m_i = m_i + \sigma(u_i) - \mathrm{stopgrad}(\sigma(u_i)), \qquad
+       \frac{\partial \tilde m_i}{\partial a_i} = \sigma'(u_i) / T
+
+    with :math:`u_i = a_i / T`, or :math:`u_i = (a_i - a_{(K)}) / T` if centred, where the rank-K
+    score :math:`a_{(K)}` counts as a constant: the surrogate is then steepest where a tile enters
+    or leaves, however far the scores have drifted.
+
+    Args:
+        scores: ``[B, N]``.
+        mask: ``[B, N]`` bool, True where a tile is real.
+        k: ``[B]`` tiles to keep; a bag with no more than that keeps all.
+        centred: Centre the surrogate on the rank-K score.
+        temperature: T; the paper has 1.
+
+    Returns:
+        ``[B, N]``: exactly min(K, N) ones, zeros elsewhere and on padding.
+    """
+    keep = (ranks(scores, mask) < k[:, None]) & mask
+    inputs = scores.masked_fill(~mask, 0.0)
+    if centred:
+        lowest = scores.detach().masked_fill(~keep, torch.inf).amin(dim=-1, keepdim=True)
+        inputs = inputs - lowest
+    surrogate = torch.sigmoid(inputs / temperature) * mask
+    return keep.to(scores.dtype) + (surrogate - surrogate.detach())
+
+
+def concrete(
+    scores: Tensor, mask: Tensor, *, temperature: float, generator: torch.Generator | None
+) -> Tensor:
+    r"""Gumbel-sigmoid relaxation (the paper's FOCI-Soft).
+
+    .. math:: z_i = \sigma\Big(\frac{a_i + \log\epsilon_i - \log(1 - \epsilon_i)}{T}\Big), \qquad
+       \epsilon_i \sim \mathrm{Uniform}(0, 1)
+
+    Args:
+        scores: ``[B, N]``.
+        mask: ``[B, N]`` bool, True where a tile is real.
+        temperature: T.
+        generator: Source of the noise; None for the median, :math:`\epsilon_i = 1/2`.
+
+    Returns:
+        ``[B, N]`` in (0, 1), 0 on padding.
+    """
+    if generator is not None:
+        noise = torch.rand(scores.shape, generator=generator, dtype=scores.dtype)
+        noise = torch.logit(noise, eps=torch.finfo(scores.dtype).eps)
+        scores = scores + noise.to(scores.device)
+    return torch.sigmoid(scores.masked_fill(~mask, 0.0) / temperature) * mask
+
+
+class Ste(BaseModel):
+    """:func:`straight_through`; the budget is exact."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["ste"] = "ste"
+    centred: bool = False
+    temperature: PositiveFloat = 1.0
+
+    def __call__(
+        self, scores: Tensor, mask: Tensor, k: Tensor, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Gate ``[B, N]``; there is no noise to draw."""
+        return straight_through(scores, mask, k, centred=self.centred, temperature=self.temperature)
+
+
+class Soft(BaseModel):
+    """:func:`concrete`; the budget is only a penalty, K plays no part."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["soft"] = "soft"
+    temperature: PositiveFloat = 0.5
+
+    def __call__(
+        self, scores: Tensor, mask: Tensor, k: Tensor, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Gate ``[B, N]``; without a generator there is no noise."""
+        return concrete(scores, mask, temperature=self.temperature, generator=generator)
+
+
+Gate = Annotated[Ste | Soft, Field(discriminator="kind")]

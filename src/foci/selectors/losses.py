@@ -1,0 +1,97 @@
+r"""The paper's selector losses, one value per bag.
+
+:math:`p_y(\ell) = \mathrm{softmax}(\ell)_y` is the probability of the target class; logits are
+``[B, C]``, targets ``[B]``, gates and masks ``[B, N]``, and every function returns ``[B]``. A gate
+is 0 on padding.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+def target_probability(logits: Tensor, targets: Tensor) -> Tensor:
+    r""":math:`p_y(\ell)`."""
+    return torch.softmax(logits, dim=-1).gather(-1, targets[:, None]).squeeze(-1)
+
+
+def sufficiency(keep: Tensor, targets: Tensor) -> Tensor:
+    r"""The kept tiles alone say the target: :math:`-\log p_y(\ell_\mathrm{keep})`."""
+    return F.cross_entropy(keep, targets, reduction="none")
+
+
+def hinge(keep: Tensor, targets: Tensor, tau: float) -> Tensor:
+    r"""And say it with confidence: :math:`\max(\tau - p_y(\ell_\mathrm{keep}), 0)`."""
+    return F.relu(tau - target_probability(keep, targets))
+
+
+def exclusion(drop: Tensor, targets: Tensor, beta: float, has_drop: Tensor) -> Tensor:
+    r"""The rest does not say it: :math:`\max(p_y(\ell_\mathrm{drop}) - \beta, 0)`.
+
+    Args:
+        drop: Logits of the drop view.
+        targets: Target classes.
+        beta: Tolerance.
+        has_drop: ``[B]`` bool; a bag that keeps all its tiles has no drop view and loses nothing.
+    """
+    loss = F.relu(target_probability(drop, targets) - beta)
+    return torch.where(has_drop, loss, torch.zeros_like(loss))
+
+
+def contiguity(gate: Tensor, coords: Tensor) -> Tensor:
+    r"""Selected tiles lie close together: their variance in space.
+
+    .. math:: \frac{\sum_i z_i \lVert c_i - \mu \rVert^2}{\sum_i z_i}, \qquad
+       \mu = \frac{\sum_i z_i c_i}{\sum_i z_i}
+
+    Args:
+        gate: z.
+        coords: ``[B, N, 2]`` as :func:`unit_box` gives them; in raw pixels this term would drown
+            every other.
+
+    >>> two_of_three = torch.tensor([[1.0, 1.0, 0.0]])
+    >>> contiguity(two_of_three, torch.tensor([[[0.0, 0.0], [1.0, 0.0], [0.5, 0.9]]]))
+    tensor([0.2500])
+    """
+    weights = gate.unsqueeze(-1)
+    total = gate.sum(dim=-1).clamp_min(torch.finfo(gate.dtype).tiny)
+    centre = (weights * coords).sum(dim=1) / total[:, None]
+    distance = (coords - centre[:, None]).square().sum(dim=-1)
+    return (gate * distance).sum(dim=-1) / total
+
+
+def budget(gate: Tensor) -> Tensor:
+    r"""Mass of the gate, :math:`\sum_i z_i`.
+
+    Under the hard gate its value is always K, and only its gradient acts: it pushes every score
+    down.
+    """
+    return gate.sum(dim=-1)
+
+
+def entropy(gate: Tensor, mask: Tensor) -> Tensor:
+    r"""How undecided a soft gate is.
+
+    .. math:: H(z) = -\frac{1}{N} \sum_i \big[z_i \log z_i + (1 - z_i) \log(1 - z_i)\big]
+    """
+    least = torch.finfo(gate.dtype).eps
+    z = gate.clamp(least, 1 - least)
+    per_tile: Tensor = torch.special.entr(z) + torch.special.entr(1 - z)
+    return (per_tile * mask).sum(dim=-1) / mask.sum(dim=-1)
+
+
+def unit_box(coords: Tensor) -> Tensor:
+    """One bag's coordinates ``[N, 2]`` moved and scaled so that its longest side is 1.
+
+    The unit no longer matters: pixels, micrometres and grid indices give the same.
+
+    >>> unit_box(torch.tensor([[1000, 500], [1512, 500], [1000, 756]]))
+    tensor([[0.0000, 0.0000],
+            [1.0000, 0.0000],
+            [0.0000, 0.5000]])
+    """
+    corner = coords.amin(dim=0)
+    extent = (coords - corner).amax().double()
+    return ((coords - corner).double() / extent.clamp_min(1e-12)).float()

@@ -1,0 +1,146 @@
+"""Named ways to fit a selector: the paper's, its controls, and ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from foci.backbones.contract import GateSite
+from foci.errors import FociError
+from foci.registry import Registry
+from foci.selectors.budgets import Adaptive, Budget, Fixed, Nested
+from foci.selectors.gates import Gate, Soft, Ste
+from foci.selectors.objective import Weights
+from foci.selectors.schedule import Schedule
+
+Target = Literal["label", "prediction"]
+
+
+class SelectorRecipe(BaseModel):
+    """Everything that decides a selector, besides the backbone, the slides and the seed.
+
+    Attributes:
+        name: What it is called; a variation carries its changes in its name.
+        note: One line about it.
+        class_conditional: One score per class, read at the target class, instead of one score.
+        sites: Where the gate acts; the first site that the backbone offers is used.
+        dense: Under a feature gate before a bias-free ReLU projection, whether a tile also learns
+            from the view that it is not in. The paper gates features, where ReLU has no slope at 0
+            and it does not.
+        gate: From scores to a gate.
+        budget: How many tiles are kept.
+        weights: Of the losses.
+        schedule: Of the optimizer.
+        target: The class that the kept tiles should support: the slide's label, or the frozen
+            model's own full-bag prediction (which needs no labels).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    note: str
+    class_conditional: bool = False
+    sites: tuple[GateSite, ...] = ("feature",)
+    dense: bool = False
+    gate: Gate = Ste()
+    budget: Budget = Fixed()
+    weights: Weights = Weights()
+    schedule: Schedule = Schedule()
+    target: Target = "label"
+
+
+RECIPES: Registry[SelectorRecipe] = Registry("selector recipe")
+
+
+def _add(name: str, note: str, **settings: Any) -> None:
+    RECIPES.add(name, SelectorRecipe(name=name, note=note, **settings))
+
+
+_add("paper-ste", "FOCI-STE as published: feature gate, hard top 32")
+_add(
+    "paper-soft",
+    "FOCI-Soft as published: Gumbel-sigmoid gate with entropy penalty",
+    gate=Soft(),
+    weights=Weights(entropy=0.1),
+)
+_add("paper-adaptive", "FOCI-STE with K = max(16, 0.03 N)", budget=Adaptive())
+
+_add(
+    "freeze-only",
+    "control: no rationale loss, the head stays as it was drawn",
+    weights=Weights(suff=0, hinge=0, excl=0, contig=0, budget=0),
+)
+for _term in ("suff", "hinge", "excl", "contig", "budget"):
+    _add(
+        f"no-{_term}",
+        f"control: paper-ste with the {_term} loss set to 0",
+        weights=Weights(**{_term: 0.0}),
+    )
+
+_OURS: dict[str, Any] = {
+    "sites": ("attention", "feature"),
+    "budget": Nested(),
+    "weights": Weights(budget=0.0),
+}
+_add("nested-attention", "attention gate, K drawn between 1 and 32", **_OURS)
+_add(
+    "class-conditional",
+    "attention gate, K drawn between 1 and 32, one score per class",
+    class_conditional=True,
+    **_OURS,
+)
+
+DEFAULT = "class-conditional"
+"""The recipe that ``"default"`` stands for."""
+
+
+def recipe(name: str = "default") -> SelectorRecipe:
+    """The recipe of a name.
+
+    >>> recipe("paper-ste").budget.k
+    32
+    >>> recipe("paper-st")
+    Traceback (most recent call last):
+    foci.errors.FociError: paper-st: is not a known selector recipe; did you mean 'paper-ste'? ...
+    """
+    return RECIPES[DEFAULT if name == "default" else name]
+
+
+def vary(base: SelectorRecipe, changes: Mapping[str, Any]) -> SelectorRecipe:
+    """A recipe with some settings replaced; its name says which.
+
+    Args:
+        base: Where to start.
+        changes: New values by dotted name.
+
+    >>> vary(recipe("paper-adaptive"), {"budget.alpha": 0.05}).name
+    'paper-adaptive (budget.alpha=0.05)'
+    """
+    if not changes:
+        return base
+    tree = base.model_dump()
+    for key, value in changes.items():
+        *parents, leaf = key.split(".")
+        branch: Any = tree
+        for parent in parents:
+            branch = branch.get(parent) if isinstance(branch, dict) else None
+        if not isinstance(branch, dict) or leaf not in branch:
+            known = ", ".join(_leaves(base.model_dump()))
+            raise FociError(key, f"is no setting of {base.name}", f"choose one of {known}")
+        branch[leaf] = value
+    shown = ", ".join(f"{key}={value!r}" for key, value in changes.items())
+    try:
+        return SelectorRecipe.model_validate({**tree, "name": f"{base.name} ({shown})"})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise FociError(where, first["msg"], f"got {first['input']!r}; choose another") from error
+
+
+def _leaves(tree: dict[str, Any], prefix: str = "") -> list[str]:
+    names = []
+    for key, value in tree.items():
+        names += _leaves(value, f"{prefix}{key}.") if isinstance(value, dict) else [prefix + key]
+    return names

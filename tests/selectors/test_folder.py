@@ -1,0 +1,110 @@
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from foci import selectors
+from foci.backbones import CallableBackbone, fingerprint
+from foci.errors import CheckpointError, FociError
+from foci.selectors import recipe, vary
+from tests.backbones.every import D_IN, small
+from tests.selectors.cohorts import planted
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    cohort = planted(tmp_path_factory.mktemp("planted"))
+    plan = vary(recipe("class-conditional"), {"schedule.epochs": 3})
+    out = tmp_path_factory.mktemp("fit") / "selector"
+    scores = iter([0.1, 0.3, 0.2])
+    selectors.fit(
+        small("abmil", "paper", 2), cohort, plan, seed=5, out=out, criterion=lambda s: next(scores)
+    )
+    return out
+
+
+def test_what_is_loaded_is_what_was_fitted(folder: Path, tmp_path: Path) -> None:
+    model = small("abmil", "paper", 2)
+    loaded = selectors.load(folder, model)
+    assert (loaded.seed, loaded.target, loaded.site) == (5, "label", "attention")
+    assert loaded.recipe == vary(recipe("class-conditional"), {"schedule.epochs": 3})
+    assert loaded.best_epoch == 2
+    assert [epoch.score for epoch in loaded.history] == [0.1, 0.3, 0.2]
+    facts = json.loads((folder / "selector.json").read_text())
+    assert facts["backbone"]["fingerprint"] == fingerprint(model)
+    assert facts["classes"] == ["a", "b"]
+    assert facts["slides"] == {"train": 8, "val": 4}
+    tensors = load_file(folder / "selector.safetensors")
+    for epoch, selector in (("best", loaded.best), ("last", loaded.last)):
+        assert facts["fingerprints"][epoch] == fingerprint(selector.head)
+        for name, value in selector.head.state_dict().items():
+            assert torch.equal(tensors[f"{epoch}/{name}"], value)
+    assert not torch.equal(tensors["best/score.weight"], tensors["last/score.weight"])
+    assert not any(p.requires_grad for p in loaded.best.head.parameters())
+    bag = torch.randn(7, D_IN)
+    assert torch.equal(loaded.rank(bag), loaded.best.scores(model.embed(bag)))
+
+    selectors.save(loaded, tmp_path / "again")
+    for name in ("selector.json", "selector.safetensors"):
+        assert (tmp_path / "again" / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_another_backbone_is_refused_in_one_line(folder: Path) -> None:
+    other = small("abmil", "paper", 2)
+    with torch.no_grad():
+        other.head[0].bias[0] += 1e-6
+    message = (
+        r"^backbone abmil: is not the one that the selector was fitted on \(abmil \w{12}\); .*"
+    )
+    with pytest.raises(FociError, match=message) as refusal:
+        selectors.load(folder, other)
+    assert "\n" not in str(refusal.value)
+    wide = CallableBackbone(lambda x: x.mean(0)[:2], d_in=64, n_classes=2)
+    with pytest.raises(FociError, match="callable: is not the one"):
+        selectors.load(folder, wide)
+    loaded = selectors.load(folder, small("abmil", "paper", 2))
+    with pytest.raises(FociError, match="is not the one"):
+        loaded.best.check(other)
+
+
+def copy(folder: Path, to: Path) -> Path:
+    to.mkdir()
+    for file in folder.iterdir():
+        (to / file.name).write_bytes(file.read_bytes())
+    return to
+
+
+def test_damaged_folders_are_refused(folder: Path, tmp_path: Path) -> None:
+    model = small("abmil", "paper", 2)
+    with pytest.raises(CheckpointError, match=r"selector.json: does not exist"):
+        selectors.load(tmp_path, model)
+
+    cut = copy(folder, tmp_path / "cut")
+    (cut / "selector.safetensors").write_bytes(b"cut")
+    with pytest.raises(CheckpointError, match=r"selector.safetensors: cannot be read"):
+        selectors.load(cut, model)
+
+    swapped = copy(folder, tmp_path / "swapped")
+    tensors = load_file(swapped / "selector.safetensors")
+    tensors["best/score.bias"] = tensors["best/score.bias"] + 1
+    save_file(tensors, swapped / "selector.safetensors")
+    with pytest.raises(CheckpointError, match=r"is not the weights that selector.json names"):
+        selectors.load(swapped, model)
+
+    missing = copy(folder, tmp_path / "missing")
+    del tensors["last/score.bias"]
+    save_file(tensors, missing / "selector.safetensors")
+    with pytest.raises(CheckpointError, match=r"does not fit selector.json|is not the weights"):
+        selectors.load(missing, model)
+
+    for content, message in (
+        ("{", "is not JSON"),
+        ("[]", "does not describe a selector"),
+        ("{}", "does not describe a selector"),
+    ):
+        broken = copy(folder, tmp_path / f"broken{message}{content}")
+        (broken / "selector.json").write_text(content)
+        with pytest.raises(CheckpointError, match=message):
+            selectors.load(broken, model)

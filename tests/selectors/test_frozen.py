@@ -1,0 +1,69 @@
+import pytest
+import torch
+from torch import Tensor
+
+from foci.backbones import CallableBackbone, fingerprint
+from foci.errors import FociError
+from foci.selectors.frozen import Identity, held_still
+from tests.backbones.every import D_IN, small
+
+
+def bags() -> list[Tensor]:
+    return [torch.randn(5, D_IN), torch.randn(3, D_IN)]
+
+
+def test_modes_and_gradients_come_back() -> None:
+    model = small("clam-sb", "official", 2).train()
+    model.attention.eval()
+    model.head.requires_grad_(False)
+    modes = {name: module.training for name, module in model.named_modules()}
+    learning = {name: p.requires_grad for name, p in model.named_parameters()}
+    with held_still(model, bags()):
+        assert not any(module.training for module in model.modules())
+        assert not any(p.requires_grad for p in model.parameters())
+    assert {name: module.training for name, module in model.named_modules()} == modes
+    assert {name: p.requires_grad for name, p in model.named_parameters()} == learning
+    with pytest.raises(KeyError), held_still(model, bags()):
+        raise KeyError
+    assert {name: p.requires_grad for name, p in model.named_parameters()} == learning
+
+
+def test_a_changed_weight_is_an_error_however_small() -> None:
+    model = small("abmil", "paper", 2)
+    expected = pytest.raises(FociError, match=r"abmil: parameters or buffers .*changed")
+    with expected, held_still(model, bags()):
+        first = next(model.attention.parameters()).view(-1)
+        first[0] = torch.nextafter(first[0], torch.tensor(9.0))
+
+
+def test_a_changed_buffer_is_an_error() -> None:
+    model = small("abmil", "paper", 2)
+    model.register_buffer("calls", torch.zeros(1))
+    expected = pytest.raises(FociError, match="parameters or buffers changed")
+    with expected, held_still(model, bags()):
+        model.calls += 1
+
+
+def test_changed_answers_are_an_error_where_there_is_nothing_to_hash() -> None:
+    shift = [0.0]
+    model = CallableBackbone(lambda x: x.mean(0)[:2] + shift[0], D_IN, 2)
+    expected = pytest.raises(FociError, match="callable: full-bag logits changed")
+    with expected, held_still(model, bags()):
+        shift[0] = 1e-3
+
+
+def test_identity_tells_classifiers_apart() -> None:
+    model = small("clam-sb", "official", 2)
+    own = Identity.of(model.train())  # dropout plays no part
+    assert model.training
+    assert own.fingerprint == fingerprint(model)
+    assert own.matches(Identity.of(model.eval()))
+    with torch.no_grad():
+        model.head.bias[0] += 1e-7
+    assert not own.matches(Identity.of(model))
+    one, same, other = (
+        CallableBackbone(lambda x, c=column: x.mean(0)[c : c + 2], D_IN, 2) for column in (0, 0, 1)
+    )
+    assert Identity.of(one).matches(Identity.of(same))
+    assert not Identity.of(one).matches(Identity.of(other))
+    assert not Identity.of(one).matches(own)

@@ -1,0 +1,74 @@
+import pytest
+from pydantic import ValidationError
+
+from foci.errors import FociError
+from foci.selectors import DEFAULT, RECIPES, recipe, vary
+from foci.selectors.budgets import Adaptive, Fixed, Nested
+from foci.selectors.gates import Soft, Ste
+
+
+def test_the_papers_settings() -> None:
+    ste = recipe("paper-ste")
+    assert ste.gate == Ste(centred=False, temperature=1.0)
+    assert ste.budget == Fixed(k=32)
+    assert (ste.sites, ste.class_conditional, ste.target) == (("feature",), False, "label")
+    w = ste.weights
+    assert (w.suff, w.hinge, w.excl, w.contig, w.budget) == (0.5, 1.0, 0.5, 0.01, 5e-3)
+    assert (w.entropy, w.tau, w.beta) == (0.0, 0.9, 0.2)
+    s = ste.schedule
+    assert (s.epochs, s.warmup, s.peak, s.floor) == (30, 5, 5e-4, 5e-5)
+    assert (s.weight_decay, s.batch_size, s.patience) == (0.3, 2, None)
+    soft = recipe("paper-soft")
+    assert soft.gate == Soft(temperature=0.5)
+    assert soft.weights == w.model_copy(update={"entropy": 0.1})
+    assert recipe("paper-adaptive").budget == Adaptive(alpha=0.03, k_min=16)
+
+
+@pytest.mark.parametrize("term", ["suff", "hinge", "excl", "contig", "budget"])
+def test_a_control_differs_from_the_paper_in_one_weight(term: str) -> None:
+    control, paper = recipe(f"no-{term}"), recipe("paper-ste")
+    assert control.weights == paper.weights.model_copy(update={term: 0.0})
+    same = {"name", "note", "weights"}
+    assert control.model_dump(exclude=same) == paper.model_dump(exclude=same)
+
+
+def test_freeze_only_has_no_loss_at_all() -> None:
+    weights = recipe("freeze-only").weights.model_dump(exclude={"tau", "beta"})
+    assert set(weights.values()) == {0.0}
+
+
+def test_the_default_is_a_registered_recipe() -> None:
+    assert recipe() is recipe("default") is RECIPES[DEFAULT]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_recipes_are_immutable_and_survive_json(name: str) -> None:
+    original = recipe(name)
+    assert original.name == name
+    with pytest.raises(ValidationError):
+        original.seed = 3  # type: ignore[attr-defined]
+    with pytest.raises(ValidationError):
+        original.weights.suff = 0.0
+    assert type(original).model_validate_json(original.model_dump_json()) == original
+
+
+def test_no_recipe_can_unfreeze_the_backbone() -> None:
+    for name in RECIPES:
+        with pytest.raises(FociError, match="is no setting"):
+            vary(recipe(name), {"joint": True})
+
+
+def test_variations() -> None:
+    changed = vary(recipe("paper-ste"), {"budget": Nested(k_max=8), "weights.budget": 0.0})
+    assert changed.budget == Nested(k_max=8)
+    assert changed.weights.budget == 0
+    assert changed.name == "paper-ste (budget=Nested(kind='nested', k_max=8), weights.budget=0.0)"
+    assert vary(recipe("paper-ste"), {}) is recipe("paper-ste")
+    with pytest.raises(
+        FociError, match=r"gate.softness: is no setting of paper-ste; .*gate.centred"
+    ):
+        vary(recipe("paper-ste"), {"gate.softness": 1})
+    with pytest.raises(FociError, match=r"weights.tau: Input should be less than 1; got 2"):
+        vary(recipe("paper-ste"), {"weights.tau": 2})
+    with pytest.raises(FociError, match="known selector recipe"):
+        recipe("paper")
