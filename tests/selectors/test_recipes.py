@@ -68,7 +68,7 @@ def test_variations() -> None:
         FociError, match=r"gate.softness: is no setting of paper-ste; .*gate.centred"
     ):
         vary(recipe("paper-ste"), {"gate.softness": 1})
-    with pytest.raises(FociError, match=r"weights.tau: Input should be less than 1; got 2"):
+    with pytest.raises(FociError, match=r"weights\.tau: cannot be 2; Input should be less than 1"):
         vary(recipe("paper-ste"), {"weights.tau": 2})
     with pytest.raises(FociError, match="known selector recipe"):
         recipe("paper")

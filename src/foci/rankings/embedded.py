@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
+from foci.backbones.frozen import frozen
 from foci.backbones.pooled import PooledBackbone
 from foci.bags import Bag
 from foci.errors import FociError
 from foci.rankings.candidates import PooledCandidates
-from foci.rankings.frozen import frozen
 from foci.rankings.subsets import BUDGET, Candidates, ForwardedCandidates
 
 

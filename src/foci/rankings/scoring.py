@@ -7,11 +7,11 @@ from typing import Any
 from torch import Tensor
 
 from foci.backbones import Backbone
+from foci.backbones.frozen import frozen
 from foci.bags import Bag
 from foci.errors import FociError
 from foci.rankings.embedded import EmbeddedBag
 from foci.rankings.families import RANKINGS
-from foci.rankings.frozen import frozen
 from foci.rankings.ranking import Ranking
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from foci.backbones.frozen import frozen
 from foci.errors import FociError
 from foci.rankings.embedded import EmbeddedBag
 from foci.rankings.families import ranking
-from foci.rankings.frozen import frozen
 
 
 @ranking("selector")

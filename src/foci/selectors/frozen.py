@@ -13,6 +13,7 @@ from torch import Tensor
 
 from foci.backbones.contract import Backbone
 from foci.backbones.fingerprint import fingerprint
+from foci.backbones.frozen import eval_mode
 from foci.errors import FociError
 
 _PROBE_TILES = 8
@@ -33,7 +34,7 @@ def held_still(backbone: Backbone, bags: Sequence[Tensor]) -> Iterator[None]:
     learning = [parameter for parameter in backbone.parameters() if parameter.requires_grad]
     backbone.requires_grad_(False)
     try:
-        with evaluating(backbone):
+        with eval_mode(backbone):
             weights, answers = fingerprint(backbone), full_logits(backbone, bags)
             yield
             changed = [
@@ -53,18 +54,6 @@ def held_still(backbone: Backbone, bags: Sequence[Tensor]) -> Iterator[None]:
             f"{' and '.join(changed)} changed while it was read out",
             "discard this fit: something else trains or edits the backbone meanwhile",
         )
-
-
-@contextmanager
-def evaluating(backbone: Backbone) -> Iterator[None]:
-    """Eval mode inside; every module has its own mode again afterwards."""
-    modes = [(module, module.training) for module in backbone.modules()]
-    backbone.eval()
-    try:
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
 
 
 @torch.no_grad()
@@ -101,7 +90,7 @@ class Identity:
         """The identity of a classifier, as it answers in eval mode."""
         rng = np.random.default_rng(0)
         bag = torch.from_numpy(rng.standard_normal((_PROBE_TILES, backbone.d_in), np.float32))
-        with evaluating(backbone):
+        with eval_mode(backbone):
             logits = full_logits(backbone, [bag])[0]
         return cls(backbone.architecture, fingerprint(backbone), tuple(logits.double().tolist()))
 

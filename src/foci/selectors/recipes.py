@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from foci.backbones.contract import GateSite
+from foci.configuration import configure
 from foci.errors import FociError
 from foci.registry import Registry
 from foci.selectors.budgets import Adaptive, Budget, Fixed, Nested
@@ -131,12 +132,7 @@ def vary(base: SelectorRecipe, changes: Mapping[str, Any]) -> SelectorRecipe:
             raise FociError(key, f"is no setting of {base.name}", f"choose one of {known}")
         branch[leaf] = value
     shown = ", ".join(f"{key}={value!r}" for key, value in changes.items())
-    try:
-        return SelectorRecipe.model_validate({**tree, "name": f"{base.name} ({shown})"})
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise FociError(where, first["msg"], f"got {first['input']!r}; choose another") from error
+    return configure(SelectorRecipe, {**tree, "name": f"{base.name} ({shown})"})
 
 
 def _leaves(tree: dict[str, Any], prefix: str = "") -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.backbones.contract import Backbone
+from foci.backbones.frozen import frozen
 from foci.bags import Bag, Cohort
 
 
@@ -47,12 +48,10 @@ def predict(backbone: Backbone, cohort: Cohort, bags: Iterable[Bag] | None = Non
         bags: Default is all readable bags of the cohort.
     """
     device = next(backbone.parameters()).device
-    training = backbone.training
-    backbone.eval()
     names, rows, labels = [], [], []
-    for bag in cohort.bags() if bags is None else bags:
-        names.append(bag.slide_id)
-        rows.append(backbone.predict(bag.x.to(device)).cpu().numpy())
-        labels.append(cohort.target(bag.slide_id))
-    backbone.train(training)
+    with frozen(backbone):
+        for bag in cohort.bags() if bags is None else bags:
+            names.append(bag.slide_id)
+            rows.append(backbone.predict(bag.x.to(device)).cpu().numpy())
+            labels.append(cohort.target(bag.slide_id))
     return Predictions(tuple(names), np.stack(rows), np.array(labels, dtype=np.int64))

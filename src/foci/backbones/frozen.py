@@ -10,11 +10,11 @@ from torch import nn
 
 
 @contextmanager
-def frozen(*models: nn.Module) -> Iterator[None]:
-    """Eval mode and no gradients; afterwards every module has its own mode back.
+def eval_mode(*models: nn.Module) -> Iterator[None]:
+    """Eval mode inside; afterwards every module has its own mode back.
 
     >>> model = nn.Sequential(nn.Dropout(), nn.Dropout().eval())
-    >>> with frozen(model):
+    >>> with eval_mode(model):
     ...     [module.training for module in model.modules()]
     [False, False, False]
     >>> [module.training for module in model.modules()]
@@ -24,8 +24,14 @@ def frozen(*models: nn.Module) -> Iterator[None]:
     for module in training:
         module.training = False
     try:
-        with torch.no_grad():
-            yield
+        yield
     finally:
         for module in training:
             module.training = True
+
+
+@contextmanager
+def frozen(*models: nn.Module) -> Iterator[None]:
+    """Eval mode and no gradients."""
+    with eval_mode(*models), torch.no_grad():
+        yield
