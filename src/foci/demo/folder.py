@@ -1,0 +1,133 @@
+"""The demo folder: made whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from foci.demo.features import mix_palette
+from foci.demo.files import truth_rows, write_cohort, write_features, write_truth
+from foci.demo.patients import SITES, PlannedSlide, plan_cohort
+from foci.demo.planted import plant
+from foci.demo.readme import readme
+from foci.errors import FociError
+
+FEATURES, COHORT, TRUTH = "features_demo", "cohort.csv", "tile_truth.parquet"
+README, FACTS = "README.md", "demo.json"
+
+_VERSION = 1
+"""Raised whenever the same parameters would give other data."""
+
+_COHORT_STREAM, _PALETTE_STREAM, _SLIDE_STREAM = range(3)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Everything a demo cohort depends on."""
+
+    seed: int
+    slides: int
+    classes: int
+    version: int = _VERSION
+
+    def stream(self, *key: int) -> np.random.Generator:
+        """An independent source of randomness for one part of the cohort."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))
+
+    def plans(self) -> list[PlannedSlide]:
+        """The slides, before any tile is drawn."""
+        return plan_cohort(self.stream(_COHORT_STREAM), self.slides, self.classes)
+
+
+def make(out: str | Path, *, seed: int = 0, slides: int = 240, classes: int = 2) -> Path:
+    """Make the demo cohort: synthetic slides whose rationale is known.
+
+    The same parameters always give the same data. The folder appears under its name only when it
+    is complete; if it already holds this very cohort it is left alone.
+
+    Args:
+        out: Folder to make.
+        seed: Which of the endlessly many cohorts.
+        slides: Number of slides.
+        classes: 2 or 3 types of tumour.
+
+    Returns:
+        The folder, with ``features_demo/<slide>.h5`` in TRIDENT's layout, ``cohort.csv``,
+        ``tile_truth.parquet`` (the answer key), ``README.md`` and ``demo.json``.
+
+    Raises:
+        FociError: If ``out`` holds something else, or a parameter is impossible.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     demo = make(Path(folder) / "demo", slides=8)
+    ...     print(*sorted(path.name for path in demo.iterdir()))
+    README.md cohort.csv demo.json features_demo tile_truth.parquet
+    """
+    out = Path(out)
+    if seed < 0:
+        raise FociError(f"seed={seed}", "is negative", "choose 0 or a positive integer")
+    parameters = Parameters(seed=seed, slides=slides, classes=classes)
+    plans = parameters.plans()
+    if _is_made(out, parameters, plans):
+        return out
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        # a folder inside the temporary one gets the user's usual permissions
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".foci-demo-") as temporary:
+            made = Path(temporary, "demo")
+            _write(made, parameters, plans)
+            _publish(made, out, parameters, plans)
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FociError(out, f"cannot be written ({why})", "choose another place") from error
+    return out
+
+
+def _write(folder: Path, parameters: Parameters, plans: list[PlannedSlide]) -> None:
+    features = folder / FEATURES
+    features.mkdir(parents=True)
+    palette = mix_palette(parameters.stream(_PALETTE_STREAM), parameters.classes, len(SITES))
+    answers = []
+    for number, plan in enumerate(plans):
+        slide = plant(parameters.stream(_SLIDE_STREAM, number), plan, palette)
+        write_features(slide, features / f"{plan.slide_id}.h5")
+        answers.append(truth_rows(slide))
+    write_truth(answers, folder / TRUTH)
+    write_cohort(plans, folder / COHORT)
+    (folder / README).write_text(readme(parameters.seed, plans), encoding="utf-8")
+    facts = json.dumps(asdict(parameters), indent=2) + "\n"
+    (folder / FACTS).write_text(facts, encoding="utf-8")
+
+
+def _publish(made: Path, out: Path, parameters: Parameters, plans: list[PlannedSlide]) -> None:
+    try:
+        os.replace(made, out)  # noqa: PTH105
+    except OSError:
+        # somebody else may have made the same cohort meanwhile
+        if not _is_made(out, parameters, plans):
+            raise
+
+
+def _is_made(out: Path, parameters: Parameters, plans: list[PlannedSlide]) -> bool:
+    """Whether ``out`` holds this cohort; an empty folder counts as nothing, all else is refused."""
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return False
+    elsewhere = "choose another folder, or delete this one"
+    try:
+        found = json.loads((out / FACTS).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise FociError(out, "exists and is not a FOCI demo", elsewhere) from None
+    if found != asdict(parameters):
+        raise FociError(out, f"holds a demo with other parameters ({found})", elsewhere)
+    names = [COHORT, TRUTH, README, *(f"{FEATURES}/{plan.slide_id}.h5" for plan in plans)]
+    missing = [name for name in names if not (out / name).is_file()]
+    if missing:
+        what = f"is a demo with {len(missing)} missing files (first: {missing[0]})"
+        raise FociError(out, what, "delete the folder and make it again")
+    return True
