@@ -30,7 +30,7 @@ _SLIDE = 0.1
 _MIXTURE = (0.0, 1.0)
 _UNEVEN = (0.5, 1.5)
 _WITNESS = (2.6, 4.2)
-_HARD = (0.0, 0.4)
+_HARD = (0.3, 0.7)
 _DISTRACTOR = (1.6, 2.6)
 
 
@@ -110,8 +110,8 @@ def class_amounts(
 
     - :math:`m_c \sim \mathcal{U}(0, 1)` once per slide, :math:`u_{ic} \sim \mathcal{U}(0.5, 1.5)`:
       the tumour as a whole is a random mixture, whatever the class y;
-    - :math:`w_i \sim \mathcal{U}(2.6, 4.2)`, and g = 1, or :math:`g \sim \mathcal{U}(0, 0.4)` on a
-      hard slide: the rationale;
+    - :math:`w_i \sim \mathcal{U}(2.6, 4.2)`, and g = 1, or :math:`g \sim \mathcal{U}(0.3, 0.7)` on
+      a hard slide: the rationale;
     - :math:`d_i \sim \mathcal{U}(1.6, 2.6)` of a class o drawn once per slide, whatever y.
 
     Only the second term depends on y.

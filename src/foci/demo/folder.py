@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
+from foci.atomic import whole_folder
 from foci.demo.features import mix_palette
 from foci.demo.files import truth_rows, write_cohort, write_features, write_truth
 from foci.demo.patients import SITES, PlannedSlide, plan_cohort
@@ -77,21 +76,19 @@ def make(out: str | Path, *, seed: int = 0, slides: int = 240, classes: int = 2)
     if _is_made(out, parameters, plans):
         return out
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        # a folder inside the temporary one gets the user's usual permissions
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=".foci-demo-") as temporary:
-            made = Path(temporary, "demo")
-            _write(made, parameters, plans)
-            _publish(made, out, parameters, plans)
+        with whole_folder(out) as folder:
+            _write(folder, parameters, plans)
     except OSError as error:
-        why = error.strerror or str(error)
-        raise FociError(out, f"cannot be written ({why})", "choose another place") from error
+        # another process may have made the same cohort meanwhile
+        if not _is_made(out, parameters, plans):
+            why = error.strerror or str(error)
+            raise FociError(out, f"cannot be written ({why})", "choose another place") from error
     return out
 
 
 def _write(folder: Path, parameters: Parameters, plans: list[PlannedSlide]) -> None:
     features = folder / FEATURES
-    features.mkdir(parents=True)
+    features.mkdir()
     palette = mix_palette(parameters.stream(_PALETTE_STREAM), parameters.classes, len(SITES))
     answers = []
     for number, plan in enumerate(plans):
@@ -103,15 +100,6 @@ def _write(folder: Path, parameters: Parameters, plans: list[PlannedSlide]) -> N
     (folder / README).write_text(readme(parameters.seed, plans), encoding="utf-8")
     facts = json.dumps(asdict(parameters), indent=2) + "\n"
     (folder / FACTS).write_text(facts, encoding="utf-8")
-
-
-def _publish(made: Path, out: Path, parameters: Parameters, plans: list[PlannedSlide]) -> None:
-    try:
-        os.replace(made, out)  # noqa: PTH105
-    except OSError:
-        # somebody else may have made the same cohort meanwhile
-        if not _is_made(out, parameters, plans):
-            raise
 
 
 def _is_made(out: Path, parameters: Parameters, plans: list[PlannedSlide]) -> bool:
