@@ -17,8 +17,10 @@ from pathlib import Path
 from hipt_cohort import make_cohort
 
 COMMON = ["--epochs", "20"]
-SMALL = ["--set", "d=128", "--set", "heads=4", "--set", "depth=2", "--set", "hidden=256",
-         "--set", "head_hidden=64"]  # fmt: skip
+SMALL = [
+    *("--set", "d=128", "--set", "heads=4", "--set", "depth=2", "--set", "hidden=256"),
+    *("--set", "head_hidden=64", "--set", "dropout=0.2", "--weight-decay", "0.1"),
+]  # fmt: skip
 QUICK: dict[str, list[str]] = {
     "transmil": SMALL,
     "abmil": [],
