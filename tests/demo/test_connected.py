@@ -1,5 +1,7 @@
 """Touching tiles, connected pieces and growing regions, against a slow reference."""
 
+from random import Random
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +48,7 @@ def test_pieces_are_what_chains_of_neighbours_link(cells: Cells) -> None:
 
 @given(some_cells, st.integers(1, 40), st.randoms(use_true_random=False))
 def test_a_region_is_connected_and_as_large_as_there_is_room(
-    cells: Cells, size: int, random: "np.random.RandomState"
+    cells: Cells, size: int, random: Random
 ) -> None:
     appeal = np.array([random.random() for _ in cells])
     region = grow(neighbours(np.array(cells)), 0, appeal, size, np.ones(len(cells), dtype=bool))

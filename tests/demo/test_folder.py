@@ -148,6 +148,29 @@ def test_an_interrupted_making_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_cohort_that_another_process_made_meanwhile_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def beaten(*arguments: object) -> None:
+        monkeypatch.undo()
+        demo.make(tmp_path / "d", slides=12)
+
+    monkeypatch.setattr("foci.demo.folder.write_truth", beaten)
+    assert demo.make(tmp_path / "d", slides=12) == tmp_path / "d"
+    assert [p.name for p in tmp_path.iterdir()] == ["d"]
+    assert (tmp_path / "d" / "tile_truth.parquet").is_file()
+
+
+def test_an_empty_folder_is_filled_and_a_file_in_the_way_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert (demo.make(tmp_path / "empty", slides=8) / "cohort.csv").is_file()
+    (tmp_path / "file").touch()
+    with pytest.raises(FociError, match="file: exists and is not a FOCI demo"):
+        demo.make(tmp_path / "file", slides=8)
+    with pytest.raises(FociError, match=r"d: cannot be written \(.+\); choose another place"):
+        demo.make(tmp_path / "file" / "d", slides=8)
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
