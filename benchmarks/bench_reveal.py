@@ -12,11 +12,10 @@ import argparse
 import torch
 
 import foci
-from foci.backbones import Backbone
 from foci.backbones.transmil import TransMIL
 from foci.reveal import OpenBag, Revealer
 from memory import peak_mb
-from timing import seconds
+from timing import in_units
 
 N, D, K = 1024, 1536, 256
 COLUMNS = ("engine", "own", "2nd ranking", "reference", "peak MiB", "greedy 32", "deletion 5 K")
@@ -26,7 +25,7 @@ COLUMNS = ("engine", "own", "2nd ranking", "reference", "peak MiB", "greedy 32",
 def main() -> None:
     """Print one row per classifier."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--skip-reference", action="store_true")
     options = parser.parse_args()
     torch.manual_seed(0)
@@ -45,47 +44,44 @@ def row(
     other: torch.Tensor,
     options: argparse.Namespace,
 ) -> None:
-    """Everything in one process, the unit measured before and after."""
+    """Everything in one process; the peak first, while no memory has been used before."""
     model = foci.backbones.create(name, d_in=D, n_classes=2).eval()
-    slow = isinstance(model, TransMIL)
-    repeats = 1 if slow else options.repeats
+    model(features)
     revealer = Revealer(model)
-    opened = revealer.open(features)
 
     def curve() -> None:
         revealer.open(features).curve(order)
 
-    own, plain = unit(model, features, options.repeats)
-    engine = seconds(curve, repeats)
-    second = seconds(lambda: opened.curve(other), repeats)
-    deletion = seconds(lambda: delete(opened, order), repeats)
-    reference = float("nan")
-    if not options.skip_reference:
-        reference = seconds(
-            lambda: foci.reveal.curve(model, features, order, engine="reference"), 1
-        )
-    greedy = float("nan")
-    if not slow:
-        with torch.enable_grad():
-            bag = foci.Bag("bench", features.numpy())
-            greedy = seconds(
-                lambda: foci.rankings.score("greedy-insertion", model, bag, rounds=32), repeats
-            )
-    again, plain_again = unit(model, features, options.repeats)
-    own, plain = (own + again) / 2, (plain + plain_again) / 2
+    def own() -> None:
+        model(features)
+
+    def plain() -> None:
+        if isinstance(model, TransMIL):
+            model.readout(model.encode(model.embed(features)[None])[:, 0])
+        else:
+            model(features)
+
+    def greedy() -> None:
+        foci.rankings.score("greedy-insertion", model, features, rounds=32)
+
     peak = peak_mb(curve)
-    cells = (engine / plain, engine / own, second / plain, reference / plain, peak,
-             greedy / plain, deletion / plain)  # fmt: skip
+    opened = revealer.open(features)
+    slow = isinstance(model, TransMIL)
+    repeats = 3 if slow else options.repeats
+    cells = [
+        in_units(curve, plain, repeats),
+        in_units(curve, own, repeats),
+        in_units(lambda: opened.curve(other), plain, repeats),
+        float("nan")
+        if options.skip_reference
+        else in_units(
+            lambda: foci.reveal.curve(model, features, order, engine="reference"), plain, 1
+        ),
+        peak,
+        float("nan") if slow else in_units(greedy, plain, repeats),
+        in_units(lambda: delete(opened, order), plain, repeats),
+    ]
     print(f"{name:12s} " + " ".join(f"{c:12.2f}" for c in cells), flush=True)
-
-
-def unit(model: Backbone, features: torch.Tensor, repeats: int) -> tuple[float, float]:
-    """One inference: FOCI's own forward, and the plain one."""
-    own = seconds(lambda: model(features), repeats)
-    if not isinstance(model, TransMIL):
-        return own, own
-    plain = seconds(lambda: model.readout(model.encode(model.embed(features)[None])[:, 0]), repeats)
-    return own, plain
 
 
 def delete(opened: OpenBag, order: torch.Tensor) -> None:

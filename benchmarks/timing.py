@@ -31,3 +31,22 @@ def alternately(
             function()
             own.append(time.perf_counter() - start)
     return statistics.median(times[0]), statistics.median(times[1])
+
+
+def in_units(function: Callable[[], Any], unit: Callable[[], Any], repeats: int = 9) -> float:
+    """Cost of a call in calls of ``unit``: the median over repeats, each with the unit around it.
+
+    A busy machine slows down in phases; a unit measured right before and right after the call
+    shares its phase.
+    """
+    unit()
+    function()
+    ratios = []
+    for _ in range(repeats):
+        times = []
+        for call in (unit, unit, function, unit, unit):
+            start = time.perf_counter()
+            call()
+            times.append(time.perf_counter() - start)
+        ratios.append(times[2] / statistics.mean(times[:2] + times[3:]))
+    return statistics.median(ratios)
