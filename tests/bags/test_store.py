@@ -59,6 +59,7 @@ def test_cached_bags_do_not_touch_the_features_again(
     cache = BagCache(tmp_path / "cache")
     want = BagStore(n_cap=5, cache=cache).bag(slide)
     monkeypatch.setattr("foci.bags.store.read_bag", lambda *a, **k: pytest.fail("read again"))
+    monkeypatch.setattr(h5py, "File", lambda *a, **k: pytest.fail("opened again"))
     got = BagStore(n_cap=5, cache=cache).bag(slide)
     np.testing.assert_array_equal(got.features, want.features)
     np.testing.assert_array_equal(got.tiles, want.tiles)

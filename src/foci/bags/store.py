@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from foci.bags.bag import Bag
 from foci.bags.cache import BagCache, cache_key
-from foci.bags.layouts import LAYOUTS, detect
+from foci.bags.layouts import LAYOUTS, candidates
 from foci.bags.prefilter import N_CAP, prefilter
 from foci.bags.read import read_bag
 from foci.bags.slide import Skipped, Slide
@@ -59,25 +60,32 @@ class BagStore:
             raise BagError(slide.slide_id, "has no feature file", "extract its features")
         if not path.is_file():
             raise BagError(path, "does not exist", "check the feature folder")
-        layout = detect(path) if self.layout == "auto" else self.layout
-        key = cache_key(
-            path, LAYOUTS[layout].sidecars(path), layout=layout, n_cap=self.n_cap, mpp=self.mpp
-        )
-        bag = None if self.cache is None else self.cache.get(key)
-        if bag is None:
-            bag = prefilter(read_bag(path, layout=layout, mpp=self.mpp), self.n_cap)
-            if self.cache is not None:
-                self.cache.put(key, bag)
-        bag = replace(bag, slide_id=slide.slide_id)
+        bag = replace(self._cached(path), slide_id=slide.slide_id)
         self._check_width(bag, path)
         return bag
 
-    def _check_width(self, bag: Bag, path: object) -> None:
+    def _cached(self, path: Path) -> Bag:
+        if self.cache is None:
+            return self._prefiltered(path)
+        # By its ending, not its content: a bag that is in the cache must not cost an open file.
+        names = candidates(path) if self.layout == "auto" else (self.layout,)
+        beside = sorted({file for name in names for file in LAYOUTS[name].sidecars(path)})
+        key = cache_key(path, tuple(beside), layout=self.layout, n_cap=self.n_cap, mpp=self.mpp)
+        bag = self.cache.get(key)
+        if bag is None:
+            bag = self._prefiltered(path)
+            self.cache.put(key, bag)
+        return bag
+
+    def _prefiltered(self, path: Path) -> Bag:
+        return prefilter(read_bag(path, layout=self.layout, mpp=self.mpp), self.n_cap)
+
+    def _check_width(self, bag: Bag, path: Path) -> None:
         if self._first is None:
             self._first = replace(bag, features=bag.features[:1])
         if bag.width != self._first.width:
             raise BagError(
-                str(path),
+                path,
                 f"features are {bag.width} wide, those of {self._first.slide_id} "
                 f"{self._first.width}",
                 "use one encoder for the whole cohort",

@@ -10,7 +10,7 @@ from foci.bags.layouts.stored import Layout, ReadOptions, Stored
 from foci.errors import BagError
 from foci.registry import Registry
 
-__all__ = ["LAYOUTS", "Layout", "ReadOptions", "Stored", "detect", "suffixes"]
+__all__ = ["LAYOUTS", "Layout", "ReadOptions", "Stored", "candidates", "detect", "suffixes"]
 
 LAYOUTS: Registry[Layout] = Registry("feature layout")
 """All layouts, in the order in which they are tried: of one ending, the most specific first."""
@@ -30,15 +30,20 @@ def suffixes() -> frozenset[str]:
     return frozenset(ending for name in LAYOUTS for ending in LAYOUTS[name].suffixes)
 
 
+def candidates(path: Path) -> tuple[str, ...]:
+    """Layouts that a file may have by its ending alone, most specific first."""
+    return tuple(name for name in LAYOUTS if path.suffix.lower() in LAYOUTS[name].suffixes)
+
+
 def detect(path: Path) -> str:
     """Name of the layout of a feature file, judged by its content."""
     if not path.is_file():
         raise BagError(path, "does not exist", "check the feature folder")
-    candidates = [name for name in LAYOUTS if path.suffix.lower() in LAYOUTS[name].suffixes]
-    if not candidates:
+    possible = candidates(path)
+    if not possible:
         known = ", ".join(sorted(suffixes()))
         raise BagError(path, f"has the unknown ending {path.suffix!r}", f"known are {known}")
-    for name in candidates:
+    for name in possible:
         if LAYOUTS[name].matches(path):
             return name
     with open_hdf5(path) as file:
