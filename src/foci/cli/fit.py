@@ -94,6 +94,7 @@ def fit(
     from foci.backbones.folder import FACTS, WEIGHTS, read_facts
     from foci.backbones.training.run import with_train_and_val
     from foci.bags import N_CAP, Cohort
+    from foci.cli.announce import announce
     from foci.cli.device import choose
     from foci.progress import track
 
@@ -120,10 +121,7 @@ def fit(
     if split_seed is None:
         split_seed = facts.get("recipe", {}).get("seed", 0)
     cohort = with_train_and_val(cohort, split_seed)
-    for note in cohort.notes:
-        typer.echo(f"note: {note}")
-    for slide in cohort.skipped:
-        typer.echo(f"skipped {slide.slide_id}: {slide.reason}")
+    announce(cohort)
     by_aukc = choose_by is Choice.aukc
     fitted = selectors.fit(
         backbone,

@@ -64,6 +64,7 @@ def train(
     from foci.backbones.training import TrainingRecipe
     from foci.backbones.training.run import train_into, with_train_and_val
     from foci.bags import Cohort
+    from foci.cli.announce import announce
     from foci.cli.device import choose
     from foci.configuration import configure
     from foci.progress import track
@@ -93,10 +94,7 @@ def train(
         mpp=mpp,
     ).readable(lambda bags: track(bags, "reading bags"))
     cohort = with_train_and_val(cohort, seed)
-    for note in cohort.notes:
-        typer.echo(f"note: {note}")
-    for slide in cohort.skipped:
-        typer.echo(f"skipped {slide.slide_id}: {slide.reason}")
+    announce(cohort)
     result = train_into(
         out,
         backbone,

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from foci.backbones.training.batches import epoch_order
 from foci.backbones.training.loop import Progress
-from foci.backbones.training.resume import RunState, load_run, save_run
+from foci.backbones.training.resume import RunState, load_run, save_run, snapshot
 from foci.bags import Slide
 from foci.errors import FociError
 from foci.selectors.head import SelectorHead
@@ -87,7 +87,7 @@ def run(
             raise FociError(f"selector {fit.recipe.name}", what, "check criterion and features")
         best = -score < state.best_loss
         if best:
-            state.best_loss, state.best = -score, copy_of(fit.head)
+            state.best_loss, state.best = -score, snapshot(fit.head)
         done = FitEpoch(
             number, schedule.epochs, rate, loss, terms, val_loss, val_terms, score, best
         )
@@ -98,11 +98,6 @@ def run(
             save_run(state_file, key, state, fit.head, nothing, optimizer)
         report(done)
     return state.best, history
-
-
-def copy_of(head: SelectorHead) -> dict[str, Tensor]:
-    """The weights as they are now, on the CPU."""
-    return {name: value.detach().cpu().clone() for name, value in head.state_dict().items()}
 
 
 def randomness(seed: int, epoch: int) -> tuple[np.random.Generator, torch.Generator]:

@@ -20,7 +20,7 @@ from foci.backbones.objective import Objective
 from foci.backbones.training.batches import batches, epoch_order
 from foci.backbones.training.evaluate import predict
 from foci.backbones.training.recipe import TrainingRecipe
-from foci.backbones.training.resume import RunState, load_run, save_run
+from foci.backbones.training.resume import RunState, load_run, save_run, snapshot
 from foci.bags import Cohort, Slide
 from foci.errors import FociError
 
@@ -109,8 +109,7 @@ def train(
             verdict = predict(backbone, val_cohort)
             best = verdict.loss < state.best_loss
             if best:
-                weights = {k: v.detach().cpu().clone() for k, v in backbone.state_dict().items()}
-                state.best_loss, state.best = verdict.loss, weights
+                state.best_loss, state.best = verdict.loss, snapshot(backbone)
             done = EpochReport(name, epoch + 1, recipe.epochs, loss, terms, verdict.loss,
                                verdict.accuracy, best)  # fmt: skip
             reports.append(done)

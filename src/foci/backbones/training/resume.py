@@ -32,6 +32,11 @@ class RunState:
     history: list[dict[str, Any]]
 
 
+def snapshot(model: nn.Module) -> dict[str, Tensor]:
+    """The weights as they are now, on the CPU."""
+    return {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
+
+
 def save_run(
     path: Path, key: str, state: RunState, model: nn.Module, objective: nn.Module, optimizer: Any
 ) -> None:
