@@ -7,7 +7,8 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "foci"
 ROOMS = (
-    "bags", "backbones", "selectors", "rankings", "reveal", "metrics", "testing", "demo", "cli"
+    "bags", "backbones", "selectors", "rankings", "reveal", "metrics", "testing", "audits",
+    "reports", "demo", "cli",
 )  # fmt: skip
 LEAVES = ("errors", "registry", "atomic", "configuration", "progress")
 MODULES = sorted(p for p in SOURCE.rglob("*.py") if p.parent != SOURCE)
