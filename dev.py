@@ -43,14 +43,15 @@ def demo(rest: list[str]) -> int:
 
 
 def test(rest: list[str]) -> int:
-    """All tests, one torch thread per worker."""
-    return tool("pytest", *(rest or ["-n", "2", "-q"]), environment=SINGLE_THREAD)
+    """All tests, one torch thread per worker; those of the front end too."""
+    python = tool("pytest", *(rest or ["-n", "2", "-q"]), environment=SINGLE_THREAD)
+    return python if rest else max(python, web("test"))
 
 
 def check(rest: list[str]) -> int:
     """Format, lint, types."""
     steps = (("ruff", "format", "--check", "."), ("ruff", "check", "."), ("mypy",))
-    return max(tool(*step) for step in steps)
+    return max(*(tool(*step) for step in steps), web("check"))
 
 
 def bench(rest: list[str]) -> int:
@@ -120,15 +121,34 @@ def build_web() -> None:
     """Bundle the front end, where there is one and its sources are newer than the bundle."""
     if not (WEB / "package.json").is_file():
         return
-    bundle = ROOT / "src" / "foci" / "reports" / "bundle"
-    sources = [p for p in WEB.rglob("*") if p.is_file() and "node_modules" not in p.parts]
-    newest = max(p.stat().st_mtime for p in sources)
-    if bundle.is_dir() and min(p.stat().st_mtime for p in bundle.iterdir()) >= newest:
+    built = list((ROOT / "src" / "foci" / "reports" / "bundle").glob("report.*"))
+    newest = max(path.stat().st_mtime for path in web_sources())
+    if built and min(path.stat().st_mtime for path in built) >= newest:
         return
     npm = npm_command()
-    for step in (("ci",), ("run", "build")):
+    for step in (("ci", "--no-audit", "--no-fund"), ("run", "--silent", "build")):
         if subprocess.call([*npm, *step], cwd=WEB) != 0:
             sys.exit(f"dev.py: npm {' '.join(step)} failed in {WEB}")
+
+
+def web_sources() -> list[Path]:
+    """Files of the front end, without what npm has put there."""
+    folders, files = [WEB], []
+    for folder in folders:
+        entries = [path for path in folder.iterdir() if path.name != "node_modules"]
+        folders += [path for path in entries if path.is_dir()]
+        files += [path for path in entries if path.is_file()]
+    return files
+
+
+def web(script: str) -> int:
+    """Run a script of the front end's package.json, where there is a front end."""
+    if not (WEB / "package.json").is_file():
+        return 0
+    npm = npm_command()
+    if not (WEB / "node_modules").is_dir() and subprocess.call([*npm, "ci"], cwd=WEB) != 0:
+        return 1
+    return subprocess.call([*npm, "run", "--silent", script], cwd=WEB)
 
 
 def npm_command() -> list[str]:

@@ -41,7 +41,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path(tempfile.mkdtemp()))
     options = parser.parse_args()
     cohorts = {"embedded": options.out / "demo"}
-    subprocess.run([sys.executable, "-m", "foci", "demo", cohorts["embedded"]], check=True)
+    subprocess.run(
+        [sys.executable, "-m", "foci", "demo", cohorts["embedded"], "--cohort-only"], check=True
+    )
     if options.data:
         cohorts["lung"] = make_cohort(options.data, "lung", options.out / "lung")
     print("| classifier | extra options | " + " | ".join(f"AUC, {c}" for c in cohorts) + " |")

@@ -4,7 +4,9 @@ For every trained classifier given (folders of ``foci train``), fits each recipe
 and scores the test split in the predicted-class view: restricted mean of K, Reach, Faithfulness
 AUC, share of slides whose set is specific to its class and, where ``truth.parquet`` lies beside
 the labels, precision within the first 8 tiles and average precision on the slides that have
-witnesses. One JSON file per classifier and recipe; the table is the mean over the seeds.
+witnesses. Rankings are read at the class that the classifier predicts; the last column reads them
+at the witnesses' own class, which is another ranking on misclassified slides if it depends on the
+class. One JSON file per classifier and recipe; the table is the mean over the seeds.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ from foci.bags import Bag, Cohort
 from foci.reveal import OpenBag, Revealer
 
 COUNTS = (16, 32, 64, 128, 256)
-K_MAX, N_RANDOM = 256, 10
+K_MAX = 256
 Order = Callable[[Bag, int], Any]
-COLUMNS = ("restricted", "reach", "faithfulness", "specific", "precision8", "auprc")
+COLUMNS = ("restricted", "reach", "faithfulness", "specific", "precision8", "auprc", "auprc_class")
 
 
 def main() -> None:
@@ -39,6 +41,7 @@ def main() -> None:
     parser.add_argument("--recipes", nargs="+", default=["paper-ste", "paper-soft", "default"])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--split", default="test", help="split to score; val while searching")
+    parser.add_argument("--orders", type=int, default=10, help="random orders per slide")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     features = options.cohort / "features"
@@ -51,7 +54,7 @@ def main() -> None:
         for name in ["native", "random", *options.recipes]:
             cell = options.out / f"{folder.name}--{name.replace('/', '_')}--{options.split}.json"
             if not cell.exists():
-                scores = score(model, cohort, options.split, name, seed, truth)
+                scores = score(model, cohort, options, name, seed, truth)
                 cell.write_text(json.dumps(scores))
             key = (folder.name.rsplit("-", 1)[0], name)
             rows.setdefault(key, []).append(json.loads(cell.read_text()))
@@ -68,16 +71,25 @@ def show(model: str, name: str, values: list[dict[str, float]]) -> None:
 
 
 def score(
-    model: Backbone, cohort: Cohort, split: str, name: str, seed: int, truth: dict[str, Any]
+    model: Backbone,
+    cohort: Cohort,
+    options: argparse.Namespace,
+    name: str,
+    seed: int,
+    truth: dict[str, Any],
 ) -> dict[str, float]:
     """All numbers of one ranking on one split."""
-    orders = list(order_of(name, model, cohort, seed))
+    orders = list(order_of(name, model, cohort, seed, options.orders))
     revealer = Revealer(model)
     per_slide: list[dict[str, float]] = []
-    for bag in cohort.split(split).bags():
+    for bag in cohort.split(options.split).bags():
         opened = revealer.open(bag.x)
         target = int(opened.full().argmax())
-        values = [measure(opened, order(bag, target), bag, target, truth) for order in orders]
+        label = cohort.target(bag.slide_id)
+        values = [
+            measure(opened, order(bag, target), bag, target, truth, order(bag, label))
+            for order in orders
+        ]
         mean = {c: float(np.nanmean([v[c] for v in values])) if values else np.nan
                 for c in COLUMNS if not all(np.isnan(v[c]) for v in values)}  # fmt: skip
         per_slide.append({c: mean.get(c, float("nan")) for c in COLUMNS})
@@ -86,10 +98,12 @@ def score(
             for c in COLUMNS}  # fmt: skip
 
 
-def order_of(name: str, model: Backbone, cohort: Cohort, seed: int) -> Iterator[Order]:
-    """The rankings behind a name: ten random orders, or one of anything else."""
+def order_of(
+    name: str, model: Backbone, cohort: Cohort, seed: int, n_orders: int
+) -> Iterator[Order]:
+    """The rankings behind a name: several random orders, or one of anything else."""
     if name == "random":
-        for number in range(N_RANDOM):
+        for number in range(n_orders):
             yield (
                 lambda bag, target, s=number: (
                     foci.rankings.score("random", model, bag, target=target, seed=s).scores
@@ -119,7 +133,7 @@ def recipe_of(text: str) -> foci.selectors.SelectorRecipe:
 
 
 def measure(
-    opened: OpenBag, scores: Any, bag: Bag, target: int, truth: dict[str, Any]
+    opened: OpenBag, scores: Any, bag: Bag, target: int, truth: dict[str, Any], of_class: Any
 ) -> dict[str, float]:
     """One ranking of one slide."""
     order = np.argsort(-scores, kind="stable")
@@ -144,6 +158,9 @@ def measure(
         "specific": foci.metrics.specific_share([rival]),
         "precision8": foci.metrics.precision_at_k(scores, witness, 8) if located else float("nan"),
         "auprc": foci.metrics.average_precision(scores, witness) if located else float("nan"),
+        "auprc_class": (
+            foci.metrics.average_precision(of_class, witness) if located else float("nan")
+        ),
     }
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.atomic import whole_folder, write_whole
+from foci.atomic import whole_file, whole_folder, write_whole
 
 
 @pytest.mark.parametrize("content", ["ä\n", b"\x00\xff"])
@@ -45,3 +45,27 @@ def test_a_failed_folder_leaves_nothing(tmp_path: Path) -> None:
         (folder / "a").write_text("1")
         raise RuntimeError
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_written_bit_by_bit_replaces_the_old_one_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("old")
+    with whole_file(path) as temporary:
+        temporary.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    plain = tmp_path / "plain"
+    plain.touch()
+    assert path.stat().st_mode == plain.stat().st_mode
+    plain.unlink()
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), whole_file(path) as temporary:
+        temporary.write_text("ne")
+        raise RuntimeError
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]

@@ -1,6 +1,7 @@
 """dev.py: stale environments, missing venv, and where npm comes from."""
 
 import importlib.util
+import os
 import subprocess
 from pathlib import Path
 from types import ModuleType
@@ -91,12 +92,38 @@ def test_the_front_end_is_built_when_its_sources_are_newer(
     (tmp_path / "web").mkdir()
     (tmp_path / "web" / "package.json").write_text("{}")
     dev.build_web()
-    assert calls == [["npm", "ci"], ["npm", "run", "build"]]
+    assert [call[:2] for call in calls] == [["npm", "ci"], ["npm", "run"]]
+    assert calls[1][-1] == "build"
     bundle = tmp_path / "src" / "foci" / "reports" / "bundle"
     bundle.mkdir(parents=True)
+    dev.build_web()
+    assert len(calls) == 4, "an empty bundle is no bundle"
     (bundle / "report.js").touch()
     dev.build_web()
-    assert len(calls) == 2
+    assert len(calls) == 4
+    (tmp_path / "web" / "node_modules").mkdir()
+    os.utime(tmp_path / "web" / "package.json", (1, 1))
+    (tmp_path / "web" / "node_modules" / "installed.js").touch()
+    os.utime(bundle / "report.js", (2, 2))
+    dev.build_web()
+    assert len(calls) == 4, "what npm installs is no source"
+    (tmp_path / "web" / "src").mkdir()
+    (tmp_path / "web" / "src" / "main.ts").touch()
+    dev.build_web()
+    assert len(calls) == 6
+
+
+def test_scripts_of_the_front_end_run_where_there_is_one(
+    dev: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    calls: list[list[str]] = []
+    monkeypatch.setattr(dev.subprocess, "call", lambda command, cwd: calls.append(command) or 3)
+    monkeypatch.setattr(dev, "npm_command", lambda: ["npm"])
+    assert dev.web("test") == 0
+    (tmp_path / "web" / "node_modules").mkdir(parents=True)
+    (tmp_path / "web" / "package.json").write_text("{}")
+    assert dev.web("test") == 3
+    assert calls == [["npm", "run", "--silent", "test"]]
 
 
 def test_unknown_command_prints_the_help(

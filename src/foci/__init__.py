@@ -9,9 +9,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from foci import backbones, bags, demo, metrics, rankings, reveal, selectors, testing
+    from foci import (
+        audits,
+        backbones,
+        bags,
+        demo,
+        metrics,
+        rankings,
+        reports,
+        reveal,
+        selectors,
+        testing,
+    )
     from foci.bags import Bag, Cohort
     from foci.errors import FociError
+    from foci.reports import audit
 
 __version__ = "0.1.0"
 
@@ -19,17 +31,25 @@ __all__ = [
     "Bag",
     "Cohort",
     "FociError",
+    "audit",
+    "audits",
     "backbones",
     "bags",
     "demo",
     "metrics",
     "rankings",
+    "reports",
     "reveal",
     "selectors",
     "testing",
 ]
 
-_HOMES = {"Bag": "foci.bags", "Cohort": "foci.bags", "FociError": "foci.errors"}
+_HOMES = {
+    "Bag": "foci.bags",
+    "Cohort": "foci.bags",
+    "FociError": "foci.errors",
+    "audit": "foci.reports",
+}
 
 
 def __getattr__(name: str) -> Any:

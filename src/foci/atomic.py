@@ -9,6 +9,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+TEMPORARY = ".writing-"
+"""How a name begins that a killed process may leave behind."""
+
 
 def write_whole(path: str | Path, content: bytes | str, *, durable: bool = True) -> None:
     """Write under a temporary name in the same folder, then rename.
@@ -20,7 +23,7 @@ def write_whole(path: str | Path, content: bytes | str, *, durable: bool = True)
     """
     path = Path(path)
     data = content.encode() if isinstance(content, str) else content
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=TEMPORARY)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -35,11 +38,32 @@ def write_whole(path: str | Path, content: bytes | str, *, durable: bool = True)
 
 
 @contextlib.contextmanager
+def whole_file(path: str | Path) -> Iterator[Path]:
+    """A temporary file in the same folder; forced to disk, it takes its final name at the end.
+
+    For content that is written bit by bit. A block that ends with an error leaves the old file.
+    """
+    path = Path(path)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=TEMPORARY)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
 def whole_folder(path: str | Path) -> Iterator[Path]:
     """A temporary folder that takes its final name when the block ends without an error."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".writing-{path.name}-"))
+    temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f"{TEMPORARY}{path.name}-"))
     try:
         yield temporary
         temporary.chmod(0o777 & ~_umask())

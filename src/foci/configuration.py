@@ -36,5 +36,10 @@ def configure(model: type[M], values: dict[str, Any]) -> M:
                 f"did you mean {near[0]!r}?" if near else f"known: {', '.join(model.model_fields)}"
             )
             raise FociError(where, f"is not a setting of {model.__name__}", fix) from None
+        if first["type"] == "missing":
+            raise FociError(where, "is missing", "give it") from None
+        cause = first.get("ctx", {}).get("error")
+        if isinstance(cause, FociError):  # a validator that has its own words
+            raise cause from None
         what = f"cannot be {first['input']!r}"
         raise FociError(where, what, first["msg"]) from None

@@ -92,3 +92,20 @@ def test_fewer_queries_give_the_same_first_tokens() -> None:
         few = ours(tokens, gate=given, n_queries=2)
         assert few.shape == (2, 2, 8)
         torch.testing.assert_close(few, ours(tokens, gate=given)[:, :2], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("gated", [False, True])
+def test_the_first_token_alone_is_that_of_the_whole_layer(masked: bool, gated: bool) -> None:
+    ours = layer()
+    mask = torch.tensor([[True] * 5, [True, False, True, True, False]]) if masked else None
+    gate = torch.rand(2, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    gate[:, 3] = 0.0
+    answers = []
+    for function in (ours.first, lambda *given: ours(*given)[:, 0]):
+        tokens, g = random(2, 5, 8).requires_grad_(), gate.clone().requires_grad_()
+        got = function(tokens, mask, g if gated else None)
+        inputs = [tokens, g] if gated else [tokens]
+        answers.append((got, *torch.autograd.grad(got.square().sum(), inputs)))
+    for got, want in zip(*answers, strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-10, atol=1e-12)

@@ -110,3 +110,23 @@ def test_forced_layout_that_does_not_fit_is_one_line(tmp_path: Path) -> None:
         BagError, match=r"s0\.h5: has no dataset 'feats' \(it holds coords, features"
     ):
         BagStore(layout="stamp").bag(slide)
+
+
+def test_a_model_decides_which_width_is_right(tmp_path: Path) -> None:
+    wide, *others = slides(tmp_path, 3)
+    assert wide.feature_path is not None
+    write.trident(wide.feature_path, write.features(12, 9), write.grid())
+    first_decides = BagStream(BagStore(), [wide, *others])
+    assert [bag.slide_id for bag in first_decides] == ["s0"]
+    store = BagStore()
+    store.bag(wide)
+    stream = BagStream(store.for_model(6), [wide, *others])
+    assert [bag.slide_id for bag in stream] == ["s1", "s2"]
+    assert "s0.h5: features are 9 wide, the model reads 6" in stream.skipped[0].reason
+    assert store.bag(wide).width == 9
+
+
+def test_what_is_read_beside_a_file(tmp_path: Path) -> None:
+    path = write.clam_h5(tmp_path, "s", write.features(), write.grid())
+    assert tmp_path / "patches" / "s.h5" in BagStore().read_beside(path)
+    assert BagStore(layout="npz").read_beside(tmp_path / "s.npz") == ()

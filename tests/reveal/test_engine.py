@@ -149,6 +149,19 @@ def test_stopping_spares_the_rest(engine: str) -> None:
     torch.testing.assert_close(short, whole[: len(short)])
 
 
+@pytest.mark.parametrize(("name", "preset"), EVERY)
+def test_a_bag_that_is_embedded_already_is_not_embedded_again(
+    name: str, preset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = small(name, preset, 2).eval()
+    x = bag(12, torch.float32)
+    want = Revealer(model, settle=()).open(x).curve(order(12))
+    with torch.no_grad():
+        tokens = model.embed(x)
+    monkeypatch.setattr(model, "embed", lambda x: pytest.fail("embedded again"))
+    assert torch.equal(Revealer(model, settle=()).open(x, tokens).curve(order(12)), want)
+
+
 def test_engines_follow_the_declared_capabilities() -> None:
     chosen = {(n, p): choose_engine(small(n, p, 2)) for n, p in EVERY}
     assert chosen["transmil", "paper"] == "packed"

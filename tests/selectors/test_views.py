@@ -8,6 +8,7 @@ from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.contract import GateSite
 from foci.backbones.pooled import PooledBackbone
 from foci.errors import FociError
+from foci.selectors.encoder_view import EncoderAttentionView
 from foci.selectors.gates import straight_through
 from foci.selectors.views import (
     AttentionView,
@@ -158,7 +159,47 @@ def test_the_cheapest_view_is_chosen() -> None:
     assert isinstance(view_of(small("abmil", "official", 2), "feature"), FeatureView)
     assert isinstance(view_of(small("attrimil", "paper", 2), "feature"), FeatureView)
     assert isinstance(view_of(abmil, "attention"), PooledAttentionView)
-    assert isinstance(view_of(transmil, "attention"), AttentionView)
+    assert isinstance(view_of(transmil, "attention"), EncoderAttentionView)
+
+
+def test_a_transformer_with_its_own_aggregate_is_asked_itself() -> None:
+    class Doubled(type(small("transmil", "paper", 2))):  # type: ignore[misc]
+        def aggregate(
+            self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+        ) -> Tensor:
+            return 2 * super().aggregate(tokens, mask, gate)
+
+    model = Doubled(d_in=D_IN, n_classes=2, d=8, heads=2, depth=2, hidden=4).double()
+    x, mask = padded_bags()
+    gate = hard_gate(mask, torch.float64).requires_grad_()
+    view = view_of(model, "attention")
+    assert isinstance(view, AttentionView)
+    got = view.logits(view.prepare(x), mask, gate)
+    torch.testing.assert_close(got, long_way(model, "attention", x, mask, gate))
+
+
+@pytest.mark.parametrize("name", ["abmil", "transmil"])
+def test_what_no_gradient_asks_for_is_left_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = small(name, "paper", 2).double().eval()
+    x, mask = padded_bags()
+    hard = hard_gate(mask, torch.float64)
+    empty = hard * torch.tensor([[1.0], [0.0]], dtype=torch.float64)
+    gates = (hard, hard.clone().requires_grad_(), 0.5 * hard, empty)
+    want = [long_way(model, "attention", x, mask, gate).detach() for gate in gates]
+    seen: list[int] = []
+    aggregate = model.aggregate
+    monkeypatch.setattr(
+        model,
+        "aggregate",
+        lambda tokens, *rest: seen.append(tokens.shape[1]) or aggregate(tokens, *rest),
+    )
+    view = AttentionView(model)
+    got = [view.logits(view.prepare(x), mask, gate).detach() for gate in gates]
+    assert seen == [4, 9, 9, 9]  # 4 tiles are kept of the first bag, 2 of the second
+    torch.testing.assert_close(got, want, rtol=1e-10, atol=1e-12)
+    with torch.no_grad():
+        view.logits(view.prepare(x), mask, gates[1])
+    assert seen[-1] == 4
 
 
 def test_a_pool_with_its_own_aggregate_is_asked_itself() -> None:

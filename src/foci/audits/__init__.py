@@ -2,7 +2,16 @@
 
 from foci.audits.audit import Audit
 from foci.audits.curves import Curve, CurveTable
+from foci.audits.settings import AuditConfiguration, AuditSettings
 from foci.audits.slides import AuditedSlide
 from foci.audits.tiles import RankedTiles
 
-__all__ = ["Audit", "AuditedSlide", "Curve", "CurveTable", "RankedTiles"]
+__all__ = [
+    "Audit",
+    "AuditConfiguration",
+    "AuditSettings",
+    "AuditedSlide",
+    "Curve",
+    "CurveTable",
+    "RankedTiles",
+]

@@ -137,7 +137,7 @@ def from_arrow(table: pa.Table) -> list[Curve]:
             direction=plain["direction"][row],
             n_tiles=n_tiles[row],
             ks=lists["ks"][row].astype(np.int64),
-            probs=lists["probs"][row].reshape(len(lists["ks"][row]), -1),
+            probs=lists["probs"][row].reshape(-1, len(lists["full"][row])),
             full=lists["full"][row],
         )
         for row in range(len(table))

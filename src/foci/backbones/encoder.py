@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -81,6 +82,10 @@ class EncoderLayer(nn.Module):
             logits = k @ q.transpose(-1, -2) * q.shape[-1] ** -0.5
             weights = softmax_weights(logits, over_heads, gate.unsqueeze(-2))
             gathered = pool(weights, v.unsqueeze(-2))
+        return self.merge(gathered)
+
+    def merge(self, gathered: Tensor) -> Tensor:
+        """What the heads gathered, ``[..., heads, n, d / heads]``, as one token ``[..., n, d]``."""
         out: Tensor = self.dropout(self.output(gathered.transpose(-3, -2).flatten(-2)))
         return out
 
@@ -101,6 +106,29 @@ class EncoderLayer(nn.Module):
         q, k, v = self.qkv(tokens, n_queries)
         tokens = tokens[..., :n_queries, :] + self.attend(q, k, v, mask, gate)
         return tokens + self.feed_forward(tokens)
+
+    def first(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        r"""The first token alone, ``[..., d]``, from all tokens ``[..., n, d]`` before the layer.
+
+        The same as ``forward(tokens, mask, gate, n_queries=1)``, but with one query per head no
+        keys and values need be formed. Up to a constant, which a softmax does not see,
+
+        .. math:: q^\top (W_k x_j + b_k) = (W_k^\top q)^\top x_j, \qquad
+           \sum_j w_j (W_v x_j + b_v) = W_v \sum_j w_j x_j + b_v
+        """
+        normed = self.attention_norm(tokens)
+        d = normed.shape[-1]
+        key, value = self.key_value.weight.view(2, self.heads, -1, d)
+        query = self.query(normed[..., 0, :]).unflatten(-1, (self.heads, -1))
+        probe = torch.einsum("...hw,hwd->...hd", query * query.shape[-1] ** -0.5, key)
+        weights = softmax_weights(normed @ probe.transpose(-1, -2), mask, gate)
+        mixed = pool(weights, normed.unsqueeze(-2))
+        gathered = torch.einsum("...hd,hwd->...hw", mixed, value).flatten(-2)
+        gathered = gathered + self.key_value.bias[d:]
+        out: Tensor = tokens[..., 0, :] + self.dropout(self.output(gathered))
+        return out + self.feed_forward(out)
 
     def _split(self, tokens: Tensor) -> Tensor:
         return tokens.view(*tokens.shape[:-1], self.heads, -1).transpose(-3, -2)

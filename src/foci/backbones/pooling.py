@@ -13,9 +13,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-# A gated-out tile may have any logit above the kept ones; its weight is 0 but its gradient is
-# proportional to exp(logit - max kept), which is capped here so that it stays finite.
-_MAX_EXCESS = 30.0
+MAX_EXCESS = 30.0
+"""How far a gated-out tile's logit may count above the kept ones. Its weight is 0, but its gradient
+is proportional to exp(logit - max kept), which has to stay finite."""
 
 
 def softmax_weights(
@@ -41,7 +41,7 @@ def softmax_weights(
     kept = logits.masked_fill(gate <= 0, -torch.inf)
     peak = kept.amax(dim=-2, keepdim=True).detach()
     peak = peak.masked_fill(peak.isneginf(), 0.0)
-    weights = gate * torch.exp((logits - peak).clamp(max=_MAX_EXCESS))
+    weights = gate * torch.exp((logits - peak).clamp(max=MAX_EXCESS))
     total = weights.sum(dim=-2, keepdim=True)
     return weights / total.clamp_min(torch.finfo(weights.dtype).tiny)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -39,6 +40,17 @@ class BagStore:
         self.n_cap, self.layout, self.mpp, self.cache, self.keep = n_cap, layout, mpp, cache, keep
         self._held: OrderedDict[str, Bag] = OrderedDict()
         self._first: Bag | None = None
+        self._width: int | None = None
+
+    def for_model(self, width: int) -> BagStore:
+        """The same bags for a model that reads features of one width; it refuses all others.
+
+        Without a model the first bag read decides which width is right.
+        """
+        other = copy.copy(self)
+        fitting = ((name, bag) for name, bag in self._held.items() if bag.width == width)
+        other._width, other._held = width, OrderedDict(fitting)
+        return other
 
     def bag(self, slide: Slide) -> Bag:
         """The slide's candidate tiles.
@@ -67,20 +79,32 @@ class BagStore:
     def _cached(self, path: Path) -> Bag:
         if self.cache is None:
             return self._prefiltered(path)
-        # By its ending, not its content: a bag that is in the cache must not cost an open file.
-        names = candidates(path) if self.layout == "auto" else (self.layout,)
-        beside = sorted({file for name in names for file in LAYOUTS[name].sidecars(path)})
-        key = cache_key(path, tuple(beside), layout=self.layout, n_cap=self.n_cap, mpp=self.mpp)
+        beside = self.read_beside(path)
+        key = cache_key(path, beside, layout=self.layout, n_cap=self.n_cap, mpp=self.mpp)
         bag = self.cache.get(key)
         if bag is None:
             bag = self._prefiltered(path)
             self.cache.put(key, bag)
         return bag
 
+    def read_beside(self, path: Path) -> tuple[Path, ...]:
+        """Files beside a feature file that its bag may depend on too."""
+        # By its ending, not its content: a bag that is in the cache must not cost an open file.
+        names = candidates(path) if self.layout == "auto" else (self.layout,)
+        return tuple(sorted({file for name in names for file in LAYOUTS[name].sidecars(path)}))
+
     def _prefiltered(self, path: Path) -> Bag:
         return prefilter(read_bag(path, layout=self.layout, mpp=self.mpp), self.n_cap)
 
     def _check_width(self, bag: Bag, path: Path) -> None:
+        if self._width is not None:
+            if bag.width != self._width:
+                raise BagError(
+                    path,
+                    f"features are {bag.width} wide, the model reads {self._width}",
+                    "use the features that the model was trained on",
+                )
+            return
         if self._first is None:
             self._first = replace(bag, features=bag.features[:1])
         if bag.width != self._first.width:

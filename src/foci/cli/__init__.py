@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from foci.cli import cohort, demo, doctor, fit, train
+from foci.cli import audit, cohort, compare, demo, doctor, fit, report, train
 from foci.errors import FociError
 
 app = typer.Typer(
@@ -24,6 +24,9 @@ app.command()(doctor.doctor)
 app.command()(cohort.cohort)
 app.command()(train.train)
 app.command()(fit.fit)
+app.command()(audit.audit)
+app.command()(report.report)
+app.command()(compare.compare)
 app.command()(demo.demo)
 
 

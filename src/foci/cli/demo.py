@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from foci.audits import Audit
 
 
 def demo(
@@ -13,13 +16,44 @@ def demo(
     slides: Annotated[int, typer.Option(min=12, help="Number of slides.")] = 240,
     classes: Annotated[int, typer.Option(min=2, max=3, help="Number of classes.")] = 2,
     seed: Annotated[int, typer.Option(help="Seed of the synthetic slides.")] = 0,
+    cohort_only: Annotated[
+        bool, typer.Option("--cohort-only", help="Make and check the slides, and leave.")
+    ] = False,
 ) -> None:
-    """Make the embedded cohort of synthetic slides and check it: FOCI without any data of yours."""
+    """FOCI without any data of yours: synthetic slides, three classifiers, an audit of each.
+
+    What an earlier run of the same demo has finished is kept.
+    """
     from foci.bags.checks import examine
-    from foci.cli.doctor import show
+    from foci.cli.doctor import show as show_cohort
     from foci.demo import make
 
     folder = make(out, seed=seed, slides=slides, classes=classes)
     features = folder / "features_demo"
-    show(examine(features, folder / "cohort.csv"), features)
+    show_cohort(examine(features, folder / "cohort.csv"), features)
     typer.echo(f"\nSynthetic slides with planted rationales are in {folder}; see its README.md.")
+    if cohort_only:
+        return
+
+    from foci.audits.compare import compare
+    from foci.cli.compare import show
+    from foci.demo.pipeline import run_demo
+    from foci.progress import track
+
+    done = run_demo(out, seed=seed, slides=slides, classes=classes, say=typer.echo, progress=track)
+    typer.echo("")
+    show(compare(done.audits))
+    typer.echo("\n" + "\n".join(found(audit) for audit in done.audits))
+    typer.echo(f"\nOpen {done.comparison} in a browser, and beside it")
+    for audit in done.audits:
+        typer.echo(f"  {audit.folder / 'report.html'}")
+
+
+def found(audit: Audit) -> str:
+    """How much of what was planted each ranking finds, in one line."""
+    truth = audit.manifest["truth"]
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in truth["precision8"].items())
+    return (
+        f"{audit.manifest['name']}: planted witnesses among the first 8 tiles: {shares} "
+        f"(chance {truth['chance']:.0%})"
+    )

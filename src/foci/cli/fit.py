@@ -23,12 +23,8 @@ from foci.cli.options import (
 from foci.errors import FociError
 
 if TYPE_CHECKING:
-    from foci.backbones import Backbone
-    from foci.bags import Cohort
-    from foci.selectors import Criterion, FitEpoch, Selector
+    from foci.selectors import FitEpoch
     from foci.selectors.recipes import Target
-
-AUKC_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 
 class TargetName(str, Enum):
@@ -91,7 +87,8 @@ def fit(
     A fit that was killed goes on where it stopped when the same command is given again.
     """
     from foci import backbones, selectors
-    from foci.backbones.folder import FACTS, WEIGHTS, read_facts
+    from foci.audits.criterion import validation_aukc
+    from foci.audits.sources import model_facts
     from foci.backbones.training.run import with_train_and_val
     from foci.bags import N_CAP, Cohort
     from foci.cli.announce import announce
@@ -102,8 +99,7 @@ def fit(
     wanted: Target = plan.target if target is None else target.value
     if labels is None and wanted == "label":
         raise FociError("--labels", "is missing", "give a label table, or --target prediction")
-    folder = model.parent if model.name == WEIGHTS else model
-    facts = read_facts(folder) if (folder / FACTS).is_file() else {}
+    facts = model_facts(model)
     names = classes.split(",") if classes else facts.get("classes")
     backbone = backbones.load(model).to(choose(device))
     cohort = Cohort.read(
@@ -138,36 +134,6 @@ def fit(
     typer.echo(f"{plan.name}: gate at the {fitted.site}, best epoch {fitted.best_epoch}")
     typer.echo("the backbone is unchanged: parameters, buffers and full-bag logits compared")
     typer.echo(f"wrote {out}")
-
-
-def validation_aukc(backbone: Backbone, cohort: Cohort, target: Target) -> Criterion:
-    """Judge a selector by the mean AUKC of some slides, over a grid of counts up to 256.
-
-    Args:
-        backbone: The classifier that is read out.
-        cohort: The slides.
-        target: The class whose probability is followed, and at which a class-conditional
-            selector is read.
-    """
-    import numpy as np
-
-    from foci.metrics import aukc
-    from foci.reveal import Revealer
-
-    revealer = Revealer(backbone, settle=())
-
-    def mean_aukc(selector: Selector) -> float:
-        values = []
-        for bag in cohort.bags():
-            opened, n = revealer.open(bag.x), len(bag)
-            ks = sorted({min(k, n) for k in AUKC_COUNTS})
-            predicted = target == "prediction"
-            y = int(opened.full().argmax()) if predicted else cohort.target(bag.slide_id)
-            order = selector.rank(bag.x, y).argsort(descending=True, stable=True)
-            values.append(aukc(opened.curve(order, ks).numpy(), ks, n, y))
-        return float(np.mean(values))
-
-    return mean_aukc
 
 
 def line(epoch: FitEpoch, criterion: str | None) -> str:

@@ -7,7 +7,7 @@ from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import kendalltau, spearmanr
+from scipy.stats import kendalltau, rankdata
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
@@ -18,6 +18,28 @@ def _two_scores(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
     a, b = inputs.numbers(first, "first"), inputs.numbers(second, "second")
     inputs.same_length(first=a, second=b)
     return a, b
+
+
+def overlaps(scores: Floats, k: SupportsIndex) -> Floats:
+    """:func:`jaccard_at_k` of every pair of rankings of a bag, ``[M, M]`` from ``[M, N]``."""
+    members = np.zeros(scores.shape)
+    for row, ranking in zip(members, scores, strict=True):
+        row[inputs.top(ranking, k)] = 1.0
+    shared = members @ members.T
+    together: Floats = shared / (2 * members[0].sum() - shared)
+    return together
+
+
+def rank_correlations(scores: Floats) -> Floats:
+    """:func:`spearman` of every pair of rankings of a bag, ``[M, M]`` from ``[M, N]``."""
+    ranks = rankdata(scores, axis=1)
+    centred = ranks - ranks.mean(axis=1, keepdims=True)
+    sizes = np.linalg.norm(centred, axis=1)
+    products = np.outer(sizes, sizes)
+    undefined = np.full_like(products, np.nan)
+    found = np.divide(centred @ centred.T, products, out=undefined, where=products > 0)
+    correlations: Floats = np.clip(found, -1, 1)
+    return correlations
 
 
 @card(
@@ -40,10 +62,7 @@ def jaccard_at_k(first: ArrayLike, second: ArrayLike, k: SupportsIndex) -> float
     >>> jaccard_at_k([0.9, 0.8, 0.1, 0.0], [0.0, 0.9, 0.8, 0.1], k=2)
     0.3333333333333333
     """
-    a, b = _two_scores(first, second)
-    top_a, top_b = inputs.top(a, k), inputs.top(b, k)
-    shared = np.intersect1d(top_a, top_b).size
-    return shared / (2 * len(top_a) - shared)
+    return float(overlaps(np.stack(_two_scores(first, second)), k)[0, 1])
 
 
 @card(
@@ -64,10 +83,7 @@ def spearman(first: ArrayLike, second: ArrayLike) -> float:
     >>> round(spearman([1.0, 2.0, 3.0], [10.0, 40.0, 30.0]), 6)
     0.5
     """
-    a, b = _two_scores(first, second)
-    if np.ptp(a) == 0 or np.ptp(b) == 0:
-        return math.nan
-    return float(np.clip(spearmanr(a, b).statistic, -1, 1))
+    return float(rank_correlations(np.stack(_two_scores(first, second)))[0, 1])
 
 
 @card(

@@ -13,6 +13,7 @@ from scipy.integrate import trapezoid
 from foci.metrics import inputs
 from foci.metrics.cards import card
 from foci.metrics.inputs import Floats, Integers
+from foci.metrics.missing import defined_mean
 
 PAPER_COUNTS = (16, 32, 64, 128, 256)
 
@@ -100,10 +101,7 @@ def mean_drops(
             zip(inputs.increasing(slide_ks, len(values), lowest=0), values, strict=True)
         )
         row[:] = [by_count.get(count, np.nan) for count in columns]
-    measured = (~np.isnan(table)).sum(axis=0)
-    sums = np.nansum(table, axis=0)
-    means = np.divide(sums, measured, out=np.full(len(columns), np.nan), where=measured > 0)
-    return means, measured
+    return defined_mean(table, axis=0), (~np.isnan(table)).sum(axis=0)
 
 
 @card(

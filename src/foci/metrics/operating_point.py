@@ -6,18 +6,45 @@ import math
 from typing import SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.integrate import trapezoid
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
-from foci.metrics.inputs import Counts, Floats
+from foci.metrics.inputs import Counts, Floats, Integers, Marks
 
 
-def sufficient_steps(probs: Floats, target: int, kappa: float) -> NDArray[np.bool_]:
-    """Steps whose (first) largest class is the target, with at least ``kappa`` of the mass."""
-    steps: NDArray[np.bool_] = (probs.argmax(axis=1) == target) & (probs[:, target] >= kappa)
+def followed_class(probs: Floats, target: int | Integers) -> Floats:
+    """Probability of the target, ``[..., K]`` from ``[..., K, C]``; one target per curve."""
+    index = np.asarray(target)[..., None, None]
+    followed: Floats = np.take_along_axis(probs, index, axis=-1)[..., 0]
+    return followed
+
+
+def sufficient_steps(probs: Floats, target: int | Integers, kappa: float) -> Marks:
+    """Steps whose (first) largest class is the target, with at least ``kappa`` of the mass.
+
+    Args:
+        probs: ``[..., K, C]``, one curve or many of the same counts.
+        target: The class followed, one per curve.
+        kappa: Operating confidence.
+    """
+    largest = probs.argmax(axis=-1) == np.asarray(target)[..., None]
+    steps: Marks = largest & (followed_class(probs, target) >= kappa)
     return steps
+
+
+def first_crossing(steps: Marks, ks: Integers) -> Floats:
+    """The first count of every row of steps ``[..., K]`` that is marked; NaN if none is."""
+    return np.where(steps.any(axis=-1), ks[steps.argmax(axis=-1)], np.nan)
+
+
+def area_over_counts(values: Floats, ks: Integers) -> Floats:
+    """Trapezoid of ``[..., K]`` over the counts divided by the last one; a single value as is."""
+    if len(ks) == 1:
+        return values[..., 0]
+    area: Floats = trapezoid(values, ks, axis=-1) / ks[-1]
+    return area
 
 
 @card(
@@ -54,7 +81,8 @@ def msk(probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, kappa: float = 0
     """
     curve, counts, followed = inputs.curve(probs, ks, target)
     steps = sufficient_steps(curve, followed, inputs.threshold(kappa))
-    return int(counts[steps.argmax()]) if steps.any() else None
+    count = float(first_crossing(steps, counts))
+    return None if math.isnan(count) else int(count)
 
 
 @card(
@@ -131,9 +159,5 @@ def aukc(probs: ArrayLike, ks: ArrayLike, n_tiles: SupportsIndex, target: Suppor
     0.5625
     """
     curve, counts, followed = inputs.curve(probs, ks, target)
-    n = inputs.up_to(counts, n_tiles, "n_tiles")
-    followed_probs = curve[:, followed]
-    if len(counts) == 1:
-        return float(followed_probs[0])
-    rho = counts / n
-    return float(trapezoid(followed_probs, rho) / rho[-1])
+    inputs.up_to(counts, n_tiles, "n_tiles")
+    return float(area_over_counts(curve[:, followed], counts))  # N cancels

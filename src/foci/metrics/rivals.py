@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
+from foci.metrics.inputs import Floats, Marks
 from foci.metrics.operating_point import msk
 from foci.metrics.views import runner_up
 
@@ -27,9 +28,14 @@ class Specificity:
     @property
     def specific(self) -> bool:
         """The target is reached, and the rival is not reached before it."""
-        if self.target_msk is None:
-            return False
-        return self.rival_msk is None or self.target_msk < self.rival_msk
+        counts = [np.nan if k is None else float(k) for k in (self.target_msk, self.rival_msk)]
+        return bool(comes_first(*np.array(counts)))
+
+
+def comes_first(target: Floats, rival: Floats) -> Marks:
+    """Where the target is reached, and its rival (NaN: never) is not reached before it."""
+    first: Marks = ~np.isnan(target) & ~(rival <= target)
+    return first
 
 
 @card(

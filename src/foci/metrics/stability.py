@@ -10,8 +10,14 @@ from numpy.typing import ArrayLike
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
-from foci.metrics.inputs import Counts
+from foci.metrics.inputs import Counts, Floats, Integers, Marks
 from foci.metrics.operating_point import sufficient_steps
+
+
+def settled_from(steps: Marks, ks: Integers) -> Floats:
+    """The count from which every row of ``[..., K]`` stays marked; NaN if it ends unmarked."""
+    n_last = np.logical_and.accumulate(steps[..., ::-1], axis=-1).sum(axis=-1)
+    return np.where(n_last > 0, ks[np.minimum(len(ks) - n_last, len(ks) - 1)], np.nan)
 
 
 @card(
@@ -38,8 +44,8 @@ def stable_msk(
     """
     curve, counts, followed = inputs.curve(probs, ks, target)
     steps = sufficient_steps(curve, followed, inputs.threshold(kappa))
-    n_last = int(np.logical_and.accumulate(steps[::-1]).sum())
-    return int(counts[-n_last]) if n_last else None
+    count = float(settled_from(steps, counts))
+    return None if math.isnan(count) else int(count)
 
 
 @card(

@@ -14,6 +14,7 @@ from scipy import stats
 from foci.metrics import inputs
 from foci.metrics.headroom import EPS, relative_saving
 from foci.metrics.inputs import Counts, Floats
+from foci.metrics.missing import defined_mean
 
 EXACT_UP_TO = 50
 
@@ -136,9 +137,7 @@ def shi_interval(
     first, second = inputs.counts(base, "base"), inputs.counts(foci, "foci")
     inputs.same_length(base=first, foci=second)
     table = np.column_stack([first, second])
-    reached = ~np.isnan(table)
-    sums, n_reached = np.where(reached, table, 0.0).sum(axis=0), reached.sum(axis=0)
-    means = np.divide(sums, n_reached, out=np.full(2, np.nan), where=n_reached > 0)
+    means = defined_mean(table, axis=0)
     draws = case_means(table, cases, n_boot, seed)
     estimate = float(relative_saving(means[0], means[1], EPS))
     return percentile_interval(estimate, relative_saving(draws[:, 0], draws[:, 1], EPS), level)

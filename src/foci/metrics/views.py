@@ -30,8 +30,14 @@ def runner_up(full: ArrayLike, target: SupportsIndex) -> int:
     2
     """
     probs = inputs.full_bag(full)
-    followed = inputs.class_index(target, len(probs))
-    return int(np.where(np.arange(len(probs)) == followed, -1.0, probs).argmax())
+    return int(runners_up(probs, inputs.class_index(target, len(probs))))
+
+
+def runners_up(full: Floats, target: int | Integers) -> Integers:
+    """:func:`runner_up` of every row of ``[..., C]``."""
+    followed = np.arange(full.shape[-1]) == np.asarray(target)[..., None]
+    rivals: Integers = np.where(followed, -1.0, full).argmax(axis=-1)
+    return rivals
 
 
 def truncate(probs: ArrayLike, ks: ArrayLike, k_max: SupportsIndex) -> tuple[Floats, Integers]:

@@ -67,9 +67,14 @@ class Revealer:
         self.memory_mb, self.autocast = memory_mb, autocast
         self.arbiter = Arbiter(backbone, tuple(settle), autocast)
 
-    def open(self, features: Tensor) -> OpenBag:
-        """Embed a bag once; every curve of it starts from the tokens."""
-        return OpenBag(self, features)
+    def open(self, features: Tensor, tokens: Tensor | None = None) -> OpenBag:
+        """Embed a bag once; every curve of it starts from the tokens.
+
+        Args:
+            features: ``[N, D]`` of one bag.
+            tokens: ``[N, d]``, where the bag is embedded already.
+        """
+        return OpenBag(self, features, tokens)
 
     @contextlib.contextmanager
     def precision(self) -> Iterator[None]:
@@ -83,7 +88,7 @@ class Revealer:
 class OpenBag:
     """One embedded bag, ready for any ranking and both directions."""
 
-    def __init__(self, revealer: Revealer, features: Tensor) -> None:
+    def __init__(self, revealer: Revealer, features: Tensor, tokens: Tensor | None = None) -> None:
         backbone = revealer.backbone
         if features.dim() != 2 or not len(features) or features.shape[1] != backbone.d_in:
             shape = " x ".join(map(str, features.shape))
@@ -96,16 +101,17 @@ class OpenBag:
         self.features = features.to(place.device, place.dtype)
         self.revealer = revealer
         with revealer.precision():
-            self.strategy = self._strategy()
+            self.strategy = self._strategy(tokens)
 
     def __len__(self) -> int:
         return len(self.features)
 
-    def _strategy(self) -> Strategy:
+    def _strategy(self, tokens: Tensor | None) -> Strategy:
         revealer, backbone = self.revealer, self.revealer.backbone
         if revealer.engine == "reference":
             return ReferenceReveal(backbone, self.features)
-        tokens = backbone.embed(self.features)
+        if tokens is None:
+            tokens = backbone.embed(self.features)
         if revealer.engine == "closed-form":
             if isinstance(backbone, PooledBackbone):
                 return PooledReveal(backbone, tokens)

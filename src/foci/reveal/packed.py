@@ -5,9 +5,7 @@ Exact, but cheaper than forwarding every prefix:
 * prefixes of neighbouring lengths share a batch, padded to the longest of them, so that hardly any
   padding is multiplied and what is in flight stays in the processor's cache;
 * the first layer's queries, keys and values do not depend on the prefix and are computed once;
-* in the last layer only the CLS token is needed. With one query per head its keys and values need
-  not be formed: :math:`q^\top W_k h_i = (W_k^\top q)^\top h_i` and
-  :math:`\sum_i w_i W_v h_i = W_v \sum_i w_i h_i`.
+* in the last layer only the CLS token is needed (:meth:`EncoderLayer.first`).
 """
 
 from __future__ import annotations
@@ -60,22 +58,4 @@ class PackedReveal:
                 q, k, v = layer.qkv(hidden)
             hidden = hidden + layer.attend(q, k, v, keys)
             hidden = hidden + layer.feed_forward(hidden)
-        return self.backbone.readout(last_cls(self.layers[-1], hidden, present))
-
-
-def last_cls(layer: EncoderLayer, hidden: Tensor, present: Tensor) -> Tensor:
-    """CLS tokens ``[b, d]`` after the last layer, from the tokens ``[b, L, d]`` before it."""
-    normed = layer.attention_norm(hidden)
-    heads, d = layer.heads, hidden.shape[-1]
-    width = d // heads
-    key_weight, value_weight = layer.key_value.weight.view(2, heads, width, d)
-    key_bias, value_bias = layer.key_value.bias.view(2, heads, width)
-    query = layer.query(normed[:, 0]).view(-1, heads, width) * width**-0.5
-    probe = torch.einsum("bhw,hwd->bhd", query, key_weight)
-    offset = torch.einsum("bhw,hw->bh", query, key_bias)
-    logits = probe @ normed.transpose(1, 2) + offset[..., None]  # [b, heads, L]
-    weights = logits.masked_fill(~present[:, None, :], -torch.inf).softmax(dim=-1)
-    mixed = weights @ normed  # [b, heads, d]
-    gathered = torch.einsum("bhd,hwd->bhw", mixed, value_weight) + value_bias
-    cls: Tensor = hidden[:, 0] + layer.output(gathered.flatten(1))
-    return cls + layer.feed_forward(cls)
+        return self.backbone.readout(self.layers[-1].first(hidden, present))

@@ -19,6 +19,7 @@ from foci.backbones.training.batches import batch_of, epoch_order
 from foci.backbones.training.evaluate import Predictions, predict
 from foci.backbones.training.loop import Progress
 from foci.bags import Cohort, Slide
+from foci.selectors.contract import View
 from foci.selectors.fit import new_head
 from foci.selectors.frozen import home
 from foci.selectors.head import SelectorHead
@@ -26,7 +27,7 @@ from foci.selectors.loop import randomness
 from foci.selectors.losses import unit_box
 from foci.selectors.objective import GatedBatch, loss_terms, total
 from foci.selectors.recipes import SelectorRecipe
-from foci.selectors.views import View, choose_site, view_of
+from foci.selectors.views import choose_site, view_of
 
 BASE_SHARE = 0.2
 """The classifier's learning rate as a share of the selector's: the paper multiplies by 5."""

@@ -80,7 +80,7 @@ def run(
     while state.epoch < schedule.epochs and not _patience_lost(history, schedule.patience):
         number = state.epoch + 1
         rate, loss, terms = train_epoch(fit, optimizer, number, progress)
-        val_loss, val_terms = _validate(fit)
+        val_loss, val_terms = validate(fit)
         score = -val_loss if criterion is None else criterion()
         if not math.isfinite(score):
             what = f"was judged {score} after epoch {number}"
@@ -139,7 +139,7 @@ def train_epoch(
 
 
 @torch.no_grad()
-def _validate(fit: Fit) -> tuple[float, dict[str, float]]:
+def validate(fit: Fit) -> tuple[float, dict[str, float]]:
     """Without noise, and at the same budgets every time."""
     mean, size = _Mean(), fit.recipe.schedule.batch_size
     for start in range(0, len(fit.val), size):

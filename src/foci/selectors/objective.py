@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat
 from torch import Tensor
 
 from foci.selectors import losses
+from foci.selectors.contract import Tiles, View
 from foci.selectors.gates import Gate
-from foci.selectors.views import Tiles, View
 
 
 class Weights(BaseModel):

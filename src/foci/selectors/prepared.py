@@ -12,11 +12,11 @@ from torch.nn.utils.rnn import pad_sequence
 from foci.backbones.contract import Backbone
 from foci.bags import Bag, Cohort, Slide
 from foci.errors import BagError
+from foci.selectors.contract import View
 from foci.selectors.frozen import home
 from foci.selectors.losses import unit_box
 from foci.selectors.objective import GatedBatch
 from foci.selectors.recipes import Target
-from foci.selectors.views import View
 
 
 @dataclass(frozen=True)

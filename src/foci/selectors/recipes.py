@@ -92,8 +92,15 @@ _add(
     class_conditional=True,
     **_OURS,
 )
+_add(
+    "centred",
+    "as class-conditional, the surrogate steepest at the rank-K score",
+    class_conditional=True,
+    gate=Ste(centred=True),
+    **_OURS,
+)
 
-DEFAULT = "class-conditional"
+DEFAULT = "centred"
 """The recipe that ``"default"`` stands for."""
 
 

@@ -1,14 +1,8 @@
-"""What the frozen classifier says of a gated bag.
-
-A view splits the work like the classifier itself: ``prepare`` is everything that no gate can
-change, done once per bag and kept; ``logits`` is the rest, done in every step for the keep and the
-drop view. The full view needs no gate and is computed once per bag.
-"""
+"""What the frozen classifier says of a gated bag: one view per way to gate a classifier."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 import torch.nn.functional as F
@@ -17,31 +11,11 @@ from torch import Tensor
 from foci.backbones.contract import Backbone, GateSite
 from foci.backbones.pooled import PooledBackbone
 from foci.backbones.pooling import pool, softmax_weights
+from foci.backbones.transmil import TransMIL
 from foci.errors import FociError
+from foci.selectors.contract import Tiles, View
+from foci.selectors.encoder_view import EncoderAttentionView
 from foci.selectors.frozen import home
-
-Tiles = Mapping[str, Tensor]
-"""Per-tile tensors ``[..., N, ...]`` by name; ``"tokens"`` is always among them."""
-
-
-class View(ABC):
-    """One way to gate one classifier."""
-
-    backbone: Backbone
-
-    def prepare(self, features: Tensor) -> dict[str, Tensor]:
-        """Features ``[..., N, D]`` to what ``logits`` needs of every tile."""
-        return {"tokens": self.backbone.embed(features)}
-
-    @abstractmethod
-    def logits(self, tiles: Tiles, mask: Tensor, gate: Tensor) -> Tensor:
-        """Logits ``[B, C]`` of bags whose tiles are gated.
-
-        Args:
-            tiles: What ``prepare`` gave, padded to ``[B, N, ...]``.
-            mask: ``[B, N]`` bool, True where a tile is real.
-            gate: ``[B, N]`` in [0, 1].
-        """
 
 
 class FeatureView(View):
@@ -98,8 +72,7 @@ class TokenView(View):
         attention weight.
         """
         kept = gate > 0
-        most = int(kept.sum(dim=-1).max())
-        index = kept.long().argsort(dim=-1, descending=True, stable=True)[:, :most]
+        index = _kept_first(kept)
         chosen = (
             tokens.take_along_dim(index.unsqueeze(-1), dim=1) * gate.gather(1, index)[..., None]
         )
@@ -115,6 +88,8 @@ class TokenView(View):
 class AttentionView(View):
     """The gate multiplies the unnormalised attention weight: a hard gate *is* removal.
 
+    Where no gradient is wanted of a hard gate, the tiles that it closes are left out altogether.
+
     Args:
         backbone: The classifier, with the gate site ``"attention"``.
     """
@@ -124,7 +99,12 @@ class AttentionView(View):
 
     def logits(self, tiles: Tiles, mask: Tensor, gate: Tensor) -> Tensor:
         """Gate the attention."""
-        return self.backbone.aggregate(tiles["tokens"], mask, gate)
+        tokens, kept = tiles["tokens"], mask & (gate > 0)
+        if (torch.is_grad_enabled() and gate.requires_grad) or not _removes(gate, kept):
+            return self.backbone.aggregate(tokens, mask, gate)
+        index = _kept_first(kept)
+        tokens = tokens.take_along_dim(index.unsqueeze(-1), dim=1)
+        return self.backbone.aggregate(tokens, kept.gather(1, index))
 
 
 class PooledAttentionView(View):
@@ -187,7 +167,27 @@ def view_of(backbone: Backbone, site: GateSite, *, dense: bool = False) -> View:
         and type(backbone).aggregate is PooledBackbone.aggregate
     ):
         return PooledAttentionView(backbone)
+    if (
+        isinstance(backbone, TransMIL)
+        and type(backbone).aggregate is TransMIL.aggregate
+        and type(backbone).encode is TransMIL.encode
+    ):
+        return EncoderAttentionView(backbone)
     return AttentionView(backbone)
+
+
+def _removes(gate: Tensor, kept: Tensor) -> bool:
+    """Whether a gate is hard and leaves some tile to every bag."""
+    return bool((gate[kept] == 1).all()) and bool(kept.any(dim=-1).all())
+
+
+def _kept_first(kept: Tensor) -> Tensor:
+    """Indices ``[B, n]`` of the kept tiles in bag order, n of the row that keeps most.
+
+    A row that keeps fewer goes on with tiles that it does not keep.
+    """
+    most = int(kept.sum(dim=-1).max())
+    return kept.long().argsort(dim=-1, descending=True, stable=True)[:, :most]
 
 
 def _flat_at_zero(backbone: Backbone) -> bool:

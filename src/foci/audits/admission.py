@@ -1,0 +1,61 @@
+"""Whether a classifier, a cohort and the settings fit each other, before anything is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from foci.audits.division import check_splits
+from foci.audits.settings import AuditSettings
+from foci.backbones import Backbone
+from foci.bags import Cohort
+from foci.errors import CohortError, FociError
+from foci.rankings import RANKINGS
+from foci.selectors.views import choose_site
+
+
+def admit(
+    backbone: Backbone, cohort: Cohort, settings: AuditSettings
+) -> tuple[Cohort, AuditSettings, tuple[str, ...]]:
+    """Cohort and settings as this classifier can be audited with, and notes on what was changed.
+
+    The native ranking is left out where the classifier has none and nobody asked for it.
+
+    Raises:
+        FociError: If a ranking that was asked for is impossible, or the classes do not match.
+    """
+    settings, notes = _without_native(backbone, settings)
+    for name in settings.rankings:
+        RANKINGS[name].check(backbone, {"selector": None} if name == "selector" else {})
+    if settings.fits_selectors:
+        choose_site(backbone, settings.plan.sites)
+    check_splits(cohort, settings)
+    labelled = any(slide.label is not None for slide in cohort)
+    if settings.target == "label" and not labelled:
+        what = "cannot be the label: the cohort has none"
+        raise FociError("target", what, "give a label table, or target prediction")
+    store = cohort.store.for_model(backbone.d_in)
+    return replace(cohort, classes=_classes(backbone, cohort), store=store), settings, notes
+
+
+def _without_native(
+    backbone: Backbone, settings: AuditSettings
+) -> tuple[AuditSettings, tuple[str, ...]]:
+    asked_for = "rankings" in settings.model_fields_set
+    if asked_for or backbone.capabilities.score != "none":
+        return settings, ()
+    rest = tuple(name for name in settings.rankings if name != "native")
+    note = f"{backbone.architecture} has no tile score of its own: there is no native ranking"
+    return settings.model_copy(update={"rankings": rest}), (note,)
+
+
+def _classes(backbone: Backbone, cohort: Cohort) -> tuple[str, ...]:
+    if not cohort.classes:
+        return tuple(f"class {number}" for number in range(backbone.n_classes))
+    if len(cohort.classes) != backbone.n_classes:
+        names = ", ".join(cohort.classes)
+        raise CohortError(
+            "labels",
+            f"have {len(cohort.classes)} classes ({names}), the model has {backbone.n_classes}",
+            "give the model's classes in its order",
+        )
+    return cohort.classes

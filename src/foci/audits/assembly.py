@@ -1,0 +1,111 @@
+"""From the parts of a run to the tables of an audit, one block in memory at a time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from foci.atomic import whole_file
+from foci.audits import slides as slide_rows
+from foci.audits import tiles as tile_rows
+from foci.audits.curves import SCHEMA
+from foci.audits.layout import CURVES, RANKINGS, SLIDES
+from foci.audits.parts import Parts
+from foci.audits.slides import AuditedSlide
+from foci.audits.tiles import RankedTiles
+from foci.audits.units import Unit
+from foci.errors import CohortError
+
+
+def assemble(
+    folder: Path,
+    parts: Parts,
+    n_blocks: int,
+    units: Sequence[Unit],
+    others: Iterable[AuditedSlide],
+) -> tuple[AuditedSlide, ...]:
+    """Write ``slides.parquet``, ``curves.parquet`` and ``rankings.parquet``.
+
+    Args:
+        folder: The audit folder.
+        parts: All of them written.
+        n_blocks: How many blocks.
+        units: The columns, in order.
+        others: Slides that were left out before any block: they follow the audited split.
+
+    Returns:
+        The slides, as written.
+
+    Raises:
+        CohortError: If there is not one slide to write about.
+    """
+    blocks = [parts.slides(number) or () for number in range(n_blocks)]
+    slides = (*(slide for block in blocks for slide in block), *others)
+    # a block of which every slide was skipped would be an empty row group
+    full = [n for n, block in enumerate(blocks) if any(s.skipped is None for s in block)]
+    if not full:
+        what = f"has no slide that can be audited ({slides[0].skipped})"
+        raise CohortError("cohort", what, "run foci doctor")
+    _write(folder / SLIDES, [slide_rows.to_arrow(slides)])
+    _write(folder / CURVES, (_curves(parts, number, units) for number in full))
+    _write(folder / RANKINGS, (_tiles(parts, number, units) for number in full))
+    return slides
+
+
+def features_digest(slides: Iterable[AuditedSlide]) -> str:
+    """One hash over the features of all audited slides."""
+    lines = (f"{s.slide_id} {s.features_sha256}\n" for s in slides if s.skipped is None)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _write(path: Path, tables: Iterable[pa.Table]) -> None:
+    """One row group per table, under a temporary name until the last of them is there."""
+    rows = iter(tables)
+    first = next(rows)
+    with whole_file(path) as temporary, pq.ParquetWriter(temporary, first.schema) as writer:
+        writer.write_table(first, row_group_size=max(len(first), 1))
+        for table in rows:
+            writer.write_table(table, row_group_size=len(table))
+
+
+def _curves(parts: Parts, number: int, units: Sequence[Unit]) -> pa.Table:
+    tables = [parts.unit(number, unit).select(SCHEMA.names) for unit in units]
+    return pa.concat_tables(tables).cast(SCHEMA).combine_chunks()
+
+
+def _tiles(parts: Parts, number: int, units: Sequence[Unit]) -> pa.Table:
+    scores = {unit.column: _scores(parts.unit(number, unit)) for unit in units if unit.stored}
+    places = parts.places(number)
+    kept = [row for row in range(len(places)) if places["tiles"][row].is_valid]
+    slides = [
+        RankedTiles(
+            slide_id=places["slide_id"][row].as_py(),
+            tiles=_numbers(places["tiles"][row]),
+            coords=_coords(places, row),
+            scores={column: found[place] for column, found in scores.items()},
+        )
+        for place, row in enumerate(kept)
+    ]
+    return pa.concat_tables([tile_rows.to_arrow(slide) for slide in slides]).combine_chunks()
+
+
+def _scores(part: pa.Table) -> list[NDArray[Any]]:
+    """Of every slide of a part, in order."""
+    return [_numbers(scores) for scores in part["scores"] if scores.is_valid]
+
+
+def _coords(places: pa.Table, row: int) -> NDArray[Any] | None:
+    x, y = places["x"][row], places["y"][row]
+    return np.column_stack([_numbers(x), _numbers(y)]) if x.is_valid else None
+
+
+def _numbers(entry: pa.ListScalar) -> NDArray[Any]:
+    numbers: NDArray[Any] = entry.values.to_numpy()
+    return numbers

@@ -1,0 +1,54 @@
+"""From a YAML file, options and single settings to the configuration of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from foci.audits.settings import AuditConfiguration
+from foci.configuration import configure
+from foci.errors import FociError
+
+
+def read_configuration(
+    file: Path | None, given: Mapping[str, Any], changes: Mapping[str, Any]
+) -> AuditConfiguration:
+    """A configuration from a YAML file, options and single settings; what comes later wins.
+
+    Args:
+        file: YAML, or None.
+        given: Values of options; None means that the option was not given.
+        changes: Settings by dotted name; ``recipe_settings.budget.k_max`` is one of the recipe.
+
+    >>> given = {"model": "m", "features": "f", "out": "o", "kappa": None}
+    >>> read_configuration(None, given, {"recipe_settings.schedule.epochs": 2}).recipe_settings
+    {'schedule.epochs': 2}
+    >>> read_configuration(None, given, {"kapa": 0.8})
+    Traceback (most recent call last):
+    foci.errors.FociError: kapa: is not a setting of AuditConfiguration; did you mean 'kappa'?
+    """
+    values = {} if file is None else _read_yaml(file)
+    values |= {name: value for name, value in given.items() if value is not None}
+    for key, value in changes.items():
+        branch, dot, leaf = key.partition(".")
+        if dot and branch == "recipe_settings":
+            values[branch] = {**(values.get(branch) or {}), leaf: value}
+        else:
+            values[key] = value
+    return configure(AuditConfiguration, values)
+
+
+def _read_yaml(file: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FociError(file, f"cannot be read ({why})", "check the path of --config") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise FociError(file, f"is not YAML ({error})", "write one setting per line") from None
+    if not isinstance(content, dict):
+        raise FociError(file, "holds no settings", "write one setting per line: kappa: 0.9")
+    return {str(key): value for key, value in content.items()}

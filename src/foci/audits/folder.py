@@ -1,0 +1,111 @@
+"""An audit folder as a run finds it: new, begun, finished, or somebody else's."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from foci.atomic import TEMPORARY
+from foci.audits.key import digest, first_difference
+from foci.audits.layout import (
+    CURVES,
+    MANIFEST,
+    PARTS,
+    RANKINGS,
+    REPORT,
+    SELECTORS,
+    SLIDES,
+    SUMMARY,
+    TABLES,
+)
+from foci.audits.readouts import FILES as SELECTOR_FILES
+from foci.errors import FociError
+
+State = Literal["new", "begun", "finished"]
+_REDO = "give --force to redo it, or another --out"
+
+
+def enter(
+    folder: Path, decided: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
+) -> State:
+    """Say what a folder holds of this very audit; refuse to mix two audits in one folder.
+
+    Args:
+        folder: The audit folder, there or not.
+        decided: What decides the numbers, see :func:`foci.audits.key.decided_by`.
+        versions: Of the software and the device.
+        force: Remove what another audit has left.
+    """
+    found = _manifest(folder)
+    if found is None:
+        folder.mkdir(parents=True, exist_ok=True)
+        return "new"
+    if force:
+        clear(folder)
+        return "new"
+    if found["key"] != digest(decided):
+        difference = first_difference(found.get("decided_by", {}), decided)
+        raise FociError(folder, f"holds an audit with {difference}", _REDO)
+    if found["status"] == "complete":
+        gone = [name for name in found.get("files", {}) if not (folder / name).is_file()]
+        if gone:
+            raise FociError(folder, f"holds an audit without its {gone[0]}", "give --force")
+        return "finished"
+    for name, version in versions.items():
+        begun = found.get("versions", {}).get(name)
+        if begun != version:
+            what = f"holds an audit that was begun with {name} {begun}, this is {version}"
+            raise FociError(folder, what, f"go on with {begun}, or {_REDO}")
+    return "begun"
+
+
+def clear(folder: Path) -> None:
+    """Remove what an audit makes and nothing else.
+
+    The manifest stays until it is replaced: without one the folder would be nobody's.
+    """
+    shutil.rmtree(folder / PARTS, ignore_errors=True)
+    sweep(folder)
+    for path in _made(folder):
+        path.unlink(missing_ok=True)
+    for path in [*(folder / SELECTORS).glob("seed-*"), folder / SELECTORS, folder / TABLES]:
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+
+
+def sweep(folder: Path) -> None:
+    """Remove what a killed run was just writing."""
+    for path in folder.rglob(f"{TEMPORARY}*"):
+        if path.is_file():
+            path.unlink(missing_ok=True)
+
+
+def _made(folder: Path) -> Iterator[Path]:
+    for name in (SLIDES, CURVES, RANKINGS, SUMMARY, REPORT):
+        yield folder / name
+    yield from (folder / TABLES).glob("*.csv")
+    for name in SELECTOR_FILES:
+        yield from (folder / SELECTORS).glob(f"seed-*/{name}")
+
+
+def _manifest(folder: Path) -> dict[str, Any] | None:
+    """The folder's manifest; None where a new audit may begin."""
+    if not folder.exists():
+        return None
+    if not folder.is_dir():
+        raise FociError(folder, "is a file", "choose another --out")
+    path = folder / MANIFEST
+    if not path.is_file():
+        if all(entry.name.startswith(TEMPORARY) for entry in folder.iterdir()):
+            return None
+        raise FociError(folder, "is not empty and holds no audit", "choose another --out")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if {"format", "status", "key"} <= set(found):
+            return dict(found)
+    except (ValueError, TypeError):
+        pass
+    raise FociError(path, "is not the manifest of an audit", "choose another --out")

@@ -1,0 +1,152 @@
+"""One audit, from a frozen classifier and a cohort to a folder."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from foci.atomic import write_whole
+from foci.audits import manifest as record
+from foci.audits.admission import admit
+from foci.audits.assembly import assemble, features_digest
+from foci.audits.audit import Audit
+from foci.audits.blocks import n_blocks, reveal_blocks
+from foci.audits.curves import CurveTable
+from foci.audits.division import divide
+from foci.audits.folder import enter, sweep
+from foci.audits.key import decided_by
+from foci.audits.layout import CURVES, PARTS, RANKINGS, SUMMARY, TABLES
+from foci.audits.parts import Parts
+from foci.audits.readouts import described, fit_selectors
+from foci.audits.settings import AuditSettings
+from foci.audits.slide_reveal import SlideReveal
+from foci.audits.slides import AuditedSlide
+from foci.audits.summary import summarise, to_json
+from foci.audits.tables import write_tables
+from foci.audits.tiles import read_tiles
+from foci.audits.units import units_of
+from foci.backbones import Backbone, fingerprint
+from foci.backbones.frozen import eval_mode
+from foci.backbones.training.loop import Progress
+from foci.bags import Cohort
+from foci.errors import FociError
+
+
+def run(
+    backbone: Backbone,
+    cohort: Cohort,
+    settings: AuditSettings,
+    out: str | Path,
+    *,
+    name: str = "model",
+    split_seed: int = 0,
+    sources: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
+    model_notes: Sequence[str] = (),
+    force: bool = False,
+    progress: Progress = lambda items, what: items,
+    say: Callable[[str], None] = lambda line: None,
+) -> Audit:
+    """Audit a frozen classifier; what an earlier run of the same audit has finished is kept.
+
+    Selectors are fitted on the splits ``train`` and ``val``; every slide of the audited split is
+    then ranked, revealed and deleted. A slide that cannot be audited is skipped and listed. A run
+    that was killed goes on where it stopped and ends with the same bytes.
+
+    Args:
+        backbone: The classifier; its device is where the audit runs. It is the same afterwards.
+        cohort: Its slides; classes in the classifier's order. Labels are optional.
+        settings: Rankings, counts, seeds, recipe.
+        out: The audit folder.
+        name: What people call the model.
+        split_seed: Of the patient split, if the cohort has no splits.
+        sources: Where model and cohort came from, for the manifest.
+        notes: Plain sentences for the report.
+        model_notes: What was assumed when the model was loaded.
+        force: Remove another audit that is in the folder.
+        progress: Wraps every loop that takes a while.
+        say: Called with lines for people.
+
+    Raises:
+        FociError: If model, cohort and settings do not fit each other, the folder holds something
+            else, no slide can be audited, or the classifier has changed meanwhile.
+    """
+    folder = Path(out)
+    cohort, settings, changed = admit(backbone, cohort, settings)
+    decided = decided_by(backbone, cohort, settings, split_seed)
+    state = enter(folder, decided, record.versions_of(backbone), force=force)
+    if state == "finished":
+        shutil.rmtree(folder / PARTS, ignore_errors=True)
+        say(f"{folder}: this audit is complete, nothing is computed again")
+        return Audit.load(folder)
+    sweep(folder)
+    if state == "new":
+        facts = record.opening(
+            backbone, settings, decided,
+            name=name, classes=cohort.classes, sources=sources or {}, model_notes=model_notes,
+        )  # fmt: skip
+        record.write(folder, facts)
+    else:
+        facts = record.read(folder)
+        say(f"{folder}: going on with what is there")
+
+    weights = facts["backbone"]["fingerprint"]
+    division = divide(cohort, settings, split_seed, progress)
+    for slide in division.skipped[len(cohort.skipped) :]:
+        say(f"skipped {slide.slide_id}: {slide.skipped}")
+    for note in (*division.notes[len(cohort.notes) :], *changed):
+        say(f"note: {note}")
+    parts = Parts(folder)
+    with eval_mode(backbone):
+        selectors = (
+            {}
+            if division.fitting is None
+            else fit_selectors(
+                backbone, division.fitting, settings, folder, progress=progress, say=say
+            )
+        )
+        units = units_of(settings, selectors)
+        slides = division.audited.slides
+        reveal = SlideReveal(backbone, settings)
+        reveal_blocks(slides, cohort.store, reveal, units, parts, progress=progress, say=say)
+    if fingerprint(backbone) != weights:
+        shutil.rmtree(parts.folder)
+        what = "changed while it was audited"
+        raise FociError(f"backbone {backbone.architecture}", what, "leave it alone and try again")
+
+    everyone = assemble(folder, parts, n_blocks(slides, settings.block), units, division.skipped)
+    audited = [slide for slide in everyone if slide.skipped is None]
+    summary = _conclude(folder, settings, cohort.classes, everyone)
+    facts |= {
+        "slides": {
+            "train": division.count("train"),
+            "val": division.count("val"),
+            "audited": len(audited),
+            "skipped": len(everyone) - len(audited),
+        },
+        "features_sha256": features_digest(audited),
+        "selectors": [described(fitted, folder) for fitted in selectors.values()],
+        "notes": [*notes, *model_notes, *division.notes, *changed],
+        "verdict": summary["verdict"],
+        "files": record.file_hashes(folder),
+        "finished": record.now(),
+        "status": "complete",
+    }
+    record.write(folder, facts)
+    shutil.rmtree(parts.folder)
+    return Audit.load(folder)
+
+
+def _conclude(
+    folder: Path, settings: AuditSettings, classes: Sequence[str], slides: Sequence[AuditedSlide]
+) -> dict[str, Any]:
+    """Write the summary and the tables."""
+    curves, tiles = CurveTable.read(folder / CURVES), read_tiles(folder / RANKINGS)
+    audited = [slide for slide in slides if slide.skipped is None]
+    skipped = [slide for slide in slides if slide.skipped is not None]
+    summary = summarise(curves, audited, classes, settings, tiles, len(skipped))
+    write_whole(folder / SUMMARY, to_json(summary))
+    write_tables(folder / TABLES, summary, curves, audited, skipped, settings)
+    return summary

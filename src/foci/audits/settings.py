@@ -1,0 +1,174 @@
+"""What an audit may be told, checked before anything is read."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from foci.errors import FociError
+from foci.rankings import RANKINGS
+from foci.reveal import K_MAX, KAPPA
+from foci.selectors import recipe, vary
+from foci.selectors.recipes import SelectorRecipe, Target
+
+Share = Annotated[float, Field(gt=0, lt=1)]
+_GIVEN = ("selector", "seed")
+"""Options of rankings that an audit provides itself."""
+
+
+class AuditSettings(BaseModel):
+    r"""Everything that decides the numbers of an audit, besides the model and the cohort.
+
+    Attributes:
+        rankings: Names of :func:`foci.rankings.available`, in the order of the tables.
+        recipe: How the selector is fitted: a name of :data:`foci.selectors.RECIPES`.
+        recipe_settings: What replaces settings of the recipe, by dotted name.
+        choose_by: What chooses the epoch of the selector, on the validation slides.
+        target: The class that the selector is trained to support, and the view that stands first
+            in tables. The verdict always rests on the prediction.
+        kappa: Operating confidence :math:`\kappa`.
+        k_max: Largest reveal count.
+        counts: Reveal counts; None for every count up to ``k_max``. A slide with fewer tiles ends
+            at all of them.
+        deletion: Deletion counts; a slide has those below its number of tiles.
+        seeds: One selector is fitted per seed.
+        random_orders: Random orders of the control band.
+        split: The slides that are audited.
+        block: Slides per part that is written; a killed run loses at most one block.
+        memory_gb: Embedded bags that may stay in memory while a selector is fitted.
+        n_boot: Bootstrap draws.
+        level: Coverage of the intervals.
+        margin: Tiles that count as nothing in the verdict.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rankings: tuple[str, ...] = ("native", "selector", "random")
+    recipe: str = "default"
+    recipe_settings: dict[str, Any] = {}
+    choose_by: Literal["aukc", "loss"] = "aukc"
+    target: Target = "prediction"
+    kappa: Share = KAPPA
+    k_max: PositiveInt = K_MAX
+    counts: tuple[PositiveInt, ...] | None = None
+    deletion: tuple[PositiveInt, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    seeds: tuple[NonNegativeInt, ...] = (0, 1, 2)
+    random_orders: PositiveInt = 10
+    split: str = "test"
+    block: PositiveInt = 32
+    memory_gb: NonNegativeFloat = 1.0
+    n_boot: PositiveInt = 2000
+    level: Share = 0.95
+    margin: NonNegativeFloat = 0.5
+
+    @property
+    def fits_selectors(self) -> bool:
+        """Whether a selector is among the rankings."""
+        return "selector" in self.rankings
+
+    @property
+    def plan(self) -> SelectorRecipe:
+        """The selector's recipe, with its settings replaced."""
+        return vary(recipe(self.recipe), self.recipe_settings)
+
+    @field_validator("rankings")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        _distinct("rankings", names)
+        for name in names:
+            for option, parameter in RANKINGS[name].options.items():
+                if parameter.default is parameter.empty and option not in _GIVEN:
+                    what = f"needs the option {option!r}, which an audit does not give"
+                    raise FociError(f"ranking {name!r}", what, "leave it out")
+        return names
+
+    @field_validator("seeds")
+    @classmethod
+    def _some(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        _distinct("seeds", seeds)
+        return seeds
+
+    @field_validator("counts", "deletion")
+    @classmethod
+    def _increasing(
+        cls, counts: tuple[int, ...] | None, info: ValidationInfo
+    ) -> tuple[int, ...] | None:
+        if counts is not None and (not counts or any(b <= a for a, b in pairwise(counts))):
+            what = f"cannot be {list(counts)}"
+            raise FociError(str(info.field_name), what, "give counts that increase")
+        return counts
+
+    @model_validator(mode="after")
+    def _together(self) -> AuditSettings:
+        if self.counts is not None and self.counts[-1] > self.k_max:
+            what = f"{self.counts[-1]} is beyond k_max = {self.k_max}"
+            raise FociError("counts", what, "raise k_max or leave the count out")
+        if self.fits_selectors and self.split in ("train", "val"):
+            what = f"{self.split!r} is what the selector is fitted on"
+            raise FociError("split", what, "audit another split, or leave the selector out")
+        _ = self.plan  # refuses what the recipe does not know
+        return self
+
+
+class AuditConfiguration(AuditSettings):
+    """The settings of an audit, and where its model and cohort are: one ``foci audit``.
+
+    Attributes:
+        model: Folder of ``foci train``, or a checkpoint file.
+        features: Folder of feature files.
+        labels: Label table, if there is one.
+        splits: CLAM's ``splits_k.csv``.
+        slide_table: STAMP's slide table.
+        label_column: Column that holds the label.
+        fold: Fold of a Patho-Bench table.
+        classes: Class names in the model's order; default is what the model folder says.
+        layout: Feature layout.
+        mpp: Micrometres per level-0 pixel.
+        n_cap: Most tiles per bag; None for the model's own, or 1024.
+        split_seed: Of the patient split, if the table has none; None for the model's.
+        out: The audit folder.
+        device: Where it runs.
+    """
+
+    model: Path
+    features: Path
+    labels: Path | None = None
+    splits: Path | None = None
+    slide_table: Path | None = None
+    label_column: str | None = None
+    fold: NonNegativeInt | None = None
+    classes: tuple[str, ...] | None = None
+    layout: str = "auto"
+    mpp: PositiveFloat | None = None
+    n_cap: PositiveInt | None = None
+    split_seed: int | None = None
+    out: Path
+    device: str = "auto"
+
+    @property
+    def settings(self) -> AuditSettings:
+        """What decides the numbers, without the places; what was not given stays not given."""
+        own = {name: getattr(self, name) for name in AuditSettings.model_fields}
+        return AuditSettings(**{k: v for k, v in own.items() if k in self.model_fields_set})
+
+
+def _distinct(where: str, values: tuple[Any, ...]) -> None:
+    if not values:
+        raise FociError(where, "are none", "give at least one")
+    twice = [value for value in values if values.count(value) > 1]
+    if twice:
+        raise FociError(where, f"name {twice[0]!r} twice", "name each once")

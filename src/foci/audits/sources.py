@@ -1,0 +1,109 @@
+"""The model and the cohort that a configuration names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from foci.audits.settings import AuditConfiguration, AuditSettings
+from foci.backbones import Backbone
+from foci.backbones.checkpoints import inspect, load
+from foci.backbones.folder import FACTS, WEIGHTS, read_facts
+from foci.bags import N_CAP, Cohort
+from foci.bags.splits import check_labels
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What an audit is of.
+
+    Attributes:
+        backbone: The frozen classifier.
+        cohort: The slides; none is read yet.
+        name: What people call the model.
+        split_seed: Of the patient split, if the table has none.
+        model_notes: What was assumed when the checkpoint was read.
+        places: Where everything came from, for the manifest.
+    """
+
+    backbone: Backbone
+    cohort: Cohort
+    name: str
+    split_seed: int
+    model_notes: tuple[str, ...]
+    places: dict[str, str]
+
+
+def open_sources(configuration: AuditConfiguration, device: str) -> Sources:
+    """Load the model and read the label table.
+
+    Classes, tile cap and split seed are those that the model was trained with, unless the
+    configuration says otherwise.
+    """
+    model = configuration.model
+    facts = model_facts(model)
+    seed = configuration.split_seed
+    return Sources(
+        backbone=load(model).to(device),
+        cohort=_cohort(configuration, facts),
+        name=_folder(model).name if facts else model.stem,
+        split_seed=facts.get("recipe", {}).get("seed", 0) if seed is None else seed,
+        model_notes=() if facts else inspect(model).notes,
+        places=_described(configuration),
+    )
+
+
+def model_facts(model: Path) -> dict[str, Any]:
+    """What ``foci train`` wrote beside the weights; nothing for a foreign checkpoint."""
+    folder = _folder(model)
+    return read_facts(folder) if (folder / FACTS).is_file() else {}
+
+
+def _folder(model: Path) -> Path:
+    return model.parent if model.name in (WEIGHTS, FACTS) else model
+
+
+def _cohort(configuration: AuditConfiguration, facts: dict[str, Any]) -> Cohort:
+    cohort = Cohort.read(
+        configuration.features,
+        configuration.labels,
+        splits=configuration.splits,
+        slide_table=configuration.slide_table,
+        label_column=configuration.label_column,
+        fold=configuration.fold,
+        layout=configuration.layout,
+        n_cap=configuration.n_cap or facts.get("n_cap", N_CAP),
+        mpp=configuration.mpp,
+    )
+    names = configuration.classes or tuple(facts.get("classes", ()))
+    return with_classes(cohort, names) if names else _alphabetical(cohort)
+
+
+def with_classes(cohort: Cohort, names: Sequence[str]) -> Cohort:
+    """The cohort with the model's class names, in its order; other labels are refused.
+
+    A split with slides of one class only can be audited: there is no AUC, and the summary says so.
+    """
+    check_labels([replace(slide, split=None) for slide in cohort], names)
+    return replace(cohort, classes=tuple(names))
+
+
+def _alphabetical(cohort: Cohort) -> Cohort:
+    if not cohort.classes:
+        return cohort
+    names = ", ".join(cohort.classes)
+    note = f"the checkpoint does not name its classes: taken to be {names}, in this order"
+    return replace(cohort, notes=(*cohort.notes, note))
+
+
+def _described(configuration: AuditConfiguration) -> dict[str, str]:
+    own = configuration.model_dump(exclude={"out", *AuditSettings.model_fields}, exclude_none=True)
+    return {name: _text(value) for name, value in own.items()}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Path):
+        return str(value.resolve())
+    return ",".join(value) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,105 @@
+"""From stored curves to every number of an audit."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from foci.audits.agreement import agreement
+from foci.audits.budget import within
+from foci.audits.curves import CurveTable
+from foci.audits.judgement import judgement
+from foci.audits.layout import FORMAT
+from foci.audits.measured import Measured, measure
+from foci.audits.notes import notes
+from foci.audits.numbers import numbers
+from foci.audits.reading import Reading
+from foci.audits.resampled import resample
+from foci.audits.selected import full_bag, selected_only
+from foci.audits.slides import AuditedSlide
+from foci.audits.tiles import RankedTiles
+from foci.audits.views import Population, populations
+
+
+def summarise(
+    curves: CurveTable,
+    slides: Sequence[AuditedSlide],
+    classes: Sequence[str],
+    settings: Reading,
+    tiles: Iterable[RankedTiles],
+    n_skipped: int = 0,
+) -> dict[str, Any]:
+    """All numbers of an audit, as plain Python values ready for JSON; None where undefined.
+
+    Args:
+        curves: The stored curves.
+        slides: The slides that have curves.
+        classes: Class names, in the model's order.
+        settings: Threshold, budget, first view, intervals; they may differ from those of the run.
+        tiles: The stored scores, for the agreement between rankings.
+        n_skipped: Slides that were left out.
+    """
+    views = populations(curves, slides, classes)
+    labelled = views.get("label")
+    revealed = within(curves, settings.k_max)
+    measured = {
+        view: {name: measure(revealed, name, group, settings) for name in curves.rankings}
+        for view, group in views.items()
+    }
+    kept = {name: selected_only(curves, name, labelled) for name in curves.rankings}
+    said = {
+        view: {
+            name: {**found, "selected_only": kept[name]}
+            for name, found in _numbers(measured[view], group, settings).items()
+        }
+        for view, group in views.items()
+    }
+    everyone = views["prediction"]
+    summary = {
+        "format": FORMAT,
+        "classes": list(classes),
+        "n_slides": len(everyone),
+        "n_cases": len(set(everyone.cases)),
+        "n_skipped": n_skipped,
+        "kappa": settings.kappa,
+        "k_max": settings.k_max,
+        "level": settings.level,
+        "first_view": settings.target if settings.target in views else "prediction",
+        "full_bag": full_bag(labelled),
+        "rankings": list(curves.rankings),
+        "views": said,
+        "agreement": agreement(curves, tiles),
+        "verdict": judgement(measured["prediction"], everyone, settings),
+        "notes": notes(views, measured, classes, settings, said),
+    }
+    plain: dict[str, Any] = as_plain(summary)
+    return plain
+
+
+def to_json(summary: Mapping[str, Any]) -> str:
+    """The text of ``summary.json``: the same numbers give the same bytes."""
+    return json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def as_plain(value: Any) -> Any:
+    """NumPy to Python, all the way down; NaN and infinity become None."""
+    if isinstance(value, Mapping):
+        return {str(key): as_plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return as_plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [as_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _numbers(
+    measured: Mapping[str, Measured], group: Population, settings: Reading
+) -> dict[str, dict[str, Any]]:
+    drawn = resample(list(measured.values()), group.cases, settings.n_boot)
+    return {name: numbers(name, measured, drawn, group, settings) for name in measured}

@@ -1,0 +1,54 @@
+"""Whole numbers in as few bits as they need, as text that a page can carry."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Packed = list[int | str]
+"""``[bits, length, base64]``: the bits of each number, least significant first, end to end."""
+
+FINE, COARSE = 12, 8
+"""Bits of a probability that is read off, and of one that is only drawn."""
+
+
+def pack(values: ArrayLike, bits: int | None = None) -> Packed:
+    """Pack whole numbers of 0 or more.
+
+    Args:
+        values: ``[n]``.
+        bits: Per number; as many as the largest needs if None.
+
+    >>> pack([1, 2, 3])
+    [2, 3, 'OQ==']
+    """
+    numbers = np.asarray(values, dtype=np.uint32).ravel()
+    width = int(numbers.max(initial=0)).bit_length() or 1 if bits is None else bits
+    planes = (numbers[:, None] >> np.arange(width, dtype=np.uint32)) & 1
+    data = np.packbits(planes.astype(np.uint8), bitorder="little")
+    return [width, len(numbers), base64.b64encode(data.tobytes()).decode("ascii")]
+
+
+def unpack(packed: Packed) -> NDArray[np.int64]:
+    """The numbers again.
+
+    >>> unpack(pack([5, 0, 1023])).tolist()
+    [5, 0, 1023]
+    """
+    bits, length, text = int(packed[0]), int(packed[1]), str(packed[2])
+    data = np.frombuffer(base64.b64decode(text), dtype=np.uint8)
+    planes = np.unpackbits(data, count=bits * length, bitorder="little").reshape(length, bits)
+    numbers: NDArray[np.int64] = planes.astype(np.int64) @ (1 << np.arange(bits, dtype=np.int64))
+    return numbers
+
+
+def pack_probabilities(values: ArrayLike, bits: int = FINE) -> Packed:
+    r"""Probabilities in steps of :math:`1 / (2^{bits} - 1)`, rounded to the nearest.
+
+    >>> unpack(pack_probabilities([0.0, 0.5, 1.0], bits=8)).tolist()
+    [0, 128, 255]
+    """
+    top = (1 << bits) - 1
+    return pack(np.rint(np.clip(np.asarray(values, dtype=np.float64), 0, 1) * top), bits)

@@ -1,0 +1,107 @@
+"""The report of one audit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from foci.atomic import write_whole
+from foci.audits import Audit
+from foci.audits.layout import REPORT
+from foci.audits.reading import View
+from foci.audits.restated import restate, restated_settings, stored_settings
+from foci.audits.settings import AuditSettings
+from foci.metrics import CARDS
+from foci.reports.answers import answers
+from foci.reports.facts import audit_facts, record_of, settings_of, truth_of
+from foci.reports.numbers_table import rows_of, seeds_of
+from foci.reports.page import render
+from foci.reports.payload import payload
+from foci.reports.plain import plain_tables
+
+VIEW_NAMES = {"prediction": "the model's prediction", "label": "the label"}
+
+
+def write_report(
+    audit: Audit | str | Path,
+    out: str | Path | None = None,
+    *,
+    kappa: float | None = None,
+    k_max: int | None = None,
+    view: View | None = None,
+) -> Path:
+    """Write the report of an audit as one self-contained HTML file.
+
+    Nothing is run again: another threshold or a smaller budget is read off the stored curves.
+
+    Args:
+        audit: A finished audit, or its folder.
+        out: The file; default is ``report.html`` in the audit folder, with what differs from the
+            audit's own settings in its name: ``report-kappa-0.8.html``.
+        kappa: Operating confidence; None for the audit's own.
+        k_max: Budget of tiles, at most the audit's own; None for that.
+        view: Which view is shown first; None for the audit's own.
+
+    Returns:
+        The file.
+    """
+    found = audit if isinstance(audit, Audit) else Audit.load(audit)
+    settings = restated_settings(found, kappa=kappa, k_max=k_max, view=view)
+    path = found.folder / _name(found, settings) if out is None else Path(out)
+    summary = restate(found, kappa=kappa, k_max=k_max, view=view)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, report_page(found, summary, settings))
+    return path
+
+
+def report_page(audit: Audit, summary: Mapping[str, Any], settings: AuditSettings) -> str:
+    """The report as text."""
+    manifest = audit.manifest
+    data = payload(audit, summary, settings)
+    views = list(summary["views"])
+    return render(
+        "report.html.j2",
+        data,
+        name=manifest["name"],
+        facts=audit_facts(manifest, summary),
+        notes=[*_changed(audit, settings), *manifest.get("notes", []), *summary["notes"]],
+        summary=summary,
+        verdict=summary["verdict"],
+        answers=answers(summary, manifest),
+        views=[(view, VIEW_NAMES[view]) for view in views],
+        first_view=summary["first_view"],
+        numbers={view: rows_of(summary, view) for view in views},
+        seeds={view: seeds_of(summary, view) for view in views},
+        plain=plain_tables(summary, data),
+        truth=truth_of(manifest),
+        skipped=audit.skipped,
+        n_slides=len(data["slides"]["id"]),
+        n_details=len(data["details"]),
+        settings=settings_of(settings),
+        record=record_of(manifest),
+        cards=[CARDS[name] for name in CARDS],
+    )
+
+
+def _changed(audit: Audit, settings: AuditSettings) -> list[str]:
+    """What differs from the run, in one sentence at most."""
+    stored = stored_settings(audit)
+    differs = [
+        f"{sign} = {new:g} (the audit ran at {old:g})"
+        for sign, old, new in (
+            ("κ", stored.kappa, settings.kappa),
+            ("K_max", stored.k_max, settings.k_max),
+        )
+        if old != new
+    ]
+    return [f"Read off the stored curves at {' and '.join(differs)}."] if differs else []
+
+
+def _name(audit: Audit, settings: AuditSettings) -> str:
+    stored = stored_settings(audit)
+    parts = [Path(REPORT).stem]
+    parts += [f"kappa-{settings.kappa:g}"] * (settings.kappa != stored.kappa)
+    parts += [f"k-{settings.k_max}"] * (settings.k_max != stored.k_max)
+    parts += [settings.target] * (settings.target != stored.target)
+    return "-".join(parts) + Path(REPORT).suffix

@@ -1,0 +1,67 @@
+"""Numbers in words; what is not defined is an en dash, never NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
+
+LINE = (
+    "A rationale found here is model-sufficient: it suffices for this classifier. "
+    "It is not a diagnosis and no evidence of clinical sufficiency."
+)
+
+
+def fixed(value: float | None, digits: int = 3) -> str:
+    """So many decimals.
+
+    >>> fixed(-0.25, 2), fixed(-0.0001, 2), fixed(None)
+    ('−0.25', '0.00', '–')
+    """
+    if value is None:
+        return NOTHING
+    text = f"{value:.{digits}f}"
+    return (text.replace("-", "") if float(text) == 0 else text).replace("-", MINUS)
+
+
+def tiles(value: float | None) -> str:
+    """Tile counts: one decimal, none where the count is whole or large.
+
+    >>> tiles(3.25), tiles(4.0), tiles(153.6)
+    ('3.2', '4', '154')
+    """
+    whole = value is not None and (float(value).is_integer() or abs(value) >= 100)
+    return fixed(value, 0 if whole else 1)
+
+
+def percent(value: float | None) -> str:
+    """A share.
+
+    >>> percent(0.125)
+    '12%'
+    """
+    return NOTHING if value is None else f"{100 * value:.0f}%"
+
+
+def spread(interval: Mapping[str, Any] | None, digits: int = 1, scale: float = 1.0) -> str:
+    """The ends of an interval.
+
+    >>> spread({"estimate": 2.0, "low": -1.0, "high": 3.5})
+    '−1.0 to 3.5'
+    """
+    if interval is None or interval["low"] is None or interval["high"] is None:
+        return ""
+    return f"{fixed(scale * interval['low'], digits)} to {fixed(scale * interval['high'], digits)}"
+
+
+def with_spread(interval: Mapping[str, Any] | None, digits: int = 1) -> str:
+    """Estimate and ends.
+
+    >>> with_spread({"estimate": 2.0, "low": -1.0, "high": 3.5})
+    '2.0 (−1.0 to 3.5)'
+    """
+    if interval is None or interval["estimate"] is None:
+        return NOTHING
+    ends = spread(interval, digits)
+    return fixed(interval["estimate"], digits) + (f" ({ends})" if ends else "")

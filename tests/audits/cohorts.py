@@ -1,0 +1,165 @@
+"""Curve tables made by hand: every slide becomes sufficient at a count that is written down."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foci.audits import AuditedSlide, Curve, CurveTable, RankedTiles
+from foci.audits.layout import column
+from foci.audits.reading import View
+from foci.audits.summary import summarise
+
+CLASSES = ("benign", "tumour")
+DELETION = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+Counts = Mapping[str, Sequence[Sequence[int | None]]]
+"""For every ranking and seed the MSK of every slide; None where it is not reached."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a summary needs to be told."""
+
+    kappa: float = 0.9
+    k_max: int = 256
+    target: View = "prediction"
+    deletion: tuple[int, ...] = DELETION
+    n_boot: int = 200
+    level: float = 0.95
+    margin: float = 0.5
+
+
+def curve(
+    slide: str,
+    ranking: str,
+    seed: int | None,
+    count: int | None,
+    *,
+    n_tiles: int = 500,
+    target: int = 1,
+    k_max: int = 256,
+    low: float = 0.6,
+    high: float = 0.95,
+    full: float = 0.95,
+) -> Curve:
+    """Two classes; the target has ``low`` before the count and ``high`` from there on."""
+    ks = np.arange(1, min(k_max, n_tiles) + 1)
+    p = np.full(len(ks), low) if count is None else np.where(ks >= count, high, low)
+    return Curve(slide, ranking, seed, "insert", n_tiles, ks, two(p, target), two(full, target))
+
+
+def deleted(
+    slide: str,
+    ranking: str,
+    seed: int | None,
+    drop: float,
+    *,
+    n_tiles: int = 500,
+    target: int = 1,
+    full: float = 0.95,
+    counts: Sequence[int] = DELETION,
+) -> Curve:
+    """The target loses ``drop * K / 256`` when the top K tiles are gone."""
+    ks = np.array([k for k in counts if k < n_tiles], dtype=np.int64)
+    p = full - drop * ks / 256
+    whole = two(full, target)
+    return Curve(slide, ranking, seed, "delete", n_tiles, ks, two(p, target), whole)
+
+
+def two(p: float | NDArray[np.float64], target: int) -> NDArray[np.float64]:
+    """Probabilities of two classes from that of the target."""
+    values = np.asarray(p, dtype=np.float64)
+    pair = (1 - values, values) if target == 1 else (values, 1 - values)
+    return np.stack(pair, axis=-1)
+
+
+def table(
+    counts: Counts,
+    *,
+    n_tiles: Sequence[int] | None = None,
+    targets: Sequence[int] | None = None,
+    drops: Mapping[str, float] | None = None,
+    k_max: int = 256,
+) -> CurveTable:
+    """Curves of every ranking, seed and slide ``s0``, ``s1``, ..."""
+    n_slides = len(next(iter(counts.values()))[0])
+    sizes, followed = n_tiles or [500] * n_slides, targets or [1] * n_slides
+    curves = []
+    for ranking, seeds in counts.items():
+        alone = len(seeds) == 1 and ranking not in ("random", "selector")
+        for number, slides in enumerate(seeds):
+            seed = None if alone else number
+            for i, count in enumerate(slides):
+                size, target = sizes[i], followed[i]
+                name = f"s{i}"
+                curves.append(
+                    curve(name, ranking, seed, count, n_tiles=size, target=target, k_max=k_max)
+                )
+                drop = (drops or {}).get(ranking, 0.0)
+                curves.append(deleted(name, ranking, seed, drop, n_tiles=size, target=target))
+    return CurveTable.of(curves)
+
+
+def slides(
+    cases: Sequence[str], labels: Sequence[str | None], n_tiles: Sequence[int] | None = None
+) -> list[AuditedSlide]:
+    """The slides of :func:`table`."""
+    sizes = n_tiles or [500] * len(cases)
+    return [
+        AuditedSlide(f"s{i}", case, label, size, size)
+        for i, (case, label, size) in enumerate(zip(cases, labels, sizes, strict=True))
+    ]
+
+
+def tiles(curves: CurveTable, seed: int = 0) -> list[RankedTiles]:
+    """Scores of every ranking but random, drawn."""
+    rng = np.random.default_rng(seed)
+    first = curves.rankings[0]
+    found = []
+    for one in curves.get(first, curves.seeds(first)[0]):
+        scores = {
+            column(name, s): rng.random(one.n_tiles)
+            for name in curves.rankings
+            if name != "random"
+            for s in curves.seeds(name)
+        }
+        found.append(RankedTiles(one.slide_id, np.arange(one.n_tiles), None, scores))
+    return found
+
+
+def summary_of(
+    counts: Counts,
+    cases: Sequence[str],
+    labels: Sequence[str | None],
+    reading: Settings = Settings(),  # noqa: B008
+    **how: Any,
+) -> dict[str, Any]:
+    """The summary of :func:`table`."""
+    curves = table(counts, **how)
+    known = slides(cases, labels, how.get("n_tiles"))
+    return summarise(curves, known, CLASSES, reading, tiles(curves))
+
+
+def random_table(
+    seed: int, n_slides: int, n_classes: int, greedy: str = "greedy-insertion"
+) -> CurveTable:
+    """Curves that jump about, of slides with very different numbers of tiles."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.choice([1, 2, 17, 33, 40, 120, 300], n_slides)
+    full = rng.dirichlet(np.ones(n_classes), n_slides)
+    curves = []
+    seeds: dict[str, list[int | None]] = {
+        "native": [None], "selector": [0, 1, 2], "random": [0, 1], greedy: [None],
+    }  # fmt: skip
+    for ranking, drawn in seeds.items():
+        for s in drawn:
+            for i, n in enumerate(sizes):
+                ks = np.arange(1, min(60, n) + 1)
+                walk = rng.dirichlet(np.full(n_classes, 0.3), len(ks))
+                curves.append(Curve(f"s{i}", ranking, s, "insert", int(n), ks, walk, full[i]))
+                gone = np.array([k for k in DELETION if k < n], dtype=np.int64)
+                left = rng.dirichlet(np.ones(n_classes), len(gone)).reshape(-1, n_classes)
+                curves.append(Curve(f"s{i}", ranking, s, "delete", int(n), gone, left, full[i]))
+    return CurveTable.of(curves)

@@ -1,0 +1,19 @@
+"""Files of one small cohort, and one finished audit of it."""
+
+from pathlib import Path
+
+import pytest
+
+from foci.audits import Audit
+from tests.audits.runs import audit, make_files
+
+
+@pytest.fixture(scope="session")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    """Undisturbed, with native, selector and random; read only."""
+    return audit(make_files(tmp_path_factory.mktemp("audited")))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    return make_files(tmp_path)

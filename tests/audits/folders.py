@@ -1,0 +1,66 @@
+"""Audit folders made by hand, without a model."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from foci.audits import Audit, AuditedSlide, Curve, CurveTable
+from foci.audits.budget import deletions
+from foci.audits.curves import to_arrow as curves_to_arrow
+from foci.audits.layout import CURVES, MANIFEST, RANKINGS, SLIDES, SUMMARY
+from foci.audits.settings import AuditSettings
+from foci.audits.slides import to_arrow as slides_to_arrow
+from foci.audits.summary import summarise, to_json
+from foci.audits.tiles import to_arrow as tiles_to_arrow
+from tests.audits.cohorts import CLASSES, Counts, slides, table, tiles
+
+SKIPPED = AuditedSlide("torn", "P99", skipped='torn.h5: is "truncated", copy it again')
+
+
+def write_folder(
+    folder: Path,
+    counts: Counts,
+    cases: Sequence[str],
+    labels: Sequence[str | None],
+    *,
+    name: str = "abmil",
+    classes: Sequence[str] = CLASSES,
+    change: dict[str, Any] | None = None,
+    **how: Any,
+) -> Audit:
+    """Curves of :func:`tests.audits.cohorts.table` as a finished audit."""
+    folder.mkdir(parents=True)
+    settings = AuditSettings(**{"rankings": tuple(counts), "n_boot": 50, **(change or {})})
+    curves = table(counts, k_max=settings.k_max, **how)
+    known, scores = slides(cases, labels, how.get("n_tiles")), tiles(curves)
+    pq.write_table(curves_to_arrow(every(curves)), folder / CURVES)
+    pq.write_table(slides_to_arrow([*known, SKIPPED]), folder / SLIDES)
+    pq.write_table(pa.concat_tables([tiles_to_arrow(t) for t in scores]), folder / RANKINGS)
+    summary = summarise(curves, known, classes, settings, scores, n_skipped=1)
+    (folder / SUMMARY).write_text(to_json(summary))
+    manifest = {
+        "format": 1,
+        "status": "complete",
+        "name": name,
+        "settings": settings.model_dump(mode="json"),
+        "backbone": {"architecture": "abmil", "parameters": 10, "score": "native", "notes": []},
+        "classes": list(classes),
+        "notes": ["Synthetic curves."],
+        "verdict": summary["verdict"],
+    }
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+    return Audit.load(folder)
+
+
+def every(curves: CurveTable) -> list[Curve]:
+    """All curves of a table, in the order of the file."""
+    return [
+        curve
+        for ranking in curves.rankings
+        for seed in curves.seeds(ranking)
+        for curve in (*curves.get(ranking, seed), *deletions(curves, ranking, seed))
+    ]

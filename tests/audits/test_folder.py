@@ -1,0 +1,93 @@
+"""Which folders may be written into."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foci.audits.folder import clear, enter, sweep
+from foci.audits.key import digest
+from foci.errors import FociError
+
+DECIDED = {"kappa": 0.9, "k_max": 256}
+VERSIONS = {"foci": "1", "torch": "2"}
+
+
+def manifest(folder: Path, status: str = "running", **more: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    facts = {"format": 1, "status": status, "key": digest(DECIDED), "decided_by": DECIDED}
+    text = json.dumps({**facts, "versions": VERSIONS, **more})
+    (folder / "manifest.json").write_text(text)
+    return folder
+
+
+def test_new_and_empty_folders(tmp_path: Path) -> None:
+    assert enter(tmp_path / "a" / "b", DECIDED, VERSIONS, force=False) == "new"
+    assert (tmp_path / "a" / "b").is_dir()
+    (tmp_path / "a" / "b" / ".writing-x").touch()  # killed before the first manifest
+    assert enter(tmp_path / "a" / "b", DECIDED, VERSIONS, force=False) == "new"
+
+
+def test_the_same_audit(tmp_path: Path) -> None:
+    out = manifest(tmp_path / "out")
+    assert enter(out, DECIDED, VERSIONS, force=False) == "begun"
+    manifest(out, "complete", files={"curves.parquet": "ab"})
+    with pytest.raises(
+        FociError, match=r"holds an audit without its curves\.parquet; give --force"
+    ):
+        enter(out, DECIDED, VERSIONS, force=False)
+    (out / "curves.parquet").touch()
+    assert enter(out, DECIDED, VERSIONS, force=False) == "finished"
+    assert enter(out, DECIDED, {"torch": "3"}, force=False) == "finished"
+
+
+def test_another_audit(tmp_path: Path) -> None:
+    out = manifest(tmp_path / "out")
+    says = "holds an audit with kappa = 0.9, not 0.8; give --force to redo it, or another --out"
+    with pytest.raises(FociError, match=says):
+        enter(out, {**DECIDED, "kappa": 0.8}, VERSIONS, force=False)
+    with pytest.raises(FociError, match="begun with torch 2, this is 3; go on with 2, or give"):
+        enter(out, DECIDED, {**VERSIONS, "torch": "3"}, force=False)
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_is_no_audit_is_left_alone(tmp_path: Path, force: bool) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(FociError, match="is a file; choose another --out"):
+        enter(tmp_path / "file", DECIDED, VERSIONS, force=force)
+    with pytest.raises(FociError, match="is not empty and holds no audit; choose another --out"):
+        enter(tmp_path, DECIDED, VERSIONS, force=force)
+    for text in ('{"name": "an extension"}', "[1]", "3", "{"):
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(FociError, match="is not the manifest of an audit; choose another"):
+            enter(tmp_path, DECIDED, VERSIONS, force=force)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "manifest.json"]
+
+
+def test_force_removes_what_an_audit_makes_and_nothing_else(tmp_path: Path) -> None:
+    out = manifest(tmp_path / "out")
+    made = [
+        "slides.parquet", "curves.parquet", "rankings.parquet", "summary.json", "report.html",
+        "tables/rankings.csv", "parts/native/00000.parquet", "selectors/seed-0/selector.json",
+        "selectors/seed-0/selector.safetensors", "selectors/seed-1/fitting.safetensors",
+        ".writing-abc", "tables/.writing-def",
+    ]  # fmt: skip
+    mine = ["notes.txt", "tables/figure.png", "selectors/seed-1/mine.txt"]
+    for name in made + mine:
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).touch()
+    assert enter(out, {"kappa": 0.1}, VERSIONS, force=True) == "new"
+    left = sorted(p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file())
+    assert left == sorted([*mine, "manifest.json"])
+    assert not (out / "selectors" / "seed-0").exists()
+    clear(out)
+    assert (out / "notes.txt").exists()
+
+
+def test_sweeping_takes_half_written_files_only(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    for name in (".writing-a", "tables/.writing-b", "tables/kept.csv", ".hidden"):
+        (tmp_path / name).touch()
+    sweep(tmp_path)
+    assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == [".hidden", "kept.csv"]

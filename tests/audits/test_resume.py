@@ -1,0 +1,178 @@
+"""A run that is killed anywhere goes on, and ends with the same bytes."""
+
+import contextlib
+import multiprocessing
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from foci.audits import Audit
+from foci.audits.units import Unit
+from foci.errors import FociError
+from foci.rankings import EmbeddedBag
+from tests.audits.runs import audit, content
+
+
+class Killed(BaseException):
+    """Nobody catches it."""
+
+
+@contextlib.contextmanager
+def dies_at(write: int) -> Iterator[list[str]]:
+    """The process ends when a file is about to get its name for the nth time, counted from 0."""
+    names: list[str] = []
+    replace = Path.replace
+
+    def counted(self: Path, target: Path) -> Path:
+        if len(names) == write:
+            raise Killed(target)
+        names.append(Path(target).name)
+        return replace(self, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", counted)
+        yield names
+
+
+def without_places(found: dict[str, object]) -> dict[str, object]:
+    """Two cohorts in two folders differ in the times of their files, and so in the key."""
+    manifest = dict(found["manifest.json"])  # type: ignore[call-overload]
+    decided = {k: v for k, v in manifest.pop("decided_by").items() if k != "feature files"}
+    manifest.pop("key")
+    return {**found, "manifest.json": {**manifest, "decided_by": decided}}
+
+
+@contextlib.contextmanager
+def dies_before_each() -> Iterator[list[tuple[str, bool]]]:
+    """The process ends before every file that is to get its name, once for each."""
+    met: list[tuple[str, bool]] = []
+    replace = Path.replace
+
+    def counted(self: Path, target: Path) -> Path:
+        one = (str(target), b'"status": "complete"' in self.read_bytes())
+        if one not in met:
+            met.append(one)
+            raise Killed(target)
+        return replace(self, target)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "replace", counted)
+        yield met
+
+
+def test_killed_before_every_single_write(files: Path, audited: Audit) -> None:
+    with dies_before_each() as met:
+        for _ in range(100):
+            try:
+                audit(files)
+            except Killed:
+                with pytest.raises(FociError):
+                    Audit.load(files / "out")
+            else:
+                break
+    # manifest; one epoch, weights, facts; 3 blocks of 4 files; 3 tables; summary; 5 CSV; manifest
+    assert len(met) == 1 + 3 + 12 + 3 + 1 + 5 + 1
+    assert without_places(content(files / "out")) == without_places(content(audited.folder))
+    assert not (files / "out" / "parts").exists()
+
+
+def test_only_what_is_missing_is_computed(
+    files: Path, audited: Audit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with dies_at(4 + 4 + 2), pytest.raises(Killed):  # the second block has slides and native
+        audit(files)
+    done = sorted(p.parent.name + "/" + p.name for p in (files / "out" / "parts").rglob("*.*"))
+    assert done == [
+        "native/00000.parquet", "native/00001.parquet", "random/00000.parquet",
+        "selector-0/00000.parquet", "slides/00000.parquet", "slides/00001.parquet",
+    ]  # fmt: skip
+    ranked: list[tuple[str, str]] = []
+    rank = Unit.rank
+
+    def watched(self: Unit, bag: EmbeddedBag) -> object:
+        ranked.append((bag.slide_id, self.column))
+        return rank(self, bag)
+
+    monkeypatch.setattr(Unit, "rank", watched)
+    monkeypatch.setattr("foci.selectors.fit", lambda *a, **k: pytest.fail("fitted again"))
+    lines: list[str] = []
+    audit(files, say=lines.append)
+    assert ranked == [
+        ("s11", "selector-0"), ("s11", "random"), ("s12", "selector-0"), ("s12", "random"),
+        ("s13", "native"), ("s13", "selector-0"), ("s13", "random"),
+    ]  # fmt: skip
+    assert lines == [f"{files / 'out'}: going on with what is there"]
+    assert without_places(content(files / "out")) == without_places(content(audited.folder))
+
+
+def test_a_skipped_slide_stays_skipped(files: Path) -> None:
+    for name in ("s09", "s10", "s12"):
+        (files / "features" / f"{name}.h5").write_bytes(b"cut")
+    quick = {"rankings": ("native", "random")}
+    whole = content(audit(files, "whole", quick).folder)
+    for write in (2, 4, 7):
+        with dies_at(write), pytest.raises(Killed):
+            audit(files, f"out{write}", quick)
+        found = audit(files, f"out{write}", quick)
+        assert content(found.folder) == whole
+        assert [s.slide_id for s in found.skipped] == ["s09", "s10", "s12"]
+
+
+def test_other_software_does_not_go_on(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = {"rankings": ("native",)}
+    with dies_at(2), pytest.raises(Killed):
+        audit(files, changes=quick)
+    monkeypatch.setattr("torch.__version__", "1.0")
+    with pytest.raises(FociError, match=r"begun with torch 2\..*, this is 1\.0; go on with 2\."):
+        audit(files, changes=quick)
+
+
+def test_features_that_changed_meanwhile_are_noticed(files: Path) -> None:
+    quick = {"rankings": ("native", "random")}
+    with dies_at(3), pytest.raises(Killed):  # slides and native of the first block are there
+        audit(files, changes=quick)
+    path = files / "features" / "s09.h5"
+    stamp = path.stat()
+    other = bytearray(path.read_bytes())
+    place = bytes(other).index(b"\x3f")  # the high byte of some float32 near 1
+    other[place] ^= 0x40
+    path.write_bytes(bytes(other))
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    with pytest.raises(FociError, match="s09"):
+        audit(files, changes=quick)
+
+
+def _child(folder: Path) -> None:
+    audit(folder, "killed")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a process that can be forked")
+def test_killed_for_real_at_any_moment(files: Path) -> None:
+    whole = content(audit(files, "whole").folder)
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.audits.runs", "torch._dynamo", "pandas"])
+    draw = random.Random(1)
+    for n_files in sorted(draw.sample(range(1, 17), 5)):
+        child = context.Process(target=_child, args=(files,))
+        child.start()
+        while child.is_alive() and len(finished(files / "killed")) < n_files:
+            time.sleep(0.002)
+        time.sleep(draw.uniform(0, 0.02))
+        child.kill()
+        child.join()
+        assert child.exitcode == -signal.SIGKILL
+    child = context.Process(target=_child, args=(files,))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    assert content(files / "killed") == whole
+    assert not list((files / "killed").rglob(".writing-*"))
+
+
+def finished(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*.*") if not path.name.startswith(".")]

@@ -1,0 +1,69 @@
+"""``foci compare``."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from foci.audits.compare import compare
+from foci.cli.compare import show
+from tests.audits.cohorts import Counts
+from tests.audits.folders import write_folder
+from tests.cli.invoke import Foci
+
+COUNTS: Counts = {"native": [[9, 8]], "selector": [[2, 2], [4, 2]], "random": [[6, 6]] * 2}
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> list[Path]:
+    labels = ["tumour", "benign"]
+    for name in ("abmil", "a-model-with-a-rather-long-name"):
+        write_folder(tmp_path / name, COUNTS, ["A", "B"], labels, name=name, targets=[1, 0])
+    return [tmp_path / "abmil", tmp_path / "a-model-with-a-rather-long-name"]
+
+
+def test_prints_a_table(foci: Foci, folders: list[Path]) -> None:
+    done = foci("compare", *folders)
+    assert done.code == 0, done.err
+    (line,) = [line for line in done.out.splitlines() if line.startswith("abmil")]
+    assert line.split()[1:5] == ["1.000", "8.5", "2.5", "6.0"]
+    assert "model-sufficient" in done.out
+    assert "wrote" not in done.out
+
+
+def test_writes_a_page_and_the_table_beside_it(foci: Foci, folders: list[Path]) -> None:
+    out = folders[0].parent / "pages" / "both.html"
+    done = foci("compare", *folders, "--out", out)
+    assert done.code == 0, done.err
+    assert "a-model-with-a-rather-long-name" in out.read_text()
+    rows = list(csv.DictReader((out.parent / "compare.csv").open(newline="")))
+    assert [float(row["restricted:native"]) for row in rows] == [8.5, 8.5]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_fits_the_terminal(folders: list[Path], width: int) -> None:
+    from foci.audits import Audit
+
+    said: list[str] = []
+    show(compare([Audit.load(folder) for folder in folders]), said.append, width=width)
+    assert max(map(len, said[0].splitlines())) <= width
+    assert "…" not in said[0]
+
+
+@pytest.mark.parametrize(
+    ("extra", "says"),
+    [
+        (["--out", "table.csv"], "--out table.csv: is not an HTML file; give a name"),
+        (["nowhere"], "nowhere: has no manifest.json; give the folder"),
+    ],
+)
+def test_refusals(foci: Foci, folders: list[Path], extra: list[str], says: str) -> None:
+    done = foci("compare", *folders, *extra)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert says in done.err
+
+
+def test_one_audit_is_nothing_to_compare(foci: Foci, folders: list[Path]) -> None:
+    done = foci("compare", folders[0])
+    assert done.code == 2
+    assert "needs two or more audits" in done.err

@@ -1,0 +1,55 @@
+"""``foci report``: other settings from stored curves, and nothing of the audit touched."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.audits.cohorts import Counts
+from tests.audits.folders import write_folder
+from tests.cli.invoke import Foci
+
+COUNTS: Counts = {"native": [[9, 8]], "selector": [[2, 2], [4, 2]], "random": [[6, 6]] * 2}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "audit", COUNTS, ["A", "B"], ["tumour", None]).folder
+
+
+def test_the_stored_settings_give_report_html(foci: Foci, folder: Path) -> None:
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    done = foci("report", folder)
+    assert done.code == 0, done.err
+    assert done.out.strip() == f"wrote {folder / 'report.html'}"
+    assert (folder / "report.html").read_text().lstrip().lower().startswith("<!doctype html>")
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.parametrize("options", [["--kappa", "0.8"], ["--k-max", "5"], ["--view", "label"]])
+def test_other_settings_get_a_page_of_their_own(
+    foci: Foci, folder: Path, options: list[str]
+) -> None:
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    done = foci("report", folder, *options)
+    assert done.code == 0, done.err
+    (page,) = [path for path in folder.iterdir() if path not in before]
+    assert page.name.startswith("report-")
+    assert str(page) in done.out
+    assert {path: path.read_bytes() for path in before} == before
+    again = foci("report", folder, *options, "--out", folder.parent / "mine.html")
+    assert (folder.parent / "mine.html").read_bytes() == page.read_bytes(), again.err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--k-max", "300"], "--k-max: is 300, but curves were stored up to 256 tiles"),
+        (["--kappa", "0"], "--kappa: is 0.0; give a confidence between 0 and 1"),
+        (["--out", "summary.json"], "--out summary.json: is not an HTML file"),
+    ],
+)
+def test_refusals(foci: Foci, folder: Path, options: list[str], says: str) -> None:
+    done = foci("report", folder, *options)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert says in done.err
+    assert not (folder / "report.html").exists()

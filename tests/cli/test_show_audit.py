@@ -1,0 +1,104 @@
+"""The table on the terminal: complete, and not broken where it is narrow."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foci.audits import Audit
+from foci.cli.show_audit import show
+from foci.reports.wording import LINE
+from tests.audits.cohorts import Counts
+from tests.audits.folders import write_folder
+
+COUNTS: Counts = {
+    "native": [[9, None, 9, 9]],
+    "selector": [[2, 2, 2, 2], [4, 2, 2, 2]],
+    "random": [[6, 6, 6, 6]] * 2,
+}
+CASES = ["P1", "P2", "P3", "P3"]
+
+
+def audit_of(folder: Path, counts: Counts = COUNTS, **how: Any) -> Audit:
+    labels = how.pop("labels", ["tumour", "benign"] * 2)
+    return write_folder(folder, counts, CASES, labels, targets=[1, 0] * 2, **how)
+
+
+def shown(audit: Audit, width: int | None = None) -> str:
+    said: list[str] = []
+    show(audit, said.append, width=width)
+    (text,) = said
+    return text
+
+
+def row(text: str, ranking: str) -> list[str]:
+    (line,) = [line for line in text.splitlines() if line.split()[:1] == [ranking]]
+    return line.split()[1:]
+
+
+def test_everything_is_there(tmp_path: Path) -> None:
+    audit = audit_of(tmp_path / "a", name="my model", drops={"native": 0.256})
+    text = shown(audit)
+    assert text.startswith("my model (abmil)\n4 slides of 3 patients, 1 skipped, full bag: AUC")
+    assert "AUC 1.000, accuracy 1.000" in text
+    assert "Prediction view: do the first tiles recover what the model says?" in text
+    # MSK, K over all slides, Reach, AUKC, SHI twice, Faithfulness AUC, AUC at 32
+    native = row(text, "native")
+    assert native[:3] == ["9.0", "70.8", "0.75"]
+    assert native[4:] == ["-", "-0.50", "0.128", "1.000"]
+    selector = row(text, "selector")
+    assert selector[:3] == ["2.2", "2.2", "1.00"]
+    assert selector[4:6] == ["0.75", "0.62"]
+    assert row(text, "random")[5] == "-"
+    assert "9.0 to 9.0" in text
+    verdict = audit.verdict
+    assert verdict is not None
+    assert f"Verdict: {verdict['verdict']}\n" in text
+    flat = " ".join(text.split())
+    assert verdict["sentence"] in flat
+    assert LINE in flat
+    assert "note: Synthetic curves." in text
+    assert "95% interval, patients resampled" in text
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("width", [80, 100, 140])
+@pytest.mark.parametrize("n_more", [0, 3])
+def test_no_line_is_too_long_and_no_number_is_cut(tmp_path: Path, width: int, n_more: int) -> None:
+    more = {name: [[3, 3, 3, 200]] for name in ("attention-x-evidence", "leave-one-out", "norm")}
+    counts = {**COUNTS, **dict(list(more.items())[:n_more])}
+    audit = audit_of(tmp_path / "a", counts, change={"rankings": tuple(COUNTS)})
+    text = shown(audit, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    for ranking in counts:
+        assert len(row(text, ranking)) == 8
+    assert all(line == line.rstrip() for line in text.splitlines())
+
+
+def test_intervals_give_way_to_a_narrow_terminal(tmp_path: Path) -> None:
+    audit = audit_of(tmp_path / "a")
+    ends = [len(re.findall(r"\d to -?\d", shown(audit, width))) for width in (100, 80, 60)]
+    assert ends[0] > ends[1] > ends[2]
+
+
+def test_without_labels_and_verdict(tmp_path: Path) -> None:
+    audit = audit_of(tmp_path / "a", {"native": COUNTS["native"]}, labels=[None] * 4)
+    text = shown(audit)
+    assert "full bag" not in text
+    assert "Verdict: none (see the notes)" in text
+    assert "No verdict: it needs native, selector and random" in text
+    assert row(text, "native")[-1] == "-"
+
+
+def test_the_label_view_stands_first_where_it_was_asked_for(tmp_path: Path) -> None:
+    audit = audit_of(tmp_path / "a", change={"target": "label"}, labels=["tumour"] * 4)
+    text = shown(audit)
+    assert "Label view: do the first tiles recover what is true?" in text
+    assert row(text, "selector")[2] == "0.50"
+
+
+def test_names_are_no_markup(tmp_path: Path) -> None:
+    text = shown(audit_of(tmp_path / "a", name="[bold]x[/bold]"))
+    assert text.startswith("[bold]x[/bold] (abmil)")

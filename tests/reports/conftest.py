@@ -1,0 +1,33 @@
+"""One made-up audit and its page, shared by all tests of reports."""
+
+from pathlib import Path
+
+import pytest
+
+from foci.audits import Audit
+from foci.reports import write_report
+from tests.reports.synthetic import Plan, make
+
+
+@pytest.fixture(scope="session")
+def audit(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    """Two classes, 20 slides, three of them with hostile names; read only."""
+    return make(tmp_path_factory.mktemp("audit"))
+
+
+@pytest.fixture(scope="session")
+def multiclass(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    """Four classes; read only."""
+    return make(tmp_path_factory.mktemp("multiclass"), Plan(n_slides=14, n_classes=4, k_max=40))
+
+
+@pytest.fixture(scope="session")
+def unlabelled(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+    """No labels, no selector, so no verdict; read only."""
+    plan = Plan(n_slides=6, labelled=False, rankings=("native", "random"), synthetic_note=False)
+    return make(tmp_path_factory.mktemp("unlabelled"), plan)
+
+
+@pytest.fixture(scope="session")
+def page(audit: Audit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report(audit, tmp_path_factory.mktemp("page") / "report.html")

@@ -1,0 +1,217 @@
+"""An audit folder made by hand: tiles with known evidence, and a pool that averages it."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from foci.audits import Audit, AuditedSlide, AuditSettings, Curve, RankedTiles
+from foci.audits.curves import to_arrow as curves_to_arrow
+from foci.audits.layout import CURVES, MANIFEST, RANKINGS, SLIDES, SUMMARY
+from foci.audits.slides import to_arrow as slides_to_arrow
+from foci.audits.summary import summarise, to_json
+from foci.audits.tiles import to_arrow as tiles_to_arrow
+from foci.rankings.random_order import chances
+
+Floats = NDArray[np.float64]
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "a</script><img src=x onerror=alert(2)>",
+    "\"quotes\" & 'more' <!-- not a comment",
+)
+DELETION = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+SEEDS = (0, 1, 2)
+STEP = 256
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to make: slides of which sizes, of how many classes, with which names."""
+
+    n_slides: int = 20
+    n_tiles: int | None = None
+    n_classes: int = 2
+    k_max: int = 256
+    counts: tuple[int, ...] | None = None
+    random_orders: int = 10
+    labelled: bool = True
+    names: Sequence[str] = HOSTILE
+    rankings: Sequence[str] = ("native", "selector", "random")
+    synthetic_note: bool = True
+
+
+def make(folder: Path, plan: Plan = Plan()) -> Audit:  # noqa: B008
+    """Write the whole folder, summary included."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = [_Made(plan, index) for index in range(plan.n_slides)]
+    slides = [m.slide for m in made]
+    curves = [c for name in plan.rankings for m in made for c in m.curves(name)]
+    pq.write_table(curves_to_arrow(curves), folder / CURVES)
+    skipped = [
+        AuditedSlide("unreadable", "P900", skipped="unreadable.h5: is truncated; copy it again"),
+        AuditedSlide("<b>empty</b>", "P901", skipped="holds no tile; no tissue was found"),
+    ]
+    pq.write_table(slides_to_arrow([*slides, *skipped]), folder / SLIDES)
+    _write_tiles(folder / RANKINGS, [m.tiles for m in made])
+    settings = AuditSettings(
+        rankings=tuple(plan.rankings),
+        k_max=plan.k_max,
+        counts=plan.counts,
+        random_orders=plan.random_orders,
+        seeds=SEEDS,
+        n_boot=200,
+    )
+    (folder / MANIFEST).write_text(json.dumps(_manifest(plan, settings.model_dump(mode="json"))))
+    audit = Audit.load(folder)
+    summary = summarise(
+        audit.curves, audit.slides, _classes(plan), settings, audit.tiles(), n_skipped=2
+    )
+    (folder / SUMMARY).write_text(to_json(summary))
+    return Audit.load(folder)
+
+
+class _Made:
+    """One slide: evidence per tile, and curves of a classifier that averages evidence."""
+
+    def __init__(self, plan: Plan, index: int) -> None:
+        self.plan, self.index = plan, index
+        rng = np.random.default_rng(index)
+        n = plan.n_tiles or int(rng.integers(40, 700))
+        if index == 4 and plan.n_tiles is None:
+            n = 1
+        self.target = index % plan.n_classes
+        cells = rng.permutation(48 * 40)[:n] if n > 900 else _tissue(rng, n)
+        self.xy = np.sort(cells)
+        column, row = self.xy % 48, self.xy // 48
+        spot = np.hypot(column - rng.integers(8, 40), row - rng.integers(8, 32)) < 3.5
+        hard = index % 6 == 5
+        self.evidence = rng.normal(-0.1 if hard else 0.15, 0.5, n) + spot * (0.8 if hard else 3.0)
+        self.scores = {"native": self.evidence * 0.55 + rng.normal(0, 1.0, n)}
+        for seed in SEEDS:
+            self.scores[f"selector-{seed}"] = self.evidence + rng.normal(0, 0.45, n)
+        self.name = (
+            plan.names[index]
+            if index < len(plan.names)
+            else f"TCGA-{50 + index:02d}-{4000 + index}"
+        )
+        placed = index != 3
+        step = STEP if placed else 0
+        coords = np.column_stack([column * step + 1024, row * step + 512]) if placed else None
+        ran = {k: v for k, v in self.scores.items() if k.split("-")[0] in plan.rankings}
+        self.tiles = RankedTiles(self.name, np.arange(n), coords, ran)
+
+    @property
+    def slide(self) -> AuditedSlide:
+        classes = _classes(self.plan)
+        wrong = self.index % 7 == 6
+        label = classes[(self.target + wrong) % len(classes)] if self.plan.labelled else None
+        n = len(self.tiles)
+        return AuditedSlide(
+            self.name, f"P{self.index // 2:03d}", label, n, n, "px", STEP, f"{self.index:064x}"
+        )
+
+    def probs(self, sums: Floats, counts: NDArray[np.int64]) -> Floats:
+        """Evidence averaged over the kept tiles, as the target's logit."""
+        logits = np.zeros((len(counts), self.plan.n_classes))
+        logits[:, self.target] = 3.2 * sums / (counts + 2.0) + 0.35 * np.log1p(counts) - 0.4
+        shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return shifted / shifted.sum(axis=1, keepdims=True)
+
+    def curves(self, ranking: str) -> Iterator[Curve]:
+        n, k_max = len(self.tiles), self.plan.k_max
+        total = self.evidence.sum()
+        full = self.probs(np.array([total]), np.array([n]))[0]
+        for seed in self._seeds(ranking):
+            order = self._order(ranking, seed)
+            running = np.cumsum(self.evidence[order])
+            grid = self.plan.counts or range(1, k_max + 1)
+            ks = np.array(sorted({min(k, n) for k in grid}))
+            inserted = self.probs(running[ks - 1], ks)
+            yield Curve(self.name, ranking, seed, "insert", n, ks, inserted, full)
+            gone = np.array([0, *(k for k in DELETION if k < n)])
+            left = total - np.where(gone > 0, running[gone - 1], 0.0)
+            deleted = self.probs(left, n - gone)
+            yield Curve(self.name, ranking, seed, "delete", n, gone, deleted, full)
+
+    def _seeds(self, ranking: str) -> Sequence[int | None]:
+        if ranking == "random":
+            return range(self.plan.random_orders)
+        return SEEDS if ranking == "selector" else (None,)
+
+    def _order(self, ranking: str, seed: int | None) -> NDArray[np.int64]:
+        if ranking == "random":
+            assert seed is not None
+            return np.argsort(-chances(self.name, len(self.tiles), seed), kind="stable")
+        return self.tiles.order(ranking if seed is None else f"{ranking}-{seed}")
+
+
+def _tissue(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+    """The n cells of a 48 x 40 slide that lie nearest to a wavy blob."""
+    cells = np.arange(48 * 40)
+    x, y = (cells % 48 - 23.5) / 24, (cells // 48 - 19.5) / 20
+    angle = np.arctan2(y, x)
+    edge = 1 + 0.2 * np.sin(3 * angle + rng.uniform(0, 6)) + 0.12 * np.sin(5 * angle)
+    return np.argsort(np.hypot(x, y) / edge, kind="stable")[:n]
+
+
+def _classes(plan: Plan) -> tuple[str, ...]:
+    return ("LUAD", "LUSC") if plan.n_classes == 2 else tuple("ABCDEFGH"[: plan.n_classes])
+
+
+def _write_tiles(path: Path, tiles: Sequence[RankedTiles]) -> None:
+    tables = [tiles_to_arrow(slide) for slide in tiles]
+    with pq.ParquetWriter(path, pa.unify_schemas([t.schema for t in tables])) as writer:
+        for table in tables:
+            writer.write_table(table)
+
+
+def _manifest(plan: Plan, settings: dict[str, Any]) -> dict[str, Any]:
+    notes = ["Synthetic slides: no patient, no diagnosis."] if plan.synthetic_note else []
+    return {
+        "format": 1,
+        "status": "complete",
+        "key": "0" * 64,
+        "name": "abmil <demo> & co",
+        "settings": settings,
+        "sources": {"features": "features_demo", "model": "abmil"},
+        "backbone": {
+            "architecture": "abmil",
+            "parameters": 132609,
+            "fingerprint": "f" * 64,
+            "score": "native",
+            "notes": [],
+        },
+        "classes": list(_classes(plan)),
+        "split": "test",
+        "slides": {"train": 60, "val": 20, "audited": plan.n_slides, "skipped": 2},
+        "features_sha256": "a" * 64,
+        "selectors": [
+            {
+                "seed": s,
+                "site": "attention",
+                "recipe": "default",
+                "best_epoch": 9 + s,
+                "weights_sha256": f"{s}" * 64,
+            }
+            for s in SEEDS
+        ],
+        "notes": notes,
+        "versions": {"foci": "0.1.0", "torch": "2.13.0", "numpy": "2.4.6", "python": "3.11.7"},
+        "started": "2026-11-16T08:00:00+00:00",
+        "finished": "2026-11-16T08:03:20+00:00",
+        "files": {"curves.parquet": "c" * 64},
+        "verdict": None,
+        "truth": {
+            "precision8": {"native": 0.41, "selector": 0.83, "random": 0.06},
+            "average_precision": {"native": 0.33, "selector": 0.71, "random": 0.06},
+            "n_slides": plan.n_slides,
+            "what": "Tiles planted by the maker of the synthetic slides.",
+        },
+    }

@@ -1,0 +1,33 @@
+/** Curves measured at different counts, brought onto one axis. */
+
+/** All counts that occur, ascending. */
+export function unionOfCounts(lists: number[][]): number[] {
+  return [...new Set(lists.flat())].sort((a, b) => a - b);
+}
+
+/** Values at counts of the axis; null where the curve was not measured. */
+export function onAxis(axis: number[], ks: number[], values: (number | null)[]): (number | null)[] {
+  const byCount = new Map(ks.map((k, i) => [k, values[i]]));
+  return axis.map((k) => byCount.get(k) ?? null);
+}
+
+/** A right-continuous step function: between its counts it keeps the last value. */
+export function heldOnAxis(axis: number[], ks: number[], values: number[]): number[] {
+  let at = 0;
+  return axis.map((k) => {
+    while (at + 1 < ks.length && ks[at + 1] <= k) at++;
+    return values[at];
+  });
+}
+
+/** A curve's value at any count, linear between its points, flat beyond them. */
+export function valueAt(ks: number[], values: (number | null)[], k: number): number | null {
+  const above = ks.findIndex((value) => value >= k);
+  if (above < 0) return values[values.length - 1];
+  const right = values[above];
+  if (above === 0 || ks[above] === k) return right;
+  const left = values[above - 1];
+  if (left === null || right === null) return null;
+  const share = (k - ks[above - 1]) / (ks[above] - ks[above - 1]);
+  return left + share * (right - left);
+}

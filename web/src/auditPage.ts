@@ -1,0 +1,131 @@
+/** Everything on the page of one audit that moves. */
+
+import { deletionFigure } from "./deletionFigure";
+import { find } from "./dom";
+import { commonScale, drawInterval, drawScale } from "./intervals";
+import { formatLink, type Link, parseLink } from "./link";
+import { histogramFigure, survivalFigure } from "./needFigures";
+import type { AuditPayload, Interval, Verdict, View } from "./payload";
+import { revealFigure } from "./revealFigure";
+import type { Row } from "./rows";
+import { sceneOf } from "./scene";
+import { selectedOnlyFigure } from "./selectedOnlyFigure";
+import { slideTable } from "./slideTable";
+import { slideView } from "./slideView";
+
+export function startAuditPage(payload: AuditPayload): void {
+  let view = payload.first_view;
+  if (payload.verdict) drawEvidence(payload.verdict);
+
+  const drawFigures = () => {
+    const scene = sceneOf(payload, view);
+    const parts = [
+      revealFigure(scene),
+      histogramFigure(scene),
+      survivalFigure(scene),
+      deletionFigure(scene),
+      selectedOnlyFigure(scene),
+    ];
+    find("#figures")!.replaceChildren(...parts.filter((part) => part !== null));
+  };
+  const slides = startSlides(payload, () => view);
+  const show = (next: View) => {
+    view = next;
+    document.documentElement.dataset.view = view;
+    for (const input of document.querySelectorAll<HTMLInputElement>("input[name^=view]"))
+      input.checked = input.value === view;
+    drawFigures();
+    slides.setView();
+  };
+  for (const input of document.querySelectorAll<HTMLInputElement>("input[name^=view]")) {
+    input.addEventListener("change", () => show(input.value as View));
+  }
+  show(view);
+}
+
+function startSlides(payload: AuditPayload, view: () => View): { setView: () => void } {
+  const place = find("#slide-view")!;
+  let open: number | null = null;
+  let link: Link = parseLink("");
+
+  const table = slideTable(payload, view(), (row) => go({ ...parseLink(""), slide: row.id }, true));
+  find("#slides-here")!.replaceChildren(table.element);
+
+  function go(next: Link, focus: boolean): void {
+    remember(next, "pushState");
+    show(next, focus);
+  }
+
+  function show(next: Link, focus: boolean): void {
+    link = next;
+    const index = next.slide === null ? -1 : payload.slides.id.indexOf(next.slide);
+    open = index >= 0 && String(index) in payload.details ? index : null;
+    render();
+    if (open !== null && focus) {
+      place.scrollIntoView({ block: "start" });
+      find("#slide-name")?.focus({ preventScroll: true });
+    }
+  }
+
+  function render(): void {
+    table.markOpen(open);
+    if (open === null) return place.replaceChildren();
+    const settled = (now: Link) => {
+      link = now;
+      remember(now, "replaceState");
+    };
+    place.replaceChildren(slideView(payload, open, view(), link, { settled, step, close }));
+  }
+
+  function step(by: number): void {
+    const rows: Row[] = table.openable();
+    if (!rows.length) return;
+    const here = rows.findIndex((row) => row.index === open);
+    const next = rows[(here + by + rows.length) % rows.length];
+    go({ slide: next.id, k: null, left: link.left, right: link.right }, false);
+    find(by > 0 ? "#next-slide" : "#previous-slide")?.focus({ preventScroll: true });
+  }
+
+  function close(): void {
+    const row = find(`tr[data-index="${open}"] a`);
+    go(parseLink(""), false);
+    row?.focus();
+  }
+
+  place.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") close();
+  });
+  window.addEventListener("popstate", () => {
+    // A link to a section leaves the open slide alone.
+    if (!location.hash || parseLink(location.hash).slide !== null)
+      show(parseLink(location.hash), true);
+  });
+  show(parseLink(location.hash), true);
+  return {
+    setView() {
+      table.setView(view());
+      render();
+    },
+  };
+}
+
+/** Put the link into the address bar, where the browser allows it (not in a sandboxed frame). */
+function remember(link: Link, how: "pushState" | "replaceState"): void {
+  try {
+    history[how](
+      null,
+      "",
+      link.slide === null ? location.pathname + location.search : formatLink(link),
+    );
+  } catch {
+    return;
+  }
+}
+
+function drawEvidence(verdict: Verdict): void {
+  const rows = [...document.querySelectorAll<HTMLElement>("[data-interval]")];
+  const value = (row: HTMLElement) => verdict[row.dataset.interval as keyof Verdict] as Interval;
+  const scale = commonScale(rows.map(value), [verdict.margin]);
+  for (const row of rows) row.replaceChildren(drawInterval(value(row), scale, row.dataset.name!));
+  find("#evidence-scale")?.replaceChildren(drawScale(scale, "difference in tiles"));
+}

@@ -1,0 +1,23 @@
+import "./sharp";
+import "uplot/dist/uPlot.min.css";
+import "./style/theme.css";
+import "./style/page.css";
+import "./style/verdict.css";
+import "./style/tables.css";
+import "./style/figures.css";
+import "./style/slides.css";
+import "./style/cards.css";
+import "./style/phone.css";
+import "./style/print.css";
+import { startAuditPage } from "./auditPage";
+import { textures } from "./bars";
+import { startComparisonPage } from "./comparisonPage";
+import { readPayload } from "./payload";
+import { startTheme } from "./theme";
+
+const payload = readPayload();
+document.documentElement.classList.add("live");
+document.body.append(textures());
+startTheme();
+if (payload.kind === "audit") startAuditPage(payload);
+else startComparisonPage(payload);
