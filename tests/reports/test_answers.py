@@ -76,6 +76,17 @@ def test_most_slides_may_never_reach(audit: Audit) -> None:
     assert answers(summary, audit.manifest)[1].short == "More than 256 on most slides."
 
 
+def test_where_nothing_is_ever_reached_no_order_is_recommended(audit: Audit) -> None:
+    summary = changed(audit, "saturated")
+    for numbers in summary["views"]["prediction"].values():
+        numbers["reach"]["estimate"] = 0.0
+        numbers["km"] = {"ks": [0], "survival": [1.0]}
+    _, second, third = answers(summary, audit.manifest)
+    assert second.short == "More than 256 on most slides."
+    assert third.short == "None is enough."
+    assert "No order brings the model to 0.9 on any slide within 256 tiles." in third.sentences[0]
+
+
 def test_without_a_verdict_the_fewest_tiles_win(unlabelled: Audit) -> None:
     first, second, third = answers(unlabelled.summary, unlabelled.manifest)
     assert first.short == "Compare the two counts."

@@ -38,9 +38,8 @@ def demo(
     from foci.audits.compare import compare
     from foci.cli.compare import show
     from foci.demo.pipeline import run_demo
-    from foci.progress import track
 
-    done = run_demo(out, seed=seed, slides=slides, classes=classes, say=typer.echo, progress=track)
+    done = run_demo(out, seed=seed, slides=slides, classes=classes, say=typer.echo)
     typer.echo("")
     show(compare(done.audits))
     typer.echo("\n" + "\n".join(found(audit) for audit in done.audits))

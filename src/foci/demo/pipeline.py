@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from foci.audits import Audit
 from foci.audits.run import run as run_audit
@@ -14,7 +21,6 @@ from foci.audits.truth import attach, read_marks
 from foci.backbones import Backbone, load
 from foci.backbones.folder import FACTS
 from foci.backbones.training import TrainingRecipe
-from foci.backbones.training.loop import Progress
 from foci.backbones.training.run import train_into
 from foci.bags import Cohort
 from foci.demo.folder import COHORT, FEATURES, TRUTH, make
@@ -48,12 +54,20 @@ class DemoModel:
 MODELS = (
     DemoModel(
         "transmil",
-        {"d": 128, "heads": 4, "depth": 2, "hidden": 256, "head_hidden": 64, "dropout": 0.2},
-        {"weight_decay": 0.1},
+        {"d": 64, "heads": 4, "depth": 2, "hidden": 128, "head_hidden": 64, "dropout": 0.2},
+        {"weight_decay": 0.1, "lr": 5e-4, "epochs": 12},
     ),
     DemoModel("abmil"),
     DemoModel("acmil", {"d": 128}),
 )
+
+
+SETTINGS = AuditSettings(
+    seeds=(0,),
+    random_orders=5,
+    recipe_settings={"schedule.epochs": 12, "schedule.warmup": 2},
+)
+"""One selector and fewer epochs and orders than an audit has by default: a demo is for watching."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +91,9 @@ def run_demo(
     seed: int = 0,
     slides: int = 240,
     classes: int = 2,
-    settings: AuditSettings = AuditSettings(seeds=(0,)),  # noqa: B008
+    settings: AuditSettings = SETTINGS,
+    workers: int | None = None,
     say: Callable[[str], None] = lambda line: None,
-    progress: Progress = lambda items, what: items,
 ) -> DemoResult:
     """Make the embedded cohort, train three classifiers, audit each, and compare them.
 
@@ -91,37 +105,58 @@ def run_demo(
         slides: Number of slides.
         classes: 2 or 3 types of tumour.
         settings: Of the audits.
+        workers: Processes, each with one thread; None for one per core, 1 for this process alone.
         say: Called with lines for people.
-        progress: Wraps every loop that takes a while.
     """
     folder = make(out, seed=seed, slides=slides, classes=classes)
-    cohort = Cohort.read(folder / FEATURES, folder / COHORT, keep=slides)
-    marks = read_marks(folder / TRUTH)
-    audits = []
-    for model in MODELS:
-        say(f"{model.name}: training")
-        backbone = _trained(model, cohort, folder / MODELS_FOLDER / model.name, seed, progress)
-        say(f"{model.name}: auditing")
-        audit = run_audit(
-            backbone,
-            cohort,
-            settings,
-            folder / AUDITS_FOLDER / model.name,
-            name=model.name,
-            notes=(NOTE,),
-            progress=progress,
-        )
-        audit = attach(audit, marks, MARKED)
-        write_report(audit)
-        audits.append(audit)
-    page = write_comparison(audits, folder / COMPARISON)
-    return DemoResult(folder, tuple(audits), page)
+    jobs = [(model, folder, seed, settings) for model in MODELS]
+    workers = min(workers or os.cpu_count() or 1, len(jobs))
+    say(f"training and auditing {', '.join(m.name for m in MODELS)}; {_processes(workers)}")
+    started = time.monotonic()
+    for name in _each(jobs, workers):
+        say(f"{name}: trained and audited ({time.monotonic() - started:.0f} s)")
+    audits = tuple(Audit.load(folder / AUDITS_FOLDER / model.name) for model in MODELS)
+    return DemoResult(folder, audits, write_comparison(audits, folder / COMPARISON))
 
 
-def _trained(
-    model: DemoModel, cohort: Cohort, folder: Path, seed: int, progress: Progress
-) -> Backbone:
+def train_and_audit(model: DemoModel, folder: Path, seed: int, settings: AuditSettings) -> str:
+    """One classifier, from the cohort in ``folder`` to its report; returns its name."""
+    cohort = Cohort.read(folder / FEATURES, folder / COHORT, keep=1000)
+    backbone = _trained(model, cohort, folder / MODELS_FOLDER / model.name, seed)
+    where = folder / AUDITS_FOLDER / model.name
+    audit = run_audit(backbone, cohort, settings, where, name=model.name, notes=(NOTE,))
+    write_report(attach(audit, read_marks(folder / TRUTH), MARKED))
+    return model.name
+
+
+def _trained(model: DemoModel, cohort: Cohort, folder: Path, seed: int) -> Backbone:
     if not (folder / FACTS).exists():
         recipe = TrainingRecipe(seed=seed, **model.training)
-        train_into(folder, model.name, cohort, recipe, widths=model.widths, progress=progress)
+        train_into(folder, model.name, cohort, recipe, widths=model.widths)
     return load(folder)
+
+
+def _each(jobs: Sequence[tuple[Any, ...]], workers: int) -> Iterator[str]:
+    """Names as the jobs are done; an error or Ctrl-C ends the others."""
+    if workers == 1:
+        yield from (train_and_audit(*job) for job in jobs)
+        return
+    context = multiprocessing.get_context("spawn")  # torch's threads do not survive a fork
+    pool = ProcessPoolExecutor(workers, context, _quiet_worker)
+    try:
+        for done in as_completed([pool.submit(train_and_audit, *job) for job in jobs]):
+            yield done.result()
+    finally:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        pool.shutdown(cancel_futures=True)
+
+
+def _quiet_worker() -> None:
+    """One thread per process; Ctrl-C is the parent's business."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
+
+
+def _processes(workers: int) -> str:
+    return "one after the other" if workers == 1 else f"{workers} at a time"

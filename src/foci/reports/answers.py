@@ -116,6 +116,12 @@ def _which(summary: Summary) -> Answer:
     name = recommended(summary)
     verdict = summary["verdict"]
     said: tuple[str, ...]
+    if not any(_numbers(summary, ranking)["reach"]["estimate"] for ranking in summary["rankings"]):
+        why = (
+            f"No order brings the model to {summary['kappa']:g} on any slide within "
+            f"{summary['k_max']} tiles. A report at a lower confidence may say more."
+        )
+        return Answer(question, "None is enough.", (why,))
     if verdict is None:
         short, said = f"Those of the {name} ranking.", ("It needs the fewest of those tested.",)
     elif verdict["verdict"] == "headroom":

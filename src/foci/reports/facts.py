@@ -24,7 +24,7 @@ def audit_facts(manifest: Manifest, summary: Mapping[str, Any]) -> Facts:
         ("classes", ", ".join(summary["classes"])),
         ("AUC", fixed(full["auc"]) if full["auc"] is not None else ""),
         ("accuracy", percent(full["accuracy"]) if full["accuracy"] is not None else ""),
-        ("κ", f"{summary['kappa']:g}"),
+        ("confidence κ", f"{summary['kappa']:g}"),
         ("at most", f"{summary['k_max']} tiles"),
     ]
     return [(name, value) for name, value in facts if value]
