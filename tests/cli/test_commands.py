@@ -80,8 +80,9 @@ def test_cohort_from_published_folders(foci: Foci, tmp_path: Path) -> None:
     assert table[0].startswith("slide_id,case_id,label,split")
 
 
-def test_demo(foci: Foci, tmp_path: Path) -> None:
-    done = foci("demo", tmp_path / "out", "--slides", "40")
+def test_demo_cohort(foci: Foci, tmp_path: Path) -> None:
+    done = foci("demo", tmp_path / "out", "--slides", "40", "--cohort-only")
     assert done.code == 0, done.err
     assert "Ready to use" in done.out
     assert "synthetic" in done.out.lower()
+    assert not (tmp_path / "out" / "models").exists()

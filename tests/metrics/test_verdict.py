@@ -96,6 +96,12 @@ def test_slides_that_nothing_reaches_leave_no_room() -> None:
     assert result.near_minimal
 
 
+def test_a_cohort_that_nothing_reaches_is_not_called_easy() -> None:
+    result = judge([None] * 8, [None] * 8, [[np.nan] * 8], cases=range(8), k_max=64)
+    assert result.native == result.floor == 64
+    assert result.sentence.startswith("No ranking makes the model sure of any slide within 64")
+
+
 def test_one_lucky_slide_is_not_room() -> None:
     native, selector = np.ones(N), np.ones(N)
     native[0] = np.nan  # 255 tiles on one slide: 4.25 on average, all from one patient

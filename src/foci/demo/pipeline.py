@@ -55,7 +55,7 @@ MODELS = (
     DemoModel(
         "transmil",
         {"d": 64, "heads": 4, "depth": 2, "hidden": 128, "head_hidden": 64, "dropout": 0.2},
-        {"weight_decay": 0.1, "lr": 5e-4, "epochs": 12},
+        {"weight_decay": 0.1, "lr": 5e-4, "epochs": 10},
     ),
     DemoModel("abmil"),
     DemoModel("acmil", {"d": 128}),
@@ -64,8 +64,8 @@ MODELS = (
 
 SETTINGS = AuditSettings(
     seeds=(0,),
-    random_orders=5,
-    recipe_settings={"schedule.epochs": 12, "schedule.warmup": 2},
+    random_orders=4,
+    recipe_settings={"schedule.epochs": 10, "schedule.warmup": 2},
 )
 """One selector and fewer epochs and orders than an audit has by default: a demo is for watching."""
 

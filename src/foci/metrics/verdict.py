@@ -111,7 +111,11 @@ def judge(
     verdict = decide(room, over_native, over_random, random_over_native, margin)
     return Verdict(
         verdict=verdict,
-        sentence=_sentence(verdict, room, over_native, over_random, random_over_native, margin),
+        sentence=(
+            _NOTHING.format(k_max)
+            if np.isnan(fewest).all()
+            else _sentence(verdict, room, over_native, over_random, random_over_native, margin)
+        ),
         native=float(own.mean()),
         selector=float(found.mean()),
         random=float(by_chance.mean()),
@@ -126,6 +130,9 @@ def judge(
         n_slides=n_slides,
         n_cases=np.unique(np.asarray(cases)).size,
     )
+
+
+_NOTHING = "No ranking makes the model sure of any slide within {} tiles: nothing to compare."
 
 
 def _sentence(
