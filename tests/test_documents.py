@@ -24,19 +24,19 @@ def foci(
     return Foci(monkeypatch, capsys)
 
 
-def test_the_readme_from_demo_to_msk(foci: Foci, capsys: pytest.CaptureFixture[str]) -> None:
-    commands = [
-        line.removeprefix("$ foci ").split()
-        for line in blocks("README.md", "console")[1].splitlines()
-    ]
-    assert [command[0] for command in commands] == ["demo", "train"]
-    assert foci(*commands[0], "--slides", "40").code == 0
-    assert foci(*commands[1], "--epochs", "1").code == 0
+def test_the_readme_from_demo_to_verdict(foci: Foci, capsys: pytest.CaptureFixture[str]) -> None:
+    assert blocks("README.md", "console")[1] == "$ foci demo foci-demo\n"
+    assert foci("demo", "foci-demo", "--slides", "40", "--cohort-only").code == 0
+    quick = ("--epochs", "1", "--out", "foci-demo/models/abmil")
+    places = ("--features", "foci-demo/features_demo", "--labels", "foci-demo/cohort.csv")
+    assert foci("train", "abmil", *places, *quick).code == 0
     (example,) = blocks("README.md", "python")
-    assert len([line for line in example.splitlines() if line.strip()]) <= 12
+    assert len([line for line in example.splitlines() if line.strip()]) <= 10
     exec(example, {})
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == ["native", "random", "leave-one-out"]
+    verdict, *lines = capsys.readouterr().out.splitlines()
+    assert " - " in verdict
+    assert [line.split(":")[0] for line in lines] == ["native", "selector", "random"]
+    assert Path("report.html").stat().st_size > 100_000
 
 
 def test_the_reveal_page_runs() -> None:

@@ -67,3 +67,9 @@ def test_a_missing_file(tmp_path: Path) -> None:
 def test_mistakes_in_single_settings(key: str, says: str) -> None:
     with pytest.raises(FociError, match=says):
         read_configuration(None, PLACES, {key: 3})
+
+
+def test_options_of_the_checkpoint_by_dotted_name() -> None:
+    given = {"model": "m", "features": "f", "out": "o"}
+    found = read_configuration(None, given, {"model_options.aligned": False})
+    assert found.model_options == {"aligned": False}

@@ -73,3 +73,10 @@ def test_a_foreign_checkpoint_says_what_was_assumed(files: Path) -> None:
     assert found.cohort.classes == ("a", "b")
     assert "does not name its classes: taken to be a, b, in this order" in found.cohort.notes[-1]
     assert (found.cohort.store.n_cap, found.split_seed) == (1024, 0)
+
+
+def test_options_of_the_checkpoint(files: Path) -> None:
+    save(files)
+    with pytest.raises(FociError, match="abmil-small: has no option 'aligned'"):
+        opened(files, "abmil-small", model_options={"aligned": False})
+    assert "model_options" not in opened(files, "abmil-small").places

@@ -34,7 +34,7 @@ def read_configuration(
     values |= {name: value for name, value in given.items() if value is not None}
     for key, value in changes.items():
         branch, dot, leaf = key.partition(".")
-        if dot and branch == "recipe_settings":
+        if dot and branch in ("recipe_settings", "model_options"):
             values[branch] = {**(values.get(branch) or {}), leaf: value}
         else:
             values[key] = value

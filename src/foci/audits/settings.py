@@ -129,6 +129,7 @@ class AuditConfiguration(AuditSettings):
 
     Attributes:
         model: Folder of ``foci train``, or a checkpoint file.
+        model_options: What the tensors of a checkpoint do not show: ``aligned``, ...
         features: Folder of feature files.
         labels: Label table, if there is one.
         splits: CLAM's ``splits_k.csv``.
@@ -145,6 +146,7 @@ class AuditConfiguration(AuditSettings):
     """
 
     model: Path
+    model_options: dict[str, Any] = {}
     features: Path
     labels: Path | None = None
     splits: Path | None = None

@@ -46,7 +46,7 @@ def open_sources(configuration: AuditConfiguration, device: str) -> Sources:
     facts = model_facts(model)
     seed = configuration.split_seed
     return Sources(
-        backbone=load(model).to(device),
+        backbone=load(model, **configuration.model_options).to(device),
         cohort=_cohort(configuration, facts),
         name=_folder(model).name if facts else model.stem,
         split_seed=facts.get("recipe", {}).get("seed", 0) if seed is None else seed,
@@ -100,10 +100,12 @@ def _alphabetical(cohort: Cohort) -> Cohort:
 
 def _described(configuration: AuditConfiguration) -> dict[str, str]:
     own = configuration.model_dump(exclude={"out", *AuditSettings.model_fields}, exclude_none=True)
-    return {name: _text(value) for name, value in own.items()}
+    return {name: _text(value) for name, value in own.items() if value != {}}
 
 
 def _text(value: Any) -> str:
     if isinstance(value, Path):
         return str(value.resolve())
+    if isinstance(value, dict):
+        return ",".join(f"{key}={entry}" for key, entry in value.items())
     return ",".join(value) if isinstance(value, tuple) else str(value)
