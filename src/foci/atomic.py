@@ -21,27 +21,19 @@ def write_whole(path: str | Path, content: bytes | str, *, durable: bool = True)
         content: Text is written as UTF-8.
         durable: Also force the content to disk, so that a power cut leaves the old or the new file.
     """
-    path = Path(path)
-    data = content.encode() if isinstance(content, str) else content
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=TEMPORARY)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        Path(temporary).chmod(0o666 & ~_umask())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with whole_file(path, durable=durable) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 @contextlib.contextmanager
-def whole_file(path: str | Path) -> Iterator[Path]:
-    """A temporary file in the same folder; forced to disk, it takes its final name at the end.
+def whole_file(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
+    """A temporary file in the same folder that takes its final name at the end.
 
     For content that is written bit by bit. A block that ends with an error leaves the old file.
+
+    Args:
+        path: Final name; a file already there is replaced.
+        durable: See :func:`write_whole`.
     """
     path = Path(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=TEMPORARY)
@@ -49,8 +41,9 @@ def whole_file(path: str | Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
+        if durable:
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
         temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except BaseException:

@@ -17,7 +17,7 @@ from foci.audits import slides as slide_rows
 from foci.audits import tiles as tile_rows
 from foci.audits.curves import SCHEMA
 from foci.audits.layout import CURVES, RANKINGS, SLIDES
-from foci.audits.parts import Parts
+from foci.audits.parts import SCORES, Parts
 from foci.audits.slides import AuditedSlide
 from foci.audits.tiles import RankedTiles
 from foci.audits.units import Unit
@@ -76,12 +76,13 @@ def _write(path: Path, tables: Iterable[pa.Table]) -> None:
 
 
 def _curves(parts: Parts, number: int, units: Sequence[Unit]) -> pa.Table:
-    tables = [parts.unit(number, unit).select(SCHEMA.names) for unit in units]
+    tables = [parts.unit(number, unit, SCHEMA.names) for unit in units]
     return pa.concat_tables(tables).cast(SCHEMA).combine_chunks()
 
 
 def _tiles(parts: Parts, number: int, units: Sequence[Unit]) -> pa.Table:
-    scores = {unit.column: _scores(parts.unit(number, unit)) for unit in units if unit.stored}
+    stored = [unit for unit in units if unit.stored]
+    scores = {unit.column: _scores(parts.unit(number, unit, [SCORES.name])) for unit in stored}
     places = parts.places(number)
     kept = [row for row in range(len(places)) if places["tiles"][row].is_valid]
     slides = [
@@ -98,7 +99,7 @@ def _tiles(parts: Parts, number: int, units: Sequence[Unit]) -> pa.Table:
 
 def _scores(part: pa.Table) -> list[NDArray[Any]]:
     """Of every slide of a part, in order."""
-    return [_numbers(scores) for scores in part["scores"] if scores.is_valid]
+    return [_numbers(scores) for scores in part[SCORES.name] if scores.is_valid]
 
 
 def _coords(places: pa.Table, row: int) -> NDArray[Any] | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from foci.atomic import write_whole
+from foci.atomic import whole_file
 from foci.audits import curves as curve_rows
 from foci.audits import slides as slide_rows
 from foci.audits.layout import PARTS
@@ -75,9 +75,9 @@ class Parts:
         """Slides of a block with their tiles, as written."""
         return pq.read_table(self._path(SLIDES_PART, block))
 
-    def unit(self, block: int, unit: Unit) -> pa.Table:
-        """Curves and scores of a block under one unit, as written."""
-        return pq.read_table(self._path(unit.column, block))
+    def unit(self, block: int, unit: Unit, columns: list[str] | None = None) -> pa.Table:
+        """Curves and scores of a block under one unit, as written; all columns, or some."""
+        return pq.read_table(self._path(unit.column, block), columns=columns)
 
     def _path(self, column: str, block: int) -> Path:
         return self.folder / column / f"{block:05d}.parquet"
@@ -85,6 +85,5 @@ class Parts:
     @staticmethod
     def _write(table: pa.Table, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink)
-        write_whole(path, sink.getvalue().to_pybytes())
+        with whole_file(path) as temporary:
+            pq.write_table(table, temporary)

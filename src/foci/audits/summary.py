@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from foci.audits.agreement import agreement
-from foci.audits.budget import within
 from foci.audits.curves import CurveTable
 from foci.audits.judgement import judgement
 from foci.audits.layout import FORMAT
-from foci.audits.measured import Measured, measure
+from foci.audits.measured import Measured
+from foci.audits.measurement import measure_all
 from foci.audits.notes import notes
 from foci.audits.numbers import numbers
 from foci.audits.reading import Reading
@@ -22,7 +22,7 @@ from foci.audits.resampled import resample
 from foci.audits.selected import full_bag, selected_only
 from foci.audits.slides import AuditedSlide
 from foci.audits.tiles import RankedTiles
-from foci.audits.views import Population, populations
+from foci.audits.views import Population
 
 
 def summarise(
@@ -43,13 +43,9 @@ def summarise(
         tiles: The stored scores, for the agreement between rankings.
         n_skipped: Slides that were left out.
     """
-    views = populations(curves, slides, classes)
+    measurement = measure_all(curves, slides, classes, settings)
+    views, measured = measurement.views, measurement.measured
     labelled = views.get("label")
-    revealed = within(curves, settings.k_max)
-    measured = {
-        view: {name: measure(revealed, name, group, settings) for name in curves.rankings}
-        for view, group in views.items()
-    }
     kept = {name: selected_only(curves, name, labelled) for name in curves.rankings}
     said = {
         view: {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -63,9 +65,19 @@ def read_tiles(path: str | Path) -> Iterator[RankedTiles]:
         for group in range(file.num_row_groups):
             table = file.read_row_group(group)
             names = table["slide_id"].to_numpy()
-            starts = np.flatnonzero(np.r_[True, names[1:] != names[:-1]])
-            for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
+            for start, end in runs(names):
                 yield _slide(table.slice(start, end - start))
+
+
+def runs(names: NDArray[Any]) -> Iterator[tuple[int, int]]:
+    """Start and end of every stretch of equal names.
+
+    >>> list(runs(np.array(["a", "a", "b"])))
+    [(0, 2), (2, 3)]
+    """
+    changes = np.flatnonzero(names[1:] != names[:-1]) + 1
+    ends = [0, *changes.tolist(), len(names)] if len(names) else []
+    return itertools.pairwise(ends)
 
 
 def _slide(rows: pa.Table) -> RankedTiles:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from foci.atomic import write_whole
 from foci.audits.audit import Audit
-from foci.audits.layout import MANIFEST
-from foci.audits.tiles import RankedTiles
+from foci.audits.manifest import write
+from foci.audits.tiles import RankedTiles, runs
 from foci.errors import FociError
 from foci.metrics import average_precision, precision_at_k
 
@@ -38,11 +36,8 @@ def read_marks(path: str | Path) -> dict[str, NDArray[np.bool_]]:
     names, tiles, marks = (table[column].to_numpy() for column in COLUMNS)
     order = np.lexsort((tiles, names))
     names, tiles, marks = names[order], tiles[order], marks[order].astype(bool)
-    starts = (
-        np.flatnonzero(np.r_[True, names[1:] != names[:-1]]) if len(names) else np.array([], int)
-    )
     found = {}
-    for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
+    for start, end in runs(names):
         if not np.array_equal(tiles[start:end], np.arange(end - start)):
             what = f"does not mark every tile of {names[start]} exactly once"
             raise FociError(path, what, "give one row per tile of the feature file")
@@ -86,9 +81,7 @@ def compare_with_marks(audit: Audit, marks: Marks, what: str) -> dict[str, Any]:
 
 def attach(audit: Audit, marks: Marks, what: str) -> Audit:
     """Write the comparison into the audit's manifest and open the audit anew."""
-    manifest = {**audit.manifest, "truth": compare_with_marks(audit, marks, what)}
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
-    write_whole(audit.folder / MANIFEST, text)
+    write(audit.folder, {**audit.manifest, "truth": compare_with_marks(audit, marks, what)})
     return Audit.load(audit.folder)
 
 

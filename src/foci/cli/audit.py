@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foci.cli.fit import Choice, TargetName
-from foci.cli.options import Fold, LabelColumn, Labels, Mpp, SlideTable, Splits, settings
+from foci.cli.options import (
+    Classes,
+    Fold,
+    LabelColumn,
+    Labels,
+    Mpp,
+    SlideTable,
+    Splits,
+    SplitSeed,
+    settings,
+)
 from foci.errors import FociError
 
 if TYPE_CHECKING:
@@ -49,14 +59,8 @@ def audit(
         Choice | None, typer.Option(help="What chooses the selector's epoch; default aukc.")
     ] = None,
     split: Annotated[str | None, typer.Option(help="Slides to audit; default test.")] = None,
-    classes: Annotated[
-        str | None,
-        typer.Option(help="Class names in the model's order, with commas between them."),
-    ] = None,
-    split_seed: Annotated[
-        int | None,
-        typer.Option(help="Of the patient split, if the table has none; default is the model's."),
-    ] = None,
+    classes: Classes = None,
+    split_seed: SplitSeed = None,
     splits: Splits = None,
     slide_table: SlideTable = None,
     label_column: LabelColumn = None,
@@ -146,7 +150,7 @@ def _run(configuration: AuditConfiguration, force: bool) -> None:
         say=typer.echo,
     )
     show(done)
-    write_report(done.folder)
+    write_report(done)
     typer.echo(f"wrote {configuration.out}")
 
 

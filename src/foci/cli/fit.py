@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foci.cli.options import (
+    Classes,
     Device,
     FeatureFolder,
     Fold,
@@ -18,6 +19,7 @@ from foci.cli.options import (
     Mpp,
     SlideTable,
     Splits,
+    SplitSeed,
     settings,
 )
 from foci.errors import FociError
@@ -59,14 +61,8 @@ def fit(
         typer.Option(help="label, or the model's own prediction (needs no labels)."),
     ] = None,
     choose_by: Annotated[Choice, typer.Option(help="What chooses the epoch.")] = Choice.aukc,
-    classes: Annotated[
-        str | None,
-        typer.Option(help="Class names in the model's order, with commas between them."),
-    ] = None,
-    split_seed: Annotated[
-        int | None,
-        typer.Option(help="Of the patient split, if the table has none; default is the model's."),
-    ] = None,
+    classes: Classes = None,
+    split_seed: SplitSeed = None,
     splits: Splits = None,
     slide_table: SlideTable = None,
     label_column: LabelColumn = None,

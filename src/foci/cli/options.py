@@ -43,6 +43,14 @@ FeatureFolder = Annotated[
 LabelTable = Annotated[
     Path, typer.Option("--labels", help="Label table: FOCI, CLAM, Patho-Bench, STAMP or torchmil.")
 ]
+Classes = Annotated[
+    str | None,
+    typer.Option(help="Class names in the model's order, with commas between them."),
+]
+SplitSeed = Annotated[
+    int | None,
+    typer.Option(help="Of the patient split, if the table has none; default is the model's."),
+]
 NCap = Annotated[int, typer.Option(min=1, help="Most candidate tiles per bag, by feature norm.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")]
 

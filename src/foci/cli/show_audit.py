@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 
     from foci.audits import Audit
 
-KEPT = 32
-"""The fixed count of the selected-only AUC."""
-
 QUESTION = {
     "prediction": "Prediction view: do the first tiles recover what the model says?",
     "label": "Label view: do the first tiles recover what is true?",
@@ -87,6 +84,8 @@ def _table(summary: Mapping[str, Any], intervals: tuple[str, ...]) -> Table:
     """One row per ranking; below an estimate its interval, for the columns that are named."""
     from rich.text import Text
 
+    from foci.audits.selected import KEPT
+
     table = plain_table()
     table.add_column("ranking", overflow="fold")
     for head in ("MSK", "K, all\nslides", "Reach", "AUKC", "SHI vs\nnative", "SHI vs\nrandom",
@@ -129,6 +128,8 @@ def number(value: float | None, digits: int) -> str:
 
 def _legend(summary: Mapping[str, Any]) -> Table:
     from rich.table import Table
+
+    from foci.audits.selected import KEPT
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False, style="dim")
     kappa, k_max = summary["kappa"], summary["k_max"]

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from foci.audits import Audit, CurveTable
-from foci.audits.budget import within
-from foci.audits.measured import Measured, measure
-from foci.audits.reading import Reading, View
-from foci.audits.views import Population, populations
+from foci.audits import Audit
+from foci.audits.measurement import Measurement, measure_all
+from foci.audits.reading import Reading
 
 PREFERRED = ("selector", "native")
 
 
-@dataclass(frozen=True, eq=False)
-class PerSlide:
-    """The curves within the budget, and what was measured on them.
-
-    Attributes:
-        curves: Cut at the largest count.
-        views: The slides of every view.
-        measured: By view and ranking.
-    """
-
-    curves: CurveTable
-    views: dict[View, Population]
-    measured: dict[View, dict[str, Measured]]
+class PerSlide(Measurement):
+    """What was measured, and which slides are hard."""
 
     @property
     def headline(self) -> str:
@@ -46,10 +31,5 @@ class PerSlide:
 
 def per_slide(audit: Audit, reading: Reading) -> PerSlide:
     """Measure every slide at a threshold and a budget."""
-    views = populations(audit.curves, audit.slides, audit.manifest["classes"])
-    curves = within(audit.curves, reading.k_max)
-    measured = {
-        view: {name: measure(curves, name, group, reading) for name in curves.rankings}
-        for view, group in views.items()
-    }
-    return PerSlide(curves, views, measured)
+    found = measure_all(audit.curves, audit.slides, audit.manifest["classes"], reading)
+    return PerSlide(found.curves, found.views, found.measured)
