@@ -1,16 +1,21 @@
 """Every engine equals one forward pass per count, for every registered backbone."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
 
 from foci import backbones
 from foci.backbones import Backbone, CallableBackbone
+from foci.backbones.abmil import ABMIL
+from foci.backbones.transmil import TransMIL
 from foci.errors import FociError
 from foci.reveal import Revealer, choose_engine, curve, default_counts
 from tests.backbones.every import D_IN, EVERY, small
 
+Mask = Tensor | None
 SIZES = (1, 2, 31, 256, 257, 1024)
 FAST = {name for name in backbones.available() if name not in ("transmil", "mhim-mil")}
 
@@ -174,12 +179,66 @@ def test_engines_follow_the_declared_capabilities() -> None:
         choose_engine(small("abmil", "paper", 2), "packed")
 
 
-def test_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    model: Backbone = small("acmil", "paper", 2).eval()
+def test_nothing_is_changed() -> None:
+    model: Backbone = small("acmil", "paper", 2).train()
     before = backbones.fingerprint(model)
     curve(model, bag(20, torch.float32), order(20))
     assert backbones.fingerprint(model) == before
     assert all(p.grad is None for p in model.parameters())
+    assert all(module.training for module in model.modules())
+
+
+def test_a_model_in_training_is_read_in_eval_mode() -> None:
+    model = backbones.create("transmil", d_in=D_IN, n_classes=2, d=16, heads=2, depth=2, hidden=8,
+                             dropout=0.5)  # fmt: skip
+    x, sequence = bag(9, torch.float32), order(9)
+    got = curve(model.train(), x, sequence)
+    torch.testing.assert_close(got, curve(model.eval(), x, sequence), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(("name", "preset"), EVERY)
+def test_every_model_can_be_forwarded_subset_by_subset(name: str, preset: str) -> None:
+    model, x, sequence = small(name, preset, 2).double(), bag(7), order(7)
+    want = curve(model, x, sequence, engine="reference")
+    got = curve(model, x, sequence, engine="generic")
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-9)
+
+
+class Calibrated(TransMIL):
+    """A temperature, where a shortcut would not see it."""
+
+    def aggregate(self, tokens: Tensor, mask: Mask = None, gate: Mask = None) -> Tensor:
+        return super().aggregate(tokens, mask, gate) / 5
+
+
+class CalibratedPool(ABMIL):
+    """The same for a pooling classifier."""
+
+    def aggregate(self, tokens: Tensor, mask: Mask = None, gate: Mask = None) -> Tensor:
+        return super().aggregate(tokens, mask, gate) / 5
+
+    def prefixes(self, tokens: Tensor, ks: Mask = None) -> Tensor:
+        return super().prefixes(tokens, ks) / 5
+
+
+@pytest.mark.parametrize("name", ["transmil", "abmil"])
+def test_an_overridden_answer_is_not_gone_around(name: str) -> None:
+    base = small(name, "paper", 2)
+    subclass = {"transmil": Calibrated, "abmil": CalibratedPool}[name]
+    model = subclass(**base.config).double()
+    x, sequence = bag(9), order(9)
+    want = curve(model, x, sequence, engine="reference")
+    torch.testing.assert_close(curve(model, x, sequence), want, rtol=0, atol=1e-9)
+    model.load_state_dict(base.state_dict())
+    assert (curve(model, x, sequence) - curve(base.double(), x, sequence)).abs().max() > 1e-3
+
+
+def test_arrays_serve_as_well_as_tensors() -> None:
+    model, x, sequence = small("abmil", "paper", 2), bag(5, torch.float32), order(5)
+    want = curve(model, x, sequence, ks=[1, 3])
+    backwards = sequence.flip(0).numpy()[::-1]
+    got = curve(model, x.numpy(), backwards, ks=np.array([1, 3], dtype=np.uint16))
+    torch.testing.assert_close(got, want, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(
@@ -192,6 +251,7 @@ def test_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"ks": [0, 1]}, "ks: runs from 0 to 1 where 3 tiles allow 1 to 3"),
         ({"ks": [3], "direction": "delete"}, "ks: runs from 3 to 3 where 3 tiles allow 0 to 2"),
         ({"ks": [2, 1]}, "ks: is not increasing"),
+        ({"ks": torch.tensor([2, 1], dtype=torch.uint8)}, "ks: is not increasing"),
         ({"ks": []}, "ks: is not a list of counts"),
         ({"direction": "up"}, "direction: cannot be 'up'"),
         ({"features": torch.zeros(3, 5)}, "features: have shape 3 x 5, not tiles x 32"),

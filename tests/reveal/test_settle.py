@@ -1,10 +1,13 @@
 """Near the operating confidence float64 decides."""
 
+import copy
+
 import pytest
 import torch
+from torch import nn
 
 from foci import backbones
-from foci.backbones import CallableBackbone
+from foci.backbones import Backbone, CallableBackbone
 from foci.reveal import Revealer, curve
 from tests.backbones.every import D_IN, small
 
@@ -51,14 +54,47 @@ def test_bf16_is_settled_with_a_wider_margin() -> None:
 
 
 def test_a_callable_that_cannot_be_copied_judges_itself() -> None:
-    def function(x: torch.Tensor) -> torch.Tensor:
-        return torch.stack([x.sum(), -x.sum()])
+    class Locked:
+        def __call__(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.stack([x.sum(), -x.sum()])
 
-    function.lock = (i for i in range(3))  # type: ignore[attr-defined]
-    model = CallableBackbone(function, d_in=2, n_classes=2)
-    x = torch.rand(4, 2)
-    settled = Revealer(model, settle=(0.9, 0.5)).open(x).curve([0, 1, 2, 3])
-    torch.testing.assert_close(settled, Revealer(model, settle=()).open(x).curve([0, 1, 2, 3]))
+        def __deepcopy__(self, memo: dict[int, object]) -> "Locked":
+            raise ValueError("holds a lock")
+
+    assert_judges_itself(CallableBackbone(Locked(), d_in=2, n_classes=2))
+
+
+def test_a_module_that_cannot_compute_in_float64_judges_itself() -> None:
+    class SinglePrecision(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(2, 2)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            answer: torch.Tensor = self.linear(x.float()).mean(dim=0)
+            return answer
+
+    torch.manual_seed(0)
+    assert_judges_itself(CallableBackbone(SinglePrecision(), d_in=2, n_classes=2))
+
+
+def assert_judges_itself(model: Backbone) -> None:
+    """With every count near a threshold, the curve is that of the model's own precision."""
+    x = torch.rand(4, 2, generator=torch.Generator().manual_seed(0))
+    plain = Revealer(model, settle=()).open(x).curve([0, 1, 2, 3])
+    near = tuple(plain[:, 0].tolist())
+    settled = Revealer(model, settle=near).open(x).curve([0, 1, 2, 3])
+    torch.testing.assert_close(settled, plain, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_model_in_half_precision_is_settled_with_the_wider_margin(dtype: torch.dtype) -> None:
+    model = small("abmil", "paper", 2).to(dtype).eval()
+    x = torch.randn(30, D_IN, generator=torch.Generator().manual_seed(5)).to(dtype)
+    exact = curve(copy.deepcopy(model).double(), x.double(), torch.arange(30))
+    kappa = float(exact[9, 0])
+    got = Revealer(model, settle=(kappa,)).open(x).curve(torch.arange(30))
+    assert ((got[:, 0] >= kappa - 1e-12) == (exact[:, 0] >= kappa - 1e-12)).all()
 
 
 def test_the_original_stays_in_single_precision() -> None:

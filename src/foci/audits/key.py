@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from foci.audits.layout import FORMAT
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
-from foci.bags import Cohort, Slide
-from foci.bags.store import BagStore
+from foci.bags import Cohort
+from foci.bags.stamps import stamps
 from foci.selectors.frozen import Identity
 
 TABLE, FILES, MODEL = "slide table", "feature files", "model"
@@ -43,7 +42,7 @@ def decided_by(
         "layout": store.layout,
         "mpp": store.mpp,
         TABLE: digest([rows, skipped]),
-        FILES: digest([_files(slide, store) for slide in cohort]),
+        FILES: digest(stamps(cohort)),
     }
 
 
@@ -73,21 +72,6 @@ def _model(backbone: Backbone) -> str:
     if len(backbone.state_dict()):
         return digest([identity.architecture, backbone.config, identity.fingerprint])
     return digest([identity.architecture, [f"{p:.{_PROBE_DIGITS}g}" for p in identity.probe]])
-
-
-def _files(slide: Slide, store: BagStore) -> list[list[Any]]:
-    path = slide.feature_path
-    if path is None:
-        return []
-    return [_stamp(file) for file in (path, *store.read_beside(path))]
-
-
-def _stamp(path: Path) -> list[Any]:
-    try:
-        facts = path.stat()
-    except OSError:
-        return [path.name, None, None]
-    return [path.name, facts.st_size, facts.st_mtime_ns]
 
 
 def _plain(value: Any) -> str:

@@ -29,7 +29,7 @@ from foci.audits.layout import (
 from foci.audits.readouts import FILES as SELECTOR_FILES
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone, fingerprint
-from foci.selectors.frozen import home
+from foci.backbones.placement import home
 
 
 def versions_of(backbone: Backbone) -> dict[str, str]:

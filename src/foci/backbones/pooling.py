@@ -17,6 +17,9 @@ MAX_EXCESS = 30.0
 """How far a gated-out tile's logit may count above the kept ones. Its weight is 0, but its gradient
 is proportional to exp(logit - max kept), which has to stay finite."""
 
+BLOCK = 64
+"""How many prefixes get a softmax of their own at a time."""
+
 
 def softmax_weights(
     logits: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
@@ -90,6 +93,10 @@ def _running_sums(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
 
 
 def _triangular(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
+    return torch.cat([_own_softmax(logits, values, block) for block in torch.split(ks, BLOCK)])
+
+
+def _own_softmax(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
     peaks = torch.cummax(logits, dim=0).values[ks - 1]  # [K, R]
     revealed = torch.arange(len(logits), device=logits.device)[None, :] < ks[:, None]  # [K, N]
     exponent = logits.T[:, None, :] - peaks.T[:, :, None]  # [R, K, N]

@@ -109,7 +109,7 @@ def mean_drops(
     symbol=r"\mathrm{TTF}_s",
     equation=r"\min\{K : \arg\max_c p_c(\text{without the top } K) \ne y\}",
     direction="lower",
-    range=(1, math.inf),
+    range=(0, math.inf),
     needs="one deletion curve with the probabilities of all classes",
     does_not_show="sufficiency: a decision can rest on few tiles and still survive their loss",
     source="after tokens-to-flip of ERASER (DeYoung et al., 2020), counted instead of divided",
@@ -119,11 +119,12 @@ def tiles_to_flip(probs: ArrayLike, ks: ArrayLike, target: SupportsIndex) -> int
 
     .. math:: \min\{K : \arg\max_c p_c(\text{without the top } K) \ne y\}
 
-    None where the decision survives every deletion that was measured.
+    None where the decision survives every deletion that was measured; 0 where the curve begins
+    with the full bag and that is already decided otherwise.
 
     >>> tiles_to_flip([[0.2, 0.8], [0.6, 0.4]], ks=[1, 2], target=1)
     2
     """
-    curve, counts, followed = inputs.curve(probs, ks, target)
+    curve, counts, followed = inputs.curve(probs, ks, target, lowest=0)
     flipped = curve.argmax(axis=1) != followed
     return int(counts[flipped.argmax()]) if flipped.any() else None

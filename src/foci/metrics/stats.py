@@ -71,6 +71,8 @@ def case_means(
     [[2.0], [2.0]]
     """
     table = inputs.numbers(values, "values", ndim=2, missing=True)
+    named = all(case is not None for case in cases)
+    inputs.require(named, "cases", "holds None", "name every slide's patient")
     labels = np.asarray(cases)
     what = f"has shape {labels.shape} for {len(table)} slides"
     inputs.require(labels.shape == table.shape[:1], "cases", what, "name every slide's patient")
@@ -160,26 +162,43 @@ def wilcoxon(base: ArrayLike, foci: ArrayLike) -> SignedRank:
     .. math:: W = \min\Big(\sum_{d_i > 0} r_i, \sum_{d_i < 0} r_i\Big),
        \qquad r_i = \mathrm{rank}\,|d_i|
 
-    Zero differences are dropped. The p-value is exact for up to 50 pairs without ties, and by the
-    tie-corrected normal approximation otherwise. Nine pairs cannot give less than 0.0039.
+    Zero differences are dropped; equal ones share their mean rank. Differences count as equal (or
+    as zero) up to rounding, 1e-12 of the largest value. The p-value is exact for up to 50 pairs,
+    given the ranks that occurred: every difference has either sign with probability 1/2. Beyond
+    that it is the tie-corrected normal approximation. Nine pairs cannot give less than 0.0039.
 
     >>> wilcoxon(base=[9, 8, 7, 6, 5, 4, 3, 2, 1], foci=[0, 0, 0, 0, 0, 0, 0, 0, 1.5])
     SignedRank(statistic=1.0, pvalue=0.0078125, n_pairs=9, median_difference=-5.0, method='exact')
     """
     first, second = inputs.numbers(base, "base"), inputs.numbers(foci, "foci")
     inputs.same_length(base=first, foci=second)
-    differences = second - first
-    median = float(np.median(differences))
+    differences = _without_rounding(second - first, first, second)
+    median = float(np.median(second - first))
     nonzero = differences[differences != 0]
     if nonzero.size == 0:
         return SignedRank(0.0, 1.0, 0, median, "exact")
-    distinct = np.unique(np.abs(nonzero)).size == nonzero.size
-    exact = distinct and nonzero.size <= EXACT_UP_TO
-    result = stats.wilcoxon(nonzero, method="exact" if exact else "approx")
-    return SignedRank(
-        statistic=float(result.statistic),
-        pvalue=float(result.pvalue),
-        n_pairs=int(nonzero.size),
-        median_difference=median,
-        method="exact" if exact else "normal",
-    )
+    ranks = stats.rankdata(np.abs(nonzero))
+    statistic = float(min(ranks[nonzero > 0].sum(), ranks[nonzero < 0].sum()))
+    if nonzero.size <= EXACT_UP_TO:
+        pvalue = _exact_pvalue(ranks, statistic)
+        return SignedRank(statistic, pvalue, int(nonzero.size), median, "exact")
+    pvalue = float(stats.wilcoxon(nonzero, method="approx").pvalue)
+    return SignedRank(statistic, pvalue, int(nonzero.size), median, "normal")
+
+
+def _without_rounding(differences: Floats, *of: Floats) -> Floats:
+    """Means of thirds leave differences that are equal but for their last bits."""
+    scale = max(float(np.abs(values).max()) for values in of) or 1.0
+    cleaned: Floats = np.round(differences / scale, 12) * scale
+    return cleaned
+
+
+def _exact_pvalue(ranks: Floats, statistic: float) -> float:
+    """Twice the probability that the ranks with a random half of the signs sum to as little."""
+    doubled = np.rint(2 * ranks).astype(int)
+    chance = np.zeros(int(doubled.sum()) + 1)
+    chance[0] = 1.0
+    for rank in doubled:
+        shifted = np.concatenate([np.zeros(rank), chance[: len(chance) - rank]])
+        chance = (chance + shifted) / 2
+    return min(1.0, 2 * float(chance[: round(2 * statistic) + 1].sum()))

@@ -11,6 +11,8 @@ from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.backbones.frozen import frozen
+from foci.backbones.inheritance import keeps
+from foci.backbones.placement import placed
 from foci.backbones.pooled import PooledBackbone
 from foci.bags import Bag
 from foci.errors import FociError
@@ -51,8 +53,7 @@ class EmbeddedBag:
                 f"has features of shape {shape}, not tiles x {backbone.d_in}",
                 "give one bag of the features that the backbone was trained on",
             )
-        place = next(iter(backbone.parameters()), features)
-        self.features = features.to(place.device, place.dtype)
+        self.features = placed(features, backbone)
         self._target = target if target is None else self._check(target)
 
     def __len__(self) -> int:
@@ -110,10 +111,13 @@ class EmbeddedBag:
 
     @cached_property
     def _pooled(self) -> PooledCandidates | None:
-        if not isinstance(self.backbone, PooledBackbone):
+        backbone = self.backbone
+        if not isinstance(backbone, PooledBackbone) or not keeps(
+            backbone, PooledBackbone, "aggregate"
+        ):
             return None
-        with frozen(self.backbone):
-            return PooledCandidates(self.backbone, self.tokens)
+        with frozen(backbone):
+            return PooledCandidates(backbone, self.tokens)
 
     def _check(self, target: int) -> int:
         last = self.backbone.n_classes - 1

@@ -10,6 +10,9 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
+from foci.backbones.frozen import frozen
+from foci.backbones.inheritance import keeps
+from foci.backbones.placement import home, placed
 from foci.backbones.pooled import PooledBackbone
 from foci.backbones.transmil import TransMIL
 from foci.errors import FociError
@@ -47,7 +50,8 @@ class Revealer:
     Args:
         backbone: Used in eval mode and without gradients; never changed.
         engine: ``"auto"`` follows the declared capabilities; the others force one way.
-        memory_mb: Ceiling for what a curve holds beside the model and the bag.
+        memory_mb: Ceiling for the subsets that are in flight beside the model and the bag. A
+            closed form has none: it holds its sums, rows x width float64 numbers per tile.
         settle: Confidences at which a crossing must not depend on rounding: every probability
             close to one of them is computed again in float64. Empty for none.
         autocast: Half-precision type for the tile-wise and set-wise work, or None.
@@ -62,7 +66,7 @@ class Revealer:
         settle: Sequence[float] = (KAPPA,),
         autocast: torch.dtype | None = None,
     ) -> None:
-        self.backbone = backbone.eval()
+        self.backbone = backbone
         self.engine = choose_engine(backbone, engine)
         self.memory_mb, self.autocast = memory_mb, autocast
         self.arbiter = Arbiter(backbone, tuple(settle), autocast)
@@ -78,10 +82,9 @@ class Revealer:
 
     @contextlib.contextmanager
     def precision(self) -> Iterator[None]:
-        """Without gradients, in half precision where asked for."""
-        device = next((p.device.type for p in self.backbone.parameters()), "cpu")
-        half = self.autocast is not None
-        with torch.no_grad(), torch.autocast(device, dtype=self.autocast, enabled=half):
+        """Eval mode, without gradients, in half precision where asked for."""
+        device, half = home(self.backbone)[0].type, self.autocast is not None
+        with frozen(self.backbone), torch.autocast(device, dtype=self.autocast, enabled=half):
             yield
 
 
@@ -89,7 +92,7 @@ class OpenBag:
     """One embedded bag, ready for any ranking and both directions."""
 
     def __init__(self, revealer: Revealer, features: Tensor, tokens: Tensor | None = None) -> None:
-        backbone = revealer.backbone
+        backbone, features = revealer.backbone, torch.as_tensor(features)
         if features.dim() != 2 or not len(features) or features.shape[1] != backbone.d_in:
             shape = " x ".join(map(str, features.shape))
             raise FociError(
@@ -97,8 +100,7 @@ class OpenBag:
                 f"have shape {shape}, not tiles x {backbone.d_in}",
                 "give one bag as the backbone was trained on",
             )
-        place = next(iter(backbone.parameters()), features)
-        self.features = features.to(place.device, place.dtype)
+        self.features = placed(features, backbone)
         self.revealer = revealer
         with revealer.precision():
             self.strategy = self._strategy(tokens)
@@ -113,7 +115,9 @@ class OpenBag:
         if tokens is None:
             tokens = backbone.embed(self.features)
         if revealer.engine == "closed-form":
-            if isinstance(backbone, PooledBackbone):
+            if isinstance(backbone, PooledBackbone) and keeps(
+                backbone, PooledBackbone, "aggregate", "prefixes"
+            ):
                 return PooledReveal(backbone, tokens)
             return PrefixReveal(backbone, tokens)
         budget = token_budget(backbone, tokens, revealer.memory_mb)
@@ -163,7 +167,7 @@ def choose_engine(backbone: Backbone, engine: Engine = "auto") -> Engine:
     possible: list[Engine] = []
     if backbone.capabilities.closed_form:
         possible.append("closed-form")
-    if isinstance(backbone, TransMIL):
+    if isinstance(backbone, TransMIL) and keeps(backbone, TransMIL, "aggregate", "encode"):
         possible.append("packed")
     possible += ["generic", "reference"]
     if engine == "auto":
@@ -178,7 +182,7 @@ def choose_engine(backbone: Backbone, engine: Engine = "auto") -> Engine:
 def token_budget(backbone: Backbone, tokens: Tensor, memory_mb: float) -> int:
     """How many tokens may be in flight: by the ceiling, and on a CPU by what stays in its cache."""
     d = tokens.shape[1]
-    widest = max(int(backbone.config.get("hidden", d)), d)
+    widest = max(int(backbone.config.get("hidden") or d), d)
     per_token = (2 * widest + 8 * d) * tokens.element_size()
     fitting = max(1, int(memory_mb * 2**20 / per_token))
     return fitting if tokens.is_cuda else min(fitting, 768)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from foci.errors import FociError
 
 Direction = Literal["insert", "delete"]
+
+Indices: TypeAlias = Tensor | Sequence[int] | NDArray[np.integer[Any]]
 
 K_MAX = 256
 """The paper's largest reveal count."""
@@ -52,9 +56,9 @@ def nest(order: Tensor, ks: Tensor, direction: Direction) -> Nested:
     return Nested(order.flip(0), len(order) - ks)
 
 
-def check_order(order: Tensor | Sequence[int], n_tiles: int) -> Tensor:
+def check_order(order: Indices, n_tiles: int) -> Tensor:
     """The order as a tensor of indices; it must name every tile exactly once."""
-    order = torch.as_tensor(order)
+    order = _as_tensor(order)
     if order.dtype.is_floating_point or order.shape != (n_tiles,):
         raise FociError(
             "order",
@@ -67,14 +71,15 @@ def check_order(order: Tensor | Sequence[int], n_tiles: int) -> Tensor:
     return order
 
 
-def check_counts(ks: Tensor | Sequence[int], n_tiles: int, direction: Direction) -> Tensor:
+def check_counts(ks: Indices, n_tiles: int, direction: Direction) -> Tensor:
     """The counts as a tensor; increasing, and at least one tile present at every step."""
     if direction not in ("insert", "delete"):
         raise FociError("direction", f"cannot be {direction!r}", "use 'insert' or 'delete'")
-    ks = torch.as_tensor(ks)
+    ks = _as_tensor(ks)
     low, high = (1, n_tiles) if direction == "insert" else (0, n_tiles - 1)
     if ks.dim() != 1 or not len(ks) or ks.dtype.is_floating_point:
         raise FociError("ks", "is not a list of counts", "give increasing whole numbers")
+    ks = ks.long()
     if bool((ks.diff() <= 0).any()):
         raise FociError("ks", "is not increasing", "sort the counts and drop repetitions")
     if int(ks[0]) < low or int(ks[-1]) > high:
@@ -83,4 +88,11 @@ def check_counts(ks: Tensor | Sequence[int], n_tiles: int, direction: Direction)
             f"runs from {int(ks[0])} to {int(ks[-1])} where {n_tiles} tiles allow {low} to {high}",
             "leave out the counts beyond",
         )
-    return ks.long()
+    return ks
+
+
+def _as_tensor(numbers: Indices) -> Tensor:
+    """Also of NumPy arrays that tensors cannot be made from: reversed views, unsigned integers."""
+    if isinstance(numbers, np.ndarray) and numbers.dtype.kind in "iu":
+        numbers = numbers.astype(np.int64)
+    return torch.as_tensor(numbers)

@@ -13,11 +13,12 @@ import torch
 
 import foci
 from foci.backbones.contract import Backbone, GateSite
+from foci.backbones.placement import home
 from foci.backbones.training.loop import Progress
 from foci.bags import Cohort
 from foci.errors import CohortError, FociError
 from foci.selectors.folder import FACTS, save
-from foci.selectors.frozen import Identity, held_still, home
+from foci.selectors.frozen import Identity, held_still
 from foci.selectors.head import SelectorHead
 from foci.selectors.loop import Fit, randomness, run
 from foci.selectors.prepared import PreparedBags, read
@@ -122,7 +123,7 @@ def new_head(backbone: Backbone, recipe: SelectorRecipe, seed: int) -> SelectorH
     """A freshly drawn head beside its classifier; the caller's random state stays as it is."""
     outputs = backbone.n_classes if recipe.class_conditional else 1
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(randomness(seed, 0)[1].initial_seed())
+        torch.default_generator.manual_seed(randomness(seed, 0)[1].initial_seed())
         head = SelectorHead(backbone.d_token, outputs)
     device, dtype = home(backbone)
     return head.to(device, dtype)

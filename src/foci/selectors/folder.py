@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from foci.atomic import write_whole
 from foci.backbones.contract import Backbone
 from foci.backbones.fingerprint import fingerprint
+from foci.backbones.placement import home
 from foci.errors import CheckpointError
-from foci.selectors.frozen import Identity, home
+from foci.selectors.frozen import Identity
 from foci.selectors.head import SelectorHead
 from foci.selectors.recipes import SelectorRecipe
 from foci.selectors.selector import FitEpoch, FittedSelector, Selector

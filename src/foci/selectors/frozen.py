@@ -14,6 +14,7 @@ from torch import Tensor
 from foci.backbones.contract import Backbone
 from foci.backbones.fingerprint import fingerprint
 from foci.backbones.frozen import eval_mode
+from foci.backbones.placement import placed
 from foci.errors import FociError
 
 _PROBE_TILES = 8
@@ -59,14 +60,7 @@ def held_still(backbone: Backbone, bags: Sequence[Tensor]) -> Iterator[None]:
 @torch.no_grad()
 def full_logits(backbone: Backbone, bags: Sequence[Tensor]) -> Tensor:
     """Logits ``[len(bags), C]`` of whole bags."""
-    device, dtype = home(backbone)
-    return torch.stack([backbone(bag.to(device, dtype)) for bag in bags])
-
-
-def home(backbone: Backbone) -> tuple[torch.device, torch.dtype]:
-    """The classifier's device and precision."""
-    parameter = next(iter(backbone.parameters()), torch.zeros(()))
-    return parameter.device, parameter.dtype
+    return torch.stack([backbone(placed(bag, backbone)) for bag in bags])
 
 
 @dataclass(frozen=True)

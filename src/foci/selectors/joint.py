@@ -15,13 +15,13 @@ from dataclasses import dataclass
 import torch
 
 from foci.backbones.contract import Backbone
+from foci.backbones.placement import home
 from foci.backbones.training.batches import batch_of, epoch_order
 from foci.backbones.training.evaluate import Predictions, predict
 from foci.backbones.training.loop import Progress
 from foci.bags import Cohort, Slide
 from foci.selectors.contract import View
 from foci.selectors.fit import new_head
-from foci.selectors.frozen import home
 from foci.selectors.head import SelectorHead
 from foci.selectors.loop import randomness
 from foci.selectors.losses import unit_box

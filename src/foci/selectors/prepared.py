@@ -10,10 +10,10 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from foci.backbones.contract import Backbone
+from foci.backbones.placement import placed
 from foci.bags import Bag, Cohort, Slide
 from foci.errors import BagError
 from foci.selectors.contract import View
-from foci.selectors.frozen import home
 from foci.selectors.losses import unit_box
 from foci.selectors.objective import GatedBatch
 from foci.selectors.recipes import Target
@@ -75,7 +75,7 @@ class PreparedBags:
     def _prepare(self, slide: Slide) -> PreparedBag:
         backbone = self.view.backbone
         bag = read(self.cohort, slide, backbone)
-        features = bag.x.to(*home(backbone))
+        features = placed(bag.x, backbone)
         tiles = self.view.prepare(features)
         full = backbone.aggregate(tiles["tokens"].unsqueeze(0))[0]
         target = (

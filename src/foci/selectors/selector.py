@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from foci.backbones.contract import Backbone, GateSite
+from foci.backbones.placement import placed
 from foci.errors import FociError
-from foci.selectors.frozen import Identity, home
+from foci.selectors.frozen import Identity
 from foci.selectors.head import SelectorHead
 from foci.selectors.recipes import SelectorRecipe, Target
 
@@ -67,7 +68,7 @@ class Selector:
     @torch.no_grad()
     def rank(self, features: Tensor, target: int | None = None) -> Tensor:
         """Scores ``[N]`` of one bag of features ``[N, D]``; see :meth:`scores`."""
-        return self.scores(self.backbone.embed(features.to(*home(self.backbone))), target)
+        return self.scores(self.backbone.embed(placed(features, self.backbone)), target)
 
     def predicted(self, tokens: Tensor) -> int:
         """The classifier's own decision on the full bag."""

@@ -9,13 +9,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from foci.backbones.contract import Backbone, GateSite
+from foci.backbones.inheritance import keeps
+from foci.backbones.placement import home
 from foci.backbones.pooled import PooledBackbone
 from foci.backbones.pooling import pool, softmax_weights
 from foci.backbones.transmil import TransMIL
 from foci.errors import FociError
 from foci.selectors.contract import Tiles, View
 from foci.selectors.encoder_view import EncoderAttentionView
-from foci.selectors.frozen import home
 
 
 class FeatureView(View):
@@ -162,16 +163,9 @@ def view_of(backbone: Backbone, site: GateSite, *, dense: bool = False) -> View:
     if site == "feature":
         homogeneous = backbone.capabilities.homogeneous
         return TokenView(backbone, dense=dense) if homogeneous else FeatureView(backbone)
-    if (
-        isinstance(backbone, PooledBackbone)
-        and type(backbone).aggregate is PooledBackbone.aggregate
-    ):
+    if isinstance(backbone, PooledBackbone) and keeps(backbone, PooledBackbone, "aggregate"):
         return PooledAttentionView(backbone)
-    if (
-        isinstance(backbone, TransMIL)
-        and type(backbone).aggregate is TransMIL.aggregate
-        and type(backbone).encode is TransMIL.encode
-    ):
+    if isinstance(backbone, TransMIL) and keeps(backbone, TransMIL, "aggregate", "encode"):
         return EncoderAttentionView(backbone)
     return AttentionView(backbone)
 
