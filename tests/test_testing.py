@@ -14,25 +14,32 @@ from foci.backbones import Backbone, CallableBackbone
 from foci.errors import FociError
 from foci.testing import ConformanceError, check_backbone
 from foci.testing.claim import CLAIMS
+from tests import dishonest_answers as worse
 from tests import dishonest_backbones as bad
 
 # Each entry: a bad model, exactly the checks it must fail, and words of the first complaint.
 BAD: list[tuple[Callable[[], Backbone], set[str], str]] = [
-    (bad.IgnoresMask, {"masking_is_removal", "padding_is_inert", "hard_gate_is_removal"},
+    (bad.IgnoresMask, {"masking_is_removal", "padding_is_inert", "hard_gate_is_removal",
+                       "every_row_has_its_own_mask"},
      "masking is not removal: with 1 of 2 tiles masked out"),
     (bad.LeaksPadding, {"padding_is_inert"}, "padded with garbage"),
-    (bad.MixesTiles, {"embed_is_tile_wise", "padding_is_inert"}, "tokens of 1 of 2 tiles differ"),
-    (bad.BatchNormOverTiles, {"embed_is_tile_wise", "padding_is_inert", "embed_is_homogeneous"},
+    (bad.MixesTiles, {"embed_is_tile_wise", "padding_is_inert", "curve_equals_reference"},
+     "tokens of 1 of 2 tiles differ"),
+    (bad.BatchNormOverTiles, {"embed_is_tile_wise", "padding_is_inert", "embed_is_homogeneous",
+                              "forward_is_aggregate_of_embed", "curve_equals_reference"},
      "embed is not tile-wise"),
     (bad.DependsOnOrder, {"order_does_not_matter"}, "declared order-free, but the logits of 2"),
-    (bad.WrongPrefixes, {"prefixes_equal_subsets"}, "prefixes are not subsets: .* k = 1..7"),
-    (bad.WrongLastPrefix, {"prefixes_equal_subsets"}, "the last prefix is not the full bag"),
+    (bad.WrongPrefixes, {"prefixes_equal_subsets", "curve_equals_reference"},
+     "prefixes are not subsets: .* k = 1..7"),
+    (bad.WrongLastPrefix, {"prefixes_equal_subsets", "curve_equals_reference"},
+     "the last prefix is not the full bag"),
     (bad.IgnoresGate, {"hard_gate_is_removal", "gates_have_gradients"},
      "a hard gate is not removal: with 1 of 2 tiles gated to 0"),
     (bad.DetachesGate, {"gates_have_gradients"}, "no gradient reaches the soft attention gate"),
     (bad.LogGate, {"gates_have_gradients"}, "gradient at the hard attention gate .* not finite"),
     (bad.GateAndMaskClash, {"hard_gate_is_removal"}, "gate and mask do not combine"),
-    (bad.CouplesBatch, {"batch_mates_do_not_matter"}, "batch mates matter: logits of 1 tiles"),
+    (bad.CouplesBatch, {"batch_mates_do_not_matter", "every_row_has_its_own_mask",
+                        "forward_is_aggregate_of_embed"}, "batch mates matter: logits of 1 tiles"),
     (bad.ScoresByPosition, {"scores_belong_to_tiles"}, "scores do not move with their tiles"),
     (bad.ScoresPerClass, {"scores_belong_to_tiles"}, r"have shape \[1, 2\] instead of \[1\]"),
     (bad.ScoresInfinite, {"scores_belong_to_tiles"}, "scores of 1 tiles are not finite"),
@@ -40,9 +47,35 @@ BAD: list[tuple[Callable[[], Backbone], set[str], str]] = [
     (bad.hides_a_setting, {"config_rebuilds_the_model"}, "config does not say all"),
     (bad.NotJson, {"config_rebuilds_the_model"}, "raised TypeError: .* not JSON serializable"),
     (bad.Counts, {"model_is_left_unchanged"}, "a forward pass in eval mode changes calls"),
-    (bad.Raises, {"masking_is_removal", "padding_is_inert"}, "raised RuntimeError: no mask$"),
+    (bad.Raises, {"masking_is_removal", "padding_is_inert", "every_row_has_its_own_mask",
+                  "forward_is_aggregate_of_embed", "inputs_are_left_unchanged",
+                  "curve_equals_reference"}, "raised RuntimeError: no mask$"),
     (lambda: CallableBackbone(bad.numpy_mean, 6, 2), {"gates_have_gradients"},
      "no gradient reaches the soft feature gate"),
+    (worse.FirstMaskForAll, {"every_row_has_its_own_mask", "curve_equals_reference"},
+     "rows do not keep to their own mask: logits of 2 tiles alone and in .* padded to the longest"),
+    (worse.DividesByTheLongest, {"every_row_has_its_own_mask", "curve_equals_reference"},
+     r"the generic insert curve is not that of the subsets .* at ks = \[1, 16, 32, 33\] differ"),
+    (worse.ClosedFormOfAnOrder, {"curve_equals_reference"}, "the closed-form insert curve is not"),
+    (worse.ForwardDiffers, {"forward_is_aggregate_of_embed", "curve_equals_reference"},
+     r"forward of one bag and aggregate\(embed\(x\)\) disagree: their answers to 33 tiles differ"),
+    (worse.PredictDiffers, {"forward_is_aggregate_of_embed"}, "predict and aggregate.* disagree"),
+    (worse.Softmaxed, {"logits_are_not_probabilities"}, "looks like probabilities: return logits"),
+    (worse.softmaxed_callable, {"logits_are_not_probabilities"},
+     "looks like probabilities: give output='probabilities'"),
+    (worse.EmbedsInPlace, {"inputs_are_left_unchanged"}, "embed changes the features that it is"),
+    (worse.AggregatesInPlace, {"inputs_are_left_unchanged", "forward_is_aggregate_of_embed"},
+     "aggregate changes the tokens or the mask"),
+    (worse.ScoresInPlace, {"inputs_are_left_unchanged", "scores_belong_to_tiles"},
+     "scores changes the tokens that it is given"),
+    (worse.PrefixesInPlace, {"inputs_are_left_unchanged", "prefixes_equal_subsets"},
+     "prefixes changes the tokens that it is given"),
+    (worse.RandomScores, {"eval_is_deterministic"}, "scores of the same 1 tiles differ by .* pass"),
+    (worse.Truncates, {"masking_is_removal", "order_does_not_matter"},
+     "masking is not removal: with .* of 300 tiles masked out"),
+    (worse.TruncatesScores, {"scores_belong_to_tiles"}, r"scores of 300 tiles have shape \[256\]"),
+    (worse.TruncatesPrefixes, {"prefixes_equal_subsets"}, "prefixes of 300 tiles have 256 rows"),
+    (worse.one_class, {"outputs_are_well_formed"}, r"n_classes is 1, .* the two \[0, u\]"),
 ]  # fmt: skip
 
 
@@ -67,7 +100,7 @@ def test_a_bad_model_fails_exactly_the_checks_it_breaks(
 @pytest.mark.parametrize(
     ("make", "name", "words"),
     [
-        (bad.Random, "eval_is_deterministic", "two forward passes over the same 1 tiles differ by"),
+        (bad.Random, "eval_is_deterministic", "logits of the same 1 tiles differ by"),
         (bad.TooManyLogits, "outputs_are_well_formed", "have shape [2, 4] instead of [2, 2]"),
         (bad.NotFinite, "outputs_are_well_formed", "logits of aggregate (1 tiles) are not finite"),
     ],
@@ -80,7 +113,7 @@ def test_a_worse_model_fails_this_check_among_others(
 
 
 def test_every_check_is_seen_to_fail() -> None:
-    seen = {"eval_is_deterministic", "outputs_are_well_formed"}.union(*(b[1] for b in BAD))
+    seen = set().union(*(b[1] for b in BAD))
     assert seen == {*CLAIMS, "model_is_left_unchanged"}
 
 
@@ -134,6 +167,32 @@ def test_model_training_flags_and_random_state_are_left_alone() -> None:
     assert all(parameter.grad is None for parameter in model.parameters())
 
 
+def test_no_gpu_is_seeded_and_all_their_random_states_are_put_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seeded: list[int] = []
+    put_back: list[tuple[int, str]] = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda device: f"state of {device}")
+    monkeypatch.setattr(
+        torch.cuda, "set_rng_state", lambda state, device: put_back.append((device, state))
+    )
+
+    check_backbone(bad.Small())
+
+    assert seeded == []
+    assert put_back == [(0, "state of 0"), (1, "state of 1")]
+
+
+def test_a_long_bag_shows_what_short_ones_do_not() -> None:
+    model = worse.Truncates()
+    assert all(result.passed for result in check_backbone(model, long_bag=36))
+    with pytest.raises(ConformanceError, match=r"with .* of 60 tiles masked out"):
+        check_backbone(model, long_bag=60)
+
+
 def test_a_model_that_cannot_be_copied_is_checked_itself_and_put_back() -> None:
     class Uncopyable(bad.Small):
         def __deepcopy__(self, memo: dict[int, Any]) -> Backbone:
@@ -148,7 +207,7 @@ def test_the_error_lists_every_failure_and_keeps_all_results() -> None:
     with pytest.raises(ConformanceError) as caught:
         check_backbone(bad.IgnoresMask())
     lines = str(caught.value).splitlines()
-    assert lines[0] == f"IgnoresMask fails 3 of {len(CLAIMS) + 1} checks"
+    assert lines[0] == f"IgnoresMask fails 4 of {len(CLAIMS) + 1} checks"
     assert [line.split(":")[0].strip() for line in lines[1:]] == [
         r.name for r in caught.value.results if not r.passed
     ]
@@ -162,6 +221,8 @@ def test_misuse_is_refused() -> None:
         check_backbone(nn.Linear(2, 2))  # type: ignore[arg-type]
     with pytest.raises(FociError, match=r"n_tiles: is \[1\]; give sizes from 1 up"):
         check_backbone(bad.Small(), n_tiles=[1])
+    with pytest.raises(FociError, match=r"long_bag: is 1; give a size above 1"):
+        check_backbone(bad.Small(), long_bag=1)
 
 
 def test_it_is_reached_from_the_package() -> None:

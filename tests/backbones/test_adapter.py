@@ -127,12 +127,13 @@ def test_an_attention_gate_is_refused() -> None:
             torch.ones(3, 2),
             r"returned shape \[3, 2\] for a bag of shape \[3, 2\]; expected \[2\] or",
         ),
-        (torch.ones(1), r"returned shape \[1\] .*check n_classes"),
+        (torch.ones(4), r"returned shape \[4\] .*check n_classes"),
+        (torch.ones(1), r"returned shape \[1\] .*u is the logits \[0, u\], pick=.*torch\.stack"),
         ((torch.ones(1, 2), torch.ones(5)), r"returned tuple instead of class scores.*pick="),
         ({"logits": 1}, r"returned dict instead"),
         (None, r"returned NoneType instead"),
     ],
-    ids=["per-tile", "one", "tuple", "dict", "nothing"],
+    ids=["per-tile", "four", "one", "tuple", "dict", "nothing"],
 )
 def test_wrong_answers_are_refused_in_words(answer: Any, message: str) -> None:
     model = CallableBackbone(lambda x: answer, d_in=2, n_classes=2)
@@ -145,6 +146,34 @@ def test_values_that_are_no_probabilities_are_refused(answer: list[float]) -> No
     model = CallableBackbone(lambda x: answer, 2, 2, output="probabilities")
     with pytest.raises(FociError, match=r"are no probabilities; use output='logits'"):
         model(torch.ones(3, 2))
+
+
+@pytest.mark.parametrize("answer", [[0, 1], torch.tensor([True, False])], ids=["int", "bool"])
+def test_votes_are_no_probabilities(answer: Any) -> None:
+    model = CallableBackbone(lambda x: answer, 2, 2, output="probabilities")
+    with pytest.raises(
+        FociError, match=r"returned (int64|bool) values, which are no probabilities; return float"
+    ):
+        model(torch.ones(3, 2))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_a_single_sigmoid_output_is_two_classes_by_the_way_out_that_the_message_names(
+    shape: tuple[int, ...],
+) -> None:
+    u = torch.tensor(1.5).reshape(shape)
+    with pytest.raises(FociError, match=r"^n_classes: is 1; give 2 or more: ") as refused:
+        CallableBackbone(lambda x: u, d_in=2, n_classes=1)
+    pick = eval(str(refused.value).partition("pick=")[2])
+    model = CallableBackbone(lambda x: u, d_in=2, n_classes=2, pick=pick)
+    assert model.predict(torch.ones(3, 2))[1].item() == pytest.approx(torch.sigmoid(u).item())
+
+    p = torch.sigmoid(u)
+    with pytest.raises(FociError, match=r"returned shape .* probabilities \[1 - p, p\]") as refused:
+        CallableBackbone(lambda x: p, 2, 2, output="probabilities")(torch.ones(3, 2))
+    pick = eval(str(refused.value).partition("pick=")[2])
+    model = CallableBackbone(lambda x: p, 2, 2, output="probabilities", pick=pick)
+    assert model.predict(torch.ones(3, 2))[1].item() == pytest.approx(p.item())
 
 
 def test_an_empty_bag_and_an_unknown_output_are_refused() -> None:

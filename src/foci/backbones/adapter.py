@@ -11,6 +11,14 @@ from torch import Tensor
 from foci.backbones.contract import Backbone, Capabilities
 from foci.errors import FociError
 
+_TWO_CLASSES = {
+    "logits": "a single sigmoid output u is the logits [0, u], "
+    "pick=lambda u: torch.stack([0 * u.squeeze(), u.squeeze()])",
+    "probabilities": "a single sigmoid output p is the probabilities [1 - p, p], "
+    "pick=lambda p: torch.stack([1 - p.squeeze(), p.squeeze()])",
+}
+"""How a binary classifier with one output has two."""
+
 
 class CallableBackbone(Backbone):
     """A classifier known only by its answers.
@@ -19,11 +27,13 @@ class CallableBackbone(Backbone):
     tiles, in bag order, and given to the function alone. Nothing is assumed about the function,
     so there is no closed form, no attention gate, and order matters unless declared otherwise.
 
+    A single sigmoid output u is the two logits ``[0, u]``: say so with ``pick``.
+
     Args:
         function: Features ``[N, D]`` to class scores ``[C]`` or ``[1, C]``. A module is registered
             as a submodule, so that moving, freezing and hashing the backbone reach it.
         d_in: Feature width D.
-        n_classes: Number of classes C.
+        n_classes: Number of classes C, at least 2.
         output: What the function returns: ``"logits"``, or ``"probabilities"``, which are turned
             into log-probabilities.
         pick: Takes the class scores out of what the function returns, where that is a tuple or a
@@ -52,6 +62,12 @@ class CallableBackbone(Backbone):
         order_free: bool = False,
         differentiable: bool = True,
     ) -> None:
+        if output not in ("logits", "probabilities"):
+            raise FociError("output", f"is {output!r}", "choose 'logits' or 'probabilities'")
+        if n_classes < 2:
+            raise FociError(
+                "n_classes", f"is {n_classes}", f"give 2 or more: {_TWO_CLASSES[output]}"
+            )
         super().__init__(
             d_in,
             n_classes,
@@ -60,8 +76,6 @@ class CallableBackbone(Backbone):
             order_free=order_free,
             differentiable=differentiable,
         )
-        if output not in ("logits", "probabilities"):
-            raise FociError("output", f"is {output!r}", "choose 'logits' or 'probabilities'")
         self.function = function
         self.pick = pick
         self.score_function = scores
@@ -133,16 +147,28 @@ class CallableBackbone(Backbone):
                 "say with pick=... where they are, for instance pick=lambda out: out[0]",
             ) from error
         if answer.shape not in ((c,), (1, c)):
+            way_out = (
+                _TWO_CLASSES[self.config["output"]]
+                if answer.numel() == 1
+                else "check n_classes, or say with pick=... where they are"
+            )
             raise FociError(
                 where,
                 f"returned shape {list(answer.shape)} for a bag of shape {list(bag.shape)}",
-                f"expected [{c}] or [1, {c}]: check n_classes, or say with pick=... where they are",
+                f"expected [{c}] or [1, {c}]: {way_out}",
             )
         answer = answer.reshape(c)
         return answer if self.config["output"] == "logits" else _log(answer, where)
 
 
 def _log(probabilities: Tensor, where: str) -> Tensor:
+    if not probabilities.is_floating_point():
+        kind = str(probabilities.dtype).removeprefix("torch.")
+        raise FociError(
+            where,
+            f"returned {kind} values, which are no probabilities",
+            "return floating-point probabilities, not a class or votes",
+        )
     total = float(probabilities.detach().sum())
     if bool((probabilities < 0).any()) or not abs(total - 1) <= 1e-3:
         raise FociError(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.errors import FociError
-from foci.testing import set_claims, tile_claims  # noqa: F401
+from foci.testing import answer_claims, gate_claims, set_claims, tile_claims  # noqa: F401
 from foci.testing.claim import CLAIMS
 from foci.testing.specimen import Specimen, prepare
 
@@ -50,6 +51,7 @@ def check_backbone(
     *,
     d_in: int | None = None,
     n_tiles: Sequence[int] = (1, 2, 7, 33),
+    long_bag: int = 300,
     seed: int = 0,
     dtype: torch.dtype = torch.float64,
     raise_on_failure: bool = True,
@@ -57,12 +59,14 @@ def check_backbone(
     """Check every claim of the backbone contract on random bags.
 
     Works on a copy, in eval mode and double precision where the model allows it; the model and
-    the global random state are left as they were.
+    the global random state, on every device, are left as they were.
 
     Args:
         model: The classifier; wrap a plain function in ``foci.backbones.CallableBackbone``.
         d_in: Feature width, if it is not ``model.d_in``.
         n_tiles: Bag sizes to try.
+        long_bag: One more size, on which masking, order, scores and prefixes are tried: a model
+            may truncate. Give the size of your largest bags if that may happen further on.
         seed: Seed of the random bags.
         dtype: Precision to check in.
         raise_on_failure: Raise instead of only reporting.
@@ -86,20 +90,27 @@ def check_backbone(
         raise FociError(
             "n_tiles", f"is {list(n_tiles)}", "give sizes from 1 up, one of them above 1"
         )
-    results = _run_all(model, d_in or model.d_in, tuple(n_tiles), seed, dtype)
+    if long_bag < 2:
+        raise FociError("long_bag", f"is {long_bag}", "give a size above 1")
+    results = _run_all(
+        model,
+        d_in=d_in or model.d_in,
+        n_tiles=tuple(n_tiles),
+        long_bag=long_bag,
+        seed=seed,
+        dtype=dtype,
+    )
     if raise_on_failure and not all(result.passed for result in results):
         raise ConformanceError(type(model).__name__, results)
     return results
 
 
-def _run_all(
-    model: Backbone, d_in: int, n_tiles: tuple[int, ...], seed: int, dtype: torch.dtype
-) -> list[CheckResult]:
+def _run_all(model: Backbone, **trial: Any) -> list[CheckResult]:
     modes = {module: module.training for module in model.modules()}
     before = _state(model)
     try:
-        with torch.random.fork_rng(devices=[]), torch.no_grad():
-            specimen = prepare(model, d_in=d_in, n_tiles=n_tiles, seed=seed, dtype=dtype)
+        with torch.random.fork_rng(devices=_random_devices()), torch.no_grad():
+            specimen = prepare(model, **trial)
             copied = _state(specimen.model)
             results = [_run(name, specimen) for name in CLAIMS]
     finally:
@@ -119,6 +130,12 @@ def _run(name: str, specimen: Specimen) -> CheckResult:
     except Exception as error:  # whatever a foreign model raises is a finding, not a crash
         complaint = " ".join(f"raised {type(error).__name__}: {error}".split())
     return CheckResult(name, complaint is None, complaint or "")
+
+
+def _random_devices() -> list[int]:
+    """GPUs whose random state a model may move; none as long as nothing has used one."""
+    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return list(range(torch.cuda.device_count())) if used else []
 
 
 def _state(model: Backbone) -> dict[str, Tensor]:

@@ -1,23 +1,22 @@
-"""Claims about sets of tiles: what is removed, padded, gated, permuted or not yet revealed."""
+"""Claims about sets of tiles: what is removed, padded, batched, permuted or not yet revealed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import torch
-from torch import Tensor
 
+from foci import reveal
 from foci.testing.claim import claim
-from foci.testing.specimen import Specimen
+from foci.testing.specimen import PADDING, Specimen
 
 _GARBAGE = 1e3
-_PADDING = 5
 
 
 @claim()
 def masking_is_removal(s: Specimen) -> Iterator[str]:
-    """Masking tiles out gives the logits of the bag without them."""
-    for n in s.n_tiles:
+    """Masking tiles out gives the logits of the bag without them, however long the bag."""
+    for n in s.all_sizes:
         tokens = s.model.embed(s.bag(n))
         for keep in s.subsets(n):
             got = s.model.aggregate(tokens[None], keep[None])
@@ -34,9 +33,9 @@ def padding_is_inert(s: Specimen) -> Iterator[str]:
     for n in s.n_tiles:
         bag = s.bag(n)
         want = s.model(bag[None])
-        mask = torch.arange(n + _PADDING, device=bag.device)[None] < n
+        mask = torch.arange(n + PADDING, device=bag.device)[None] < n
         for content, scale in (("zeros", 0.0), ("garbage", _GARBAGE)):
-            padding = scale * s.random(_PADDING, s.d_in, salt=5)
+            padding = scale * s.random(PADDING, s.d_in, salt=5)
             got = s.model(torch.cat([bag, padding])[None], mask)
             if wrong := s.compare(got, want):
                 yield (
@@ -56,77 +55,73 @@ def batch_mates_do_not_matter(s: Specimen) -> Iterator[str]:
                 yield f"batch mates matter: logits of {n} tiles alone and in a batch of 3 {wrong}"
 
 
+@claim()
+def every_row_has_its_own_mask(s: Specimen) -> Iterator[str]:
+    """In a batch of bags of several lengths, or with scattered masks, each row is its bag alone."""
+    for n in (n for n in s.n_tiles if n > 1):
+        tokens = s.model.embed(s.random(3, n, s.d_in, salt=10))
+        place = torch.arange(n, device=tokens.device)
+        lengths = torch.tensor([(n + 1) // 2, n, 1], device=tokens.device)
+        scattered = s.random(3, n, salt=11) > 0
+        scattered[:, n // 2] = True
+        for mates, mask in (
+            ("padded to the longest", place < lengths[:, None]),
+            ("with scattered masks", scattered),
+        ):
+            together = s.model.aggregate(tokens, mask)
+            for row, (bag, keep) in enumerate(zip(tokens, mask, strict=True)):
+                if wrong := s.compare(together[row], s.model.aggregate(bag[keep][None])[0]):
+                    yield (
+                        f"rows do not keep to their own mask: logits of {int(keep.sum())} tiles "
+                        f"alone and in a batch of 3 bags {mates} {wrong}"
+                    )
+
+
 @claim(made_by=lambda model: model.capabilities.order_free)
 def order_does_not_matter(s: Specimen) -> Iterator[str]:
     """Permuting the tiles leaves the logits unchanged."""
-    for n in s.n_tiles:
+    for n in s.all_sizes:
         bag = s.bag(n)
         if wrong := s.compare(s.model(bag[s.order(n)]), s.model(bag)):
             yield f"declared order-free, but the logits of {n} tiles in two orders {wrong}"
 
 
-@claim(made_by=lambda model: "attention" in model.capabilities.gate_sites)
-def hard_gate_is_removal(s: Specimen) -> Iterator[str]:
-    """A 0/1 attention gate removes what it closes, in padded bags too."""
-    for n in s.n_tiles:
-        tokens = s.model.embed(s.bag(n))
-        padded = torch.cat([tokens, s.random(_PADDING, s.model.d_token, salt=7)])
-        mask = torch.arange(n + _PADDING, device=tokens.device) < n
-        for keep in (torch.ones_like(mask[:n]), *s.subsets(n)):
-            want = s.model.aggregate(tokens[keep][None])
-            gate = keep.to(tokens.dtype)
-            shut = f"with {int((~keep).sum())} of {n} tiles gated to 0"
-            if wrong := s.compare(s.model.aggregate(tokens[None], gate=gate[None]), want):
-                yield f"a hard gate is not removal: {shut} logits and those of the rest {wrong}"
-            open_padding = torch.cat([gate, gate.new_ones(_PADDING)])
-            if wrong := s.compare(
-                s.model.aggregate(padded[None], mask[None], open_padding[None]), want
-            ):
-                yield f"gate and mask do not combine: {shut} logits of a padded bag {wrong}"
-
-
-@claim(made_by=lambda model: len(model.capabilities.gate_sites) > 0)
-def gates_have_gradients(s: Specimen) -> Iterator[str]:
-    """Every declared gate site passes a finite gradient, also to tiles gated to 0."""
-    for n in s.n_tiles:
-        soft = s.random(n, salt=8).sigmoid()
-        hard = torch.arange(n, device=soft.device) % 2 == 0
-        for site in s.capabilities.gate_sites:
-            for kind, gate in (("soft", soft), ("hard", hard.to(soft.dtype))):
-                gradient = _gate_gradient(s, site, gate)
-                where = f"the {kind} {site} gate of {n} tiles"
-                if gradient is None:
-                    yield f"no gradient reaches {where}"
-                elif not bool(gradient.isfinite().all()):
-                    yield f"the gradient at {where} is not finite"
-                elif n == max(s.n_tiles) and not bool(gradient.any()):
-                    yield f"the gradient at {where} is 0 everywhere"
-
-
 @claim(made_by=lambda model: model.capabilities.closed_form)
 def prefixes_equal_subsets(s: Specimen) -> Iterator[str]:
     """``prefixes`` gives the logits of the first k tokens, up to the full bag."""
-    for n in s.n_tiles:
+    for n in s.all_sizes:
         tokens = s.model.embed(s.bag(n))[s.order(n)]
-        want = torch.cat([s.model.aggregate(tokens[:k][None]) for k in range(1, n + 1)])
-        ks = torch.arange(n, 0, -2, device=tokens.device).flip(0)
-        if wrong := s.compare(s.model.prefixes(tokens)[-1], want[-1]):
+        counts = s.counts(n)
+        want = torch.cat([s.model.aggregate(tokens[:k][None]) for k in counts.tolist()])
+        every = s.model.prefixes(tokens)
+        if len(every) != n:
+            yield f"prefixes of {n} tiles have {len(every)} rows instead of {n}"
+            continue
+        if wrong := s.compare(every[-1], want[-1]):
             yield f"the last prefix is not the full bag: logits of {n} tiles {wrong}"
-        if wrong := s.compare(s.model.prefixes(tokens), want):
+        if wrong := s.compare(every[counts - 1], want):
             yield f"prefixes are not subsets: logits of the first k = 1..{n} tiles {wrong}"
-        if wrong := s.compare(s.model.prefixes(tokens, ks), want[ks - 1]):
+        ks, rows = counts.flip(0)[::2].flip(0), want.flip(0)[::2].flip(0)
+        if wrong := s.compare(s.model.prefixes(tokens, ks), rows):
             yield f"prefixes are not subsets: logits at ks = {ks.tolist()} {wrong}"
 
 
-@torch.enable_grad()
-def _gate_gradient(s: Specimen, site: str, values: Tensor) -> Tensor | None:
-    gate = values.clone().requires_grad_()
-    bag = s.bag(len(gate))
-    if site == "attention":
-        logits = s.model.aggregate(s.model.embed(bag)[None], gate=gate[None])
-    else:
-        logits = s.model((gate[:, None] * bag)[None])
-    if not logits.requires_grad:
-        return None
-    weights = s.random(*logits.shape, salt=9).to(logits.dtype)
-    return torch.autograd.grad((weights * logits).sum(), gate, allow_unused=True)[0]
+@claim()
+def curve_equals_reference(s: Specimen) -> Iterator[str]:
+    """The engine that a curve takes by itself gives what forwarding every subset alone gives."""
+    n = max(s.n_tiles)
+    bag, order = s.bag(n), s.order(n)
+    fast = reveal.Revealer(s.model, settle=())
+    slow = reveal.Revealer(s.model, engine="reference", settle=())
+    counts = sorted({1, n // 2, n - 1, n} - {0})
+    directions: dict[reveal.Direction, list[int]] = {
+        "insert": counts,
+        "delete": [n - k for k in reversed(counts)],
+    }
+    for direction, ks in directions.items():
+        got = fast.open(bag).curve(order, ks, direction)
+        if wrong := s.compare(got, slow.open(bag).curve(order, ks, direction)):
+            yield (
+                f"the {fast.engine} {direction} curve is not that of the subsets forwarded alone: "
+                f"probabilities of {n} tiles at ks = {ks} {wrong}"
+            )

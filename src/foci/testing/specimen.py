@@ -12,6 +12,9 @@ from torch import Tensor
 
 from foci.backbones import Backbone, Capabilities
 
+PADDING = 5
+"""How many places a check pads a bag with."""
+
 
 @dataclass(frozen=True)
 class Specimen:
@@ -21,6 +24,7 @@ class Specimen:
         model: The copy, in eval mode.
         d_in: Feature width.
         n_tiles: Bag sizes to try.
+        long_bag: One more size, for the claims that may hold of short bags only.
         seed: Seed of the bags.
         dtype: Of the features.
         tolerance: Largest difference, relative where values exceed 1, that counts as equal.
@@ -29,6 +33,7 @@ class Specimen:
     model: Backbone
     d_in: int
     n_tiles: tuple[int, ...]
+    long_bag: int
     seed: int
     dtype: torch.dtype
     tolerance: float
@@ -37,6 +42,11 @@ class Specimen:
     def capabilities(self) -> Capabilities:
         """What the model declares."""
         return self.model.capabilities
+
+    @property
+    def all_sizes(self) -> tuple[int, ...]:
+        """The bag sizes with that of the long bag."""
+        return tuple(dict.fromkeys((*self.n_tiles, self.long_bag)))
 
     def random(self, *shape: int, salt: int = 0) -> Tensor:
         """Standard normal numbers that depend only on seed, shape and salt."""
@@ -55,12 +65,22 @@ class Specimen:
         return order.flip(0) if torch.equal(order, order.sort().values) else order
 
     def subsets(self, n: int) -> Iterator[Tensor]:
-        """Masks ``[n]``: about half of the tiles, all but the first, only the last."""
+        """Masks ``[n]``: about half of the tiles, all but the first, only the last.
+
+        Of the long bag, where a pass is dear, only the first of them.
+        """
         if n > 1:
             half = self.random(n, salt=2) > 0
             half[0], half[-1] = True, False
-            index = torch.arange(n, device=half.device)
-            yield from (half, index > 0, index == n - 1)
+            yield half
+            if n in self.n_tiles:
+                index = torch.arange(n, device=half.device)
+                yield from (index > 0, index == n - 1)
+
+    def counts(self, n: int) -> Tensor:
+        """Increasing counts up to n: all of them, of the long bag a few."""
+        every = torch.arange(1, n + 1, device=device_of(self.model))
+        return every if n in self.n_tiles else every.flip(0)[:: max(1, n // 8)].flip(0)
 
     def compare(self, got: Tensor, want: Tensor) -> str | None:
         """What is wrong with ``got``, in words, or None if it equals ``want``."""
@@ -79,7 +99,13 @@ def device_of(model: Backbone) -> torch.device:
 
 
 def prepare(
-    model: Backbone, *, d_in: int, n_tiles: tuple[int, ...], seed: int, dtype: torch.dtype
+    model: Backbone,
+    *,
+    d_in: int,
+    n_tiles: tuple[int, ...],
+    long_bag: int,
+    seed: int,
+    dtype: torch.dtype,
 ) -> Specimen:
     """Copy the model and cast it, as far as it can be copied and cast.
 
@@ -89,10 +115,11 @@ def prepare(
     own = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
     for precision in (dtype, own):
         subject = _copy(model, precision).eval()
-        specimen = Specimen(subject, d_in, n_tiles, seed, precision, _tolerance(precision))
+        tolerance = _tolerance(precision)
+        specimen = Specimen(subject, d_in, n_tiles, long_bag, seed, precision, tolerance)
         answer = _answer_precision(specimen)
         if answer is not None:
-            return replace(specimen, tolerance=max(specimen.tolerance, _tolerance(answer)))
+            return replace(specimen, tolerance=max(tolerance, _tolerance(answer)))
     return specimen
 
 
