@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -23,6 +24,35 @@ def test_every_preset_comes_back_bit_by_bit(name: str, preset: str, tmp_path: Pa
     x = torch.randn(9, D_IN)
     assert torch.equal(again(x), model(x))
     assert read_facts(tmp_path / "m")["classes"] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_every_precision_comes_back_exactly(dtype: torch.dtype, tmp_path: Path) -> None:
+    model = small("abmil", "paper", 2).to(dtype).eval()
+    again = load_folder(backbones.save(model, tmp_path))
+    assert {p.dtype for p in again.parameters()} == {dtype}
+    assert backbones.fingerprint(again) == backbones.fingerprint(model)
+    x = torch.randn(9, D_IN, dtype=dtype)
+    assert torch.equal(again(x), model(x))
+
+
+def test_mixed_precision_comes_back_exactly(tmp_path: Path) -> None:
+    model = small("abmil", "paper", 2)
+    model.get_submodule("head").double()
+    again = load_folder(backbones.save(model, tmp_path))
+    types = {name: tensor.dtype for name, tensor in again.state_dict().items()}
+    assert types == {name: tensor.dtype for name, tensor in model.state_dict().items()}
+    assert set(types.values()) == {torch.float32, torch.float64}
+    assert backbones.fingerprint(again) == backbones.fingerprint(model)
+
+
+def test_a_loaded_model_does_not_hang_on_its_file(tmp_path: Path) -> None:
+    folder = backbones.save(small("abmil", "paper", 2), tmp_path)
+    again = load_folder(folder)
+    before = backbones.fingerprint(again)
+    content = (folder / "weights.safetensors").read_bytes()
+    (folder / "weights.safetensors").write_bytes(bytes(len(content)))
+    assert backbones.fingerprint(again) == before
 
 
 def test_same_weights_same_bytes(tmp_path: Path) -> None:
@@ -61,15 +91,20 @@ def test_incomplete_and_damaged_folders(tmp_path: Path) -> None:
     (folder / "backbone.json").write_text("{")
     with pytest.raises(CheckpointError, match=r"backbone\.json: is not JSON"):
         load_folder(folder)
+    for content in (b"\xff\xfe\x00{", b"[" * 100_000):
+        (folder / "backbone.json").write_bytes(content)
+        with pytest.raises(CheckpointError, match=r"backbone\.json: is not JSON"):
+            load_folder(folder)
     (folder / "backbone.json").write_text(json.dumps({"a": 1}))
     with pytest.raises(CheckpointError, match=r"backbone\.json: does not describe a backbone"):
         load_folder(folder)
 
 
-def test_a_config_of_another_version_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wrong", [{"flavour": 3}, {"d": -3}, {"dropout": 3.0}, {"d": "wide"}])
+def test_a_config_of_another_version_is_one_line(wrong: dict[str, Any], tmp_path: Path) -> None:
     folder = backbones.save(small("abmil", "paper", 2), tmp_path / "m")
     facts = json.loads((folder / "backbone.json").read_text())
-    facts["config"]["flavour"] = 3
+    facts["config"] |= wrong
     (folder / "backbone.json").write_text(json.dumps(facts))
     with pytest.raises(CheckpointError, match=r"backbone\.json: has a config that does not fit"):
         load_folder(folder)

@@ -24,8 +24,9 @@ def test_every_name_has_presets_and_the_seven_have_a_paper_one() -> None:
         ("abmill", {}, "abmill: is not a known backbone; did you mean 'abmil'?"),
         ("abmil", {"preset": "large"}, "abmil: has no preset 'large'; choose one of paper"),
         ("abmil", {"depth": 3}, r"abmil \(paper\): .*depth"),
+        ("abmil", {"n_classes": 1}, "n_classes: is 1; give 2 or more"),
     ],
 )
 def test_mistakes(name: str, settings: dict[str, object], says: str) -> None:
     with pytest.raises(FociError, match=says.replace("?", r"\?")):
-        backbones.create(name, d_in=4, n_classes=2, **settings)  # type: ignore[arg-type]
+        backbones.create(name, **{"d_in": 4, "n_classes": 2, **settings})  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from foci.atomic import write_whole
 from foci.backbones.contract import Backbone
 from foci.backbones.fingerprint import fingerprint
 from foci.backbones.presets import ARCHITECTURES
-from foci.errors import CheckpointError
+from foci.errors import CheckpointError, FociError
 
 WEIGHTS, FACTS = "weights.safetensors", "backbone.json"
 
@@ -52,7 +52,7 @@ def read_facts(folder: str | Path) -> dict[str, Any]:
         facts = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CheckpointError(path, "does not exist", "give a folder made by foci train") from None
-    except json.JSONDecodeError as error:
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise CheckpointError(path, f"is not JSON ({error})", "train again") from error
     if not isinstance(facts, dict) or not {"architecture", "config", "fingerprint"} <= set(facts):
         raise CheckpointError(path, "does not describe a backbone", "train again")
@@ -60,7 +60,10 @@ def read_facts(folder: str | Path) -> dict[str, Any]:
 
 
 def load_folder(folder: str | Path) -> Backbone:
-    """The classifier of a folder, frozen; its weights must be those that the folder describes."""
+    """The classifier of a folder, frozen, in the precision in which it was saved.
+
+    Its weights must be those that the folder describes.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -68,12 +71,16 @@ def load_folder(folder: str | Path) -> Backbone:
     path = Path(folder) / WEIGHTS
     try:
         backbone = ARCHITECTURES[facts["architecture"]](**facts["config"])
-    except TypeError as error:
+    except FociError:
+        raise
+    except Exception as error:  # whatever a constructor makes of a config that was tampered with
         raise CheckpointError(
             Path(folder) / FACTS, f"has a config that does not fit ({error})", "train again"
         ) from error
     try:
-        backbone.load_state_dict(load_file(path))
+        # copied, because load_file maps the file, and a file may be overwritten
+        tensors = {name: tensor.clone() for name, tensor in load_file(path).items()}
+        backbone.load_state_dict(tensors, assign=True)
     except FileNotFoundError:
         raise CheckpointError(path, "does not exist", "copy the whole folder") from None
     except (SafetensorError, OSError) as error:

@@ -77,6 +77,9 @@ def create(
     table = PRESETS[name]
     if preset not in table:
         raise FociError(name, f"has no preset {preset!r}", f"choose one of {', '.join(table)}")
+    if n_classes < 2:
+        what, fix = f"is {n_classes}", "give 2 or more: one logit u is the two [0, u]"
+        raise FociError("n_classes", what, fix)
     chosen = table[preset]
     try:
         return chosen.architecture(d_in=d_in, n_classes=n_classes, **{**chosen.widths, **widths})

@@ -115,6 +115,24 @@ def test_entries_that_are_no_tensors_are_mentioned(tmp_path: Path) -> None:
     assert inspect(path).notes == ("not tensors, left out: epoch, _metadata",)
 
 
+def test_a_file_that_holds_itself_is_refused(tmp_path: Path) -> None:
+    path, content = tmp_path / "loop.pt", dict[str, Any]()
+    for loop in ({"model": content}, {"state_dict": {"model": content}}):
+        content.update(loop)
+        torch.save(content, path)
+        with pytest.raises(CheckpointError, match=r"loop.pt: holds a state dict more than 8 entr"):
+            load(path)
+
+
+def test_eight_entries_deep_is_deep_enough() -> None:
+    content: dict[str, Any] = {"a": torch.zeros(1)}
+    for _ in range(8):
+        content = {"model": content}
+    assert list(state_dict_of(content, Path("a.pt"))) == ["a"]
+    with pytest.raises(CheckpointError, match=r"a.pt: holds a state dict more than 8 entries deep"):
+        state_dict_of({"model": content}, Path("a.pt"))
+
+
 def test_a_prefix_counts_only_if_every_name_has_it() -> None:
     tensors = {"model.a": torch.zeros(1), "b": torch.zeros(1)}
     assert list(state_dict_of(tensors, Path("a.pt"))) == ["model.a", "b"]

@@ -15,6 +15,9 @@ from foci.errors import CheckpointError
 ENTRIES = ("state_dict", "model_state_dict", "model")
 """Under which a training script keeps the state dict, beside its optimizer and the like."""
 
+DEPTH = 8
+"""How many of them may stand inside each other; a file may also hold itself."""
+
 PREFIXES = ("module.", "model.", "net.", "_orig_mod.")
 """Put before *every* name by DataParallel, Lightning or MIL-Lab, and ``torch.compile``."""
 
@@ -24,11 +27,7 @@ LOSSES = ("loss.", "loss_fn.", "criterion.")
 
 def state_dict_of(content: Any, path: Path) -> StateDict:
     """The classifier's tensors in a file's content, with plain names."""
-    notes = []
-    while isinstance(content, dict) and (entry := _entry(content)) is not None:
-        if content.get("teacher") is not None:
-            notes.append("the file holds a teacher too; the student ('model') is read")
-        content = content[entry]
+    content, notes = _innermost(content, path)
     if not isinstance(content, dict):
         raise _no_state_dict(content, path)
     tensors = {
@@ -48,6 +47,19 @@ def state_dict_of(content: Any, path: Path) -> StateDict:
     if losses:
         notes.append(f"part of the loss, left out: {listed(losses)}")
     return StateDict(path, _attention_alone(tensors), tuple(notes))
+
+
+def _innermost(content: Any, path: Path) -> tuple[Any, list[str]]:
+    notes: list[str] = []
+    for _ in range(DEPTH + 1):
+        if not isinstance(content, dict) or (entry := _entry(content)) is None:
+            return content, notes
+        if content.get("teacher") is not None:
+            notes.append("the file holds a teacher too; the student ('model') is read")
+        content = content[entry]
+    raise CheckpointError(
+        path, f"holds a state dict more than {DEPTH} entries deep", "save model.state_dict()"
+    )
 
 
 def _entry(content: dict[Any, Any]) -> str | None:
