@@ -68,5 +68,9 @@ def settings(pairs: list[str], option: str) -> dict[str, Any]:
         key, equals, value = pair.partition("=")
         if not (key and equals):
             raise FociError(f"{option} {pair}", "is not of the form key=value", "write key=value")
-        result[key] = yaml.safe_load(value)
+        try:
+            result[key] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            why = f"has a value that cannot be read ({str(error).splitlines()[0]})"
+            raise FociError(f"{option} {pair}", why, "close brackets and quotes") from error
     return result

@@ -23,6 +23,7 @@ from foci.cli.options import (
 
 if TYPE_CHECKING:
     from foci.backbones.training import EpochReport, Predictions
+    from foci.bags import Cohort
 
 
 def train(
@@ -59,13 +60,17 @@ def train(
 ) -> None:
     """Train one of the seven classifiers with its own objective, then freeze it.
 
-    A run that was killed goes on where it stopped when the same command is given again.
+    A run that was killed goes on where it stopped when the same command is given again. Other
+    options, slides or feature files are another run, which starts over.
     """
+    from dataclasses import replace
+
     from foci.backbones.training import TrainingRecipe
     from foci.backbones.training.run import train_into, with_train_and_val
     from foci.bags import Cohort
     from foci.cli.announce import announce
     from foci.cli.device import choose
+    from foci.cli.show_audit import number
     from foci.configuration import configure
     from foci.progress import track
 
@@ -94,6 +99,7 @@ def train(
         mpp=mpp,
     ).readable(lambda bags: track(bags, "reading bags"))
     cohort = with_train_and_val(cohort, seed)
+    cohort = replace(cohort, notes=(*cohort.notes, *without_auc(cohort)))
     announce(cohort)
     result = train_into(
         out,
@@ -108,17 +114,31 @@ def train(
         progress=track,
     )
     for split, values in result.metrics.items():
-        shown = ", ".join(f"{name} {value:.3f}" for name, value in values.items())
+        shown = ", ".join(f"{name} {number(value, 3)}" for name, value in values.items())
         typer.echo(f"{split}: {shown}")
+    for note in result.notes:
+        typer.echo(f"note: {note}")
     typer.echo(f"wrote {out}")
 
 
-def scores(predictions: Predictions) -> dict[str, float]:
-    """What ``backbone.json`` keeps of a split."""
-    from foci.metrics import auc
+def without_auc(cohort: Cohort) -> list[str]:
+    """A sentence for every split in which a class is absent."""
+    from foci.bags.splits import SPLITS
+
+    notes, counts = [], cohort.counts()
+    for split in (name for name in SPLITS if name in counts):
+        absent = ", ".join(name for name in cohort.classes if name not in counts[split])
+        if absent:
+            notes.append(f"no {split} slide is of class {absent}: AUC is undefined there")
+    return notes
+
+
+def scores(predictions: Predictions) -> dict[str, float | None]:
+    """What ``backbone.json`` keeps of a split; no AUC where a class is absent."""
+    from foci.audits.selected import auc_or_none
 
     return {
-        "auc": auc(predictions.probabilities, predictions.labels),
+        "auc": auc_or_none(predictions.probabilities, predictions.labels),
         "accuracy": predictions.accuracy,
         "loss": predictions.loss,
     }

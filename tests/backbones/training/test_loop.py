@@ -1,8 +1,11 @@
 """Training is deterministic, resumes exactly, and keeps the best epoch."""
 
-from dataclasses import dataclass
+import os
+import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -10,6 +13,8 @@ from foci import Cohort, backbones
 from foci.backbones import Backbone
 from foci.backbones.training import EpochReport, TrainingRecipe, predict, train
 from foci.backbones.training.loop import run_key
+from foci.bags.store import BagStore
+from foci.errors import FociError
 from tests.backbones.every import EVERY, small
 from tests.backbones.training.toy_cohort import D_IN, toy_cohort
 
@@ -102,13 +107,25 @@ def test_a_state_of_another_run_is_not_resumed(cohort: Cohort, tmp_path: Path) -
     assert backbones.fingerprint(plain) == backbones.fingerprint(model)
 
 
+def test_a_state_of_other_features_is_not_resumed(tmp_path: Path) -> None:
+    first, second = (toy_cohort(tmp_path / name, seed=i) for i, name in enumerate("ab"))
+    state = tmp_path / "state"
+    with pytest.raises(Killed):
+        run("abmil", first, state, KillAfter(2))
+    want, whole = run("abmil", second)
+    got, history = run("abmil", second, state)
+    assert history == whole
+    assert got == want
+    assert run("abmil", first)[0] != want
+
+
 def test_a_damaged_state_starts_over(cohort: Cohort, tmp_path: Path) -> None:
     state = tmp_path / "state"
     state.write_bytes(b"half a file")
     assert run("abmil", cohort, state)[0] == run("abmil", cohort)[0]
 
 
-def test_key_names_everything_that_matters(cohort: Cohort) -> None:
+def test_key_names_everything_that_matters(cohort: Cohort, tmp_path: Path) -> None:
     model = fresh("abmil")
     parts = cohort.split("train"), cohort.split("val")
     key = run_key(model, *parts, RECIPE)
@@ -116,6 +133,103 @@ def test_key_names_everything_that_matters(cohort: Cohort) -> None:
     assert key != run_key(model, *parts, RECIPE.model_copy(update={"seed": 6}))
     assert key != run_key(model, parts[1], parts[0], RECIPE)
     assert key != run_key(fresh("mhim-mil"), *parts, RECIPE)
+    features = toy_cohort(tmp_path, seed=1)
+    assert key != run_key(model, features.split("train"), parts[1], RECIPE)
+    assert key != run_key(model, parts[0], features.split("val"), RECIPE)
+    other = replace(parts[0], classes=("b", "a"))
+    assert key != run_key(model, other, parts[1], RECIPE)
+    relabelled = replace(parts[0].slides[0], label="b")
+    other = replace(parts[0], slides=(relabelled, *parts[0].slides[1:]))
+    assert key != run_key(model, other, parts[1], RECIPE)
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        BagStore(n_cap=8),
+        BagStore(layout="trident"),
+        BagStore(mpp=0.5),
+    ],
+    ids=lambda store: f"{store.n_cap}-{store.layout}-{store.mpp}",
+)
+def test_key_names_how_features_are_read(store: BagStore, cohort: Cohort) -> None:
+    model, parts = fresh("abmil"), (cohort.split("train"), cohort.split("val"))
+    key = run_key(model, *parts, RECIPE)
+    plain = [replace(part, store=BagStore()) for part in parts]
+    assert key == run_key(model, *plain, RECIPE)
+    assert key != run_key(model, *(replace(part, store=store) for part in parts), RECIPE)
+
+
+@pytest.mark.parametrize("split", ["train", "val"])
+def test_key_names_the_feature_files_and_not_their_folder(split: str, tmp_path: Path) -> None:
+    cohort = toy_cohort(tmp_path / "here")
+    shutil.copytree(tmp_path / "here", tmp_path / "there", copy_function=shutil.copy2)
+
+    def key(folder: str) -> str:
+        read = Cohort.read(tmp_path / folder / "features", tmp_path / folder / "labels.csv")
+        return run_key(fresh("abmil"), read.split("train"), read.split("val"), RECIPE)
+
+    assert key("there") == key("here")
+    slide = cohort.split(split).slides[-1].slide_id
+    file = tmp_path / "there" / "features" / f"{slide}.h5"
+    before = file.stat()
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    changed = key("there")
+    assert changed != key("here")
+    with file.open("ab") as end:
+        end.write(b"0")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert key("there") not in (changed, key("here"))
+
+
+def test_key_does_not_name_features_that_are_only_tested(tmp_path: Path) -> None:
+    cohort = toy_cohort(tmp_path)
+    parts = cohort.split("train"), cohort.split("val")
+    key = run_key(fresh("abmil"), *parts, RECIPE)
+    os.utime(tmp_path / "features" / f"{cohort.split('test').slides[0].slide_id}.h5", ns=(1, 1))
+    assert run_key(fresh("abmil"), *parts, RECIPE) == key
+
+
+def test_a_run_that_diverges_says_when_and_what_to_do(cohort: Cohort, tmp_path: Path) -> None:
+    recipe = TrainingRecipe(epochs=3, lr=1e3)
+    seen: list[EpochReport] = []
+    parts = cohort.split("train"), cohort.split("val")
+    with pytest.raises(FociError) as refused:
+        train(fresh("attrimil"), *parts, recipe, report=seen.append)
+    says = "attrimil, train epoch 1: the training loss is nan; lower --lr (it is 1000)"
+    assert str(refused.value) == says
+    assert seen == []
+
+
+class Poisoned(type(small("abmil", "paper", 2))):  # type: ignore[misc]
+    """Finite while it trains, and from some epoch on NaN when it is asked."""
+
+    good = 1
+
+    def predict(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        self.asked = getattr(self, "asked", 0) + 1
+        probabilities: torch.Tensor = super().predict(x, mask)
+        return probabilities if self.asked <= self.good else probabilities * np.nan
+
+
+def test_a_validation_loss_that_is_not_finite_ends_the_run(cohort: Cohort, tmp_path: Path) -> None:
+    parts, state, seen = (cohort.split("train"), cohort.split("val")), tmp_path / "state", []
+    for _ in range(2):  # started again it stops at the same place
+        model = Poisoned(**fresh("abmil").config)
+        model.good = len(parts[1]) * (0 if seen else 1)
+        with pytest.raises(FociError) as refused:
+            train(model, *parts, RECIPE, state_file=state, report=seen.append)
+        says = "abmil, train epoch 2: the validation loss is nan; lower --lr (it is 0.003)"
+        assert str(refused.value) == says
+    assert [epoch.epoch for epoch in seen] == [1]
+
+
+def test_an_objective_is_checked_before_it_is_made(cohort: Cohort) -> None:
+    recipe = TrainingRecipe(epochs=1, objective={"subtyping": "maybe"})
+    with pytest.raises(FociError) as refused:
+        train(fresh("clam-sb"), cohort.split("train"), cohort.split("val"), recipe)
+    says = "subtyping: cannot be 'maybe'; Input should be a valid boolean"
+    assert str(refused.value).startswith(says)
 
 
 @pytest.mark.parametrize("name", ["abmil", "acmil"])

@@ -1,14 +1,20 @@
-"""Which slides train and which choose the epoch, where the table leaves it open."""
+"""Which slides train and which choose the epoch; what is written when scoring fails."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from foci import Cohort
-from foci.backbones.training.run import with_train_and_val
-from foci.errors import CohortError
+from foci import Cohort, backbones
+from foci.backbones.training import Predictions, TrainingRecipe
+from foci.backbones.training.run import train_into, with_train_and_val
+from foci.errors import CohortError, FociError
 from tests.backbones.training.toy_cohort import toy_cohort
+
+RECIPE = TrainingRecipe(epochs=1)
+SMALL = {"d": 8, "hidden": 4}
 
 
 def splits(cohort: Cohort, change: dict[str, str | None]) -> Cohort:
@@ -35,3 +41,58 @@ def test_no_splits_at_all_and_no_train(tmp_path: Path) -> None:
     assert {s.split for s in with_train_and_val(bare)} == {"train", "val", "test"}
     with pytest.raises(CohortError, match="has no slides in split 'train'"):
         with_train_and_val(splits(cohort, {"train": "test"}))
+
+
+def test_a_score_that_fails_does_not_cost_the_weights(tmp_path: Path) -> None:
+    cohort = replace(toy_cohort(tmp_path), notes=("an assumption",))
+    sizes = []
+
+    def score(predictions: Predictions) -> dict[str, float]:
+        sizes.append(len(predictions.labels))
+        if len(sizes) == 2:
+            raise KeyError("threshold")
+        if len(sizes) == 3:
+            raise FociError("labels", "lacks class 2", "AUC needs\nslides of every class")
+        return {"accuracy": predictions.accuracy}
+
+    done = train_into(tmp_path / "m", "abmil", cohort, RECIPE, widths=SMALL, score=score)
+    assert sizes == [12, 6, 6]
+    assert done.notes == (
+        "split val has no scores (KeyError: 'threshold')",
+        "split test has no scores (FociError: labels: lacks class 2; AUC needs slides of every "
+        "class)",
+    )
+    facts = json.loads((tmp_path / "m" / "backbone.json").read_text())
+    assert set(facts["metrics"]) == {"train"}
+    assert facts["notes"] == ["an assumption", *done.notes]
+    assert facts["slides"] == {"train": 12, "val": 6, "test": 6}
+    kept = backbones.load(tmp_path / "m")
+    assert backbones.fingerprint(kept) == backbones.fingerprint(done.backbone)
+    assert not (tmp_path / "m" / "training.safetensors").exists()
+
+
+def test_an_undefined_score_is_null(tmp_path: Path) -> None:
+    done = train_into(
+        tmp_path / "m", "abmil", toy_cohort(tmp_path), RECIPE, widths=SMALL,
+        score=lambda predictions: {"auc": None},
+    )  # fmt: skip
+    assert done.notes == ()
+    facts = json.loads((tmp_path / "m" / "backbone.json").read_text())
+    assert facts["metrics"] == {split: {"auc": None} for split in ("train", "val", "test")}
+
+
+@pytest.mark.parametrize(
+    ("widths", "says"),
+    [
+        ({"d": -3}, "d: cannot be -3; Input should be greater than 0"),
+        ({"n_classes": 5}, "n_classes: is not a setting of abmil (paper)"),
+        ({"name": "x"}, "name: is not a setting of abmil (paper)"),
+    ],
+)
+def test_impossible_widths_leave_no_folder(
+    widths: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(FociError) as refused:
+        train_into(tmp_path / "m", "abmil", toy_cohort(tmp_path), RECIPE, widths=widths)
+    assert str(refused.value).startswith(says)
+    assert not (tmp_path / "m").exists()

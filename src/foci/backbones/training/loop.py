@@ -21,7 +21,9 @@ from foci.backbones.training.batches import batches, epoch_order
 from foci.backbones.training.evaluate import predict
 from foci.backbones.training.recipe import TrainingRecipe
 from foci.backbones.training.resume import RunState, load_run, save_run, snapshot
+from foci.backbones.training.settings import checked_objective
 from foci.bags import Cohort, Slide
+from foci.bags.stamps import stamps
 from foci.errors import FociError
 
 Progress = Callable[[Sequence[int], str], Iterable[int]]
@@ -78,6 +80,10 @@ def train(
 
     Returns:
         One report per epoch, those of a resumed run included.
+
+    Raises:
+        FociError: At the first epoch whose training or validation loss is not finite, and for a
+            setting that the objective does not know or cannot take.
     """
     objective = _objective(backbone, recipe.objective)
     device = next(backbone.parameters()).device
@@ -102,11 +108,13 @@ def train(
             rng = _seed(recipe.seed, stage, epoch + 1)
             order = epoch_order(train_cohort.slides, balanced=recipe.balanced, rng=rng)
             rates = [_rate(recipe, epoch * steps + step, steps) for step in range(steps)]
-            what = f"{name} {epoch + 1}/{recipe.epochs}"
-            shown = progress(range(steps), what)
+            shown = progress(range(steps), f"{name} {epoch + 1}/{recipe.epochs}")
             loss, terms = _epoch(backbone, objective, optimizer, train_cohort, order,
                                  recipe, rates, shown, device)  # fmt: skip
+            where = f"{backbone.architecture}, {name} epoch {epoch + 1}"
+            _check_finite(where, "training", loss, recipe.lr)
             verdict = predict(backbone, val_cohort)
+            _check_finite(where, "validation", verdict.loss, recipe.lr)
             best = verdict.loss < state.best_loss
             if best:
                 state.best_loss, state.best = verdict.loss, snapshot(backbone)
@@ -126,19 +134,24 @@ def train(
 def run_key(
     backbone: Backbone, train_cohort: Cohort, val_cohort: Cohort, recipe: TrainingRecipe
 ) -> str:
-    """Digest of everything a run depends on; a state of another run is not resumed."""
+    """Digest of everything a run depends on; a state of another run is not resumed.
 
-    def rows(cohort: Cohort) -> list[list[str | None]]:
-        return [[s.slide_id, s.label] for s in cohort]
+    Feature files are known by name, size and time of change.
+    """
 
-    what = [backbone.architecture, backbone.config, recipe.model_dump(), rows(train_cohort),
-            rows(val_cohort), train_cohort.store.n_cap]  # fmt: skip
+    def slides(cohort: Cohort) -> list[Any]:
+        store = cohort.store
+        rows = [[s.slide_id, s.label] for s in cohort]
+        return [rows, stamps(cohort), cohort.classes, store.n_cap, store.layout, store.mpp]
+
+    what = [backbone.architecture, backbone.config, recipe.model_dump(), slides(train_cohort),
+            slides(val_cohort)]  # fmt: skip
     return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _objective(backbone: Backbone, settings: dict[str, Any]) -> Objective:
     try:
-        return backbone.make_objective(**settings)
+        return backbone.make_objective(**checked_objective(backbone, settings))
     except TypeError as error:
         where = f"objective of {backbone.architecture}"
         raise FociError(where, str(error), "see its documented settings") from error
@@ -171,11 +184,18 @@ def _epoch(
         for group in optimizer.param_groups:
             group["lr"] = rates[step]
         loss = _step(objective, optimizer, batch.to(device), recipe.clip)
+        if not math.isfinite(loss):
+            return loss, {}
         total += loss
         for name, value in objective.terms.items():
             sums[name] = sums.get(name, 0.0) + value
     n = len(rates)
     return total / n, {name: value / n for name, value in sums.items()}
+
+
+def _check_finite(where: str, which: str, loss: float, lr: float) -> None:
+    if not math.isfinite(loss):
+        raise FociError(where, f"the {which} loss is {loss}", f"lower --lr (it is {lr:g})")
 
 
 def _step(

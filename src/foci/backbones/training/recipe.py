@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveFloat, PositiveInt
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt
 
 
 class TrainingRecipe(BaseModel):
@@ -22,14 +22,14 @@ class TrainingRecipe(BaseModel):
         seed: Of initialisation, order, dropout and masking.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     epochs: PositiveInt = 20
-    lr: PositiveFloat = 2e-4
+    lr: Annotated[float, Field(gt=0, le=1e6)] = 2e-4  # far beyond, AdamW leaves single precision
     weight_decay: NonNegativeFloat = 1e-5
     schedule: Literal["cosine", "constant"] = "cosine"
     batch_size: PositiveInt = 1
     clip: NonNegativeFloat = 5.0
     balanced: bool = False
     objective: dict[str, Any] = Field(default_factory=dict)
-    seed: int = 0
+    seed: Annotated[int, Field(ge=0, lt=2**64)] = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,14 @@ from foci.backbones.presets import create
 from foci.backbones.training.evaluate import Predictions, predict
 from foci.backbones.training.loop import EpochReport, Progress, train
 from foci.backbones.training.recipe import TrainingRecipe
+from foci.backbones.training.settings import checked_widths
 from foci.bags import Cohort
-from foci.bags.splits import check_labels
+from foci.bags.splits import SPLITS, check_labels
 from foci.errors import CohortError
 
 STATE = "training.safetensors"
+
+Scores = Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -31,12 +34,14 @@ class TrainedBackbone:
     Attributes:
         backbone: Frozen, with the weights of its best validation epoch.
         history: One report per epoch.
-        metrics: Scores by split.
+        metrics: Scores by split; None where a score is undefined.
+        notes: Which split could not be scored, and why.
     """
 
     backbone: Backbone
     history: list[EpochReport]
-    metrics: dict[str, dict[str, float]]
+    metrics: dict[str, Scores]
+    notes: tuple[str, ...] = ()
 
 
 def train_into(
@@ -48,7 +53,7 @@ def train_into(
     preset: str = "paper",
     widths: dict[str, Any] | None = None,
     device: str = "cpu",
-    score: Callable[[Predictions], dict[str, float]] | None = None,
+    score: Callable[[Predictions], Scores] | None = None,
     report: Callable[[EpochReport], None] = lambda epoch: None,
     progress: Progress = lambda items, what: items,
 ) -> TrainedBackbone:
@@ -65,20 +70,19 @@ def train_into(
         widths: Constructor arguments that replace the preset's.
         device: Where to train.
         score: Numbers for ``backbone.json`` from the predictions of a split; default is loss and
-            accuracy.
+            accuracy. A split that it fails on is written without scores, and a note says so.
         report: Called after every epoch.
         progress: Wraps the steps of an epoch.
     """
     folder = Path(folder)
     if (folder / FACTS).exists():
         raise CohortError(folder, "already holds a trained backbone", "choose another --out")
-    folder.mkdir(parents=True, exist_ok=True)
     check_labels(cohort.slides, cohort.classes)
+    own = checked_widths(name, preset, widths or {})
     d_in = next(iter(cohort.bags())).width
     torch.manual_seed(recipe.seed)
-    backbone = create(name, preset, d_in=d_in, n_classes=len(cohort.classes), **(widths or {})).to(
-        device
-    )
+    backbone = create(name, preset, d_in=d_in, n_classes=len(cohort.classes), **own).to(device)
+    folder.mkdir(parents=True, exist_ok=True)
     history = train(
         backbone,
         cohort.split("train"),
@@ -88,9 +92,8 @@ def train_into(
         report=report,
         progress=progress,
     )
-    scores = score or (lambda p: {"loss": p.loss, "accuracy": p.accuracy})
-    splits = [s for s in ("train", "val", "test") if any(x.split == s for x in cohort)]
-    metrics = {split: scores(predict(backbone, cohort.split(split))) for split in splits}
+    parts = {split: cohort.split(split) for split in SPLITS if split in cohort.counts()}
+    metrics, notes = _scored(backbone, parts, score or _loss_and_accuracy)
     save(
         backbone,
         folder,
@@ -100,13 +103,31 @@ def train_into(
         n_cap=cohort.store.n_cap,
         recipe=recipe.model_dump(),
         metrics=metrics,
+        notes=[*cohort.notes, *notes],
         history=[asdict(epoch) for epoch in history],
-        slides={split: len(cohort.split(split)) for split in splits},
+        slides={split: len(part) for split, part in parts.items()},
         versions={"foci": foci.__version__, "torch": torch.__version__,
                   "python": platform.python_version()},
     )  # fmt: skip
     (folder / STATE).unlink(missing_ok=True)
-    return TrainedBackbone(backbone.requires_grad_(False), history, metrics)
+    return TrainedBackbone(backbone.requires_grad_(False), history, metrics, tuple(notes))
+
+
+def _loss_and_accuracy(predictions: Predictions) -> Scores:
+    return {"loss": predictions.loss, "accuracy": predictions.accuracy}
+
+
+def _scored(
+    backbone: Backbone, parts: dict[str, Cohort], score: Callable[[Predictions], Scores]
+) -> tuple[dict[str, Scores], list[str]]:
+    metrics, notes = dict[str, Scores](), []
+    for split, part in parts.items():
+        try:
+            metrics[split] = dict(score(predict(backbone, part)))
+        except Exception as error:  # whatever it is, it must not cost the trained weights
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            notes.append(f"split {split} has no scores ({why})")
+    return metrics, notes
 
 
 def with_train_and_val(cohort: Cohort, seed: int = 0) -> Cohort:
