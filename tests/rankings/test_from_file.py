@@ -147,6 +147,12 @@ def test_files_that_are_no_tables(tmp_path: Path) -> None:
     pq.write_table(pa.table({"slide_id": ["s1"], "tile": [0], "score": ["high"]}), words)
     with pytest.raises(FociError, match=r"words.parquet: cannot be read as a table of numbers"):
         read(words)
+    nothing = tmp_path / "nothing.parquet"
+    pq.write_table(
+        pq.read_table(words).slice(0, 0).set_column(2, "score", [pa.array([], "f8")]), nothing
+    )
+    with pytest.raises(FociError, match=r"nothing.parquet: has no rows; write one row per tile"):
+        read(nothing)
     empty = tmp_path / "nulls.parquet"
     scores = pa.array([None, 1.0, 2.0], type=pa.float64())
     pq.write_table(pa.table({"slide_id": ["s1"] * 3, "tile": [0, 1, 2], "score": scores}), empty)

@@ -115,5 +115,8 @@ def test_ties_go_to_the_lower_tile() -> None:
 
 @pytest.mark.parametrize("option", ["rounds", "shortlist"])
 def test_no_rounds_and_no_shortlist_are_refused(option: str) -> None:
-    with pytest.raises(FociError, match=rf"^{option}: 0 is too few; give at least 1"):
-        rankings.score("greedy-insertion", make("abmil", "paper"), features(3), **{option: 0})
+    for value, what in ((0, "0 is too few; give at least 1"), (2.5, "is 2.5; give a whole number")):
+        with pytest.raises(FociError, match=rf"^{option}: {what}"):
+            rankings.score(
+                "greedy-insertion", make("abmil", "paper"), features(3), **{option: value}
+            )

@@ -8,7 +8,7 @@ import pytest
 from foci.rankings import RANKINGS
 
 PAGE = Path(__file__).parents[2] / "docs" / "rankings.md"
-FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
+FLAGS = doctest.ELLIPSIS
 
 
 @pytest.mark.parametrize("name", RANKINGS.names())

@@ -9,6 +9,7 @@ import torch
 import foci
 from foci import rankings
 from foci.backbones import CallableBackbone
+from foci.backbones.abmil import ABMIL
 from foci.errors import FociError
 from foci.rankings import RANKINGS, EmbeddedBag
 from foci.rankings.families import ranking
@@ -105,7 +106,7 @@ def test_an_embedded_bag_is_embedded_once_for_all_rankings() -> None:
     handle = model.projection.register_forward_hook(lambda *_: calls.append(1))  # type: ignore[union-attr]
     view = EmbeddedBag(model, bag_of(5))
     for name in ("native", "single-tile", "leave-one-out", "greedy-insertion"):
-        for target in (None, 0, 1):
+        for target in (0, 1, None):
             rankings.score(name, model, view, target=target)
     handle.remove()
     assert len(calls) == 1
@@ -140,3 +141,24 @@ def test_log_odds_sort_as_the_probability_does() -> None:
     logits = 3 * torch.randn(50, 3, generator=torch.Generator().manual_seed(0))
     p = view.probability(logits)
     torch.testing.assert_close(view.log_odds(logits), torch.logit(p), rtol=0, atol=1e-9)
+
+
+class Sharpened(ABMIL):
+    """Pools as ABMIL does, and says something else of it."""
+
+    def aggregate(
+        self,
+        tokens: torch.Tensor,
+        mask: torch.Tensor | None = None,
+        gate: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        return 3 * super().aggregate(tokens, mask, gate)
+
+
+def test_no_closed_form_goes_around_an_overridden_answer() -> None:
+    model = Sharpened(**make("abmil", "paper").config).double()
+    x = features(4)
+    assert "attention-x-evidence" not in rankings.available(model)
+    got = rankings.score("single-tile", model, x, target=1).scores
+    want = torch.stack([torch.softmax(model(tile[None]), dim=-1)[1] for tile in x])
+    np.testing.assert_allclose(got, want.detach(), atol=1e-12)

@@ -1,5 +1,7 @@
 """Any function of the tokens as a ranking."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,9 @@ from torch import Tensor, nn
 
 from foci import rankings
 from foci.errors import FociError
+from foci.selectors.frozen import Identity
+from foci.selectors.head import SelectorHead
+from foci.selectors.selector import Selector
 from tests.rankings.trials import features, make
 
 
@@ -48,3 +53,15 @@ def test_another_shape_is_refused(shape: tuple[int, ...]) -> None:
     message = r"^selector of slide bag: returned shape .* for 5 tiles and 3 classes; return \[5\], "
     with pytest.raises(FociError, match=message):
         rankings.score("selector", make("abmil", "paper"), features(5), selector=head)
+
+
+def test_a_fitted_selector_refuses_another_classifier() -> None:
+    model, other, x = make("abmil", "paper"), make("abmil", "paper"), features(5)
+    head = SelectorHead(model.d_token, 1).double()
+    fitted = Selector(head, model, Identity.of(model))
+    with torch.no_grad():
+        next(iter(other.parameters())).add_(0.5)
+    rankings.score("selector", model, x, selector=fitted)
+    rankings.score("selector", copy.deepcopy(model), x, selector=fitted)
+    with pytest.raises(FociError, match="is not the one that the selector was fitted on"):
+        rankings.score("selector", other, x, selector=fitted)

@@ -46,5 +46,5 @@ def test_never_more_tokens_at_once_than_the_budget() -> None:
 
 
 def test_a_budget_without_tokens_is_refused() -> None:
-    with pytest.raises(FociError, match=r"^budget: 0 tokens are too few; give at least 1$"):
+    with pytest.raises(FociError, match=r"^budget: 0 is too few; give at least 1$"):
         EmbeddedBag(make("transmil", "paper"), features(3)).candidates(budget=0)

@@ -19,14 +19,23 @@ the others instead.
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 import torch
 from torch import Tensor
 
+from foci.backbones import Backbone
+from foci.backbones.inheritance import keeps
 from foci.backbones.pooled import PooledBackbone
 from foci.backbones.pooling import pool
 
 _HEAVY = 0.75
 _NUMBERS_AT_ONCE = 2**22
+
+
+def pools(backbone: Backbone) -> TypeGuard[PooledBackbone]:
+    """Whether a classifier says of a set what :class:`PooledCandidates` computes."""
+    return isinstance(backbone, PooledBackbone) and keeps(backbone, PooledBackbone, "aggregate")
 
 
 class PooledCandidates:

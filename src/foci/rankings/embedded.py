@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import copy
 import operator
-from functools import cached_property
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.backbones.frozen import frozen
-from foci.backbones.inheritance import keeps
 from foci.backbones.placement import placed
-from foci.backbones.pooled import PooledBackbone
 from foci.bags import Bag
 from foci.errors import FociError
-from foci.rankings.candidates import PooledCandidates
+from foci.rankings.candidates import PooledCandidates, pools
 from foci.rankings.subsets import BUDGET, Candidates, ForwardedCandidates
+from foci.rankings.whole_numbers import at_least_one
+
+T = TypeVar("T")
 
 
 class EmbeddedBag:
@@ -54,6 +56,7 @@ class EmbeddedBag:
                 "give one bag of the features that the backbone was trained on",
             )
         self.features = placed(features, backbone)
+        self._computed: dict[str, Any] = {}
         self._target = target if target is None else self._check(target)
 
     def __len__(self) -> int:
@@ -64,22 +67,20 @@ class EmbeddedBag:
         return f"EmbeddedBag({self.slide_id!r}, {len(self)} tiles, target {target})"
 
     def aimed(self, target: int) -> EmbeddedBag:
-        """The same bag, and what was computed of it, for another target class."""
+        """The same bag for another target class; what either computes serves both."""
         other = copy.copy(self)
         other._target = self._check(target)
         return other
 
-    @cached_property
+    @property
     def tokens(self) -> Tensor:
         """``[N, d]``."""
-        with frozen(self.backbone):
-            return self.backbone.embed(self.features)
+        return self._once("tokens", lambda: self.backbone.embed(self.features))
 
-    @cached_property
+    @property
     def logits(self) -> Tensor:
         """``[C]`` of the full bag."""
-        with frozen(self.backbone):
-            return self.candidates().full()
+        return self._once("logits", lambda: self.candidates().full())
 
     @property
     def target(self) -> int:
@@ -105,19 +106,17 @@ class EmbeddedBag:
 
     def candidates(self, budget: int = BUDGET) -> Candidates:
         """Sets with one tile more or fewer: in closed form where the classifier allows it."""
-        if budget < 1:
-            raise FociError("budget", f"{budget} tokens are too few", "give at least 1")
-        return self._pooled or ForwardedCandidates(self.backbone, self.tokens, budget)
+        budget, backbone = at_least_one(budget, "budget"), self.backbone
+        if not pools(backbone):
+            return ForwardedCandidates(backbone, self.tokens, budget)
+        return self._once("pooled", lambda: PooledCandidates(backbone, self.tokens))
 
-    @cached_property
-    def _pooled(self) -> PooledCandidates | None:
-        backbone = self.backbone
-        if not isinstance(backbone, PooledBackbone) or not keeps(
-            backbone, PooledBackbone, "aggregate"
-        ):
-            return None
-        with frozen(backbone):
-            return PooledCandidates(backbone, self.tokens)
+    def _once(self, name: str, compute: Callable[[], T]) -> T:
+        if name not in self._computed:
+            with frozen(self.backbone):
+                self._computed[name] = compute()
+        found: T = self._computed[name]
+        return found
 
     def _check(self, target: int) -> int:
         last = self.backbone.n_classes - 1

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from torch import Tensor
 
 from foci.backbones import Backbone
-from foci.backbones.pooled import PooledBackbone
 from foci.errors import FociError
+from foci.rankings.candidates import pools
 from foci.registry import Registry
 
 Need = Literal["tile score", "gradients", "pooling", "target"]
@@ -21,7 +21,7 @@ gradients from the logits back to the features, or softmax pooling; or a class t
 _OFFERED: dict[Need, Callable[[Backbone], bool]] = {
     "tile score": lambda backbone: backbone.capabilities.score != "none",
     "gradients": lambda backbone: "feature" in backbone.capabilities.gate_sites,
-    "pooling": lambda backbone: isinstance(backbone, PooledBackbone),
+    "pooling": pools,
     "target": lambda backbone: True,
 }
 _MISSING: dict[Need, str] = {

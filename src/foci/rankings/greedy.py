@@ -7,10 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from foci.errors import FociError
 from foci.rankings.embedded import EmbeddedBag
 from foci.rankings.families import ranking
 from foci.rankings.subsets import BUDGET
+from foci.rankings.whole_numbers import at_least_one
 
 ROUNDS = 32
 
@@ -77,10 +77,8 @@ def _search(
     shortlist: int | None,
 ) -> Tensor:
     """Scores ``[N]`` from N down to 1 in the order in which tiles are chosen."""
-    if rounds < 1:
-        raise FociError("rounds", f"{rounds} is too few", "give at least 1")
-    if shortlist is not None and shortlist < 1:
-        raise FociError("shortlist", f"{shortlist} is too few", "give at least 1, or None")
+    rounds = at_least_one(rounds, "rounds")
+    shortlist = None if shortlist is None else at_least_one(shortlist, "shortlist")
     n = len(present)
     rivals = torch.arange(n, device=present.device)
     values = torch.zeros(n, dtype=torch.float64, device=present.device)

@@ -10,6 +10,7 @@ from foci.rankings.embedded import EmbeddedBag
 from foci.rankings.families import ranking
 from foci.rankings.gradient_x_input import logit_gradient
 from foci.rankings.subsets import BUDGET
+from foci.rankings.whole_numbers import at_least_one
 
 
 @ranking("integrated-gradients", needs=("gradients", "target"))
@@ -27,8 +28,7 @@ def integrated_gradients(bag: EmbeddedBag, *, n_steps: int = 50, budget: int = B
         n_steps: Points on the way.
         budget: Most tiles forwarded at once.
     """
-    if n_steps < 1:
-        raise FociError("n_steps", f"{n_steps} is too few", "give at least 1")
+    n_steps, budget = at_least_one(n_steps, "n_steps"), at_least_one(budget, "budget")
     try:
         from captum.attr import IntegratedGradients
     except ImportError as error:

@@ -58,6 +58,8 @@ def _read(path: Path, column: str, changed: int) -> ScoreFile:
         by = _places(table, column)
         slides = [row["slide_id"] for row in table.rows]
         numbers = [_numbers(table, name) for name in (*by, column)]
+    if not len(slides):
+        raise FociError(path, "has no rows", "write one row per tile")
     names, number_of = np.unique(np.array(slides, dtype=object), return_inverse=True)
     rows = np.argsort(number_of, kind="stable")
     ends = np.cumsum(np.bincount(number_of, minlength=len(names)))

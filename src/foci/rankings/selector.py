@@ -11,6 +11,7 @@ from foci.backbones.frozen import frozen
 from foci.errors import FociError
 from foci.rankings.embedded import EmbeddedBag
 from foci.rankings.families import ranking
+from foci.selectors.selector import FittedSelector, Selector
 
 
 @ranking("selector")
@@ -21,8 +22,11 @@ def selector(bag: EmbeddedBag, *, selector: Callable[[Tensor], Tensor]) -> Tenso
         bag: The bag.
         selector: Tokens ``[N, d]`` to one score per tile, ``[N]`` or ``[N, 1]``, or to one per
             tile and class, ``[N, C]``, which is read at the target class. A module is used in
-            eval mode.
+            eval mode. A fitted selector refuses another classifier than its own.
     """
+    owned = selector.best if isinstance(selector, FittedSelector) else selector
+    if isinstance(owned, Selector) and owned.backbone is not bag.backbone:
+        owned.check(bag.backbone)
     with frozen(*[selector] if isinstance(selector, nn.Module) else []):
         scores = torch.as_tensor(selector(bag.tokens))
     n, c = len(bag), bag.backbone.n_classes
