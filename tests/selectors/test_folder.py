@@ -108,3 +108,34 @@ def test_damaged_folders_are_refused(folder: Path, tmp_path: Path) -> None:
         (broken / "selector.json").write_text(content)
         with pytest.raises(CheckpointError, match=message):
             selectors.load(broken, model)
+
+
+def test_the_backbone_is_checked_before_the_head(folder: Path, tmp_path: Path) -> None:
+    own = copy(folder, tmp_path / "copy")
+    (own / "selector.safetensors").unlink()
+    with pytest.raises(FociError, match="is not the one that the selector was fitted on"):
+        selectors.load(own, small("abmil", "paper", 3))
+    with pytest.raises(FociError, match="computes in float64, the selector was fitted on it in"):
+        selectors.load(own, small("abmil", "paper", 2).double())
+    with pytest.raises(CheckpointError, match=r"selector.safetensors: cannot be read"):
+        selectors.load(own, small("abmil", "paper", 2))
+
+
+def test_a_function_without_an_answer_to_the_probe_finds_its_selector(tmp_path: Path) -> None:
+    cohort = planted(tmp_path)
+    model = CallableBackbone(lambda x: (x + 0.6).sqrt().mean(0)[:2], D_IN, 2)
+    plan = vary(recipe("default"), {"schedule.epochs": 1})
+    fitted = selectors.fit(model, cohort, plan, out=tmp_path / "out")
+    loaded = selectors.load(tmp_path / "out", model)
+    assert fingerprint(loaded.best.head) == fingerprint(fitted.best.head)
+
+
+def test_a_folder_must_be_free(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(FociError, match="already holds a fitted selector; choose another --out"):
+        selectors.check_free(folder)
+    selectors.check_free(tmp_path / "new" / "er")
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "file").write_text("")
+    for taken in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(FociError, match="is no folder; choose another --out"):
+            selectors.check_free(taken)

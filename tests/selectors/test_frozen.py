@@ -1,10 +1,12 @@
+import math
+
 import pytest
 import torch
 from torch import Tensor
 
 from foci.backbones import CallableBackbone, fingerprint
 from foci.errors import FociError
-from foci.selectors.frozen import Identity, held_still
+from foci.selectors.frozen import ChangedError, Identity, held_still
 from tests.backbones.every import D_IN, small
 
 
@@ -67,3 +69,52 @@ def test_identity_tells_classifiers_apart() -> None:
     assert Identity.of(one).matches(Identity.of(same))
     assert not Identity.of(one).matches(Identity.of(other))
     assert not Identity.of(one).matches(own)
+
+
+def test_the_comparison_can_be_made_on_the_way() -> None:
+    model = small("abmil", "paper", 2)
+    with pytest.raises(ChangedError), held_still(model, bags()) as compare:
+        compare()
+        next(model.parameters()).mul_(1.01)
+        with pytest.raises(ChangedError, match="parameters or buffers and full-bag logits"):
+            compare()
+
+
+def test_no_answer_is_an_answer_too() -> None:
+    """A function that the random probe leads out of its domain is recognised all the same."""
+    model = CallableBackbone(lambda x: (x + 0.1).log().mean(0)[:2], D_IN, 2)
+    own = Identity.of(model)
+    assert all(math.isnan(value) for value in own.probe)
+    assert own.matches(Identity.of(model))
+    own.check(model)
+    one = Identity("a", "f", (math.nan, math.inf, 1.0))
+    assert one.matches(Identity("a", "f", (math.nan, math.inf, 1.0005)))
+    others = [
+        (1.0, math.inf, 1.0),
+        (math.nan, -math.inf, 1.0),
+        (math.nan, 1e9, 1.0),
+        (math.nan, math.inf, 1.01),
+        (math.nan, math.inf),
+        (math.inf, math.nan, 1.0),
+    ]
+    for other in others:
+        assert not one.matches(Identity("a", "f", other))
+
+
+@pytest.mark.parametrize(
+    ("fitted_on", "given"),
+    [(torch.float32, torch.float64), (torch.float64, torch.float32), (torch.half, torch.float32)],
+)
+def test_another_precision_is_called_so(fitted_on: torch.dtype, given: torch.dtype) -> None:
+    model = small("abmil", "paper", 2)
+    model.register_buffer("count", torch.tensor(3))
+    own = Identity.of(model.to(fitted_on))
+    names = [str(dtype).removeprefix("torch.") for dtype in (given, fitted_on)]
+    message = rf"^backbone abmil: computes in {names[0]}, .* fitted on it in {names[1]}; "
+    with pytest.raises(FociError, match=message + rf"convert .*\.to\({fitted_on}\)$"):
+        own.check(model.to(given))
+    own.check(model.to(fitted_on))
+    with torch.no_grad():
+        next(model.parameters()).view(-1)[0] += 1
+    with pytest.raises(FociError, match="is not the one"):
+        own.check(model.to(given))

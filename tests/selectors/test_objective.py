@@ -119,3 +119,25 @@ def test_padding_changes_nothing() -> None:
         gradients.append(a.grad[:, :6])
     assert values[0] == pytest.approx(values[1])
     torch.testing.assert_close(*gradients)
+
+
+def test_a_soft_gate_always_has_a_drop_view() -> None:
+    """K plays no part: three tiles at gates 1/2 leave half of each, whatever K is."""
+    x = torch.tensor([[0.0, 6.0], [0.0, 3.0], [0.0, 0.0]])
+    batch, model = one_bag(x, target=1)
+    scores = torch.zeros(1, 3)
+    for k in (1, 3, 32):
+        terms = loss_terms(
+            batch, scores, view_of(model, "feature"), Soft(), torch.tensor([k]), Weights()
+        )
+        assert terms["excl"].item() == pytest.approx(p1(0, 1.5) - 0.2, abs=1e-6)
+
+
+def test_without_any_loss_nothing_can_be_learned() -> None:
+    none = Weights(suff=0, hinge=0, excl=0, contig=0, budget=0)
+    assert none.active == ()
+    assert Weights().active == ("suff", "hinge", "excl", "contig", "budget")
+    assert Weights(suff=0, entropy=0.1).active == ("hinge", "excl", "contig", "budget", "entropy")
+    terms = {name: torch.ones((), requires_grad=True) for name in ("suff", "budget", "full")}
+    assert not total(terms, none).requires_grad
+    assert total(terms, Weights()).requires_grad

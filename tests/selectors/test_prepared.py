@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from foci.errors import BagError
+from foci.backbones import CallableBackbone
+from foci.errors import BagError, FociError
 from foci.selectors.losses import unit_box
 from foci.selectors.prepared import PreparedBags
 from foci.selectors.views import view_of
@@ -67,3 +68,21 @@ def test_features_of_another_encoder_are_refused(tmp_path: Path) -> None:
     view = view_of(small("abmil", "paper", 2).eval(), "feature")
     with pytest.raises(BagError, match=r"s0: features are 16 wide, the backbone reads 32"):
         PreparedBags(cohort, view, "label", memory_gb=1)[cohort.slides[0]]
+
+
+def test_targets_stay_known_when_the_bag_does_not(tmp_path: Path) -> None:
+    cohort = planted(tmp_path)
+    model = CallableBackbone(lambda x: x.mean(0)[:2], d_in=32, n_classes=2)
+    bags = PreparedBags(cohort, view_of(model, "feature"), "prediction", memory_gb=0)
+    assert [bags.target_of(slide) for slide in cohort.slides[:3]] == [0, 1, 0]
+    bags.batch(cohort.slides[3:])
+    bags.cohort = None  # type: ignore[assignment]  # nothing is read again
+    assert [bags.target_of(slide) for slide in cohort] == [0, 1] * 6
+
+
+def test_a_classifier_that_answers_nan_is_refused(tmp_path: Path) -> None:
+    cohort = planted(tmp_path)
+    model = CallableBackbone(lambda x: (x - 10).sqrt().mean(0)[:2], d_in=32, n_classes=2)
+    bags = PreparedBags(cohort, view_of(model, "feature"), "label", memory_gb=1)
+    with pytest.raises(FociError, match="backbone callable: answers NaN for slide s3; mend it"):
+        bags.batch(cohort.slides[3:4])

@@ -72,3 +72,20 @@ def test_variations() -> None:
         vary(recipe("paper-ste"), {"weights.tau": 2})
     with pytest.raises(FociError, match="known selector recipe"):
         recipe("paper")
+
+
+def test_another_kind_starts_from_its_own_defaults() -> None:
+    assert vary(recipe("centred"), {"gate.kind": "soft"}).gate == Soft(temperature=0.5)
+    changes = {"gate.temperature": 2.0, "gate.kind": "soft"}
+    changed = vary(recipe("centred"), changes)
+    assert changed.gate == Soft(temperature=2.0)
+    assert changed.name == "centred (gate.temperature=2.0, gate.kind='soft')"
+    nested = vary(recipe("paper-ste"), {"budget.kind": "nested", "budget.k_max": 4})
+    assert nested.budget == Nested(k_max=4)
+    same = vary(recipe("centred"), {"gate.kind": "ste", "gate.temperature": 2.0})
+    assert same.gate == Ste(centred=True, temperature=2.0)
+    with pytest.raises(FociError, match=r"^gate.centred: is no setting of centred; .*temperature"):
+        vary(recipe("centred"), {"gate.kind": "soft", "gate.centred": True})
+    for kind in ("hard", 3, None):
+        with pytest.raises(FociError, match=r"^gate: cannot be .*'ste', 'soft'"):
+            vary(recipe("centred"), {"gate.kind": kind})

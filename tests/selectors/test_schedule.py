@@ -1,6 +1,7 @@
 import math
 
 import pytest
+from pydantic import ValidationError
 
 from foci.selectors.schedule import Schedule
 
@@ -26,3 +27,16 @@ def test_a_quarter_of_the_way_down() -> None:
 def test_a_fit_shorter_than_its_warm_up_or_of_one_step() -> None:
     assert Schedule(epochs=2).rate(3, 2) == pytest.approx(5e-4 * 4 / 10)
     assert Schedule(epochs=1, warmup=0).rate(0, 1) == pytest.approx(5e-4)
+
+
+@pytest.mark.parametrize("name", ["peak", "floor", "weight_decay"])
+def test_settings_are_finite(name: str) -> None:
+    for value in (math.inf, math.nan, -1.0):
+        with pytest.raises(ValidationError, match=name):
+            Schedule(**{name: value})
+
+
+def test_a_rate_that_single_precision_cannot_hold_is_refused() -> None:
+    for name in ("peak", "floor"):
+        with pytest.raises(ValidationError, match="Input should be less than or equal to"):
+            Schedule(**{name: 1e39})

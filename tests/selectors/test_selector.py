@@ -1,5 +1,6 @@
 import pytest
 import torch
+from torch import Tensor
 
 from foci import rankings
 from foci.backbones import Backbone
@@ -47,3 +48,31 @@ def test_another_backbone_is_refused() -> None:
     selector.check(model)
     with pytest.raises(FociError, match="clam-sb: is not the one that the selector was fitted on"):
         selector.check(other)
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+@pytest.mark.parametrize("target", [-1, 3, 5, 0.5, "a"])
+def test_a_class_that_there_is_not_is_refused(outputs: int, target: int) -> None:
+    model, bag = small("abmil", "paper", 3), torch.randn(4, D_IN)
+    selector = selector_for(model, outputs)
+    message = r"^target: is .*; give a class index from 0 to 2, or None for the predicted class$"
+    with pytest.raises(FociError, match=message):
+        selector.rank(bag, target)
+    with pytest.raises(FociError, match=message):
+        selector.scores(model.embed(bag), target)
+
+
+def test_a_backbone_in_training_is_read_out_in_eval_mode() -> None:
+    model, bag = small("clam-sb", "official", 2), torch.randn(40, D_IN)
+    selector = selector_for(model.eval(), 2)
+    wanted, tokens = selector.rank(bag), model.embed(bag)
+    answers: list[Tensor] = []
+    aggregate = model.aggregate
+    model.aggregate = lambda t, *rest: answers.append(aggregate(t, *rest)) or answers[-1]
+    model.train()
+    for _ in range(3):
+        assert torch.equal(selector.rank(bag), wanted)
+        selector.predicted(tokens)
+    assert all(torch.equal(answer, answers[0]) for answer in answers)
+    assert not any(answer.requires_grad for answer in answers)
+    assert model.training

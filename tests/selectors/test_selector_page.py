@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.selectors import DEFAULT, RECIPES
+from foci.selectors import DEFAULT, RECIPES, recipe, vary
 
 PAGE = Path(__file__).parents[2] / "docs" / "selector.md"
 
@@ -14,12 +14,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "selector.md"
 def test_every_recipe_has_its_row(name: str) -> None:
     row = next(r for r in PAGE.read_text().splitlines() if r.startswith(f"| `{name}` |"))
     _, gate, site, budget, head, *_ = (cell.strip() for cell in row.strip("|").split("|"))
-    recipe = RECIPES[name]
-    assert gate.startswith({"ste": "hard", "soft": "Gumbel"}[recipe.gate.kind])
-    assert site == recipe.sites[0]
-    assert head == ("one score per class" if recipe.class_conditional else "one score")
-    if recipe.gate.kind == "ste":
-        start = {"fixed": "K = 32", "adaptive": "max(16", "nested": "K drawn"}[recipe.budget.kind]
+    chosen = RECIPES[name]
+    assert gate.startswith({"ste": "hard", "soft": "Gumbel"}[chosen.gate.kind])
+    assert site == chosen.sites[0]
+    assert head == ("one score per class" if chosen.class_conditional else "one score")
+    if chosen.gate.kind == "ste":
+        start = {"fixed": "K = 32", "adaptive": "max(16", "nested": "K drawn"}[chosen.budget.kind]
         assert budget.startswith(start)
 
 
@@ -31,3 +31,10 @@ def test_examples_run() -> None:
     failed, tried = doctest.testfile(str(PAGE), module_relative=False)
     assert failed == 0
     assert tried >= 3
+
+
+def test_the_example_of_an_option_works_with_the_default() -> None:
+    row = next(r for r in PAGE.read_text().splitlines() if r.startswith("| `--set "))
+    key, value = row.split("`")[1].removeprefix("--set ").split("=")
+    changed = vary(recipe(), {key: int(value)})
+    assert changed.name == f"{DEFAULT} ({key}={value})"

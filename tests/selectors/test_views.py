@@ -68,7 +68,7 @@ def long_way(model: Backbone, site: GateSite, x: Tensor, mask: Tensor, gate: Ten
     return model.aggregate(model.embed(x), mask, gate)
 
 
-@pytest.mark.parametrize("kind", ["hard", "soft"])
+@pytest.mark.parametrize("kind", ["hard", "drop", "soft"])
 @pytest.mark.parametrize(
     ("name", "preset", "site"),
     [(*both, site) for site in ("feature", "attention") for both in offering(site)],
@@ -79,6 +79,8 @@ def test_a_shortcut_gives_the_logits_and_gradients_of_the_long_way(
     model = small(name, preset, 2).double().eval()
     x, mask = padded_bags()
     gate = hard_gate(mask, torch.float64)
+    if kind == "drop":
+        gate = (1 - gate) * mask  # more than half is open: closed tiles are not put together
     if kind == "soft":
         gate = torch.sigmoid(torch.linspace(-2, 2, gate.numel()).view_as(gate)).double() * mask
     view = view_of(model, site)

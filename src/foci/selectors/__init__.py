@@ -1,7 +1,7 @@
 """The readout: a small head that ranks the tiles of a frozen classifier, and how it is fitted."""
 
 from foci.selectors.fit import fit
-from foci.selectors.folder import load, save
+from foci.selectors.folder import check_free, load, save
 from foci.selectors.head import SelectorHead
 from foci.selectors.recipes import DEFAULT, RECIPES, SelectorRecipe, recipe, vary
 from foci.selectors.selector import Criterion, FitEpoch, FittedSelector, Selector
@@ -15,6 +15,7 @@ __all__ = [
     "Selector",
     "SelectorHead",
     "SelectorRecipe",
+    "check_free",
     "fit",
     "load",
     "recipe",

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import platform
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 
 import foci
-from foci.backbones.contract import Backbone, GateSite
+from foci.backbones.contract import Backbone
 from foci.backbones.placement import home
 from foci.backbones.training.loop import Progress
 from foci.bags import Cohort
-from foci.errors import CohortError, FociError
-from foci.selectors.folder import FACTS, save
-from foci.selectors.frozen import Identity, held_still
+from foci.selectors.admission import check_gradient, check_labels, check_seed, check_target
+from foci.selectors.folder import enter, save
+from foci.selectors.frozen import ChangedError, Identity, held_still
 from foci.selectors.head import SelectorHead
 from foci.selectors.loop import Fit, randomness, run
 from foci.selectors.prepared import PreparedBags, read
 from foci.selectors.recipes import SelectorRecipe, Target
 from foci.selectors.recipes import recipe as named
+from foci.selectors.run_key import run_key
 from foci.selectors.selector import Criterion, FitEpoch, FittedSelector, Selector
 from foci.selectors.views import choose_site, view_of
 
@@ -54,47 +53,49 @@ def fit(
         cohort: With splits ``train`` (to learn from) and ``val`` (to choose the epoch), all
             readable; other slides are not touched. Its classes are in the backbone's order.
         recipe: A name of :data:`foci.selectors.RECIPES`, ``"default"``, or a recipe.
-        seed: Same seed, same selector (on a CPU).
+        seed: 0 or more. Same seed, same selector (on a CPU).
         target: ``"label"``, or ``"prediction"``, the full-bag prediction of the classifier, which
             needs no labels; None takes the recipe's.
         out: Folder for ``selector.safetensors`` and ``selector.json``. A killed fit, started again
-            with the same arguments, goes on after its last whole epoch.
+            with the same arguments and feature files, goes on after its last whole epoch.
         criterion: Judges the selector after every epoch, higher is better, for instance by
-            validation AUKC; None takes the negative objective on the validation slides.
+            validation AUKC; None takes the negative objective on the validation slides. See
+            :data:`~foci.selectors.Criterion` for what makes it the same in a resumed fit.
         memory_gb: How much of the embedded bags may stay in memory between epochs.
         report: Called after every epoch.
         progress: Wraps the steps of an epoch.
+
+    Raises:
+        FociError: If the classifier passes no gradient to its tiles, changes meanwhile, or the
+            losses do not stay finite; if a class-conditional recipe is given labels of one class.
     """
     chosen = named(recipe) if isinstance(recipe, str) else recipe
-    target = target or chosen.target
+    target, seed = target or chosen.target, check_seed(seed)
+    check_target(target)
     site = choose_site(backbone, chosen.sites)
     train, val = cohort.split("train"), cohort.split("val")
-    folder = None if out is None else _new_folder(Path(out))
     if target == "label":
-        _check_labels(backbone, train, val)
+        check_labels(backbone, chosen, train, val)
+    folder = None if out is None else enter(Path(out))
     watched = [read(cohort, slide, backbone).x for slide in train.slides[:_WATCHED_BAGS]]
-    with held_still(backbone, watched):
+    with _learning(), _voiding(folder), held_still(backbone, watched) as compare:
         identity = Identity.of(backbone)
         head = new_head(backbone, chosen, seed)
-        work = Fit(
-            head=head,
-            bags=PreparedBags(
-                cohort, view_of(backbone, site, dense=chosen.dense), target, memory_gb
-            ),
-            train=train.slides,
-            val=val.slides,
-            recipe=chosen,
-            seed=seed,
-        )
+        view = view_of(backbone, site, dense=chosen.dense)
+        bags = PreparedBags(cohort, view, target, memory_gb)
+        check_gradient(view, bags.batch(train.slides[:1]))
         current = Selector(head, backbone, identity)
         best_weights, history = run(
-            work,
-            key=_run_key(identity, chosen, seed, target, site, train, val, criterion),
+            Fit(head, bags, train.slides, val.slides, chosen, seed),
+            key=run_key(identity, chosen, seed=seed, target=target, site=site, train=train, val=val,
+                        criterion=criterion),
             state_file=None if folder is None else folder / STATE,
             criterion=None if criterion is None else lambda: criterion(current),
+            compare=compare,
             report=report,
             progress=progress,
-        )
+        )  # fmt: skip
+        notes = _notes(backbone, chosen, bags, train)
     best = new_head(backbone, chosen, seed)
     best.load_state_dict(best_weights)
     fitted = FittedSelector(
@@ -111,6 +112,7 @@ def fit(
             "slides": {"train": len(train), "val": len(val)},
             "versions": {"foci": foci.__version__, "torch": torch.__version__,
                          "python": platform.python_version()},
+            **({"notes": notes} if notes else {}),
         },
     )  # fmt: skip
     if folder is not None:
@@ -129,38 +131,34 @@ def new_head(backbone: Backbone, recipe: SelectorRecipe, seed: int) -> SelectorH
     return head.to(device, dtype)
 
 
-def _new_folder(folder: Path) -> Path:
-    if (folder / FACTS).exists():
-        raise FociError(folder, "already holds a fitted selector", "choose another --out")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+@contextmanager
+def _learning() -> Iterator[None]:
+    """Gradients, wherever the caller has switched them off."""
+    with torch.inference_mode(False), torch.enable_grad():
+        yield
 
 
-def _check_labels(backbone: Backbone, *parts: Cohort) -> None:
-    found, wanted = len(parts[0].classes), backbone.n_classes
-    if found != wanted:
-        raise CohortError(
-            "labels",
-            f"have {found} classes, the backbone has {wanted}",
-            "give the backbone's classes in its order, or use target='prediction'",
-        )
-    for part in parts:
-        for slide in part:
-            part.target(slide.slide_id)
+@contextmanager
+def _voiding(folder: Path | None) -> Iterator[None]:
+    """A fit of a classifier that has changed leaves nothing that could be resumed."""
+    try:
+        yield
+    except ChangedError:
+        if folder is not None:
+            (folder / STATE).unlink(missing_ok=True)
+        raise
 
 
-def _run_key(
-    identity: Identity,
-    recipe: SelectorRecipe,
-    seed: int,
-    target: Target,
-    site: GateSite,
-    train: Cohort,
-    val: Cohort,
-    criterion: Criterion | None,
-) -> str:
-    rows = [[[s.slide_id, s.label] for s in part] for part in (train, val)]
-    judge = getattr(criterion, "__qualname__", type(criterion).__name__)
-    what = [asdict(identity), recipe.model_dump(), seed, target, site, rows, train.store.n_cap,
-            train.classes, judge]  # fmt: skip
-    return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
+def _notes(
+    backbone: Backbone, recipe: SelectorRecipe, bags: PreparedBags, train: Cohort
+) -> list[str]:
+    """Which scores of a class-conditional head no training slide has asked for."""
+    if not recipe.class_conditional:
+        return []
+    seen = {bags.target_of(slide) for slide in train}
+    missing = [number for number in range(backbone.n_classes) if number not in seen]
+    if not missing:
+        return []
+    known = train.classes if len(train.classes) == backbone.n_classes else None
+    names = ", ".join(known[number] if known else str(number) for number in missing)
+    return [f"no training slide had class {names} as target: scores for it are untrained"]

@@ -5,24 +5,38 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
-from pydantic import ValidationError
+from torch import Tensor
 
-from foci.atomic import write_whole
+from foci.atomic import TEMPORARY, write_whole
 from foci.backbones.contract import Backbone
 from foci.backbones.fingerprint import fingerprint
 from foci.backbones.placement import home
-from foci.errors import CheckpointError
-from foci.selectors.frozen import Identity
+from foci.errors import CheckpointError, FociError
+from foci.selectors.facts import HeadShape, SelectorFacts, read_facts
 from foci.selectors.head import SelectorHead
-from foci.selectors.recipes import SelectorRecipe
-from foci.selectors.selector import FitEpoch, FittedSelector, Selector
+from foci.selectors.selector import FittedSelector, Selector
 
 WEIGHTS, FACTS = "selector.safetensors", "selector.json"
-_REFIT = "fit the selector again"
-_EPOCHS = ("best", "last")
-_KEYS = ("seed", "target", "site", "best_epoch")
+
+
+def check_free(folder: str | Path) -> None:
+    """Refuse a folder that no selector can be fitted into."""
+    folder = Path(folder)
+    if (folder / FACTS).exists():
+        raise FociError(folder, "already holds a fitted selector", "choose another --out")
+    if any(path.exists() and not path.is_dir() for path in (folder, *folder.parents)):
+        raise FociError(folder, "is no folder", "choose another --out")
+
+
+def enter(folder: Path) -> Path:
+    """A folder for a new fit, or for one that was killed: what it was just writing is removed."""
+    check_free(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for path in folder.glob(f"{TEMPORARY}*"):
+        if path.is_file():
+            path.unlink(missing_ok=True)
+    return folder
 
 
 def save(fitted: FittedSelector, folder: str | Path) -> Path:
@@ -61,54 +75,58 @@ def load(folder: str | Path, backbone: Backbone) -> FittedSelector:
         FociError: If the classifier is another one.
         CheckpointError: If the folder is not whole.
     """
-    facts, path = read_facts(folder), Path(folder) / WEIGHTS
-    try:
-        identity = Identity.read(facts.pop("backbone"))
-        shape, stated = facts.pop("head"), facts.pop("fingerprints")
-        recipe = SelectorRecipe.model_validate(facts.pop("recipe"))
-        history = tuple(FitEpoch(**epoch) for epoch in facts.pop("history"))
-        seed, target, site, _ = (facts.pop(key) for key in _KEYS)
-    except (KeyError, TypeError, ValidationError) as error:
-        what = f"does not describe a selector ({type(error).__name__}: {error})"
-        raise CheckpointError(Path(folder) / FACTS, what, _REFIT) from error
+    path = Path(folder) / FACTS
+    facts = read_facts(path)
+    facts.backbone.check(backbone)
+    _check_shape(path, facts, backbone)
+    tensors = _tensors(Path(folder) / WEIGHTS)
     best, last = (
-        Selector(_head(path, shape, epoch, stated[epoch], backbone), backbone, identity)
-        for epoch in _EPOCHS
+        Selector(
+            _head(Path(folder) / WEIGHTS, tensors, facts, epoch, backbone), backbone, facts.backbone
+        )
+        for epoch in ("best", "last")
     )
-    best.check(backbone)
-    return FittedSelector(best, last, recipe, seed, target, site, history, facts)
+    return FittedSelector(
+        best=best,
+        last=last,
+        recipe=facts.recipe,
+        seed=facts.seed,
+        target=facts.target,
+        site=facts.site,
+        history=facts.history,
+        facts=dict(facts.model_extra or {}),
+    )
 
 
-def _head(
-    path: Path, shape: dict[str, int], epoch: str, stated: str, backbone: Backbone
-) -> SelectorHead:
+def _check_shape(path: Path, facts: SelectorFacts, backbone: Backbone) -> None:
+    outputs = backbone.n_classes if facts.recipe.class_conditional else 1
+    wanted = HeadShape(d=backbone.d_token, outputs=outputs)
+    if facts.head != wanted:
+        what = f"describes a head ({facts.head}) that does not fit backbone and recipe ({wanted})"
+        raise CheckpointError(path, what, "fit the selector again")
+
+
+def _tensors(path: Path) -> dict[str, Tensor]:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    device, dtype = home(backbone)
-    head = SelectorHead(**shape).to(dtype)
     try:
-        tensors = load_file(path)
-        own = {k.removeprefix(f"{epoch}/"): v for k, v in tensors.items() if k.startswith(epoch)}
-        head.load_state_dict(own)
+        return dict(load_file(path))
     except (SafetensorError, OSError) as error:
         raise CheckpointError(path, f"cannot be read ({error})", "copy the folder again") from error
+
+
+def _head(
+    path: Path, tensors: dict[str, Tensor], facts: SelectorFacts, epoch: str, backbone: Backbone
+) -> SelectorHead:
+    device, dtype = home(backbone)
+    head = SelectorHead(facts.head.d, facts.head.outputs).to(dtype)
+    part = f"{epoch}/"
+    try:
+        own = {k.removeprefix(part): v for k, v in tensors.items() if k.startswith(part)}
+        head.load_state_dict(own)
     except RuntimeError as error:
         raise CheckpointError(path, f"does not fit {FACTS} ({error})", "copy both") from error
-    if fingerprint(head) != stated:
+    if fingerprint(head) != getattr(facts.fingerprints, epoch):
         raise CheckpointError(path, f"is not the weights that {FACTS} names", "copy both")
     return head.to(device).requires_grad_(False)
-
-
-def read_facts(folder: str | Path) -> dict[str, Any]:
-    """Content of ``selector.json``."""
-    path = Path(folder) / FACTS
-    try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise CheckpointError(path, "does not exist", "give a folder made by foci fit") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise CheckpointError(path, f"is not JSON ({error})", _REFIT) from error
-    if not isinstance(facts, dict):
-        raise CheckpointError(path, "does not describe a selector", _REFIT)
-    return facts

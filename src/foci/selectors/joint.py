@@ -20,6 +20,7 @@ from foci.backbones.training.batches import batch_of, epoch_order
 from foci.backbones.training.evaluate import Predictions, predict
 from foci.backbones.training.loop import Progress
 from foci.bags import Cohort, Slide
+from foci.selectors.admission import check_seed
 from foci.selectors.contract import View
 from foci.selectors.fit import new_head
 from foci.selectors.head import SelectorHead
@@ -69,6 +70,7 @@ def train_jointly(
         score: Numbers from the predictions on the validation slides; default is loss and accuracy.
         progress: Wraps the steps of an epoch.
     """
+    seed = check_seed(seed)
     score = score or (lambda p: {"loss": p.loss, "accuracy": p.accuracy})
     train, val = cohort.split("train"), cohort.split("val")
     before = score(predict(backbone, val))

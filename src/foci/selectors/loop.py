@@ -50,6 +50,7 @@ def run(
     key: str,
     state_file: Path | None,
     criterion: Callable[[], float] | None,
+    compare: Callable[[], None],
     report: Callable[[FitEpoch], None],
     progress: Progress,
 ) -> tuple[dict[str, Tensor], list[FitEpoch]]:
@@ -63,25 +64,33 @@ def run(
         key: Names everything that the run depends on; a state of another run is not resumed.
         state_file: Written after every epoch, or None.
         criterion: Judges the head as it stands, higher is better; None takes ``-val_loss``.
+        compare: Called before a state is written; raises if the classifier has changed.
         report: Called after every epoch.
         progress: Wraps the steps of an epoch.
 
     Returns:
         The weights of the best epoch, and one report per epoch.
+
+    Raises:
+        FociError: At the first epoch whose losses, weights or score are not finite.
     """
     schedule = fit.recipe.schedule
     optimizer = torch.optim.AdamW(
         fit.head.parameters(), lr=schedule.peak, weight_decay=schedule.weight_decay
     )
     nothing = nn.Module()  # the objective has no state of its own
-    found = None if state_file is None else load_run(state_file, key, fit.head, nothing, optimizer)
+    found = None if state_file is None else _resumed(state_file, key, fit.head, nothing, optimizer)
     state = found or RunState(0, 0, math.inf, {}, [])
     history = [FitEpoch(**entry) for entry in state.history]
     while state.epoch < schedule.epochs and not _patience_lost(history, schedule.patience):
         number = state.epoch + 1
         rate, loss, terms = train_epoch(fit, optimizer, number, progress)
+        if not all(bool(weight.isfinite().all()) for weight in fit.head.parameters()):
+            raise _diverged(fit, number, "weights are not finite")
         val_loss, val_terms = validate(fit)
-        score = -val_loss if criterion is None else criterion()
+        if not math.isfinite(val_loss):
+            raise _diverged(fit, number, f"validation loss is {val_loss}")
+        score = -val_loss if criterion is None else float(criterion())
         if not math.isfinite(score):
             what = f"was judged {score} after epoch {number}"
             raise FociError(f"selector {fit.recipe.name}", what, "check criterion and features")
@@ -95,9 +104,20 @@ def run(
         state.epoch = number
         state.history.append(asdict(done))
         if state_file is not None:
+            compare()
             save_run(state_file, key, state, fit.head, nothing, optimizer)
         report(done)
     return state.best, history
+
+
+def _resumed(
+    path: Path, key: str, head: SelectorHead, nothing: nn.Module, optimizer: torch.optim.Optimizer
+) -> RunState | None:
+    try:
+        return load_run(path, key, head, nothing, optimizer)
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        what = f"is not the state of a fit ({type(error).__name__}: {error})"
+        raise FociError(path, what, "remove it, and the fit starts anew") from error
 
 
 def randomness(seed: int, epoch: int) -> tuple[np.random.Generator, torch.Generator]:
@@ -105,6 +125,13 @@ def randomness(seed: int, epoch: int) -> tuple[np.random.Generator, torch.Genera
     root = np.random.SeedSequence([seed, epoch])
     drawn = int(root.generate_state(1)[0])
     return np.random.default_rng(root), torch.Generator().manual_seed(drawn)
+
+
+def _diverged(fit: Fit, number: int, what: str) -> FociError:
+    fix = f"lower schedule.peak (it is {fit.recipe.schedule.peak:g})"
+    if next(fit.head.parameters()).dtype == torch.float16:
+        fix = "fit it on the backbone in float32: AdamW divides by 0 in float16"
+    return FociError(f"selector {fit.recipe.name}, epoch {number}", f"the {what}", fix)
 
 
 def _patience_lost(history: list[FitEpoch], patience: int | None) -> bool:
@@ -130,9 +157,12 @@ def train_epoch(
         batch = fit.bags.batch(order[step * size : (step + 1) * size])
         terms = _terms(fit, batch, recipe.budget.draw(batch.n_tiles, generator), generator)
         loss = total(terms, recipe.weights)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
+        if not bool(loss.isfinite()):
+            raise _diverged(fit, number, f"training loss is {float(loss.detach())}")
+        if recipe.weights.active:  # else weight decay alone would pull the head towards 0
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
         mean.add({"loss": loss, **terms}, len(batch.targets))
     terms_mean = mean.values()
     return rate, terms_mean.pop("loss"), terms_mean

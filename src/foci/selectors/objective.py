@@ -39,6 +39,12 @@ class Weights(BaseModel):
     tau: Annotated[float, Field(gt=0, lt=1)] = 0.9
     beta: Annotated[float, Field(gt=0, lt=1)] = 0.2
 
+    @property
+    def active(self) -> tuple[str, ...]:
+        """The losses that count: those with a weight above 0."""
+        names = ("suff", "hinge", "excl", "contig", "budget", "entropy")
+        return tuple(name for name in names if getattr(self, name) > 0)
+
 
 @dataclass(frozen=True)
 class GatedBatch:
@@ -109,11 +115,10 @@ def loss_terms(
 def total(terms: dict[str, Tensor], weights: Weights) -> Tensor:
     r"""The selector objective :math:`\sum_j \lambda_j \mathcal{L}_j`; ``full`` is only watched.
 
-    A term of weight 0 is left out, so that it costs no gradient.
+    A term of weight 0 is left out, so that it costs no gradient. Where all are, nothing can be
+    learned, and the value depends on nothing.
     """
     chosen = [
-        getattr(weights, name) * value
-        for name, value in terms.items()
-        if name != "full" and getattr(weights, name) > 0
+        getattr(weights, name) * value for name, value in terms.items() if name in weights.active
     ]
-    return torch.stack(chosen).sum() if chosen else 0.0 * terms["budget"]
+    return torch.stack(chosen).sum() if chosen else torch.zeros_like(terms["budget"])

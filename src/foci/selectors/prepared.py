@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pad_sequence
 from foci.backbones.contract import Backbone
 from foci.backbones.placement import placed
 from foci.bags import Bag, Cohort, Slide
-from foci.errors import BagError
+from foci.errors import BagError, FociError
 from foci.selectors.contract import View
 from foci.selectors.losses import unit_box
 from foci.selectors.objective import GatedBatch
@@ -60,6 +60,7 @@ class PreparedBags:
         self.cohort, self.view, self.target = cohort, view, target
         self._room = memory_gb * 1e9
         self._kept: dict[str, PreparedBag] = {}
+        self._targets: dict[str, int] = {}
 
     def __getitem__(self, slide: Slide) -> PreparedBag:
         kept = self._kept.get(slide.slide_id)
@@ -71,6 +72,12 @@ class PreparedBags:
             self._kept[slide.slide_id] = bag
         return bag
 
+    def target_of(self, slide: Slide) -> int:
+        """The class that a slide's kept tiles should support."""
+        if slide.slide_id not in self._targets:
+            self._targets[slide.slide_id] = self[slide].target
+        return self._targets[slide.slide_id]
+
     @torch.no_grad()
     def _prepare(self, slide: Slide) -> PreparedBag:
         backbone = self.view.backbone
@@ -78,6 +85,12 @@ class PreparedBags:
         features = placed(bag.x, backbone)
         tiles = self.view.prepare(features)
         full = backbone.aggregate(tiles["tokens"].unsqueeze(0))[0]
+        if bool(full.isnan().any()):
+            raise FociError(
+                f"backbone {backbone.architecture}",
+                f"answers NaN for slide {slide.slide_id}",
+                "mend it, or leave the slide out",
+            )
         target = (
             int(full.argmax())
             if self.target == "prediction"
@@ -88,6 +101,7 @@ class PreparedBags:
             if bag.coords is None
             else unit_box(torch.from_numpy(bag.coords))
         )
+        self._targets[slide.slide_id] = target
         return PreparedBag(tiles, coords.to(features), target, full)
 
     def batch(self, slides: Sequence[Slide]) -> GatedBatch:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-)
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveInt
+
+_MOST = 1e30  # beyond, AdamW leaves single precision
 
 
 class Schedule(BaseModel):
@@ -35,12 +31,12 @@ class Schedule(BaseModel):
         patience: Stop after so many epochs without a better one; None goes on to the end.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     epochs: PositiveInt = 30
     warmup: NonNegativeInt = 5
-    peak: PositiveFloat = 5e-4
-    floor: NonNegativeFloat = 5e-5
+    peak: Annotated[float, Field(gt=0, le=_MOST)] = 5e-4
+    floor: Annotated[float, Field(ge=0, le=_MOST)] = 5e-5
     weight_decay: NonNegativeFloat = 0.3
     batch_size: PositiveInt = 2
     patience: PositiveInt | None = None

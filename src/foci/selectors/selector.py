@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from pydantic import ConfigDict
 from torch import Tensor
 
 from foci.backbones.contract import Backbone, GateSite
+from foci.backbones.frozen import frozen
 from foci.backbones.placement import placed
 from foci.errors import FociError
 from foci.selectors.frozen import Identity
@@ -36,13 +39,7 @@ class Selector:
 
     def check(self, backbone: Backbone) -> None:
         """Refuse another classifier than the one that the head was trained on."""
-        if not self.identity.matches(Identity.of(backbone)):
-            owner = f"{self.identity.architecture} {self.identity.fingerprint[:12]}"
-            raise FociError(
-                f"backbone {backbone.architecture}",
-                f"is not the one that the selector was fitted on ({owner})",
-                "load that backbone, or fit a selector for this one",
-            )
+        self.identity.check(backbone)
 
     @torch.no_grad()
     def __call__(self, tokens: Tensor) -> Tensor:
@@ -59,20 +56,30 @@ class Selector:
             target: The class in question; a class-conditional selector is read at the full-bag
                 prediction where it is not given.
         """
+        if target is not None:
+            _check_class(target, self.backbone.n_classes)
         if not self.class_conditional:
             target = 0
         elif target is None:
             target = self.predicted(tokens)
         return self(tokens)[:, target]
 
-    @torch.no_grad()
     def rank(self, features: Tensor, target: int | None = None) -> Tensor:
         """Scores ``[N]`` of one bag of features ``[N, D]``; see :meth:`scores`."""
-        return self.scores(self.backbone.embed(placed(features, self.backbone)), target)
+        with frozen(self.backbone):
+            tokens = self.backbone.embed(placed(features, self.backbone))
+        return self.scores(tokens, target)
 
     def predicted(self, tokens: Tensor) -> int:
         """The classifier's own decision on the full bag."""
-        return int(self.backbone.aggregate(tokens.unsqueeze(0))[0].argmax())
+        with frozen(self.backbone):
+            return int(self.backbone.aggregate(tokens.unsqueeze(0))[0].argmax())
+
+
+def _check_class(target: int, n_classes: int) -> None:
+    if not hasattr(target, "__index__") or not 0 <= operator.index(target) < n_classes:
+        fix = f"give a class index from 0 to {n_classes - 1}, or None for the predicted class"
+        raise FociError("target", f"is {target!r}", fix)
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,8 @@ class FitEpoch:
         score: What chose the epoch, higher is better: the caller's criterion, or ``-val_loss``.
         best: Whether the score is the highest so far.
     """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
     epoch: int
     epochs: int
@@ -115,7 +124,7 @@ class FittedSelector:
         target: Which class the kept tiles were to support.
         site: Where the gate acted.
         history: One entry per epoch.
-        facts: More that was kept with it: slides, versions.
+        facts: More that was kept with it: slides, versions, and ``notes`` where there are any.
     """
 
     best: Selector
@@ -132,6 +141,11 @@ class FittedSelector:
         """The epoch of ``best``, counted from 1."""
         return max(entry.epoch for entry in self.history if entry.best)
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before using it, in plain sentences."""
+        return tuple(self.facts.get("notes", ()))
+
     def __call__(self, tokens: Tensor) -> Tensor:
         """All scores of the best epoch; see :meth:`Selector.__call__`."""
         return self.best(tokens)
@@ -146,4 +160,8 @@ class FittedSelector:
 
 
 Criterion = Callable[[Selector], float]
-"""Judges a selector after every epoch; the highest value wins."""
+"""Judges a selector after every epoch; the highest value wins.
+
+A killed fit is resumed with the same criterion only: by its attribute ``name`` where it has one,
+else by its code and what it closes over, see :func:`foci.selectors.content.content`.
+"""

@@ -190,8 +190,11 @@ def _flat_at_zero(backbone: Backbone) -> bool:
     gate = torch.zeros(1, 1, device=device, dtype=dtype, requires_grad=True)
     ray = torch.linspace(-1, 2, backbone.d_in, device=device, dtype=dtype)
     with torch.enable_grad():
-        (slope,) = torch.autograd.grad(backbone.embed(gate * ray).sum(), gate)
-    return not bool(slope.any())
+        tokens = backbone.embed(gate * ray)
+    if not tokens.requires_grad:
+        return True
+    (slope,) = torch.autograd.grad(tokens.sum(), gate, allow_unused=True)
+    return slope is None or not bool(slope.any())
 
 
 @torch.no_grad()

@@ -1,0 +1,192 @@
+"""What an interrupted fit leaves, and what a second one makes of it."""
+
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from foci import selectors
+from foci.bags import Cohort
+from foci.errors import FociError
+from foci.selectors import FitEpoch, Selector
+from foci.selectors.fit import STATE
+from tests.backbones.every import small
+from tests.bags import feature_files as write
+from tests.selectors.cohorts import D, planted
+from tests.selectors.quick import same, short
+
+
+class KilledError(Exception):
+    pass
+
+
+def killed_after(number: int) -> Any:
+    def report(epoch: FitEpoch) -> None:
+        if epoch.epoch == number:
+            raise KilledError
+
+    return report
+
+
+def fit_twice(first: dict[str, Any], second: dict[str, Any], out: Path) -> list[int]:
+    """Kill one fit after two of three epochs; which epochs another one then goes through."""
+    given = {"backbone": small("abmil", "paper", 2), "recipe": short("default", 3), "out": out}
+    with pytest.raises(KilledError):
+        selectors.fit(**{**given, **first}, report=killed_after(2))
+    assert (out / STATE).exists()
+    seen: list[int] = []
+    selectors.fit(**{**given, **second}, report=lambda epoch: seen.append(epoch.epoch))
+    return seen
+
+
+def judged(value: float) -> Any:
+    return lambda selector: value
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"recipe": short("default", 3, **{"weights.suff": 0.25})},
+        {"target": "prediction"},
+        {"backbone": small("abmil", "official", 2)},
+        {"criterion": judged(2.0)},
+        {"criterion": None},
+    ],
+)
+def test_another_fit_starts_anew(second: dict[str, Any], cohort: Cohort, tmp_path: Path) -> None:
+    first = {"cohort": cohort, "criterion": judged(1.0)}
+    assert fit_twice(first, {**first, **second}, tmp_path) == [1, 2, 3]
+
+
+def test_the_same_fit_goes_on(cohort: Cohort, tmp_path: Path) -> None:
+    first = {"cohort": cohort, "criterion": judged(1.0)}
+    assert fit_twice(first, {**first, "criterion": judged(1.0), "memory_gb": 0.0}, tmp_path) == [3]
+
+
+def test_other_features_under_the_same_names_start_anew(tmp_path: Path) -> None:
+    before = planted(tmp_path)
+    paths = [slide.feature_path for slide in before.split("val")]
+    lengths = [len(before.bag(slide.slide_id)) for slide in before.split("val")]
+    folder, table, rng = tmp_path / "features", tmp_path / "labels.csv", np.random.default_rng(1)
+    model, plan = small("abmil", "paper", 2), short("default", 3)
+    with pytest.raises(KilledError):
+        selectors.fit(model, before, plan, out=tmp_path / "out", report=killed_after(2))
+    for path, n in zip(paths, lengths, strict=True):
+        assert path is not None
+        size, time = path.stat().st_size, path.stat().st_mtime_ns
+        write.trident(path, rng.standard_normal((n, D)).astype(np.float32), write.grid(n))
+        os.utime(path, ns=(time, time + 10_000_000))
+        assert path.stat().st_size == size
+    after = Cohort.read(folder, table, cache=False)
+    seen: list[int] = []
+    fitted = selectors.fit(
+        model, after, plan, out=tmp_path / "out", report=lambda epoch: seen.append(epoch.epoch)
+    )
+    assert seen == [1, 2, 3]
+    assert fitted.history == selectors.fit(model, after, plan).history
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_voided_fit_leaves_nothing_to_resume(at: int, cohort: Cohort, tmp_path: Path) -> None:
+    """An edit is found before the state of its epoch is written."""
+
+    def judge(edits: bool) -> Any:
+        calls: list[int] = []
+
+        class Judge:
+            name = "judge"
+
+            def __call__(self, selector: Selector) -> float:
+                calls.append(1)
+                if edits and len(calls) == at:
+                    for parameter in selector.backbone.parameters():
+                        parameter.mul_(1.5)
+                return 0.0
+
+        return Judge()
+
+    plan = short("paper-ste", 3)
+    clean = selectors.fit(small("transmil", "paper", 2), cohort, plan, criterion=judge(False))
+    seen: list[int] = []
+    with pytest.raises(FociError, match="changed while it was read out"):
+        selectors.fit(
+            small("transmil", "paper", 2),
+            cohort,
+            plan,
+            out=tmp_path,
+            criterion=judge(True),
+            report=lambda epoch: seen.append(epoch.epoch),
+        )
+    assert list(tmp_path.iterdir()) == []
+    assert seen == list(range(1, at))
+    again = selectors.fit(
+        small("transmil", "paper", 2), cohort, plan, out=tmp_path, criterion=judge(False)
+    )
+    assert same(again.last, clean.last)
+
+
+def test_an_edit_after_the_last_epoch_voids_the_fit_too(cohort: Cohort, tmp_path: Path) -> None:
+    model, plan = small("abmil", "paper", 2), short("paper-ste", 1)
+
+    def report(epoch: FitEpoch) -> None:
+        assert (tmp_path / STATE).exists()
+        next(model.parameters()).mul_(1.5)
+
+    with pytest.raises(FociError, match="changed while it was read out"):
+        selectors.fit(model, cohort, plan, out=tmp_path, report=report)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_losses_that_are_not_finite_end_the_fit(cohort: Cohort, tmp_path: Path) -> None:
+    plan = short("default", 3, **{"schedule.peak": 1e30})
+    message = r"^selector centred \(.*\), epoch 1: the training loss is nan; lower schedule.peak "
+    with pytest.raises(FociError, match=message + r"\(it is 1e\+30\)$"):
+        selectors.fit(small("abmil", "paper", 2), cohort, plan, criterion=judged(1.0), out=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_half_precision_is_called_the_cause_where_it_is(cohort: Cohort) -> None:
+    model = small("abmil", "paper", 2).half()
+    with pytest.raises(FociError, match=r"epoch 1: the .*; fit it on the backbone in float32"):
+        selectors.fit(model, cohort, short("default", 2))
+
+
+@pytest.mark.parametrize("name", ["abmil", "transmil"])
+def test_weights_that_are_not_finite_end_the_fit(name: str, cohort: Cohort) -> None:
+    """In the only step of the epoch: the training loss was still finite."""
+    changes = {"schedule.peak": 1e30, "schedule.batch_size": 64, "weights.contig": 0.0}
+    plan = short("default", 1, **changes, **{"schedule.warmup": 0, "schedule.weight_decay": 1e30})
+    with pytest.raises(
+        FociError, match=r"epoch 1: the weights are not finite; lower schedule.peak"
+    ):
+        selectors.fit(small(name, "paper", 2), cohort, plan, criterion=judged(1.0))
+
+
+def test_a_validation_loss_that_is_not_finite_ends_the_fit(
+    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foci.selectors.loop.validate", lambda fit: (math.inf, {}))
+    with pytest.raises(
+        FociError, match=r"epoch 1: the validation loss is inf; lower schedule.peak"
+    ):
+        selectors.fit(small("abmil", "paper", 2), cohort, short("default"), criterion=judged(1.0))
+
+
+@pytest.mark.parametrize("run", ["{}", "[]", '"text"', "3"])
+def test_a_state_that_is_no_fits_is_named(run: str, cohort: Cohort, tmp_path: Path) -> None:
+    save_file({"a": torch.zeros(1)}, tmp_path / STATE, {"run": run})
+    with pytest.raises(FociError, match=rf"{STATE}: is not the state of a fit .*; remove it"):
+        selectors.fit(small("abmil", "paper", 2), cohort, short("default"), out=tmp_path)
+
+
+def test_half_written_files_are_cleaned_up(cohort: Cohort, tmp_path: Path) -> None:
+    for name in (".writing-abc", "mine.txt"):
+        (tmp_path / name).write_bytes(b"half")
+    selectors.fit(small("abmil", "paper", 2), cohort, short("default", 1), out=tmp_path)
+    found = {path.name for path in tmp_path.iterdir()}
+    assert found == {"selector.json", "selector.safetensors", "mine.txt"}
