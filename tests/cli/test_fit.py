@@ -1,13 +1,16 @@
 """``foci fit`` from a trained backbone to a selector."""
 
 import json
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from foci import backbones, selectors
 from foci.backbones import fingerprint
 from tests.backbones.every import small
+from tests.bags import feature_files as write
 from tests.cli.invoke import Foci
 from tests.selectors.cohorts import planted
 
@@ -33,7 +36,7 @@ def test_fits_and_writes(foci: Foci, folder: Path) -> None:
     assert "skipped s1: " in done.out
     first = next(text for text in done.out.splitlines() if text.startswith("fit 1/2"))
     for term in ("suff", "hinge", "excl", "contig", "budget", "full", "val loss", "val aukc"):
-        assert f"{term} 0." in first or f"{term} " in first
+        assert re.search(rf"\b{term} -?\d+\.\d{{3}}\b", first), term
     assert "the backbone is unchanged" in done.out
     facts = json.loads((folder / "out" / "selector.json").read_text())
     assert facts["classes"] == ["b", "a"]  # the model's order, not the alphabet
@@ -54,6 +57,52 @@ def test_without_labels(foci: Foci, folder: Path) -> None:
     assert "val aukc" not in done.out
     facts = json.loads((folder / "out" / "selector.json").read_text())
     assert (facts["target"], facts["site"]) == ("prediction", "feature")
+
+
+def test_the_models_width_decides_and_not_the_first_slide(foci: Foci, folder: Path) -> None:
+    write.trident(folder / "features" / "s0.h5", np.zeros((5, 7), np.float32), write.grid(5))
+    labels, out = ["--labels", str(folder / "labels.csv")], ["--out", str(folder / "out")]
+    done = foci(*command(folder, *labels, *out, *QUICK))
+    assert done.code == 0, done.err
+    assert [line for line in done.out.splitlines() if line.startswith("skipped")] == [
+        next(line for line in done.out.splitlines() if line.startswith("skipped s0: "))
+    ]
+
+
+def test_slides_that_are_not_fitted_on_do_not_matter(foci: Foci, folder: Path) -> None:
+    table = folder / "labels.csv"
+    table.write_text(table.read_text() + "\ns99,c99,a,test")  # one class only, and no file
+    labels, out = ["--labels", str(table)], ["--out", str(folder / "out")]
+    done = foci(*command(folder, *labels, *out, "--classes", "b, a", *QUICK))
+    assert done.code == 0, done.err
+    assert json.loads((folder / "out" / "selector.json").read_text())["classes"] == ["b", "a"]
+
+
+def test_a_division_by_patient_is_said(foci: Foci, folder: Path) -> None:
+    table = folder / "labels.csv"
+    rows = [line.rsplit(",", 1)[0] for line in table.read_text().splitlines()]
+    table.write_text("\n".join(rows))
+    done = foci(*command(folder, "--labels", str(table), "--out", str(folder / "out"), *QUICK))
+    assert done.code == 0, done.err
+    assert "divided by patient into train, val and test (70, 10 and 20 %, seed 0)" in done.out
+
+
+def test_a_taken_folder_is_refused_before_anything_is_read(foci: Foci, folder: Path) -> None:
+    (folder / "out").mkdir()
+    (folder / "out" / "selector.json").write_text("{}")
+    for file in (folder / "features").iterdir():
+        file.write_bytes(b"cut")
+    more = ["--target", "prediction", "--out", str(folder / "out")]
+    done = foci(*command(folder, *more))
+    assert done.code == 2
+    assert "already holds a fitted selector" in done.err
+
+
+def test_options_of_the_checkpoint_reach_it(foci: Foci, folder: Path) -> None:
+    more = ["--target", "prediction", "--out", str(folder / "out")]
+    done = foci(*command(folder, *more, "--set", "model_options.aligned=false"))
+    assert done.code == 2
+    assert "model: has no option 'aligned'" in done.err
 
 
 @pytest.mark.parametrize(

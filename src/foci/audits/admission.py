@@ -33,8 +33,13 @@ def admit(
     if settings.target == "label" and not labelled:
         what = "cannot be the label: the cohort has none"
         raise FociError("target", what, "give a label table, or target prediction")
+    return for_backbone(cohort, backbone), settings, notes
+
+
+def for_backbone(cohort: Cohort, backbone: Backbone) -> Cohort:
+    """The cohort as a classifier reads it: features of its width, and as many classes as it has."""
     store = cohort.store.for_model(backbone.d_in)
-    return replace(cohort, classes=_classes(backbone, cohort), store=store), settings, notes
+    return replace(cohort, classes=_classes(backbone, cohort), store=store)
 
 
 def _without_native(

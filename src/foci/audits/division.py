@@ -67,18 +67,28 @@ def divide(
         note = "the cohort has no splits: every slide is audited, also those it was trained on"
         notes = (*cohort.notes, *([note] if unsplit else _left_out(cohort, settings)))
         return Division(None, audited, _skipped(cohort, cohort), notes)
+    whole = ready_to_fit(cohort, split_seed, progress)
+    fitting = replace(whole, slides=tuple(s for s in whole if s.split in FITTING))
+    notes = (*whole.notes, *_left_out(whole, settings))
+    return Division(fitting, whole.split(settings.split), _skipped(whole, cohort), notes)
+
+
+def ready_to_fit(cohort: Cohort, split_seed: int, progress: Progress) -> Cohort:
+    """A cohort with splits ``train`` and ``val`` whose slides were read once, the bad set aside.
+
+    Slides that no selector is fitted on are left unread, unless the split has still to be made.
+    """
+    unsplit = all(slide.split is None for slide in cohort)
     needed = [s for s in cohort if unsplit or s.split in FITTING]
     read = replace(cohort, slides=tuple(needed)).readable(lambda bags: _shown(bags, progress))
     good = {slide.slide_id for slide in read}
     wanted = {slide.slide_id for slide in needed}
     rest = tuple(s for s in cohort if s.slide_id in good or s.slide_id not in wanted)
     whole = with_train_and_val(replace(read, slides=rest), split_seed)
-    notes = (*whole.notes, *_left_out(whole, settings))
-    if unsplit:
-        note = "the cohort has no splits: divided by patient into train, val and test"
-        notes = (*notes, f"{note} (70, 10 and 20 %, seed {split_seed})")
-    fitting = replace(whole, slides=tuple(s for s in whole if s.split in FITTING))
-    return Division(fitting, whole.split(settings.split), _skipped(read, cohort), notes)
+    if not unsplit:
+        return whole
+    note = "the cohort has no splits: divided by patient into train, val and test"
+    return replace(whole, notes=(*whole.notes, f"{note} (70, 10 and 20 %, seed {split_seed})"))
 
 
 def _shown(bags: BagStream, progress: Progress) -> Iterable[Bag]:

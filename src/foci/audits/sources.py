@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from foci.audits.settings import AuditConfiguration, AuditSettings
+from foci.audits.origin import Origin
+from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import inspect, load
 from foci.backbones.folder import FACTS, WEIGHTS, read_facts
@@ -17,7 +18,7 @@ from foci.bags.splits import check_labels
 
 @dataclass(frozen=True)
 class Sources:
-    """What an audit is of.
+    """What an audit is of, or what a selector is fitted to.
 
     Attributes:
         backbone: The frozen classifier.
@@ -36,22 +37,22 @@ class Sources:
     places: dict[str, str]
 
 
-def open_sources(configuration: AuditConfiguration, device: str) -> Sources:
+def open_sources(origin: Origin, device: str) -> Sources:
     """Load the model and read the label table.
 
     Classes, tile cap and split seed are those that the model was trained with, unless the
-    configuration says otherwise.
+    origin says otherwise.
     """
-    model = configuration.model
+    model = origin.model
     facts = model_facts(model)
-    seed = configuration.split_seed
+    seed = origin.split_seed
     return Sources(
-        backbone=load(model, **configuration.model_options).to(device),
-        cohort=_cohort(configuration, facts),
+        backbone=load(model, **origin.model_options).to(device),
+        cohort=_cohort(origin, facts),
         name=_folder(model).name if facts else model.stem,
         split_seed=facts.get("recipe", {}).get("seed", 0) if seed is None else seed,
         model_notes=() if facts else inspect(model).notes,
-        places=_described(configuration),
+        places=_described(origin),
     )
 
 
@@ -65,19 +66,19 @@ def _folder(model: Path) -> Path:
     return model.parent if model.name in (WEIGHTS, FACTS) else model
 
 
-def _cohort(configuration: AuditConfiguration, facts: dict[str, Any]) -> Cohort:
+def _cohort(origin: Origin, facts: dict[str, Any]) -> Cohort:
     cohort = Cohort.read(
-        configuration.features,
-        configuration.labels,
-        splits=configuration.splits,
-        slide_table=configuration.slide_table,
-        label_column=configuration.label_column,
-        fold=configuration.fold,
-        layout=configuration.layout,
-        n_cap=configuration.n_cap or facts.get("n_cap", N_CAP),
-        mpp=configuration.mpp,
+        origin.features,
+        origin.labels,
+        splits=origin.splits,
+        slide_table=origin.slide_table,
+        label_column=origin.label_column,
+        fold=origin.fold,
+        layout=origin.layout,
+        n_cap=origin.n_cap or facts.get("n_cap", N_CAP),
+        mpp=origin.mpp,
     )
-    names = configuration.classes or tuple(facts.get("classes", ()))
+    names = origin.classes or tuple(facts.get("classes", ()))
     return with_classes(cohort, names) if names else _alphabetical(cohort)
 
 
@@ -98,8 +99,8 @@ def _alphabetical(cohort: Cohort) -> Cohort:
     return replace(cohort, notes=(*cohort.notes, note))
 
 
-def _described(configuration: AuditConfiguration) -> dict[str, str]:
-    own = configuration.model_dump(exclude={"out", *AuditSettings.model_fields}, exclude_none=True)
+def _described(origin: Origin) -> dict[str, str]:
+    own = origin.model_dump(exclude={"out", *AuditSettings.model_fields}, exclude_none=True)
     return {name: _text(value) for name, value in own.items() if value != {}}
 
 

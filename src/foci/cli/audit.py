@@ -18,6 +18,7 @@ from foci.cli.options import (
     SlideTable,
     Splits,
     SplitSeed,
+    names,
     settings,
 )
 from foci.errors import FociError
@@ -95,7 +96,7 @@ def audit(
         "features": features,
         "labels": labels,
         "out": out,
-        "rankings": _names(rankings),
+        "rankings": names(rankings),
         "recipe": recipe,
         "target": _value(target),
         "kappa": kappa,
@@ -105,7 +106,7 @@ def audit(
         "random_orders": random_orders,
         "choose_by": _value(choose_by),
         "split": split,
-        "classes": _names(classes),
+        "classes": names(classes),
         "split_seed": split_seed,
         "splits": splits,
         "slide_table": slide_table,
@@ -152,10 +153,6 @@ def _run(configuration: AuditConfiguration, force: bool) -> None:
     show(done)
     write_report(done)
     typer.echo(f"wrote {configuration.out}")
-
-
-def _names(text: str | None) -> tuple[str, ...] | None:
-    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _numbers(text: str | None) -> tuple[int, ...] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ from foci.cli.options import (
     SlideTable,
     Splits,
     SplitSeed,
+    names,
     settings,
 )
 from foci.errors import FociError
@@ -53,7 +54,7 @@ def fit(
     ] = "default",
     change: Annotated[
         list[str],
-        typer.Option("--set", help="Replace a setting of the recipe: --set budget.k=16."),
+        typer.Option("--set", help="Replace a setting of the recipe: --set budget.k_max=16."),
     ] = [],  # noqa: B006
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same selector (on a CPU).")] = 0,
     target: Annotated[
@@ -82,37 +83,44 @@ def fit(
 
     A fit that was killed goes on where it stopped when the same command is given again.
     """
-    from foci import backbones, selectors
+    from foci import selectors
+    from foci.audits.admission import for_backbone
     from foci.audits.criterion import validation_aukc
-    from foci.audits.sources import model_facts
-    from foci.backbones.training.run import with_train_and_val
-    from foci.bags import N_CAP, Cohort
+    from foci.audits.division import ready_to_fit
+    from foci.audits.origin import Origin
+    from foci.audits.sources import open_sources
     from foci.cli.announce import announce
     from foci.cli.device import choose
+    from foci.configuration import configure
     from foci.progress import track
 
-    plan = selectors.vary(selectors.recipe(recipe), settings(change, "--set"))
+    changes, model_options = _parted(settings(change, "--set"))
+    plan = selectors.vary(selectors.recipe(recipe), changes)
     wanted: Target = plan.target if target is None else target.value
     if labels is None and wanted == "label":
         raise FociError("--labels", "is missing", "give a label table, or --target prediction")
-    facts = model_facts(model)
-    names = classes.split(",") if classes else facts.get("classes")
-    backbone = backbones.load(model).to(choose(device))
-    cohort = Cohort.read(
-        features,
-        labels,
-        splits=splits,
-        slide_table=slide_table,
-        label_column=label_column,
-        fold=fold,
-        classes=names,
-        layout=layout,
-        n_cap=n_cap or facts.get("n_cap", N_CAP),
-        mpp=mpp,
-    ).readable(lambda bags: track(bags, "reading bags"))
-    if split_seed is None:
-        split_seed = facts.get("recipe", {}).get("seed", 0)
-    cohort = with_train_and_val(cohort, split_seed)
+    given = {
+        "model": model,
+        "model_options": model_options,
+        "features": features,
+        "labels": labels,
+        "splits": splits,
+        "slide_table": slide_table,
+        "label_column": label_column,
+        "fold": fold,
+        "classes": names(classes),
+        "layout": layout,
+        "mpp": mpp,
+        "n_cap": n_cap,
+        "split_seed": split_seed,
+    }
+    sources = open_sources(configure(Origin, given), choose(device))
+    backbone = sources.backbone
+    selectors.check_free(out)
+    cohort = for_backbone(sources.cohort, backbone)
+    cohort = ready_to_fit(cohort, sources.split_seed, track)
+    for note in sources.model_notes:
+        typer.echo(f"note: {note}")
     announce(cohort)
     by_aukc = choose_by is Choice.aukc
     fitted = selectors.fit(
@@ -128,8 +136,16 @@ def fit(
         progress=track,
     )
     typer.echo(f"{plan.name}: gate at the {fitted.site}, best epoch {fitted.best_epoch}")
+    for note in fitted.notes:
+        typer.echo(f"note: {note}")
     typer.echo("the backbone is unchanged: parameters, buffers and full-bag logits compared")
     typer.echo(f"wrote {out}")
+
+
+def _parted(changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings of the recipe, and options of the checkpoint."""
+    own = {k.partition(".")[2]: v for k, v in changes.items() if k.startswith("model_options.")}
+    return {k: v for k, v in changes.items() if not k.startswith("model_options.")}, own
 
 
 def line(epoch: FitEpoch, criterion: str | None) -> str:

@@ -74,3 +74,12 @@ def settings(pairs: list[str], option: str) -> dict[str, Any]:
             why = f"has a value that cannot be read ({str(error).splitlines()[0]})"
             raise FociError(f"{option} {pair}", why, "close brackets and quotes") from error
     return result
+
+
+def names(text: str | None) -> tuple[str, ...] | None:
+    """Names with commas between them; None if the option was not given.
+
+    >>> names("B-type, A-type")
+    ('B-type', 'A-type')
+    """
+    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
