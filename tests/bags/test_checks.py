@@ -114,6 +114,60 @@ def test_bad_tables(features: Path, change, name: str, status: str, says: str) -
     assert check.fix
 
 
+def test_paths_of_the_table_are_examined(features: Path) -> None:
+    other = features.parent / "other"
+    features.rename(other)
+    write.trident(features / "spare.h5", write.features(), write.grid())
+    (features / "bad.h5").write_bytes(b"cut")
+    labels = features.parent / "labels.csv"
+    lines = [f"{row},other/{row[:3]}.h5" for row in rows()]
+
+    def found() -> dict[str, Check]:
+        labels.write_text("slide_id,case_id,label,split,feature_path\n" + "\n".join(lines) + "\n")
+        return by_name(examine(features, labels))
+
+    good = found()
+    assert (good["files"].status, good["files"].detail) == ("PASS", "24 files read")
+    (other / "s03.h5").write_bytes(b"cut")
+    assert "s03.h5: is not an HDF5 file" in found()["files"].detail
+    lines[0] = lines[0].replace("other/", "gone/")
+    partly = found()["matching"]
+    assert partly.status == "WARN"
+    assert "no features for 1 slide (s00); first: its feature_path " in partly.detail
+    lines = [line.replace("other/", "gone/") for line in lines]
+    lost = found()["matching"]
+    assert (lost.status, lost.fix[-13:]) == ("FAIL", " feature_path")
+    assert "no features for 24 slides" in lost.detail
+
+
+def test_slides_in_no_split_are_called_so(features: Path) -> None:
+    some = [r.replace("train", "") if r < "s06" and ",a," in r else r for r in rows()]
+    check = by_name(examine(features, table(features, some)))["classes"]
+    assert check.status == "WARN"
+    assert check.detail == "no split: 3 a; train: 6 b, 3 a; test: 6 a, 6 b"
+    bare = [r.rsplit(",", 1)[0] + "," for r in rows()]
+    assert by_name(examine(features, table(features, bare)))["classes"].detail == (
+        "all slides: 12 a, 12 b"
+    )
+
+
+def test_splits_without_labels(features: Path) -> None:
+    splits = features.parent / "splits_0.csv"
+    splits.write_text("train,test\ns00,s01\ns02,s03\n")
+    found = by_name(examine(features, splits=splits))
+    assert found["splits"].detail.startswith("4 slides in splits_0.csv; there is no label table")
+    assert found["leakage"].detail == "24 patients, none in two splits"
+    refused = by_name(examine(features, fold=1))["labels"]
+    assert (refused.status, refused.detail) == ("FAIL", "fold=1: needs --labels")
+
+
+def test_an_unlabelled_slide_is_a_warning(features: Path) -> None:
+    gaps = [rows()[0].replace(",a,", ",,"), *rows()[1:]]
+    found = by_name(examine(features, table(features, gaps)))
+    assert (found["unlabelled"].status, found["unlabelled"].detail) == ("WARN", "1 slide (s00)")
+    assert found["labels"].status == "PASS"
+
+
 def test_no_folder(tmp_path: Path) -> None:
     (check,) = examine(tmp_path / "gone")
     assert (check.name, check.status) == ("files", "FAIL")

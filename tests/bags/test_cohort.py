@@ -1,6 +1,8 @@
 """From a table and a folder to a cohort."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,6 +46,66 @@ def test_without_labels_every_file_is_a_slide(tmp_path: Path) -> None:
     assert (len(cohort), cohort.classes, cohort.slides[0].label) == (4, (), None)
     with pytest.raises(CohortError, match="01: has no label; add it"):
         cohort.target("01")
+    assert cohort.notes == (
+        "there is no label table that names patients: 4 slides count as one patient each, so that "
+        "a patient in two splits would go unnoticed",
+    )
+
+
+TCGA = [f"TCGA-05-{i // 2:04d}-01Z-00-DX{i % 2 + 1}" for i in range(20)]
+
+
+def test_without_labels_tcga_patients_stay_whole(tmp_path: Path) -> None:
+    cohort = Cohort.read(folder(tmp_path, TCGA), cache=False)
+    assert cohort.notes[0].endswith("20 slides take the patient of their TCGA barcode")
+    split_of = {s.slide_id: s.split for s in cohort.with_splits((0.5, 0.2, 0.3)).slides}
+    assert all(split_of[a] == split_of[b] for a, b in zip(TCGA[::2], TCGA[1::2], strict=True))
+    assert set(split_of.values()) == {"train", "val", "test"}
+
+
+def test_without_labels_the_splits_are_used(tmp_path: Path) -> None:
+    features, splits = folder(tmp_path, [*NAMES, *TCGA[:2]]), tmp_path / "splits_0.csv"
+    splits.write_text("train,test\n01,03\n02.svs,\n")
+    cohort = Cohort.read(features, splits=splits, cache=False)
+    assert {s.slide_id: s.split for s in cohort if s.split} == {
+        "01": "train",
+        "02": "train",
+        "03": "test",
+    }
+    assert cohort.notes[1] == "3 slides of the feature folder are in no split of splits_0.csv"
+    splits.write_text("train,test\n01,77\n")
+    message = r"splits_0\.csv: 1 slides are not in the feature folder \(77\); add them to the feat"
+    with pytest.raises(CohortError, match=message):
+        Cohort.read(features, splits=splits, cache=False)
+    splits.write_text(f"train,test\n{TCGA[0]},{TCGA[1]}\n")
+    with pytest.raises(CohortError, match="patient TCGA-05-0000: is in train and test"):
+        Cohort.read(features, splits=splits, cache=False)
+
+
+@pytest.mark.parametrize("option", ["slide_table", "label_column", "fold"])
+def test_what_only_a_label_table_can_use_is_refused_without_one(
+    tmp_path: Path, option: str
+) -> None:
+    options: dict[str, Any] = {option: 0 if option == "fold" else "x"}
+    message = f"^{option}={options[option]}: needs --labels; give the label table, or leave it out$"
+    with pytest.raises(CohortError, match=message):
+        Cohort.read(folder(tmp_path, NAMES), cache=False, **options)
+
+
+def test_a_slide_without_a_label_stays_in_the_cohort(tmp_path: Path) -> None:
+    rows = [*ROWS[:3], "04,C,,test"]
+    cohort = Cohort.read(folder(tmp_path, NAMES), table(tmp_path, *rows), cache=False)
+    assert cohort.classes == ("LUAD", "LUSC")
+    assert cohort.split("test").counts() == {"test": {"LUAD": 1, "unlabelled": 1}}
+    assert cohort.notes == ("no label for 1 slide (04)",)
+
+
+def test_counts_tell_no_split_from_no_splits(tmp_path: Path) -> None:
+    rows = [*ROWS[:3], "04,C,LUSC,"]
+    cohort = Cohort.read(folder(tmp_path, NAMES), table(tmp_path, *rows), cache=False)
+    assert cohort.counts()["no split"] == {"LUSC": 1}
+    bare = replace(cohort, slides=tuple(replace(s, split=None) for s in cohort))
+    assert bare.counts() == {"all": {"LUAD": 2, "LUSC": 2}}
 
 
 def test_missing_features_and_extra_files_are_said(tmp_path: Path) -> None:
@@ -54,8 +116,13 @@ def test_missing_features_and_extra_files_are_said(tmp_path: Path) -> None:
 
 
 def test_nothing_matches(tmp_path: Path) -> None:
-    with pytest.raises(CohortError, match=r"labels\.csv: none of its slides \(first: 01\) has a"):
+    with pytest.raises(
+        CohortError, match=r"labels\.csv: none of its .*\(first: 01, no feature f.*: x\)"
+    ):
         Cohort.read(folder(tmp_path, ["x"]), table(tmp_path, *ROWS), cache=False)
+    rows = table(tmp_path, "x,A,LUAD,gone/x.h5", header="slide_id,case_id,label,feature_path")
+    with pytest.raises(CohortError, match=r"\(first: x, its feature_path .*gone.x\.h5 is no file;"):
+        Cohort.read(tmp_path / "features", rows, cache=False)
 
 
 def test_a_patient_in_two_splits_is_named(tmp_path: Path) -> None:

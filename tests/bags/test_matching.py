@@ -52,8 +52,57 @@ def test_ambiguous_and_double_claims_are_refused() -> None:
         match([slide(BARE), slide(f"{BARE}.svs")], files(BARE))
 
 
-def test_a_path_in_the_table_is_taken_as_it_is() -> None:
-    given = Slide("a", "c", feature_path=Path("elsewhere/a.h5"))
-    matched = match([given], {"a": Path("elsewhere/a.h5"), "b": Path("b.h5")})
-    assert matched.slides == (given,)
-    assert matched.unused == ("b",)
+def on_disk(folder: Path, *names: str) -> dict[str, Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {name: folder / f"{name}.h5" for name in names}
+    for path in found.values():
+        path.touch()
+    return found
+
+
+def test_a_path_in_the_table_is_taken_as_it_is(tmp_path: Path) -> None:
+    there = on_disk(tmp_path / "there", "a", "b")
+    given = Slide("a", "c", feature_path=tmp_path / "there" / ".." / "there" / "a.h5")
+    linked = Slide("b", "c", feature_path=tmp_path / "link" / "b.h5")
+    (tmp_path / "link").symlink_to(tmp_path / "there")
+    matched = match([given, linked], {**there, "z": Path("z.h5")})
+    assert matched.slides == (given, linked)
+    assert matched.unused == ("z",)
+    elsewhere = Slide("k", "c", feature_path=there["a"])
+    assert match([elsewhere], files("z")).slides == (elsewhere,)
+
+
+def test_another_file_in_the_folder_is_an_ambiguity(tmp_path: Path) -> None:
+    table, folder = on_disk(tmp_path / "uni", FULL)[FULL], on_disk(tmp_path / "gigapath", BARE)
+    message = rf"^{FULL}: has two feature files: .*gigapath.{BARE}\.h5 .*uni.{FULL}\.h5 as its "
+    with pytest.raises(CohortError, match=message + r"feature_path; correct or empty"):
+        match([Slide(FULL, "c", feature_path=table)], folder)
+
+
+def test_the_two_files_of_clam_are_one_bag(tmp_path: Path) -> None:
+    h5 = on_disk(tmp_path / "h5_files", "a")
+    on_disk(tmp_path / "pt_files", "a")
+    tensor = Slide("a", "c", feature_path=tmp_path / "pt_files" / "a.h5")
+    matched = match([tensor], h5)
+    assert (matched.slides, matched.unused) == ((tensor,), ())
+    with pytest.raises(CohortError, match="has two feature files"):
+        match([tensor], on_disk(tmp_path / "other" / "h5_files", "a"))
+
+
+def test_one_file_for_two_slides_is_refused(tmp_path: Path) -> None:
+    there = on_disk(tmp_path / "there", "a")
+    first = Slide("x", "c", feature_path=there["a"])
+    second = Slide("y", "c", feature_path=tmp_path / "there" / ".." / "there" / "a.h5")
+    for rows, names in (([first, second], "x, y"), ([first, slide("a")], "x, a")):
+        message = rf"a\.h5: belongs to two rows of the label table \({names}\); keep one"
+        with pytest.raises(CohortError, match=message):
+            match(rows, there)
+
+
+def test_a_path_that_leads_nowhere_is_a_missing_file(tmp_path: Path) -> None:
+    lost = Slide("a", "c", feature_path=tmp_path / "nowhere" / "a.h5")
+    matched = match([lost, slide("b")], on_disk(tmp_path, "a", "b"))
+    assert [s.slide_id for s in matched.slides] == ["b"]
+    assert [s.slide_id for s in matched.missing] == ["a"]
+    assert matched.missing[0].reason == f"its feature_path {lost.feature_path} is no file"
+    assert matched.unused == ()

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foci import backbones
+from foci import Cohort, backbones
 from foci.backbones.training import Predictions
 from foci.cli.train import scores
 from tests.backbones.training.toy_cohort import toy_cohort
@@ -118,6 +118,36 @@ def test_a_cohort_without_splits_is_split_by_patient(foci: Foci, folder: Path) -
     assert done.code == 0, done.err
     facts = json.loads((folder / "m" / "backbone.json").read_text())
     assert sum(facts["slides"].values()) == 24
+
+
+def test_slides_without_label_or_split_are_said(foci: Foci, folder: Path) -> None:
+    table = folder / "labels.csv"
+    lines = table.read_text().splitlines()
+    lines[1] = "s00,c0,,train"
+    lines[2:4] = ["s01,c1,b,", "s02,c2,a,"]
+    table.write_text("\n".join(lines) + "\n")
+    done = foci(*command(folder, "abmil", "m", *QUICK))
+    assert done.code == 0, done.err
+    assert "note: no label for 1 slide (s00)\n" in done.out
+    assert "note: 1 slides have no label and were left out\n" in done.out
+    assert "note: 2 slides are in no split and were left out\n" in done.out
+    facts = json.loads((folder / "m" / "backbone.json").read_text())
+    assert facts["slides"] == {"train": 9, "val": 6, "test": 6}
+    assert facts["trained_on"] == [f"s{i:02d}" for i in range(3, 12)]
+    assert "2 slides are in no split and were left out" in facts["notes"]
+
+
+def test_unlabelled_slides_are_left_out_after_the_split(foci: Foci, folder: Path) -> None:
+    table = folder / "labels.csv"
+    rows = [line.rsplit(",", 1)[0] for line in table.read_text().splitlines()]
+    rows[1:7] = [row.rsplit(",", 1)[0] + "," for row in rows[1:7]]
+    table.write_text("\n".join(rows) + "\n")
+    done = foci(*command(folder, "abmil", "m", *QUICK))
+    assert done.code == 0, done.err
+    divided = Cohort.read(folder / "features", table, cache=False).with_splits(seed=0)
+    expected = [s.slide_id for s in divided.split("train") if s.label is not None]
+    facts = json.loads((folder / "m" / "backbone.json").read_text())
+    assert facts["trained_on"] == expected
 
 
 def test_validation_is_taken_from_train_where_it_is_missing(foci: Foci, folder: Path) -> None:

@@ -8,8 +8,9 @@ from foci.bags.census import Progress, take_census
 from foci.bags.check import Check
 from foci.bags.feature_checks import check_features
 from foci.bags.folder import find_features
-from foci.bags.importers import read_slides
-from foci.bags.matching import match
+from foci.bags.importers import Imported
+from foci.bags.inputs import find_slides
+from foci.bags.matching import Matched
 from foci.bags.table_checks import check_matching, check_table
 from foci.errors import FociError
 
@@ -27,26 +28,46 @@ def examine(
     sample: int | None = None,
     progress: Progress = lambda names: names,
 ) -> list[Check]:
-    """Run every check that the given inputs allow; a refusal becomes a FAIL, never a crash."""
+    """Run every check that the given inputs allow; a refusal becomes a FAIL, never a crash.
+
+    With a label table the files of its slides are read, wherever they are, and no others.
+    """
     try:
         files = find_features(features)
     except FociError as error:
         return [Check("files", "FAIL", f"{error.where}: {error.what}", error.fix)]
-    facts = take_census(files, layout=layout, mpp=mpp, sample=sample, progress=progress)
-    checks = check_features(facts, len(files))
-    if labels is None:
-        return checks
     try:
-        imported = read_slides(
-            labels, splits=splits, slide_table=slide_table, label_column=label_column, fold=fold
+        imported, matched = find_slides(
+            files,
+            labels,
+            splits=splits,
+            slide_table=slide_table,
+            label_column=label_column,
+            fold=fold,
         )
-        matched = match(imported.slides, files)
+        named = {s.slide_id: s.feature_path for s in matched.slides if s.feature_path is not None}
+        files = named or files
+        table = _table_checks(imported, matched, labels, splits)
     except FociError as error:
-        return [*checks, Check("labels", "FAIL", f"{error.where}: {error.what}", error.fix)]
-    notes = "; ".join(imported.notes)
-    table = f"{len(imported.slides)} slides in {Path(labels).name}"
-    checks.append(Check("labels", "PASS", f"{table}; {notes}" if notes else table))
-    checks.append(
-        check_matching(len(imported.slides), [s.slide_id for s in matched.missing], matched.unused)
-    )
-    return [*checks, *check_table(matched.slides)]
+        table = [Check("labels", "FAIL", f"{error.where}: {error.what}", error.fix)]
+    facts = take_census(files, layout=layout, mpp=mpp, sample=sample, progress=progress)
+    return [*check_features(facts, len(files)), *table]
+
+
+def _table_checks(
+    imported: Imported,
+    matched: Matched,
+    labels: str | Path | None,
+    splits: str | Path | None,
+) -> list[Check]:
+    notes = "".join(f"; {note}" for note in imported.notes)
+    if labels is not None:
+        found = f"{len(imported.slides)} slides in {Path(labels).name}{notes}"
+        matching = check_matching(len(imported.slides), matched.missing, matched.unused)
+        checks = [Check("labels", "PASS", found), matching]
+        return [*checks, *check_table(matched.slides)] if matched.slides else checks
+    if splits is None:
+        return []
+    placed = sum(slide.split is not None for slide in imported.slides)
+    found = f"{placed} slides in {Path(splits).name}{notes}"
+    return [Check("splits", "PASS", found), *check_table(matched.slides)]

@@ -11,8 +11,7 @@ from pathlib import Path
 from foci.bags.bag import Bag
 from foci.bags.cache import BagCache
 from foci.bags.folder import find_features
-from foci.bags.importers import read_slides
-from foci.bags.matching import match
+from foci.bags.inputs import find_slides
 from foci.bags.prefilter import N_CAP
 from foci.bags.slide import Skipped, Slide
 from foci.bags.splits import check_labels, check_leakage, split_by_patient
@@ -64,7 +63,7 @@ class Cohort:
             features: Folder of feature files, in any layout FOCI knows.
             labels: Label table: FOCI's own, CLAM's, Patho-Bench's, STAMP's clinical table or
                 torchmil's splits. Without one every feature file becomes a slide without a label.
-            splits: CLAM's ``splits_k.csv``.
+            splits: CLAM's ``splits_k.csv``, or ``slide_id, split``; also without a label table.
             slide_table: STAMP's slide table.
             label_column: The column that holds the label, where the format leaves it open.
             fold: Which fold of a Patho-Bench table.
@@ -80,25 +79,25 @@ class Cohort:
                 the classes, or no slide has features.
         """
         files = find_features(features)
-        notes: tuple[str, ...] = ()
-        if labels is None:
-            slides = tuple(Slide(name, name, feature_path=path) for name, path in files.items())
-            skipped: tuple[Skipped, ...] = ()
-        else:
-            imported = read_slides(
-                labels, splits=splits, slide_table=slide_table, label_column=label_column, fold=fold
+        imported, matched = find_slides(
+            files,
+            labels,
+            splits=splits,
+            slide_table=slide_table,
+            label_column=label_column,
+            fold=fold,
+        )
+        slides, skipped, notes = matched.slides, matched.missing, imported.notes
+        if matched.unused:
+            notes += (f"{len(matched.unused)} feature files are in no row of the table",)
+        if not slides:
+            first = skipped[0]
+            raise CohortError(
+                labels or features,
+                f"none of its slides has a feature file (first: {first.slide_id}, {first.reason}; "
+                f"first file: {next(iter(files))})",
+                "check slide names and feature_path",
             )
-            matched = match(imported.slides, files)
-            slides, skipped, notes = matched.slides, matched.missing, imported.notes
-            if matched.unused:
-                notes += (f"{len(matched.unused)} feature files are in no row of the table",)
-            if not slides:
-                raise CohortError(
-                    labels,
-                    f"none of its slides (first: {imported.slides[0].slide_id}) has a feature file "
-                    f"(first: {next(iter(files))})",
-                    "check that both use the same slide names",
-                )
         check_leakage(slides)
         names = tuple(sorted({s.label for s in slides if s.label is not None}))
         if classes is not None:
@@ -174,10 +173,11 @@ class Cohort:
         return self.classes.index(label)
 
     def counts(self) -> dict[str, Counter[str]]:
-        """Slides per class, by split (``"all"`` where there are no splits)."""
+        """Slides per class, by split; ``"all"`` if no slide has one, else ``"no split"``."""
         table: dict[str, Counter[str]] = {}
+        rest = "no split" if any(slide.split for slide in self.slides) else "all"
         for slide in self.slides:
-            table.setdefault(slide.split or "all", Counter())[slide.label or "unlabelled"] += 1
+            table.setdefault(slide.split or rest, Counter())[slide.label or "unlabelled"] += 1
         return table
 
     def to_csv(self, path: str | Path) -> None:

@@ -25,9 +25,9 @@ def find_features(folder: str | Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for path in _walk(folder):
         known = found.get(path.stem)
-        if known is None or _is_clam_pair(known, path):
+        if known is None or is_clam_pair(known, path):
             found[path.stem] = path
-        elif not _is_clam_pair(path, known):
+        elif not is_clam_pair(path, known):
             raise BagError(
                 path,
                 f"slide {path.stem!r} is also in {known}",
@@ -61,5 +61,6 @@ def _is_sidecar(name: str) -> bool:
     return name.startswith(".") or name.endswith((".index.npz", ".index.npy", "_patches.h5"))
 
 
-def _is_clam_pair(tensor: Path, hdf5: Path) -> bool:
+def is_clam_pair(tensor: Path, hdf5: Path) -> bool:
+    """Whether two files of one name are CLAM's ``pt_files`` and ``h5_files``."""
     return tensor.parent.name == "pt_files" and hdf5.parent.name == "h5_files"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from foci.bags.folder import is_clam_pair
 from foci.bags.slide import Skipped, Slide
 from foci.bags.tcga import without_uuid
 from foci.errors import CohortError
@@ -32,45 +34,77 @@ class Matched:
     unused: tuple[str, ...]
 
 
-def match(slides: Iterable[Slide], files: Mapping[str, Path]) -> Matched:
+def match(slides: Sequence[Slide], files: Mapping[str, Path]) -> Matched:
     """Give every slide its feature file.
 
     A name matches exactly, without a file ending, or, for TCGA, without the ``.UUID`` on either
-    side. Where a shortened name fits several files, the row is refused.
+    side. Where a shortened name fits several files, the row is refused. A path in the table is
+    taken as it is, unless ``files`` holds another file of that slide: nobody can tell which is
+    meant. A file belongs to one row only.
     """
     shortened: dict[str, list[str]] = defaultdict(list)
     for name in files:
         shortened[short(name)].append(name)
+    placed = any(slide.feature_path is not None for slide in slides)
     found: list[Slide] = []
     missing: list[Skipped] = []
-    owner: dict[str, str] = {}
-    placed: set[Path] = set()
+    owner: dict[Path, str] = {}
+    named: set[str] = set()
     for slide in slides:
-        if slide.feature_path is not None:
-            found.append(slide)
-            placed.add(slide.feature_path.resolve())
+        exact = slide.slide_id in files
+        names = [slide.slide_id] if exact else shortened.get(short(slide.slide_id), [])
+        path, reason = _file(slide, {name: files[name] for name in names})
+        if len(names) == 1:
+            named.add(names[0])
+        if path is None:
+            missing.append(Skipped(slide.slide_id, reason))
             continue
-        names = [slide.slide_id] if slide.slide_id in files else shortened[short(slide.slide_id)]
-        if len(names) > 1:
-            several = ", ".join(sorted(names)[:3])
-            fix = "write the full name into the label table"
-            raise CohortError(slide.slide_id, f"fits several feature files ({several})", fix)
-        if not names:
-            missing.append(Skipped(slide.slide_id, "no feature file of this name"))
-            continue
-        name = names[0]
-        if name in owner:
+        key = path.resolve() if placed else path
+        if key in owner:
             raise CohortError(
-                files[name],
-                f"belongs to two rows of the label table ({owner[name]}, {slide.slide_id})",
+                path,
+                f"belongs to two rows of the label table ({owner[key]}, {slide.slide_id})",
                 "keep one of them",
             )
-        owner[name] = slide.slide_id
-        found.append(replace(slide, feature_path=files[name]))
+        owner[key] = slide.slide_id
+        found.append(replace(slide, feature_path=path))
     unused = tuple(
-        name for name, path in files.items() if name not in owner and path.resolve() not in placed
+        name
+        for name, path in files.items()
+        if name not in named and (path.resolve() if placed else path) not in owner
     )
     return Matched(tuple(found), tuple(missing), unused)
+
+
+def _file(slide: Slide, candidates: Mapping[str, Path]) -> tuple[Path | None, str]:
+    """The slide's feature file, or None and the reason."""
+    path = slide.feature_path
+    if path is None:
+        if len(candidates) > 1:
+            several = ", ".join(sorted(candidates)[:3])
+            fix = "write the full name into the label table"
+            raise CohortError(slide.slide_id, f"fits several feature files ({several})", fix)
+        return next(iter(candidates.values()), None), "no feature file of this name"
+    if not os.path.isfile(path):  # noqa: PTH113 - is_file raises where a folder is closed
+        return None, f"its feature_path {path} is no file"
+    others = candidates.values()
+    if others and not any(_same(path, other) for other in others):
+        raise CohortError(
+            slide.slide_id,
+            f"has two feature files: {next(iter(others))} in the feature folder, {path} as its "
+            "feature_path",
+            "correct or empty its feature_path, or give the folder that it names",
+        )
+    return path, ""
+
+
+def _same(path: Path, other: Path) -> bool:
+    """Whether both are one file, or CLAM's two files of one bag."""
+    if path.resolve() == other.resolve():
+        return True
+    return (
+        is_clam_pair(path, other) and path.parent.parent.resolve() == other.parent.parent.resolve()
+    )
 
 
 def short(slide_id: str) -> str:

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 
 from foci.bags.check import Check, some, tally
-from foci.bags.slide import Slide
+from foci.bags.slide import Skipped, Slide
 from foci.bags.splits import check_leakage
 from foci.errors import CohortError
 
 _FEW = 10
+_NO_SPLIT = "no split"
+"""Slides that neither train nor test: whatever classes they have."""
 
 
 def check_table(slides: Sequence[Slide]) -> list[Check]:
@@ -25,18 +27,19 @@ def check_table(slides: Sequence[Slide]) -> list[Check]:
     return [*checks, *_classes(slides)]
 
 
-def check_matching(rows: int, missing: Sequence[str], unused: Sequence[str]) -> Check:
+def check_matching(rows: int, missing: Sequence[Skipped], unused: Sequence[str]) -> Check:
     """Does every row have a feature file, and every file a row?"""
     parts = []
     if missing:
-        parts.append(f"no features for {some(missing)}")
+        names = some([slide.slide_id for slide in missing])
+        parts.append(f"no features for {names}; first: {missing[0].reason}")
     if unused:
         parts.append(f"not in the table: {some(unused)}")
     if len(missing) == rows:
-        fix = "check that table and files use the same slide names"
+        fix = "check slide names and, if the table has it, the column feature_path"
         return Check("matching", "FAIL", "; ".join(parts), fix)
     if parts:
-        fix = "extract the missing slides; files outside the table are ignored"
+        fix = "extract the missing slides or mend feature_path; files outside the table are ignored"
         return Check("matching", "WARN", "; ".join(parts), fix)
     return Check("matching", "PASS", f"every one of {rows} slides has a feature file")
 
@@ -44,13 +47,15 @@ def check_matching(rows: int, missing: Sequence[str], unused: Sequence[str]) -> 
 def _classes(slides: Sequence[Slide]) -> list[Check]:
     unlabelled = [s.slide_id for s in slides if s.label is None]
     table: dict[str, Counter[str]] = {}
+    rest = _NO_SPLIT if any(slide.split for slide in slides) else "all slides"
     for slide in slides:
         if slide.label is not None:
-            table.setdefault(slide.split or "all slides", Counter())[slide.label] += 1
+            table.setdefault(slide.split or rest, Counter())[slide.label] += 1
     classes = sorted({label for counts in table.values() for label in counts})
     detail = "; ".join(f"{split}: {tally(counts)}" for split, counts in table.items())
-    single = [split for split, counts in table.items() if len(counts) < max(2, len(classes))]
-    few = [split for split, counts in table.items() if min(counts.values()) < _FEW]
+    used = {split: counts for split, counts in table.items() if split != _NO_SPLIT}
+    single = [split for split, counts in used.items() if len(counts) < max(2, len(classes))]
+    few = [split for split, counts in used.items() if min(counts.values()) < _FEW]
     checks = []
     if single:
         fix = "every split needs every class; split again, stratified by label"

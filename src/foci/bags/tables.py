@@ -49,13 +49,30 @@ class Table:
         """
         for name in names:
             if name not in self.columns:
-                near = difflib.get_close_matches(name, self.columns, n=1)
-                hint = f"rename {near[0]!r} to {name!r}" if near else "add or rename the column"
+                near = nearest(name, self.columns)
+                hint = f"rename {near!r} to {name!r}" if near else "add or rename the column"
                 raise CohortError(
                     self.path,
                     f"has no column {name!r} (its columns: {', '.join(self.columns)})",
                     f"{hint}, or {fix}" if fix else hint,
                 )
+
+
+def nearest(name: str, columns: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The column that was probably meant by a name, whatever its case and punctuation.
+
+    >>> nearest("slide_id", ("Case", "SLIDE ID"))
+    'SLIDE ID'
+    >>> nearest("slide_id", ("image", "class")) is None
+    True
+    """
+    plain = {_letters(column): column for column in columns}
+    near = difflib.get_close_matches(_letters(name), plain, n=1, cutoff=likeness)
+    return plain[near[0]] if near else None
+
+
+def _letters(column: str) -> str:
+    return re.sub(r"[\W_]", "", column.lower())
 
 
 def read_table(path: str | Path) -> Table:

@@ -66,7 +66,7 @@ def train(
     from dataclasses import replace
 
     from foci.backbones.training import TrainingRecipe
-    from foci.backbones.training.run import train_into, with_train_and_val
+    from foci.backbones.training.run import train_into, trainable, with_train_and_val
     from foci.bags import Cohort
     from foci.cli.announce import announce
     from foci.cli.device import choose
@@ -98,7 +98,7 @@ def train(
         n_cap=n_cap,
         mpp=mpp,
     ).readable(lambda bags: track(bags, "reading bags"))
-    cohort = with_train_and_val(cohort, seed)
+    cohort = trainable(with_train_and_val(cohort, seed))
     cohort = replace(cohort, notes=(*cohort.notes, *without_auc(cohort)))
     announce(cohort)
     result = train_into(

@@ -9,7 +9,7 @@ import pytest
 
 from foci import Cohort, backbones
 from foci.backbones.training import Predictions, TrainingRecipe
-from foci.backbones.training.run import train_into, with_train_and_val
+from foci.backbones.training.run import train_into, trainable, with_train_and_val
 from foci.errors import CohortError, FociError
 from tests.backbones.training.toy_cohort import toy_cohort
 
@@ -43,6 +43,23 @@ def test_no_splits_at_all_and_no_train(tmp_path: Path) -> None:
         with_train_and_val(splits(cohort, {"train": "test"}))
 
 
+def test_slides_without_label_or_split_are_left_out_and_said(tmp_path: Path) -> None:
+    cohort = toy_cohort(tmp_path)
+    assert trainable(cohort) == cohort
+    gaps = [replace(s, label=None) for s in cohort.slides[:2]]
+    gaps += [replace(s, split=None) for s in cohort.slides[2:5]]
+    got = trainable(replace(cohort, slides=(*gaps, *cohort.slides[5:]), notes=("before",)))
+    assert got.slides == cohort.slides[5:]
+    assert got.notes == (
+        "before",
+        "2 slides have no label and were left out",
+        "3 slides are in no split and were left out",
+    )
+    bare = replace(cohort, slides=tuple(replace(s, label=None) for s in cohort))
+    with pytest.raises(CohortError, match="labels: has no slide with a label; fill the label"):
+        trainable(bare)
+
+
 def test_a_score_that_fails_does_not_cost_the_weights(tmp_path: Path) -> None:
     cohort = replace(toy_cohort(tmp_path), notes=("an assumption",))
     sizes = []
@@ -66,6 +83,7 @@ def test_a_score_that_fails_does_not_cost_the_weights(tmp_path: Path) -> None:
     assert set(facts["metrics"]) == {"train"}
     assert facts["notes"] == ["an assumption", *done.notes]
     assert facts["slides"] == {"train": 12, "val": 6, "test": 6}
+    assert facts["trained_on"] == [f"s{i:02d}" for i in range(12)]
     kept = backbones.load(tmp_path / "m")
     assert backbones.fingerprint(kept) == backbones.fingerprint(done.backbone)
     assert not (tmp_path / "m" / "training.safetensors").exists()

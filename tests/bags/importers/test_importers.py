@@ -24,6 +24,29 @@ def test_unknown_columns_name_what_is_expected(tmp_path: Path) -> None:
         assert IMPORTERS[name].description in message
 
 
+@pytest.mark.parametrize(
+    ("header", "column", "key"),
+    [
+        ("Slide_ID,case_id,label", "Slide_ID", "slide_id"),
+        ("label,SLIDE ID", "SLIDE ID", "slide_id"),
+        ("slide,label", "slide", "slide_id"),
+        ("Patient,KRAS", "Patient", "PATIENT"),
+        ("Bag_Name,split", "Bag_Name", "bag_name"),
+    ],
+)
+def test_a_misspelt_column_is_named(tmp_path: Path, header: str, column: str, key: str) -> None:
+    with pytest.raises(CohortError) as caught:
+        read_slides(table(tmp_path, header))
+    assert f"a.csv: has no column '{key}' (columns: " in str(caught.value)
+    assert str(caught.value).endswith(f"; did you mean '{column}'? rename it to '{key}'")
+
+
+@pytest.mark.parametrize("header", ["case_id,label", "patient_id,label"])
+def test_another_column_is_no_misspelling(tmp_path: Path, header: str) -> None:
+    with pytest.raises(CohortError, match="is of no known format"):
+        read_slides(table(tmp_path, header))
+
+
 def test_tables_in_the_wrong_place(tmp_path: Path) -> None:
     with pytest.raises(
         CohortError, match=r"is a split table, not labels .* and this one as splits"

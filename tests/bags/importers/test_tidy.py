@@ -44,6 +44,12 @@ def test_patients_are_derived_and_noted(tmp_path: Path) -> None:
     )
 
 
+def test_an_empty_label_is_none_and_noted(tmp_path: Path) -> None:
+    got = read(tmp_path, "slide_id,case_id,grade\na,p,3\nb,q,\n", label_column="grade")
+    assert got.slides == (Slide("a", "p", "3"), Slide("b", "q", None))
+    assert got.notes == ("no grade for 1 slide (b)",)
+
+
 def test_label_column(tmp_path: Path) -> None:
     text = "slide_id,case_id,oncotree\na,p,LUAD\n"
     assert read(tmp_path, text, label_column="oncotree").slides == (Slide("a", "p", "LUAD"),)
@@ -62,7 +68,6 @@ def test_label_column(tmp_path: Path) -> None:
         ),
         ("a,p,x,\n,q,y,\n", "line 3: the cell 'slide_id' is empty; fill it or delete the row"),
         ("a,,x,\n", "line 2: the cell 'case_id' is empty"),
-        ("a,p,,\n", "line 2: the cell 'label' is empty"),
         ("a,p,x,holdout\n", "line 2: split 'holdout' is not train, val or test; write train"),
         ("a,p,x,Eval\n", "line 2: split 'eval' may mean validation or test; write train"),
     ],

@@ -12,11 +12,9 @@ from foci.errors import CohortError
 
 
 def read(folder: Path, **labels: Any) -> Imported:
-    for name in ("labels", "features"):
-        (folder / name).mkdir(exist_ok=True)
+    (folder / "labels").mkdir(exist_ok=True)
     for bag, label in labels.items():
         np.save(folder / "labels" / f"{bag}.npy", label)
-    np.save(folder / "features" / "a.npy", np.ones((3, 2)))
     rows = "".join(f"{bag},{split}\n" for bag, split in (("a", "train"), ("b", "test")))
     (folder / "splits.csv").write_text("bag_name,split\n" + rows)
     return read_slides(folder / "splits.csv")
@@ -25,7 +23,7 @@ def read(folder: Path, **labels: Any) -> Imported:
 def test_labels_beside_the_table(tmp_path: Path) -> None:
     got = read(tmp_path, a=np.array([1.0]), b=np.array(0))
     assert got.slides == (
-        Slide("a", "a", "1", "train", feature_path=tmp_path / "features" / "a.npy"),
+        Slide("a", "a", "1", "train"),
         Slide("b", "b", "0", "test"),
     )
     assert got.notes[0].startswith("the table names no patients: 2 slides count as one patient")

@@ -106,6 +106,7 @@ def train_into(
         notes=[*cohort.notes, *notes],
         history=[asdict(epoch) for epoch in history],
         slides={split: len(part) for split, part in parts.items()},
+        trained_on=[slide.slide_id for slide in parts["train"]],
         versions={"foci": foci.__version__, "torch": torch.__version__,
                   "python": platform.python_version()},
     )  # fmt: skip
@@ -128,6 +129,25 @@ def _scored(
             why = " ".join(f"{type(error).__name__}: {error}".split())
             notes.append(f"split {split} has no scores ({why})")
     return metrics, notes
+
+
+def trainable(cohort: Cohort) -> Cohort:
+    """The slides of a divided cohort that have a label and a split; notes say how many do not.
+
+    Apply it after :func:`with_train_and_val`: an audit divides all slides of the table, and its
+    split must be the same for the same seed.
+    """
+    labelled = [slide for slide in cohort if slide.label is not None]
+    if not labelled:
+        raise CohortError("labels", "has no slide with a label", "fill the label column")
+    slides = tuple(slide for slide in labelled if slide.split is not None)
+    unlabelled, unplaced = len(cohort) - len(labelled), len(labelled) - len(slides)
+    notes = cohort.notes
+    if unlabelled:
+        notes += (f"{unlabelled} slides have no label and were left out",)
+    if unplaced:
+        notes += (f"{unplaced} slides are in no split and were left out",)
+    return replace(cohort, slides=slides, notes=notes)
 
 
 def with_train_and_val(cohort: Cohort, seed: int = 0) -> Cohort:

@@ -8,11 +8,20 @@ from foci.bags.importers import pathobench, stamp, tidy, torchmil
 from foci.bags.importers.clam_splits import apply_splits
 from foci.bags.importers.importer import Imported, Importer, ImportOptions
 from foci.bags.importers.rows import SPLIT_NAMES
-from foci.bags.tables import Table, read_table
+from foci.bags.importers.unlabelled import slides_of_files
+from foci.bags.tables import Table, nearest, read_table
 from foci.errors import CohortError
 from foci.registry import Registry
 
-__all__ = ["IMPORTERS", "ImportOptions", "Imported", "Importer", "detect", "read_slides"]
+__all__ = [
+    "IMPORTERS",
+    "ImportOptions",
+    "Imported",
+    "Importer",
+    "detect",
+    "read_slides",
+    "slides_of_files",
+]
 
 IMPORTERS: Registry[Importer] = Registry("cohort table format")
 """All formats, in the order in which they are tried: the most specific first."""
@@ -21,6 +30,10 @@ IMPORTERS.add("pathobench", pathobench.IMPORTER)
 IMPORTERS.add("torchmil", torchmil.IMPORTER)
 IMPORTERS.add("stamp", stamp.IMPORTER)
 IMPORTERS.add("tidy", tidy.IMPORTER)
+
+_KEYS = {"slide_id": 0.8, "bag_name": 0.8, "PATIENT": 1.0}
+"""Columns by which formats are known, and how like one a misspelt column must be. A ``patient_id``
+is no ``PATIENT``: it does not make a table STAMP's."""
 
 
 def read_slides(
@@ -73,6 +86,10 @@ def detect(table: Table) -> str:
     if {"PATIENT", "FILENAME"} <= set(table.columns):
         fix = "give the clinical table as labels, and this one as slide_table"
         raise CohortError(table.path, f"is a slide table, not labels (columns: {found})", fix)
+    for key, likeness in _KEYS.items():
+        if near := nearest(key, table.columns, likeness):
+            fix = f"did you mean {near!r}? rename it to {key!r}"
+            raise CohortError(table.path, f"has no column {key!r} (columns: {found})", fix)
     expected = "; ".join(IMPORTERS[name].description for name in IMPORTERS)
     raise CohortError(
         table.path, f"is of no known format (columns: {found})", f"expected is one of: {expected}"

@@ -13,16 +13,21 @@ from dataclasses import replace
 
 from foci.bags.importers.importer import Imported
 from foci.bags.importers.rows import SPLIT_NAMES, filled, split_name, splits
+from foci.bags.matching import short
 from foci.bags.slide import Slide
 from foci.bags.tables import Table
-from foci.bags.tcga import without_uuid
 from foci.errors import CohortError
 
 _NAMED = 5
 
 
-def apply_splits(slides: Sequence[Slide], table: Table) -> Imported:
+def apply_splits(slides: Sequence[Slide], table: Table, among: str = "the label table") -> Imported:
     """Give every slide the split that the table names; slides it does not name have none.
+
+    Args:
+        slides: The cohort.
+        table: The split table.
+        among: Where the slides come from, for messages.
 
     Raises:
         CohortError: If a slide is in two splits, or a slide of the table is not in the cohort.
@@ -39,35 +44,35 @@ def apply_splits(slides: Sequence[Slide], table: Table) -> Imported:
             raise CohortError(table.path, what, "keep it in one of them")
     if unknown:
         shown = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
-        what = f"{len(unknown)} slides are not in the label table ({shown})"
-        raise CohortError(table.path, what, "add them to the label table, or use its own splits")
+        what = f"{len(unknown)} slides are not in {among} ({shown})"
+        raise CohortError(table.path, what, f"add them to {among}, or take them out of the splits")
     placed = tuple(replace(slide, split=chosen.get(slide.slide_id)) for slide in slides)
     notes = []
     if any(slide.split for slide in slides):
-        notes.append(f"the splits of the label table are replaced by {table.path.name}")
+        notes.append(f"the splits of {among} are replaced by {table.path.name}")
     if left := sum(slide.split is None for slide in placed):
-        notes.append(f"{left} slides of the label table are in no split of {table.path.name}")
+        notes.append(f"{left} slides of {among} are in no split of {table.path.name}")
     return Imported(placed, tuple(notes))
 
 
 class _Finder:
     """Slide of the cohort by the name a split table gives it.
 
-    The name may lack a TCGA UUID or have one too many, and pandas writes a numeric name in a
-    column with gaps as ``123.0``.
+    The name may lack a TCGA UUID or a file ending, or have one too many, and pandas writes a
+    numeric name in a column with gaps as ``123.0``.
     """
 
     def __init__(self, slides: Iterable[Slide]) -> None:
         self.ids = {slide.slide_id for slide in slides}
         self.short: dict[str, list[str]] = defaultdict(list)
         for slide_id in self.ids:
-            self.short[without_uuid(slide_id)].append(slide_id)
+            self.short[short(slide_id)].append(slide_id)
 
     def __call__(self, name: str) -> str | None:
         for candidate in (name, name.removesuffix(".0")):
             if candidate in self.ids:
                 return candidate
-        alike = self.short.get(without_uuid(name), [])
+        alike = self.short.get(short(name), [])
         return alike[0] if len(alike) == 1 else None
 
 

@@ -78,8 +78,8 @@ def choose_label(table: Table, taken: Collection[str], chosen: str | None) -> st
     raise CohortError(table.path, what, "name it with label_column")
 
 
-def derived_cases_note(slide_ids: list[str]) -> str:
-    """How the patients were found in a table that does not name them."""
+def derived_cases_note(slide_ids: list[str], why: str = "the table names no patients") -> str:
+    """How the patients were found where nothing names them."""
     alone = sum(parse_barcode(slide_id) is None for slide_id in slide_ids)
     tcga = len(slide_ids) - alone
     parts = []
@@ -90,4 +90,4 @@ def derived_cases_note(slide_ids: list[str]) -> str:
             f"{alone} slides count as one patient each, so that a patient in two splits "
             "would go unnoticed"
         )
-    return "the table names no patients: " + "; ".join(parts)
+    return f"{why}: " + "; ".join(parts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from foci.bags.check import some
 from foci.bags.importers.importer import Imported, Importer, ImportOptions
 from foci.bags.importers.rows import derived_cases_note, filled, splits, unique
 from foci.bags.slide import Slide
@@ -17,18 +18,24 @@ def matches(columns: tuple[str, ...]) -> bool:
 
 
 def read(table: Table, options: ImportOptions) -> Imported:
-    """Columns beyond ``slide_id`` and the label are optional; relative paths start at the table."""
+    """Columns beyond ``slide_id`` and the label are optional; relative paths start at the table.
+
+    A slide without a label can be audited, so an empty label is none.
+    """
     label = options.label_column or "label"
     table.require("slide_id")
     table.require(label, fix="name the label column with label_column")
     slide_ids = unique(table, filled(table, "slide_id"))
-    labels = filled(table, label)
-    notes: tuple[str, ...] = ()
+    labels = [row[label] or None for row in table.rows]
+    notes: list[str] = []
     if "case_id" in table.columns:
         cases = filled(table, "case_id")
     else:
         cases = [case_of(slide_id) for slide_id in slide_ids]
-        notes = (derived_cases_note(slide_ids),)
+        notes.append(derived_cases_note(slide_ids))
+    without = [name for name, given in zip(slide_ids, labels, strict=True) if given is None]
+    if without:
+        notes.append(f"no {label} for {some(without)}")
     named = splits(table, "split") if "split" in table.columns else [None] * len(slide_ids)
     slides = tuple(
         Slide(
@@ -42,7 +49,7 @@ def read(table: Table, options: ImportOptions) -> Imported:
         )
         for index, row in enumerate(table.rows)
     )
-    return Imported(slides, notes)
+    return Imported(slides, tuple(notes))
 
 
 def _path(table: Table, text: str | None) -> Path | None:

@@ -20,7 +20,7 @@ def matches(columns: tuple[str, ...]) -> bool:
 
 
 def read(table: Table, options: ImportOptions) -> Imported:
-    """Labels from ``labels/<bag>.npy``; features from ``features/<bag>.npy`` where they exist."""
+    """Labels from ``labels/<bag>.npy`` beside the table."""
     folder = table.path.parent
     names = unique(table, filled(table, "bag_name"))
     slides = tuple(
@@ -29,7 +29,6 @@ def read(table: Table, options: ImportOptions) -> Imported:
             case_id=case_of(name),
             label=_label(folder / "labels" / f"{name}.npy"),
             split=split,
-            feature_path=_existing(folder / "features" / f"{name}.npy"),
         )
         for name, split in zip(names, splits(table, "split"), strict=True)
     )
@@ -53,10 +52,6 @@ def _label(path: Path) -> str:
             what = f"holds {values[0]}, which is no class number"
         raise CohortError(path, what, "write one whole number per bag")
     return str(int(values[0]))
-
-
-def _existing(path: Path) -> Path | None:
-    return path if path.is_file() else None
 
 
 IMPORTER = Importer(
