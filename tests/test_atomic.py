@@ -1,5 +1,6 @@
 """Whole or absent."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,27 @@ def test_a_failed_write_leaves_the_old_file(
         write_whole(path, "new")
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+def test_an_error_of_the_system_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "gone" / "f"
+    with pytest.raises(FileNotFoundError) as missing:
+        write_whole(path, "new")
+    assert missing.value.filename == str(path)
+
+    def full(self: Path, content: bytes) -> int:
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left") as refused:
+        write_whole(tmp_path / "f", "new")
+    assert (refused.value.errno, refused.value.filename) == (errno.ENOSPC, str(tmp_path / "f"))
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileNotFoundError) as other, whole_file(tmp_path / "f"):
+        (tmp_path / "another").read_bytes()
+    assert other.value.filename == str(tmp_path / "another")
 
 
 def test_a_folder_appears_only_when_it_is_complete(tmp_path: Path) -> None:

@@ -36,19 +36,21 @@ def whole_file(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
         durable: See :func:`write_whole`.
     """
     path = Path(path)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=TEMPORARY)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        if durable:
-            with temporary.open("rb+") as file:
-                os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    with _named(path):
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=TEMPORARY)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            if durable:
+                with temporary.open("rb+") as file:
+                    os.fsync(file.fileno())
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise
 
 
 @contextlib.contextmanager
@@ -64,6 +66,18 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Let an error of the system name the file that was wanted, not a temporary one or none."""
+    try:
+        yield
+    except OSError as error:
+        named = error.filename is not None and TEMPORARY not in str(error.filename)
+        if error.errno is None or named:
+            raise
+        raise OSError(error.errno, os.strerror(error.errno), str(path)) from error
 
 
 def _umask() -> int:

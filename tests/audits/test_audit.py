@@ -22,7 +22,10 @@ def test_a_finished_audit_opens(audited: Audit) -> None:
     ("text", "says"),
     [
         (None, "has no manifest.json; give the folder of foci audit --out"),
-        ("{", "is not JSON"),
+        ("{", r"manifest\.json: cannot be read \(Expecting .*; run foci audit again"),
+        ("[]", r"manifest\.json: is damaged \(no JSON object\); run foci audit again"),
+        ('{"format": "one"}', r"manifest\.json: is not the manifest of an audit; run foci audit"),
+        ('{"format": 1, "status": "complete"}', r"manifest\.json: says nothing of 'name'; run"),
         ('{"format": 1, "status": "running"}', "holds an unfinished audit; give the foci audit"),
         ('{"format": 99, "status": "complete"}', "is of format 99; update foci"),
     ],
@@ -32,6 +35,17 @@ def test_others_are_refused(tmp_path: Path, text: str | None, says: str) -> None
         (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(FociError, match=says):
         Audit.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["summary.json", "slides.parquet", "curves.parquet", "rankings.parquet", "tables/slides.csv"],
+)
+def test_a_folder_that_lost_a_file(audited: Audit, tmp_path: Path, name: str) -> None:
+    shutil.copytree(audited.folder, tmp_path / "out")
+    (tmp_path / "out" / name).unlink()
+    with pytest.raises(FociError, match=rf"{name}: is missing; run foci audit again"):
+        Audit.load(tmp_path / "out")
 
 
 def test_a_moved_folder_is_the_same_audit(audited: Audit, tmp_path: Path) -> None:

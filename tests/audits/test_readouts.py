@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from foci import selectors
-from foci.audits.readouts import described, fit_selectors, seed_folder
+from foci.audits.readouts import described, fit_selectors, on_fitting, seed_folder
 from foci.backbones import fingerprint
 from foci.errors import FociError
 from foci.selectors import FittedSelector
@@ -46,3 +46,10 @@ def test_the_loss_may_choose_the_epoch(files: Path) -> None:
     (epoch,) = fitted[4].history
     assert epoch.score == -epoch.val_loss
     assert f"validation loss {epoch.val_loss:.3f}" in lines[0]
+
+
+def test_what_is_to_be_known_of_two_selectors_is_said_once(files: Path) -> None:
+    fitted = fit(files, [], "loss")
+    assert fitted[4].notes == fitted[1].notes
+    said = ["no training slide had class b as target: scores for it are untrained"]
+    assert on_fitting(fitted) == said

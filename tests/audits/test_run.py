@@ -205,6 +205,22 @@ def test_a_complete_audit_is_not_computed_again(
     assert {path: path.stat().st_mtime_ns for path in audited.folder.rglob("*")} == before
 
 
+def test_parts_that_cannot_be_removed_do_no_harm(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(path: Path, ignore_errors: bool = False) -> None:
+        if not ignore_errors:
+            raise OSError(39, "Directory not empty", str(path))
+
+    monkeypatch.setattr("shutil.rmtree", busy)
+    quick = {"rankings": ("native",)}
+    found = audit(files, changes=quick)
+    assert (found.folder / "parts").is_dir()
+    monkeypatch.undo()
+    audit(files, changes=quick)
+    assert not (found.folder / "parts").exists()
+
+
 def test_another_audit_needs_force(files: Path) -> None:
     quick = {"rankings": ("native",)}
     first = audit(files, changes=quick)
@@ -225,3 +241,18 @@ def test_sizes_of_blocks_change_no_number(files: Path, audited: Audit) -> None:
                 other.curves.get(ranking, seed), audited.curves.get(ranking, seed), strict=True
             )
             assert all(np.array_equal(a.probs, b.probs) for a, b in pairs)
+
+
+def test_slides_that_the_model_was_trained_on_are_said(files: Path) -> None:
+    lines: list[str] = []
+    found = run(
+        model(),
+        read(files),
+        settings(rankings=["native"]),
+        files / "seen",
+        trained_on={"s09", "s00"},
+        say=lines.append,
+    )
+    (note,) = [note for note in found.manifest["notes"] if "trained on" in note]
+    assert note.startswith("1 of the 5 audited slides")
+    assert f"note: {note}" in lines

@@ -27,8 +27,9 @@ def save(files: Path, **facts: Any) -> Path:
 
 @pytest.mark.parametrize("path", ["abmil-small", "abmil-small/weights.safetensors"])
 def test_the_model_folder_says_classes_cap_and_seed(files: Path, path: str) -> None:
-    save(files)
+    save(files, trained_on=["s00", "s01"])
     found = opened(files, path, labels=files / "labels.csv")
+    assert found.trained_on == {"s00", "s01"}
     assert fingerprint(found.backbone) == fingerprint(model())
     assert found.cohort.classes == ("b", "a")
     assert found.cohort.store.n_cap == 9

@@ -47,7 +47,8 @@ def test_by_hand(tmp_path: Path) -> None:
 
 
 def test_it_is_written_into_the_manifest(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text('{"status": "complete", "name": "x"}')
+    needed = '"format": 1, "settings": {}, "backbone": {}, "classes": []'
+    (tmp_path / "manifest.json").write_text(f'{{"status": "complete", "name": "x", {needed}}}')
     audit = attach(Ranked(tmp_path), MARKS, "marked by hand")
     assert audit.manifest["name"] == "x"
     assert audit.manifest["truth"]["what"] == "marked by hand"

@@ -21,7 +21,9 @@ from foci.audits.parts import SCORES, Parts
 from foci.audits.slides import AuditedSlide
 from foci.audits.tiles import RankedTiles
 from foci.audits.units import Unit
-from foci.errors import CohortError
+from foci.errors import CohortError, FociError
+
+_AGAIN = "give the same foci audit command again, with --force"
 
 
 def assemble(
@@ -29,6 +31,7 @@ def assemble(
     parts: Parts,
     n_blocks: int,
     units: Sequence[Unit],
+    wanted: Sequence[str],
     others: Iterable[AuditedSlide],
 ) -> tuple[AuditedSlide, ...]:
     """Write ``slides.parquet``, ``curves.parquet`` and ``rankings.parquet``.
@@ -38,6 +41,7 @@ def assemble(
         parts: All of them written.
         n_blocks: How many blocks.
         units: The columns, in order.
+        wanted: The slides that the blocks must hold, in order.
         others: Slides that were left out before any block: they follow the audited split.
 
     Returns:
@@ -45,8 +49,10 @@ def assemble(
 
     Raises:
         CohortError: If there is not one slide to write about.
+        FociError: If a part is missing, or a slide in it.
     """
-    blocks = [parts.slides(number) or () for number in range(n_blocks)]
+    blocks = [_block(parts, number, units) for number in range(n_blocks)]
+    _check_slides(parts, blocks, wanted)
     slides = (*(slide for block in blocks for slide in block), *others)
     # a block of which every slide was skipped would be an empty row group
     full = [n for n, block in enumerate(blocks) if any(s.skipped is None for s in block)]
@@ -63,6 +69,26 @@ def features_digest(slides: Iterable[AuditedSlide]) -> str:
     """One hash over the features of all audited slides."""
     lines = (f"{s.slide_id} {s.features_sha256}\n" for s in slides if s.skipped is None)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _block(parts: Parts, number: int, units: Sequence[Unit]) -> tuple[AuditedSlide, ...]:
+    """The slides of a block of which every part is there."""
+    slides = parts.slides(number)
+    lost = parts.missing(number, units)
+    if slides is None or lost:
+        name = "slides" if slides is None else lost[0].column
+        raise FociError(parts.folder, f"has lost block {number} of {name}", _AGAIN)
+    return slides
+
+
+def _check_slides(
+    parts: Parts, blocks: Sequence[Sequence[AuditedSlide]], wanted: Sequence[str]
+) -> None:
+    found = [slide.slide_id for block in blocks for slide in block]
+    if found != list(wanted):
+        lost = [name for name in wanted if name not in set(found)]
+        what = f"does not hold slide {lost[0]}" if lost else "holds other slides than the cohort"
+        raise FociError(parts.folder, what, _AGAIN)
 
 
 def _write(path: Path, tables: Iterable[pa.Table]) -> None:

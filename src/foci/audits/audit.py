@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,8 +11,12 @@ from typing import Any
 from foci.audits.curves import CurveTable
 from foci.audits.layout import CURVES, FORMAT, MANIFEST, RANKINGS, SLIDES, SUMMARY
 from foci.audits.slides import AuditedSlide, read_slides
+from foci.audits.stored import AGAIN, lost_file, read_object, reading
 from foci.audits.tiles import RankedTiles, read_tiles
 from foci.errors import FociError
+
+_NEEDED = ("name", "settings", "backbone", "classes")
+"""What every reader of a manifest counts on."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,17 @@ class Audit:
     def load(cls, folder: str | Path) -> Audit:
         """Open a complete audit folder."""
         audit = cls(Path(folder))
-        state = audit.manifest.get("status")
-        if state != "complete":
+        manifest = audit.manifest
+        if manifest.get("status") != "complete":
             raise FociError(
                 folder, "holds an unfinished audit", "give the foci audit command again"
             )
+        absent = [key for key in _NEEDED if key not in manifest]
+        if absent:
+            raise FociError(audit.folder / MANIFEST, f"says nothing of {absent[0]!r}", AGAIN)
+        lost = lost_file(audit.folder, manifest)
+        if lost is not None:
+            raise FociError(audit.folder / lost, "is missing", AGAIN)
         return audit
 
     @cached_property
@@ -45,24 +54,29 @@ class Audit:
             raise FociError(
                 self.folder, f"has no {MANIFEST}", "give the folder of foci audit --out"
             )
-        try:
-            found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise FociError(path, f"is not JSON ({error})", "audit again with --force") from None
-        if found.get("format", FORMAT) > FORMAT:
-            raise FociError(path, f"is of format {found['format']}", "update foci")
+        found = read_object(path)
+        number = found.get("format")
+        if not isinstance(number, int):
+            raise FociError(path, "is not the manifest of an audit", AGAIN)
+        if number > FORMAT:
+            raise FociError(path, f"is of format {number}", "update foci")
         return found
 
     @cached_property
     def summary(self) -> dict[str, Any]:
         """All numbers; None where a number is not defined."""
-        summary: dict[str, Any] = json.loads((self.folder / SUMMARY).read_text(encoding="utf-8"))
+        path = self.folder / SUMMARY
+        summary = read_object(path)
+        if "views" not in summary:
+            raise FociError(path, "holds no numbers", AGAIN)
         return summary
 
     @cached_property
     def curves(self) -> CurveTable:
         """The stored reveal and deletion curves."""
-        return CurveTable.read(self.folder / CURVES)
+        path = self.folder / CURVES
+        with reading(path):
+            return CurveTable.read(path)
 
     @cached_property
     def slides(self) -> tuple[AuditedSlide, ...]:
@@ -76,7 +90,9 @@ class Audit:
 
     def tiles(self) -> Iterator[RankedTiles]:
         """Every slide's tiles with their scores, one slide at a time."""
-        return read_tiles(self.folder / RANKINGS)
+        path = self.folder / RANKINGS
+        with reading(path):
+            yield from read_tiles(path)
 
     @property
     def verdict(self) -> dict[str, Any] | None:
@@ -86,4 +102,6 @@ class Audit:
 
     @cached_property
     def _all_slides(self) -> tuple[AuditedSlide, ...]:
-        return read_slides(self.folder / SLIDES)
+        path = self.folder / SLIDES
+        with reading(path):
+            return read_slides(path)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,20 +17,23 @@ from foci.audits.layout import (
     MANIFEST,
     PARTS,
     RANKINGS,
-    REPORT,
     SELECTORS,
     SLIDES,
     SUMMARY,
     TABLES,
 )
+from foci.audits.lock import LOCK, alone_in
 from foci.audits.readouts import FILES as SELECTOR_FILES
+from foci.audits.stored import lost_file
 from foci.errors import FociError
 
 State = Literal["new", "begun", "finished"]
 _REDO = "give --force to redo it, or another --out"
+_REPORTS = re.compile(r"report(-kappa-[0-9.e-]+)?(-k-[0-9]+)?(-prediction|-label)?\.html")
+"""Pages that are written into the folder, also those at other settings than the audit's."""
 
 
-def enter(
+def state_of(
     folder: Path, decided: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
 ) -> State:
     """Say what a folder holds of this very audit; refuse to mix two audits in one folder.
@@ -37,22 +42,18 @@ def enter(
         folder: The audit folder, there or not.
         decided: What decides the numbers, see :func:`foci.audits.key.decided_by`.
         versions: Of the software and the device.
-        force: Remove what another audit has left.
+        force: Take what another audit has left for nothing.
     """
     found = _manifest(folder)
-    if found is None:
-        folder.mkdir(parents=True, exist_ok=True)
-        return "new"
-    if force:
-        clear(folder)
+    if found is None or force:
         return "new"
     if found["key"] != digest(decided):
         difference = first_difference(found.get("decided_by", {}), decided)
         raise FociError(folder, f"holds an audit with {difference}", _REDO)
     if found["status"] == "complete":
-        gone = [name for name in found.get("files", {}) if not (folder / name).is_file()]
-        if gone:
-            raise FociError(folder, f"holds an audit without its {gone[0]}", "give --force")
+        gone = lost_file(folder, found)
+        if gone is not None:
+            raise FociError(folder, f"holds an audit without its {gone}", "give --force")
         return "finished"
     for name, version in versions.items():
         begun = found.get("versions", {}).get(name)
@@ -60,6 +61,21 @@ def enter(
             what = f"holds an audit that was begun with {name} {begun}, this is {version}"
             raise FociError(folder, what, f"go on with {begun}, or {_REDO}")
     return "begun"
+
+
+@contextlib.contextmanager
+def entered(
+    folder: Path, decided: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
+) -> Iterator[State]:
+    """A folder made ready for one run, which is alone in it; see :func:`state_of`."""
+    state_of(folder, decided, versions, force=force)  # a refused folder is left as it is
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(folder):
+        state = state_of(folder, decided, versions, force=force)
+        if state == "new":
+            clear(folder)
+        sweep(folder)
+        yield state
 
 
 def clear(folder: Path) -> None:
@@ -84,8 +100,9 @@ def sweep(folder: Path) -> None:
 
 
 def _made(folder: Path) -> Iterator[Path]:
-    for name in (SLIDES, CURVES, RANKINGS, SUMMARY, REPORT):
+    for name in (SLIDES, CURVES, RANKINGS, SUMMARY):
         yield folder / name
+    yield from (path for path in folder.glob("*.html") if _REPORTS.fullmatch(path.name))
     yield from (folder / TABLES).glob("*.csv")
     for name in SELECTOR_FILES:
         yield from (folder / SELECTORS).glob(f"seed-*/{name}")
@@ -99,7 +116,8 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
         raise FociError(folder, "is a file", "choose another --out")
     path = folder / MANIFEST
     if not path.is_file():
-        if all(entry.name.startswith(TEMPORARY) for entry in folder.iterdir()):
+        names = (entry.name for entry in folder.iterdir())
+        if all(name == LOCK or name.startswith(TEMPORARY) for name in names):
             return None
         raise FociError(folder, "is not empty and holds no audit", "choose another --out")
     try:

@@ -14,6 +14,7 @@ from foci.audits import slides as slide_rows
 from foci.audits.layout import PARTS
 from foci.audits.slide_reveal import RevealedSlide
 from foci.audits.slides import AuditedSlide
+from foci.audits.stored import reading
 from foci.audits.units import Unit
 
 SCORES = pa.field("scores", pa.list_(pa.float64()))
@@ -45,7 +46,10 @@ class Parts:
     def slides(self, block: int) -> tuple[AuditedSlide, ...] | None:
         """Slides of a block; None if nothing of it is finished."""
         path = self._path(SLIDES_PART, block)
-        return slide_rows.read_slides(path) if path.exists() else None
+        if not path.exists():
+            return None
+        with reading(path):
+            return slide_rows.read_slides(path)
 
     def write_slides(
         self, block: int, slides: Sequence[AuditedSlide], revealed: Sequence[RevealedSlide]
@@ -73,14 +77,19 @@ class Parts:
 
     def places(self, block: int) -> pa.Table:
         """Slides of a block with their tiles, as written."""
-        return pq.read_table(self._path(SLIDES_PART, block))
+        return self._read(self._path(SLIDES_PART, block))
 
     def unit(self, block: int, unit: Unit, columns: list[str] | None = None) -> pa.Table:
         """Curves and scores of a block under one unit, as written; all columns, or some."""
-        return pq.read_table(self._path(unit.column, block), columns=columns)
+        return self._read(self._path(unit.column, block), columns)
 
     def _path(self, column: str, block: int) -> Path:
         return self.folder / column / f"{block:05d}.parquet"
+
+    @staticmethod
+    def _read(path: Path, columns: list[str] | None = None) -> pa.Table:
+        with reading(path):
+            return pq.read_table(path, columns=columns)
 
     @staticmethod
     def _write(table: pa.Table, path: Path) -> None:

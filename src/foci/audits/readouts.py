@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,11 @@ def fit_selectors(
         )
         say(f"selector of seed {seed}: {_result(fitted[seed], by_aukc)}")
     return fitted
+
+
+def on_fitting(fitted: Mapping[int, FittedSelector]) -> list[str]:
+    """What is to be known of the selectors, each once."""
+    return list(dict.fromkeys(note for selector in fitted.values() for note in selector.notes))
 
 
 def described(fitted: FittedSelector, folder: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,16 @@ from foci.audits.assembly import assemble, features_digest
 from foci.audits.audit import Audit
 from foci.audits.blocks import n_blocks, reveal_blocks
 from foci.audits.curves import CurveTable
-from foci.audits.division import divide
-from foci.audits.folder import enter, sweep
+from foci.audits.division import already_seen, divide
+from foci.audits.folder import entered, state_of
 from foci.audits.key import decided_by
 from foci.audits.layout import CURVES, PARTS, RANKINGS, SUMMARY, TABLES
 from foci.audits.parts import Parts
-from foci.audits.readouts import described, fit_selectors
+from foci.audits.readouts import described, fit_selectors, on_fitting
 from foci.audits.settings import AuditSettings
 from foci.audits.slide_reveal import SlideReveal
 from foci.audits.slides import AuditedSlide
+from foci.audits.steady import check_steady
 from foci.audits.summary import summarise, to_json
 from foci.audits.tables import write_tables
 from foci.audits.tiles import read_tiles
@@ -45,6 +46,7 @@ def run(
     sources: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
     model_notes: Sequence[str] = (),
+    trained_on: Collection[str] = (),
     force: bool = False,
     progress: Progress = lambda items, what: items,
     say: Callable[[str], None] = lambda line: None,
@@ -65,77 +67,93 @@ def run(
         sources: Where model and cohort came from, for the manifest.
         notes: Plain sentences for the report.
         model_notes: What was assumed when the model was loaded.
+        trained_on: Slides that the model was trained on, where that is known.
         force: Remove another audit that is in the folder.
         progress: Wraps every loop that takes a while.
         say: Called with lines for people.
 
     Raises:
         FociError: If model, cohort and settings do not fit each other, the folder holds something
-            else, no slide can be audited, or the classifier has changed meanwhile.
+            else or another run is under way in it, no slide can be audited, the classifier gives
+            two answers to one bag, or it has changed meanwhile.
     """
     folder = Path(out)
     cohort, settings, changed = admit(backbone, cohort, settings)
     decided = decided_by(backbone, cohort, settings, split_seed)
-    state = enter(folder, decided, record.versions_of(backbone), force=force)
-    if state == "finished":
-        shutil.rmtree(folder / PARTS, ignore_errors=True)
-        say(f"{folder}: this audit is complete, nothing is computed again")
-        return Audit.load(folder)
-    sweep(folder)
-    if state == "new":
-        facts = record.opening(
-            backbone, settings, decided,
-            name=name, classes=cohort.classes, sources=sources or {}, model_notes=model_notes,
-        )  # fmt: skip
-        record.write(folder, facts)
-    else:
-        facts = record.read(folder)
-        say(f"{folder}: going on with what is there")
+    versions = record.versions_of(backbone)
+    if state_of(folder, decided, versions, force=force) == "finished":
+        return _finished(folder, say)
+    check_steady(backbone, cohort)
+    with entered(folder, decided, versions, force=force) as state:
+        if state == "finished":  # by another run, while this one waited for the model's answers
+            return _finished(folder, say)
+        if state == "new":
+            facts = record.opening(
+                backbone, settings, decided,
+                name=name, classes=cohort.classes, sources=sources or {}, model_notes=model_notes,
+            )  # fmt: skip
+            record.write(folder, facts)
+        else:
+            facts = record.read(folder)
+            say(f"{folder}: going on with what is there")
 
-    weights = facts["backbone"]["fingerprint"]
-    division = divide(cohort, settings, split_seed, progress)
-    for slide in division.skipped[len(cohort.skipped) :]:
-        say(f"skipped {slide.slide_id}: {slide.skipped}")
-    for note in (*division.notes[len(cohort.notes) :], *changed):
-        say(f"note: {note}")
-    parts = Parts(folder)
-    with eval_mode(backbone):
-        selectors = (
-            {}
-            if division.fitting is None
-            else fit_selectors(
-                backbone, division.fitting, settings, folder, progress=progress, say=say
+        weights = facts["backbone"]["fingerprint"]
+        division = divide(cohort, settings, split_seed, progress)
+        for slide in division.skipped[len(cohort.skipped) :]:
+            say(f"skipped {slide.slide_id}: {slide.skipped}")
+        changed = (*changed, *already_seen(division.audited, trained_on))
+        for note in (*division.notes[len(cohort.notes) :], *changed):
+            say(f"note: {note}")
+        parts = Parts(folder)
+        with eval_mode(backbone):
+            selectors = (
+                {}
+                if division.fitting is None
+                else fit_selectors(
+                    backbone, division.fitting, settings, folder, progress=progress, say=say
+                )
             )
-        )
-        units = units_of(settings, selectors)
-        slides = division.audited.slides
-        reveal = SlideReveal(backbone, settings)
-        reveal_blocks(slides, cohort.store, reveal, units, parts, progress=progress, say=say)
-    if fingerprint(backbone) != weights:
-        shutil.rmtree(parts.folder)
-        what = "changed while it was audited"
-        raise FociError(f"backbone {backbone.architecture}", what, "leave it alone and try again")
+            for note in on_fitting(selectors):
+                say(f"note: {note}")
+            units = units_of(settings, selectors)
+            slides = division.audited.slides
+            reveal = SlideReveal(backbone, settings)
+            reveal_blocks(slides, cohort.store, reveal, units, parts, progress=progress, say=say)
+        if fingerprint(backbone) != weights:
+            shutil.rmtree(parts.folder)
+            what = "changed while it was audited"
+            raise FociError(
+                f"backbone {backbone.architecture}", what, "leave it alone and try again"
+            )
 
-    everyone = assemble(folder, parts, n_blocks(slides, settings.block), units, division.skipped)
-    audited = [slide for slide in everyone if slide.skipped is None]
-    summary = _conclude(folder, settings, cohort.classes, everyone)
-    facts |= {
-        "slides": {
-            "train": division.count("train"),
-            "val": division.count("val"),
-            "audited": len(audited),
-            "skipped": len(everyone) - len(audited),
-        },
-        "features_sha256": features_digest(audited),
-        "selectors": [described(fitted, folder) for fitted in selectors.values()],
-        "notes": [*notes, *model_notes, *division.notes, *changed],
-        "verdict": summary["verdict"],
-        "files": record.file_hashes(folder),
-        "finished": record.now(),
-        "status": "complete",
-    }
-    record.write(folder, facts)
-    shutil.rmtree(parts.folder)
+        blocks, wanted = n_blocks(slides, settings.block), [slide.slide_id for slide in slides]
+        everyone = assemble(folder, parts, blocks, units, wanted, division.skipped)
+        audited = [slide for slide in everyone if slide.skipped is None]
+        summary = _conclude(folder, settings, cohort.classes, everyone)
+        facts |= {
+            "slides": {
+                "train": division.count("train"),
+                "val": division.count("val"),
+                "audited": len(audited),
+                "skipped": len(everyone) - len(audited),
+            },
+            "features_sha256": features_digest(audited),
+            "selectors": [described(fitted, folder) for fitted in selectors.values()],
+            "notes": [*notes, *model_notes, *division.notes, *changed, *on_fitting(selectors)],
+            "verdict": summary["verdict"],
+            "files": record.file_hashes(folder),
+            "finished": record.now(),
+            "status": "complete",
+        }
+        record.write(folder, facts)
+        shutil.rmtree(parts.folder, ignore_errors=True)
+    return Audit.load(folder)
+
+
+def _finished(folder: Path, say: Callable[[str], None]) -> Audit:
+    """An audit that an earlier run has completed."""
+    shutil.rmtree(folder / PARTS, ignore_errors=True)
+    say(f"{folder}: this audit is complete, nothing is computed again")
     return Audit.load(folder)
 
 

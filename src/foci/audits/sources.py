@@ -26,6 +26,7 @@ class Sources:
         name: What people call the model.
         split_seed: Of the patient split, if the table has none.
         model_notes: What was assumed when the checkpoint was read.
+        trained_on: Slides that the model was trained on, as far as its folder says.
         places: Where everything came from, for the manifest.
     """
 
@@ -34,6 +35,7 @@ class Sources:
     name: str
     split_seed: int
     model_notes: tuple[str, ...]
+    trained_on: frozenset[str]
     places: dict[str, str]
 
 
@@ -52,6 +54,7 @@ def open_sources(origin: Origin, device: str) -> Sources:
         name=_folder(model).name if facts else model.stem,
         split_seed=facts.get("recipe", {}).get("seed", 0) if seed is None else seed,
         model_notes=() if facts else inspect(model).notes,
+        trained_on=frozenset(facts.get("trained_on", ())),
         places=_described(origin),
     )
 

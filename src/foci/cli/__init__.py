@@ -6,12 +6,17 @@ Every command lives in a file of its own and imports what it needs when it runs,
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 
 import typer
 
 from foci.cli import audit, cohort, compare, demo, doctor, fit, report, train
 from foci.errors import FociError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_LOCKED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 app = typer.Typer(
     name="foci",
@@ -43,12 +48,28 @@ def version(
 
 
 def main() -> None:
-    """Entry point; a refusal is one line on standard error and exit code 2."""
+    """Entry point; a refusal, ours or the system's, is one line and exit code 2."""
     try:
         app()
     except FociError as error:
         sys.stderr.write(f"foci: {error}\n")
         sys.exit(2)
+    except OSError as error:
+        sys.stderr.write(f"foci: {_refused(error)}\n")
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.stderr.write("foci: stopped\n")
         sys.exit(130)
+
+
+def _refused(error: OSError) -> FociError:
+    """What the system refuses, as one line: which file, why, what to do."""
+    where = "a file" if error.filename is None else str(error.filename)
+    if error.errno is None:
+        return FociError(where, str(error) or type(error).__name__, "try again")
+    what = os.strerror(error.errno).lower()
+    if error.errno in _FULL:
+        return FociError(where, what, "free some space and give the same command again")
+    if error.errno in _LOCKED:
+        return FociError(where, what, "check its permissions, or choose another --out")
+    return FociError(where, what, "check the path, or choose another --out")

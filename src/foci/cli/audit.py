@@ -146,6 +146,7 @@ def _run(configuration: AuditConfiguration, force: bool) -> None:
         split_seed=sources.split_seed,
         sources=sources.places,
         model_notes=sources.model_notes,
+        trained_on=sources.trained_on,
         force=force,
         progress=track,
         say=typer.echo,

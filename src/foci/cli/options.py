@@ -18,7 +18,7 @@ Labels = Annotated[
 ]
 Splits = Annotated[
     Path | None,
-    typer.Option(help="CLAM's splits_k.csv."),
+    typer.Option(help="CLAM's splits_k.csv, or a table of slide_id and split."),
 ]
 SlideTable = Annotated[
     Path | None,
