@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from foci.errors import FociError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -41,5 +45,22 @@ def configure(model: type[M], values: dict[str, Any]) -> M:
         cause = first.get("ctx", {}).get("error")
         if isinstance(cause, FociError):  # a validator that has its own words
             raise cause from None
-        what = f"cannot be {first['input']!r}"
-        raise FociError(where, what, first["msg"]) from None
+        raise FociError(*_in_plain_words(first, values)) from None
+
+
+def _in_plain_words(error: ErrorDetails, values: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Where, what and fix of a value of the wrong kind."""
+    given, place = error["input"], error["loc"]
+    where, what = ".".join(map(str, place)), f"cannot be {given!r}"
+    if error["type"] in ("tuple_type", "list_type"):
+        listed = given.split(",") if isinstance(given, str) else [given]
+        return where, what, f"give a list: {listed}"
+    if error["type"] == "string_type":
+        whole = values.get(str(place[0]))
+        if len(place) == 2 and isinstance(whole, (list, tuple)):
+            # YAML reads yes and no as True and False: nobody knows what was written
+            unknown = any(isinstance(name, bool) for name in whole)
+            names = "'...'" if unknown else f"{[str(name) for name in whole]}"
+            return str(place[0]), f"cannot be {list(whole)}", f"give names as text: {names}"
+        return where, what, f"give text: {str(given)!r}"
+    return where, what, error["msg"]

@@ -12,6 +12,7 @@ from foci.audits import Audit
 from foci.audits.compare import compare
 from foci.audits.slides import SCHEMA
 from foci.errors import FociError
+from foci.selectors import DEFAULT
 from tests.audits.cohorts import Counts
 from tests.audits.folders import write_folder
 from tests.audits.test_compare import FAST, folder
@@ -24,12 +25,41 @@ from tests.audits.test_compare import FAST, folder
         ({"k_max": 64}, "k_max differs (a 256; b 64): restricted means end at different counts."),
         ({"target": "label"}, "target differs (a prediction; b label): selectors support"),
         ({"recipe": "paper-ste"}, "recipe differs (a default; b paper-ste): selectors were fitted"),
+        (
+            {"recipe_settings": {"schedule.epochs": 4, "schedule.warmup": 1}},
+            "recipe differs (a default; b default with schedule.epochs=4, schedule.warmup=1): sel",
+        ),
+        ({"choose_by": "loss"}, "choose_by differs (a aukc; b loss): epochs were chosen"),
+        ({"seeds": (0,)}, "seeds differ (a 0,1,2; b 0): selectors are of different fits."),
+        ({"random_orders": 3}, "random_orders differs (a 10; b 3): means of random are over"),
+        ({"counts": (8, 64, 256)}, "counts differ (a every count; b 8,64,256): an MSK can only be"),
+        ({"deletion": (1, 2)}, "deletion differs (a 1,2,4,8,16,32,64,128,256; b 1,2): drops are"),
     ],
 )
 def test_other_settings_are_said(tmp_path: Path, change: dict[str, Any], says: str) -> None:
     audits = [folder(tmp_path / "a", name="a"), folder(tmp_path / "b", name="b", change=change)]
     (note,) = compare(audits).notes
     assert note.startswith(says)
+
+
+def test_what_nothing_depends_on_is_not_said(tmp_path: Path) -> None:
+    named = {"recipe": DEFAULT, "recipe_settings": {}}  # what default stands for
+    first = folder(tmp_path / "a", name="a")
+    assert compare([first, folder(tmp_path / "b", name="b", change=named)]).notes == ()
+    bare: Counts = {"native": FAST["native"]}
+    changes = [{"seeds": (5,), "recipe": "paper-ste", "random_orders": 2}, {}]
+    audits = [folder(tmp_path / f"n{i}", bare, change=c) for i, c in enumerate(changes)]
+    assert compare(audits).notes == ()
+
+
+def test_three_audits_say_which_pair_shares_what(tmp_path: Path) -> None:
+    first = folder(tmp_path / "a", name="a")
+    other = folder(tmp_path / "b", name="b", n_tiles=[500, 300])
+    stranger = renamed(folder(tmp_path / "c", name="c"), ["benign", "tumour"], slide="x")
+    assert compare([first, other, stranger]).notes == (
+        "slides differ (a 2; b 2; c 2; 0 in all of them): means are over different slides.",
+        "features differ (a and b on 1 of 2 shared): a tile is not the same tile in each.",
+    )
 
 
 def test_other_slides_features_and_rankings_are_said(tmp_path: Path) -> None:
@@ -41,7 +71,7 @@ def test_other_slides_features_and_rankings_are_said(tmp_path: Path) -> None:
     found = compare([folder(tmp_path / "a", name="a"), small])
     assert found.notes == (
         "slides differ (a 2; b 1; 1 in common): means are over different slides.",
-        "features differ on 1 of the shared slides: a tile is not the same tile in each.",
+        "features differ (a and b on 1 of 1 shared): a tile is not the same tile in each.",
         "random was not run in b.",
     )
     assert found.rows[1]["restricted:random"] is None

@@ -40,7 +40,16 @@ def test_what_comes_later_wins(tmp_path: Path) -> None:
         ("- 1\n- 2", "audit.yaml: holds no settings; write one setting per line"),
         ("", "audit.yaml: holds no settings"),
         ("a: [", "audit.yaml: is not YAML"),
-        ("seeds: 3", "seeds: cannot be 3"),
+        ("seeds: 3", r"seeds: cannot be 3; give a list: \[3\]"),
+        ("classes: [0, 1]", r"classes: cannot be \[0, 1\]; give names as text: \['0', '1'\]"),
+        (
+            "kappa: 0.7\n\nk_max: 8\nkappa: 0.8",
+            r"audit.yaml: gives kappa twice \(lines 1 and 4\); keep one of them",
+        ),
+        (
+            "recipe_settings:\n  budget.k: 8\n  budget.k: 9",
+            r"audit.yaml: gives budget.k twice \(lines 2 and 3\)",
+        ),
         ("recipe_settings: 3", "recipe_settings: cannot be 3"),
     ],
 )

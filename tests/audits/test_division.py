@@ -58,7 +58,7 @@ def test_val_is_taken_out_of_train(tmp_path: Path) -> None:
     assert found.count("train") + found.count("val") == 6
     assert found.count("val") == 1
     assert any("taken out of 'train'" in note for note in found.notes)
-    assert "3 slides are in no split and were left out" in found.notes
+    assert "left out: 3 slides in no split" in found.notes
 
 
 def test_without_a_selector_nothing_is_fitted(files: Path) -> None:
@@ -76,7 +76,7 @@ def test_slides_of_other_splits_are_not_lost_in_silence(files: Path) -> None:
     cohort = replace(read(files), slides=tuple(slides))
     for rankings in (("native",), ("selector",)):
         found = split_up(cohort, rankings=rankings)
-        assert found.notes[-1] == "3 slides are in split holdout and were left out"
+        assert found.notes[-1] == "left out: 3 slides in split holdout"
         assert names(found.audited) == ["s10", "s12"]
 
 

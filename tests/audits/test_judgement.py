@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from foci import metrics
+from foci.audits import Curve, CurveTable
 from foci.audits.numbers import GREEDY
-from tests.audits.cohorts import Counts, Settings, summary_of
+from foci.audits.summary import summarise
+from tests.audits.cohorts import CLASSES, Counts, Settings, slides, summary_of, two
 
 
 def cohort_of(native: float, selector: float, random: float, n: int = 40) -> Counts:
@@ -85,3 +87,17 @@ def test_a_greedy_search_is_the_floor() -> None:
     assert view["native"]["captured"] is view[GREEDY]["captured"] is None
     without = summary_of(cohort_of(9, 2, 6), [f"P{i}" for i in range(40)], [None] * 40)
     assert "captured" not in without["views"]["prediction"]["selector"]
+
+
+def test_a_grid_that_starts_above_one_tile_claims_no_room_below_it() -> None:
+    grid = np.array([8, 64, 256])
+    curves = CurveTable.of(
+        Curve(f"s{i}", ranking, seed, "insert", 500, grid, two(np.full(3, 0.95), 1), two(0.95, 1))
+        for ranking, seed in (("native", None), ("selector", 0), ("random", 0))
+        for i in range(6)
+    )
+    known = slides([f"P{i}" for i in range(6)], [None] * 6)
+    verdict = summarise(curves, known, CLASSES, Settings(), [])["verdict"]
+    assert (verdict["native"], verdict["floor"], verdict["first_count"]) == (8, 8, 8)
+    assert verdict["room"]["estimate"] == 0
+    assert "0.0 tiles (0.0 to 0.0) above the fewest that counts from 8 on" in verdict["sentence"]

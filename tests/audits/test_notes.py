@@ -57,3 +57,11 @@ def test_an_ordinary_audit_needs_no_note() -> None:
     counts: Counts = {"native": [[2, 4]], "selector": [[1, 2]] * 2, "random": [[5, 6]] * 2}
     found = summary_of(counts, ["A", "B"], ["tumour", "benign"], targets=[1, 0])
     assert found["notes"] == []
+
+
+def test_one_is_no_plural() -> None:
+    counts: Counts = {"native": [[None, None]]}
+    found = summary_of(counts, ["A", "B"], ["tumour", None], Settings(k_max=1), k_max=1)
+    notes = " ".join(found["notes"])
+    assert "native reaches 0.9 on no slide within 1 tile: it has no MSK there" in notes
+    assert "1 of 2 slides has no label" in notes

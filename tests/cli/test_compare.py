@@ -50,6 +50,50 @@ def test_fits_the_terminal(folders: list[Path], width: int) -> None:
     assert "…" not in said[0]
 
 
+MORE = ("attention-x-evidence", "integrated-gradients", "leave-one-out", "greedy-insertion")
+
+
+@pytest.mark.parametrize(("width", "measures"), [(80, 4), (64, 3), (50, 1)])
+def test_many_rankings_get_a_row_each_and_no_number_is_cut(
+    tmp_path: Path, width: int, measures: int
+) -> None:
+    counts: Counts = {**COUNTS, **{name: [[100, 256]] for name in MORE}}
+    audits = [
+        write_folder(tmp_path / name, counts, ["A", "B"], ["tumour", "benign"], name=name,
+                     targets=[1, 0], drops={"native": 0.256}, change={"rankings": tuple(COUNTS)})
+        for name in ("abmil", "a-model-with-a-rather-long-name")
+    ]  # fmt: skip
+    said: list[str] = []
+    show(compare(audits), said.append, width=width)
+    text = said[0]
+    assert max(map(len, text.splitlines())) <= width
+    table = [line.split() for line in text[: text.index("\nK:")].splitlines()]
+    rows = {name: [cells[1:] for cells in table if cells[:1] == [name]] for name in counts}
+    for name in counts:
+        assert len(rows[name]) == 2, "one per audit"
+        assert all(len(cells) == measures for cells in rows[name])
+    assert rows["native"][0] == ["8.5", "-", "-0.42", "0.128"][:measures]
+    assert rows["integrated-gradients"][1][0] == "178.0"
+    (model,) = [cells for cells in table if cells[:1] == ["abmil"]]
+    assert model[1] == "1.000"
+
+
+def test_a_ranking_that_was_not_run_has_no_row(tmp_path: Path) -> None:
+    less: Counts = {"native": COUNTS["native"]}
+    more: Counts = {**COUNTS, **{name: [[100, 256]] for name in MORE}}
+    audits = [
+        write_folder(tmp_path / name, counts, ["A", "B"], ["tumour", "benign"], name=name,
+                     change={"rankings": ("native",)})
+        for name, counts in (("less", less), ("more", more))
+    ]  # fmt: skip
+    said: list[str] = []
+    show(compare(audits), said.append, width=80)
+    firsts = [line.split()[0] for line in said[0].splitlines() if line.split()]
+    assert [firsts.count(name) for name in ("native", "leave-one-out")] == [2, 1]
+    assert firsts.index("native") == firsts.index("less") + 1
+    assert firsts.index("more") == firsts.index("native") + 1
+
+
 @pytest.mark.parametrize(
     ("extra", "says"),
     [

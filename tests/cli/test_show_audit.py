@@ -40,7 +40,7 @@ def row(text: str, ranking: str) -> list[str]:
 def test_everything_is_there(tmp_path: Path) -> None:
     audit = audit_of(tmp_path / "a", name="my model", drops={"native": 0.256})
     text = shown(audit)
-    assert text.startswith("my model (abmil)\n4 slides of 3 patients, 1 skipped, full bag: AUC")
+    assert text.startswith("my model (abmil)\n4 slides of 3 patients, 1 skipped in the whole")
     assert "AUC 1.000, accuracy 1.000" in text
     assert "Prediction view: do the first tiles recover what the model says?" in text
     # MSK, K over all slides, Reach, AUKC, SHI twice, Faithfulness AUC, AUC at 32
@@ -81,6 +81,40 @@ def test_intervals_give_way_to_a_narrow_terminal(tmp_path: Path) -> None:
     audit = audit_of(tmp_path / "a")
     ends = [len(re.findall(r"\d to -?\d", shown(audit, width))) for width in (100, 80, 60)]
     assert ends[0] > ends[1] > ends[2]
+
+
+@pytest.mark.parametrize(("width", "shown_columns"), [(72, 8), (62, 6), (40, 3)])
+def test_a_narrow_terminal_loses_columns_and_not_letters(
+    tmp_path: Path, width: int, shown_columns: int
+) -> None:
+    more = {name: [[3, 3, 3, 200]] for name in ("attention-x-evidence", "leave-one-out")}
+    counts = {**COUNTS, **more}
+    text = shown(audit_of(tmp_path / "a", counts), width)
+    assert max(map(len, text.splitlines())) <= width
+    text = text[: text.index("\nMSK  ")]
+    for ranking in COUNTS:
+        numbers = row(text, ranking)
+        assert len(numbers) == shown_columns
+        assert all(re.fullmatch(r"-|-?\d+\.\d+", number) for number in numbers)
+    for start, rest in (("attention-x-", "evidence"), ("leave-one-", "out")):
+        assert row(text, start)[0] == "52.2"
+        assert row(text, rest) == [], "broken once, at a hyphen"
+
+
+def test_the_legend_explains_what_is_shown(tmp_path: Path) -> None:
+    audit = audit_of(tmp_path / "a")
+    for width, absent in (
+        (100, []),
+        (72, ["x to y"]),
+        (62, ["x to y", "AUKC", "AUC at 32"]),
+        (40, ["x to y", "AUKC", "AUC at 32", "SHI", "Faith. AUC"]),
+    ):
+        text = shown(audit, width).split("MSK  ")[-1]
+        legend = "MSK  " + text[: text.index("Verdict")]
+        names = ["K, all slides", "AUKC", "SHI", "Faith. AUC", "AUC at 32", "x to y"]
+        assert [name for name in names if f"\n{name} " not in legend] == sorted(
+            absent, key=names.index
+        )
 
 
 def test_without_labels_and_verdict(tmp_path: Path) -> None:

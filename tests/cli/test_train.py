@@ -129,12 +129,12 @@ def test_slides_without_label_or_split_are_said(foci: Foci, folder: Path) -> Non
     done = foci(*command(folder, "abmil", "m", *QUICK))
     assert done.code == 0, done.err
     assert "note: no label for 1 slide (s00)\n" in done.out
-    assert "note: 1 slides have no label and were left out\n" in done.out
-    assert "note: 2 slides are in no split and were left out\n" in done.out
+    assert "note: left out: 1 slide without a label\n" in done.out
+    assert "note: left out: 2 slides in no split\n" in done.out
     facts = json.loads((folder / "m" / "backbone.json").read_text())
     assert facts["slides"] == {"train": 9, "val": 6, "test": 6}
     assert facts["trained_on"] == [f"s{i:02d}" for i in range(3, 12)]
-    assert "2 slides are in no split and were left out" in facts["notes"]
+    assert "left out: 2 slides in no split" in facts["notes"]
 
 
 def test_unlabelled_slides_are_left_out_after_the_split(foci: Foci, folder: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foci.errors import FociError
 from foci.metrics import Verdict, VerdictName, decide, judge, paired_bootstrap, restricted
 from tests.metrics.strategies import quick
 
@@ -99,7 +100,51 @@ def test_slides_that_nothing_reaches_leave_no_room() -> None:
 def test_a_cohort_that_nothing_reaches_is_not_called_easy() -> None:
     result = judge([None] * 8, [None] * 8, [[np.nan] * 8], cases=range(8), k_max=64)
     assert result.native == result.floor == 64
-    assert result.sentence.startswith("No ranking makes the model sure of any slide within 64")
+    says = "No ranking judged here makes the model sure of any slide within 64 tiles"
+    assert result.sentence.startswith(says)
+    assert result.sentence.endswith("look at Reach, lower kappa or raise K_max.")
+
+
+def test_most_slides_unreached_is_said_first_and_nothing_is_called_minimal() -> None:
+    native = np.where(np.arange(8) < 7, np.nan, 1.0)
+    result = judge(native, native, [native], cases=range(8))
+    assert (result.verdict, result.n_unreached, result.n_slides) == ("saturated", 7, 8)
+    assert result.sentence == (
+        "No ranking judged here makes the model sure of 7 of 8 slides (88%) within 256 "
+        "tiles: there no measured count of tiles recovers its decision; look at Reach, lower kappa "
+        "or raise K_max. The other slides are too few to say more."
+    )
+    worse = judge(np.ones(8), np.full(8, 3.0), [np.ones(8)], cases=range(8))
+    lost = judge(native, np.full(8, np.nan), [native], cases=[0] * 8)
+    assert "keep the native ranking" in worse.sentence
+    assert lost.sentence.endswith("more. The selector is worse: keep the native ranking.")
+
+
+@pytest.mark.parametrize(("unreached", "first"), [(4, False), (5, True)])
+def test_half_of_the_slides_is_not_most(unreached: int, first: bool) -> None:
+    native = np.where(np.arange(8) < unreached, np.nan, 1.0)
+    sentence = judge(native, native, [native], cases=range(8)).sentence
+    says = "No ranking judged here makes the model sure of 5 of 8 slides"
+    assert sentence.startswith(says) == first
+    assert ("nothing to gain" in sentence) == (not first)
+    assert sentence.endswith("reaches 4 of 8 slides (50%), counted as 256.") == (not first)
+
+
+def test_room_below_the_first_revealed_count_is_not_claimed() -> None:
+    native = np.full(N, 8.0)
+    native[0] = 5  # a slide of 5 tiles ends at all of them
+    result = judge(native, native, [native], CASES, first_count=8)
+    assert result.floor == native.mean()
+    assert result.room.estimate == 0
+    assert (result.near_minimal, result.first_count) == (True, 8)
+    assert result.sentence == (
+        "The native ranking is 0.0 tiles (0.0 to 0.0) above the fewest that counts from 8 on can "
+        "show, not shown to exceed 0.5: there is nothing to gain that these counts can show."
+    )
+    slow = judge(np.full(N, 64.0), native, [native], CASES, first_count=8)
+    assert slow.room.estimate == pytest.approx(64 - native.mean())
+    with pytest.raises(FociError, match="first_count: is 0; pass 1 or more"):
+        judge(native, native, [native], CASES, first_count=0)
 
 
 def test_one_lucky_slide_is_not_room() -> None:

@@ -37,6 +37,12 @@ def test_the_map_is_believed_as_far_as_it_beats_chance(
     assert first.short == short
     native = summary["views"]["prediction"]["native"]["restricted"]["estimate"]
     assert f"takes {native:.1f} tiles" in first.sentences[0]
+    reached = (summary["views"]["prediction"][name]["reach"] for name in ("native", "random"))
+    own, chance = (f"{1 - found['estimate']:.0%}" for found in reached)
+    assert first.sentences[2] == (
+        f"{own} of the slides never get there in the model's own order and {chance} in a random "
+        "one: they count as 256."
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,7 +79,44 @@ def test_how_many_counts_all_slides(audit: Audit) -> None:
 def test_most_slides_may_never_reach(audit: Audit) -> None:
     summary = copy.deepcopy(audit.summary)
     summary["views"]["prediction"]["selector"]["km"] = {"ks": [0, 3], "survival": [1.0, 0.8]}
-    assert answers(summary, audit.manifest)[1].short == "More than 256 on most slides."
+    assert answers(summary, audit.manifest)[1].short == "No count up to 256 on most slides."
+
+
+def test_most_slides_that_nothing_reaches_are_not_called_near_minimal(audit: Audit) -> None:
+    summary = changed(audit, "saturated")
+    summary["verdict"] |= {"near_minimal": True, "n_slides": 8, "n_unreached": 7}
+    for numbers in summary["views"]["prediction"].values():
+        numbers["reach"]["estimate"] = 0.125
+    which = answers(summary, audit.manifest)[2]
+    assert which.short == "On most slides none is enough."
+    assert which.sentences[0] == (
+        "On 88% of the slides neither the model's own order nor the selector nor chance brings the "
+        "model to 0.9 within 256 tiles: there no measured count of tiles recovers its decision."
+    )
+    assert which.sentences[1].startswith("Look at Reach")
+    assert not any("fewest possible" in sentence for sentence in which.sentences)
+    summary["verdict"]["n_unreached"] = 4
+    usual = answers(summary, audit.manifest)[2]
+    assert usual.sentences[0] == "It is not shown to need more than the fewest possible."
+    summary["verdict"]["first_count"] = 8
+    coarse = answers(summary, audit.manifest)[2]
+    assert "the fewest that counts from 8 on can show" in coarse.sentences[0]
+
+
+def test_another_ranking_that_reaches_them_is_believed(audit: Audit) -> None:
+    summary = changed(audit, "saturated")
+    summary["verdict"] |= {"n_slides": 8, "n_unreached": 7}
+    summary["views"]["prediction"]["native"]["reach"]["estimate"] = 0.75
+    assert answers(summary, audit.manifest)[2].short == "Those of the model's own order."
+
+
+def test_one_tile_is_no_plural(audit: Audit) -> None:
+    summary = copy.deepcopy(audit.summary)
+    for numbers in summary["views"]["prediction"].values():
+        numbers["restricted"]["estimate"], numbers["reach"]["estimate"] = 1.0, 1.0
+    first = answers(summary, audit.manifest)[0]
+    assert "takes 1 tile on average" in first.sentences[0]
+    assert not any("never get there" in sentence for sentence in first.sentences)
 
 
 def test_where_nothing_is_ever_reached_no_order_is_recommended(audit: Audit) -> None:
@@ -82,7 +125,7 @@ def test_where_nothing_is_ever_reached_no_order_is_recommended(audit: Audit) -> 
         numbers["reach"]["estimate"] = 0.0
         numbers["km"] = {"ks": [0], "survival": [1.0]}
     _, second, third = answers(summary, audit.manifest)
-    assert second.short == "More than 256 on most slides."
+    assert second.short == "No count up to 256 on most slides."
     assert third.short == "None is enough."
     assert "No order brings the model to 0.9 on any slide within 256 tiles." in third.sentences[0]
 
@@ -92,6 +135,12 @@ def test_without_a_verdict_the_fewest_tiles_win(unlabelled: Audit) -> None:
     assert first.short == "Compare the two counts."
     assert "Under the native ranking" in second.sentences[0]
     assert third.short == "Those of the native ranking."
+    summary = copy.deepcopy(unlabelled.summary)
+    for numbers in summary["views"]["prediction"].values():
+        numbers["reach"]["estimate"] = 0.125
+    third = answers(summary, unlabelled.manifest)[2]
+    assert third.short == "No order is enough on most slides."
+    assert "to 0.9 within 256 tiles on 12% of the slides" in third.sentences[0]
 
 
 def test_without_random_orders_nothing_is_claimed(audit: Audit) -> None:

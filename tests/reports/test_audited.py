@@ -5,12 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import foci
 from foci.audits import Audit
 from foci.errors import FociError
 from foci.reports.audited import Audited
 from tests.audits.runs import SHORT, make_files, model, read
+from tests.backbones.checkpoints.official_files import OFFICIAL
 
 QUICK: dict[str, Any] = {
     "recipe_settings": SHORT, "seeds": (0,), "random_orders": 2, "k_max": 8, "deletion": (1, 2),
@@ -51,6 +53,8 @@ def test_a_folder_that_was_asked_for_stays(cohort: foci.Cohort, tmp_path: Path) 
     assert "<yours>" not in shown
     assert done.verdict["sentence"] in shown
     assert shown.count("<tr>") == 4
+    assert "mine &amp; &lt;yours&gt;" in (out / "report.html").read_text()
+    assert "<p>5 slides audited.</p>" in shown
     again = foci.audit(model(), cohort, out, name="mine & <yours>", **QUICK)
     assert again.manifest == done.manifest, "nothing is computed again"
 
@@ -64,6 +68,58 @@ def test_a_path_brings_the_class_names_along(cohort: foci.Cohort, tmp_path: Path
     assert done.verdict is None
     assert "no verdict" in repr(done)
     assert "no verdict" in done._repr_html_()
+
+
+NO_FIT: dict[str, Any] = {**QUICK, "rankings": ("native", "random")}
+
+
+@pytest.mark.parametrize(
+    ("own", "cap", "says"),
+    [
+        ({}, 4, None),
+        ({"n_cap": 9}, 9, "the cohort keeps at most 9 tiles per bag, the model was trained with at"
+                          " most 4 tiles"),
+        ({"n_cap": None}, 12, "the cohort keeps all tiles per bag, the model was trained with at"
+                              " most 4 tiles"),
+    ],
+)  # fmt: skip
+def test_a_model_folder_brings_its_tile_cap_unless_the_cohort_has_one(
+    tmp_path: Path, own: dict[str, Any], cap: int, says: str | None
+) -> None:
+    files = make_files(tmp_path)
+    foci.backbones.save(model(), tmp_path / "abmil-1.5", classes=["a", "b"], n_cap=4)
+    cohort = foci.Cohort.read(files / "features", files / "labels.csv", cache=False, **own)
+    done = foci.audit(tmp_path / "abmil-1.5" / "weights.safetensors", cohort, **NO_FIT)
+    assert done.manifest["name"] == "abmil-1.5"
+    assert max(slide.n_tiles for slide in done.slides) == cap
+    assert [note for note in done.manifest["notes"] if "per bag" in note] == (
+        [says] if says else []
+    )
+
+
+@pytest.mark.parametrize(("order", "assumed"), [(None, True), (("b", "a"), False)])
+def test_a_foreign_checkpoint_says_which_order_of_classes_was_assumed(
+    tmp_path: Path, order: tuple[str, ...] | None, assumed: bool
+) -> None:
+    official = OFFICIAL["mhim-v1-gated"]
+    weights = official.model()
+    torch.save(official.state(weights), tmp_path / "best.pt")
+    width = foci.backbones.load(tmp_path / "best.pt").d_in
+    files = make_files(tmp_path, d_in=width)
+    cohort = foci.Cohort.read(files / "features", files / "labels.csv", cache=False, classes=order)
+    notes = foci.audit(tmp_path / "best.pt", cohort, **NO_FIT).manifest["notes"]
+    says = "the checkpoint does not name its classes: taken to be a, b, in this order"
+    assert (says in notes) == assumed
+    assert any("activation=" in note for note in notes)
+
+
+def test_skipped_slides_are_mentioned(tmp_path: Path) -> None:
+    files = make_files(tmp_path)
+    (files / "features" / "s10.h5").write_bytes(b"torn")
+    done = foci.audit(model(), read(files), **NO_FIT)
+    assert repr(done).startswith("Audited('abmil', 4 slides, 1 skipped, no verdict, ")
+    says = "<p>4 slides audited; 1 slide of the cohort skipped, see <code>.skipped</code>.</p>"
+    assert says in done._repr_html_()
 
 
 @pytest.mark.parametrize(

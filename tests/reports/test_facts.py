@@ -8,10 +8,16 @@ from foci.reports.facts import audit_facts, record_of, settings_of, truth_of
 def test_the_line_under_the_title(audit: Audit, unlabelled: Audit) -> None:
     facts = dict(audit_facts(audit.manifest, audit.summary))
     assert facts["classifier"] == "abmil (132,609 parameters)"
-    assert facts["slides"] == "20 of 10 patients, 2 skipped"
+    assert facts["slides"] == "20 of 10 patients, 2 skipped in the whole cohort"
     assert facts["AUC"] == f"{audit.summary['full_bag']['auc']:.3f}"
     assert facts["confidence κ"] == "0.9"
     assert "AUC" not in dict(audit_facts(unlabelled.manifest, unlabelled.summary))
+
+
+def test_one_is_no_plural(audit: Audit) -> None:
+    summary = {**audit.summary, "n_cases": 1, "k_max": 1, "n_skipped": 0}
+    facts = dict(audit_facts(audit.manifest, summary))
+    assert (facts["slides"], facts["at most"]) == ("20 of 1 patient", "1 tile")
 
 
 def test_a_bare_manifest_will_do(audit: Audit) -> None:

@@ -1,5 +1,7 @@
 """The table of numbers says what the summary says."""
 
+import copy
+
 import pytest
 
 from foci.audits import Audit
@@ -48,3 +50,17 @@ def test_every_seed_is_listed_where_there_are_several(audit: Audit) -> None:
     assert found == [
         f"{v:.2f}" for v in audit.summary["views"]["prediction"]["selector"]["reach_seeds"]
     ]
+
+
+def test_one_is_no_plural(audit: Audit) -> None:
+    summary = copy.deepcopy(audit.summary)
+    numbers = summary["views"]["prediction"]["selector"]
+    numbers["wilcoxon"], numbers["paired"]["n_both"] = {"pvalue": 1.0, "n_pairs": 1}, 1
+    below = {
+        row.title: row.cells[summary["rankings"].index("selector")].below
+        for row in rows_of(summary, "prediction")
+    }
+    assert (below["Wilcoxon p"], below["Paired MSK"]) == ("1 patient differs", "1 slide")
+    numbers["wilcoxon"]["n_pairs"] = 2
+    again = {row.title: row.cells for row in rows_of(summary, "prediction")}
+    assert "2 patients differ" in [cell.below for cell in again["Wilcoxon p"]]

@@ -41,9 +41,28 @@ def read_configuration(
     return configure(AuditConfiguration, values)
 
 
+class _Twice(yaml.YAMLError):
+    """A setting that is given twice."""
+
+
+class _Once(yaml.SafeLoader):
+    """Plain YAML whose settings are given once: PyYAML itself would let the last one win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            if name in lines:
+                raise _Twice(f"gives {name} twice (lines {lines[name]} and {line})")
+            lines[name] = line
+        return super().construct_mapping(node, deep)
+
+
 def _read_yaml(file: Path) -> dict[str, Any]:
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        content = yaml.load(file.read_text(encoding="utf-8"), Loader=_Once)  # noqa: S506
+    except _Twice as error:
+        raise FociError(file, str(error), "keep one of them") from None
     except OSError as error:
         why = error.strerror or str(error)
         raise FociError(file, f"cannot be read ({why})", "check the path of --config") from None

@@ -13,6 +13,7 @@ from foci.backbones.training.run import with_train_and_val
 from foci.bags import Bag, BagStream, Cohort
 from foci.bags.splits import SPLITS
 from foci.errors import CohortError
+from foci.plural import counted
 
 FITTING = ("train", "val")
 
@@ -125,6 +126,6 @@ def _skipped(found: Cohort, table: Cohort) -> tuple[AuditedSlide, ...]:
 def _left_out(cohort: Cohort, settings: AuditSettings) -> list[str]:
     others = Counter(s.split for s in cohort if s.split not in (*FITTING, settings.split))
     return [
-        f"{n} slides are in {'no split' if split is None else f'split {split}'} and were left out"
+        f"left out: {counted(n, 'slide')} in {'no split' if split is None else f'split {split}'}"
         for split, n in others.items()
     ]

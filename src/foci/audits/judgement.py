@@ -24,7 +24,8 @@ def judgement(
     """Compare the native ranking, the selector and the random orders.
 
     The selector's count on a slide is the mean of its restricted counts over the seeds, and
-    unreached only where no seed reaches.
+    unreached only where no seed reaches. The fewest tiles possible are those of the first count
+    that was revealed: a grid that starts at 8 cannot show that 1 suffices.
 
     Args:
         measured: Every ranking in the prediction view.
@@ -44,6 +45,7 @@ def judgement(
         measured[RANDOM].msk,
         population.cases,
         greedy=measured[GREEDY].msk[0] if GREEDY in measured else None,
+        first_count=int(measured[NATIVE].curve.ks[0]),
         k_max=reading.k_max,
         margin=reading.margin,
         n_boot=reading.n_boot,

@@ -14,6 +14,7 @@ from foci.audits.reading import Reading, View
 from foci.audits.views import Population
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.metrics.selected_only import adaptive_budget
+from foci.plural import counted
 
 
 def notes(
@@ -60,10 +61,11 @@ def _labels(
             said.append("The label view cannot stand first: the prediction does.")
         return said
     said = []
-    if len(labelled) < len(everyone):
+    lacking = len(everyone) - len(labelled)
+    if lacking:
         said.append(
-            f"{len(everyone) - len(labelled)} of {len(everyone)} slides have no label: AUC, "
-            f"accuracy and the label view rest on the other {len(labelled)}."
+            f"{lacking} of {len(everyone)} slides {'has' if lacking == 1 else 'have'} no label: "
+            f"AUC, accuracy and the label view rest on the other {len(labelled)}."
         )
     absent = [name for i, name in enumerate(classes) if i not in labelled.labels]
     if absent:
@@ -80,8 +82,8 @@ def _unreached(found: Mapping[str, Measured], reading: Reading) -> list[str]:
         which = f"{name} reaches" if n == 1 else f"{silent} of {n} {drawn} of {name} reach"
         if silent:
             said.append(
-                f"{which} {reading.kappa:g} on no slide within {reading.k_max} tiles: it has no "
-                "MSK there; read the restricted mean."
+                f"{which} {reading.kappa:g} on no slide within {counted(reading.k_max, 'tile')}: "
+                "it has no MSK there; read the restricted mean."
             )
     return said
 
@@ -91,7 +93,7 @@ def _faithfulness(everyone: Population, found: Mapping[str, Measured]) -> list[s
     said = []
     if short:
         said.append(
-            f"{_slides(short)} with {PAPER_COUNTS[1]} tiles or fewer: left out of the "
+            f"{counted(short, 'slide')} with {PAPER_COUNTS[1]} tiles or fewer: left out of the "
             "Faithfulness AUC."
         )
     lost = [
@@ -142,7 +144,3 @@ def _no_verdict(found: Mapping[str, Measured]) -> list[str]:
         f"No verdict: it needs native, selector and random, and {' and '.join(missing)} "
         f"{'was' if len(missing) == 1 else 'were'} not run."
     ]
-
-
-def _slides(n: int) -> str:
-    return "1 slide" if n == 1 else f"{n} slides"

@@ -82,7 +82,7 @@ def _cohort(origin: Origin, facts: dict[str, Any]) -> Cohort:
         mpp=origin.mpp,
     )
     names = origin.classes or tuple(facts.get("classes", ()))
-    return with_classes(cohort, names) if names else _alphabetical(cohort)
+    return with_classes(cohort, names) if names else with_alphabetical_classes(cohort)
 
 
 def with_classes(cohort: Cohort, names: Sequence[str]) -> Cohort:
@@ -94,7 +94,8 @@ def with_classes(cohort: Cohort, names: Sequence[str]) -> Cohort:
     return replace(cohort, classes=tuple(names))
 
 
-def _alphabetical(cohort: Cohort) -> Cohort:
+def with_alphabetical_classes(cohort: Cohort) -> Cohort:
+    """The cohort as it is, and a note that the order of its classes was assumed."""
     if not cohort.classes:
         return cohort
     names = ", ".join(cohort.classes)

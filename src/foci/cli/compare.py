@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LEGEND = (
     "K: mean number of tiles over all slides, the largest count where the model is never sure "
-    "enough. SHI: share of tiles that the selector saves."
+    "enough. SHI: share of tiles that the selector saves, or each ranking in a row of its own."
 )
 
 
@@ -67,6 +67,7 @@ def show(
     screen = console(width)
     shown = ((True, True), (True, False), (False, True), (False, False))
     tables = [_table(comparison, ends, faithful) for ends, faithful in shown]
+    tables += [_by_ranking(comparison, shape) for shape in _SHAPES]
     parts: tuple[RenderableType, ...] = (
         Text("Prediction view: do the first tiles recover what the model says?"),
         Padding(first_that_fits(screen, tables), (1, 0)),
@@ -78,6 +79,7 @@ def show(
 
 
 def _table(comparison: Comparison, ends: bool, faithful: bool) -> Table:
+    """One row per audit, rankings across."""
     from rich.text import Text
 
     table = plain_table()
@@ -86,12 +88,11 @@ def _table(comparison: Comparison, ends: bool, faithful: bool) -> Table:
     heads += ["SHI vs\nnative", "SHI vs\nrandom"]
     heads += ["Faith.\nnative", "Faith.\nselector"] * faithful
     for head in heads:
-        table.add_column(head, justify="right", overflow="fold")
+        table.add_column(head, justify="right", no_wrap=True)
     table.add_column("verdict", overflow="fold", max_width=14)
     for row in comparison.rows:
-        verdict = row["verdict"] or "-"
         cells = _cells(row, comparison.rankings, ends, faithful)
-        table.add_row(Text(row["name"]), *cells, Text(verdict, style=COLOUR.get(verdict, "")))
+        table.add_row(Text(row["name"]), *cells, _verdict(row))
     return table
 
 
@@ -102,12 +103,51 @@ def _cells(
     for ranking in rankings:
         yield estimate({"estimate": row[f"restricted:{ranking}"]}, 1)
     for base in ("native", "random"):
-        key = f"shi_{base}:selector"
-        found = {
-            "estimate": row.get(key),
-            "low": row.get(f"{key}_low"),
-            "high": row.get(f"{key}_high"),
-        }
-        yield estimate(found, 2, ends)
+        yield estimate(_interval(row, f"shi_{base}:selector"), 2, ends)
     for ranking in ("native", "selector") if faithful else ():
         yield estimate({"estimate": row.get(f"faithfulness:{ranking}")}, 3)
+
+
+_MEASURES = {
+    "restricted": ("K", 1),
+    "shi_native": ("SHI vs\nnative", 2),
+    "shi_random": ("SHI vs\nrandom", 2),
+    "faithfulness": ("Faith.\nAUC", 3),
+}
+_SHAPES = (tuple(_MEASURES), ("restricted", "shi_native", "shi_random"), ("restricted",))
+"""Measures of a ranking, the most first."""
+
+
+def _by_ranking(comparison: Comparison, measures: tuple[str, ...]) -> Table:
+    """An audit in a row of its own, and below it one row per ranking that it ran."""
+    from rich.text import Text
+
+    table = plain_table()
+    table.add_column("model,\n  ranking", overflow="fold", max_width=22)
+    table.add_column("AUC", justify="right", no_wrap=True)
+    for measure in measures:
+        table.add_column(_MEASURES[measure][0], justify="right", no_wrap=True)
+    table.add_column("verdict", overflow="fold", max_width=14)
+    for row in comparison.rows:
+        auc = estimate({"estimate": row["auc"]}, 3)
+        table.add_row(Text(row["name"]), auc, *[""] * len(measures), _verdict(row))
+        for ranking in comparison.rankings:
+            if row[f"restricted:{ranking}"] is not None:
+                cells = (
+                    estimate(_interval(row, f"{measure}:{ranking}"), _MEASURES[measure][1])
+                    for measure in measures
+                )
+                table.add_row(Text(f"  {ranking}"), "", *cells)
+    return table
+
+
+def _interval(row: Mapping[str, Any], key: str) -> dict[str, Any]:
+    ends = {"estimate": key, "low": f"{key}_low", "high": f"{key}_high"}
+    return {end: row.get(column) for end, column in ends.items()}
+
+
+def _verdict(row: Mapping[str, Any]) -> Text:
+    from rich.text import Text
+
+    verdict = row["verdict"] or "-"
+    return Text(verdict, style=COLOUR.get(verdict, ""))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -45,14 +47,15 @@ def show(
 
     summary = audit.summary
     screen = console(width)
-    tables = [_table(summary, intervals) for intervals in (_ALL, _FEW, ())]
+    tables = [_table(summary, shape) for shape in _SHAPES]
+    chosen = first_that_fits(screen, tables)
     notes = [*audit.manifest.get("notes", []), *summary["notes"]]
     parts: tuple[RenderableType, ...] = (
         Text(_title(audit), style="bold"),
         Text(_population(summary)),
         Text(f"\n{QUESTION[summary['first_view']]}"),
-        Padding(first_that_fits(screen, tables), (1, 0)),
-        _legend(summary),
+        Padding(chosen, (1, 0)),
+        _legend(summary, _SHAPES[tables.index(chosen)]),
         Padding(_verdict(summary["verdict"]), (1, 0)),
         *(Text(f"note: {note}") for note in notes),
         Text("\n" * bool(notes) + LINE, style="italic"),
@@ -60,8 +63,35 @@ def show(
     echo(text_of(screen, parts))
 
 
-_ALL = ("msk_cond", "restricted", "shi_native", "shi_random")
-_FEW = ("msk_cond", "restricted")
+@dataclass(frozen=True)
+class _Shape:
+    """What a table shows: columns, those with intervals, and where names of rankings are broken."""
+
+    columns: tuple[str, ...]
+    intervals: tuple[str, ...] = ()
+    names: int | None = None
+
+
+_COLUMNS = {
+    "msk_cond": ("MSK", 1),
+    "restricted": ("K, all\nslides", 1),
+    "reach": ("Reach", 2),
+    "aukc": ("AUKC", 3),
+    "shi_native": ("SHI vs\nnative", 2),
+    "shi_random": ("SHI vs\nrandom", 2),
+    "faithfulness": ("Faith.\nAUC", 3),
+    "selected_only": ("AUC\nat {kept}", 3),
+}
+_EVERY, _NARROW = tuple(_COLUMNS), 12
+_SHAPES = (
+    _Shape(_EVERY, ("msk_cond", "restricted", "shi_native", "shi_random")),
+    _Shape(_EVERY, ("msk_cond", "restricted")),
+    _Shape(_EVERY),
+    _Shape(_EVERY, names=_NARROW),
+    _Shape(tuple(c for c in _EVERY if c not in ("aukc", "selected_only")), names=_NARROW),
+    _Shape(_EVERY[:3], names=_NARROW),
+)
+"""The richest first."""
 
 
 def _title(audit: Audit) -> str:
@@ -70,9 +100,11 @@ def _title(audit: Audit) -> str:
 
 
 def _population(summary: Mapping[str, Any]) -> str:
+    from foci.plural import counted
+
     parts = [
-        f"{_plural(summary['n_slides'], 'slide')} of {_plural(summary['n_cases'], 'patient')}",
-        f"{summary['n_skipped'] or 'none'} skipped",
+        f"{counted(summary['n_slides'], 'slide')} of {counted(summary['n_cases'], 'patient')}",
+        f"{summary['n_skipped'] or 'none'} skipped in the whole cohort",
     ]
     full = summary["full_bag"]
     if full["accuracy"] is not None:
@@ -80,30 +112,31 @@ def _population(summary: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _table(summary: Mapping[str, Any], intervals: tuple[str, ...]) -> Table:
+def _table(summary: Mapping[str, Any], shape: _Shape) -> Table:
     """One row per ranking; below an estimate its interval, for the columns that are named."""
     from rich.text import Text
 
     from foci.audits.selected import KEPT
 
     table = plain_table()
-    table.add_column("ranking", overflow="fold")
-    for head in ("MSK", "K, all\nslides", "Reach", "AUKC", "SHI vs\nnative", "SHI vs\nrandom",
-                 "Faith.\nAUC", f"AUC\nat {KEPT}"):  # fmt: skip
-        table.add_column(head, justify="right", no_wrap=True)
+    longest = max(map(len, summary["rankings"]))
+    least = min(longest, _NARROW)
+    table.add_column("ranking", overflow="fold", min_width=least, max_width=shape.names)
+    for name in shape.columns:
+        table.add_column(_COLUMNS[name][0].format(kept=KEPT), justify="right", no_wrap=True)
     for ranking in summary["rankings"]:
-        table.add_row(
-            Text(ranking), *_cells(summary["views"][summary["first_view"]][ranking], intervals)
-        )
+        numbers = summary["views"][summary["first_view"]][ranking]
+        lines = wrap(ranking, shape.names) if shape.names else [ranking]  # at hyphens
+        table.add_row(Text("\n".join(lines)), *_cells(numbers, shape))
     return table
 
 
-def _cells(numbers: Mapping[str, Any], intervals: tuple[str, ...]) -> Iterator[Text]:
-    columns = (("msk_cond", 1), ("restricted", 1), ("reach", 2), ("aukc", 3), ("shi_native", 2),
-               ("shi_random", 2), ("faithfulness", 3))  # fmt: skip
-    for key, digits in columns:
-        yield estimate(numbers[key], digits, key in intervals)
-    yield estimate({"estimate": (numbers["selected_only"] or {}).get("auc")}, 3)
+def _cells(numbers: Mapping[str, Any], shape: _Shape) -> Iterator[Text]:
+    for key in shape.columns:
+        found = numbers[key]
+        if key == "selected_only":
+            found = {"estimate": (found or {}).get("auc")}
+        yield estimate(found, _COLUMNS[key][1], key in shape.intervals)
 
 
 def estimate(interval: Mapping[str, Any] | None, digits: int, ends: bool = False) -> Text:
@@ -126,20 +159,31 @@ def number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
-def _legend(summary: Mapping[str, Any]) -> Table:
+def _legend(summary: Mapping[str, Any], shape: _Shape) -> Table:
+    """What the columns that are shown mean."""
     from rich.table import Table
 
     from foci.audits.selected import KEPT
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False, style="dim")
     kappa, k_max = summary["kappa"], summary["k_max"]
-    table.add_row("MSK", f"tiles until the model is {kappa:g} sure, where it gets there (Reach)")
-    table.add_row("K, all slides", f"the same over all slides, {k_max} where it never is")
-    table.add_row("AUKC", "area under the probability over the share of tiles revealed")
-    table.add_row("SHI", "share of tiles saved; negative where more are needed")
-    table.add_row("Faith. AUC", "what the model loses when the first tiles are deleted")
-    table.add_row(f"AUC at {KEPT}", f"with only the first {KEPT} tiles of every slide")
-    table.add_row("x to y", f"{summary['level']:.0%} interval, patients resampled")
+    meanings = (
+        (
+            "msk_cond",
+            "MSK",
+            f"tiles until the model is {kappa:g} sure, where it gets there (Reach)",
+        ),
+        ("restricted", "K, all slides", f"the same over all slides, {k_max} where it never is"),
+        ("aukc", "AUKC", "area under the probability over the share of tiles revealed"),
+        ("shi_native", "SHI", "share of tiles saved; negative where more are needed"),
+        ("faithfulness", "Faith. AUC", "what the model loses when the first tiles are deleted"),
+        ("selected_only", f"AUC at {KEPT}", f"with only the first {KEPT} tiles of every slide"),
+    )
+    for column, title, meaning in meanings:
+        if column in shape.columns:
+            table.add_row(title, meaning)
+    if shape.intervals:
+        table.add_row("x to y", f"{summary['level']:.0%} interval, patients resampled")
     return table
 
 
@@ -150,7 +194,3 @@ def _verdict(verdict: Mapping[str, Any] | None) -> Text:
         return Text("Verdict: none (see the notes)", style="bold")
     name = verdict["verdict"]
     return Text.assemble("Verdict: ", (name, COLOUR[name]), "\n" + verdict["sentence"])
-
-
-def _plural(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"

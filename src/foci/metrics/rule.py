@@ -33,7 +33,7 @@ def decide(
        room, and it finds none of it)
 
     Args:
-        room: native - fewest possible (one tile, or a greedy search).
+        room: native - fewest possible (the first measured count, or a greedy search).
         gain_over_native: native - selector.
         gain_over_random: random - selector.
         random_over_native: native - random.

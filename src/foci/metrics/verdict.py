@@ -30,8 +30,8 @@ class Verdict:
         native: Tiles under the classifier's own ranking.
         selector: Tiles under the selector.
         random: Tiles under random orders, averaged over the orders.
-        floor: The fewest tiles possible: one per slide, or what a greedy search found; K_max on a
-            slide that nothing reaches.
+        floor: The fewest tiles possible: the first count that was revealed, or what a greedy search
+            found; K_max on a slide that nothing reaches.
         room: native - floor, with its interval.
         gain_over_native: native - selector.
         gain_over_random: random - selector.
@@ -39,7 +39,9 @@ class Verdict:
         near_minimal: Whether ``room`` is not shown to exceed ``margin``.
         margin: Tiles that count as nothing.
         k_max: Where counts are censored.
+        first_count: The first count that was revealed.
         n_slides: Slides judged.
+        n_unreached: Those that no ranking reaches: they count as K_max in every mean.
         n_cases: Patients they come from.
     """
 
@@ -56,7 +58,9 @@ class Verdict:
     near_minimal: bool
     margin: float
     k_max: int
+    first_count: int
     n_slides: int
+    n_unreached: int
     n_cases: int
 
 
@@ -67,6 +71,7 @@ def judge(
     cases: Sequence[Any] | NDArray[Any],
     *,
     greedy: Counts | None = None,
+    first_count: int = 1,
     k_max: int = 256,
     margin: float = 0.5,
     n_boot: int = 2000,
@@ -80,7 +85,9 @@ def judge(
         selector: The same slides under the selector.
         random: ``[R, S]``, the same slides under R random orders, NaN where not reached.
         cases: The patient of every slide.
-        greedy: MSK of a greedy search, if there was one; without it the floor is one tile.
+        greedy: MSK of a greedy search, if there was one; without it the floor is ``first_count``.
+        first_count: The first count that was revealed: below it nothing was measured, so no room is
+            claimed there.
         k_max: Where counts are censored.
         margin: Tiles that count as nothing.
         n_boot: Bootstrap draws.
@@ -97,8 +104,10 @@ def judge(
     bound = np.full_like(first, np.nan) if greedy is None else inputs.counts(greedy, "greedy")
     n_slides = inputs.same_length(native=first, selector=second, random=orders[0], greedy=bound)
     fewest = np.fmin.reduce([first, second, bound, *orders])  # NaN if nothing reaches the slide
+    reached = fewest <= k_max
     if greedy is None:
-        fewest = np.where(fewest <= k_max, 1.0, np.nan)
+        lowest = float(inputs.whole(first_count, "first_count"))
+        fewest = np.where(reached, np.fmin(fewest, lowest), np.nan)
     own, found, floor = (restricted(values, k_max) for values in (first, second, fewest))
     by_chance = np.mean([restricted(order, k_max) for order in orders], axis=0)
     differences = np.column_stack([own - floor, own - found, by_chance - found, own - by_chance])
@@ -109,13 +118,14 @@ def judge(
     ]
     room, over_native, over_random, random_over_native = intervals
     verdict = decide(room, over_native, over_random, random_over_native, margin)
+    n_unreached = n_slides - int(reached.sum())
+    said = _sentence(
+        verdict, room, over_native, over_random, random_over_native, margin,
+        first_count=first_count, mostly_unreached=2 * n_unreached > n_slides,
+    )  # fmt: skip
     return Verdict(
         verdict=verdict,
-        sentence=(
-            _NOTHING.format(k_max)
-            if np.isnan(fewest).all()
-            else _sentence(verdict, room, over_native, over_random, random_over_native, margin)
-        ),
+        sentence=_with_unreached(said, n_unreached, n_slides, k_max),
         native=float(own.mean()),
         selector=float(found.mean()),
         random=float(by_chance.mean()),
@@ -127,12 +137,29 @@ def judge(
         near_minimal=not room.above(margin),
         margin=margin,
         k_max=k_max,
+        first_count=first_count,
         n_slides=n_slides,
+        n_unreached=n_unreached,
         n_cases=np.unique(np.asarray(cases)).size,
     )
 
 
-_NOTHING = "No ranking makes the model sure of any slide within {} tiles: nothing to compare."
+_NONE = "No ranking judged here"
+_ADVICE = "look at Reach, lower kappa or raise K_max"
+
+
+def _with_unreached(sentence: str, unreached: int, n_slides: int, k_max: int) -> str:
+    """The sentence, and how many slides no ranking reaches; first if they are most of them."""
+    within = f"within {k_max} tile{'s' * (k_max != 1)}"
+    if unreached == n_slides:
+        return f"{_NONE} makes the model sure of any slide {within}: nothing to compare; {_ADVICE}."
+    share = f"{unreached} of {n_slides} slides ({unreached / n_slides:.0%})"
+    if 2 * unreached > n_slides:
+        return (
+            f"{_NONE} makes the model sure of {share} {within}: there no measured count of "
+            f"tiles recovers its decision; {_ADVICE}. {sentence}"
+        )
+    return f"{sentence} {_NONE} reaches {share}, counted as {k_max}." if unreached else sentence
 
 
 def _sentence(
@@ -142,8 +169,12 @@ def _sentence(
     over_random: Interval,
     random_over_native: Interval,
     margin: float,
+    *,
+    first_count: int,
+    mostly_unreached: bool,
 ) -> str:
-    left = f"{_tiles(room)} above the fewest possible"
+    fewest = "possible" if first_count == 1 else f"that counts from {first_count} on can show"
+    left = f"{_tiles(room)} above the fewest {fewest}"
     if verdict == "headroom":
         return (
             f"The selector needs {_tiles(over_native)} fewer than the native ranking and "
@@ -169,8 +200,13 @@ def _sentence(
             f"The native ranking is {left}, but the selector is neither shown to be better nor "
             "worse: it finds nothing of that."
         )
-    why = "there is nothing to gain" if room.estimate <= margin else "too few patients to tell"
     worse = " The selector is worse: keep the native ranking." if over_native.below() else ""
+    if mostly_unreached:
+        return f"The other slides are too few to say more.{worse}"
+    seen = "" if first_count == 1 else " that these counts can show"
+    why = (
+        f"there is nothing to gain{seen}" if room.estimate <= margin else "too few patients to tell"
+    )
     return f"The native ranking is {left}, not shown to exceed {margin:g}: {why}.{worse}"
 
 

@@ -10,6 +10,8 @@ from foci.reports.wording import fixed, percent, tiles, with_spread
 
 Summary = Mapping[str, Any]
 
+ADVICE = "Look at Reach; a lower confidence or a larger K_max may say more."
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -46,11 +48,15 @@ def _believable(summary: Summary, manifest: Mapping[str, Any]) -> Answer:
         return Answer(question, "Not measured.", (why,))
     native, random = (_numbers(summary, name) for name in ("native", "random"))
     needs = (
-        f"In the model's own order it takes {tiles(native['restricted']['estimate'])} tiles on "
+        f"In the model's own order it takes {_tiles(native['restricted']['estimate'])} on "
         f"average until the model says what it says of the whole slide; in a random order "
         f"{tiles(random['restricted']['estimate'])}."
     )
-    said = (*_deletion(native, random), *_score(manifest))
+    said = (
+        *_counted_as_most(native, random, summary["k_max"]),
+        *_deletion(native, random),
+        *_score(manifest),
+    )
     verdict = summary["verdict"]
     if verdict is None:
         return Answer(question, "Compare the two counts.", (needs, *said))
@@ -63,6 +69,19 @@ def _believable(summary: Summary, manifest: Mapping[str, Any]) -> Answer:
         short = "Not shown to beat chance."
     paired = f"Native minus random: {with_spread(difference)} tiles."
     return Answer(question, short, (needs, paired, *said))
+
+
+def _counted_as_most(
+    native: Mapping[str, Any], random: Mapping[str, Any], k_max: int
+) -> tuple[str, ...]:
+    """How much of a mean is the cap, and nothing that was measured."""
+    own, chance = (1 - found["reach"]["estimate"] for found in (native, random))
+    if max(own, chance) <= 0:
+        return ()
+    return (
+        f"{percent(own)} of the slides never get there in the model's own order and "
+        f"{percent(chance)} in a random one: they count as {k_max}.",
+    )
 
 
 def _deletion(native: Mapping[str, Any], random: Mapping[str, Any]) -> tuple[str, ...]:
@@ -93,7 +112,7 @@ def _how_many(summary: Summary) -> Answer:
     found = _numbers(summary, name)
     median = median_k(found["km"])
     if median is None:
-        short = f"More than {k_max} on most slides."
+        short = f"No count up to {k_max} on most slides."
         how = f"fewer than half of the slides reach a confidence of {kappa:g} within {k_max} tiles."
     else:
         short = f"{_tiles(median)} on half of the slides."
@@ -116,13 +135,29 @@ def _which(summary: Summary) -> Answer:
     name = recommended(summary)
     verdict = summary["verdict"]
     said: tuple[str, ...]
-    if not any(_numbers(summary, ranking)["reach"]["estimate"] for ranking in summary["rankings"]):
-        why = (
-            f"No order brings the model to {summary['kappa']:g} on any slide within "
-            f"{summary['k_max']} tiles. A report at a lower confidence may say more."
+    reached = [_numbers(summary, ranking)["reach"]["estimate"] for ranking in summary["rankings"]]
+    sure = f"to {summary['kappa']:g}"
+    within = f"within {_tiles(summary['k_max'])}"
+    if not any(reached):
+        why = f"No order brings the model {sure} on any slide {within}."
+        return Answer(question, "None is enough.", (why, ADVICE))
+    unreached = min(_unreached(summary), 1 - max(reached))
+    if unreached > 0.5:
+        short = "On most slides none is enough."
+        said = (
+            f"On {percent(unreached)} of the slides neither the model's own order nor the selector "
+            f"nor chance brings the model {sure} {within}: there no measured count of tiles "
+            "recovers its decision.",
+            ADVICE,
         )
-        return Answer(question, "None is enough.", (why,))
-    if verdict is None:
+    elif verdict is None and max(reached) < 0.5:
+        short = "No order is enough on most slides."
+        said = (
+            f"The order that gets there most often brings the model {sure} {within} on "
+            f"{percent(max(reached))} of the slides.",
+            ADVICE,
+        )
+    elif verdict is None:
         short, said = f"Those of the {name} ranking.", ("It needs the fewest of those tested.",)
     elif verdict["verdict"] == "headroom":
         short, said = "Those of the selector.", ("It beats the model's own order and chance.",)
@@ -130,7 +165,7 @@ def _which(summary: Summary) -> Answer:
         short, said = "Those of the model's own order.", ("The selector is worse.",)
     elif verdict["verdict"] == "saturated":
         why = (
-            "It is not shown to need more than the fewest possible."
+            f"It is not shown to need more than the fewest {_fewest(verdict)}."
             if verdict["near_minimal"]
             else "There is room for a better order, but the selector did not find it."
         )
@@ -145,6 +180,17 @@ def _which(summary: Summary) -> Answer:
             "(Jaccard; 1 is the same tiles).",
         )
     return Answer(question, short, (*said, "The table of slides below opens every one of them."))
+
+
+def _unreached(summary: Summary) -> float:
+    """Share of the slides that no ranking of the verdict reaches; 0 where nobody counted them."""
+    verdict = summary["verdict"] or {}
+    return float(verdict.get("n_unreached", 0) / verdict.get("n_slides", 1))
+
+
+def _fewest(verdict: Mapping[str, Any]) -> str:
+    first = verdict.get("first_count", 1)
+    return "possible" if first == 1 else f"that counts from {first} on can show"
 
 
 def _is_pair(pair: Mapping[str, Any]) -> bool:
@@ -166,5 +212,5 @@ def median_k(km: Mapping[str, Any]) -> int | None:
     return next(half, None)
 
 
-def _tiles(count: int) -> str:
-    return "1 tile" if count == 1 else f"{count} tiles"
+def _tiles(count: float) -> str:
+    return f"{tiles(count)} tile{'s' * (count != 1)}"

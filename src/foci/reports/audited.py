@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,15 @@ from markupsafe import Markup, escape
 from foci.audits import Audit
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings
-from foci.audits.sources import model_facts, with_classes
+from foci.audits.sources import model_facts, with_alphabetical_classes, with_classes
 from foci.backbones import Backbone, load
 from foci.backbones.checkpoints import inspect
 from foci.backbones.training.loop import Progress
-from foci.bags import Cohort
+from foci.bags import N_CAP, Cohort
+from foci.bags.store import BagStore
 from foci.configuration import configure
 from foci.errors import FociError
+from foci.plural import counted
 from foci.reports.report import write_report
 from foci.reports.wording import LINE, fixed, percent, with_spread
 
@@ -40,8 +42,10 @@ class Audited(Audit):
 
     def __repr__(self) -> str:
         verdict = self.verdict["verdict"] if self.verdict else "no verdict"
-        slides = f"{self.summary['n_slides']} slides"
-        return f"Audited({self.manifest['name']!r}, {slides}, {verdict}, {str(self.folder)!r})"
+        slides = counted(self.summary["n_slides"], "slide")
+        skipped = f"{self.summary['n_skipped']} skipped, " if self.summary["n_skipped"] else ""
+        name = f"{self.manifest['name']!r}, {slides}, {skipped}{verdict}"
+        return f"Audited({name}, {str(self.folder)!r})"
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{name}</th>" for name in ("ranking", *(title for title, _ in SHOWN)))
@@ -59,8 +63,15 @@ class Audited(Audit):
         return (
             f"<p><b>{escape(self.manifest['name'])}: {escape(verdict['verdict'])}</b>. "
             f"{escape(verdict['sentence'])}</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{LINE}</p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+            f"{self._population()}<p>{LINE}</p>"
         )
+
+    def _population(self) -> str:
+        slides = counted(self.summary["n_slides"], "slide")
+        skipped = self.summary["n_skipped"]
+        left_out = f"; {counted(skipped, 'slide')} of the cohort skipped, see <code>.skipped</code>"
+        return f"<p>{slides} audited{left_out if skipped else ''}.</p>"
 
 
 SHOWN: tuple[tuple[str, Callable[[Mapping[str, Any]], str]], ...] = (
@@ -86,9 +97,11 @@ def audit(
 
     Args:
         model: A backbone (:class:`foci.backbones.CallableBackbone` makes one of any function), or
-            the path of a checkpoint. A model of ``foci train`` brings its class names along.
+            the path of a checkpoint. A model of ``foci train`` brings its class names along, and
+            its tile cap if the cohort was read with the usual one.
         cohort: Its slides; selectors are fitted on the splits ``train`` and ``val``.
-        out: The audit folder; default is a temporary one that lives as long as the result.
+        out: The audit folder, with ``report.html`` in it; default is a temporary one that lives as
+            long as the result.
         name: What people call the model.
         force: Remove another audit that is in the folder.
         progress: Wraps every loop that takes a while; :func:`foci.progress.track` shows bars.
@@ -99,28 +112,58 @@ def audit(
     foci.errors.FociError: model: is a function; wrap it: foci.backbones.CallableBackbone(...)
     """
     chosen = configure(AuditSettings, settings)
-    backbone, facts, given = _opened(model)
+    backbone, cohort, given = _opened(model, cohort)
     given |= {} if name is None else {"name": name}
-    cohort = with_classes(cohort, facts["classes"]) if "classes" in facts else cohort
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix="foci-audit-")
     folder = Path(kept.name, "audit") if kept is not None else Path(str(out))
     done = run(backbone, cohort, chosen, folder, force=force, progress=progress, **given)
+    if kept is None:
+        write_report(done)
     return Audited(done.folder, kept)
 
 
-def _opened(model: object) -> tuple[Backbone, dict[str, Any], dict[str, Any]]:
-    """The classifier, what was written beside its weights, and what the audit is told of it."""
+def _opened(model: object, cohort: Cohort) -> tuple[Backbone, Cohort, dict[str, Any]]:
+    """The classifier, the cohort as it was trained to read it, and what the audit is told of it."""
     if isinstance(model, Backbone):
-        return model, {}, {"name": model.architecture}
+        return model, cohort, {"name": model.architecture}
     if not isinstance(model, str | Path):
         fix = "wrap it: foci.backbones.CallableBackbone(...)"
         raise FociError("model", f"is a {type(model).__name__}", fix)
     path = Path(model)
     facts = model_facts(path)
+    folder = path.parent if path.is_file() else path
     told = {
-        "name": path.stem,
+        "name": folder.resolve().name if facts else path.stem,
         "split_seed": facts.get("recipe", {}).get("seed", 0),
         "sources": {"model": str(path.resolve())},
         "model_notes": () if facts else inspect(path).notes,
+        "trained_on": facts.get("trained_on", ()),
     }
-    return load(path), facts, told
+    return load(path), _as_trained(cohort, facts), told
+
+
+def _as_trained(cohort: Cohort, facts: Mapping[str, Any]) -> Cohort:
+    """The cohort with the model's classes and tile cap; what the caller chose is kept."""
+    store = cohort.store
+    if facts.get("n_cap", store.n_cap) != store.n_cap:
+        if store.n_cap == N_CAP:
+            store = BagStore(
+                n_cap=facts["n_cap"],
+                layout=store.layout,
+                mpp=store.mpp,
+                cache=store.cache,
+                keep=store.keep,
+            )
+            cohort = replace(cohort, store=store)
+        else:
+            cut = f"the cohort keeps {_cap(store.n_cap)} per bag, the model was trained with "
+            cohort = replace(cohort, notes=(*cohort.notes, cut + _cap(facts["n_cap"])))
+    if "classes" in facts:
+        return with_classes(cohort, facts["classes"])
+    if not cohort.classes or list(cohort.classes) != sorted(cohort.classes):
+        return cohort  # there are none, or somebody has put them in order
+    return with_alphabetical_classes(cohort)
+
+
+def _cap(n_cap: int | None) -> str:
+    return "all tiles" if n_cap is None else f"at most {counted(n_cap, 'tile')}"

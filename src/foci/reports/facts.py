@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from foci.audits.settings import AuditSettings
+from foci.plural import counted
 from foci.reports.wording import fixed, percent
 
 Facts = list[tuple[str, str]]
@@ -14,8 +15,9 @@ Manifest = Mapping[str, Any]
 
 def audit_facts(manifest: Manifest, summary: Mapping[str, Any]) -> Facts:
     """The line under the title."""
-    skipped = f", {summary['n_skipped']} skipped" if summary["n_skipped"] else ""
-    patients = f"{summary['n_cases']} patient{'s' * (summary['n_cases'] != 1)}"
+    n = summary["n_skipped"]
+    skipped = f", {n} skipped in the whole cohort" if n else ""
+    patients = counted(summary["n_cases"], "patient")
     full = summary["full_bag"]
     facts = [
         ("classifier", _architecture(manifest)),
@@ -25,7 +27,7 @@ def audit_facts(manifest: Manifest, summary: Mapping[str, Any]) -> Facts:
         ("AUC", fixed(full["auc"]) if full["auc"] is not None else ""),
         ("accuracy", percent(full["accuracy"]) if full["accuracy"] is not None else ""),
         ("confidence κ", f"{summary['kappa']:g}"),
-        ("at most", f"{summary['k_max']} tiles"),
+        ("at most", counted(summary["k_max"], "tile")),
     ]
     return [(name, value) for name, value in facts if value]
 

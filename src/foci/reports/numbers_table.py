@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from foci.plural import counted
 from foci.reports.answers import Summary, median_k
 from foci.reports.wording import NOTHING, fixed, percent, spread, tiles
 
@@ -115,7 +116,9 @@ def _paired(numbers: Numbers) -> Cell:
     found = numbers["paired"]
     if found is None or found["base"] is None:
         return Cell(NOTHING)
-    return Cell(f"{tiles(found['base'])} → {tiles(found['foci'])}", f"{found['n_both']} slides")
+    return Cell(
+        f"{tiles(found['base'])} → {tiles(found['foci'])}", counted(found["n_both"], "slide")
+    )
 
 
 def _pvalue(numbers: Numbers) -> Cell:
@@ -123,4 +126,6 @@ def _pvalue(numbers: Numbers) -> Cell:
     if found is None or found["pvalue"] is None:
         return Cell(NOTHING)
     value = found["pvalue"]
-    return Cell("< 0.001" if value < 0.001 else fixed(value), f"{found['n_pairs']} patients differ")
+    n = found["n_pairs"]
+    differ = f"{counted(n, 'patient')} differ{'s' * (n == 1)}"
+    return Cell("< 0.001" if value < 0.001 else fixed(value), differ)

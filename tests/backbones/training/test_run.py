@@ -52,8 +52,8 @@ def test_slides_without_label_or_split_are_left_out_and_said(tmp_path: Path) -> 
     assert got.slides == cohort.slides[5:]
     assert got.notes == (
         "before",
-        "2 slides have no label and were left out",
-        "3 slides are in no split and were left out",
+        "left out: 2 slides without a label",
+        "left out: 3 slides in no split",
     )
     bare = replace(cohort, slides=tuple(replace(s, label=None) for s in cohort))
     with pytest.raises(CohortError, match="labels: has no slide with a label; fill the label"):

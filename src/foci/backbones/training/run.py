@@ -21,6 +21,7 @@ from foci.backbones.training.settings import checked_widths
 from foci.bags import Cohort
 from foci.bags.splits import SPLITS, check_labels
 from foci.errors import CohortError
+from foci.plural import counted
 
 STATE = "training.safetensors"
 
@@ -144,9 +145,9 @@ def trainable(cohort: Cohort) -> Cohort:
     unlabelled, unplaced = len(cohort) - len(labelled), len(labelled) - len(slides)
     notes = cohort.notes
     if unlabelled:
-        notes += (f"{unlabelled} slides have no label and were left out",)
+        notes += (f"left out: {counted(unlabelled, 'slide')} without a label",)
     if unplaced:
-        notes += (f"{unplaced} slides are in no split and were left out",)
+        notes += (f"left out: {counted(unplaced, 'slide')} in no split",)
     return replace(cohort, slides=slides, notes=notes)
 
 
