@@ -74,6 +74,7 @@ def test_deletion_agreement_and_skipped(tmp_path: Path) -> None:
         "ranking": "native",
         "k": "1",
         "mean_drop": first["mean_drop"],
+        "n_slides": "3",
     }
     assert float(first["mean_drop"]) == pytest.approx(0.001)
     assert len(found["deletion"]) == 2 * 3 * 9

@@ -132,7 +132,7 @@ function facts({ slides, classes }: AuditPayload, index: number): string {
   return [
     `patient ${slides.case[index]}`,
     label === null ? "no label" : `label ${classes[label]}`,
-    `predicted ${classes[predicted]} with p = ${fixed(slides.p[index])} from all ${slides.n[index]} tiles`,
+    `predicted ${classes[predicted]} with p = ${fixed(slides.p[index])} from all ${slides.n[index]} candidate tiles`,
     ...(label !== null && label !== predicted ? ["misclassified"] : []),
   ].join(" · ");
 }

@@ -60,7 +60,11 @@ def numbers(
         "fallback": defined_mean(np.array(fallback)),
         "specific": found.specific.mean(),
         **_over_slides("faithfulness", found.faithfulness, draws.faithfulness, level),
-        "drops": {"ks": reading.deletion, "mean": defined_mean(found.drops, axis=0)},
+        "drops": {
+            "ks": reading.deletion,
+            "mean": defined_mean(found.drops, axis=0),
+            "n_slides": (~np.isnan(found.drops)).sum(axis=0),
+        },
         "km": {"ks": survival.ks.astype(np.int64), "survival": survival.survival},
         "mean_curve": vars(found.curve),
         **_against_others(name, measured, drawn, population, level),

@@ -52,7 +52,7 @@ def write_tables(
     tables: dict[str, tuple[Iterable[Row], Sequence[str]]] = {
         "rankings.csv": (ranking_rows(summary), ()),
         "slides.csv": (slide_rows(summary["classes"], curves, slides, settings), ()),
-        "deletion.csv": (deletion_rows(summary), ("view", "ranking", "k", "mean_drop")),
+        "deletion.csv": (deletion_rows(summary), ("view", "ranking", "k", "mean_drop", "n_slides")),
         "agreement.csv": (
             summary["agreement"],
             ("first", "second", "spearman", "jaccard8", "jaccard32"),
@@ -97,8 +97,8 @@ def deletion_rows(summary: Mapping[str, Any]) -> Iterator[Row]:
     for view in sorted(summary["views"], key=lambda name: name != summary["first_view"]):
         for ranking in summary["rankings"]:
             drops = summary["views"][view][ranking]["drops"]
-            for k, mean in zip(drops["ks"], drops["mean"], strict=True):
-                yield {"view": view, "ranking": ranking, "k": k, "mean_drop": mean}
+            for k, mean, n in zip(drops["ks"], drops["mean"], drops["n_slides"], strict=True):
+                yield {"view": view, "ranking": ranking, "k": k, "mean_drop": mean, "n_slides": n}
 
 
 def slide_rows(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LEGEND = (
     "K: mean number of tiles over all slides, the largest count where the model is never sure "
-    "enough. SHI: share of tiles that the selector saves, or each ranking in a row of its own."
+    "enough. SHI: share of tiles saved by the selector (by each ranking, where it has its own row)."
 )
 
 
