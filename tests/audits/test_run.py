@@ -256,3 +256,12 @@ def test_slides_that_the_model_was_trained_on_are_said(files: Path) -> None:
     (note,) = [note for note in found.manifest["notes"] if "trained on" in note]
     assert note.startswith("1 of the 5 audited slides")
     assert f"note: {note}" in lines
+
+
+def test_a_short_bag_is_not_counted_where_it_has_no_deletion(audited: Audit) -> None:
+    rows = list(csv.DictReader((audited.folder / "tables" / "deletion.csv").open()))
+    tiles = [slide.n_tiles for slide in audited.slides]
+    assert rows
+    for row in rows:
+        assert int(row["n_slides"]) == sum(n > int(row["k"]) for n in tiles)
+    assert {int(row["n_slides"]) for row in rows} == {len(tiles) - 1}  # one slide has one tile
