@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.atomic import whole_file, whole_folder, write_whole
+from foci.atomic import TEMPORARY, sweep, whole_file, whole_folder, write_whole
 
 
 @pytest.mark.parametrize("content", ["ä\n", b"\x00\xff"])
@@ -91,3 +91,15 @@ def test_a_file_that_fails_half_way_leaves_the_old_one(tmp_path: Path) -> None:
         raise RuntimeError
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+def test_sweeping_stays_in_the_folder_unless_it_is_told_to_go_deep(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    here, below = tmp_path / f"{TEMPORARY}a", tmp_path / "inner" / f"{TEMPORARY}b"
+    for path in (here, below, tmp_path / "kept"):
+        path.write_text("x")
+    sweep(tmp_path)
+    assert not here.exists()
+    assert below.exists()
+    sweep(tmp_path, deep=True)
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["kept"]

@@ -10,7 +10,7 @@ ROOMS = (
     "bags", "backbones", "selectors", "rankings", "reveal", "metrics", "testing", "audits",
     "reports", "demo", "cli",
 )  # fmt: skip
-LEAVES = ("errors", "registry", "atomic", "configuration", "progress", "plural")
+LEAVES = ("errors", "registry", "atomic", "configuration", "progress", "plural", "digest")
 MODULES = sorted(p for p in SOURCE.rglob("*.py") if p.parent != SOURCE)
 
 

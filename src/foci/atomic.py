@@ -68,6 +68,13 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
         raise
 
 
+def sweep(folder: Path, *, deep: bool = False) -> None:
+    """Remove what a killed process was just writing into a folder, or anywhere below it."""
+    for path in folder.glob(f"{'**/' if deep else ''}{TEMPORARY}*"):
+        if path.is_file():
+            path.unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def _named(path: Path) -> Iterator[None]:
     """Let an error of the system name the file that was wanted, not a temporary one or none."""

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from foci.audits.folder import clear, entered, state_of, sweep
-from foci.audits.key import digest
+from foci.atomic import sweep
+from foci.audits.folder import clear, entered, state_of
 from foci.audits.lock import LOCK
+from foci.digest import digest
 from foci.errors import FociError
 
 DECIDED = {"kappa": 0.9, "k_max": 256}
@@ -113,5 +114,5 @@ def test_sweeping_takes_half_written_files_only(tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
     for name in (".writing-a", "tables/.writing-b", "tables/kept.csv", ".hidden"):
         (tmp_path / name).touch()
-    sweep(tmp_path)
+    sweep(tmp_path, deep=True)
     assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == [".hidden", "kept.csv"]

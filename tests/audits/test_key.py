@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from foci.audits.key import decided_by, digest, first_difference
+from foci.audits.key import decided_by, first_difference
 from foci.backbones import Backbone, CallableBackbone
 from foci.bags import Cohort
+from foci.digest import digest
 from foci.selectors import DEFAULT
 from tests.audits.runs import D_IN, model, read, settings
 

@@ -7,9 +7,9 @@ import torch
 
 import foci
 from foci.audits import Audit
-from foci.audits.key import digest
 from foci.audits.manifest import file_hashes
 from foci.backbones import fingerprint
+from foci.digest import digest
 from tests.audits.runs import model, settings
 
 

@@ -1,6 +1,7 @@
 """Feature files are known by name, size and time of change, sidecars included."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from foci import Cohort
 from foci.bags import Slide
-from foci.bags.stamps import stamps
+from foci.bags.stamps import stamps, what_is_read
 from foci.bags.store import BagStore
 from tests.bags import feature_files as write
 
@@ -46,3 +47,20 @@ def test_files_beside_a_feature_file_count(tmp_path: Path, monkeypatch: pytest.M
     os.utime(tmp_path / "index.npz", ns=(5, 7))
     monkeypatch.setattr(BagStore, "read_beside", lambda store, path: (tmp_path / "index.npz",))
     assert [own[1] for own in stamps(cohort)] == [["index.npz", 5, 7]] * 2
+
+
+def test_what_is_read_differs_with_slides_classes_and_settings(tmp_path: Path) -> None:
+    cohort = files(tmp_path)
+    store = cohort.store
+    others = [
+        replace(cohort, slides=cohort.slides[:1]),
+        replace(cohort, slides=(replace(cohort.slides[0], label="a"), cohort.slides[1])),
+        replace(cohort, classes=("a", "b")),
+        *(
+            replace(cohort, store=BagStore(**{"n_cap": store.n_cap, **change}))
+            for change in ({"n_cap": 2}, {"layout": "trident"}, {"mpp": 0.5})
+        ),
+    ]
+    found = [str(what_is_read(each)) for each in (cohort, *others)]
+    assert len(set(found)) == len(found) == 7
+    assert str(what_is_read(files(tmp_path))) == found[0]

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from foci.atomic import TEMPORARY
-from foci.audits.key import digest, first_difference
+from foci.atomic import TEMPORARY, sweep
+from foci.audits.key import first_difference
 from foci.audits.layout import (
     CURVES,
     MANIFEST,
@@ -25,6 +25,7 @@ from foci.audits.layout import (
 from foci.audits.lock import LOCK, alone_in
 from foci.audits.readouts import FILES as SELECTOR_FILES
 from foci.audits.stored import lost_file
+from foci.digest import digest
 from foci.errors import FociError
 
 State = Literal["new", "begun", "finished"]
@@ -74,7 +75,7 @@ def entered(
         state = state_of(folder, decided, versions, force=force)
         if state == "new":
             clear(folder)
-        sweep(folder)
+        sweep(folder, deep=True)
         yield state
 
 
@@ -84,19 +85,12 @@ def clear(folder: Path) -> None:
     The manifest stays until it is replaced: without one the folder would be nobody's.
     """
     shutil.rmtree(folder / PARTS, ignore_errors=True)
-    sweep(folder)
+    sweep(folder, deep=True)
     for path in _made(folder):
         path.unlink(missing_ok=True)
     for path in [*(folder / SELECTORS).glob("seed-*"), folder / SELECTORS, folder / TABLES]:
         if path.is_dir() and not any(path.iterdir()):
             path.rmdir()
-
-
-def sweep(folder: Path) -> None:
-    """Remove what a killed run was just writing."""
-    for path in folder.rglob(f"{TEMPORARY}*"):
-        if path.is_file():
-            path.unlink(missing_ok=True)
 
 
 def _made(folder: Path) -> Iterator[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -12,6 +11,7 @@ from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.bags import Cohort
 from foci.bags.stamps import stamps
+from foci.digest import digest
 from foci.selectors.frozen import Identity
 
 TABLE, FILES, MODEL = "slide table", "feature files", "model"
@@ -44,11 +44,6 @@ def decided_by(
         TABLE: digest([rows, skipped]),
         FILES: digest(stamps(cohort)),
     }
-
-
-def digest(content: Any) -> str:
-    """SHA-256 of plain values."""
-    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:

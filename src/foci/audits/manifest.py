@@ -15,7 +15,6 @@ import torch
 
 import foci
 from foci.atomic import write_whole
-from foci.audits.key import digest
 from foci.audits.layout import (
     CURVES,
     FORMAT,
@@ -30,6 +29,7 @@ from foci.audits.readouts import FILES as SELECTOR_FILES
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.placement import home
+from foci.digest import digest
 
 
 def versions_of(backbone: Backbone) -> dict[str, str]:

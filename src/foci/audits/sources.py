@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,18 +45,31 @@ def open_sources(origin: Origin, device: str) -> Sources:
     Classes, tile cap and split seed are those that the model was trained with, unless the
     origin says otherwise.
     """
-    model = origin.model
-    facts = model_facts(model)
-    seed = origin.split_seed
+    facts = model_facts(origin.model)
+    told = told_of(origin.model, facts)
+    if origin.split_seed is not None:
+        told["split_seed"] = origin.split_seed
     return Sources(
-        backbone=load(model, **origin.model_options).to(device),
+        backbone=load(origin.model, **origin.model_options).to(device),
         cohort=_cohort(origin, facts),
-        name=_folder(model).name if facts else model.stem,
-        split_seed=facts.get("recipe", {}).get("seed", 0) if seed is None else seed,
-        model_notes=() if facts else inspect(model).notes,
-        trained_on=frozenset(facts.get("trained_on", ())),
         places=_described(origin),
+        **told,
     )
+
+
+def told_of(model: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What an audit is told of a model: name, split seed, notes, and the slides it has seen.
+
+    Args:
+        model: Where it is.
+        facts: Of :func:`model_facts`.
+    """
+    return {
+        "name": _folder(model).resolve().name if facts else model.stem,
+        "split_seed": facts.get("recipe", {}).get("seed", 0),
+        "model_notes": () if facts else inspect(model).notes,
+        "trained_on": frozenset(facts.get("trained_on", ())),
+    }
 
 
 def model_facts(model: Path) -> dict[str, Any]:

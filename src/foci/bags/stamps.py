@@ -22,6 +22,13 @@ def stamps(cohort: Cohort) -> list[list[list[Any]]]:
     return [[_stamp(file) for file in own] for own in files]
 
 
+def what_is_read(cohort: Cohort) -> list[Any]:
+    """All that decides which bags and labels a cohort gives: slides, files, classes, settings."""
+    store = cohort.store
+    rows = [[slide.slide_id, slide.label] for slide in cohort]
+    return [rows, stamps(cohort), cohort.classes, store.n_cap, store.layout, store.mpp]
+
+
 def _stamp(path: Path) -> list[Any]:
     try:
         facts = path.stat()

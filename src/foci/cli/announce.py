@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -10,9 +11,9 @@ if TYPE_CHECKING:
     from foci.bags import Cohort
 
 
-def announce(cohort: Cohort) -> None:
-    """Print what was assumed, and which slides are left out and why."""
-    for note in cohort.notes:
+def announce(cohort: Cohort, model_notes: Sequence[str] = ()) -> None:
+    """Print what was assumed of model and slides, and which slides are left out and why."""
+    for note in (*model_notes, *cohort.notes):
         typer.echo(f"note: {note}")
     for slide in cohort.skipped:
         typer.echo(f"skipped {slide.slide_id}: {slide.reason}")

@@ -134,9 +134,7 @@ def _run(configuration: AuditConfiguration, force: bool) -> None:
     from foci.reports import write_report
 
     sources = open_sources(configuration, choose(configuration.device))
-    for note in sources.model_notes:
-        typer.echo(f"note: {note}")
-    announce(sources.cohort)
+    announce(sources.cohort, sources.model_notes)
     done = run(
         sources.backbone,
         sources.cohort,

@@ -119,9 +119,7 @@ def fit(
     selectors.check_free(out)
     cohort = for_backbone(sources.cohort, backbone)
     cohort = ready_to_fit(cohort, sources.split_seed, track)
-    for note in sources.model_notes:
-        typer.echo(f"note: {note}")
-    announce(cohort)
+    announce(cohort, sources.model_notes)
     by_aukc = choose_by is Choice.aukc
     fitted = selectors.fit(
         backbone,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import operator
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -11,6 +10,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
+from foci.backbones.class_index import class_index
 from foci.backbones.frozen import frozen
 from foci.backbones.placement import placed
 from foci.bags import Bag
@@ -57,7 +57,7 @@ class EmbeddedBag:
             )
         self.features = placed(features, backbone)
         self._computed: dict[str, Any] = {}
-        self._target = target if target is None else self._check(target)
+        self._target = target if target is None else class_index(target, backbone.n_classes)
 
     def __len__(self) -> int:
         return len(self.features)
@@ -69,7 +69,7 @@ class EmbeddedBag:
     def aimed(self, target: int) -> EmbeddedBag:
         """The same bag for another target class; what either computes serves both."""
         other = copy.copy(self)
-        other._target = self._check(target)
+        other._target = class_index(target, self.backbone.n_classes)
         return other
 
     @property
@@ -117,10 +117,3 @@ class EmbeddedBag:
                 self._computed[name] = compute()
         found: T = self._computed[name]
         return found
-
-    def _check(self, target: int) -> int:
-        last = self.backbone.n_classes - 1
-        if not hasattr(target, "__index__") or not 0 <= operator.index(target) <= last:
-            fix = f"give a class index from 0 to {last}, or None for the predicted class"
-            raise FociError("target", f"is {target!r}", fix)
-        return operator.index(target)

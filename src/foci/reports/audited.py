@@ -13,9 +13,8 @@ from markupsafe import Markup, escape
 from foci.audits import Audit
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings
-from foci.audits.sources import model_facts, with_alphabetical_classes, with_classes
+from foci.audits.sources import model_facts, told_of, with_alphabetical_classes, with_classes
 from foci.backbones import Backbone, load
-from foci.backbones.checkpoints import inspect
 from foci.backbones.training.loop import Progress
 from foci.bags import N_CAP, Cohort
 from foci.bags.store import BagStore
@@ -131,14 +130,7 @@ def _opened(model: object, cohort: Cohort) -> tuple[Backbone, Cohort, dict[str, 
         raise FociError("model", f"is a {type(model).__name__}", fix)
     path = Path(model)
     facts = model_facts(path)
-    folder = path.parent if path.is_file() else path
-    told = {
-        "name": folder.resolve().name if facts else path.stem,
-        "split_seed": facts.get("recipe", {}).get("seed", 0),
-        "sources": {"model": str(path.resolve())},
-        "model_notes": () if facts else inspect(path).notes,
-        "trained_on": facts.get("trained_on", ()),
-    }
+    told = {**told_of(path, facts), "sources": {"model": str(path.resolve())}}
     return load(path), _as_trained(cohort, facts), told
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from foci.backbones.fingerprint import fingerprint
 from foci.bags import Cohort
-from foci.bags.stamps import stamps
+from foci.bags.stamps import what_is_read
 
 _PLAIN = (bool, int, float, complex, str, bytes, PurePath, Enum, np.generic, type(None))
 
@@ -60,7 +60,7 @@ def _content(value: Any, around: tuple[int, ...]) -> Any:
         case nn.Module():
             return [kind, fingerprint(value)]
         case Cohort():
-            return [kind, *_cohort(value)]
+            return [kind, *what_is_read(value)]
         case functools.partial():
             return [kind, each((value.func, value.args, value.keywords))]
         case MethodType():
@@ -102,9 +102,3 @@ def _array(value: Any) -> list[str]:
     else:
         raw = value.tobytes()
     return [str(value.dtype), str(tuple(value.shape)), hashlib.sha256(raw).hexdigest()]
-
-
-def _cohort(cohort: Cohort) -> list[Any]:
-    store = cohort.store
-    rows = [[slide.slide_id, slide.label] for slide in cohort]
-    return [rows, stamps(cohort), cohort.classes, store.n_cap, store.layout, store.mpp]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torch import Tensor
 
-from foci.atomic import TEMPORARY, write_whole
+from foci.atomic import sweep, write_whole
 from foci.backbones.contract import Backbone
 from foci.backbones.fingerprint import fingerprint
 from foci.backbones.placement import home
@@ -33,9 +33,7 @@ def enter(folder: Path) -> Path:
     """A folder for a new fit, or for one that was killed: what it was just writing is removed."""
     check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for path in folder.glob(f"{TEMPORARY}*"):
-        if path.is_file():
-            path.unlink(missing_ok=True)
+    sweep(folder)
     return folder
 
 

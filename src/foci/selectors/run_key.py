@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from dataclasses import asdict
 from typing import Any
 
 from foci.backbones.contract import GateSite
 from foci.bags import Cohort
+from foci.digest import digest
 from foci.selectors.content import content, held
 from foci.selectors.frozen import Identity
 from foci.selectors.recipes import SelectorRecipe, Target
@@ -33,7 +32,7 @@ def run_key(
     """
     what = [asdict(identity), recipe.model_dump(), seed, target, site, content(train), content(val),
             judge(criterion)]  # fmt: skip
-    return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
+    return digest(what)
 
 
 def judge(criterion: Criterion | None) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +10,10 @@ import torch
 from pydantic import ConfigDict
 from torch import Tensor
 
+from foci.backbones.class_index import class_index
 from foci.backbones.contract import Backbone, GateSite
 from foci.backbones.frozen import frozen
 from foci.backbones.placement import placed
-from foci.errors import FociError
 from foci.selectors.frozen import Identity
 from foci.selectors.head import SelectorHead
 from foci.selectors.recipes import SelectorRecipe, Target
@@ -57,7 +56,7 @@ class Selector:
                 prediction where it is not given.
         """
         if target is not None:
-            _check_class(target, self.backbone.n_classes)
+            class_index(target, self.backbone.n_classes)
         if not self.class_conditional:
             target = 0
         elif target is None:
@@ -74,12 +73,6 @@ class Selector:
         """The classifier's own decision on the full bag."""
         with frozen(self.backbone):
             return int(self.backbone.aggregate(tokens.unsqueeze(0))[0].argmax())
-
-
-def _check_class(target: int, n_classes: int) -> None:
-    if not hasattr(target, "__index__") or not 0 <= operator.index(target) < n_classes:
-        fix = f"give a class index from 0 to {n_classes - 1}, or None for the predicted class"
-        raise FociError("target", f"is {target!r}", fix)
 
 
 @dataclass(frozen=True)

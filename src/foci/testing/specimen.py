@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone, Capabilities
+from foci.backbones.placement import home
 
 PADDING = 5
 """How many places a check pads a bag with."""
@@ -53,7 +54,7 @@ class Specimen:
         key = zlib.crc32(repr((self.seed, salt, shape)).encode())
         generator = torch.Generator().manual_seed(key)
         numbers = torch.randn(*shape, generator=generator, dtype=torch.float64)
-        return numbers.to(device_of(self.model), self.dtype)
+        return numbers.to(home(self.model)[0], self.dtype)
 
     def bag(self, n: int, salt: int = 0) -> Tensor:
         """Features ``[n, D]``."""
@@ -79,7 +80,7 @@ class Specimen:
 
     def counts(self, n: int) -> Tensor:
         """Increasing counts up to n: all of them, of the long bag a few."""
-        every = torch.arange(1, n + 1, device=device_of(self.model))
+        every = torch.arange(1, n + 1, device=home(self.model)[0])
         return every if n in self.n_tiles else every.flip(0)[:: max(1, n // 8)].flip(0)
 
     def compare(self, got: Tensor, want: Tensor) -> str | None:
@@ -90,12 +91,6 @@ class Specimen:
         if bool((gap <= self.tolerance).all()):
             return None
         return f"differ by {float(gap.max()):.2g} (tolerance {self.tolerance:.0e})"
-
-
-def device_of(model: Backbone) -> torch.device:
-    """Where the model's parameters are; the CPU if it has none."""
-    parameter = next(model.parameters(), None)
-    return torch.device("cpu") if parameter is None else parameter.device
 
 
 def prepare(
@@ -112,7 +107,7 @@ def prepare(
     A function that closes over float32 weights does not follow a cast: it is then tried in its
     own precision, with the tolerance of that precision.
     """
-    own = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
+    _, own = home(model)
     for precision in (dtype, own):
         subject = _copy(model, precision).eval()
         tolerance = _tolerance(precision)

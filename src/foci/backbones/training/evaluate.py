@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from foci.backbones.contract import Backbone
 from foci.backbones.frozen import frozen
+from foci.backbones.placement import home
 from foci.bags import Bag, Cohort
 
 
@@ -47,7 +48,7 @@ def predict(backbone: Backbone, cohort: Cohort, bags: Iterable[Bag] | None = Non
         cohort: Gives the labels.
         bags: Default is all readable bags of the cohort.
     """
-    device = next(backbone.parameters()).device
+    device, _ = home(backbone)
     names, rows, labels = [], [], []
     with frozen(backbone):
         for bag in cohort.bags() if bags is None else bags:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -17,13 +15,15 @@ from torch.nn.utils import clip_grad_norm_
 from foci.backbones.batch import Batch
 from foci.backbones.contract import Backbone
 from foci.backbones.objective import Objective
+from foci.backbones.placement import home
 from foci.backbones.training.batches import batches, epoch_order
 from foci.backbones.training.evaluate import predict
 from foci.backbones.training.recipe import TrainingRecipe
 from foci.backbones.training.resume import RunState, load_run, save_run, snapshot
 from foci.backbones.training.settings import checked_objective
 from foci.bags import Cohort, Slide
-from foci.bags.stamps import stamps
+from foci.bags.stamps import what_is_read
+from foci.digest import digest
 from foci.errors import FociError
 
 Progress = Callable[[Sequence[int], str], Iterable[int]]
@@ -86,7 +86,7 @@ def train(
             setting that the objective does not know or cannot take.
     """
     objective = _objective(backbone, recipe.objective)
-    device = next(backbone.parameters()).device
+    device, _ = home(backbone)
     objective.to(device)
     trainable = [p for p in backbone.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trainable, lr=recipe.lr, weight_decay=recipe.weight_decay)
@@ -138,15 +138,8 @@ def run_key(
 
     Feature files are known by name, size and time of change.
     """
-
-    def slides(cohort: Cohort) -> list[Any]:
-        store = cohort.store
-        rows = [[s.slide_id, s.label] for s in cohort]
-        return [rows, stamps(cohort), cohort.classes, store.n_cap, store.layout, store.mpp]
-
-    what = [backbone.architecture, backbone.config, recipe.model_dump(), slides(train_cohort),
-            slides(val_cohort)]  # fmt: skip
-    return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
+    cohorts = [what_is_read(cohort) for cohort in (train_cohort, val_cohort)]
+    return digest([backbone.architecture, backbone.config, recipe.model_dump(), *cohorts])
 
 
 def _objective(backbone: Backbone, settings: dict[str, Any]) -> Objective:
