@@ -121,7 +121,7 @@ def build_web() -> None:
     """Bundle the front end, where there is one and its sources are newer than the bundle."""
     if not (WEB / "package.json").is_file():
         return
-    built = list((ROOT / "src" / "foci" / "reports" / "bundle").glob("report.*"))
+    built = list((ROOT / "src" / "foci" / "reports" / "page" / "bundle").glob("report.*"))
     newest = max(path.stat().st_mtime for path in web_sources())
     if built and min(path.stat().st_mtime for path in built) >= newest:
         return

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from foci import backbones, rankings
-from foci.backbones.pooled import PooledBackbone
+from foci.backbones.models._pooled import PooledBackbone
 
 TILES, WIDTH, LIMIT = 1024, 1536, 8.0
 NAMES = ("native", "single-tile", "leave-one-out", "attention-x-evidence", "gradient-x-input",

@@ -12,7 +12,7 @@ import argparse
 import torch
 
 import foci
-from foci.backbones.transmil import TransMIL
+from foci.backbones.models.transmil import TransMIL
 from foci.reveal import OpenBag, Revealer
 from memory import peak_mb
 from timing import in_units
@@ -33,7 +33,7 @@ def main() -> None:
     order, other = torch.randperm(N), torch.randperm(N)
     print(f"{'classifier':12s} " + " ".join(f"{c:>12s}" for c in COLUMNS))
     for name in foci.backbones.available():
-        if "paper" in foci.backbones.presets(name):
+        if "paper" in foci.backbones.registry(name):
             row(name, features, order, other, options)
 
 

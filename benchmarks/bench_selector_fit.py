@@ -24,13 +24,13 @@ from foci.backbones.training.batches import epoch_order
 from foci.bags import Bag, Cohort, Slide
 from foci.bags.store import BagStore
 from foci.selectors import SelectorHead, SelectorRecipe
-from foci.selectors.contract import View
-from foci.selectors.fit import new_head
-from foci.selectors.loop import Fit, randomness, train_epoch, validate
-from foci.selectors.losses import unit_box
-from foci.selectors.objective import GatedBatch, loss_terms, total
-from foci.selectors.prepared import PreparedBags
-from foci.selectors.views import FeatureView, choose_site, view_of
+from foci.selectors.fitting.fit import new_head
+from foci.selectors.fitting.loop import Fit, randomness, train_epoch, validate
+from foci.selectors.fitting.losses import unit_box
+from foci.selectors.fitting.objective import GatedBatch, loss_terms, total
+from foci.selectors.fitting.prepared import PreparedBags
+from foci.selectors.gated.contract import View
+from foci.selectors.gated.views import FeatureView, choose_site, view_of
 from timing import alternately, seconds
 
 WIDTH, N_CAP, EPOCHS = 1536, 1024, 30

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foci.backbones import Backbone, Capabilities
-from foci.backbones.abmil import ABMIL
+from foci.backbones.models.abmil import ABMIL
 
 
 class Small(ABMIL):

@@ -94,7 +94,7 @@ def test_the_front_end_is_built_when_its_sources_are_newer(
     dev.build_web()
     assert [call[:2] for call in calls] == [["npm", "ci"], ["npm", "run"]]
     assert calls[1][-1] == "build"
-    bundle = tmp_path / "src" / "foci" / "reports" / "bundle"
+    bundle = tmp_path / "src" / "foci" / "reports" / "page" / "bundle"
     bundle.mkdir(parents=True)
     dev.build_web()
     assert len(calls) == 4, "an empty bundle is no bundle"

@@ -7,10 +7,10 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "foci"
 ROOMS = (
-    "bags", "backbones", "selectors", "rankings", "reveal", "metrics", "testing", "audits",
+    "bags", "backbones", "reveal", "testing", "metrics", "selectors", "rankings", "audits",
     "reports", "demo", "cli",
 )  # fmt: skip
-LEAVES = ("errors", "registry", "atomic", "configuration", "progress", "plural", "digest")
+LEAVES = ("_version", "errors", "registry", "atomic", "configuration", "progress", "plural", "digest")
 MODULES = sorted(p for p in SOURCE.rglob("*.py") if p.parent != SOURCE)
 
 

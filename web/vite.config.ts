@@ -6,7 +6,7 @@ const licence = readFileSync(new URL("node_modules/uplot/LICENSE", import.meta.u
 
 export default defineConfig({
   build: {
-    outDir: "../src/foci/reports/bundle",
+    outDir: "../src/foci/reports/page/bundle",
     emptyOutDir: true,
     target: "es2022",
     lib: {

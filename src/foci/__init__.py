@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from foci._version import __version__ as __version__
+
 if TYPE_CHECKING:
     from foci import (
         audits,
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from foci.bags import Bag, Cohort
     from foci.errors import FociError
     from foci.reports import audit
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Bag",

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, Curve, CurveTable, RankedTiles
-from foci.audits.layout import column
-from foci.audits.reading import View
-from foci.audits.summary import summarise
+from foci.audits.analysis.summary import summarise
+from foci.audits.folder.names import column
+from foci.audits.settings import View
 
 CLASSES = ("benign", "tumour")
 DELETION = (1, 2, 4, 8, 16, 32, 64, 128, 256)

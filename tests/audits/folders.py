@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from foci.audits import Audit, AuditedSlide, Curve, CurveTable
-from foci.audits.budget import deletions
-from foci.audits.curves import to_arrow as curves_to_arrow
-from foci.audits.layout import CURVES, MANIFEST, RANKINGS, SLIDES, SUMMARY
+from foci.audits.analysis.summary import summarise, to_json
+from foci.audits.folder.curves import deletions
+from foci.audits.folder.curves import to_arrow as curves_to_arrow
+from foci.audits.folder.names import CURVES, MANIFEST, RANKINGS, SLIDES, SUMMARY
+from foci.audits.folder.slides import to_arrow as slides_to_arrow
+from foci.audits.folder.tile_scores import to_arrow as tiles_to_arrow
 from foci.audits.settings import AuditSettings
-from foci.audits.slides import to_arrow as slides_to_arrow
-from foci.audits.summary import summarise, to_json
-from foci.audits.tiles import to_arrow as tiles_to_arrow
 from tests.audits.cohorts import CLASSES, Counts, slides, table, tiles
 
 SKIPPED = AuditedSlide("torn", "P99", skipped='torn.h5: is "truncated", copy it again')

@@ -11,7 +11,7 @@ import torch
 
 from foci import Cohort, backbones
 from foci.audits import Audit
-from foci.audits.layout import MANIFEST
+from foci.audits.folder.names import MANIFEST
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone

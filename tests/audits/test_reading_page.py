@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from foci.audits.numbers import GREEDY
+from foci.audits.analysis.per_ranking import GREEDY
 from foci.metrics import VerdictName
 from tests.audits.cohorts import summary_of
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from foci.audits import Audit
-from foci.audits.units import Unit
+from foci.audits.compute.jobs import Unit
 from foci.errors import FociError
 from foci.rankings import EmbeddedBag
 from tests.audits.runs import audit, content

@@ -10,8 +10,8 @@ import torch
 
 from foci import rankings, selectors
 from foci.audits import Audit
+from foci.audits.compute.slide import SlideReveal
 from foci.audits.run import run
-from foci.audits.slide_reveal import SlideReveal
 from foci.backbones import Backbone, CallableBackbone, fingerprint
 from foci.errors import FociError
 from foci.reveal import Revealer

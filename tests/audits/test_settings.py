@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from foci import selectors
-from foci.audits.settings import AuditConfiguration, AuditSettings
+from foci.audits.config import AuditConfiguration
+from foci.audits.settings import AuditSettings
 from foci.configuration import configure
 from foci.errors import FociError
 

@@ -8,8 +8,8 @@ import pytest
 
 from foci import metrics
 from foci.audits import CurveTable
-from foci.audits.numbers import GREEDY
-from foci.audits.summary import as_plain, summarise
+from foci.audits.analysis.per_ranking import GREEDY
+from foci.audits.analysis.summary import as_plain, summarise
 from tests.audits.cohorts import DELETION, Settings, random_table, slides, tiles
 
 KAPPA, K_MAX, N = 0.8, 50, 14

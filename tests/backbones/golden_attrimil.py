@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from foci.backbones.attrimil import AttriMIL
+from foci.backbones.models.attrimil import AttriMIL
 from tests.backbones.golden_weights import fill
 
 D_IN = 24

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from foci.backbones.branches import BranchedBackbone
+from foci.backbones.models._branched import BranchedBackbone
 from tests.backbones.golden_weights import fill
 
 _PARTS = (

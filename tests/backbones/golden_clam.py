@@ -6,8 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from foci.backbones.clam import CLAM, CLAMSB
-from foci.backbones.clam_mb import CLAMMB
+from foci.backbones.models.clam import CLAM, CLAMMB, CLAMSB
 from tests.backbones.golden_weights import fill
 
 D_IN = 24

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from foci.backbones.mhim import MHIM
+from foci.backbones.models.mhim import MHIM
 from tests.backbones.golden_weights import fill
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "mhim_attn.json").read_text())

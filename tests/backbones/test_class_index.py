@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foci.backbones.class_index import class_index
+from foci.backbones.base import class_index
 from foci.errors import FociError
 
 

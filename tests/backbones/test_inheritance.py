@@ -2,9 +2,9 @@
 
 from torch import Tensor
 
-from foci.backbones.abmil import ABMIL
 from foci.backbones.inheritance import keeps
-from foci.backbones.pooled import PooledBackbone
+from foci.backbones.models._pooled import PooledBackbone
+from foci.backbones.models.abmil import ABMIL
 from tests.backbones.every import small
 
 

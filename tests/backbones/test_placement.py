@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from foci.backbones.placement import home, placed
+from foci.backbones.freezing import home, placed
 
 
 class Counter(nn.Module):

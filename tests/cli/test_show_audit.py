@@ -8,7 +8,7 @@ import pytest
 
 from foci.audits import Audit
 from foci.cli.show_audit import show
-from foci.reports.wording import LINE
+from foci.reports.text.wording import LINE
 from tests.audits.cohorts import Counts
 from tests.audits.folders import write_folder
 

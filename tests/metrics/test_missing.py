@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from foci.metrics.missing import defined_mean
+from foci.metrics.inputs import defined_mean
 
 
 def test_means_over_what_is_defined() -> None:

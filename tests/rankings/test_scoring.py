@@ -9,10 +9,10 @@ import torch
 import foci
 from foci import rankings
 from foci.backbones import CallableBackbone
-from foci.backbones.abmil import ABMIL
+from foci.backbones.models.abmil import ABMIL
 from foci.errors import FociError
 from foci.rankings import RANKINGS, EmbeddedBag
-from foci.rankings.families import ranking
+from foci.rankings.registry import ranking
 from tests.backbones.every import D_IN
 from tests.rankings.trials import bag_of, features, make
 
@@ -33,8 +33,8 @@ def test_native_without_a_tile_score_says_which_rankings_work(answers: CallableB
         rankings.score("native", answers, features(3))
     assert caught.value.where == "ranking 'native'"
     assert caught.value.what == "callable has no tile score of its own"
-    others = "feature-norm, from-file, gradient-x-input, greedy-insertion, greedy-deletion, "
-    others += "integrated-gradients, leave-one-out, random, selector, single-tile"
+    others = "from-file, selector, feature-norm, random, single-tile, gradient-x-input, "
+    others += "integrated-gradients, greedy-insertion, greedy-deletion, leave-one-out"
     assert caught.value.fix == f"rankings that work with it: {others}"
 
 

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from foci.audits import Audit, AuditedSlide, AuditSettings, Curve, RankedTiles
-from foci.audits.curves import to_arrow as curves_to_arrow
-from foci.audits.layout import CURVES, MANIFEST, RANKINGS, SLIDES, SUMMARY
-from foci.audits.slides import to_arrow as slides_to_arrow
-from foci.audits.summary import summarise, to_json
-from foci.audits.tiles import to_arrow as tiles_to_arrow
-from foci.rankings.random_order import chances
+from foci.audits.analysis.summary import summarise, to_json
+from foci.audits.folder.curves import to_arrow as curves_to_arrow
+from foci.audits.folder.names import CURVES, MANIFEST, RANKINGS, SLIDES, SUMMARY
+from foci.audits.folder.slides import to_arrow as slides_to_arrow
+from foci.audits.folder.tile_scores import to_arrow as tiles_to_arrow
+from foci.rankings.controls.random_order import chances
 
 Floats = NDArray[np.float64]
 

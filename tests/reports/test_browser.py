@@ -9,8 +9,8 @@ import pytest
 
 from foci.audits import Audit
 from foci.reports import write_comparison
-from foci.reports.packing import unpack
-from foci.reports.wording import NOTHING
+from foci.reports.data.packing import unpack
+from foci.reports.text.wording import NOTHING
 from tests.reports.synthetic import HOSTILE
 from tests.reports.test_report import data_of
 

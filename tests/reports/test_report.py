@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from foci.audits import Audit
-from foci.audits.restated import restate
+from foci.audits.analysis.recompute import restate
 from foci.errors import FociError
 from foci.reports import write_report
-from foci.reports.wording import LINE
+from foci.reports.text.wording import LINE
 from tests.reports.synthetic import Plan, make
 
 
@@ -97,7 +97,7 @@ def test_other_audits_have_a_page_too(
 def test_a_page_that_cannot_hold_all_slides_says_so(
     audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foci.reports.payload.by_interest", lambda slides: [4, 2])
+    monkeypatch.setattr("foci.reports.data.payload.by_interest", lambda slides: [4, 2])
     text = text_of(write_report(audit, tmp_path / "r.html"))
     assert "the curves of 2 of 20 slides are in it" in text
 

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from foci import backbones
 from foci.backbones import Backbone, CallableBackbone
-from foci.backbones.abmil import ABMIL
-from foci.backbones.transmil import TransMIL
+from foci.backbones.models.abmil import ABMIL
+from foci.backbones.models.transmil import TransMIL
 from foci.errors import FociError
 from foci.reveal import Revealer, choose_engine, curve, default_counts
 from tests.backbones.every import D_IN, EVERY, small

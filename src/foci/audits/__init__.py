@@ -1,10 +1,11 @@
 """One run from a frozen classifier and a cohort to a folder of curves, numbers and a verdict."""
 
 from foci.audits.audit import Audit
-from foci.audits.curves import Curve, CurveTable
-from foci.audits.settings import AuditConfiguration, AuditSettings
-from foci.audits.slides import AuditedSlide
-from foci.audits.tiles import RankedTiles
+from foci.audits.config import AuditConfiguration
+from foci.audits.folder.curves import Curve, CurveTable
+from foci.audits.folder.slides import AuditedSlide
+from foci.audits.folder.tile_scores import RankedTiles
+from foci.audits.settings import AuditSettings
 
 __all__ = [
     "Audit",

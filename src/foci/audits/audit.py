@@ -8,11 +8,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from foci.audits.curves import CurveTable
-from foci.audits.layout import CURVES, FORMAT, MANIFEST, RANKINGS, SLIDES, SUMMARY
-from foci.audits.slides import AuditedSlide, read_slides
-from foci.audits.stored import AGAIN, lost_file, read_object, reading
-from foci.audits.tiles import RankedTiles, read_tiles
+from foci.audits.folder.curves import CurveTable
+from foci.audits.folder.damage import AGAIN, lost_file, read_object, reading
+from foci.audits.folder.names import CURVES, FORMAT, MANIFEST, RANKINGS, SLIDES, SUMMARY
+from foci.audits.folder.slides import AuditedSlide, read_slides
+from foci.audits.folder.tile_scores import RankedTiles, read_tiles
 from foci.errors import FociError
 
 _NEEDED = ("name", "settings", "backbone", "classes")

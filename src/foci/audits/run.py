@@ -8,28 +8,27 @@ from pathlib import Path
 from typing import Any
 
 from foci.atomic import write_whole
-from foci.audits import manifest as record
-from foci.audits.admission import admit
-from foci.audits.assembly import assemble, features_digest
+from foci.audits.analysis.csv_tables import write_tables
+from foci.audits.analysis.summary import summarise, to_json
 from foci.audits.audit import Audit
-from foci.audits.blocks import n_blocks, reveal_blocks
-from foci.audits.curves import CurveTable
-from foci.audits.division import already_seen, divide
-from foci.audits.folder import entered, state_of
-from foci.audits.key import decided_by
-from foci.audits.layout import CURVES, PARTS, RANKINGS, SUMMARY, TABLES
-from foci.audits.parts import Parts
-from foci.audits.readouts import described, fit_selectors, on_fitting
+from foci.audits.compute.blocks import n_blocks, reveal_blocks
+from foci.audits.compute.jobs import units_of
+from foci.audits.compute.merge import assemble, features_digest
+from foci.audits.compute.partial import Parts
+from foci.audits.compute.slide import SlideReveal
+from foci.audits.folder import manifest as record
+from foci.audits.folder.curves import CurveTable
+from foci.audits.folder.names import CURVES, PARTS, RANKINGS, SUMMARY, TABLES
+from foci.audits.folder.run_key import decided_by
+from foci.audits.folder.slides import AuditedSlide
+from foci.audits.folder.state import entered, state_of
+from foci.audits.folder.tile_scores import read_tiles
 from foci.audits.settings import AuditSettings
-from foci.audits.slide_reveal import SlideReveal
-from foci.audits.slides import AuditedSlide
-from foci.audits.steady import check_steady
-from foci.audits.summary import summarise, to_json
-from foci.audits.tables import write_tables
-from foci.audits.tiles import read_tiles
-from foci.audits.units import units_of
+from foci.audits.setup.preflight import admit, check_steady
+from foci.audits.setup.selectors import described, fit_selectors, on_fitting
+from foci.audits.setup.splits import already_seen, divide
 from foci.backbones import Backbone, fingerprint
-from foci.backbones.frozen import eval_mode
+from foci.backbones.freezing import eval_mode
 from foci.backbones.training.loop import Progress
 from foci.bags import Cohort
 from foci.errors import FociError

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import (
     BaseModel,
@@ -18,12 +17,49 @@ from pydantic import (
     model_validator,
 )
 
-from foci.audits.origin import Origin
 from foci.errors import FociError
 from foci.rankings import RANKINGS
 from foci.reveal import K_MAX, KAPPA
 from foci.selectors import recipe, vary
 from foci.selectors.recipes import SelectorRecipe, Target
+
+View = Literal["prediction", "label"]
+"""Which class is followed: what the model says of the full bag, or what is true."""
+
+VIEWS: tuple[View, ...] = ("prediction", "label")
+
+
+class Reading(Protocol):
+    """The settings of an audit that its numbers depend on, beside the curves."""
+
+    @property
+    def kappa(self) -> float:
+        """Operating confidence."""
+
+    @property
+    def k_max(self) -> int:
+        """Largest count; a slide that does not reach within it counts as ``k_max``."""
+
+    @property
+    def target(self) -> View:
+        """The view that is shown first."""
+
+    @property
+    def deletion(self) -> tuple[int, ...]:
+        """Counts of deleted tiles."""
+
+    @property
+    def n_boot(self) -> int:
+        """Bootstrap draws."""
+
+    @property
+    def level(self) -> float:
+        """Coverage of the intervals."""
+
+    @property
+    def margin(self) -> float:
+        """Tiles that count as nothing in the verdict."""
+
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 _GIVEN = ("selector", "seed")
@@ -122,24 +158,6 @@ class AuditSettings(BaseModel):
             raise FociError("split", what, "audit another split, or leave the selector out")
         _ = self.plan  # refuses what the recipe does not know
         return self
-
-
-class AuditConfiguration(AuditSettings, Origin):
-    """The settings of an audit, and where its model and cohort are: one ``foci audit``.
-
-    Attributes:
-        out: The audit folder.
-        device: Where it runs.
-    """
-
-    out: Path
-    device: str = "auto"
-
-    @property
-    def settings(self) -> AuditSettings:
-        """What decides the numbers, without the places; what was not given stays not given."""
-        own = {name: getattr(self, name) for name in AuditSettings.model_fields}
-        return AuditSettings(**{k: v for k, v in own.items() if k in self.model_fields_set})
 
 
 def _distinct(where: str, values: tuple[Any, ...]) -> None:

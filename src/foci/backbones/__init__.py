@@ -1,27 +1,14 @@
 """Frozen slide classifiers: seven of the paper, their presets, and any other by adapter."""
 
-from foci.backbones import (
-    abmil,  # noqa: F401
-    acmil,  # noqa: F401
-    acmil_mha,  # noqa: F401
-    asmil,  # noqa: F401
-    asmil_query,  # noqa: F401
-    attrimil,  # noqa: F401
-    clam,  # noqa: F401
-    clam_mb,  # noqa: F401
-    mhim,  # noqa: F401
-    mhim_selfattn,  # noqa: F401
-    transmil,  # noqa: F401
-    transmil_nystrom,  # noqa: F401
-)
-from foci.backbones.adapter import CallableBackbone
+from foci.backbones import models
+from foci.backbones.base import Backbone, Capabilities
 from foci.backbones.batch import Batch, pad
+from foci.backbones.callable import CallableBackbone
 from foci.backbones.checkpoints import load
-from foci.backbones.contract import Backbone, Capabilities
-from foci.backbones.fingerprint import fingerprint
-from foci.backbones.folder import save
-from foci.backbones.objective import Objective
-from foci.backbones.presets import ARCHITECTURES, available, create, presets
+from foci.backbones.freezing import fingerprint
+from foci.backbones.objectives.base import Objective
+from foci.backbones.registry import ARCHITECTURES, available, create, presets
+from foci.backbones.saved import save
 
 __all__ = [
     "ARCHITECTURES",
@@ -34,6 +21,7 @@ __all__ = [
     "create",
     "fingerprint",
     "load",
+    "models",
     "pad",
     "presets",
     "save",

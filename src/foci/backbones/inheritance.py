@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foci.backbones.contract import Backbone
+from foci.backbones.base import Backbone
 
 
 def keeps(backbone: Backbone, base: type, *methods: str) -> bool:

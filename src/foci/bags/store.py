@@ -10,10 +10,10 @@ from pathlib import Path
 
 from foci.bags.bag import Bag
 from foci.bags.cache import BagCache, cache_key
+from foci.bags.cohort.slide import Skipped, Slide
 from foci.bags.layouts import LAYOUTS, candidates
 from foci.bags.prefilter import N_CAP, prefilter
 from foci.bags.read import read_bag
-from foci.bags.slide import Skipped, Slide
 from foci.errors import BagError, FociError
 
 

@@ -12,7 +12,7 @@ import sys
 
 import typer
 
-from foci.cli import audit, cohort, compare, demo, doctor, fit, report, train
+from foci.cli.commands import audit, cohort, compare, demo, doctor, fit, report, train
 from foci.errors import FociError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -41,7 +41,7 @@ def version(
 ) -> None:
     """Print the version."""
     if show:
-        from foci import __version__
+        from foci._version import __version__
 
         typer.echo(f"foci {__version__}")
         raise typer.Exit

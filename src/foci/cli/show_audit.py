@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from foci.cli.fitting import console, first_that_fits, plain_table, text_of
+from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -43,7 +43,7 @@ def show(
     from rich.padding import Padding
     from rich.text import Text
 
-    from foci.reports.wording import LINE
+    from foci.reports.text.wording import LINE
 
     summary = audit.summary
     screen = console(width)
@@ -116,7 +116,7 @@ def _table(summary: Mapping[str, Any], shape: _Shape) -> Table:
     """One row per ranking; below an estimate its interval, for the columns that are named."""
     from rich.text import Text
 
-    from foci.audits.selected import KEPT
+    from foci.audits.analysis.selected_only import KEPT
 
     table = plain_table()
     longest = max(map(len, summary["rankings"]))
@@ -163,7 +163,7 @@ def _legend(summary: Mapping[str, Any], shape: _Shape) -> Table:
     """What the columns that are shown mean."""
     from rich.table import Table
 
-    from foci.audits.selected import KEPT
+    from foci.audits.analysis.selected_only import KEPT
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False, style="dim")
     kappa, k_max = summary["kappa"], summary["k_max"]

@@ -15,11 +15,11 @@ from typing import Any
 import torch
 
 from foci.audits import Audit
+from foci.audits.annotations import attach, read_marks
 from foci.audits.run import run as run_audit
 from foci.audits.settings import AuditSettings
-from foci.audits.truth import attach, read_marks
 from foci.backbones import Backbone, load
-from foci.backbones.folder import FACTS
+from foci.backbones.saved import FACTS
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
 from foci.bags import Cohort

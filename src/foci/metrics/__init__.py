@@ -4,37 +4,44 @@ No model is run here and no file is read. Every metric says what the *model* nee
 none of them says what suffices for a diagnosis.
 """
 
-from foci.metrics.agreement import jaccard_at_k, kendall, spearman
 from foci.metrics.cards import CARDS, Card
-from foci.metrics.censoring import KaplanMeier, kaplan_meier, restricted, restricted_mean
-from foci.metrics.cohort import SweepRow, cohort_aukc, cohort_msk, kappa_sweep
-from foci.metrics.correctness import ReachSplit, reach_split
-from foci.metrics.deletion import deletion_drop, faithfulness_auc, mean_drops, tiles_to_flip
-from foci.metrics.discrimination import auc
-from foci.metrics.disjoint import disjoint_sets
-from foci.metrics.eraser import comprehensiveness, sufficiency
-from foci.metrics.headroom import (
+from foci.metrics.cohort.correctness import ReachSplit, reach_split
+from foci.metrics.cohort.headroom import (
+    PairedMSK,
     SeedSpread,
     captured_headroom,
+    paired_msk,
     shi,
     shi_against_random,
     shi_per_seed,
 )
-from foci.metrics.localisation import average_precision, ndcg, precision_at_k, recall_at_k
-from foci.metrics.operating_point import aukc, msk, msk_cond, reach
-from foci.metrics.paired import PairedMSK, paired_msk
-from foci.metrics.perturbation import aupc, morf_minus_lerf
-from foci.metrics.random_control import Band, random_band, random_corrected_aukc
-from foci.metrics.rivals import Specificity, specific_share, specificity
-from foci.metrics.rule import VerdictName, decide
-from foci.metrics.selected_only import (
+from foci.metrics.cohort.random_control import Band, random_band, random_corrected_aukc
+from foci.metrics.cohort.selected_only import (
     SelectedOnly,
     adaptive_budget,
+    auc,
     probability_at,
     selected_only_auc,
     selected_probabilities,
 )
-from foci.metrics.stability import fallback_share, stable_msk
+from foci.metrics.cohort.stacked import SweepRow, cohort_aukc, cohort_msk, kappa_sweep
+from foci.metrics.curve.areas import aupc, morf_minus_lerf
+from foci.metrics.curve.censoring import KaplanMeier, kaplan_meier, restricted, restricted_mean
+from foci.metrics.curve.deletion import (
+    comprehensiveness,
+    deletion_drop,
+    faithfulness_auc,
+    mean_drops,
+    sufficiency,
+    tiles_to_flip,
+)
+from foci.metrics.curve.specificity import Specificity, specific_share, specificity
+from foci.metrics.curve.stability import fallback_share, stable_msk
+from foci.metrics.curve.sufficiency import aukc, msk, msk_cond, reach
+from foci.metrics.curve.target import predicted_class, runner_up, truncate
+from foci.metrics.ranking.agreement import jaccard_at_k, kendall, spearman
+from foci.metrics.ranking.disjoint import disjoint_sets
+from foci.metrics.ranking.localisation import average_precision, ndcg, precision_at_k, recall_at_k
 from foci.metrics.stats import (
     Interval,
     SignedRank,
@@ -44,8 +51,7 @@ from foci.metrics.stats import (
     shi_interval,
     wilcoxon,
 )
-from foci.metrics.verdict import Verdict, judge
-from foci.metrics.views import predicted_class, runner_up, truncate
+from foci.metrics.verdict import Verdict, VerdictName, decide, judge
 
 __all__ = [
     "CARDS",

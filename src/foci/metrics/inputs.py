@@ -185,3 +185,15 @@ def top(scores: Floats, k: SupportsIndex) -> Integers:
     n = len(scores)
     require(count <= n, "k", f"is {count} but the bag has {n} tiles", "pass a smaller k")
     return np.argsort(-scores, kind="stable")[:count]
+
+
+def defined_mean(values: Floats, axis: int | None = None) -> Floats:
+    """Mean over the values that are not NaN; NaN where all of them are.
+
+    >>> defined_mean(np.array([[1.0, np.nan], [3.0, np.nan]]), axis=0).tolist()
+    [2.0, nan]
+    """
+    known = ~np.isnan(values)
+    sums, n = np.where(known, values, 0.0).sum(axis=axis), known.sum(axis=axis)
+    means: Floats = np.divide(sums, n, out=np.full(np.shape(sums), np.nan), where=n > 0)
+    return means

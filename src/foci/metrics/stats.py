@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from foci.metrics import inputs
-from foci.metrics.headroom import EPS, relative_saving
-from foci.metrics.inputs import Counts, Floats
-from foci.metrics.missing import defined_mean
+from foci.metrics.cohort.headroom import EPS, relative_saving
+from foci.metrics.inputs import Counts, Floats, defined_mean
 
 EXACT_UP_TO = 50
 

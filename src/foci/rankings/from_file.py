@@ -12,9 +12,9 @@ from torch import Tensor
 
 from foci.bags import Bag
 from foci.errors import FociError
-from foci.rankings.embedded import EmbeddedBag
-from foci.rankings.families import ranking
+from foci.rankings.registry import ranking
 from foci.rankings.score_file import Places, ScoreFile, read_scores
+from foci.reveal.embedded_bag import EmbeddedBag
 
 
 @ranking("from-file")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from foci.rankings.embedded import EmbeddedBag
-from foci.rankings.families import ranking
+from foci.rankings.registry import ranking
+from foci.reveal.embedded_bag import EmbeddedBag
 
 
 @ranking("native", needs=("tile score",))

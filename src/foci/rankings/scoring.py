@@ -7,12 +7,12 @@ from typing import Any
 from torch import Tensor
 
 from foci.backbones import Backbone
-from foci.backbones.frozen import frozen
+from foci.backbones.freezing import frozen
 from foci.bags import Bag
 from foci.errors import FociError
-from foci.rankings.embedded import EmbeddedBag
-from foci.rankings.families import RANKINGS
 from foci.rankings.ranking import Ranking
+from foci.rankings.registry import RANKINGS
+from foci.reveal.embedded_bag import EmbeddedBag
 
 
 def score(

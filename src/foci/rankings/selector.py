@@ -7,10 +7,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from foci.backbones.frozen import frozen
+from foci.backbones.freezing import frozen
 from foci.errors import FociError
-from foci.rankings.embedded import EmbeddedBag
-from foci.rankings.families import ranking
+from foci.rankings.registry import ranking
+from foci.reveal.embedded_bag import EmbeddedBag
 from foci.selectors.selector import FittedSelector, Selector
 
 

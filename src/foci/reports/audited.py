@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from foci.audits import Audit
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings
-from foci.audits.sources import model_facts, told_of, with_alphabetical_classes, with_classes
+from foci.audits.setup.inputs import model_facts, told_of, with_alphabetical_classes, with_classes
 from foci.backbones import Backbone, load
 from foci.backbones.training.loop import Progress
 from foci.bags import N_CAP, Cohort
@@ -22,7 +22,7 @@ from foci.configuration import configure
 from foci.errors import FociError
 from foci.plural import counted
 from foci.reports.report import write_report
-from foci.reports.wording import LINE, fixed, percent, with_spread
+from foci.reports.text.wording import LINE, fixed, percent, with_spread
 
 
 @dataclass(frozen=True, repr=False)

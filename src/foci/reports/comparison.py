@@ -8,11 +8,11 @@ from typing import Any
 
 from foci.atomic import write_whole
 from foci.audits import Audit
-from foci.audits.comparability import comparability
-from foci.audits.compare import VIEW, distinct_names
+from foci.audits.compare.differences import comparability
+from foci.audits.compare.table import VIEW, distinct_names
 from foci.errors import FociError
-from foci.reports.page import render
-from foci.reports.rounding import rounded
+from foci.reports.data.rounding import rounded
+from foci.reports.page.html import render
 
 
 def write_comparison(audits: Sequence[Audit | str | Path], out: str | Path) -> Path:

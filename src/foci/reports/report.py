@@ -8,17 +8,16 @@ from typing import Any
 
 from foci.atomic import write_whole
 from foci.audits import Audit
-from foci.audits.layout import REPORT
-from foci.audits.reading import View
-from foci.audits.restated import restate, restated_settings, stored_settings
-from foci.audits.settings import AuditSettings
+from foci.audits.analysis.recompute import restate, restated_settings, stored_settings
+from foci.audits.folder.names import REPORT
+from foci.audits.settings import AuditSettings, View
 from foci.metrics import CARDS
-from foci.reports.answers import answers
-from foci.reports.facts import audit_facts, record_of, settings_of, truth_of
-from foci.reports.numbers_table import rows_of, seeds_of
-from foci.reports.page import render
-from foci.reports.payload import payload
-from foci.reports.plain import plain_tables
+from foci.reports.data.payload import payload
+from foci.reports.page.html import render
+from foci.reports.text.answers import answers
+from foci.reports.text.facts import audit_facts, record_of, settings_of, truth_of
+from foci.reports.text.numbers_table import rows_of, seeds_of
+from foci.reports.text.plain import plain_tables
 
 VIEW_NAMES = {"prediction": "the model's prediction", "label": "the label"}
 

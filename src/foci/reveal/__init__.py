@@ -9,7 +9,7 @@ from torch import Tensor
 from foci.backbones import Backbone
 from foci.reveal.disjoint import disjoint_sufficient_sets
 from foci.reveal.engine import KAPPA, Engine, OpenBag, Revealer, choose_engine
-from foci.reveal.nested import K_MAX, Direction, default_counts
+from foci.reveal.prefixes import K_MAX, Direction, default_counts
 
 __all__ = [
     "KAPPA",

@@ -10,14 +10,16 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
-from foci.backbones.frozen import frozen
+from foci.backbones.freezing import frozen, home, placed
 from foci.backbones.inheritance import keeps
-from foci.backbones.placement import home, placed
-from foci.backbones.pooled import PooledBackbone
-from foci.backbones.transmil import TransMIL
+from foci.backbones.models._pooled import PooledBackbone
+from foci.backbones.models.transmil import TransMIL
 from foci.errors import FociError
+from foci.reveal.float64_recheck import Arbiter
 from foci.reveal.generic import GenericReveal
-from foci.reveal.nested import (
+from foci.reveal.packed import PackedReveal
+from foci.reveal.pooled import PooledReveal, PrefixReveal
+from foci.reveal.prefixes import (
     Direction,
     Nested,
     check_counts,
@@ -25,10 +27,7 @@ from foci.reveal.nested import (
     default_counts,
     nest,
 )
-from foci.reveal.packed import PackedReveal
-from foci.reveal.pooled import PooledReveal, PrefixReveal
 from foci.reveal.reference import ReferenceReveal
-from foci.reveal.settle import Arbiter
 
 Engine = Literal["auto", "closed-form", "packed", "generic", "reference"]
 Stop = Callable[[Tensor], bool]

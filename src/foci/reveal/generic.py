@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
-from foci.reveal.nested import Nested
+from foci.reveal.prefixes import Nested
 
 
 def chunks(sizes: Tensor, budget: int) -> Iterator[slice]:

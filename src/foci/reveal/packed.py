@@ -16,10 +16,10 @@ from typing import cast
 import torch
 from torch import Tensor
 
-from foci.backbones.encoder import EncoderLayer
-from foci.backbones.transmil import TransMIL
+from foci.backbones.layers.encoder import EncoderLayer
+from foci.backbones.models.transmil import TransMIL
 from foci.reveal.generic import chunks
-from foci.reveal.nested import Nested
+from foci.reveal.prefixes import Nested
 
 
 class PackedReveal:

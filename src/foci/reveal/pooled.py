@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from foci.backbones import Backbone
-from foci.backbones.pooled import PooledBackbone
-from foci.backbones.pooling import prefix_pool
-from foci.reveal.nested import Nested
+from foci.backbones.layers.softmax_pooling import prefix_pool
+from foci.backbones.models._pooled import PooledBackbone
+from foci.reveal.prefixes import Nested
 
 
 class PooledReveal:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from foci.backbones import Backbone
-from foci.reveal.nested import Nested
+from foci.reveal.prefixes import Nested
 
 
 class ReferenceReveal:

@@ -1,9 +1,9 @@
 """The readout: a small head that ranks the tiles of a frozen classifier, and how it is fitted."""
 
-from foci.selectors.fit import fit
-from foci.selectors.folder import check_free, load, save
+from foci.selectors.fitting.fit import fit
 from foci.selectors.head import SelectorHead
 from foci.selectors.recipes import DEFAULT, RECIPES, SelectorRecipe, recipe, vary
+from foci.selectors.saved import check_free, load, save
 from foci.selectors.selector import Criterion, FitEpoch, FittedSelector, Selector
 
 __all__ = [

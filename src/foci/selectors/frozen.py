@@ -13,10 +13,8 @@ import torch
 from pydantic import ConfigDict
 from torch import Tensor, nn
 
-from foci.backbones.contract import Backbone
-from foci.backbones.fingerprint import fingerprint
-from foci.backbones.frozen import eval_mode
-from foci.backbones.placement import home, placed
+from foci.backbones.base import Backbone
+from foci.backbones.freezing import eval_mode, fingerprint, home, placed
 from foci.errors import FociError
 
 _PROBE_TILES = 8

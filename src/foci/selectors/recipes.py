@@ -7,14 +7,14 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from foci.backbones.contract import GateSite
+from foci.backbones.base import GateSite
 from foci.configuration import configure
 from foci.errors import FociError
 from foci.registry import Registry
 from foci.selectors.budgets import Adaptive, Budget, Fixed, Nested
+from foci.selectors.fitting.objective import Weights
+from foci.selectors.fitting.schedule import Schedule
 from foci.selectors.gates import Gate, Soft, Ste
-from foci.selectors.objective import Weights
-from foci.selectors.schedule import Schedule
 
 Target = Literal["label", "prediction"]
 

@@ -10,10 +10,8 @@ import torch
 from pydantic import ConfigDict
 from torch import Tensor
 
-from foci.backbones.class_index import class_index
-from foci.backbones.contract import Backbone, GateSite
-from foci.backbones.frozen import frozen
-from foci.backbones.placement import placed
+from foci.backbones.base import Backbone, GateSite, class_index
+from foci.backbones.freezing import frozen, placed
 from foci.selectors.frozen import Identity
 from foci.selectors.head import SelectorHead
 from foci.selectors.recipes import SelectorRecipe, Target
@@ -156,5 +154,5 @@ Criterion = Callable[[Selector], float]
 """Judges a selector after every epoch; the highest value wins.
 
 A killed fit is resumed with the same criterion only: by its attribute ``name`` where it has one,
-else by its code and what it closes over, see :func:`foci.selectors.content.content`.
+else by its code and what it closes over, see :func:`foci.selectors.fitting.run_key.content`.
 """

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone, Capabilities
-from foci.backbones.placement import home
+from foci.backbones.freezing import home
 
 PADDING = 5
 """How many places a check pads a bag with."""

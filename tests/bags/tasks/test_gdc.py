@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.slide import Slide
+from foci.bags.cohort.slide import Slide
 from foci.bags.tasks import Source, gdc
 from foci.errors import CohortError
 from tests.bags.tasks.gdc_tables import NEW, OLD, barcode, file_name, manifest, sample_sheet

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.slide import Slide
+from foci.bags.cohort.slide import Slide
 from foci.bags.tasks import build
 from foci.bags.tasks.panda import NOTE
 from foci.errors import CohortError

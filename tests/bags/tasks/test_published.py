@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.slide import Slide
+from foci.bags.cohort.slide import Slide
 from foci.bags.tasks import Source, published
 from foci.errors import CohortError
 from tests.bags.tasks.gdc_tables import barcode

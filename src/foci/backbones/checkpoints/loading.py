@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from foci.backbones.base import Backbone
+from foci.backbones.checkpoints.assign import empty, fitted, left_out
 from foci.backbones.checkpoints.containers import state_dict_of
-from foci.backbones.checkpoints.families import chosen, recognised
 from foci.backbones.checkpoints.files import read_content
-from foci.backbones.checkpoints.fitting import empty, fitted, left_out
-from foci.backbones.contract import Backbone
-from foci.backbones.folder import FACTS, WEIGHTS, load_folder
-from foci.backbones.presets import ARCHITECTURES, PRESETS
+from foci.backbones.checkpoints.formats import chosen, recognised
+from foci.backbones.registry import ARCHITECTURES, PRESETS
+from foci.backbones.saved import FACTS, WEIGHTS, load_folder
 from foci.errors import CheckpointError
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from foci.backbones.contract import Backbone
-from foci.backbones.frozen import frozen
-from foci.backbones.placement import home
+from foci.backbones.base import Backbone
+from foci.backbones.freezing import frozen, home
 from foci.bags import Bag, Cohort
 
 

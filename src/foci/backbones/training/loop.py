@@ -12,17 +12,17 @@ import numpy as np
 import torch
 from torch.nn.utils import clip_grad_norm_
 
+from foci.backbones.base import Backbone
 from foci.backbones.batch import Batch
-from foci.backbones.contract import Backbone
-from foci.backbones.objective import Objective
-from foci.backbones.placement import home
+from foci.backbones.freezing import home
+from foci.backbones.objectives.base import Objective
 from foci.backbones.training.batches import batches, epoch_order
 from foci.backbones.training.evaluate import predict
 from foci.backbones.training.recipe import TrainingRecipe
 from foci.backbones.training.resume import RunState, load_run, save_run, snapshot
 from foci.backbones.training.settings import checked_objective
 from foci.bags import Cohort, Slide
-from foci.bags.stamps import what_is_read
+from foci.bags.cohort.stamps import what_is_read
 from foci.digest import digest
 from foci.errors import FociError
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import torch
 
-import foci
-from foci.backbones.contract import Backbone
-from foci.backbones.folder import FACTS, save
-from foci.backbones.presets import create
+from foci._version import __version__
+from foci.backbones.base import Backbone
+from foci.backbones.registry import create
+from foci.backbones.saved import FACTS, save
 from foci.backbones.training.evaluate import Predictions, predict
 from foci.backbones.training.loop import EpochReport, Progress, train
 from foci.backbones.training.recipe import TrainingRecipe
 from foci.backbones.training.settings import checked_widths
 from foci.bags import Cohort
-from foci.bags.splits import SPLITS, check_labels
+from foci.bags.cohort.splits import SPLITS, check_labels
 from foci.errors import CohortError
 from foci.plural import counted
 
@@ -108,7 +108,7 @@ def train_into(
         history=[asdict(epoch) for epoch in history],
         slides={split: len(part) for split, part in parts.items()},
         trained_on=[slide.slide_id for slide in parts["train"]],
-        versions={"foci": foci.__version__, "torch": torch.__version__,
+        versions={"foci": __version__, "torch": torch.__version__,
                   "python": platform.python_version()},
     )  # fmt: skip
     (folder / STATE).unlink(missing_ok=True)

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 from pydantic import BeforeValidator, ConfigDict, Field, PositiveInt, create_model
 from torch import nn
 
-from foci.backbones.contract import Backbone
-from foci.backbones.presets import PRESETS
+from foci.backbones.base import Backbone
+from foci.backbones.registry import PRESETS
 from foci.configuration import configure
 from foci.errors import FociError
 

@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from foci.bags.cohort.matching import short
+from foci.bags.cohort.slide import Slide
 from foci.bags.importers.importer import Imported
 from foci.bags.importers.rows import SPLIT_NAMES, filled, split_name, splits
-from foci.bags.matching import short
-from foci.bags.slide import Slide
 from foci.bags.tables import Table
 from foci.errors import CohortError
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from foci.bags.cohort.tcga import parse_barcode
 from foci.bags.tables import Table
-from foci.bags.tcga import parse_barcode
 from foci.errors import CohortError
 
 _SPLITS = {

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from foci.bags.cohort.slide import Slide
+from foci.bags.cohort.tcga import case_of
 from foci.bags.importers.importer import Imported, Importer, ImportOptions
 from foci.bags.importers.rows import derived_cases_note, filled, splits, unique
-from foci.bags.slide import Slide
 from foci.bags.tables import Table
-from foci.bags.tcga import case_of
 from foci.errors import CohortError
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from foci.bags.cohort.slide import Slide
+from foci.bags.cohort.tcga import case_of
 from foci.bags.importers.clam_splits import apply_splits
 from foci.bags.importers.importer import Imported
 from foci.bags.importers.rows import derived_cases_note
-from foci.bags.slide import Slide
 from foci.bags.tables import read_table
-from foci.bags.tcga import case_of
 from foci.errors import CohortError
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from foci.bags.quotas import largest_remainder
-from foci.bags.slide import Slide
-from foci.bags.splits import split_by_patient
+from foci.bags.cohort.quotas import largest_remainder
+from foci.bags.cohort.slide import Slide
+from foci.bags.cohort.splits import split_by_patient
+from foci.bags.cohort.tcga import without_uuid
 from foci.bags.tasks import brca, nsclc, panda
 from foci.bags.tasks.task import BuiltCohort, Source, Task, parse_source
-from foci.bags.tcga import without_uuid
 from foci.errors import CohortError
 from foci.registry import Registry
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from foci.bags.slide import Slide
-from foci.bags.tcga import Barcode, parse_barcode
+from foci.bags.cohort.slide import Slide
+from foci.bags.cohort.tcga import Barcode, parse_barcode
 
 
 def tcga_slide(slide_id: str, barcode: Barcode, label: str, features: Path | None = None) -> Slide:

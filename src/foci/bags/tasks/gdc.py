@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from foci.bags.cohort.slide import Slide
 from foci.bags.importers.rows import filled
-from foci.bags.slide import Slide
 from foci.bags.tables import Table, read_table
 from foci.bags.tasks.diagnostic import diagnostic_barcode, left_out_notes, tcga_slide
 from foci.bags.tasks.task import BuiltCohort, Source

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from foci.bags.cohort.slide import Slide
 from foci.bags.importers.rows import filled, unique
-from foci.bags.slide import Slide
 from foci.bags.tables import Table, read_table
 from foci.bags.tasks.task import BuiltCohort, Source, Task
 from foci.errors import CohortError

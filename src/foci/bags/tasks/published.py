@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from foci.bags.folder import find_features
-from foci.bags.slide import Slide
+from foci.bags.cohort.feature_folder import find_features
+from foci.bags.cohort.slide import Slide
 from foci.bags.tasks.diagnostic import diagnostic_barcode, left_out_notes, tcga_slide
 from foci.bags.tasks.task import BuiltCohort, Source
 from foci.errors import CohortError

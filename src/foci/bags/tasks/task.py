@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from foci.bags.slide import Slide
+from foci.bags.cohort.slide import Slide
 from foci.errors import CohortError
 
 

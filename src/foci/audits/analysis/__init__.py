@@ -1,0 +1,1 @@
+"""From stored curves to the numbers of the summary."""

@@ -1,0 +1,67 @@
+"""Do the rankings of an audit agree on the tiles?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from foci.audits.folder.curves import CurveTable
+from foci.audits.folder.names import column
+from foci.audits.folder.tile_scores import RankedTiles
+from foci.metrics.inputs import Floats, defined_mean
+from foci.metrics.ranking.agreement import overlaps, rank_correlations
+
+TOPS = (8, 32)
+
+
+def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[dict[str, Any]]:
+    """Rank correlation and overlap of every pair of rankings whose scores are stored.
+
+    Averaged over the pairs of seeds of a slide, then over the slides. A slide with fewer than K
+    tiles has no overlap at K, and a constant ranking no correlation; they are left out.
+    """
+    columns = {
+        ranking: [column(ranking, seed) for seed in curves.seeds(ranking)]
+        for ranking in curves.rankings
+    }
+    per_slide: dict[tuple[str, str], list[list[float]]] = {}
+    for slide in tiles:
+        stored = {
+            ranking: [name for name in names if name in slide.scores]
+            for ranking, names in columns.items()
+        }
+        for pair, values in _of_slide(slide, {r: n for r, n in stored.items() if n}).items():
+            per_slide.setdefault(pair, []).append(values)
+    rows = []
+    for (first, second), slides in per_slide.items():
+        spearman, *shared = defined_mean(np.array(slides), axis=0).tolist()
+        found = {f"jaccard{k}": value for k, value in zip(TOPS, shared, strict=True)}
+        rows.append({"first": first, "second": second, "spearman": spearman, **found})
+    return rows
+
+
+def _of_slide(
+    slide: RankedTiles, stored: Mapping[str, list[str]]
+) -> dict[tuple[str, str], list[float]]:
+    """Spearman and the overlaps at :data:`TOPS`, by pair of rankings."""
+    if len(stored) < 2:
+        return {}
+    names = [name for group in stored.values() for name in group]
+    owner = np.array([ranking for ranking, group in stored.items() for _ in group])
+    scores = np.stack([slide.scores[name] for name in names])
+    tables = [rank_correlations(scores)]
+    tables += [_overlaps(scores, k) for k in TOPS]
+    return {
+        (first, second): [
+            float(defined_mean(table[np.ix_(owner == first, owner == second)])) for table in tables
+        ]
+        for first, second in combinations(stored, 2)
+    }
+
+
+def _overlaps(scores: Floats, k: int) -> Floats:
+    n_rankings, n_tiles = scores.shape
+    return overlaps(scores, k) if k <= n_tiles else np.full((n_rankings, n_rankings), np.nan)

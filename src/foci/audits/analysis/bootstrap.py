@@ -1,0 +1,62 @@
+"""Patients drawn with replacement, once for all rankings of a view, so that they stay paired."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from foci.audits.analysis.per_slide import Measured
+from foci.metrics import case_means
+from foci.metrics.inputs import Floats, defined_mean
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """Means of one ranking over the slides of every draw, ``[B]`` each.
+
+    Attributes:
+        msk_cond: Conditional MSK, mean over the seeds.
+        restricted: Restricted mean K.
+        reach: Share of slides that reach.
+        aukc: Area under the K-curve.
+        faithfulness: Faithfulness AUC.
+    """
+
+    msk_cond: Floats
+    restricted: Floats
+    reach: Floats
+    aukc: Floats
+    faithfulness: Floats
+
+
+def resample(
+    rankings: Sequence[Measured], cases: Sequence[str], n_boot: int
+) -> dict[str, Resampled]:
+    r"""Draw patients and take every mean again, of all rankings on the same draw.
+
+    The conditional MSK is a ratio, so each seed has its own column and the mean over the seeds is
+    taken per draw, as for the estimate:
+
+    .. math:: \overline{\mathrm{MSK}}^{(b)} = R^{-1} \sum_r
+       \frac{\sum_s w_s^{(b)} \mathrm{MSK}_{r,s}}{\sum_s w_s^{(b)}}
+       \quad \text{over the slides that seed } r \text{ reaches}
+
+    The other means run over all slides, so the seeds are averaged before the slides.
+    """
+    columns, ends = [], []
+    for found in rankings:
+        over_seeds = [
+            defined_mean(values, axis=0)
+            for values in (found.restricted, found.reached, found.aukc, found.faithfulness)
+        ]
+        columns += [*over_seeds, *found.msk]
+        ends.append(len(columns))
+    draws = case_means(np.column_stack(columns), cases, n_boot)
+    drawn = {}
+    for found, part in zip(rankings, np.split(draws, ends[:-1], axis=1), strict=True):
+        restricted, reach, aukc, faithfulness = part[:, :4].T
+        msk_cond = defined_mean(part[:, 4:], axis=1)
+        drawn[found.ranking] = Resampled(msk_cond, restricted, reach, aukc, faithfulness)
+    return drawn

@@ -1,0 +1,146 @@
+"""What a reader has to know beside the numbers, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from foci.audits.analysis.per_ranking import RANDOM
+from foci.audits.analysis.per_slide import Measured
+from foci.audits.analysis.verdict import NEEDED
+from foci.audits.analysis.views import Population
+from foci.audits.settings import Reading, View
+from foci.metrics.cohort.selected_only import adaptive_budget
+from foci.metrics.curve.deletion import PAPER_COUNTS
+from foci.plural import counted
+
+
+def notes(
+    views: Mapping[View, Population],
+    measured: Mapping[View, Mapping[str, Measured]],
+    classes: Sequence[str],
+    reading: Reading,
+    numbers: Mapping[View, Mapping[str, Mapping[str, Any]]],
+) -> list[str]:
+    """Everything that is undefined or needs care, and why.
+
+    Args:
+        views: The slides of every view.
+        measured: Every ranking of every view.
+        classes: Class names.
+        reading: Threshold and budget.
+        numbers: What is said of every ranking, by view.
+    """
+    everyone, labelled = views["prediction"], views.get("label")
+    found = measured["prediction"]
+    return [
+        *_patients(everyone),
+        *_labels(everyone, labelled, classes, reading),
+        *_unreached(found, reading),
+        *_faithfulness(everyone, found),
+        *_selected(labelled, numbers["prediction"]),
+        *_spurious(labelled, numbers.get("label", {})),
+        *_no_verdict(found),
+    ]
+
+
+def _patients(everyone: Population) -> list[str]:
+    if len(set(everyone.cases)) > 1:
+        return []
+    return ["All slides come from one patient: intervals have no width."]
+
+
+def _labels(
+    everyone: Population, labelled: Population | None, classes: Sequence[str], reading: Reading
+) -> list[str]:
+    if labelled is None:
+        said = ["No audited slide has a label: AUC, accuracy and the label view are left out."]
+        if reading.target == "label":
+            said.append("The label view cannot stand first: the prediction does.")
+        return said
+    said = []
+    lacking = len(everyone) - len(labelled)
+    if lacking:
+        said.append(
+            f"{lacking} of {len(everyone)} slides {'has' if lacking == 1 else 'have'} no label: "
+            f"AUC, accuracy and the label view rest on the other {len(labelled)}."
+        )
+    absent = [name for i, name in enumerate(classes) if i not in labelled.labels]
+    if absent:
+        said.append(f"No audited slide is of class {', '.join(absent)}: AUC is undefined.")
+    return said
+
+
+def _unreached(found: Mapping[str, Measured], reading: Reading) -> list[str]:
+    said = []
+    for name, measured in found.items():
+        silent = int((measured.reached.sum(axis=1) == 0).sum())
+        n = len(measured.msk)
+        drawn = "orders" if name == RANDOM else "seeds"
+        which = f"{name} reaches" if n == 1 else f"{silent} of {n} {drawn} of {name} reach"
+        if silent:
+            said.append(
+                f"{which} {reading.kappa:g} on no slide within {counted(reading.k_max, 'tile')}: "
+                "it has no MSK there; read the restricted mean."
+            )
+    return said
+
+
+def _faithfulness(everyone: Population, found: Mapping[str, Measured]) -> list[str]:
+    short = int((everyone.n_tiles <= PAPER_COUNTS[1]).sum())
+    said = []
+    if short:
+        said.append(
+            f"{counted(short, 'slide')} with {PAPER_COUNTS[1]} tiles or fewer: left out of the "
+            "Faithfulness AUC."
+        )
+    lost = [
+        name
+        for name, measured in found.items()
+        if short < len(everyone) and np.isnan(measured.faithfulness).all()
+    ]
+    if lost:
+        counts = ", ".join(map(str, PAPER_COUNTS))
+        said.append(f"Deletion was not measured at {counts}: no Faithfulness AUC.")
+    return said
+
+
+def _selected(labelled: Population | None, numbers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    if labelled is None or len(set(labelled.labels.tolist())) < labelled.full.shape[1]:
+        return []  # there is no AUC at all, which is said elsewhere
+    kept = [found["selected_only"] for found in numbers.values()]
+    said = []
+    if any(one["auc"] is None for one in kept):
+        said.append(f"K = {kept[0]['k']} was not revealed: no selected-only AUC.")
+    if any(one["adaptive_auc"] is None for one in kept):
+        largest = max(adaptive_budget(int(n)) for n in labelled.n_tiles)
+        said.append(
+            f"The adaptive counts (up to {largest} tiles) were not all revealed: no adaptive AUC."
+        )
+    return said
+
+
+def _spurious(labelled: Population | None, numbers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    if labelled is None:
+        return []
+    accuracy = float((labelled.predictions == labelled.labels).mean())
+    above = [name for name, n in numbers.items() if n["reach"]["estimate"] > accuracy]
+    if not above:
+        return []
+    return [
+        f"In the label view {', '.join(above)} reach{'es' if len(above) == 1 else ''} more slides "
+        f"than the model classifies correctly ({accuracy:.0%}): the surplus are accidents of the "
+        "order on wrong slides."
+    ]
+
+
+def _no_verdict(found: Mapping[str, Measured]) -> list[str]:
+    missing = [name for name in NEEDED if name not in found]
+    if not missing:
+        return []
+    return [
+        f"No verdict: it needs native, selector and random, and {' and '.join(missing)} "
+        f"{'was' if len(missing) == 1 else 'were'} not run."
+    ]

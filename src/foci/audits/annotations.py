@@ -1,0 +1,95 @@
+"""Rankings against marks: where somebody knows which tiles carry the class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from foci.audits.audit import Audit
+from foci.audits.folder.manifest import write
+from foci.audits.folder.tile_scores import RankedTiles, runs
+from foci.errors import FociError
+from foci.metrics import average_precision, precision_at_k
+
+FIRST = 8
+"""How many tiles a person would look at."""
+
+COLUMNS = ("slide_id", "tile", "witness")
+Marks = Mapping[str, NDArray[np.bool_]]
+"""For every slide, whether each tile of its file is a witness."""
+
+
+def read_marks(path: str | Path) -> dict[str, NDArray[np.bool_]]:
+    """Read marked tiles from Parquet: ``slide_id``, ``tile`` (row in the file), ``witness``."""
+    try:
+        table = pq.read_table(path, columns=list(COLUMNS))
+    except (OSError, pa.ArrowInvalid, pa.ArrowKeyError) as error:
+        why = str(error).splitlines()[0]
+        fix = f"give a Parquet file with the columns {', '.join(COLUMNS)}"
+        raise FociError(path, f"is no table of marked tiles ({why})", fix) from None
+    names, tiles, marks = (table[column].to_numpy() for column in COLUMNS)
+    order = np.lexsort((tiles, names))
+    names, tiles, marks = names[order], tiles[order], marks[order].astype(bool)
+    found = {}
+    for start, end in runs(names):
+        if not np.array_equal(tiles[start:end], np.arange(end - start)):
+            what = f"does not mark every tile of {names[start]} exactly once"
+            raise FociError(path, what, "give one row per tile of the feature file")
+        found[str(names[start])] = marks[start:end]
+    return found
+
+
+def compare_with_marks(audit: Audit, marks: Marks, what: str) -> dict[str, Any]:
+    """Precision in the first 8 tiles and average precision of every stored ranking.
+
+    Only slides that have a witness among their candidate tiles count. ``chance`` is the share of
+    witnesses, which a random order has on average.
+
+    Args:
+        audit: A finished audit.
+        marks: The answer key.
+        what: One sentence that says what was marked and by whom.
+    """
+    precision: dict[str, list[float]] = {}
+    average: dict[str, list[float]] = {}
+    shares: list[float] = []
+    for slide in audit.tiles():
+        witness = _marks_of(slide, marks)
+        if witness is None or not witness.any():
+            continue
+        shares.append(float(witness.mean()))
+        for column, scores in slide.scores.items():
+            found = precision_at_k(scores, witness, min(FIRST, len(slide)))
+            precision.setdefault(column, []).append(found)
+            average.setdefault(column, []).append(average_precision(scores, witness))
+    if not shares:
+        raise FociError("truth", "marks no tile of any audited slide", "check the slides' names")
+    return {
+        "what": what,
+        "n_slides": len(shares),
+        "chance": float(np.mean(shares)),
+        "precision8": {column: float(np.mean(v)) for column, v in precision.items()},
+        "average_precision": {column: float(np.mean(v)) for column, v in average.items()},
+    }
+
+
+def attach(audit: Audit, marks: Marks, what: str) -> Audit:
+    """Write the comparison into the audit's manifest and open the audit anew."""
+    write(audit.folder, {**audit.manifest, "truth": compare_with_marks(audit, marks, what)})
+    return Audit.load(audit.folder)
+
+
+def _marks_of(slide: RankedTiles, marks: Marks) -> NDArray[np.bool_] | None:
+    known = marks.get(slide.slide_id)
+    if known is None:
+        return None
+    if slide.tiles.max() >= len(known):
+        what = f"marks {len(known)} tiles, the feature file has at least {slide.tiles.max() + 1}"
+        raise FociError(slide.slide_id, what, "mark every tile of the feature file")
+    return known[slide.tiles]

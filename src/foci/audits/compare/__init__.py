@@ -1,0 +1,1 @@
+"""Several audits side by side."""

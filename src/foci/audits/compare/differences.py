@@ -1,0 +1,133 @@
+"""What keeps audits from being compared number by number, in plain sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from foci.audits.analysis.recompute import stored_settings
+from foci.audits.audit import Audit
+from foci.errors import FociError
+
+
+def comparability(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
+    """Everything that differs and matters; refuses audits that share no slide and no class.
+
+    Args:
+        audits: Two or more.
+        names: What the audits are called in the table.
+    """
+    slides = [{slide.slide_id for slide in audit.slides} for audit in audits]
+    classes = [set(audit.summary["classes"]) for audit in audits]
+    if not set.intersection(*slides) and not set.intersection(*classes):
+        fix = "compare audits of one task"
+        raise FociError(", ".join(names), "share neither a slide nor a class", fix)
+    return [
+        *_settings(audits, names),
+        *_recipes(audits, names),
+        *_slides(slides, names),
+        *_features(audits, names),
+        *_rankings(audits, names),
+    ]
+
+
+def _settings(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
+    """What decides the numbers; a setting counts only in audits whose rankings depend on it."""
+    compared: tuple[tuple[str, str, Callable[[Audit], Any]], ...] = (
+        ("kappa differs", "counts answer different questions", lambda a: a.summary["kappa"]),
+        ("k_max differs", "restricted means end at different counts", lambda a: a.summary["k_max"]),
+        ("classes differ", "AUC is of different tasks", lambda a: ", ".join(a.summary["classes"])),
+        ("target differs", "selectors support different classes", lambda a: _setting(a, "target")),
+        ("choose_by differs", "epochs were chosen differently", _if_run("selector", "choose_by")),
+        ("seeds differ", "selectors are of different fits", _if_run("selector", "seeds")),
+        ("random_orders differs", "means of random are over different orders",
+         _if_run("random", "random_orders")),
+        ("counts differ", "an MSK can only be a count that was revealed", _counts),
+        ("deletion differs", "drops are of different counts", lambda a: _setting(a, "deletion")),
+        ("split differs", "slides may have been trained on", lambda a: _setting(a, "split")),
+    )  # fmt: skip
+    said = []
+    for what, consequence, read in compared:
+        found = [(name, read(audit)) for name, audit in zip(names, audits, strict=True)]
+        told = [(name, value) for name, value in found if value is not None]
+        if any(value != told[0][1] for _, value in told):
+            each = "; ".join(f"{name} {_text(value)}" for name, value in told)
+            said.append(f"{what} ({each}): {consequence}.")
+    return said
+
+
+def _setting(audit: Audit, name: str) -> Any:
+    return audit.manifest["settings"].get(name)
+
+
+def _if_run(ranking: str, name: str) -> Callable[[Audit], Any]:
+    return lambda audit: _setting(audit, name) if ranking in audit.summary["rankings"] else None
+
+
+def _counts(audit: Audit) -> Any:
+    return _setting(audit, "counts") or "every count"
+
+
+def _recipes(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
+    """Recipes are compared as they were carried out, whatever names they were asked for by."""
+    fitted = [
+        (name, stored_settings(audit))
+        for name, audit in zip(names, audits, strict=True)
+        if "selector" in audit.summary["rankings"]
+    ]
+    plans = [settings.plan.model_dump(exclude={"name"}) for _, settings in fitted]
+    if all(plan == plans[0] for plan in plans):
+        return []
+    each = "; ".join(
+        " with ".join([f"{name} {settings.recipe}", *_changes(settings.recipe_settings)])
+        for name, settings in fitted
+    )
+    return [f"recipe differs ({each}): selectors were fitted differently."]
+
+
+def _changes(given: Mapping[str, Any]) -> list[str]:
+    return [", ".join(f"{key}={value}" for key, value in given.items())] if given else []
+
+
+def _text(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _slides(slides: Sequence[set[str]], names: Sequence[str]) -> list[str]:
+    common = set.intersection(*slides)
+    if all(found == common for found in slides):
+        return []
+    each = "; ".join(f"{name} {len(found)}" for name, found in zip(names, slides, strict=True))
+    together = "in common" if len(slides) == 2 else "in all of them"
+    return [f"slides differ ({each}; {len(common)} {together}): means are over different slides."]
+
+
+def _features(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
+    """Pair by pair: three audits may share no slide, and two of them may."""
+    seen = [
+        {slide.slide_id: (slide.n_tiles, slide.features_sha256) for slide in audit.slides}
+        for audit in audits
+    ]
+    differ = []
+    for (name, first), (other, second) in combinations(zip(names, seen, strict=True), 2):
+        shared = first.keys() & second.keys()
+        n = sum(first[slide] != second[slide] for slide in shared)
+        if n:
+            differ.append(f"{name} and {other} on {n} of {len(shared)} shared")
+    if not differ:
+        return []
+    return [f"features differ ({'; '.join(differ)}): a tile is not the same tile in each."]
+
+
+def _rankings(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
+    ran = [audit.summary["rankings"] for audit in audits]
+    every = dict.fromkeys(ranking for rankings in ran for ranking in rankings)
+    said = []
+    for ranking in every:
+        lacking = [
+            name for name, rankings in zip(names, ran, strict=True) if ranking not in rankings
+        ]
+        if lacking:
+            said.append(f"{ranking} was not run in {', '.join(lacking)}.")
+    return said

@@ -1,0 +1,64 @@
+"""What is computed and stored together: one ranking with one seed, or all random orders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from foci.audits.folder.names import column
+from foci.audits.settings import AuditSettings
+from foci.rankings import EmbeddedBag, Ranking, score
+from foci.selectors import FittedSelector
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One column of the audit.
+
+    Attributes:
+        ranking: Name of the ranking.
+        seed: Of the selector; None for everything else.
+        selector: The selector of that seed.
+        orders: How many random orders; 0 for everything else.
+    """
+
+    ranking: str
+    seed: int | None = None
+    selector: FittedSelector | None = None
+    orders: int = 0
+
+    @property
+    def column(self) -> str:
+        """Its name in tables and among the parts."""
+        return column(self.ranking, self.seed)
+
+    @property
+    def stored(self) -> bool:
+        """Whether the scores are kept; random orders are drawn again by whoever wants them."""
+        return not self.orders
+
+    def rank(self, bag: EmbeddedBag) -> list[tuple[int | None, Ranking]]:
+        """The rankings of one bag, each with its seed."""
+        if self.orders:
+            seeds = range(self.orders)
+            return [(seed, score("random", bag.backbone, bag, seed=seed)) for seed in seeds]
+        options: dict[str, Any] = {} if self.selector is None else {"selector": self.selector}
+        return [(self.seed, score(self.ranking, bag.backbone, bag, **options))]
+
+
+def units_of(settings: AuditSettings, selectors: Mapping[int, FittedSelector]) -> tuple[Unit, ...]:
+    """The columns of an audit, in the order of its rankings.
+
+    >>> [unit.column for unit in units_of(AuditSettings(rankings=("random", "native")), {})]
+    ['random', 'native']
+    """
+    units: list[Unit] = []
+    for name in settings.rankings:
+        if name == "selector":
+            units += [Unit(name, seed, selectors[seed]) for seed in settings.seeds]
+        elif name == "random":
+            units.append(Unit(name, orders=settings.random_orders))
+        else:
+            units.append(Unit(name))
+    return tuple(units)

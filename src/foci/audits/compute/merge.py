@@ -1,0 +1,138 @@
+"""From the parts of a run to the tables of an audit, one block in memory at a time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from foci.atomic import whole_file
+from foci.audits.compute.jobs import Unit
+from foci.audits.compute.partial import SCORES, Parts
+from foci.audits.folder import slides as slide_rows
+from foci.audits.folder import tile_scores as tile_rows
+from foci.audits.folder.curves import SCHEMA
+from foci.audits.folder.names import CURVES, RANKINGS, SLIDES
+from foci.audits.folder.slides import AuditedSlide
+from foci.audits.folder.tile_scores import RankedTiles
+from foci.errors import CohortError, FociError
+
+_AGAIN = "give the same foci audit command again, with --force"
+
+
+def assemble(
+    folder: Path,
+    parts: Parts,
+    n_blocks: int,
+    units: Sequence[Unit],
+    wanted: Sequence[str],
+    others: Iterable[AuditedSlide],
+) -> tuple[AuditedSlide, ...]:
+    """Write ``slides.parquet``, ``curves.parquet`` and ``rankings.parquet``.
+
+    Args:
+        folder: The audit folder.
+        parts: All of them written.
+        n_blocks: How many blocks.
+        units: The columns, in order.
+        wanted: The slides that the blocks must hold, in order.
+        others: Slides that were left out before any block: they follow the audited split.
+
+    Returns:
+        The slides, as written.
+
+    Raises:
+        CohortError: If there is not one slide to write about.
+        FociError: If a part is missing, or a slide in it.
+    """
+    blocks = [_block(parts, number, units) for number in range(n_blocks)]
+    _check_slides(parts, blocks, wanted)
+    slides = (*(slide for block in blocks for slide in block), *others)
+    # a block of which every slide was skipped would be an empty row group
+    full = [n for n, block in enumerate(blocks) if any(s.skipped is None for s in block)]
+    if not full:
+        what = f"has no slide that can be audited ({slides[0].skipped})"
+        raise CohortError("cohort", what, "run foci doctor")
+    _write(folder / SLIDES, [slide_rows.to_arrow(slides)])
+    _write(folder / CURVES, (_curves(parts, number, units) for number in full))
+    _write(folder / RANKINGS, (_tiles(parts, number, units) for number in full))
+    return slides
+
+
+def features_digest(slides: Iterable[AuditedSlide]) -> str:
+    """One hash over the features of all audited slides."""
+    lines = (f"{s.slide_id} {s.features_sha256}\n" for s in slides if s.skipped is None)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _block(parts: Parts, number: int, units: Sequence[Unit]) -> tuple[AuditedSlide, ...]:
+    """The slides of a block of which every part is there."""
+    slides = parts.slides(number)
+    lost = parts.missing(number, units)
+    if slides is None or lost:
+        name = "slides" if slides is None else lost[0].column
+        raise FociError(parts.folder, f"has lost block {number} of {name}", _AGAIN)
+    return slides
+
+
+def _check_slides(
+    parts: Parts, blocks: Sequence[Sequence[AuditedSlide]], wanted: Sequence[str]
+) -> None:
+    found = [slide.slide_id for block in blocks for slide in block]
+    if found != list(wanted):
+        lost = [name for name in wanted if name not in set(found)]
+        what = f"does not hold slide {lost[0]}" if lost else "holds other slides than the cohort"
+        raise FociError(parts.folder, what, _AGAIN)
+
+
+def _write(path: Path, tables: Iterable[pa.Table]) -> None:
+    """One row group per table, under a temporary name until the last of them is there."""
+    rows = iter(tables)
+    first = next(rows)
+    with whole_file(path) as temporary, pq.ParquetWriter(temporary, first.schema) as writer:
+        writer.write_table(first, row_group_size=max(len(first), 1))
+        for table in rows:
+            writer.write_table(table, row_group_size=len(table))
+
+
+def _curves(parts: Parts, number: int, units: Sequence[Unit]) -> pa.Table:
+    tables = [parts.unit(number, unit, SCHEMA.names) for unit in units]
+    return pa.concat_tables(tables).cast(SCHEMA).combine_chunks()
+
+
+def _tiles(parts: Parts, number: int, units: Sequence[Unit]) -> pa.Table:
+    stored = [unit for unit in units if unit.stored]
+    scores = {unit.column: _scores(parts.unit(number, unit, [SCORES.name])) for unit in stored}
+    places = parts.places(number)
+    kept = [row for row in range(len(places)) if places["tiles"][row].is_valid]
+    slides = [
+        RankedTiles(
+            slide_id=places["slide_id"][row].as_py(),
+            tiles=_numbers(places["tiles"][row]),
+            coords=_coords(places, row),
+            scores={column: found[place] for column, found in scores.items()},
+        )
+        for place, row in enumerate(kept)
+    ]
+    return pa.concat_tables([tile_rows.to_arrow(slide) for slide in slides]).combine_chunks()
+
+
+def _scores(part: pa.Table) -> list[NDArray[Any]]:
+    """Of every slide of a part, in order."""
+    return [_numbers(scores) for scores in part[SCORES.name] if scores.is_valid]
+
+
+def _coords(places: pa.Table, row: int) -> NDArray[Any] | None:
+    x, y = places["x"][row], places["y"][row]
+    return np.column_stack([_numbers(x), _numbers(y)]) if x.is_valid else None
+
+
+def _numbers(entry: pa.ListScalar) -> NDArray[Any]:
+    numbers: NDArray[Any] = entry.values.to_numpy()
+    return numbers

@@ -1,0 +1,98 @@
+"""What a run has finished so far: one file per block of slides and unit, each whole or absent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from foci.atomic import whole_file
+from foci.audits.compute.jobs import Unit
+from foci.audits.compute.slide import RevealedSlide
+from foci.audits.folder import curves as curve_rows
+from foci.audits.folder import slides as slide_rows
+from foci.audits.folder.damage import reading
+from foci.audits.folder.names import PARTS
+from foci.audits.folder.slides import AuditedSlide
+
+SCORES = pa.field("scores", pa.list_(pa.float64()))
+"""In the first row of a slide; null in the others, and for random orders."""
+
+PLACES = [pa.field(name, pa.list_(pa.int64())) for name in ("tiles", "x", "y")]
+"""Of a slide's candidate tiles; null where the slide was skipped or has no coordinates."""
+
+SLIDES_PART = "slides"
+
+
+class Parts:
+    """The parts of one run.
+
+    A block's slides are written first: who is in and who was skipped is settled before any unit is
+    there, and a run that goes on later keeps to it.
+
+    Args:
+        folder: The audit folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / PARTS
+
+    def missing(self, block: int, units: Iterable[Unit]) -> tuple[Unit, ...]:
+        """Units of a block that are still to be computed."""
+        return tuple(unit for unit in units if not self._path(unit.column, block).exists())
+
+    def slides(self, block: int) -> tuple[AuditedSlide, ...] | None:
+        """Slides of a block; None if nothing of it is finished."""
+        path = self._path(SLIDES_PART, block)
+        if not path.exists():
+            return None
+        with reading(path):
+            return slide_rows.read_slides(path)
+
+    def write_slides(
+        self, block: int, slides: Sequence[AuditedSlide], revealed: Sequence[RevealedSlide]
+    ) -> None:
+        """Write which slides of a block were audited or skipped, and where their tiles are."""
+        places: dict[str, list[object]] = {field.name: [None] * len(slides) for field in PLACES}
+        rows = {slide.slide_id: row for row, slide in enumerate(slides)}
+        for found in revealed:
+            row = rows[found.slide.slide_id]
+            places["tiles"][row] = found.tiles
+            if found.coords is not None:
+                places["x"][row], places["y"][row] = found.coords.T
+        table = slide_rows.to_arrow(slides)
+        for field in PLACES:
+            table = table.append_column(field, pa.array(places[field.name], field.type))
+        self._write(table, self._path(SLIDES_PART, block))
+
+    def write_unit(self, block: int, unit: Unit, revealed: Sequence[RevealedSlide]) -> None:
+        """Write the curves and the scores of a block under one unit."""
+        found = [slide.units[unit.column] for slide in revealed]
+        curves = [curve for entry in found for curve in entry.curves]
+        scores = [s for entry in found for s in (entry.scores, *[None] * (len(entry.curves) - 1))]
+        table = curve_rows.to_arrow(curves).append_column(SCORES, pa.array(scores, SCORES.type))
+        self._write(table, self._path(unit.column, block))
+
+    def places(self, block: int) -> pa.Table:
+        """Slides of a block with their tiles, as written."""
+        return self._read(self._path(SLIDES_PART, block))
+
+    def unit(self, block: int, unit: Unit, columns: list[str] | None = None) -> pa.Table:
+        """Curves and scores of a block under one unit, as written; all columns, or some."""
+        return self._read(self._path(unit.column, block), columns)
+
+    def _path(self, column: str, block: int) -> Path:
+        return self.folder / column / f"{block:05d}.parquet"
+
+    @staticmethod
+    def _read(path: Path, columns: list[str] | None = None) -> pa.Table:
+        with reading(path):
+            return pq.read_table(path, columns=columns)
+
+    @staticmethod
+    def _write(table: pa.Table, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as temporary:
+            pq.write_table(table, temporary)

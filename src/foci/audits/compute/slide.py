@@ -1,0 +1,150 @@
+"""One slide under every ranking: read once, embedded once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from foci.audits.compute.jobs import Unit
+from foci.audits.folder.curves import Curve
+from foci.audits.folder.slides import AuditedSlide
+from foci.audits.settings import AuditSettings
+from foci.backbones import Backbone
+from foci.bags import Bag, Slide
+from foci.errors import FociError
+from foci.rankings import EmbeddedBag, Ranking
+from foci.reveal import Direction, OpenBag, Revealer
+
+
+@dataclass(frozen=True)
+class UnitCurves:
+    """What one unit found on one slide.
+
+    Attributes:
+        curves: For every seed the insertion and the deletion curve.
+        scores: ``[N]``, or None where they are not kept.
+    """
+
+    curves: tuple[Curve, ...]
+    scores: NDArray[np.float64] | None
+
+
+@dataclass(frozen=True)
+class RevealedSlide:
+    """What an audit keeps of one slide.
+
+    Attributes:
+        slide: The slide.
+        tiles: ``[N]`` index of every candidate tile in its file.
+        coords: ``[N, 2]``, or None.
+        units: By column.
+    """
+
+    slide: AuditedSlide
+    tiles: NDArray[np.int64]
+    coords: NDArray[np.int64] | None
+    units: Mapping[str, UnitCurves]
+
+
+class SlideReveal:
+    """Ranks and reveals slides for one frozen classifier.
+
+    Args:
+        backbone: The classifier.
+        settings: Which counts, and the confidence at which crossings are settled.
+    """
+
+    def __init__(self, backbone: Backbone, settings: AuditSettings) -> None:
+        self.backbone, self.settings = backbone, settings
+        self.revealer = Revealer(backbone, settle=(settings.kappa,))
+
+    def __call__(self, slide: Slide, bag: Bag, units: Iterable[Unit]) -> RevealedSlide:
+        """All curves of a slide; a class-aware ranking is read at the full bag's prediction.
+
+        Raises:
+            FociError: If a ranking refuses the slide, or the classifier has no answer for it.
+        """
+        embedded = EmbeddedBag(self.backbone, bag)
+        opened = self.revealer.open(embedded.features, embedded.tokens)
+        full = self._finite(opened.full().numpy(), bag.slide_id)
+        aimed = embedded.aimed(int(full.argmax()))
+        found = {unit.column: self._unit(unit, aimed, opened, full) for unit in units}
+        return RevealedSlide(facts_of(slide, bag), bag.tiles, bag.coords, found)
+
+    def _unit(
+        self, unit: Unit, bag: EmbeddedBag, opened: OpenBag, full: NDArray[np.float64]
+    ) -> UnitCurves:
+        directions: tuple[Direction, ...] = ("insert", "delete")
+        ranked = unit.rank(bag)
+        curves = tuple(
+            self._curve(unit, seed, ranking, direction, opened, full)
+            for direction in directions
+            for seed, ranking in ranked
+        )
+        return UnitCurves(curves, ranked[0][1].scores if unit.stored else None)
+
+    def _curve(
+        self,
+        unit: Unit,
+        seed: int | None,
+        ranking: Ranking,
+        direction: Direction,
+        opened: OpenBag,
+        full: NDArray[np.float64],
+    ) -> Curve:
+        n = len(opened)
+        ks = (
+            reveal_counts(self.settings, n)
+            if direction == "insert"
+            else _below(self.settings.deletion, n)
+        )
+        probs = np.empty((0, len(full)))  # the only tile of a bag cannot be deleted
+        if len(ks):
+            order = torch.from_numpy(ranking.order)
+            probs = opened.curve(order, torch.from_numpy(ks), direction).numpy()
+        probs = self._finite(probs, ranking.slide_id)
+        return Curve(ranking.slide_id, unit.ranking, seed, direction, n, ks, probs, full)
+
+    @staticmethod
+    def _finite(probs: NDArray[np.float64], slide_id: str) -> NDArray[np.float64]:
+        if not np.isfinite(probs).all():
+            raise FociError(
+                slide_id, "the model answers NaN", "check its weights and the slide's features"
+            )
+        return probs
+
+
+def reveal_counts(settings: AuditSettings, n_tiles: int) -> NDArray[np.int64]:
+    """Reveal counts of a slide: every one up to ``k_max``, or a grid that ends at N at the latest.
+
+    >>> reveal_counts(AuditSettings(k_max=4), 3).tolist()
+    [1, 2, 3]
+    >>> reveal_counts(AuditSettings(counts=(1, 2, 8, 32)), 5).tolist()
+    [1, 2, 5]
+    """
+    wanted = range(1, settings.k_max + 1) if settings.counts is None else settings.counts
+    return np.unique(np.minimum(np.asarray(wanted, dtype=np.int64), n_tiles))
+
+
+def facts_of(slide: Slide, bag: Bag) -> AuditedSlide:
+    """What is known of a slide once its features are read."""
+    features = np.ascontiguousarray(bag.features, dtype=np.float32).reshape(-1)
+    return AuditedSlide(
+        slide_id=slide.slide_id,
+        case_id=slide.case_id,
+        label=slide.label,
+        n_tiles=len(bag),
+        n_total=bag.n_total,
+        unit=bag.unit,
+        patch_size=bag.patch_size,
+        features_sha256=hashlib.sha256(features.data).hexdigest(),
+    )
+
+
+def _below(counts: tuple[int, ...], n_tiles: int) -> NDArray[np.int64]:
+    return np.array([k for k in counts if k < n_tiles], dtype=np.int64)

@@ -1,0 +1,128 @@
+"""Where a model and its cohort are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveFloat, PositiveInt
+
+from foci.audits.settings import AuditSettings
+from foci.configuration import configure
+from foci.errors import FociError
+
+
+class Origin(BaseModel):
+    """What has to be known to load a classifier and read its slides.
+
+    Attributes:
+        model: Folder of ``foci train``, or a checkpoint file.
+        model_options: What the tensors of a checkpoint do not show: ``aligned``, ...
+        features: Folder of feature files.
+        labels: Label table, if there is one.
+        splits: CLAM's ``splits_k.csv``.
+        slide_table: STAMP's slide table.
+        label_column: Column that holds the label.
+        fold: Fold of a Patho-Bench table.
+        classes: Class names in the model's order; default is what the model folder says.
+        layout: Feature layout.
+        mpp: Micrometres per level-0 pixel.
+        n_cap: Most tiles per bag; None for the model's own, or 1024.
+        split_seed: Of the patient split, if the table has none; None for the model's.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    model: Path
+    model_options: dict[str, Any] = {}
+    features: Path
+    labels: Path | None = None
+    splits: Path | None = None
+    slide_table: Path | None = None
+    label_column: str | None = None
+    fold: NonNegativeInt | None = None
+    classes: tuple[str, ...] | None = None
+    layout: str = "auto"
+    mpp: PositiveFloat | None = None
+    n_cap: PositiveInt | None = None
+    split_seed: NonNegativeInt | None = None
+
+
+class AuditConfiguration(AuditSettings, Origin):
+    """The settings of an audit, and where its model and cohort are: one ``foci audit``.
+
+    Attributes:
+        out: The audit folder.
+        device: Where it runs.
+    """
+
+    out: Path
+    device: str = "auto"
+
+    @property
+    def settings(self) -> AuditSettings:
+        """What decides the numbers, without the places; what was not given stays not given."""
+        own = {name: getattr(self, name) for name in AuditSettings.model_fields}
+        return AuditSettings(**{k: v for k, v in own.items() if k in self.model_fields_set})
+
+
+def read_configuration(
+    file: Path | None, given: Mapping[str, Any], changes: Mapping[str, Any]
+) -> AuditConfiguration:
+    """A configuration from a YAML file, options and single settings; what comes later wins.
+
+    Args:
+        file: YAML, or None.
+        given: Values of options; None means that the option was not given.
+        changes: Settings by dotted name; ``recipe_settings.budget.k_max`` is one of the recipe.
+
+    >>> given = {"model": "m", "features": "f", "out": "o", "kappa": None}
+    >>> read_configuration(None, given, {"recipe_settings.schedule.epochs": 2}).recipe_settings
+    {'schedule.epochs': 2}
+    >>> read_configuration(None, given, {"kapa": 0.8})
+    Traceback (most recent call last):
+    foci.errors.FociError: kapa: is not a setting of AuditConfiguration; did you mean 'kappa'?
+    """
+    values = {} if file is None else _read_yaml(file)
+    values |= {name: value for name, value in given.items() if value is not None}
+    for key, value in changes.items():
+        branch, dot, leaf = key.partition(".")
+        if dot and branch in ("recipe_settings", "model_options"):
+            values[branch] = {**(values.get(branch) or {}), leaf: value}
+        else:
+            values[key] = value
+    return configure(AuditConfiguration, values)
+
+
+class _Twice(yaml.YAMLError):
+    """A setting that is given twice."""
+
+
+class _Once(yaml.SafeLoader):
+    """Plain YAML whose settings are given once: PyYAML itself would let the last one win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            if name in lines:
+                raise _Twice(f"gives {name} twice (lines {lines[name]} and {line})")
+            lines[name] = line
+        return super().construct_mapping(node, deep)
+
+
+def _read_yaml(file: Path) -> dict[str, Any]:
+    try:
+        content = yaml.load(file.read_text(encoding="utf-8"), Loader=_Once)  # noqa: S506
+    except _Twice as error:
+        raise FociError(file, str(error), "keep one of them") from None
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FociError(file, f"cannot be read ({why})", "check the path of --config") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise FociError(file, f"is not YAML ({error})", "write one setting per line") from None
+    if not isinstance(content, dict):
+        raise FociError(file, "holds no settings", "write one setting per line: kappa: 0.9")
+    return {str(key): value for key, value in content.items()}

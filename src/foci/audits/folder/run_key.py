@@ -1,0 +1,75 @@
+"""What an audit's numbers depend on: same key, same numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from foci.audits.folder.names import FORMAT
+from foci.audits.settings import AuditSettings
+from foci.backbones import Backbone
+from foci.bags import Cohort
+from foci.bags.cohort.stamps import stamps
+from foci.digest import digest
+from foci.selectors.frozen import Identity
+
+TABLE, FILES, MODEL = "slide table", "feature files", "model"
+_INDIFFERENT = {"memory_gb"}
+_PROBE_DIGITS = 5
+
+
+def decided_by(
+    backbone: Backbone, cohort: Cohort, settings: AuditSettings, split_seed: int
+) -> dict[str, Any]:
+    """Everything that decides the numbers, by name; long lists as a hash.
+
+    Feature files are known by name, size and time of change: nothing is read.
+    """
+    own = settings.model_dump(mode="json", exclude=_INDIFFERENT)
+    if settings.fits_selectors:
+        own["recipe"] = settings.plan.model_dump(mode="json")
+    store = cohort.store
+    rows = [[s.slide_id, s.case_id, s.label, s.split] for s in cohort]
+    skipped = [[s.slide_id, s.reason] for s in cohort.skipped]
+    return {
+        "format": FORMAT,
+        MODEL: _model(backbone),
+        "classes": list(cohort.classes),
+        **own,
+        "split_seed": split_seed,
+        "n_cap": store.n_cap,
+        "layout": store.layout,
+        "mpp": store.mpp,
+        TABLE: digest([rows, skipped]),
+        FILES: digest(stamps(cohort)),
+    }
+
+
+def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """What differs between two runs, in words.
+
+    >>> first_difference({"kappa": 0.9, "k_max": 256}, {"kappa": 0.8, "k_max": 128})
+    'kappa = 0.9, not 0.8'
+    >>> first_difference({"model": "0a1b"}, {"model": "ff00"})
+    'another model'
+    """
+    for name in now:
+        if stored.get(name) != now[name]:
+            if name in (MODEL, TABLE, FILES):
+                return f"another {name}" if name != FILES else f"other {name}"
+            return f"{name} = {_plain(stored.get(name))}, not {_plain(now[name])}"
+    return "other settings"
+
+
+def _model(backbone: Backbone) -> str:
+    identity = Identity.of(backbone)
+    if len(backbone.state_dict()):
+        return digest([identity.architecture, backbone.config, identity.fingerprint])
+    return digest([identity.architecture, [f"{p:.{_PROBE_DIGITS}g}" for p in identity.probe]])
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict) and "name" in value:  # a recipe
+        return str(value["name"])
+    return json.dumps(value) if isinstance(value, (list, dict)) else str(value)

@@ -1,0 +1,123 @@
+"""An audit folder as a run finds it: new, begun, finished, or somebody else's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from foci.atomic import TEMPORARY, sweep
+from foci.audits.folder.damage import lost_file
+from foci.audits.folder.lock import LOCK, alone_in
+from foci.audits.folder.names import (
+    CURVES,
+    MANIFEST,
+    PARTS,
+    RANKINGS,
+    SELECTORS,
+    SLIDES,
+    SUMMARY,
+    TABLES,
+)
+from foci.audits.folder.run_key import first_difference
+from foci.audits.setup.selectors import FILES as SELECTOR_FILES
+from foci.digest import digest
+from foci.errors import FociError
+
+State = Literal["new", "begun", "finished"]
+_REDO = "give --force to redo it, or another --out"
+_REPORTS = re.compile(r"report(-kappa-[0-9.e-]+)?(-k-[0-9]+)?(-prediction|-label)?\.html")
+"""Pages that are written into the folder, also those at other settings than the audit's."""
+
+
+def state_of(
+    folder: Path, decided: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
+) -> State:
+    """Say what a folder holds of this very audit; refuse to mix two audits in one folder.
+
+    Args:
+        folder: The audit folder, there or not.
+        decided: What decides the numbers, see :func:`foci.audits.folder.run_key.decided_by`.
+        versions: Of the software and the device.
+        force: Take what another audit has left for nothing.
+    """
+    found = _manifest(folder)
+    if found is None or force:
+        return "new"
+    if found["key"] != digest(decided):
+        difference = first_difference(found.get("decided_by", {}), decided)
+        raise FociError(folder, f"holds an audit with {difference}", _REDO)
+    if found["status"] == "complete":
+        gone = lost_file(folder, found)
+        if gone is not None:
+            raise FociError(folder, f"holds an audit without its {gone}", "give --force")
+        return "finished"
+    for name, version in versions.items():
+        begun = found.get("versions", {}).get(name)
+        if begun != version:
+            what = f"holds an audit that was begun with {name} {begun}, this is {version}"
+            raise FociError(folder, what, f"go on with {begun}, or {_REDO}")
+    return "begun"
+
+
+@contextlib.contextmanager
+def entered(
+    folder: Path, decided: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
+) -> Iterator[State]:
+    """A folder made ready for one run, which is alone in it; see :func:`state_of`."""
+    state_of(folder, decided, versions, force=force)  # a refused folder is left as it is
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(folder):
+        state = state_of(folder, decided, versions, force=force)
+        if state == "new":
+            clear(folder)
+        sweep(folder, deep=True)
+        yield state
+
+
+def clear(folder: Path) -> None:
+    """Remove what an audit makes and nothing else.
+
+    The manifest stays until it is replaced: without one the folder would be nobody's.
+    """
+    shutil.rmtree(folder / PARTS, ignore_errors=True)
+    sweep(folder, deep=True)
+    for path in _made(folder):
+        path.unlink(missing_ok=True)
+    for path in [*(folder / SELECTORS).glob("seed-*"), folder / SELECTORS, folder / TABLES]:
+        if path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
+
+
+def _made(folder: Path) -> Iterator[Path]:
+    for name in (SLIDES, CURVES, RANKINGS, SUMMARY):
+        yield folder / name
+    yield from (path for path in folder.glob("*.html") if _REPORTS.fullmatch(path.name))
+    yield from (folder / TABLES).glob("*.csv")
+    for name in SELECTOR_FILES:
+        yield from (folder / SELECTORS).glob(f"seed-*/{name}")
+
+
+def _manifest(folder: Path) -> dict[str, Any] | None:
+    """The folder's manifest; None where a new audit may begin."""
+    if not folder.exists():
+        return None
+    if not folder.is_dir():
+        raise FociError(folder, "is a file", "choose another --out")
+    path = folder / MANIFEST
+    if not path.is_file():
+        names = (entry.name for entry in folder.iterdir())
+        if all(name == LOCK or name.startswith(TEMPORARY) for name in names):
+            return None
+        raise FociError(folder, "is not empty and holds no audit", "choose another --out")
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if {"format", "status", "key"} <= set(found):
+            return dict(found)
+    except (ValueError, TypeError):
+        pass
+    raise FociError(path, "is not the manifest of an audit", "choose another --out")

@@ -1,0 +1,1 @@
+"""Before an audit computes anything: model, cohort, splits, selectors."""

@@ -1,0 +1,102 @@
+"""Whether a classifier, a cohort and the settings fit each other, before anything is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from foci.audits.settings import AuditSettings
+from foci.audits.setup.splits import check_splits
+from foci.backbones import Backbone
+from foci.backbones.freezing import eval_mode
+from foci.bags import Cohort
+from foci.errors import CohortError, FociError
+from foci.rankings import RANKINGS
+from foci.selectors.frozen import full_logits
+from foci.selectors.gated.views import choose_site
+
+
+def admit(
+    backbone: Backbone, cohort: Cohort, settings: AuditSettings
+) -> tuple[Cohort, AuditSettings, tuple[str, ...]]:
+    """Cohort and settings as this classifier can be audited with, and notes on what was changed.
+
+    The native ranking is left out where the classifier has none and nobody asked for it.
+
+    Raises:
+        FociError: If a ranking that was asked for is impossible, or the classes do not match.
+    """
+    settings, notes = _without_native(backbone, settings)
+    for name in settings.rankings:
+        RANKINGS[name].check(backbone, {"selector": None} if name == "selector" else {})
+    if settings.fits_selectors:
+        choose_site(backbone, settings.plan.sites)
+    check_splits(cohort, settings)
+    labelled = any(slide.label is not None for slide in cohort)
+    if settings.target == "label" and not labelled:
+        what = "cannot be the label: the cohort has none"
+        raise FociError("target", what, "give a label table, or target prediction")
+    return for_backbone(cohort, backbone), settings, notes
+
+
+def for_backbone(cohort: Cohort, backbone: Backbone) -> Cohort:
+    """The cohort as a classifier reads it: features of its width, and as many classes as it has."""
+    store = cohort.store.for_model(backbone.d_in)
+    return replace(cohort, classes=_classes(backbone, cohort), store=store)
+
+
+def _without_native(
+    backbone: Backbone, settings: AuditSettings
+) -> tuple[AuditSettings, tuple[str, ...]]:
+    asked_for = "rankings" in settings.model_fields_set
+    if asked_for or backbone.capabilities.score != "none":
+        return settings, ()
+    rest = tuple(name for name in settings.rankings if name != "native")
+    note = f"{backbone.architecture} has no tile score of its own: there is no native ranking"
+    return settings.model_copy(update={"rankings": rest}), (note,)
+
+
+def _classes(backbone: Backbone, cohort: Cohort) -> tuple[str, ...]:
+    if not cohort.classes:
+        return tuple(f"class {number}" for number in range(backbone.n_classes))
+    if len(cohort.classes) != backbone.n_classes:
+        names = ", ".join(cohort.classes)
+        raise CohortError(
+            "labels",
+            f"have {len(cohort.classes)} classes ({names}), the model has {backbone.n_classes}",
+            "give the model's classes in its order",
+        )
+    return cohort.classes
+
+
+_TOLERANCE = 1e-4
+"""In probability; sums on a GPU may differ in their last digits from one call to the next."""
+
+
+def check_steady(backbone: Backbone, cohort: Cohort) -> None:
+    """Ask twice for the first bag that can be read.
+
+    A function may hide a module in training mode, whose dropout no eval mode from outside reaches.
+
+    Raises:
+        FociError: If the two answers differ by more than rounding.
+    """
+    for slide in cohort:
+        try:
+            x = cohort.store.bag(slide).x
+            with eval_mode(backbone):
+                logits = full_logits(backbone, [x, x])
+        except FociError:  # the run will skip this slide and say why
+            continue
+        first, second = torch.softmax(logits.double(), dim=-1)
+        digits = torch.finfo(logits.dtype).eps if logits.is_floating_point() else 0.0
+        difference = float((first - second).abs().max())
+        if difference > max(_TOLERANCE, 8 * digits):
+            raise FociError(
+                f"backbone {backbone.architecture}",
+                f"the model gives two answers to one bag: on {slide.slide_id} its probabilities "
+                f"differ by {difference:.2g}",
+                "put it in eval mode (model.eval()), or switch off its randomness",
+            )
+        return

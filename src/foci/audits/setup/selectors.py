@@ -1,0 +1,92 @@
+"""The selectors of an audit: one per seed, each in a folder of its own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from foci import selectors
+from foci.audits.folder.names import SELECTORS
+from foci.audits.settings import AuditSettings
+from foci.backbones import Backbone
+from foci.backbones.training.loop import Progress
+from foci.bags import Cohort
+from foci.selectors import FittedSelector
+from foci.selectors.fitting.criterion import validation_aukc
+from foci.selectors.fitting.fit import STATE
+from foci.selectors.saved import FACTS, WEIGHTS
+
+FILES = (WEIGHTS, FACTS, STATE)
+"""What a fit may leave in its folder."""
+
+
+def seed_folder(folder: Path, seed: int) -> Path:
+    """Where the selector of a seed is."""
+    return folder / SELECTORS / f"seed-{seed}"
+
+
+def fit_selectors(
+    backbone: Backbone,
+    cohort: Cohort,
+    settings: AuditSettings,
+    folder: Path,
+    *,
+    progress: Progress,
+    say: Callable[[str], None],
+) -> dict[int, FittedSelector]:
+    """Fit one selector per seed; those that an earlier run has finished are loaded.
+
+    Args:
+        backbone: The frozen classifier.
+        cohort: With splits ``train`` and ``val``, all readable.
+        settings: Recipe, target, seeds.
+        folder: The audit folder.
+        progress: Wraps the steps of an epoch.
+        say: Called with one line per selector.
+    """
+    by_aukc = settings.choose_by == "aukc"
+    criterion = validation_aukc(backbone, cohort.split("val"), settings.target)
+    fitted: dict[int, FittedSelector] = {}
+    for seed in settings.seeds:
+        own = seed_folder(folder, seed)
+        if (own / FACTS).exists():
+            fitted[seed] = selectors.load(own, backbone)
+            continue
+        fitted[seed] = selectors.fit(
+            backbone,
+            cohort,
+            settings.plan,
+            seed=seed,
+            target=settings.target,
+            out=own,
+            criterion=criterion if by_aukc else None,
+            memory_gb=settings.memory_gb,
+            progress=progress,
+        )
+        say(f"selector of seed {seed}: {_result(fitted[seed], by_aukc)}")
+    return fitted
+
+
+def on_fitting(fitted: Mapping[int, FittedSelector]) -> list[str]:
+    """What is to be known of the selectors, each once."""
+    return list(dict.fromkeys(note for selector in fitted.values() for note in selector.notes))
+
+
+def described(fitted: FittedSelector, folder: Path) -> dict[str, Any]:
+    """A selector's entry in the manifest."""
+    weights = (seed_folder(folder, fitted.seed) / WEIGHTS).read_bytes()
+    return {
+        "seed": fitted.seed,
+        "site": fitted.site,
+        "recipe": fitted.recipe.name,
+        "best_epoch": fitted.best_epoch,
+        "weights_sha256": hashlib.sha256(weights).hexdigest(),
+    }
+
+
+def _result(fitted: FittedSelector, by_aukc: bool) -> str:
+    best = fitted.history[fitted.best_epoch - 1]
+    score = f"validation AUKC {best.score:.3f}" if by_aukc else f"validation loss {-best.score:.3f}"
+    return f"{fitted.recipe.name}, best epoch {best.epoch} of {len(fitted.history)}, {score}"

@@ -1,0 +1,179 @@
+"""Any callable from features to logits as a Backbone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from foci.backbones.base import Backbone, Capabilities
+from foci.errors import FociError
+
+_TWO_CLASSES = {
+    "logits": "a single sigmoid output u is the logits [0, u], "
+    "pick=lambda u: torch.stack([0 * u.squeeze(), u.squeeze()])",
+    "probabilities": "a single sigmoid output p is the probabilities [1 - p, p], "
+    "pick=lambda p: torch.stack([1 - p.squeeze(), p.squeeze()])",
+}
+"""How a binary classifier with one output has two."""
+
+
+class CallableBackbone(Backbone):
+    """A classifier known only by its answers.
+
+    Tokens are the features themselves; every bag, padded or not, is cut down to its present
+    tiles, in bag order, and given to the function alone. Nothing is assumed about the function,
+    so there is no closed form, no attention gate, and order matters unless declared otherwise.
+
+    A single sigmoid output u is the two logits ``[0, u]``: say so with ``pick``.
+
+    Args:
+        function: Features ``[N, D]`` to class scores ``[C]`` or ``[1, C]``. A module is registered
+            as a submodule, so that moving, freezing and hashing the backbone reach it.
+        d_in: Feature width D.
+        n_classes: Number of classes C, at least 2.
+        output: What the function returns: ``"logits"``, or ``"probabilities"``, which are turned
+            into log-probabilities.
+        pick: Takes the class scores out of what the function returns, where that is a tuple or a
+            dict, for instance ``lambda out: out[0]``.
+        scores: Features ``[N, D]`` to one score ``[N]`` per tile, if the model has a ranking of
+            its own.
+        order_free: Declare that the order of the tiles makes no difference.
+        differentiable: Whether gradients flow from the class scores back to the features.
+
+    >>> model = CallableBackbone(lambda x: x.mean(0)[:2], d_in=8, n_classes=2)
+    >>> model(torch.ones(5, 8))
+    tensor([1., 1.])
+    """
+
+    architecture = "callable"
+
+    def __init__(
+        self,
+        function: Callable[[Tensor], Any],
+        d_in: int,
+        n_classes: int,
+        *,
+        output: Literal["logits", "probabilities"] = "logits",
+        pick: Callable[[Any], Any] | None = None,
+        scores: Callable[[Tensor], Tensor] | None = None,
+        order_free: bool = False,
+        differentiable: bool = True,
+    ) -> None:
+        if output not in ("logits", "probabilities"):
+            raise FociError("output", f"is {output!r}", "choose 'logits' or 'probabilities'")
+        if n_classes < 2:
+            raise FociError(
+                "n_classes", f"is {n_classes}", f"give 2 or more: {_TWO_CLASSES[output]}"
+            )
+        super().__init__(
+            d_in,
+            n_classes,
+            d_token=d_in,
+            output=output,
+            order_free=order_free,
+            differentiable=differentiable,
+        )
+        self.function = function
+        self.pick = pick
+        self.score_function = scores
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """As declared by the user."""
+        return Capabilities(
+            order_free=self.config["order_free"],
+            closed_form=False,
+            score="none" if self.score_function is None else "native",
+            gate_sites=("feature",) if self.config["differentiable"] else (),
+            homogeneous=True,
+        )
+
+    @property
+    def called(self) -> str:
+        """The function's name, for messages."""
+        return getattr(self.function, "__qualname__", type(self.function).__name__)
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Identity."""
+        return x
+
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        """See :meth:`Backbone.aggregate`; one call of the function per bag."""
+        if gate is not None:
+            raise FociError(
+                f"function {self.called}", "has no attention to gate", "use gate site 'feature'"
+            )
+        bags = (
+            tokens if mask is None else (bag[keep] for bag, keep in zip(tokens, mask, strict=True))
+        )
+        return torch.stack([self._logits(bag) for bag in bags])
+
+    def scores(self, tokens: Tensor) -> Tensor:
+        """The user's own tile scores."""
+        if self.score_function is None:
+            raise FociError(
+                f"function {self.called}",
+                "gives no tile scores",
+                "pass scores=..., or use a ranking that needs none "
+                "(a fitted selector, gradient, norm, greedy, random)",
+            )
+        scores = torch.as_tensor(self.score_function(tokens), device=tokens.device)
+        if scores.shape != (len(tokens),):
+            raise FociError(
+                f"scores of function {self.called}",
+                f"have shape {list(scores.shape)}",
+                f"return one score per tile, shape [{len(tokens)}]",
+            )
+        return scores
+
+    def _logits(self, bag: Tensor) -> Tensor:
+        if len(bag) == 0:
+            raise FociError(
+                f"function {self.called}", "was asked about no tiles", "keep at least one"
+            )
+        answer = self.function(bag) if self.pick is None else self.pick(self.function(bag))
+        where, c = f"function {self.called}", self.n_classes
+        try:
+            answer = torch.as_tensor(answer, device=bag.device)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise FociError(
+                where,
+                f"returned {type(answer).__name__} instead of class scores [{c}] or [1, {c}]",
+                "say with pick=... where they are, for instance pick=lambda out: out[0]",
+            ) from error
+        if answer.shape not in ((c,), (1, c)):
+            way_out = (
+                _TWO_CLASSES[self.config["output"]]
+                if answer.numel() == 1
+                else "check n_classes, or say with pick=... where they are"
+            )
+            raise FociError(
+                where,
+                f"returned shape {list(answer.shape)} for a bag of shape {list(bag.shape)}",
+                f"expected [{c}] or [1, {c}]: {way_out}",
+            )
+        answer = answer.reshape(c)
+        return answer if self.config["output"] == "logits" else _log(answer, where)
+
+
+def _log(probabilities: Tensor, where: str) -> Tensor:
+    if not probabilities.is_floating_point():
+        kind = str(probabilities.dtype).removeprefix("torch.")
+        raise FociError(
+            where,
+            f"returned {kind} values, which are no probabilities",
+            "return floating-point probabilities, not a class or votes",
+        )
+    total = float(probabilities.detach().sum())
+    if bool((probabilities < 0).any()) or not abs(total - 1) <= 1e-3:
+        raise FociError(
+            where,
+            f"returned values that sum to {total:.4g} and are no probabilities",
+            "use output='logits'",
+        )
+    return probabilities.clamp_min(torch.finfo(probabilities.dtype).tiny).log()

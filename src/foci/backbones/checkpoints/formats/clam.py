@@ -1,0 +1,69 @@
+"""CLAM, single and multi branch, gated or not: the authors' files and MIL-Lab's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from foci.backbones.checkpoints.formats.base import Family, Reading, gated_names
+from foci.backbones.checkpoints.state_dict import StateDict
+
+IGNORED = ("instance_loss_fn.labels",)
+
+
+def attention_names(state: StateDict, net: str) -> dict[str, str]:
+    """Gated, or plain with dropout (last layer 3) or without (last layer 2)."""
+    if f"{net}.module.0.weight" not in state:
+        return gated_names("attention", net)
+    last = 3 if f"{net}.module.3.weight" in state else 2
+    return {"attention.V": f"{net}.module.0", "attention.w": f"{net}.module.{last}"}
+
+
+def _read(
+    state: StateDict, architecture: str, n_classes: int, names: dict[str, str], net: str
+) -> Reading:
+    names = {**names, **attention_names(state, net)}
+    names |= {f"instance_classifiers.{c}": f"instance_classifiers.{c}" for c in range(n_classes)}
+    projection = f"{names['projection.0']}.weight"
+    config = {
+        "d_in": state.columns(projection),
+        "n_classes": n_classes,
+        "d": state.rows(projection),
+        "hidden": state.rows(f"{names['attention.V']}.weight"),
+        "gated": "attention.U" in names,
+    }
+    return Reading(architecture, config, names, state, IGNORED)
+
+
+def _net(state: StateDict) -> str:
+    """Without dropout, code before April 2024 put the attention at index 2."""
+    dropout = any(key.startswith("attention_net.3.") for key in state)
+    return "attention_net.3" if dropout else "attention_net.2"
+
+
+def _single(state: StateDict, options: Mapping[str, Any]) -> Reading:
+    names = {"projection.0": "attention_net.0", "head": "classifiers"}
+    return _read(state, "clam-sb", state.rows("classifiers.weight"), names, _net(state))
+
+
+def _multi(state: StateDict, options: Mapping[str, Any]) -> Reading:
+    n_classes = state.count("classifiers.{}.weight")
+    names = {"projection.0": "attention_net.0"}
+    names |= {f"heads.{c}": f"classifiers.{c}" for c in range(n_classes)}
+    return _read(state, "clam-mb", n_classes, names, _net(state))
+
+
+def _mil_lab(state: StateDict, options: Mapping[str, Any]) -> Reading:
+    names = {"projection.0": "patch_embed.0", "head": "classifier"}
+    return _read(state, "clam-sb", state.rows("classifier.weight"), names, "global_attn")
+
+
+FAMILIES = (
+    Family("CLAM-SB", has=("attention_net.0.weight", "classifiers.weight"), read=_single),
+    Family("CLAM-MB", has=("attention_net.0.weight", "classifiers.0.weight"), read=_multi),
+    Family(
+        "CLAM-SB of MIL-Lab",
+        has=("patch_embed.0.weight", "global_attn.*", "instance_classifiers.0.weight"),
+        read=_mil_lab,
+    ),
+)

@@ -1,0 +1,132 @@
+"""MHIM-MIL, versions 1 and 2, with its attention-pooling and its self-attention encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from foci.backbones.checkpoints.formats.base import Family, Option, Reading, gated_names, two_logits
+from foci.backbones.checkpoints.formats.transmil import LANDMARKS, nystrom_names, ppeg_names
+from foci.backbones.checkpoints.state_dict import StateDict
+
+Read = Callable[[StateDict, Mapping[str, Any]], Reading]
+
+ENCODER = "online_encoder"
+IGNORED = ("merge.*",)
+MERGING = (
+    "merge.* left out: merging of tiles belongs to training; a model that was evaluated with "
+    "merge_test predicts differently"
+)
+ATTENTION_ACTIVATION = Option(
+    "relu",
+    "activation='relu' in the attention, the authors' default",
+    ("relu", "gelu", "tanh"),
+)
+
+
+def _projection_activation(default: str, said: str) -> Option:
+    return Option(default, f"projection_activation={default!r}, {said}", ("relu", "gelu"))
+
+
+def _read(
+    state: StateDict,
+    architecture: str,
+    projection: str,
+    names: dict[str, str],
+    widths: Mapping[str, Any],
+) -> Reading:
+    state, n_classes, notes = two_logits(state, "predictor")
+    config = {
+        "d_in": state.columns(f"{projection}.weight"),
+        "n_classes": n_classes,
+        "d": state.rows(f"{projection}.weight"),
+        **widths,
+    }
+    names = {**names, "projection.0": projection, "head": "predictor"}
+    notes += (MERGING,) * any(key.startswith("merge.") for key in state)
+    return Reading(architecture, config, names, state, IGNORED, notes)
+
+
+def _attention(projection: str) -> Read:
+    net = f"{ENCODER}.attention"
+
+    def read(state: StateDict, options: Mapping[str, Any]) -> Reading:
+        names = gated_names("attention", net)
+        gated = f"{names['attention.V']}.weight" in state
+        if not gated:
+            last = 3 if f"{net}.attention.3.weight" in state else 2
+            names = {"attention.V": f"{net}.attention.0", "attention.w": f"{net}.attention.{last}"}
+        widths = {
+            "hidden": state.rows(f"{names['attention.V']}.weight"),
+            "gated": gated,
+            "attention_bias": f"{names['attention.V']}.bias" in state,
+            "projection_bias": f"{projection}.bias" in state,
+            **options,
+        }
+        return _read(state, "mhim", projection, names, widths)
+
+    return read
+
+
+def _self_attention(projection: str) -> Read:
+    def read(state: StateDict, options: Mapping[str, Any]) -> Reading:
+        names = {
+            "cls": f"{ENCODER}.cls_token",
+            **nystrom_names("layer1", f"{ENCODER}.layer1"),
+            **ppeg_names(f"{ENCODER}.pos_embedding"),
+            **nystrom_names("layer2", f"{ENCODER}.layer2"),
+            "norm": f"{ENCODER}.norm",
+        }
+        heads = state.rows(f"{names['layer1.attention.residual']}.weight")
+        widths = {
+            "heads": heads,
+            "head_width": state.columns(f"{names['layer1.attention.output']}.weight") // heads,
+            "landmarks": options["landmarks"],
+            "activation": options["projection_activation"],
+        }
+        return _read(state, "mhim-selfattn", projection, names, widths)
+
+    return read
+
+
+def _dsmil(state: StateDict, options: Mapping[str, Any]) -> Reading:
+    raise state.refused(
+        "is MHIM-MIL with a DSMIL encoder, which FOCI does not have",
+        "wrap the model in foci.backbones.CallableBackbone",
+    )
+
+
+def _version(name: str, projection: str, activation: Option) -> tuple[Family, ...]:
+    signature = (f"{projection}.weight", "predictor.weight")
+    return (
+        Family(
+            name,
+            has=(*signature, f"{ENCODER}.attention.*"),
+            read=_attention(projection),
+            options={
+                "activation": ATTENTION_ACTIVATION,
+                "projection_activation": activation,
+            },
+        ),
+        Family(
+            f"{name} with self-attention",
+            has=(*signature, f"{ENCODER}.cls_token"),
+            read=_self_attention(projection),
+            options={"landmarks": LANDMARKS, "projection_activation": activation},
+        ),
+        Family(f"{name} with DSMIL", has=(*signature, f"{ENCODER}.b_classifier.*"), read=_dsmil),
+    )
+
+
+FAMILIES = (
+    *_version(
+        "MHIM-MIL v1",
+        "patch_to_emb.0",
+        _projection_activation("relu", "the default of version 1"),
+    ),
+    *_version(
+        "MHIM-MIL v2",
+        "feature.0",
+        _projection_activation("gelu", "from the configuration shipped with version 2"),
+    ),
+)

@@ -1,0 +1,74 @@
+"""A model as it is when nobody trains it, for the time being."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+
+@contextmanager
+def eval_mode(*models: nn.Module) -> Iterator[None]:
+    """Eval mode inside; afterwards every module has its own mode back.
+
+    >>> model = nn.Sequential(nn.Dropout(), nn.Dropout().eval())
+    >>> with eval_mode(model):
+    ...     [module.training for module in model.modules()]
+    [False, False, False]
+    >>> [module.training for module in model.modules()]
+    [True, True, False]
+    """
+    training = [module for model in models for module in model.modules() if module.training]
+    for module in training:
+        module.training = False
+    try:
+        yield
+    finally:
+        for module in training:
+            module.training = True
+
+
+@contextmanager
+def frozen(*models: nn.Module) -> Iterator[None]:
+    """Eval mode and no gradients."""
+    with eval_mode(*models), torch.no_grad():
+        yield
+
+
+def placed(x: Tensor, model: nn.Module) -> Tensor:
+    """A tensor on the model's device and in its floating-point type.
+
+    A model without floating-point parameters takes what it is given.
+
+    >>> placed(torch.zeros(2, dtype=torch.float16), nn.Linear(2, 1)).dtype
+    torch.float32
+    """
+    own = next((p for p in model.parameters() if p.is_floating_point()), x)
+    return x.to(own.device, own.dtype)
+
+
+def home(model: nn.Module) -> tuple[torch.device, torch.dtype]:
+    """The model's device and precision; the CPU and float32 for one without parameters."""
+    number = placed(torch.zeros(()), model)
+    return number.device, number.dtype
+
+
+def fingerprint(module: nn.Module) -> str:
+    """SHA-256 over names, types, shapes and bytes of all parameters and buffers.
+
+    >>> linear = nn.Linear(2, 1)
+    >>> before = fingerprint(linear)
+    >>> with torch.no_grad():
+    ...     _ = linear.bias.add_(1e-6)
+    >>> before == fingerprint(linear)
+    False
+    """
+    digest = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        plain = tensor.detach().cpu().contiguous()
+        digest.update(f"{name} {plain.dtype} {tuple(plain.shape)}\n".encode())
+        digest.update(plain.flatten().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,134 @@
+"""One layer of a plain transformer encoder, in pieces that can also be used on their own."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from foci.backbones.layers.attention import ACTIVATIONS
+from foci.backbones.layers.softmax_pooling import pool, softmax_weights
+
+
+class EncoderLayer(nn.Module):
+    r"""Pre-norm self-attention and feed-forward block.
+
+    .. math:: H' = H + W_o\,\mathrm{attend}(\mathrm{LN}(H)), \qquad
+       H'' = H' + W_2\,\phi(W_1 \mathrm{LN}(H'))
+
+    ``qkv`` and ``feed_forward`` work token by token and only ``attend`` mixes them, so keys and
+    values of a token may be computed once and serve every subset that contains it.
+
+    Args:
+        d: Token width.
+        heads: Attention heads, each d / heads wide.
+        hidden: Width of the feed-forward block.
+        activation: :math:`\phi`, ``"gelu"`` or ``"relu"``.
+        dropout: At the end of both blocks, while training.
+    """
+
+    def __init__(
+        self, d: int, heads: int, hidden: int, activation: str = "gelu", dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.heads = heads
+        self.attention_norm = nn.LayerNorm(d)
+        self.query = nn.Linear(d, d)
+        self.key_value = nn.Linear(d, 2 * d)
+        self.output = nn.Linear(d, d)
+        self.feed_forward_norm = nn.LayerNorm(d)
+        self.widen = nn.Linear(d, hidden)
+        self.narrow = nn.Linear(hidden, d)
+        self.activation = ACTIVATIONS[activation]
+        self.dropout = nn.Dropout(dropout)
+
+    def qkv(self, tokens: Tensor, n_queries: int | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Tokens ``[..., n, d]`` to queries, keys and values ``[..., heads, n, d / heads]``.
+
+        Args:
+            tokens: Tokens before the LayerNorm.
+            n_queries: Queries for the first so many tokens only; None for all.
+        """
+        normed = self.attention_norm(tokens)
+        keys, values = self.key_value(normed).chunk(2, dim=-1)
+        queries = self.query(normed[..., :n_queries, :])
+        return self._split(queries), self._split(keys), self._split(values)
+
+    def attend(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        mask: Tensor | None = None,
+        gate: Tensor | None = None,
+    ) -> Tensor:
+        r"""What every query gathers from the keys, ``[..., n_queries, d]``.
+
+        .. math:: w_{ij} = \frac{g_j\, e^{q_i \cdot k_j / \sqrt{d_h}}}
+           {\sum_{j'} g_{j'}\, e^{q_i \cdot k_{j'} / \sqrt{d_h}}}
+
+        Args:
+            q: Queries ``[..., heads, n_queries, d / heads]``.
+            k: Keys ``[..., heads, n, d / heads]``.
+            v: Values, like the keys.
+            mask: ``[..., n]`` bool, True where a key is present.
+            gate: ``[..., n]``, the :math:`g_j`; a key with gate 0 is not there.
+        """
+        over_heads = None if mask is None else mask.unsqueeze(-2)
+        if gate is None:
+            rows = None if over_heads is None else over_heads.unsqueeze(-2)
+            gathered = F.scaled_dot_product_attention(q, k, v, attn_mask=rows)
+        else:
+            logits = k @ q.transpose(-1, -2) * q.shape[-1] ** -0.5
+            weights = softmax_weights(logits, over_heads, gate.unsqueeze(-2))
+            gathered = pool(weights, v.unsqueeze(-2))
+        return self.merge(gathered)
+
+    def merge(self, gathered: Tensor) -> Tensor:
+        """What the heads gathered, ``[..., heads, n, d / heads]``, as one token ``[..., n, d]``."""
+        out: Tensor = self.dropout(self.output(gathered.transpose(-3, -2).flatten(-2)))
+        return out
+
+    def feed_forward(self, tokens: Tensor) -> Tensor:
+        """What the feed-forward block adds to every token, ``[..., n, d]``."""
+        hidden = self.activation(self.widen(self.feed_forward_norm(tokens)))
+        out: Tensor = self.dropout(self.narrow(hidden))
+        return out
+
+    def forward(
+        self,
+        tokens: Tensor,
+        mask: Tensor | None = None,
+        gate: Tensor | None = None,
+        n_queries: int | None = None,
+    ) -> Tensor:
+        """Tokens ``[..., n, d]`` to the next layer's, of which only the first ``n_queries``."""
+        q, k, v = self.qkv(tokens, n_queries)
+        tokens = tokens[..., :n_queries, :] + self.attend(q, k, v, mask, gate)
+        return tokens + self.feed_forward(tokens)
+
+    def first(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        r"""The first token alone, ``[..., d]``, from all tokens ``[..., n, d]`` before the layer.
+
+        The same as ``forward(tokens, mask, gate, n_queries=1)``, but with one query per head no
+        keys and values need be formed. Up to a constant, which a softmax does not see,
+
+        .. math:: q^\top (W_k x_j + b_k) = (W_k^\top q)^\top x_j, \qquad
+           \sum_j w_j (W_v x_j + b_v) = W_v \sum_j w_j x_j + b_v
+        """
+        normed = self.attention_norm(tokens)
+        d = normed.shape[-1]
+        key, value = self.key_value.weight.view(2, self.heads, -1, d)
+        query = self.query(normed[..., 0, :]).unflatten(-1, (self.heads, -1))
+        probe = torch.einsum("...hw,hwd->...hd", query * query.shape[-1] ** -0.5, key)
+        weights = softmax_weights(normed @ probe.transpose(-1, -2), mask, gate)
+        mixed = pool(weights, normed.unsqueeze(-2))
+        gathered = torch.einsum("...hd,hwd->...hw", mixed, value).flatten(-2)
+        gathered = gathered + self.key_value.bias[d:]
+        out: Tensor = tokens[..., 0, :] + self.dropout(self.output(gathered))
+        return out + self.feed_forward(out)
+
+    def _split(self, tokens: Tensor) -> Tensor:
+        return tokens.view(*tokens.shape[:-1], self.heads, -1).transpose(-3, -2)

@@ -1,0 +1,76 @@
+"""ABMIL: attention-based pooling (Ilse, Tomczak and Welling, 2018)."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from foci.backbones.layers.attention import ACTIVATIONS, GatedAttention
+from foci.backbones.layers.mlp import head, projection
+from foci.backbones.models._pooled import AttentionPool
+from foci.backbones.registry import architecture, preset
+from foci.errors import FociError
+
+
+@architecture("abmil")
+class ABMIL(AttentionPool):
+    r"""One attention score per tile, one weighted mean, one head.
+
+    .. math:: h_i = \mathrm{ReLU}(W x_i), \quad
+       a_i = w^\top(\tanh(V h_i) \odot \sigma(U h_i)), \quad
+       \ell = \mathrm{head}\Big(\sum_i \mathrm{softmax}(a)_i\, h_i\Big)
+
+    Trained with cross-entropy. Native score: :math:`a_i` before the softmax.
+
+    Args:
+        d_in: Feature width.
+        n_classes: Number of classes.
+        d: Token width; None for no projection (``h = x``, ``d = d_in``).
+        hidden: Attention width.
+        head_hidden: Width of a two-layer head; None for a linear one.
+        projection_bias: Whether the projection has a bias.
+        gated: Gated or plain attention.
+        activation: Of the attention, in place of tanh: ``"relu"`` or ``"gelu"``.
+        dropout: After the projection, while training.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        n_classes: int,
+        *,
+        d: int | None,
+        hidden: int,
+        head_hidden: int | None = None,
+        projection_bias: bool = True,
+        gated: bool = True,
+        activation: str = "tanh",
+        dropout: float = 0.0,
+    ) -> None:
+        if activation not in ACTIVATIONS:
+            known = ", ".join(ACTIVATIONS)
+            raise FociError("attention activation", f"is {activation!r}", f"choose one of {known}")
+        width = d_in if d is None else d
+        super().__init__(
+            d_in,
+            n_classes,
+            d_token=width,
+            d=d,
+            hidden=hidden,
+            head_hidden=head_hidden,
+            projection_bias=projection_bias,
+            gated=gated,
+            activation=activation,
+            dropout=dropout,
+        )
+        self.projection: nn.Module = (
+            nn.Identity()
+            if d is None
+            else projection(d_in, d, bias=projection_bias, dropout=dropout)
+        )
+        self.attention = GatedAttention(width, hidden, gated=gated, activation=activation)
+        self.head = head(width, n_classes, head_hidden)
+        self.homogeneous = d is None or not projection_bias
+
+
+preset("abmil", "paper", ABMIL, d=256, hidden=128, head_hidden=128, projection_bias=False)
+preset("abmil", "official", ABMIL, d=512, hidden=128)

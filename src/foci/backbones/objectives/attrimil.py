@@ -1,0 +1,184 @@
+"""AttriMIL's attribute scores, and what is asked of them in training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from foci.backbones.batch import Batch
+from foci.backbones.layers.softmax_pooling import pool, softmax_weights
+from foci.backbones.objectives.base import Objective
+from foci.backbones.objectives.tile_queues import TileQueues
+from foci.errors import FociError
+
+if TYPE_CHECKING:
+    from foci.backbones.models.attrimil import AttriMIL
+
+
+def attribute_scores(attention: Tensor, values: Tensor) -> Tensor:
+    r""":math:`A_{ci} = s_{ci}\,e^{a_{ci}}` from logits ``[N, C]`` and scores ``[N, C, 1]``."""
+    return values.squeeze(-1) * attention.exp()
+
+
+def spatial_constraint(attributes: Tensor, around: Tensor) -> Tensor:
+    r"""How far tiles are from the strongest tile of their neighbourhood.
+
+    .. math:: L_\mathrm{spatial} = \sum_c \frac{1}{N} \sum_i \big|\tanh(A_{ci} - A_{c,j(i)})\big|,
+       \qquad j(i) = \arg\max_{j \in \mathrm{around}(i)} |A_{cj}|
+
+    Args:
+        attributes: ``[N, C']`` attribute scores of the classes concerned.
+        around: ``[N, 9]`` indices from :func:`~foci.backbones.objectives.attrimil.neighbourhoods`.
+    """
+    near = attributes[around]  # [N, 9, C']
+    strongest = near.gather(1, near.abs().argmax(dim=1, keepdim=True)).squeeze(1)
+    return torch.tanh(attributes - strongest).abs().mean(dim=0).sum()
+
+
+def rank_constraint(top: Tensor, other: Tensor, of_class: bool, negative_class: bool) -> Tensor:
+    r"""Order of this bag's top tile v and a queued tile u of the opposite kind, for one class c.
+
+    ============================  ===================================  ======================
+    bag                           c any other class                    c the negative class
+    ============================  ===================================  ======================
+    of class c (u is not)         :math:`[u-v]_+ + [-v]_+ + [u]_+`     :math:`[-v]_+ + [u]_+`
+    not of class c (u is)         :math:`[v-u]_+ + [v]_+`              :math:`[v]_+ + [-u]_+`
+    ============================  ===================================  ======================
+
+    Args:
+        top: v, the bag's largest attribute score of class c.
+        other: u, attribute score of class c of the queued tile.
+        of_class: Whether the bag is of class c.
+        negative_class: Whether c is the negative class.
+    """
+    if of_class:
+        order = torch.relu(-top) + torch.relu(other)
+        return order if negative_class else order + torch.relu(other - top)
+    order = torch.relu(top)
+    return order + (torch.relu(-other) if negative_class else torch.relu(top - other))
+
+
+def neighbourhoods(coords: Tensor, stride: int) -> Tensor:
+    """The 3x3 neighbourhood of every tile, as indices ``[N, 9]`` into the tiles given.
+
+    Column 4 is the tile itself. A neighbour is a tile *exactly* one stride away along x, y or
+    both: every tissue contour may start a grid of its own, and tiles of two such grids are not
+    neighbours. Where there is none, the tile stands in for it.
+
+    Args:
+        coords: ``[N, 2]`` whole-numbered positions of the tiles present.
+        stride: Distance between neighbouring tiles in the units of ``coords``.
+
+    >>> neighbourhoods(torch.tensor([[0, 0], [256, 0]]), stride=256).tolist()
+    [[0, 0, 0, 0, 0, 0, 0, 1, 0], [1, 0, 1, 1, 1, 1, 1, 1, 1]]
+    """
+    step = torch.tensor([-stride, 0, stride], device=coords.device)
+    offsets = torch.cartesian_prod(step, step)
+    position = coords.round().long() if coords.is_floating_point() else coords.long()
+    position = position - position.amin(dim=0)
+    # Wide enough that one stride above or below a column meets no tile of the next one.
+    width = int(position[:, 1].max()) + stride + 1
+
+    keys, order = (position[:, 0] * width + position[:, 1]).sort(stable=True)
+    around = position[:, None, :] + offsets  # [N, 9, 2]
+    wanted = around[..., 0] * width + around[..., 1]
+    place = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
+    itself = torch.arange(len(position), device=coords.device)[:, None]
+    found = torch.where(keys[place] == wanted, order[place], itself)
+    found[:, 4] = itself[:, 0]  # not another tile at the same place
+    return found
+
+
+class AttributeConstraints(Objective):
+    r"""Neighbouring tiles should agree, and tiles of different slides should be ordered.
+
+    .. math:: L = \mathrm{CE} + \lambda_s L_\mathrm{spatial} + \lambda_r L_\mathrm{rank}
+
+    on the attribute scores :math:`A_{ci} = s_{ci} e^{a_{ci}}` of each bag
+    (see :mod:`foci.backbones.objectives.attrimil`). For the rank constraint every class has
+    two queues of tiles: top tiles of bags of that class, and of other bags. They hold
+    *features*, so that an old tile is scored by the present weights. Bags are processed in the
+    order of the batch; the loss is their mean. Without coordinates or strides there is no spatial
+    constraint.
+
+    As published, class 0 is the negative class: it has no spatial constraint and its own rank
+    constraint. For subtypes of equal standing set ``symmetric``.
+
+    Args:
+        backbone: The AttriMIL to train.
+        spatial_weight: :math:`\lambda_s`.
+        rank_weight: :math:`\lambda_r`.
+        queue_length: Tiles kept per queue.
+        symmetric: Treat class 0 like every other class.
+    """
+
+    backbone: AttriMIL
+
+    def __init__(
+        self,
+        backbone: AttriMIL,
+        *,
+        spatial_weight: float = 1.0,
+        rank_weight: float = 5.0,
+        queue_length: int = 4,
+        symmetric: bool = False,
+    ) -> None:
+        super().__init__(backbone)
+        if queue_length < 1:
+            raise FociError("queue_length", f"is {queue_length}", "keep at least one tile")
+        self.spatial_weight = spatial_weight
+        self.rank_weight = rank_weight
+        self.symmetric = symmetric
+        self.positive = TileQueues(backbone.n_classes, queue_length, backbone.d_in)
+        self.negative = TileQueues(backbone.n_classes, queue_length, backbone.d_in)
+        self.to(backbone.beta)  # its device and dtype
+
+    def begin_epoch(self) -> None:
+        """Empty the queues: what they hold was chosen by weights of an epoch ago."""
+        self.positive.clear()
+        self.negative.clear()
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Cross-entropy and both constraints, each averaged over the bags."""
+        bag, spatial, rank = zip(*(self._terms(batch, b) for b in range(len(batch))), strict=True)
+        return self.named_terms(
+            bag=torch.stack(bag).mean(),
+            spatial=self.spatial_weight * torch.stack(spatial).mean(),
+            rank=self.rank_weight * torch.stack(rank).mean(),
+        )
+
+    def _terms(self, batch: Batch, b: int) -> tuple[Tensor, Tensor, Tensor]:
+        real = batch.mask[b]
+        features = batch.features[b, real]
+        tokens = self.backbone.embed(features)
+        attention, values = self.backbone.attend(tokens), self.backbone.values(tokens)
+        logits = self.backbone.readout(pool(softmax_weights(attention), values))
+        attributes = attribute_scores(attention, values)
+
+        spatial = logits.new_zeros(())
+        if batch.coords is not None and batch.strides is not None:
+            around = neighbourhoods(batch.coords[b, real], int(batch.strides[b]))
+            spatial = spatial_constraint(attributes[:, 0 if self.symmetric else 1 :], around)
+        rank = self._rank(features, attributes, int(batch.labels[b]))
+        return F.cross_entropy(logits, batch.labels[b]), spatial, rank
+
+    def _rank(self, features: Tensor, attributes: Tensor, label: int) -> Tensor:
+        """Queue the bag's top tile of every class and compare it with an older, opposite one."""
+        total = attributes.new_zeros(())
+        for c in range(self.backbone.n_classes):
+            of_class = label == c
+            same, opposite = (
+                (self.positive, self.negative) if of_class else (self.negative, self.positive)
+            )
+            top, tile = attributes[:, c].max(dim=0)
+            same.append(c, features[tile])
+            if opposite.size(c):
+                token = self.backbone.embed(opposite.next(c)[None].to(features))
+                attention, values = self.backbone.attend(token), self.backbone.values(token)
+                other = attribute_scores(attention, values)[0, c]
+                negative_class = c == 0 and not self.symmetric
+                total = total + rank_constraint(top, other, of_class, negative_class)
+        return total / self.backbone.n_classes

@@ -1,0 +1,62 @@
+"""How a classifier is trained: the loss of a batch, and the state that lives only in training.
+
+An EMA teacher, an anchor or a queue belongs to training, not to the frozen model, yet a killed
+run must resume with it. Objectives are therefore modules of their own: their state dict is
+saved beside the weights while training and left out of the finished model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from foci.backbones.batch import Batch
+
+if TYPE_CHECKING:
+    from foci.backbones.base import Backbone
+
+
+class Objective(nn.Module):
+    """Loss of a batch for one backbone.
+
+    The backbone is kept outside the module tree: the optimizer, the parameter count and the state
+    dict of an objective concern only what the objective adds.
+
+    Attributes:
+        stages: Names of the consecutive training stages; all but MHIM-MIL have one.
+        terms: The last batch's loss terms by name, for progress lines.
+    """
+
+    stages: ClassVar[tuple[str, ...]] = ("train",)
+    backbone: Backbone
+
+    def __init__(self, backbone: Backbone) -> None:
+        super().__init__()
+        self.__dict__["backbone"] = backbone
+        self.terms: dict[str, float] = {}
+
+    def begin_stage(self, stage: str, total_steps: int) -> None:
+        """Called once before the first epoch of a stage, with its number of optimizer steps."""
+
+    def begin_epoch(self) -> None:
+        """Called before every epoch."""
+
+    def after_step(self) -> None:
+        """Called after every optimizer step (EMA updates)."""
+
+    def named_terms(self, **terms: Tensor) -> Tensor:
+        """Add up the terms and remember their values."""
+        self.terms = {name: float(value.detach()) for name, value in terms.items()}
+        total: Tensor = sum(terms.values())  # type: ignore[assignment]
+        return total
+
+
+class CrossEntropy(Objective):
+    r"""Plain cross-entropy on the slide logits: :math:`-\log p_y`."""
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Mean over the batch."""
+        logits = self.backbone(batch.features, batch.mask)
+        return self.named_terms(bag=F.cross_entropy(logits, batch.labels))

@@ -1,0 +1,87 @@
+"""Where classifiers are found: by architecture (what is stored) and by preset (what is created)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from foci.backbones.base import Backbone
+from foci.errors import FociError
+from foci.registry import Registry
+
+B = TypeVar("B", bound=type[Backbone])
+
+ARCHITECTURES: Registry[type[Backbone]] = Registry("backbone architecture")
+"""Classes by the name that ``backbone.json`` stores."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A class with its widths."""
+
+    architecture: type[Backbone]
+    widths: dict[str, Any]
+
+
+PRESETS: Registry[dict[str, Preset]] = Registry("backbone")
+"""Presets by classifier name, then by preset name."""
+
+
+def architecture(name: str) -> Callable[[B], B]:
+    """Register a class under the name that is stored with its weights."""
+
+    def decorate(cls: B) -> B:
+        ARCHITECTURES.add(name, cls)
+        cls.architecture = name
+        return cls
+
+    return decorate
+
+
+def preset(name: str, preset_name: str, cls: type[Backbone], **widths: Any) -> None:
+    """Register ``create(name, preset=preset_name)``."""
+    if name not in PRESETS:
+        PRESETS.add(name, {})
+    PRESETS[name][preset_name] = Preset(cls, widths)
+
+
+def available() -> tuple[str, ...]:
+    """Names of all classifiers that :func:`create` knows, alphabetically."""
+    return tuple(sorted(PRESETS))
+
+
+def presets(name: str) -> tuple[str, ...]:
+    """Presets of one classifier."""
+    return tuple(PRESETS[name])
+
+
+def create(
+    name: str, preset: str = "paper", *, d_in: int, n_classes: int, **widths: Any
+) -> Backbone:
+    """A freshly initialised classifier.
+
+    Args:
+        name: One of :func:`available`.
+        preset: ``"paper"`` (widths that reproduce the paper's parameter counts) or
+            ``"official"`` (the authors' published architecture); some have more.
+        d_in: Feature width.
+        n_classes: Number of classes.
+        **widths: Constructor arguments that replace the preset's.
+
+    >>> from foci import backbones
+    >>> model = backbones.create("abmil", d_in=1536, n_classes=2)
+    >>> sum(p.numel() for p in model.parameters())
+    492291
+    """
+    table = PRESETS[name]
+    if preset not in table:
+        raise FociError(name, f"has no preset {preset!r}", f"choose one of {', '.join(table)}")
+    if n_classes < 2:
+        what, fix = f"is {n_classes}", "give 2 or more: one logit u is the two [0, u]"
+        raise FociError("n_classes", what, fix)
+    chosen = table[preset]
+    try:
+        return chosen.architecture(d_in=d_in, n_classes=n_classes, **{**chosen.widths, **widths})
+    except TypeError as error:
+        raise FociError(f"{name} ({preset})", str(error), "see its documented widths") from error

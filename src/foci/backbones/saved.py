@@ -1,0 +1,92 @@
+"""A trained classifier on disk: ``weights.safetensors`` and ``backbone.json`` in one folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from foci.atomic import write_whole
+from foci.backbones.base import Backbone
+from foci.backbones.freezing import fingerprint
+from foci.backbones.registry import ARCHITECTURES
+from foci.errors import CheckpointError, FociError
+
+WEIGHTS, FACTS = "weights.safetensors", "backbone.json"
+
+
+def save(backbone: Backbone, folder: str | Path, **facts: Any) -> Path:
+    """Write a classifier; the weights come first, so a folder with ``backbone.json`` is whole.
+
+    Args:
+        backbone: Of a registered architecture.
+        folder: Made if it does not exist.
+        **facts: More to keep in ``backbone.json``: classes, recipe, metrics, history.
+    """
+    from safetensors.torch import save as to_bytes
+
+    if backbone.architecture not in ARCHITECTURES:
+        raise CheckpointError(
+            backbone.architecture, "is not a registered architecture", "save the model itself"
+        )
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    digest = fingerprint(backbone)
+    tensors = {k: v.detach().cpu().contiguous() for k, v in backbone.state_dict().items()}
+    content = {
+        "architecture": backbone.architecture,
+        "config": backbone.config,
+        "parameters": sum(p.numel() for p in backbone.parameters()),
+        "fingerprint": digest,
+        **facts,
+    }
+    write_whole(folder / WEIGHTS, to_bytes(tensors, {"fingerprint": digest}))
+    write_whole(folder / FACTS, json.dumps(content, indent=2) + "\n")
+    return folder
+
+
+def read_facts(folder: str | Path) -> dict[str, Any]:
+    """Content of ``backbone.json``."""
+    path = Path(folder) / FACTS
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CheckpointError(path, "does not exist", "give a folder made by foci train") from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise CheckpointError(path, f"is not JSON ({error})", "train again") from error
+    if not isinstance(facts, dict) or not {"architecture", "config", "fingerprint"} <= set(facts):
+        raise CheckpointError(path, "does not describe a backbone", "train again")
+    return facts
+
+
+def load_folder(folder: str | Path) -> Backbone:
+    """The classifier of a folder, frozen, in the precision in which it was saved.
+
+    Its weights must be those that the folder describes.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    facts = read_facts(folder)
+    path = Path(folder) / WEIGHTS
+    try:
+        backbone = ARCHITECTURES[facts["architecture"]](**facts["config"])
+    except FociError:
+        raise
+    except Exception as error:  # whatever a constructor makes of a config that was tampered with
+        raise CheckpointError(
+            Path(folder) / FACTS, f"has a config that does not fit ({error})", "train again"
+        ) from error
+    try:
+        # copied, because load_file maps the file, and a file may be overwritten
+        tensors = {name: tensor.clone() for name, tensor in load_file(path).items()}
+        backbone.load_state_dict(tensors, assign=True)
+    except FileNotFoundError:
+        raise CheckpointError(path, "does not exist", "copy the whole folder") from None
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(path, f"cannot be read ({error})", "copy the folder again") from error
+    except RuntimeError as error:
+        raise CheckpointError(path, f"does not fit backbone.json ({error})", "copy both") from error
+    if fingerprint(backbone) != facts["fingerprint"]:
+        raise CheckpointError(path, "is not the weights that backbone.json names", "copy both")
+    return backbone.requires_grad_(False).eval()

@@ -1,0 +1,1 @@
+"""A cohort: its slides, their patients, splits and feature files."""

@@ -1,0 +1,166 @@
+"""``foci audit``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foci.cli.commands.fit import Choice, TargetName
+from foci.cli.options import (
+    Classes,
+    Fold,
+    LabelColumn,
+    Labels,
+    Mpp,
+    SlideTable,
+    Splits,
+    SplitSeed,
+    names,
+    settings,
+)
+from foci.errors import FociError
+
+if TYPE_CHECKING:
+    from foci.audits.config import AuditConfiguration
+
+
+def audit(
+    model: Annotated[
+        Path | None, typer.Option(help="Folder of foci train, or a checkpoint file.")
+    ] = None,
+    features: Annotated[
+        Path | None, typer.Option(help="Folder of feature files (CLAM, TRIDENT, STAMP, ...).")
+    ] = None,
+    labels: Labels = None,
+    out: Annotated[Path | None, typer.Option(help="The audit folder.")] = None,
+    rankings: Annotated[
+        str | None,
+        typer.Option(help="Names with commas between them; default native,selector,random."),
+    ] = None,
+    recipe: Annotated[
+        str | None, typer.Option(help="Of the selector: default, paper-ste, paper-soft, ...")
+    ] = None,
+    target: Annotated[
+        TargetName | None,
+        typer.Option(help="What the selector supports, and the view that stands first."),
+    ] = None,
+    kappa: Annotated[float | None, typer.Option(help="Operating confidence; default 0.9.")] = None,
+    k_max: Annotated[int | None, typer.Option(help="Largest reveal count; default 256.")] = None,
+    n_cap: Annotated[
+        int | None, typer.Option(help="Most tiles per bag; default is the model's, or 1024.")
+    ] = None,
+    seeds: Annotated[str | None, typer.Option(help="One selector per seed; default 0,1,2.")] = None,
+    random_orders: Annotated[
+        int | None, typer.Option(help="Random orders of the control; default 10.")
+    ] = None,
+    choose_by: Annotated[
+        Choice | None, typer.Option(help="What chooses the selector's epoch; default aukc.")
+    ] = None,
+    split: Annotated[str | None, typer.Option(help="Slides to audit; default test.")] = None,
+    classes: Classes = None,
+    split_seed: SplitSeed = None,
+    splits: Splits = None,
+    slide_table: SlideTable = None,
+    label_column: LabelColumn = None,
+    fold: Fold = None,
+    layout: Annotated[
+        str | None, typer.Option(help="Force a feature layout instead of detecting it.")
+    ] = None,
+    mpp: Mpp = None,
+    device: Annotated[
+        str | None, typer.Option(help="auto, cpu, cuda, cuda:1, ...; default auto.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="YAML file with any of these settings.")
+    ] = None,
+    change: Annotated[
+        list[str],
+        typer.Option("--set", help="Any setting: --set n_boot=500, --set recipe_settings.dense=1."),
+    ] = [],  # noqa: B006
+    force: Annotated[
+        bool, typer.Option("--force", help="Remove another audit that is in --out.")
+    ] = False,
+) -> None:
+    """Audit a frozen classifier: which tiles suffice, and can its heat map be believed?
+
+    An audit that was stopped goes on when the same command is given again. What --set says wins
+    over options, and options win over --config.
+    """
+    from foci.audits.config import read_configuration
+
+    given: dict[str, Any] = {
+        "model": model,
+        "features": features,
+        "labels": labels,
+        "out": out,
+        "rankings": names(rankings),
+        "recipe": recipe,
+        "target": _value(target),
+        "kappa": kappa,
+        "k_max": k_max,
+        "n_cap": n_cap,
+        "seeds": _numbers(seeds),
+        "random_orders": random_orders,
+        "choose_by": _value(choose_by),
+        "split": split,
+        "classes": names(classes),
+        "split_seed": split_seed,
+        "splits": splits,
+        "slide_table": slide_table,
+        "label_column": label_column,
+        "fold": fold,
+        "layout": layout,
+        "mpp": mpp,
+        "device": device,
+    }
+    configuration = read_configuration(config, given, settings(change, "--set"))
+    try:
+        _run(configuration, force)
+    except KeyboardInterrupt:
+        typer.echo("foci: stopped; give the same command again to go on", err=True)
+        raise typer.Exit(130) from None
+
+
+def _run(configuration: AuditConfiguration, force: bool) -> None:
+    from foci.audits.run import run
+    from foci.audits.setup.inputs import open_sources
+    from foci.cli.announce import announce
+    from foci.cli.device import choose
+    from foci.cli.show_audit import show
+    from foci.progress import track
+    from foci.reports import write_report
+
+    sources = open_sources(configuration, choose(configuration.device))
+    announce(sources.cohort, sources.model_notes)
+    done = run(
+        sources.backbone,
+        sources.cohort,
+        configuration.settings,
+        configuration.out,
+        name=sources.name,
+        split_seed=sources.split_seed,
+        sources=sources.places,
+        model_notes=sources.model_notes,
+        trained_on=sources.trained_on,
+        force=force,
+        progress=track,
+        say=typer.echo,
+    )
+    show(done)
+    write_report(done)
+    typer.echo(f"wrote {configuration.out}")
+
+
+def _numbers(text: str | None) -> tuple[int, ...] | None:
+    try:
+        return None if text is None else tuple(int(number) for number in text.split(","))
+    except ValueError:
+        what = f"cannot be {text!r}"
+        raise FociError("--seeds", what, "give whole numbers with commas between them") from None
+
+
+def _value(choice: Enum | None) -> Any:
+    return None if choice is None else choice.value

@@ -1,0 +1,44 @@
+"""``foci cohort``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Task(str, Enum):
+    """The paper's three tasks."""
+
+    nsclc = "nsclc"
+    brca = "brca"
+    panda = "panda"
+
+
+def cohort(
+    task: Annotated[Task, typer.Argument(help="Which of the paper's tasks.")],
+    sources: Annotated[
+        list[str],
+        typer.Argument(
+            help="GDC sample sheets or manifests, folders of published UNI2-h features, PANDA's "
+            "train.csv; LABEL=PATH where a source does not tell the class."
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The tidy table to write.")] = Path("cohort.csv"),
+    seed: Annotated[int, typer.Option(help="Seed of the patient split.")] = 0,
+) -> None:
+    """Build the label table of one of the paper's tasks, split by patient as in the paper."""
+    from foci.bags import Cohort
+    from foci.bags.checks.check import tally
+    from foci.bags.tasks import build
+
+    built = build(task.value, sources, seed=seed)
+    table = Cohort(tuple(built.slides))
+    table.to_csv(out)
+    for note in built.notes:
+        typer.echo(f"note: {note}")
+    for split, counts in table.counts().items():
+        typer.echo(f"{split}: {sum(counts.values())} slides ({tally(counts)})")
+    typer.echo(f"wrote {out}")

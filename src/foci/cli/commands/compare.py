@@ -1,0 +1,153 @@
+"""``foci compare``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
+from foci.cli.show_audit import COLOUR, estimate
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+    from foci.audits.compare.table import Comparison
+
+LEGEND = (
+    "K: mean number of tiles over all slides, the largest count where the model is never sure "
+    "enough. SHI: share of tiles saved by the selector (by each ranking, where it has its own row)."
+)
+
+
+def compare(
+    folders: Annotated[list[Path], typer.Argument(help="Two or more folders of foci audit.")],
+    out: Annotated[
+        Path | None, typer.Option(help="A page to write; compare.csv is written beside it.")
+    ] = None,
+) -> None:
+    """Put audits side by side: tiles per ranking, headroom, faithfulness, verdict."""
+    from foci.atomic import write_whole
+    from foci.audits import Audit
+    from foci.audits.compare.table import compare as put_together
+    from foci.cli.pages import page
+
+    file = page(out)
+    audits = [Audit.load(folder) for folder in folders]
+    found = put_together(audits)
+    show(found)
+    if file is not None:
+        from foci.reports import write_comparison
+
+        table = file.with_name("compare.csv")
+        write_comparison(audits, file)
+        write_whole(table, found.to_csv())
+        typer.echo(f"wrote {file} and {table}")
+
+
+def show(
+    comparison: Comparison, echo: Callable[[str], Any] = typer.echo, *, width: int | None = None
+) -> None:
+    """Print the table, and what keeps its rows from being compared.
+
+    Args:
+        comparison: The audits.
+        echo: Takes the text; plain where the output is not a terminal.
+        width: Columns; default is the terminal's, or 100.
+    """
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from foci.reports.text.wording import LINE
+
+    screen = console(width)
+    shown = ((True, True), (True, False), (False, True), (False, False))
+    tables = [_table(comparison, ends, faithful) for ends, faithful in shown]
+    tables += [_by_ranking(comparison, shape) for shape in _SHAPES]
+    parts: tuple[RenderableType, ...] = (
+        Text("Prediction view: do the first tiles recover what the model says?"),
+        Padding(first_that_fits(screen, tables), (1, 0)),
+        Text(LEGEND, style="dim"),
+        *(Text(f"note: {note}") for note in comparison.notes),
+        Text(f"\n{LINE}", style="italic"),
+    )
+    echo(text_of(screen, parts))
+
+
+def _table(comparison: Comparison, ends: bool, faithful: bool) -> Table:
+    """One row per audit, rankings across."""
+    from rich.text import Text
+
+    table = plain_table()
+    table.add_column("model", overflow="fold", max_width=16)
+    heads = ["AUC", *(f"K\n{ranking}" for ranking in comparison.rankings)]
+    heads += ["SHI vs\nnative", "SHI vs\nrandom"]
+    heads += ["Faith.\nnative", "Faith.\nselector"] * faithful
+    for head in heads:
+        table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("verdict", overflow="fold", max_width=14)
+    for row in comparison.rows:
+        cells = _cells(row, comparison.rankings, ends, faithful)
+        table.add_row(Text(row["name"]), *cells, _verdict(row))
+    return table
+
+
+def _cells(
+    row: Mapping[str, Any], rankings: tuple[str, ...], ends: bool, faithful: bool
+) -> Iterator[Text]:
+    yield estimate({"estimate": row["auc"]}, 3)
+    for ranking in rankings:
+        yield estimate({"estimate": row[f"restricted:{ranking}"]}, 1)
+    for base in ("native", "random"):
+        yield estimate(_interval(row, f"shi_{base}:selector"), 2, ends)
+    for ranking in ("native", "selector") if faithful else ():
+        yield estimate({"estimate": row.get(f"faithfulness:{ranking}")}, 3)
+
+
+_MEASURES = {
+    "restricted": ("K", 1),
+    "shi_native": ("SHI vs\nnative", 2),
+    "shi_random": ("SHI vs\nrandom", 2),
+    "faithfulness": ("Faith.\nAUC", 3),
+}
+_SHAPES = (tuple(_MEASURES), ("restricted", "shi_native", "shi_random"), ("restricted",))
+"""Measures of a ranking, the most first."""
+
+
+def _by_ranking(comparison: Comparison, measures: tuple[str, ...]) -> Table:
+    """An audit in a row of its own, and below it one row per ranking that it ran."""
+    from rich.text import Text
+
+    table = plain_table()
+    table.add_column("model,\n  ranking", overflow="fold", max_width=22)
+    table.add_column("AUC", justify="right", no_wrap=True)
+    for measure in measures:
+        table.add_column(_MEASURES[measure][0], justify="right", no_wrap=True)
+    table.add_column("verdict", overflow="fold", max_width=14)
+    for row in comparison.rows:
+        auc = estimate({"estimate": row["auc"]}, 3)
+        table.add_row(Text(row["name"]), auc, *[""] * len(measures), _verdict(row))
+        for ranking in comparison.rankings:
+            if row[f"restricted:{ranking}"] is not None:
+                cells = (
+                    estimate(_interval(row, f"{measure}:{ranking}"), _MEASURES[measure][1])
+                    for measure in measures
+                )
+                table.add_row(Text(f"  {ranking}"), "", *cells)
+    return table
+
+
+def _interval(row: Mapping[str, Any], key: str) -> dict[str, Any]:
+    ends = {"estimate": key, "low": f"{key}_low", "high": f"{key}_high"}
+    return {end: row.get(column) for end, column in ends.items()}
+
+
+def _verdict(row: Mapping[str, Any]) -> Text:
+    from rich.text import Text
+
+    verdict = row["verdict"] or "-"
+    return Text(verdict, style=COLOUR.get(verdict, ""))

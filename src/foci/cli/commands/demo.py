@@ -1,0 +1,58 @@
+"""``foci demo``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from foci.audits import Audit
+
+
+def demo(
+    out: Annotated[Path, typer.Argument(help="Folder to make.")] = Path("foci-demo"),
+    slides: Annotated[int, typer.Option(min=12, help="Number of slides.")] = 240,
+    classes: Annotated[int, typer.Option(min=2, max=3, help="Number of classes.")] = 2,
+    seed: Annotated[int, typer.Option(help="Seed of the synthetic slides.")] = 0,
+    cohort_only: Annotated[
+        bool, typer.Option("--cohort-only", help="Make and check the slides, and leave.")
+    ] = False,
+) -> None:
+    """FOCI without any data of yours: synthetic slides, three classifiers, an audit of each.
+
+    What an earlier run of the same demo has finished is kept.
+    """
+    from foci.bags.checks.doctor import examine
+    from foci.cli.commands.doctor import show as show_cohort
+    from foci.demo import make
+
+    folder = make(out, seed=seed, slides=slides, classes=classes)
+    features = folder / "features_demo"
+    show_cohort(examine(features, folder / "cohort.csv"), features)
+    typer.echo(f"\nSynthetic slides with planted rationales are in {folder}; see its README.md.")
+    if cohort_only:
+        return
+
+    from foci.audits.compare.table import compare
+    from foci.cli.commands.compare import show
+    from foci.demo.pipeline import run_demo
+
+    done = run_demo(out, seed=seed, slides=slides, classes=classes, say=typer.echo)
+    typer.echo("")
+    show(compare(done.audits))
+    typer.echo("\n" + "\n".join(found(audit) for audit in done.audits))
+    typer.echo(f"\nOpen {done.comparison} in a browser, and beside it")
+    for audit in done.audits:
+        typer.echo(f"  {audit.folder / 'report.html'}")
+
+
+def found(audit: Audit) -> str:
+    """How much of what was planted each ranking finds, in one line."""
+    truth = audit.manifest["truth"]
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in truth["precision8"].items())
+    return (
+        f"{audit.manifest['name']}: planted witnesses among the first 8 tiles: {shares} "
+        f"(chance {truth['chance']:.0%})"
+    )

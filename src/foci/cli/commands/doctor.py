@@ -1,0 +1,83 @@
+"""``foci doctor``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from foci.cli.options import Features, Fold, LabelColumn, Labels, Layout, Mpp, SlideTable, Splits
+
+if TYPE_CHECKING:
+    from foci.bags.checks.check import Check
+
+
+def doctor(
+    features: Features,
+    labels: Labels = None,
+    splits: Splits = None,
+    slide_table: SlideTable = None,
+    label_column: LabelColumn = None,
+    fold: Fold = None,
+    layout: Layout = "auto",
+    mpp: Mpp = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(min=1, help="Read only this many files, spread over the folder."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Check a feature folder and its label table before spending hours on them.
+
+    Exit code 1 if any check fails.
+    """
+    from foci.bags.checks.doctor import examine
+    from foci.progress import track
+
+    checks = examine(
+        features,
+        labels,
+        splits=splits,
+        slide_table=slide_table,
+        label_column=label_column,
+        fold=fold,
+        layout=layout,
+        mpp=mpp,
+        sample=sample,
+        progress=lambda names: track(list(names), "reading"),
+    )
+    if as_json:
+        typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
+    else:
+        show(checks, features)
+    if any(check.status == "FAIL" for check in checks):
+        raise typer.Exit(1)
+
+
+def show(checks: list[Check], features: Path) -> None:
+    """Print the checks as a table, and what follows from them."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    colours = {"PASS": "green", "WARN": "yellow", "FAIL": "red bold"}
+    table = Table(box=None, pad_edge=False, title=f"{features}", title_justify="left")
+    for column in ("", "check", "found", "what to do"):
+        table.add_column(column, overflow="fold")
+    for check in checks:
+        status = Text(check.status, style=colours[check.status])
+        table.add_row(status, check.name, Text(check.detail), Text(check.fix))
+    console = Console(width=None if Console().is_terminal else 120)
+    console.print(table)
+    failed = sum(check.status == "FAIL" for check in checks)
+    warned = sum(check.status == "WARN" for check in checks)
+    console.print(_conclusion(failed, warned))
+
+
+def _conclusion(failed: int, warned: int) -> str:
+    if failed:
+        return f"\nNot ready: {failed} to mend, {warned} to know of."
+    return f"\nReady to use, {warned} to know of." if warned else "\nReady to use."

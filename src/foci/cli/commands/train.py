@@ -1,0 +1,155 @@
+"""``foci train``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from foci.cli.options import (
+    Device,
+    FeatureFolder,
+    Fold,
+    LabelColumn,
+    LabelTable,
+    Layout,
+    Mpp,
+    NCap,
+    SlideTable,
+    Splits,
+    settings,
+)
+
+if TYPE_CHECKING:
+    from foci.backbones.training import EpochReport, Predictions
+    from foci.bags import Cohort
+
+
+def train(
+    backbone: Annotated[str, typer.Argument(help="abmil, acmil, asmil, attrimil, clam-sb, ...")],
+    features: FeatureFolder,
+    labels: LabelTable,
+    out: Annotated[Path, typer.Option(help="Folder for the trained backbone.")],
+    preset: Annotated[str, typer.Option(help="paper, official, or another of its presets.")] = (
+        "paper"
+    ),
+    width: Annotated[
+        list[str], typer.Option("--set", help="Replace a width of the preset: --set d=128.")
+    ] = [],  # noqa: B006
+    objective: Annotated[
+        list[str], typer.Option(help="Setting of its objective: --objective subtyping=true.")
+    ] = [],  # noqa: B006
+    epochs: Annotated[int, typer.Option(min=1, help="Per stage of the objective.")] = 20,
+    lr: Annotated[float, typer.Option(help="Peak learning rate of AdamW.")] = 2e-4,
+    weight_decay: Annotated[float, typer.Option(min=0.0, help="Of AdamW.")] = 1e-5,
+    schedule: Annotated[str, typer.Option(help="cosine or constant.")] = "cosine",
+    batch_size: Annotated[int, typer.Option(min=1, help="Bags per step.")] = 1,
+    balanced: Annotated[
+        bool, typer.Option("--balanced", help="See every class equally often.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Same seed, same weights (on a CPU).")] = 0,
+    splits: Splits = None,
+    slide_table: SlideTable = None,
+    label_column: LabelColumn = None,
+    fold: Fold = None,
+    layout: Layout = "auto",
+    mpp: Mpp = None,
+    n_cap: NCap = 1024,
+    device: Device = "auto",
+) -> None:
+    """Train one of the seven classifiers with its own objective, then freeze it.
+
+    A run that was killed goes on where it stopped when the same command is given again. Other
+    options, slides or feature files are another run, which starts over.
+    """
+    from dataclasses import replace
+
+    from foci.backbones.training import TrainingRecipe
+    from foci.backbones.training.run import train_into, trainable, with_train_and_val
+    from foci.bags import Cohort
+    from foci.cli.announce import announce
+    from foci.cli.device import choose
+    from foci.cli.show_audit import number
+    from foci.configuration import configure
+    from foci.progress import track
+
+    recipe = configure(
+        TrainingRecipe,
+        {
+            "epochs": epochs,
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "schedule": schedule,
+            "batch_size": batch_size,
+            "balanced": balanced,
+            "objective": settings(objective, "--objective"),
+            "seed": seed,
+        },
+    )
+    cohort = Cohort.read(
+        features,
+        labels,
+        splits=splits,
+        slide_table=slide_table,
+        label_column=label_column,
+        fold=fold,
+        layout=layout,
+        n_cap=n_cap,
+        mpp=mpp,
+    ).readable(lambda bags: track(bags, "reading bags"))
+    cohort = trainable(with_train_and_val(cohort, seed))
+    cohort = replace(cohort, notes=(*cohort.notes, *without_auc(cohort)))
+    announce(cohort)
+    result = train_into(
+        out,
+        backbone,
+        cohort,
+        recipe,
+        preset=preset,
+        widths=settings(width, "--set"),
+        device=choose(device),
+        score=scores,
+        report=lambda epoch: typer.echo(line(epoch)),
+        progress=track,
+    )
+    for split, values in result.metrics.items():
+        shown = ", ".join(f"{name} {number(value, 3)}" for name, value in values.items())
+        typer.echo(f"{split}: {shown}")
+    for note in result.notes:
+        typer.echo(f"note: {note}")
+    typer.echo(f"wrote {out}")
+
+
+def without_auc(cohort: Cohort) -> list[str]:
+    """A sentence for every split in which a class is absent."""
+    from foci.bags.cohort.splits import SPLITS
+
+    notes, counts = [], cohort.counts()
+    for split in (name for name in SPLITS if name in counts):
+        absent = ", ".join(name for name in cohort.classes if name not in counts[split])
+        if absent:
+            notes.append(f"no {split} slide is of class {absent}: AUC is undefined there")
+    return notes
+
+
+def scores(predictions: Predictions) -> dict[str, float | None]:
+    """What ``backbone.json`` keeps of a split; no AUC where a class is absent."""
+    from foci.audits.analysis.selected_only import auc_or_none
+
+    return {
+        "auc": auc_or_none(predictions.probabilities, predictions.labels),
+        "accuracy": predictions.accuracy,
+        "loss": predictions.loss,
+    }
+
+
+def line(epoch: EpochReport) -> str:
+    """One epoch in one line."""
+    terms = ", ".join(f"{name} {value:.3f}" for name, value in epoch.terms.items())
+    width = len(str(epoch.epochs))
+    return (
+        f"{epoch.stage} {epoch.epoch:>{width}}/{epoch.epochs}  loss {epoch.loss:.3f} ({terms})  "
+        f"val loss {epoch.val_loss:.3f}  val accuracy {epoch.val_accuracy:.3f}"
+        f"{'  best' if epoch.best else ''}"
+    )

@@ -1,0 +1,1 @@
+"""Metrics over the slides of a cohort."""

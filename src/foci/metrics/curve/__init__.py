@@ -1,0 +1,1 @@
+"""Metrics of one reveal or deletion curve."""

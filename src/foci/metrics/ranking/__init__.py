@@ -1,0 +1,1 @@
+"""Metrics of an order of tiles, without a curve."""

@@ -1,0 +1,1 @@
+"""Training-free rankings by what the classifier says of single tiles."""

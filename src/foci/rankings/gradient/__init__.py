@@ -1,0 +1,1 @@
+"""Rankings by gradients of the target logit."""

@@ -1,0 +1,1 @@
+"""Rankings by searching over subsets of tiles."""

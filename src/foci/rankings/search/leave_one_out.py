@@ -1,0 +1,32 @@
+"""What the classifier loses when a tile is gone."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from foci.rankings.registry import ranking
+from foci.reveal.embedded_bag import EmbeddedBag
+from foci.reveal.subsets import BUDGET
+
+
+@ranking("leave-one-out", needs=("target",))
+def leave_one_out(bag: EmbeddedBag, *, budget: int = BUDGET) -> Tensor:
+    r"""The fall of the target's probability when the tile is removed.
+
+    .. math:: s_i = p_t(\{1..N\}) - p_t(\{1..N\} \setminus \{i\})
+
+    The tile is removed, not zeroed. A bag without tiles has no prediction and counts as
+    :math:`1/C`, so the only tile of a bag scores :math:`p_t - 1/C`.
+
+    Args:
+        bag: The bag.
+        budget: Most tokens forwarded at once; of no effect for pooling classifiers.
+    """
+    candidates = bag.candidates(budget)
+    full = bag.probability(candidates.full())
+    if len(bag) == 1:
+        return (full - 1 / bag.backbone.n_classes).reshape(1)
+    index = torch.arange(len(bag), device=bag.tokens.device)
+    everyone = torch.ones(len(bag), dtype=torch.bool, device=index.device)
+    return full - bag.probability(candidates.removing(everyone, index))

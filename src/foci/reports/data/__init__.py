@@ -1,0 +1,1 @@
+"""The data that a report carries for its charts and slide views."""

@@ -1,0 +1,56 @@
+"""Where tiles lie, in steps of their own lattice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foci.reports.data.packing import pack
+
+FINEST = 12
+"""Bits of a position: 1/4096 of the slide's longer side is finer than any screen shows."""
+
+
+def place(coords: NDArray[np.int64], patch_size: int | None) -> dict[str, Any]:
+    """Corners as whole steps from the top left, exact where the tiles lie on a lattice.
+
+    Args:
+        coords: ``[N, 2]`` top-left corners.
+        patch_size: Side of a tile in the same unit, or None: then the lattice's step.
+
+    Returns:
+        ``x`` and ``y`` packed, the ``origin`` and the ``step`` that give the corners back as
+        ``origin + step * x``, the ``side`` of a tile in the unit of the corners, and whether
+        this is ``exact``.
+
+    >>> found = place(np.array([[512, 0], [768, 256], [512, 512]]), patch_size=256)
+    >>> found["origin"], found["step"], found["side"], found["exact"]
+    ([512, 0], 256, 256, True)
+    """
+    origin = coords.min(axis=0)
+    offsets = coords - origin
+    step = int(np.gcd.reduce(offsets, axis=None)) or (patch_size or 1)
+    limit = (1 << FINEST) - 1
+    exact = int(offsets.max()) // step <= limit
+    if not exact:
+        step = -(-int(offsets.max()) // limit)
+    x, y = np.rint(offsets / step).astype(np.int64).T
+    return {
+        "x": pack(x),
+        "y": pack(y),
+        "origin": origin.tolist(),
+        "step": step,
+        "side": patch_size or _spacing(offsets),
+        "exact": exact,
+    }
+
+
+def _spacing(offsets: NDArray[np.int64]) -> int:
+    """The most common distance between neighbouring columns or rows of tiles."""
+    gaps = np.concatenate([np.diff(np.unique(axis)) for axis in offsets.T])
+    if not len(gaps):
+        return 1
+    values, counts = np.unique(gaps, return_counts=True)
+    return int(values[counts.argmax()])

@@ -1,0 +1,1 @@
+"""The HTML page that carries text and data."""

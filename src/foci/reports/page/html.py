@@ -1,0 +1,72 @@
+"""One HTML file that needs nothing else: no server, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from foci._version import __version__
+from foci.reports.data.payload import to_json
+from foci.reports.page.bundle import load_bundle
+from foci.reports.text import wording
+
+
+def render(template: str, data: Mapping[str, Any], **context: Any) -> str:
+    """Fill a template.
+
+    Args:
+        template: File in ``templates/``.
+        data: What the page's code reads, embedded as JSON.
+        **context: What the template itself shows; everything in it is escaped.
+    """
+    bundle = load_bundle()
+    text = (
+        _environment()
+        .get_template(template)
+        .render(
+            **context,
+            policy=bundle.policy,
+            style=Markup(bundle.style),  # noqa: S704 - our own, and checked not to end its element
+            code=Markup(bundle.code),  # noqa: S704
+            data=Markup(embedded(data)),  # noqa: S704
+            line=wording.LINE,
+            version=__version__,
+        )
+    )
+    return text if text.endswith("\n") else text + "\n"
+
+
+def embedded(data: Any) -> str:
+    r"""JSON that cannot end the element it stands in, whatever the names in it.
+
+    >>> embedded({"slide": "</script><!-- & more"})
+    '{"slide":"\\u003c/script\\u003e\\u003c!-- \\u0026 more"}'
+    """
+    text = to_json(data)
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("foci.reports.page"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for filter_ in (wording.fixed, wording.tiles, wording.percent, wording.with_spread):
+        environment.filters[filter_.__name__] = filter_
+    environment.filters |= {"ends": wording.spread, "verdict_class": _verdict_class}
+    return environment
+
+
+def _verdict_class(verdict: str | None) -> str:
+    """The class by which the style sheet colours a verdict: its first word."""
+    return verdict.split()[0] if verdict else "none"

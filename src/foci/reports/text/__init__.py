@@ -1,0 +1,1 @@
+"""What a report says: answers, tables and facts in words."""

@@ -1,0 +1,131 @@
+"""The table of all numbers of a view: measures down, rankings across."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from foci.plural import counted
+from foci.reports.text.answers import Summary, median_k
+from foci.reports.text.wording import NOTHING, fixed, percent, spread, tiles
+
+Numbers = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number and, smaller, its interval or what it rests on."""
+
+    text: str
+    below: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure under every ranking."""
+
+    title: str
+    hint: str
+    cells: tuple[Cell, ...]
+
+
+def rows_of(summary: Summary, view: str) -> tuple[Row, ...]:
+    """All measures that are defined for at least one ranking."""
+    by_ranking = summary["views"][view]
+    k_max, kappa = summary["k_max"], summary["kappa"]
+    measures: list[tuple[str, str, Callable[[Numbers], Cell]]] = [
+        (
+            "Restricted mean K",
+            f"tiles; never reached counts as {k_max}",
+            _interval("restricted", 1),
+        ),
+        ("Conditional MSK", "tiles; only slides that reach", _interval("msk_cond", 1)),
+        ("Median K", "half of the slides reach", lambda n: Cell(tiles(median_k(n["km"])))),
+        ("Reach", f"slides that get to {kappa:g}", _shares("reach")),
+        ("Reach, correct slides", "of those classified correctly", _share("reach_correct")),
+        ("Reach, wrong slides", "of those misclassified", _share("reach_wrong")),
+        ("Stable mean K", "tiles after which it stays", _single("stable_restricted", 1)),
+        ("Falls back", "slides that cross and come back", _share("fallback")),
+        ("Before its rival", "slides where the target comes first", _share("specific")),
+        ("AUKC", "area under the reveal curve", _interval("aukc", 3)),
+        ("Faithfulness AUC", "area of the deletion drop", _interval("faithfulness", 3)),
+        ("AUC, 32 tiles kept", "against the labels", _kept("auc")),
+        ("AUC, adaptive K kept", "max(16, 3% of N) tiles", _kept("adaptive_auc")),
+        ("SHI against native", "share of tiles saved", _interval("shi_native", 2)),
+        ("SHI against random", "share of tiles saved", _interval("shi_random", 2)),
+        ("Paired MSK", "native and this one, slides that both reach", _paired),
+        ("Wilcoxon p", "restricted K against native, by patient", _pvalue),
+        ("Captured headroom", "of what a greedy search finds", _single("captured", 2)),
+    ]
+    rows = (
+        Row(title, hint, tuple(cell(by_ranking[name]) for name in summary["rankings"]))
+        for title, hint, cell in measures
+    )
+    return tuple(row for row in rows if any(cell.text != NOTHING for cell in row.cells))
+
+
+def seeds_of(summary: Summary, view: str) -> list[tuple[str, str, list[str]]]:
+    """Ranking, measure and the value of every seed, where there is more than one."""
+    measures = (
+        ("restricted", "restricted mean K", 1),
+        ("msk_cond", "conditional MSK", 1),
+        ("reach", "reach", 2),
+        ("aukc", "AUKC", 3),
+        ("faithfulness", "faithfulness AUC", 3),
+    )
+    return [
+        (ranking, title, [fixed(value, digits) for value in numbers[f"{key}_seeds"]])
+        for ranking, numbers in summary["views"][view].items()
+        for key, title, digits in measures
+        if len(numbers[f"{key}_seeds"]) > 1
+    ]
+
+
+def _interval(key: str, digits: int) -> Callable[[Numbers], Cell]:
+    def cell(numbers: Numbers) -> Cell:
+        found = numbers[key]
+        if found is None or found["estimate"] is None:
+            return Cell(NOTHING)
+        return Cell(fixed(found["estimate"], digits), spread(found, digits))
+
+    return cell
+
+
+def _shares(key: str) -> Callable[[Numbers], Cell]:
+    def cell(numbers: Numbers) -> Cell:
+        ends = spread(numbers[key], 0, scale=100)
+        return Cell(percent(numbers[key]["estimate"]), f"{ends}%" if ends else "")
+
+    return cell
+
+
+def _share(key: str) -> Callable[[Numbers], Cell]:
+    return lambda numbers: Cell(percent(numbers[key]))
+
+
+def _single(key: str, digits: int) -> Callable[[Numbers], Cell]:
+    return lambda numbers: Cell(fixed(numbers.get(key), digits))
+
+
+def _kept(key: str) -> Callable[[Numbers], Cell]:
+    return lambda numbers: Cell(fixed((numbers["selected_only"] or {}).get(key)))
+
+
+def _paired(numbers: Numbers) -> Cell:
+    found = numbers["paired"]
+    if found is None or found["base"] is None:
+        return Cell(NOTHING)
+    return Cell(
+        f"{tiles(found['base'])} → {tiles(found['foci'])}", counted(found["n_both"], "slide")
+    )
+
+
+def _pvalue(numbers: Numbers) -> Cell:
+    found = numbers["wilcoxon"]
+    if found is None or found["pvalue"] is None:
+        return Cell(NOTHING)
+    value = found["pvalue"]
+    n = found["n_pairs"]
+    differ = f"{counted(n, 'patient')} differ{'s' * (n == 1)}"
+    return Cell("< 0.001" if value < 0.001 else fixed(value), differ)

@@ -1,0 +1,125 @@
+r"""One tile more, one tile fewer: every choice at once, for pooling classifiers.
+
+Let a set of tiles have, in one attention row, the mass :math:`Z = \sum_j e^{a_j}` and the pooled
+value :math:`z`. Adding the tile i gives
+
+.. math:: z_{+i} = z + \alpha_i\,(v_i - z), \qquad
+   \alpha_i = \frac{e^{a_i}}{Z + e^{a_i}} = \sigma(a_i - \log Z)
+
+and removing one of its tiles gives
+
+.. math:: z_{-i} = \frac{Z z - e^{a_i} v_i}{Z - e^{a_i}} = z - \frac{w_i}{1 - w_i}\,(v_i - z),
+   \qquad w_i = e^{a_i - \log Z}.
+
+Only :math:`\log Z` is kept, so no logit is too large or too small. An empty set has
+:math:`\log Z = -\infty`, and adding to it gives the tile alone. The removal cancels where one tile
+carries nearly all the weight; in each row that can be one tile only, and it gets a softmax over
+the others instead.
+"""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+import torch
+from torch import Tensor
+
+from foci.backbones import Backbone
+from foci.backbones.inheritance import keeps
+from foci.backbones.layers.softmax_pooling import pool
+from foci.backbones.models._pooled import PooledBackbone
+
+_HEAVY = 0.75
+_NUMBERS_AT_ONCE = 2**22
+
+
+def pools(backbone: Backbone) -> TypeGuard[PooledBackbone]:
+    """Whether a classifier says of a set what :class:`PooledCandidates` computes."""
+    return isinstance(backbone, PooledBackbone) and keeps(backbone, PooledBackbone, "aggregate")
+
+
+class PooledCandidates:
+    """What a pooling classifier says of a set with one tile more or fewer.
+
+    Sums are in float64, what follows them in the model's own dtype. Tiles are projected through
+    the affine start of the readout once (:meth:`PooledBackbone.project`).
+
+    Args:
+        backbone: The classifier.
+        tokens: ``[N, d]`` of one bag.
+    """
+
+    def __init__(self, backbone: PooledBackbone, tokens: Tensor) -> None:
+        self.backbone, self.dtype = backbone, tokens.dtype
+        self.attention = backbone.attend(tokens).double()  # [N, R]
+        self.values = backbone.project(backbone.values(tokens)).double()  # [N, 1 or R, dv]
+
+    def full(self) -> Tensor:
+        """Logits ``[C]`` of all tiles."""
+        everyone = torch.ones(len(self.values), dtype=torch.bool, device=self.values.device)
+        return self._read(self._pool(everyone)[1])
+
+    def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
+        """Logits ``[n, C]`` of the set with each of ``tiles`` added to it alone.
+
+        Args:
+            present: ``[N]`` bool, the set; may be empty.
+            tiles: ``[n]`` indices of tiles outside the set.
+        """
+        log_mass, pooled = self._pool(present)
+        return self._mix(pooled, tiles, torch.sigmoid(self.attention[tiles] - log_mass))
+
+    def removing(self, present: Tensor, tiles: Tensor) -> Tensor:
+        """Logits ``[n, C]`` of the set with each of ``tiles`` taken out alone.
+
+        Args:
+            present: ``[N]`` bool, the set; at least two tiles.
+            tiles: ``[n]`` indices of tiles in the set.
+        """
+        log_mass, pooled = self._pool(present)
+        weights = torch.exp(self.attention[tiles] - log_mass)  # [n, R]
+        heavy = weights > _HEAVY
+        shares = (weights / (weights - 1)).masked_fill(heavy, 0.0)
+        logits = self._mix(pooled, tiles, shares)
+        found = heavy.any(dim=-1).nonzero().squeeze(-1)
+        if len(found):
+            rest = self.attention.masked_fill(~present.unsqueeze(-1), -torch.inf)
+            rest[tiles[found]] = rest[tiles[found]].masked_fill(heavy[found], -torch.inf)
+            others = pool(torch.softmax(rest, dim=0), self.values)  # [R, dv]
+            mixed = torch.lerp(pooled, self.values[tiles[found]], shares[found].unsqueeze(-1))
+            logits[found] = self._read(torch.where(heavy[found].unsqueeze(-1), others, mixed))
+        return logits
+
+    def row_shares(self) -> Tensor:
+        """How much each row moves each logit of the full bag, ``[C, R]``; a class sums to 1."""
+        everyone = torch.ones(len(self.values), dtype=torch.bool, device=self.values.device)
+        with torch.inference_mode(False), torch.enable_grad():
+            pooled = self._pool(everyone)[1].clone().requires_grad_()
+            slopes = [
+                torch.autograd.grad(logit, pooled, retain_graph=True)[0]
+                for logit in self._read(pooled)
+            ]
+        moves: Tensor = torch.linalg.vector_norm(torch.stack(slopes), dim=-1)
+        dead = moves.sum(dim=-1, keepdim=True) == 0
+        moves = moves.masked_fill(dead, 1.0)
+        return moves / moves.sum(dim=-1, keepdim=True)
+
+    def _pool(self, present: Tensor) -> tuple[Tensor, Tensor]:
+        """Logarithm of the mass ``[R]``, and pooled values ``[R, dv]``."""
+        attention = self.attention[present]
+        pooled = pool(torch.softmax(attention, dim=0), self.values[present])
+        return torch.logsumexp(attention, dim=0), pooled
+
+    def _mix(self, pooled: Tensor, tiles: Tensor, shares: Tensor) -> Tensor:
+        """Logits where a share ``[n, R]`` of the pooled value is replaced by the tile's own."""
+        at_once = max(1, _NUMBERS_AT_ONCE // pooled.numel())
+        chunks = zip(torch.split(tiles, at_once), torch.split(shares, at_once), strict=True)
+        return torch.cat(
+            [
+                self._read(torch.lerp(pooled, self.values[chunk], share.unsqueeze(-1)))
+                for chunk, share in chunks
+            ]
+        )
+
+    def _read(self, pooled: Tensor) -> Tensor:
+        return self.backbone.read(pooled.to(self.dtype))

@@ -1,0 +1,1 @@
+"""Fitting a selector to a frozen classifier."""

@@ -1,0 +1,204 @@
+"""The epochs of a fit: resumable after every one, and the same bytes for the same seed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from foci.backbones.training.batches import epoch_order
+from foci.backbones.training.loop import Progress
+from foci.backbones.training.resume import RunState, load_run, save_run, snapshot
+from foci.bags import Slide
+from foci.errors import FociError
+from foci.selectors.fitting.objective import GatedBatch, loss_terms, total
+from foci.selectors.fitting.prepared import PreparedBags
+from foci.selectors.head import SelectorHead
+from foci.selectors.recipes import SelectorRecipe
+from foci.selectors.selector import FitEpoch
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What the epochs work on.
+
+    Attributes:
+        head: Trained in place.
+        bags: Of the training and validation slides.
+        train: Slides to learn from.
+        val: Slides that choose the epoch.
+        recipe: How.
+        seed: Of order, noise and budgets.
+    """
+
+    head: SelectorHead
+    bags: PreparedBags
+    train: Sequence[Slide]
+    val: Sequence[Slide]
+    recipe: SelectorRecipe
+    seed: int
+
+
+def run(
+    fit: Fit,
+    *,
+    key: str,
+    state_file: Path | None,
+    criterion: Callable[[], float] | None,
+    compare: Callable[[], None],
+    report: Callable[[FitEpoch], None],
+    progress: Progress,
+) -> tuple[dict[str, Tensor], list[FitEpoch]]:
+    """Go through all epochs, or those that an earlier run has left.
+
+    Every epoch draws its randomness from (seed, epoch) alone, so a run that is resumed goes on as
+    if it had never stopped.
+
+    Args:
+        fit: What to work on; its head ends with the weights of the last epoch.
+        key: Names everything that the run depends on; a state of another run is not resumed.
+        state_file: Written after every epoch, or None.
+        criterion: Judges the head as it stands, higher is better; None takes ``-val_loss``.
+        compare: Called before a state is written; raises if the classifier has changed.
+        report: Called after every epoch.
+        progress: Wraps the steps of an epoch.
+
+    Returns:
+        The weights of the best epoch, and one report per epoch.
+
+    Raises:
+        FociError: At the first epoch whose losses, weights or score are not finite.
+    """
+    schedule = fit.recipe.schedule
+    optimizer = torch.optim.AdamW(
+        fit.head.parameters(), lr=schedule.peak, weight_decay=schedule.weight_decay
+    )
+    nothing = nn.Module()  # the objective has no state of its own
+    found = None if state_file is None else _resumed(state_file, key, fit.head, nothing, optimizer)
+    state = found or RunState(0, 0, math.inf, {}, [])
+    history = [FitEpoch(**entry) for entry in state.history]
+    while state.epoch < schedule.epochs and not _patience_lost(history, schedule.patience):
+        number = state.epoch + 1
+        rate, loss, terms = train_epoch(fit, optimizer, number, progress)
+        if not all(bool(weight.isfinite().all()) for weight in fit.head.parameters()):
+            raise _diverged(fit, number, "weights are not finite")
+        val_loss, val_terms = validate(fit)
+        if not math.isfinite(val_loss):
+            raise _diverged(fit, number, f"validation loss is {val_loss}")
+        score = -val_loss if criterion is None else float(criterion())
+        if not math.isfinite(score):
+            what = f"was judged {score} after epoch {number}"
+            raise FociError(f"selector {fit.recipe.name}", what, "check criterion and features")
+        best = -score < state.best_loss
+        if best:
+            state.best_loss, state.best = -score, snapshot(fit.head)
+        done = FitEpoch(
+            number, schedule.epochs, rate, loss, terms, val_loss, val_terms, score, best
+        )
+        history.append(done)
+        state.epoch = number
+        state.history.append(asdict(done))
+        if state_file is not None:
+            compare()
+            save_run(state_file, key, state, fit.head, nothing, optimizer)
+        report(done)
+    return state.best, history
+
+
+def _resumed(
+    path: Path, key: str, head: SelectorHead, nothing: nn.Module, optimizer: torch.optim.Optimizer
+) -> RunState | None:
+    try:
+        return load_run(path, key, head, nothing, optimizer)
+    except (AttributeError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        what = f"is not the state of a fit ({type(error).__name__}: {error})"
+        raise FociError(path, what, "remove it, and the fit starts anew") from error
+
+
+def randomness(seed: int, epoch: int) -> tuple[np.random.Generator, torch.Generator]:
+    """The draws of one epoch: the order of the slides; noise and budgets."""
+    root = np.random.SeedSequence([seed, epoch])
+    drawn = int(root.generate_state(1)[0])
+    return np.random.default_rng(root), torch.Generator().manual_seed(drawn)
+
+
+def _diverged(fit: Fit, number: int, what: str) -> FociError:
+    fix = f"lower schedule.peak (it is {fit.recipe.schedule.peak:g})"
+    if next(fit.head.parameters()).dtype == torch.float16:
+        fix = "fit it on the backbone in float32: AdamW divides by 0 in float16"
+    return FociError(f"selector {fit.recipe.name}, epoch {number}", f"the {what}", fix)
+
+
+def _patience_lost(history: list[FitEpoch], patience: int | None) -> bool:
+    if patience is None or not history:
+        return False
+    return history[-1].epoch - max(e.epoch for e in history if e.best) >= patience
+
+
+def train_epoch(
+    fit: Fit, optimizer: torch.optim.Optimizer, number: int, progress: Progress
+) -> tuple[float, float, dict[str, float]]:
+    """One pass over the training slides: its last rate, the mean loss and the mean terms."""
+    recipe, size = fit.recipe, fit.recipe.schedule.batch_size
+    rng, generator = randomness(fit.seed, number)
+    order = epoch_order(fit.train, balanced=False, rng=rng)
+    steps = math.ceil(len(order) / size)
+    mean = _Mean()
+    rate = recipe.schedule.peak
+    for step in progress(range(steps), f"fit {number}/{recipe.schedule.epochs}"):
+        rate = recipe.schedule.rate((number - 1) * steps + step, steps)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        batch = fit.bags.batch(order[step * size : (step + 1) * size])
+        terms = _terms(fit, batch, recipe.budget.draw(batch.n_tiles, generator), generator)
+        loss = total(terms, recipe.weights)
+        if not bool(loss.isfinite()):
+            raise _diverged(fit, number, f"training loss is {float(loss.detach())}")
+        if recipe.weights.active:  # else weight decay alone would pull the head towards 0
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+        mean.add({"loss": loss, **terms}, len(batch.targets))
+    terms_mean = mean.values()
+    return rate, terms_mean.pop("loss"), terms_mean
+
+
+@torch.no_grad()
+def validate(fit: Fit) -> tuple[float, dict[str, float]]:
+    """Without noise, and at the same budgets every time."""
+    mean, size = _Mean(), fit.recipe.schedule.batch_size
+    for start in range(0, len(fit.val), size):
+        batch = fit.bags.batch(fit.val[start : start + size])
+        for k in fit.recipe.budget.ladder(batch.n_tiles):
+            terms = _terms(fit, batch, k, None)
+            loss = total(terms, fit.recipe.weights)
+            mean.add({"loss": loss, **terms}, len(batch.targets))
+    values = mean.values()
+    return values.pop("loss"), values
+
+
+def _terms(
+    fit: Fit, batch: GatedBatch, k: Tensor, generator: torch.Generator | None
+) -> dict[str, Tensor]:
+    scores = fit.head.at(batch.tiles["tokens"], batch.targets)
+    recipe = fit.recipe
+    return loss_terms(batch, scores, fit.bags.view, recipe.gate, k, recipe.weights, generator)
+
+
+class _Mean:
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = {}
+        self._bags = 0
+
+    def add(self, terms: dict[str, Tensor], bags: int) -> None:
+        self._bags += bags
+        for name, value in terms.items():
+            self._sums[name] = self._sums.get(name, 0.0) + bags * float(value.detach())
+
+    def values(self) -> dict[str, float]:
+        return {name: value / self._bags for name, value in self._sums.items()}

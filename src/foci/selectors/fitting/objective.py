@@ -1,0 +1,124 @@
+"""One value to minimise, from the keep and the drop view of a batch of bags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat
+from torch import Tensor
+
+from foci.selectors.fitting import losses
+from foci.selectors.gated.contract import Tiles, View
+from foci.selectors.gates import Gate
+
+
+class Weights(BaseModel):
+    r"""Weights :math:`\lambda` of the losses, and two thresholds; the defaults are the paper's.
+
+    Attributes:
+        suff: Cross-entropy of the keep view.
+        hinge: Confidence of the keep view.
+        excl: Confidence of the drop view.
+        contig: Spread of the kept tiles.
+        budget: Mass of the gate.
+        entropy: Indecision of a soft gate (0.1 in FOCI-Soft).
+        tau: Confidence that the keep view should reach.
+        beta: Confidence that the drop view may have.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    suff: NonNegativeFloat = 0.5
+    hinge: NonNegativeFloat = 1.0
+    excl: NonNegativeFloat = 0.5
+    contig: NonNegativeFloat = 0.01
+    budget: NonNegativeFloat = 5e-3
+    entropy: NonNegativeFloat = 0.0
+    tau: Annotated[float, Field(gt=0, lt=1)] = 0.9
+    beta: Annotated[float, Field(gt=0, lt=1)] = 0.2
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """The losses that count: those with a weight above 0."""
+        names = ("suff", "hinge", "excl", "contig", "budget", "entropy")
+        return tuple(name for name in names if getattr(self, name) > 0)
+
+
+@dataclass(frozen=True)
+class GatedBatch:
+    """Padded bags as the objective sees them.
+
+    Attributes:
+        tiles: What the view prepared, ``[B, N, ...]``.
+        mask: ``[B, N]`` bool, True where a tile is real.
+        coords: ``[B, N, 2]`` in the unit box; all 0 for a bag without coordinates.
+        targets: ``[B]`` target classes.
+        full: ``[B, C]`` full-bag logits.
+    """
+
+    tiles: Tiles
+    mask: Tensor
+    coords: Tensor
+    targets: Tensor
+    full: Tensor
+
+    @property
+    def n_tiles(self) -> Tensor:
+        """Real tiles per bag, ``[B]``."""
+        return self.mask.sum(dim=-1)
+
+
+def loss_terms(
+    batch: GatedBatch,
+    scores: Tensor,
+    view: View,
+    gate_rule: Gate,
+    k: Tensor,
+    weights: Weights,
+    generator: torch.Generator | None = None,
+) -> dict[str, Tensor]:
+    r"""Every loss, averaged over the bags, before its weight; and the monitor ``full``.
+
+    A bag that keeps all its tiles has an empty complement. Its drop view is replaced by the full
+    bag, which keeps every gradient finite, and its exclusion is 0.
+
+    Args:
+        batch: The bags.
+        scores: ``[B, N]`` of the selector head.
+        view: How the classifier is gated.
+        gate_rule: How scores become gates.
+        k: ``[B]`` tiles to keep.
+        weights: For the thresholds.
+        generator: Noise of a soft gate; None for none.
+    """
+    mask, targets = batch.mask, batch.targets
+    gate = gate_rule(scores, mask, k, generator)
+    rest = (1 - gate) * mask
+    has_drop = (rest > 0).any(dim=-1)
+    keep = view.logits(batch.tiles, mask, gate)
+    drop = view.logits(batch.tiles, mask, torch.where(has_drop[:, None], rest, mask.to(rest)))
+    terms = {
+        "suff": losses.sufficiency(keep, targets),
+        "hinge": losses.hinge(keep, targets, weights.tau),
+        "excl": losses.exclusion(drop, targets, weights.beta, has_drop),
+        "contig": losses.contiguity(gate, batch.coords),
+        "budget": losses.budget(gate),
+        "full": losses.sufficiency(batch.full, targets),
+    }
+    if weights.entropy > 0:
+        terms["entropy"] = losses.entropy(gate, mask)
+    return {name: values.mean() for name, values in terms.items()}
+
+
+def total(terms: dict[str, Tensor], weights: Weights) -> Tensor:
+    r"""The selector objective :math:`\sum_j \lambda_j \mathcal{L}_j`; ``full`` is only watched.
+
+    A term of weight 0 is left out, so that it costs no gradient. Where all are, nothing can be
+    learned, and the value depends on nothing.
+    """
+    chosen = [
+        getattr(weights, name) * value for name, value in terms.items() if name in weights.active
+    ]
+    return torch.stack(chosen).sum() if chosen else torch.zeros_like(terms["budget"])

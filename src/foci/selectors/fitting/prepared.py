@@ -1,0 +1,138 @@
+"""Bags with everything that no gate can change, computed once and kept as far as memory allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from foci.backbones.base import Backbone
+from foci.backbones.freezing import placed
+from foci.bags import Bag, Cohort, Slide
+from foci.errors import BagError, FociError
+from foci.selectors.fitting.losses import unit_box
+from foci.selectors.fitting.objective import GatedBatch
+from foci.selectors.gated.contract import View
+from foci.selectors.recipes import Target
+
+
+@dataclass(frozen=True)
+class PreparedBag:
+    """One bag.
+
+    Attributes:
+        tiles: What the view prepared, ``[N, ...]``.
+        coords: ``[N, 2]`` in the unit box, all 0 where there are none.
+        target: The class that the kept tiles should support.
+        full: ``[C]`` full-bag logits.
+    """
+
+    tiles: dict[str, Tensor]
+    coords: Tensor
+    target: int
+    full: Tensor
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory it holds; tensors that share their storage count once."""
+        storages = [tensor.untyped_storage() for tensor in (*self.tiles.values(), self.coords)]
+        return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
+
+
+class PreparedBags:
+    """Prepares the bags of a cohort on demand.
+
+    The first bags that fit into memory stay there. They are never exchanged for others: every
+    epoch goes through all slides in another order, where keeping the bags used last would miss
+    more often than keeping the same ones.
+
+    Args:
+        cohort: Reads the bags; has the labels.
+        view: Prepares the tiles.
+        target: Which class the kept tiles should support.
+        memory_gb: How much to keep.
+    """
+
+    def __init__(self, cohort: Cohort, view: View, target: Target, memory_gb: float) -> None:
+        self.cohort, self.view, self.target = cohort, view, target
+        self._room = memory_gb * 1e9
+        self._kept: dict[str, PreparedBag] = {}
+        self._targets: dict[str, int] = {}
+
+    def __getitem__(self, slide: Slide) -> PreparedBag:
+        kept = self._kept.get(slide.slide_id)
+        if kept is not None:
+            return kept
+        bag = self._prepare(slide)
+        if bag.n_bytes <= self._room:
+            self._room -= bag.n_bytes
+            self._kept[slide.slide_id] = bag
+        return bag
+
+    def target_of(self, slide: Slide) -> int:
+        """The class that a slide's kept tiles should support."""
+        if slide.slide_id not in self._targets:
+            self._targets[slide.slide_id] = self[slide].target
+        return self._targets[slide.slide_id]
+
+    @torch.no_grad()
+    def _prepare(self, slide: Slide) -> PreparedBag:
+        backbone = self.view.backbone
+        bag = read(self.cohort, slide, backbone)
+        features = placed(bag.x, backbone)
+        tiles = self.view.prepare(features)
+        full = backbone.aggregate(tiles["tokens"].unsqueeze(0))[0]
+        if bool(full.isnan().any()):
+            raise FociError(
+                f"backbone {backbone.architecture}",
+                f"answers NaN for slide {slide.slide_id}",
+                "mend it, or leave the slide out",
+            )
+        target = (
+            int(full.argmax())
+            if self.target == "prediction"
+            else self.cohort.target(slide.slide_id)
+        )
+        coords = (
+            torch.zeros(len(bag), 2)
+            if bag.coords is None
+            else unit_box(torch.from_numpy(bag.coords))
+        )
+        self._targets[slide.slide_id] = target
+        return PreparedBag(tiles, coords.to(features), target, full)
+
+    def batch(self, slides: Sequence[Slide]) -> GatedBatch:
+        """Some slides, padded to the longest bag among them."""
+        return pad([self[slide] for slide in slides])
+
+
+def read(cohort: Cohort, slide: Slide, backbone: Backbone) -> Bag:
+    """A slide's bag, if the classifier can read it."""
+    bag = cohort.store.bag(slide)
+    if bag.width != backbone.d_in:
+        raise BagError(
+            slide.slide_id,
+            f"features are {bag.width} wide, the backbone reads {backbone.d_in}",
+            "use the features that the backbone was trained on",
+        )
+    return bag
+
+
+def pad(bags: Sequence[PreparedBag]) -> GatedBatch:
+    """Pad bags to the longest of them."""
+    device = bags[0].full.device
+    lengths = torch.tensor([len(bag.coords) for bag in bags], device=device)
+    mask = torch.arange(int(lengths.max()), device=device)[None, :] < lengths[:, None]
+    return GatedBatch(
+        tiles={
+            name: pad_sequence([bag.tiles[name] for bag in bags], batch_first=True)
+            for name in bags[0].tiles
+        },
+        mask=mask,
+        coords=pad_sequence([bag.coords for bag in bags], batch_first=True),
+        targets=torch.tensor([bag.target for bag in bags], device=device),
+        full=torch.stack([bag.full for bag in bags]),
+    )

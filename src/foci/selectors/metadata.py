@@ -1,0 +1,100 @@
+"""What ``selector.json`` has to say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    ValidationError,
+    model_validator,
+)
+
+from foci.backbones.base import GateSite
+from foci.errors import CheckpointError
+from foci.selectors.frozen import Identity
+from foci.selectors.recipes import SelectorRecipe, Target
+from foci.selectors.selector import FitEpoch
+
+_REFIT = "fit the selector again"
+
+
+class HeadShape(BaseModel):
+    """Constructor arguments of the head."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    d: PositiveInt
+    outputs: PositiveInt
+
+
+class Fingerprints(BaseModel):
+    """Of the two heads that are stored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    best: str
+    last: str
+
+
+class SelectorFacts(BaseModel):
+    """Everything but the weights; what else was kept (slides, versions) is in ``model_extra``.
+
+    Attributes:
+        backbone: The classifier that the selector belongs to.
+        head: Widths of the head.
+        fingerprints: Of its weights.
+        recipe: How it was fitted.
+        seed: Of its initialisation, order and noise.
+        target: Which class the kept tiles were to support.
+        site: Where the gate acted.
+        best_epoch: Counted from 1.
+        history: One entry per epoch.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    backbone: Identity
+    head: HeadShape
+    fingerprints: Fingerprints
+    recipe: SelectorRecipe
+    seed: NonNegativeInt
+    target: Target
+    site: GateSite
+    best_epoch: PositiveInt
+    history: Annotated[tuple[FitEpoch, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _epochs_agree(self) -> SelectorFacts:
+        if [entry.epoch for entry in self.history] != list(range(1, len(self.history) + 1)):
+            raise ValueError("history does not count its epochs from 1")
+        if max((e.epoch for e in self.history if e.best), default=None) != self.best_epoch:
+            raise ValueError("best_epoch is not the best of history")
+        return self
+
+
+def read_facts(path: Path) -> SelectorFacts:
+    """Content of a ``selector.json``."""
+    try:
+        return SelectorFacts.model_validate_json(path.read_bytes(), strict=True)
+    except (FileNotFoundError, NotADirectoryError):
+        raise CheckpointError(path, "does not exist", "give a folder made by foci fit") from None
+    except OSError as error:
+        what = f"cannot be read ({error.strerror})"
+        raise CheckpointError(path, what, "give a folder made by foci fit") from error
+    except ValidationError as error:
+        raise CheckpointError(path, _fault(error), _REFIT) from None
+
+
+def _fault(error: ValidationError) -> str:
+    first = error.errors()[0]
+    said = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "json_invalid":
+        return f"is not JSON ({said})"
+    place = ".".join(map(str, first["loc"]))
+    return f"does not describe a selector ({f'{place}: ' if place else ''}{said})"

@@ -1,0 +1,107 @@
+"""The tables of an audit, read back."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foci.audits import AuditedSlide
+from foci.audits.analysis.csv_tables import as_csv, write_tables
+from foci.audits.analysis.per_ranking import GREEDY
+from foci.audits.analysis.summary import summarise
+from tests.audits.cohorts import CLASSES, Counts, Settings, slides, table, tiles
+from tests.audits.folders import SKIPPED
+
+COUNTS: Counts = {
+    "native": [[4, None, 8]],
+    "selector": [[2, 2, None], [4, 6, 4]],
+    "random": [[6, 10, None], [2, 6, 8]],
+}
+
+
+def written(folder: Path, counts: Counts = COUNTS, **how: Any) -> dict[str, list[dict[str, str]]]:
+    reading = how.pop("reading", Settings())
+    labels = how.pop("labels", ["tumour", None, "benign"])
+    curves = table(counts, **how)
+    known = slides(["P1", "P1", "P2"], labels, how.get("n_tiles"))
+    summary = summarise(curves, known, CLASSES, reading, tiles(curves), 1)
+    paths = write_tables(folder, summary, curves, known, [SKIPPED], reading)
+    names = ["rankings.csv", "slides.csv", "deletion.csv", "agreement.csv", "skipped.csv"]
+    assert [path.name for path in paths] == names
+    return {path.stem: list(csv.DictReader(path.open(newline=""))) for path in paths}
+
+
+def test_slides_hold_means_over_the_seeds(tmp_path: Path) -> None:
+    rows = written(tmp_path / "tables", n_tiles=[500, 500, 20], drops={"native": 0.256})["slides"]
+    assert list(rows[0]) == [
+        "slide_id", "case_id", "label", "predicted", "p_predicted", "n_tiles",
+        *(f"{key}:{name}" for name in COUNTS for key in ("msk", "reach", "aukc", "faithfulness")),
+    ]  # fmt: skip
+    assert [row["slide_id"] for row in rows] == ["s0", "s1", "s2"]
+    assert [row["label"] for row in rows] == ["tumour", "", "benign"]
+    assert [row["predicted"] for row in rows] == ["tumour"] * 3
+    assert [float(row["p_predicted"]) for row in rows] == [0.95] * 3
+    assert [float(row["msk:native"]) for row in rows] == [4, 256, 8]
+    assert [float(row["msk:selector"]) for row in rows] == [3, 4, (256 + 4) / 2]
+    assert [float(row["reach:selector"]) for row in rows] == [1, 1, 0.5]
+    assert float(rows[0]["faithfulness:native"]) == pytest.approx(0.001 * (256 - 1) / 2)
+    assert rows[2]["faithfulness:native"] == ""  # 20 tiles
+
+
+def test_rankings_hold_the_headline_numbers(tmp_path: Path) -> None:
+    rows = written(tmp_path, reading=Settings(target="label"))["rankings"]
+    assert [(row["view"], row["ranking"]) for row in rows] == [
+        (view, name) for view in ("label", "prediction") for name in COUNTS
+    ]
+    native = rows[3]
+    assert (float(native["msk_cond"]), float(native["restricted"])) == (6, 268 / 3)
+    assert native["shi_native"] == native["wilcoxon_pvalue"] == ""
+    selector = rows[4]
+    assert float(selector["shi_native"]) == pytest.approx((6 - (2 + 14 / 3) / 2) / 6)
+    assert float(selector["paired_n_both"]) == 1
+    assert float(selector["shi_native_low"]) <= float(selector["shi_native_high"])
+    assert "captured" not in native
+    more = written(tmp_path, {**COUNTS, GREEDY: [[1, 1, 1]]})["rankings"]
+    assert float(more[1]["captured"]) > 0
+
+
+def test_deletion_agreement_and_skipped(tmp_path: Path) -> None:
+    found = written(tmp_path, drops={"native": 0.256})
+    first = found["deletion"][0]
+    assert first == {
+        "view": "prediction",
+        "ranking": "native",
+        "k": "1",
+        "mean_drop": first["mean_drop"],
+        "n_slides": "3",
+    }
+    assert float(first["mean_drop"]) == pytest.approx(0.001)
+    assert len(found["deletion"]) == 2 * 3 * 9
+    assert [(row["first"], row["second"]) for row in found["agreement"]] == [("native", "selector")]
+    assert found["skipped"] == [{"slide_id": "torn", "reason": SKIPPED.skipped}]
+
+
+def test_headers_stay_where_there_is_nothing_to_say(tmp_path: Path) -> None:
+    curves = table({"native": [[1]]})
+    known = [AuditedSlide("s0", "P")]
+    summary = summarise(curves, known, CLASSES, Settings(), tiles(curves))
+    write_tables(tmp_path, summary, curves, known, [], Settings())
+    assert (tmp_path / "skipped.csv").read_text() == "slide_id,reason\n"
+    assert (tmp_path / "agreement.csv").read_text() == "first,second,spearman,jaccard8,jaccard32\n"
+
+
+def test_the_same_numbers_give_the_same_bytes(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        written(tmp_path / folder)
+    for path in (tmp_path / "a").iterdir():
+        assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
+
+
+def test_hostile_names_survive(tmp_path: Path) -> None:
+    names = ["a,b", 'c"d', "e\nf", "ü"]
+    text = as_csv([{"slide": name, "x": 0.1 + 0.2} for name in names])
+    (tmp_path / "x.csv").write_text(text, newline="")
+    rows = list(csv.DictReader((tmp_path / "x.csv").open(newline="")))
+    assert [row["slide"] for row in rows] == names
+    assert float(rows[0]["x"]) == 0.1 + 0.2

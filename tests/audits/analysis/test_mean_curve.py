@@ -1,0 +1,23 @@
+"""The curve of a cohort and its band."""
+
+import numpy as np
+
+from foci.audits.analysis.mean_curve import common_counts, spread_over_orders, spread_over_slides
+from tests.audits.cohorts import curve
+
+
+def test_bands() -> None:
+    ks = np.array([1, 2])
+    first = np.array([[0.0, 0.5], [1.0, 0.5]])
+    second = np.array([[0.5, 0.5], [0.5, 1.0]])
+    by_slide = spread_over_slides(ks, [first, second])
+    assert by_slide.mean.tolist() == [0.5, 0.625]
+    assert by_slide.low.tolist() == [0.375, 0.5625]  # quartiles of (0.25, 0.75) and (0.5, 0.75)
+    by_order = spread_over_orders(ks, [first, second])
+    assert by_order.mean.tolist() == [0.5, 0.625]
+    assert (by_order.low.tolist(), by_order.high.tolist()) == ([0.5, 0.5], [0.5, 0.75])
+
+
+def test_the_largest_slide_gives_the_counts() -> None:
+    curves = [curve(f"s{n}", "native", None, 1, n_tiles=n) for n in (3, 9, 5)]
+    assert common_counts(curves).tolist() == list(range(1, 10))

@@ -1,0 +1,77 @@
+"""Audits side by side."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foci.audits import Audit
+from foci.audits.compare.table import compare, distinct_names
+from foci.errors import FociError
+from tests.audits.cohorts import Counts
+from tests.audits.folders import write_folder
+
+FAST: Counts = {"native": [[4, 8]], "selector": [[1, 2], [1, 4]], "random": [[4, 6], [8, 10]]}
+SLOW: Counts = {"native": [[9, None]], "selector": [[3, 5]], "random": [[7, 7]]}
+CASES, LABELS = ["P1", "P2"], ["tumour", "benign"]
+
+
+def folder(path: Path, counts: Counts = FAST, **how: Any) -> Audit:
+    how = {"targets": [1, 0], "drops": {"native": 0.256}, **how}
+    return write_folder(path, counts, CASES[: len(counts["native"][0])], LABELS, **how)
+
+
+def test_a_row_holds_the_numbers_of_the_prediction_view(tmp_path: Path) -> None:
+    audits = [folder(tmp_path / "a"), folder(tmp_path / "b", SLOW, name="clam")]
+    found = compare(audits)
+    first, second = found.rows
+    assert (first["name"], first["architecture"], first["auc"]) == ("abmil", "abmil", 1.0)
+    assert (first["n_slides"], first["n_cases"], first["kappa"]) == (2, 2, 0.9)
+    assert first["restricted:native"] == first["msk_cond:native"] == 6
+    assert first["msk_cond:selector"] == 2
+    assert first["shi_native:selector"] == pytest.approx(4 / 6)
+    assert first["shi_random:selector"] == pytest.approx(5 / 7)
+    assert first["shi_native:native"] is None
+    assert first["faithfulness:native"] == pytest.approx(0.001 * 255 / 2)
+    assert (second["restricted:native"], second["reach:native"]) == (132.5, 0.5)
+    for key in ("restricted", "shi_native", "faithfulness"):
+        low, high = (first[f"{key}:selector_{end}"] for end in ("low", "high"))
+        assert low <= first[f"{key}:selector"] <= high
+    assert first["verdict"] == audits[0].verdict["verdict"]  # type: ignore[index]
+    assert first["sentence"].endswith(".")
+    assert found.notes == ()
+    assert found.rankings == ("native", "selector", "random")
+
+
+def test_csv_and_markdown(tmp_path: Path) -> None:
+    found = compare([folder(tmp_path / "a", name="a|b"), folder(tmp_path / "b", SLOW, name="c")])
+    rows = list(csv.DictReader(io.StringIO(found.to_csv())))
+    assert [row["name"] for row in rows] == ["a|b", "c"]
+    assert float(rows[0]["shi_native:selector"]) == found.rows[0]["shi_native:selector"]
+    assert rows[0]["shi_native:native"] == ""
+    header, line, first, second = found.to_markdown().splitlines()[:4]
+    assert header.startswith("| model | architecture | AUC | tiles, native | tiles, selector |")
+    assert set(line) == set("| -")
+    assert first.startswith(r"| a\|b | abmil | 1.000 | 6.0 (100% reach) | 2.0 (100% reach) |")
+    assert "| 0.67 (" in first
+    assert "132.5 (50% reach)" in second
+    assert header.count("|") == first.count("|") - 1 == second.count("|")
+
+
+def test_equal_names_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    audits = [folder(tmp_path / "x" / "audit"), folder(tmp_path / "y" / "audit")]
+    audits += [folder(tmp_path / "z"), folder(tmp_path / "w", name="clam")]
+    names = distinct_names(audits)
+    assert names[2:] == ["abmil (z)", "clam"]
+    assert len(set(names)) == 4
+    assert names[0] == f"abmil ({(tmp_path / 'x' / 'audit').resolve()})"
+
+
+def test_fewer_than_two_and_twice_the_same_are_refused(tmp_path: Path) -> None:
+    audit = folder(tmp_path / "a")
+    with pytest.raises(FociError, match="needs two or more audits"):
+        compare([audit])
+    with pytest.raises(FociError, match="is given twice"):
+        compare([audit, Audit.load(audit.folder / ".." / "a")])

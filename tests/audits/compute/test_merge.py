@@ -1,0 +1,67 @@
+"""Tables hold one row group per block, and what the parts held."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from foci.audits import Audit
+from foci.audits.compute.jobs import Unit
+from foci.audits.compute.merge import assemble
+from foci.audits.compute.partial import Parts
+from foci.audits.compute.slide import SlideReveal
+from foci.audits.folder.slides import AuditedSlide
+from foci.errors import CohortError, FociError
+from tests.audits.runs import model, read, settings
+
+
+def test_one_row_group_per_block(audited: Audit) -> None:
+    for name in ("curves.parquet", "rankings.parquet"):
+        with pq.ParquetFile(audited.folder / name) as file:
+            assert file.num_row_groups == 3  # five slides, two per block
+    units = 1 + 1 + 2
+    with pq.ParquetFile(audited.folder / "curves.parquet") as file:
+        rows = [file.metadata.row_group(i).num_rows for i in range(3)]
+    assert rows == [2 * 2 * units, 2 * 2 * units, 1 * 2 * units]
+    with pq.ParquetFile(audited.folder / "rankings.parquet") as file:
+        assert [file.metadata.row_group(i).num_rows for i in range(3)] == [5 + 1, 9 + 7, 8]
+        assert file.schema_arrow.names == [
+            "slide_id", "tile", "x", "y", "score:native", "rank:native", "score:selector-0",
+            "rank:selector-0",
+        ]  # fmt: skip
+
+
+def test_nothing_to_assemble(tmp_path: Path) -> None:
+    parts, unit = Parts(tmp_path), Unit("native")
+    parts.write_slides(0, [AuditedSlide("a", "p", skipped="a.h5: is cut; copy it again")], [])
+    parts.write_unit(0, unit, [])
+    with pytest.raises(CohortError, match=r"no slide that can be audited \(a.h5: is cut; copy it"):
+        assemble(tmp_path, parts, 1, [unit], ["a"], [])
+
+
+def test_nobody_is_lost(audited: Audit, files: Path) -> None:
+    parts, units = Parts(files), (Unit("native"), Unit("random", orders=2))
+    cohort, work = read(files), SlideReveal(model(), settings())
+    names = ["s09", "s10", "s11"]
+    found = [work(cohort[name], cohort.bag(name), units) for name in names]
+    for number, block in enumerate((found[:2], found[2:])):
+        parts.write_slides(number, [one.slide for one in block], block)
+        for unit in units:
+            parts.write_unit(number, unit, block)
+    whole = assemble(files, parts, 2, units, names, [])
+    assert [slide.slide_id for slide in whole] == names
+    made = [files / name for name in ("slides.parquet", "curves.parquet", "rankings.parquet")]
+    for path in made:
+        path.unlink()
+    with pytest.raises(FociError, match=r"parts: does not hold slide s12; give .* --force"):
+        assemble(files, parts, 2, units, [*names, "s12"], [])
+    with pytest.raises(FociError, match="parts: holds other slides than the cohort"):
+        assemble(files, parts, 2, units, names[:2], [])
+    for part, says in (("random", "block 1 of random"), ("slides", "block 1 of slides")):
+        (parts.folder / part / "00001.parquet").unlink()
+        with pytest.raises(FociError, match=f"parts: has lost {says}; give the same foci audit"):
+            assemble(files, parts, 2, units, names, [])
+    (parts.folder / "slides" / "00001.parquet").write_bytes(b"garbage")
+    with pytest.raises(FociError, match=r"slides.00001\.parquet: cannot be read \("):
+        assemble(files, parts, 2, units, names, [])
+    assert not any(path.exists() for path in made)

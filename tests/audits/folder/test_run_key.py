@@ -1,0 +1,78 @@
+"""The key changes with everything that decides a number, and with nothing else."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from foci.audits.folder.run_key import decided_by, first_difference
+from foci.backbones import Backbone, CallableBackbone
+from foci.bags import Cohort
+from foci.digest import digest
+from foci.selectors import DEFAULT
+from tests.audits.runs import D_IN, model, read, settings
+
+
+def facts(
+    files: Path,
+    backbone: Backbone | None = None,
+    cohort: Cohort | None = None,
+    split_seed: int = 0,
+    **changes: Any,
+) -> dict[str, Any]:
+    return decided_by(backbone or model(), cohort or read(files), settings(**changes), split_seed)
+
+
+def test_the_same_is_the_same(files: Path) -> None:
+    assert facts(files) == facts(files)
+    assert digest(facts(files)) == digest(facts(files, memory_gb=9.0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"kappa": 0.7}, "kappa = 0.6, not 0.7"),
+        ({"k_max": 5}, "k_max = 8, not 5"),
+        ({"seeds": (0, 1)}, r"seeds = [0], not [0, 1]"),
+        ({"target": "label"}, "target = prediction, not label"),
+        ({"block": 3}, "block = 2, not 3"),
+        ({"n_boot": 21}, "n_boot = 20, not 21"),
+        ({"recipe": "paper-ste"}, f"recipe = {DEFAULT} (schedule.epochs=1, schedule.warmup"),
+        ({"split_seed": 4}, "split_seed = 0, not 4"),
+        ({"backbone": model(seed=1)}, "another model"),
+        ({"backbone": model("clam-sb")}, "another model"),
+    ],
+)
+def test_settings_and_model(files: Path, changes: dict[str, Any], says: str) -> None:
+    before, after = facts(files), facts(files, **changes)
+    assert digest(before) != digest(after)
+    assert first_difference(before, after).startswith(says)
+
+
+def test_slides_and_files(files: Path) -> None:
+    before, cohort = facts(files), read(files)
+    moved = replace(cohort, slides=(replace(cohort.slides[0], label="b"), *cohort.slides[1:]))
+    assert first_difference(before, facts(files, cohort=moved)) == "another slide table"
+    capped = Cohort.read(files / "features", files / "labels.csv", n_cap=4, cache=False)
+    assert first_difference(before, facts(files, cohort=capped)) == "n_cap = 9, not 4"
+    path = files / "features" / "s11.h5"
+    os.utime(path, ns=(1, 1))
+    assert first_difference(before, facts(files)) == "other feature files"
+    path.unlink()
+    assert first_difference(before, facts(files, cohort=cohort)) == "other feature files"
+
+
+def test_a_function_without_weights_is_known_by_its_answers(files: Path) -> None:
+    def one(x: torch.Tensor) -> torch.Tensor:
+        return x.mean(0)[:2]
+
+    def other(x: torch.Tensor) -> torch.Tensor:
+        return -x.mean(0)[:2]
+
+    first, again, second = (
+        facts(files, CallableBackbone(f, D_IN, 2))["model"] for f in (one, one, other)
+    )
+    assert first == again != second

@@ -1,0 +1,118 @@
+"""Which folders may be written into."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foci.atomic import sweep
+from foci.audits.folder.lock import LOCK
+from foci.audits.folder.state import clear, entered, state_of
+from foci.digest import digest
+from foci.errors import FociError
+
+DECIDED = {"kappa": 0.9, "k_max": 256}
+VERSIONS = {"foci": "1", "torch": "2"}
+
+
+def manifest(folder: Path, status: str = "running", **more: Any) -> Path:
+    folder.mkdir(exist_ok=True)
+    facts = {"format": 1, "status": status, "key": digest(DECIDED), "decided_by": DECIDED}
+    text = json.dumps({**facts, "versions": VERSIONS, **more})
+    (folder / "manifest.json").write_text(text)
+    return folder
+
+
+def test_new_and_empty_folders(tmp_path: Path) -> None:
+    out = tmp_path / "a" / "b"
+    assert state_of(out, DECIDED, VERSIONS, force=False) == "new"
+    assert not out.exists()
+    with entered(out, DECIDED, VERSIONS, force=False) as state:
+        assert state == "new"
+        assert [path.name for path in out.iterdir()] == [LOCK]
+    for name in (".writing-x", LOCK):  # killed before the first manifest
+        (out / name).touch()
+    assert state_of(out, DECIDED, VERSIONS, force=False) == "new"
+    with entered(out, DECIDED, VERSIONS, force=False) as state:
+        assert state == "new"
+    assert list(out.iterdir()) == []
+
+
+def test_what_was_begun_is_kept(tmp_path: Path) -> None:
+    out = manifest(tmp_path / "out")
+    for name in ("curves.parquet", ".writing-x"):
+        (out / name).touch()
+    with entered(out, DECIDED, VERSIONS, force=False) as state:
+        assert state == "begun"
+    assert sorted(path.name for path in out.iterdir()) == ["curves.parquet", "manifest.json"]
+
+
+def test_the_same_audit(tmp_path: Path) -> None:
+    out = manifest(tmp_path / "out")
+    assert state_of(out, DECIDED, VERSIONS, force=False) == "begun"
+    manifest(out, "complete", files={"curves.parquet": "ab"})
+    with pytest.raises(
+        FociError, match=r"holds an audit without its curves\.parquet; give --force"
+    ):
+        state_of(out, DECIDED, VERSIONS, force=False)
+    (out / "curves.parquet").touch()
+    assert state_of(out, DECIDED, VERSIONS, force=False) == "finished"
+    assert state_of(out, DECIDED, {"torch": "3"}, force=False) == "finished"
+
+
+def test_another_audit(tmp_path: Path) -> None:
+    out = manifest(tmp_path / "out")
+    says = "holds an audit with kappa = 0.9, not 0.8; give --force to redo it, or another --out"
+    with pytest.raises(FociError, match=says):
+        state_of(out, {**DECIDED, "kappa": 0.8}, VERSIONS, force=False)
+    with pytest.raises(FociError, match="begun with torch 2, this is 3; go on with 2, or give"):
+        state_of(out, DECIDED, {**VERSIONS, "torch": "3"}, force=False)
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_what_is_no_audit_is_left_alone(tmp_path: Path, force: bool) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(FociError, match="is a file; choose another --out"):
+        state_of(tmp_path / "file", DECIDED, VERSIONS, force=force)
+    with pytest.raises(FociError, match="is not empty and holds no audit; choose another --out"):
+        state_of(tmp_path, DECIDED, VERSIONS, force=force)
+    for text in ('{"name": "an extension"}', "[1]", "3", "{"):
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(FociError, match="is not the manifest of an audit; choose another"):
+            state_of(tmp_path, DECIDED, VERSIONS, force=force)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "manifest.json"]
+
+
+def test_force_removes_what_an_audit_makes_and_nothing_else(tmp_path: Path) -> None:
+    out = manifest(tmp_path / "out")
+    made = [
+        "slides.parquet", "curves.parquet", "rankings.parquet", "summary.json", "report.html",
+        "report-kappa-0.8.html", "report-k-5.html", "report-label.html", "report-prediction.html",
+        "report-kappa-1e-05-k-128-label.html",
+        "tables/rankings.csv", "parts/native/00000.parquet", "selectors/seed-0/selector.json",
+        "selectors/seed-0/selector.safetensors", "selectors/seed-1/fitting.safetensors",
+        ".writing-abc", "tables/.writing-def",
+    ]  # fmt: skip
+    mine = [
+        "notes.txt", "report-final.html", "report-kappa.html", "my-report-k-5.html",
+        "tables/figure.png", "selectors/seed-1/mine.txt",
+    ]  # fmt: skip
+    for name in made + mine:
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).touch()
+    with entered(out, {"kappa": 0.1}, VERSIONS, force=True) as state:
+        assert state == "new"
+    left = sorted(p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file())
+    assert left == sorted([*mine, "manifest.json"])
+    assert not (out / "selectors" / "seed-0").exists()
+    clear(out)
+    assert (out / "notes.txt").exists()
+
+
+def test_sweeping_takes_half_written_files_only(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    for name in (".writing-a", "tables/.writing-b", "tables/kept.csv", ".hidden"):
+        (tmp_path / name).touch()
+    sweep(tmp_path, deep=True)
+    assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == [".hidden", "kept.csv"]

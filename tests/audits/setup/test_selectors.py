@@ -1,0 +1,55 @@
+"""One selector per seed, fitted once."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from foci import selectors
+from foci.audits.setup.selectors import described, fit_selectors, on_fitting, seed_folder
+from foci.backbones import fingerprint
+from foci.errors import FociError
+from foci.selectors import FittedSelector
+from tests.audits.runs import model, read, settings
+
+
+def fit(files: Path, lines: list[str], choose_by: str, seed: int = 0) -> dict[int, FittedSelector]:
+    chosen = settings(seeds=(4, 1), choose_by=choose_by)
+    return fit_selectors(
+        model(seed=seed), read(files), chosen, files / "out",
+        progress=lambda items, what: items, say=lines.append,
+    )  # fmt: skip
+
+
+def test_fitted_once_and_loaded_afterwards(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    fitted = fit(files, lines, "aukc")
+    assert list(fitted) == [4, 1]
+    assert [line.split(":")[0] for line in lines] == ["selector of seed 4", "selector of seed 1"]
+    assert "best epoch 1 of 1, validation AUKC 0." in lines[0]
+    facts = described(fitted[1], files / "out")
+    weights = (seed_folder(files / "out", 1) / "selector.safetensors").read_bytes()
+    assert facts["weights_sha256"] == hashlib.sha256(weights).hexdigest()
+    assert (facts["seed"], facts["best_epoch"], facts["site"]) == (1, 1, "attention")
+    monkeypatch.setattr(selectors, "fit", lambda *a, **k: pytest.fail("fitted again"))
+    again = fit(files, lines, "aukc")
+    assert len(lines) == 2
+    for seed in (4, 1):
+        assert fingerprint(again[seed].best.head) == fingerprint(fitted[seed].best.head)
+    with pytest.raises(FociError, match="is not the one that the selector was fitted on"):
+        fit(files, lines, "aukc", seed=1)
+
+
+def test_the_loss_may_choose_the_epoch(files: Path) -> None:
+    lines: list[str] = []
+    fitted = fit(files, lines, "loss")
+    (epoch,) = fitted[4].history
+    assert epoch.score == -epoch.val_loss
+    assert f"validation loss {epoch.val_loss:.3f}" in lines[0]
+
+
+def test_what_is_to_be_known_of_two_selectors_is_said_once(files: Path) -> None:
+    fitted = fit(files, [], "loss")
+    assert fitted[4].notes == fitted[1].notes
+    said = ["no training slide had class b as target: scores for it are untrained"]
+    assert on_fitting(fitted) == said

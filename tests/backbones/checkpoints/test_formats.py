@@ -1,0 +1,238 @@
+"""Every published naming becomes the same classifier again, tensor by tensor."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from foci.backbones import load
+from foci.backbones.checkpoints import inspect
+from foci.backbones.checkpoints.formats import FAMILIES
+from foci.errors import CheckpointError
+from tests.backbones.checkpoints.official_files import D_IN, OFFICIAL, Official
+
+
+@pytest.fixture
+def bag() -> torch.Tensor:
+    return torch.randn(9, D_IN, generator=torch.Generator().manual_seed(1))
+
+
+def written(tmp_path: Path, state: dict[str, Any]) -> Path:
+    path = tmp_path / "weights.pt"
+    torch.save(state, path)
+    return path
+
+
+@pytest.mark.parametrize("official", OFFICIAL.values(), ids=OFFICIAL)
+def test_names_and_widths_come_back(official: Official, tmp_path: Path, bag: torch.Tensor) -> None:
+    model = official.model()
+    path = written(tmp_path, official.state(model))
+
+    loaded = load(path, **official.options)
+
+    assert inspect(path, **official.options).family == official.family
+    assert type(loaded) is type(model)
+    assert loaded.state_dict().keys() == model.state_dict().keys()
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], tensor), name
+    assert torch.equal(loaded(bag), model(bag))
+    tokens = model.embed(bag)
+    assert torch.equal(loaded.scores(loaded.embed(bag)), model.scores(tokens))
+
+
+@pytest.mark.parametrize("official", OFFICIAL.values(), ids=OFFICIAL)
+def test_only_one_family_claims_a_file(official: Official) -> None:
+    keys = [
+        re.sub(r"^attention_net\.module\.", "attention_net.", key)
+        for key in official.state(official.model())
+    ]
+    assert [f.name for f in FAMILIES if f.recognises(keys)] == [official.family]
+
+
+def test_every_family_that_can_be_read_is_tried_here() -> None:
+    refused = {"MHIM-MIL v1 with DSMIL", "MHIM-MIL v2 with DSMIL", "ABMIL of the AttriMIL code"}
+    tried = {official.family for official in OFFICIAL.values()} | {"ABMIL of torchmil"}
+    assert {family.name for family in FAMILIES} == tried | refused
+
+
+@pytest.mark.parametrize("gated", [False, True])
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_torchmil_pools_features_and_its_sigmoid_becomes_two_logits(
+    gated: bool, activation: str, tmp_path: Path, bag: torch.Tensor
+) -> None:
+    torch.manual_seed(0)
+    state = {
+        "pool.fc1.module.weight": torch.randn(6, D_IN),
+        "pool.fc1.module.bias": torch.randn(6),
+        "pool.fc2.weight": torch.randn(1, 6),
+        "classifier.module.weight": torch.randn(1, D_IN),
+        "classifier.module.bias": torch.randn(1),
+    }
+    inner, bias, outer, classifier, offset = state.values()
+    hidden = getattr(torch, activation)(bag @ inner.T + bias)
+    if gated:
+        gate, shift = torch.randn(6, D_IN), torch.randn(6)
+        state |= {"pool.fc_gated.module.weight": gate, "pool.fc_gated.module.bias": shift}
+        hidden = hidden * torch.sigmoid(bag @ gate.T + shift)
+    attention = hidden @ outer[0]
+    pooled = torch.softmax(attention, dim=0) @ bag
+    probability = torch.sigmoid(pooled @ classifier[0] + offset[0]).item()
+    path = written(tmp_path, state)
+
+    loaded = load(path, activation=activation)
+
+    assert loaded(bag)[0] == 0
+    assert loaded.predict(bag).tolist() == pytest.approx([1 - probability, probability], abs=1e-6)
+    assert loaded.scores(loaded.embed(bag)).tolist() == pytest.approx(attention.tolist(), abs=1e-5)
+    assert "one sigmoid output u became the two logits [0, u]" in inspect(path).notes
+
+
+@pytest.mark.parametrize("name", ["abmil-plain", "abmil-xmil", "transmil", "mhim-v1-gated"])
+def test_a_single_output_becomes_two_logits(name: str, tmp_path: Path, bag: torch.Tensor) -> None:
+    official = OFFICIAL[name]
+    model = official.model()
+    head = next(theirs for theirs, ours in official.names.items() if ours == "head")
+    state = official.state(model)
+    last = {part: state[f"{head}.{part}"][-1:] for part in ("weight", "bias")}
+    path = written(tmp_path, {**state, **{f"{head}.{part}": u for part, u in last.items()}})
+
+    logits = load(path)(bag)
+
+    assert logits.tolist() == pytest.approx([0, model(bag)[-1].item()], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("state", "what"),
+    [
+        (
+            {"adaptor.0.weight": (6, 12), "attention_net.attention_c.weight": (1, 6)},
+            "is AttriMIL's ABMIL, with a residual adaptor that FOCI's lacks",
+        ),
+        (
+            {
+                "patch_to_emb.0.weight": (8, 12),
+                "online_encoder.b_classifier.fcc.weight": (2, 2, 8),
+                "predictor.weight": (2, 8),
+            },
+            "is MHIM-MIL with a DSMIL encoder, which FOCI does not have",
+        ),
+        (
+            {
+                "feature_extractor_part1.0.weight": (20, 1, 5, 5),
+                "attention_V.0.weight": (6, 12),
+                "classifier.0.weight": (1, 12),
+            },
+            "is the ABMIL for images, with convolutions in front",
+        ),
+        (
+            {
+                "feat_ext.0.weight": (8, 12),
+                "pool.fc1.module.weight": (6, 8),
+                "pool.fc2.weight": (1, 6),
+                "classifier.module.weight": (1, 8),
+            },
+            "has a feature extractor of its own (feat_ext)",
+        ),
+        (
+            {
+                "patch_embed.0.weight": (8, 12),
+                "blocks.0.attention.res_conv.weight": (4, 1, 33, 1),
+                "blocks.0.norm.weight": (8,),
+            },
+            "is a TransMIL with 1 layers, FOCI's has 2",
+        ),
+        (
+            {"patch_embed.0.weight": (8, 12), "global_attn.attention_c.weight": (1, 6)},
+            "lacks classifier.weight",
+        ),
+        ({"encoder.weight": (2, 2), "b": (1,)}, "is of no known architecture; its tensors are enc"),
+    ],
+)
+def test_what_foci_cannot_express_is_refused(
+    state: dict[str, tuple[int, ...]], what: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, {key: torch.zeros(shape) for key, shape in state.items()})
+    with pytest.raises(CheckpointError) as error:
+        load(path)
+    assert str(error.value).startswith(f"{path}: {what}")
+    assert "\n" not in str(error.value)
+
+
+def test_an_unknown_file_is_told_what_is_known(tmp_path: Path) -> None:
+    path = written(tmp_path, {f"encoder.{i}": torch.zeros(1) for i in range(9)})
+    with pytest.raises(CheckpointError) as error:
+        load(path)
+    assert error.value.what.endswith("encoder.4, encoder.5 and 3 more")
+    assert error.value.fix == (
+        "give one of TransMIL, CLAM-SB, CLAM-MB, AttriMIL, ACMIL, ASMIL, MHIM-MIL, ABMIL, "
+        "or wrap the model in foci.backbones.CallableBackbone"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("clam-sb", {"heads": 8}, "CLAM-SB files have no option 'heads'; it has none"),
+        ("asmil", {"head": 8}, "ASMIL files have no option 'head'; its options are heads, score"),
+        ("asmil", {"heads": 0}, "option heads is 0; choose a positive whole number"),
+        ("asmil", {"heads": 5}, "d=16 cannot be split into 5 heads; choose a multiple"),
+        ("acmil", {"score": "mean"}, "option score is 'mean'; choose logits or softmax"),
+        ("transmil", {"aligned": "no"}, "option aligned is 'no'; choose True or False"),
+        ("mhim-v1-gated", {"activation": "silu"}, "option activation is 'silu'; choose relu or"),
+    ],
+)
+def test_options_are_checked(
+    name: str, options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, OFFICIAL[name].state(OFFICIAL[name].model()))
+    with pytest.raises(CheckpointError) as error:
+        load(path, **options)
+    assert str(error.value).startswith(f"{path}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "notes"),
+    [
+        ("clam-sb", {}, []),
+        ("asmil", {}, ["heads=8, as published"]),
+        ("asmil", {"heads": 4}, []),
+        ("transmil", {"aligned": True}, ["landmarks: half the token width, as published"]),
+        (
+            "mhim-v1-gated",
+            {},
+            [
+                "activation='relu' in the attention, the authors' default",
+                "projection_activation='relu', the default of version 1",
+            ],
+        ),
+    ],
+)
+def test_what_no_tensor_shows_is_noted(
+    name: str, options: dict[str, Any], notes: list[str], tmp_path: Path
+) -> None:
+    path = written(tmp_path, OFFICIAL[name].state(OFFICIAL[name].model()))
+    assert list(inspect(path, **options).notes) == notes
+
+
+def test_the_two_versions_of_the_nystrom_package_differ_and_the_backbone_says_which(
+    tmp_path: Path, bag: torch.Tensor
+) -> None:
+    path = written(tmp_path, OFFICIAL["transmil"].state(OFFICIAL["transmil"].model()))
+    later, pinned = load(path), load(path, aligned=False)
+    assert (later.config["aligned"], pinned.config["aligned"]) == (True, False)
+    assert (later(bag) - pinned(bag)).abs().max() > 1e-3
+    assert any("aligned=False for weights of 0.0.9" in note for note in inspect(path).notes)
+
+
+def test_unused_tensors_are_named(tmp_path: Path) -> None:
+    path = written(tmp_path, OFFICIAL["mhim-v2-merge"].state(OFFICIAL["mhim-v2-merge"].model()))
+    facts = inspect(path)
+    assert facts.ignored == (
+        "merge.norm.weight",
+        "merge.attn.to_kv.weight",
+        "merge.global_q_mm",
+        "merge.global_q",
+    )
+    assert any("evaluated with merge_test predicts differently" in note for note in facts.notes)

@@ -1,0 +1,70 @@
+"""Softmax pooling against forwarding the subset alone."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
+
+
+def subset_pool(logits: torch.Tensor, values: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
+    return pool(softmax_weights(logits[keep]), values[keep])
+
+
+@pytest.mark.parametrize("spread", [1.0, 400.0])
+@pytest.mark.parametrize("value_rows", [1, 3])
+def test_prefix_pool_equals_pooling_each_prefix(spread: float, value_rows: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    logits = spread * torch.randn(300, 3, generator=generator, dtype=torch.float64)
+    values = torch.randn(300, value_rows, 5, generator=generator, dtype=torch.float64)
+    ks = torch.tensor([1, 2, 17, 299, 300])
+
+    got = prefix_pool(logits, values, ks)
+
+    want = torch.stack([pool(softmax_weights(logits[:k]), values[:k]) for k in ks.tolist()])
+    assert torch.isfinite(got).all()
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
+
+
+@given(st.integers(0, 10_000), st.integers(1, 20))
+def test_masked_and_hard_gated_pooling_equal_removal(seed: int, n: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    logits = 100 * torch.randn(n, 2, generator=generator, dtype=torch.float64)
+    values = torch.randn(n, 1, 4, generator=generator, dtype=torch.float64)
+    keep = torch.rand(n, generator=generator) < 0.5
+    keep[torch.randint(n, (), generator=generator)] = True
+    want = subset_pool(logits, values, keep)
+
+    masked = pool(softmax_weights(logits, mask=keep), values)
+    gated = pool(softmax_weights(logits, gate=keep.double()), values)
+
+    torch.testing.assert_close(masked, want, rtol=0, atol=1e-12)
+    torch.testing.assert_close(gated, want, rtol=0, atol=1e-12)
+
+
+def test_soft_gate_multiplies_the_unnormalised_weight() -> None:
+    logits = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
+    gate = torch.tensor([0.5, 0.25], dtype=torch.float64)
+    first, second = 0.5, 0.25 * torch.e
+    want = [first / (first + second), second / (first + second)]
+    assert softmax_weights(logits, gate=gate).flatten().tolist() == pytest.approx(want)
+
+
+def test_gate_gradient_is_exact_and_finite_at_zero() -> None:
+    logits = torch.tensor([[0.3], [-0.2], [5.0]], dtype=torch.float64)
+    values = torch.tensor([[[1.0]], [[2.0]], [[4.0]]], dtype=torch.float64)
+    gate = torch.tensor([1.0, 1.0, 0.0], dtype=torch.float64, requires_grad=True)
+
+    pool(softmax_weights(logits, gate=gate), values).sum().backward()
+
+    weight = logits.exp().flatten()
+    mass = weight[:2].sum()
+    mean = (weight[:2] * values[:2].flatten()).sum() / mass
+    want = weight * (values.flatten() - mean) / mass
+    torch.testing.assert_close(gate.grad, want)
+
+
+def test_gating_everything_out_gives_zero_not_nan() -> None:
+    weights = softmax_weights(torch.randn(4, 2), gate=torch.zeros(4))
+    assert weights.abs().sum() == 0

@@ -1,0 +1,105 @@
+"""ABMIL against the authors' code, and its closed form against forwarding every prefix."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from foci import backbones
+from foci.backbones.models.abmil import ABMIL
+from foci.errors import FociError
+from tests.backbones.golden_weights import features, fill
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "abmil.json").read_text())
+
+
+def official(gated: bool) -> ABMIL:
+    """One sigmoid output u is the two logits [0, u]; the published model pools tokens of 500."""
+    model = ABMIL(4, 2, d=500, hidden=128, gated=gated).double().eval()
+    names = (
+        {"V": "attention_V.0", "U": "attention_U.0", "w": "attention_w"}
+        if gated
+        else {"V": "attention.0", "w": "attention.2"}
+    )
+    state = model.state_dict()
+    for ours, theirs in names.items():
+        for part in ("weight", "bias"):
+            key = f"attention.{ours}.{part}"
+            state[key] = fill(f"{theirs}.{part}", tuple(state[key].shape))
+    for part, shape in (("weight", (1, 500)), ("bias", (1,))):
+        u = fill(f"classifier.0.{part}", shape)
+        state[f"head.{part}"] = torch.cat([torch.zeros_like(u), u])
+    model.load_state_dict(state)
+    return model
+
+
+@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda c: f"{c['gated']}-{c['n_tiles']}")
+def test_logits_scores_and_loss_equal_the_published_code(case: dict[str, Any]) -> None:
+    model = official(case["gated"])
+    tokens = features(case["n_tiles"], 500)
+
+    logits = model.aggregate(tokens[None])[0]
+
+    assert logits.tolist() == pytest.approx(case["logits"], abs=1e-10)
+    assert model.scores(tokens).tolist() == pytest.approx(case["scores"], abs=1e-10)
+    for label, loss in enumerate(case["losses"]):
+        assert F.cross_entropy(logits, torch.tensor(label)).item() == pytest.approx(loss, abs=1e-10)
+
+
+def test_paper_preset_has_the_printed_number_of_parameters() -> None:
+    model = backbones.create("abmil", d_in=1536, n_classes=2)
+    assert sum(p.numel() for p in model.parameters()) == 492_291
+
+
+def test_every_prefix_equals_the_subset_at_extreme_attention_logits() -> None:
+    torch.manual_seed(0)
+    model = ABMIL(6, 3, d=8, hidden=4, head_hidden=5).double().eval()
+    tokens = model.embed(torch.randn(300, 6, dtype=torch.float64)).detach()
+    with torch.no_grad():
+        model.attention.w.weight.mul_(400 / model.scores(tokens).std())
+    assert model.scores(tokens).std().item() == pytest.approx(400)
+
+    got = model.prefixes(tokens)
+
+    assert torch.isfinite(got).all()
+    for k in (1, 2, 3, 10, 50, 150, 299, 300):
+        torch.testing.assert_close(
+            got[k - 1], model.aggregate(tokens[:k][None])[0], rtol=0, atol=1e-9
+        )
+
+
+def test_only_a_bias_free_projection_is_homogeneous() -> None:
+    claims = {
+        preset: backbones.create("abmil", preset, d_in=8, n_classes=2).capabilities.homogeneous
+        for preset in backbones.presets("abmil")
+    }
+    assert claims == {"paper": True, "official": False}
+
+
+def test_without_projection_features_are_pooled_as_they_are() -> None:
+    torch.manual_seed(0)
+    model = ABMIL(6, 3, d=None, hidden=4).double()
+    x = torch.randn(5, 6, dtype=torch.float64)
+    assert (model.d_token, model.capabilities.homogeneous) == (6, True)
+    weights = torch.softmax(model.attention(x), dim=0)
+    want = model.head((weights * x).sum(dim=0))
+    torch.testing.assert_close(model(x), want, rtol=0, atol=1e-12)
+    assert type(model)(**model.config).state_dict().keys() == model.state_dict().keys()
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "tanh"])
+def test_the_activation_of_the_attention_can_be_chosen(activation: str) -> None:
+    torch.manual_seed(0)
+    model = ABMIL(6, 2, d=None, hidden=4, gated=False, activation=activation).double()
+    x = torch.randn(5, 6, dtype=torch.float64)
+    phi = {"relu": torch.relu, "gelu": F.gelu, "tanh": torch.tanh}[activation]
+    want = model.attention.w(phi(model.attention.V(x))).squeeze(-1)
+    torch.testing.assert_close(model.scores(x), want, rtol=0, atol=1e-12)
+
+
+def test_an_unknown_activation_is_refused() -> None:
+    with pytest.raises(FociError, match="attention activation: is 'silu'; choose one of relu, gel"):
+        ABMIL(6, 2, d=4, hidden=4, activation="silu")

@@ -1,0 +1,64 @@
+"""A readout may be split into what comes before and what comes after the pooling."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from foci.backbones.layers.mlp import split_head
+from foci.backbones.layers.softmax_pooling import pool, softmax_weights
+from foci.backbones.models._pooled import PooledBackbone
+from foci.backbones.models.abmil import ABMIL
+from tests.backbones.every import D_IN, EVERY, small
+
+POOLED = [pair for pair in EVERY if isinstance(small(*pair, n_classes=2), PooledBackbone)]
+
+
+@pytest.mark.parametrize(("name", "preset"), POOLED)
+def test_projecting_before_the_pooling_gives_the_same_logits(name: str, preset: str) -> None:
+    model = small(name, preset, n_classes=3).double().eval()
+    assert isinstance(model, PooledBackbone)
+    tokens = model.embed(torch.randn(2, 6, D_IN, dtype=torch.float64))
+    weights, values = softmax_weights(7 * model.attend(tokens)), model.values(tokens)
+    want = model.readout(pool(weights, values))
+    got = model.read(pool(weights, model.project(values)))
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
+
+
+class Tempered(ABMIL):
+    """Replaces the readout and knows nothing of the split."""
+
+    def readout(self, pooled: Tensor) -> Tensor:
+        return super().readout(pooled) / 2
+
+
+class Renamed(ABMIL):
+    """Replaces all three."""
+
+    def readout(self, pooled: Tensor) -> Tensor:
+        return self.read(self.project(pooled))
+
+    def read(self, projected: Tensor) -> Tensor:
+        return super().read(projected) / 2
+
+
+@pytest.mark.parametrize("model_class", [Tempered, Renamed])
+def test_a_subclass_with_another_readout_keeps_its_prefixes_right(model_class: type[ABMIL]) -> None:
+    torch.manual_seed(0)
+    model = model_class(d_in=8, n_classes=2, d=4, hidden=4, head_hidden=4).double()
+    tokens = model.embed(torch.randn(5, 8, dtype=torch.float64))
+    want = torch.cat([model.aggregate(tokens[None, :k]) for k in range(1, 6)])
+    torch.testing.assert_close(model.prefixes(tokens), want, rtol=0, atol=1e-12)
+
+
+def test_splitting_a_head() -> None:
+    linear, relu = nn.Linear(4, 3), nn.ReLU()
+    first, rest = split_head(linear)
+    assert first is linear
+    assert isinstance(rest, nn.Identity)
+    first, rest = split_head(nn.Sequential(linear, relu))
+    assert first is linear
+    assert list(rest.children()) == [relu]
+    other = nn.Sequential(nn.LayerNorm(4), linear)
+    first, rest = split_head(other)
+    assert isinstance(first, nn.Identity)
+    assert rest is other

@@ -1,0 +1,223 @@
+"""Splits by patient, and the checks of splits."""
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foci.bags.cohort.quotas import largest_remainder, stratum_quotas
+from foci.bags.cohort.slide import Slide
+from foci.bags.cohort.splits import check_labels, check_leakage, split_by_patient
+from foci.errors import CohortError
+
+patients = st.lists(
+    st.tuples(st.sampled_from(["LUAD", "LUSC"]), st.integers(1, 4), st.sampled_from(["x", "y"])),
+    min_size=1,
+    max_size=40,
+)
+
+
+def cohort(rows: Sequence[tuple[str, int, str]]) -> list[Slide]:
+    return [
+        Slide(f"s{case}-{k}", f"p{case}", label, site=site)
+        for case, (label, n, site) in enumerate(rows)
+        for k in range(n)
+    ]
+
+
+def lung(luad: int, lusc: int, doubles: int = 0) -> list[Slide]:
+    sizes = [2] * doubles + [1] * (luad - 2 * doubles)
+    return cohort([("LUAD", n, "x") for n in sizes] + [("LUSC", 1, "x")] * lusc)
+
+
+def sizes(slides: Sequence[Slide]) -> tuple[int, ...]:
+    found = Counter(slide.split for slide in slides)
+    return found["train"], found["val"], found["test"]
+
+
+@settings(deadline=None, max_examples=60)
+@given(patients, st.integers(0, 5))
+def test_patients_stay_whole_and_rows_in_order(rows: list[tuple[str, int, str]], seed: int) -> None:
+    slides = cohort(rows)
+    result = split_by_patient(slides, fractions=(0.7, 0.1, 0.2), seed=seed)
+    check_leakage(result.slides)
+    assert [s.slide_id for s in result.slides] == [s.slide_id for s in slides]
+    assert {s.split for s in result.slides} <= {"train", "val", "test"}
+
+
+@settings(deadline=None, max_examples=60)
+@given(patients, st.integers(0, 5), st.randoms(use_true_random=False))
+def test_row_order_does_not_matter(
+    rows: list[tuple[str, int, str]], seed: int, shuffler: random.Random
+) -> None:
+    slides = cohort(rows)
+    counts = (len(slides) - len(slides) // 3, 0, len(slides) // 3)
+    shuffled = slides.copy()
+    shuffler.shuffle(shuffled)
+    first = split_by_patient(slides, counts=counts, seed=seed)
+    second = split_by_patient(shuffled, counts=counts, seed=seed)
+    assert {s.slide_id: s.split for s in first.slides} == {
+        s.slide_id: s.split for s in second.slides
+    }
+    assert first.notes == second.notes
+
+
+@settings(deadline=None, max_examples=60)
+@given(patients)
+def test_class_shares_are_within_one_patient(rows: list[tuple[str, int, str]]) -> None:
+    slides = cohort(rows)
+    fractions = (0.5, 0.2, 0.3)
+    result = split_by_patient(slides, fractions=fractions, stratify_by=("label", "site"))
+    found = Counter((s.label, s.site, s.split) for s in result.slides)
+    whole = Counter((s.label, s.site) for s in sorted(slides, key=lambda s: (s.label, s.site)))
+    quotas = stratum_quotas(whole, largest_remainder(len(slides), (5, 2, 3)))
+    for (label, site), quota in quotas.items():
+        largest = max(n for one, n, other in rows if (one, other) == (label, site))
+        for split, share in zip(("train", "val", "test"), quota, strict=True):
+            assert abs(found[label, site, split] - share) < largest
+
+
+@settings(deadline=None, max_examples=60)
+@given(patients.filter(lambda rows: len(rows) <= 6), st.data())
+def test_counts_are_met_wherever_whole_patients_allow(
+    rows: list[tuple[str, int, str]], data: st.DataObject
+) -> None:
+    slides = cohort(rows)
+    first = data.draw(st.integers(1, len(slides)))
+    second = data.draw(st.integers(0, len(slides) - first))
+    counts = (first, second, len(slides) - first - second)
+    possible = any(
+        tuple(sum(n for (_, n, _), s in zip(rows, choice, strict=True) if s == k) for k in range(3))
+        == counts
+        for choice in product(range(3), repeat=len(rows))
+    )
+    result = split_by_patient(slides, counts=counts)
+    assert (sizes(result.slides) == counts) == possible
+    assert any("cannot make splits" in note for note in result.notes) != possible
+
+
+def test_the_papers_lung_split_is_exact_in_every_class() -> None:
+    slides = lung(531, 512, doubles=25)
+    result = split_by_patient(slides, counts=(729, 105, 209), seed=1)
+    assert sizes(result.slides) == (729, 105, 209)
+    assert result.notes == ()
+    found = Counter((s.label, s.split) for s in result.slides)
+    assert [found["LUAD", split] for split in ("train", "val", "test")] == [371, 53, 107]
+    pairs = Counter(s.split for s in result.slides if s.slide_id.endswith("-1"))
+    assert all(pairs[split] for split in ("train", "val", "test"))
+
+
+def test_the_seed_decides_who() -> None:
+    slides = lung(40, 40)
+    runs = [split_by_patient(slides, fractions=(0.5, 0, 0.5), seed=s).slides for s in (0, 0, 1)]
+    assert runs[0] == runs[1] != runs[2]
+    assert sizes(runs[0]) == sizes(runs[2]) == (40, 0, 40)
+
+
+def test_a_split_is_the_same_on_every_machine() -> None:
+    result = split_by_patient(lung(4, 4), counts=(4, 2, 2), seed=0)
+    # By the SHA-256 of "0\n<patient>": p0 p2 p3 p1 of the one class, p6 p7 p4 p5 of the other.
+    want = ["train", "test", "train", "val", "val", "test", "train", "train"]
+    assert [s.split for s in result.slides] == want
+
+
+def test_a_patient_with_two_labels_counts_for_the_commoner() -> None:
+    slides = [Slide("a1", "p", "x"), Slide("a2", "p", "y"), Slide("a3", "p", "y")]
+    slides += [Slide(f"s{k}", f"s{k}", label) for k, label in enumerate("xxxyyy")]
+    result = split_by_patient(slides, counts=(3, 3, 3))
+    check_leakage(result.slides)
+    assert sizes(result.slides) == (3, 3, 3)
+
+
+def test_impossible_counts_give_the_nearest_and_a_note() -> None:
+    slides = cohort([("LUAD", 3, "x"), ("LUAD", 3, "x")])
+    result = split_by_patient(slides, counts=(4, 0, 2))
+    assert sizes(result.slides) == (3, 0, 3)
+    assert result.notes == ("whole patients cannot make splits of 4/0/2 slides; they have 3/0/3",)
+
+
+def test_counts_at_the_expense_of_classes_are_noted() -> None:
+    slides = cohort([("LUAD", 7, "x")] * 10 + [("LUSC", 9, "x")] * 10)
+    result = split_by_patient(slides, counts=(81, 0, 79))
+    assert sizes(result.slides) == (81, 0, 79)
+    (note,) = result.notes
+    assert note.startswith("to meet the split sizes, the share of a label is off by up to ")
+
+
+def test_too_few_patients_are_noted() -> None:
+    result = split_by_patient(cohort([("LUAD", 5, "x")]), fractions=(0.6, 0.2, 0.2))
+    assert result.notes == (
+        "val is empty: there are too few patients",
+        "test is empty: there are too few patients",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "split: needs either fractions or counts; give one of them"),
+        ({"fractions": (1, 0, 0), "counts": (4, 0, 0)}, "split: needs either fractions or counts"),
+        ({"counts": (1, 1, 1)}, "counts: add up to 3, but there are 4 slides; give counts that"),
+        ({"counts": (5, -1, 0)}, "counts: cannot be 5, -1, 0; give three numbers"),
+        ({"fractions": (0.5, 0.5)}, "fractions: cannot be 0.5, 0.5; give three numbers, for train"),
+        ({"fractions": (0.5, 0.4, 0.2)}, "fractions: add up to 1.1, not 1"),
+        ({"fractions": (float("nan"), 0, 1)}, "fractions: cannot be nan"),
+        ({"counts": (2, 1, 1), "stratify_by": "age"}, "stratify_by: cannot be 'age'; choose from"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(CohortError, match=message):
+        split_by_patient(lung(2, 2), **options)  # type: ignore[arg-type]
+
+
+def test_an_empty_cohort_is_refused() -> None:
+    with pytest.raises(CohortError, match="cohort: has no slides"):
+        split_by_patient([], fractions=(1, 0, 0))
+
+
+def test_leakage_names_patient_and_splits() -> None:
+    slides = [
+        Slide("a1", "TCGA-05-4244", split="test"),
+        Slide("a2", "TCGA-05-4244", split="train"),
+        Slide("b1", "b", split="val"),
+        Slide("b2", "b"),
+    ]
+    message = "^patient TCGA-05-4244: is in train and test; put all slides of a patient into one"
+    with pytest.raises(CohortError, match=message):
+        check_leakage(slides)
+    more = [*slides, Slide("b3", "b", split="test")]
+    with pytest.raises(CohortError, match=r"train and test \(and 1 more patients are torn apart\)"):
+        check_leakage(more)
+    check_leakage(slides[1:])
+
+
+def test_labels_must_be_classes_and_splits_hold_two() -> None:
+    slides = [
+        Slide("a", "a", "x", "train"),
+        Slide("b", "b", "y", "train"),
+        Slide("c", "c", "x", "test"),
+        Slide("d", "d", None, "test"),
+        Slide("e", "e", "x"),
+    ]
+    with pytest.raises(CohortError, match="slide b: has the label 'y', not one of x, z; correct"):
+        check_labels(slides, ["x", "z"])
+    with pytest.raises(CohortError, match="split test: has slides of x only; split again, strat"):
+        check_labels(slides, ["x", "y"])
+    check_labels([*slides, Slide("f", "f", "y", "test")], ["x", "y"])
+
+
+def test_both_strata_are_kept() -> None:
+    rows = [(label, 1, site) for label in ("a", "b") for site in ("x", "y") for _ in range(20)]
+    result = split_by_patient(cohort(rows), counts=(56, 8, 16), stratify_by=("label", "site"))
+    found: dict[str, Counter[tuple[str | None, str | None]]] = defaultdict(Counter)
+    for slide in result.slides:
+        found[str(slide.split)][slide.label, slide.site] += 1
+    assert {split: set(counts.values()) for split, counts in found.items()} == {
+        "train": {14},
+        "val": {2},
+        "test": {4},
+    }

@@ -1,0 +1,255 @@
+"""``foci audit`` from files to a verdict, and everything that can be wrong with them."""
+
+import csv
+import json
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+import torch
+
+from foci import backbones
+from foci.audits import Audit
+from foci.audits.compute.slide import SlideReveal
+from foci.bags import Bag, Slide
+from foci.selectors import DEFAULT
+from tests.audits.runs import D_IN, make_files, model
+from tests.backbones.checkpoints.official_files import D_IN as OFFICIAL_D_IN
+from tests.backbones.checkpoints.official_files import OFFICIAL
+from tests.bags import feature_files as write
+from tests.cli.invoke import Foci, Outcome
+
+QUICK = [
+    "--seeds", "0", "--random-orders", "2", "--k-max", "8", "--kappa", "0.6",
+    "--set", "recipe_settings.schedule.epochs=1", "--set", "recipe_settings.schedule.warmup=0",
+    "--set", "deletion=[1, 2, 4]", "--set", "n_boot=20", "--set", "block=2",
+]  # fmt: skip
+NO_SELECTOR = ["--rankings", "native,random"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    make_files(tmp_path)
+    backbones.save(model(), tmp_path / "abmil", classes=["a", "b"], n_cap=9, recipe={"seed": 0})
+    return tmp_path
+
+
+def command(folder: Path, *more: str | Path, labels: bool = True) -> list[str]:
+    places = ["--model", folder / "abmil", "--features", folder / "features", "--out",
+              folder / "out"]  # fmt: skip
+    if labels:
+        places += ["--labels", folder / "labels.csv"]
+    return ["audit", *map(str, [*places, *QUICK, *more])]
+
+
+def refused(done: Outcome) -> str:
+    """The one line of a refusal."""
+    assert done.code == 2, done.out + done.err
+    assert done.err.startswith("foci: ")
+    assert done.err.count("\n") == 1
+    assert "Traceback" not in done.err
+    return done.err
+
+
+def test_from_files_to_a_verdict(foci: Foci, folder: Path) -> None:
+    done = foci(*command(folder))
+    assert done.code == 0, done.err
+    assert done.err == ""
+    assert f"selector of seed 0: {DEFAULT} (" in done.out
+    assert "Verdict: " in done.out
+    assert done.out.endswith(f"wrote {folder / 'out'}\n")
+    found = Audit.load(folder / "out")
+    assert found.manifest["name"] == "abmil"
+    assert found.manifest["sources"]["features"] == str((folder / "features").resolve())
+    assert found.curves.rankings == ("native", "selector", "random")
+    assert (folder / "out" / "report.html").stat().st_size > 1000
+
+    again = foci(*command(folder))
+    assert again.code == 0, again.err
+    assert "this audit is complete, nothing is computed again" in again.out
+    assert "Verdict: " in again.out
+    line = refused(foci(*command(folder, "--kappa", "0.7")))
+    assert "holds an audit with kappa = 0.6, not 0.7; give --force to redo it, or anoth" in line
+    forced = foci(*command(folder, "--kappa", "0.7", "--force", *NO_SELECTOR))
+    assert forced.code == 0, forced.err
+    assert not (folder / "out" / "selectors").exists()
+    assert Audit.load(folder / "out").summary["kappa"] == 0.7
+
+
+def spoil(features: Path) -> dict[str, str]:
+    """A bad file of every kind, beside the five good ones, and what has to be said of each."""
+    good = (features / "s09.h5").read_bytes()
+    (features / "truncated.h5").write_bytes(good[:1500])
+    (features / "text.h5").write_text("not HDF5")
+    (features / "empty.h5").write_bytes(b"")
+    with h5py.File(features / "nothing.h5", "w") as file:
+        file["tiles"] = np.ones((3, D_IN))
+    write.trident(features / "zero.h5", np.zeros((0, D_IN), np.float32), write.grid(0))
+    holes = write.features(4, D_IN)
+    holes[2, 1] = np.inf
+    write.trident(features / "inf.h5", holes, write.grid(4))
+    write.trident(features / "narrow.h5", write.features(4, 5), write.grid(4))
+    write.trident(features / "torn.h5", write.features(4, D_IN), write.grid(9))
+    return {
+        "truncated": "truncated.h5: ", "text": "is not an HDF5 file", "empty": "empty.h5: ",
+        "nothing": "has neither 'features' nor 'feats'", "zero": "has no tiles",
+        "inf": "1 of 4 tiles hold NaN or Inf (first: tile 2)",
+        "narrow": "features are 5 wide, the model reads 8",
+        "torn": "has 9 coordinates for 4 tiles", "absent": "no feature file of this name",
+    }  # fmt: skip
+
+
+def test_every_kind_of_bad_file_is_skipped_and_listed(foci: Foci, folder: Path) -> None:
+    says = spoil(folder / "features")
+    write.uni2h(folder / "features" / "batched.h5", write.features(6, D_IN), write.grid(6))
+    table = (folder / "labels.csv").read_text()
+    rows = [f"{name},p-{name},a,test\n" for name in [*says, "batched"]]
+    (folder / "labels.csv").write_text(table.replace("s00,", "".join(rows) + "s00,"))
+    done = foci(*command(folder, *NO_SELECTOR))
+    assert done.code == 0, done.err
+    assert "Traceback" not in done.out + done.err
+    found = Audit.load(folder / "out")
+    assert [s.slide_id for s in found.slides] == ["batched", "s09", "s10", "s11", "s12", "s13"]
+    assert {s.slide_id for s in found.skipped} == set(says)
+    for slide in found.skipped:
+        assert says[slide.slide_id] in str(slide.skipped)
+        assert f"skipped {slide.slide_id}: {slide.skipped}" in done.out
+    with (folder / "out" / "tables" / "skipped.csv").open() as file:
+        assert {row["slide_id"] for row in csv.DictReader(file)} == set(says)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (["--rankings", "nativ"], "nativ: is not a known ranking; did you mean 'native'?"),
+        (["--rankings", "native,native"], "rankings: name 'native' twice"),
+        (["--rankings", ","], "rankings: are none"),
+        (["--rankings", "from-file"], "needs the option 'path'"),
+        (["--kappa", "1.5"], "kappa: cannot be 1.5; Input should be less than 1"),
+        (["--k-max", "0"], "k_max: cannot be 0"),
+        (["--n-cap", "0"], "n_cap: cannot be 0"),
+        (["--seeds", "0,x"], "--seeds: cannot be '0,x'; give whole numbers"),
+        (["--seeds", "1,1"], "seeds: name 1 twice"),
+        (["--recipe", "paper"], "paper: is not a known selector recipe"),
+        (["--split", "train"], "split: 'train' is what the selector is fitted on"),
+        (["--split", "holdout"], "split 'holdout': has no slides (splits: test, train, val)"),
+        (["--layout", "tridnt"], "tridnt: is not a known feature layout; did you mean 'trident'?"),
+        (["--device", "cuda:7"], "--device cuda:7: cannot be used"),
+        (["--classes", "a,b,c"], "labels: have 3 classes (a, b, c), the model has 2"),
+        (["--classes", "a,x"], "has the label 'b', not one of a, x"),
+        (["--set", "kapa=1"], "kapa: is not a setting of AuditConfiguration; did you mean 'kappa'"),
+        (["--set", "kappa"], "--set kappa: is not of the form key=value"),
+        (["--set", "recipe_settings.budget.x=1"], f"budget.x: is no setting of {DEFAULT}"),
+        (["--config", "gone.yaml"], "gone.yaml: cannot be read"),
+        (["--model", "gone"], "gone: does not exist; check the path"),
+        (["--features", "gone"], "gone: does not exist; give the folder"),
+        (["--labels", "gone.csv"], "gone.csv: "),
+        (["--out", "labels.csv"], "labels.csv: is a file; choose another --out"),
+        (["--out", "features"], "features: is not empty and holds no audit; choose another"),
+    ],
+)
+def test_mistakes_are_one_line(foci: Foci, folder: Path, more: list[str], says: str) -> None:
+    assert says in refused(foci(*command(folder, *more)))
+    assert not (folder / "out").exists()
+
+
+def test_what_has_to_be_given(foci: Foci) -> None:
+    assert "model: is missing; give it" in refused(foci("audit"))
+
+
+def test_labels_are_only_needed_as_a_target(foci: Foci, folder: Path) -> None:
+    line = refused(foci(*command(folder, "--target", "label", labels=False)))
+    assert "target: cannot be the label: the cohort has none; give a label table" in line
+    done = foci(*command(folder, *NO_SELECTOR, labels=False))
+    assert done.code == 0, done.err
+    assert "note: the cohort has no splits: every slide is audited" in done.out
+    assert len(Audit.load(folder / "out").slides) == 14
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("s01,c1,b,train", "s00,c1,b,train", "s00"),
+        ("s13,c12,b,test", "s13,c0,b,test", "patient c0: is in train and test; put all slides"),
+        ("s13,c12,b,test", "s13,c12,z,test", "slide s13: has the label 'z', not one of a, b"),
+    ],
+)
+def test_tables_that_are_refused(foci: Foci, folder: Path, old: str, new: str, says: str) -> None:
+    table = folder / "labels.csv"
+    assert old in table.read_text()
+    table.write_text(table.read_text().replace(old, new))
+    assert says in refused(foci(*command(folder)))
+
+
+def test_one_class_in_the_audited_split_leaves_no_auc(foci: Foci, folder: Path) -> None:
+    table = folder / "labels.csv"
+    table.write_text(table.read_text().replace(",b,test", ",a,test"))
+    done = foci(*command(folder, *NO_SELECTOR))
+    assert done.code == 0, done.err
+    found = Audit.load(folder / "out").summary
+    assert found["full_bag"]["auc"] is None
+    assert any("AUC is undefined" in note for note in found["notes"])
+
+
+def test_checkpoints_that_are_refused(foci: Foci, folder: Path) -> None:
+    torch.save(torch.nn.Linear(2, 2), folder / "pickled.pt")
+    assert "pickled.pt: " in refused(foci(*command(folder, "--model", folder / "pickled.pt")))
+    (folder / "text.pt").write_text("hello")
+    assert "text.pt: is not a checkpoint" in refused(
+        foci(*command(folder, "--model", folder / "text.pt"))
+    )
+    torch.manual_seed(0)
+    wide = backbones.create("abmil", d_in=16, n_classes=2, d=16, hidden=8)
+    backbones.save(wide, folder / "wide", classes=["a", "b"])
+    line = refused(foci(*command(folder, "--model", folder / "wide")))
+    assert "no slide can be read" in line
+    assert "features are 8 wide, the model reads 16" in line
+
+
+def test_a_foreign_checkpoint_is_announced(foci: Foci, tmp_path: Path) -> None:
+    make_files(tmp_path, d_in=OFFICIAL_D_IN)
+    official = OFFICIAL["mhim-v1-gated"]
+    torch.save(official.state(official.model()), tmp_path / "abmil")
+    done = foci(*command(tmp_path, *NO_SELECTOR))
+    assert done.code == 0, done.err
+    assert "note: activation='relu' in the attention" in done.out
+    assert "note: the checkpoint does not name its classes: taken to be a, b" in done.out
+    notes = Audit.load(tmp_path / "out").manifest["notes"]
+    assert any("activation='relu'" in note for note in notes)
+
+
+def test_set_wins_over_options_and_options_over_the_file(foci: Foci, folder: Path) -> None:
+    (folder / "audit.yaml").write_text(
+        f"model: {folder / 'abmil'}\nfeatures: {folder / 'features'}\nout: {folder / 'out'}\n"
+        "rankings: [native]\nkappa: 0.7\nk_max: 6\nblock: 3\nn_boot: 20\n"
+    )
+    done = foci("audit", "--config", folder / "audit.yaml", "--k-max", "5", "--kappa", "0.65",
+                "--set", "kappa=0.6")  # fmt: skip
+    assert done.code == 0, done.err
+    found = json.loads((folder / "out" / "manifest.json").read_text())["settings"]
+    assert (found["kappa"], found["k_max"], found["block"]) == (0.6, 5, 3)
+    assert found["rankings"] == ["native"]
+
+
+def test_stopped_and_started_again(
+    foci: Foci, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reveal, seen = SlideReveal.__call__, []
+
+    def interrupted(self: SlideReveal, slide: Slide, bag: Bag, units: object) -> object:
+        seen.append(slide.slide_id)
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+        return reveal(self, slide, bag, units)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(SlideReveal, "__call__", interrupted)
+    stopped = foci(*command(folder, *NO_SELECTOR))
+    assert stopped.code == 130
+    assert stopped.err == "foci: stopped; give the same command again to go on\n"
+    seen.clear()
+    done = foci(*command(folder, *NO_SELECTOR))
+    assert done.code == 0, done.err
+    assert "going on with what is there" in done.out
+    assert seen == ["s11", "s12", "s13"]  # the first block was whole
+    assert len(Audit.load(folder / "out").slides) == 5

@@ -1,0 +1,113 @@
+"""``foci compare``."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from foci.audits.compare.table import compare
+from foci.cli.commands.compare import show
+from tests.audits.cohorts import Counts
+from tests.audits.folders import write_folder
+from tests.cli.invoke import Foci
+
+COUNTS: Counts = {"native": [[9, 8]], "selector": [[2, 2], [4, 2]], "random": [[6, 6]] * 2}
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> list[Path]:
+    labels = ["tumour", "benign"]
+    for name in ("abmil", "a-model-with-a-rather-long-name"):
+        write_folder(tmp_path / name, COUNTS, ["A", "B"], labels, name=name, targets=[1, 0])
+    return [tmp_path / "abmil", tmp_path / "a-model-with-a-rather-long-name"]
+
+
+def test_prints_a_table(foci: Foci, folders: list[Path]) -> None:
+    done = foci("compare", *folders)
+    assert done.code == 0, done.err
+    (line,) = [line for line in done.out.splitlines() if line.startswith("abmil")]
+    assert line.split()[1:5] == ["1.000", "8.5", "2.5", "6.0"]
+    assert "model-sufficient" in done.out
+    assert "wrote" not in done.out
+
+
+def test_writes_a_page_and_the_table_beside_it(foci: Foci, folders: list[Path]) -> None:
+    out = folders[0].parent / "pages" / "both.html"
+    done = foci("compare", *folders, "--out", out)
+    assert done.code == 0, done.err
+    assert "a-model-with-a-rather-long-name" in out.read_text()
+    rows = list(csv.DictReader((out.parent / "compare.csv").open(newline="")))
+    assert [float(row["restricted:native"]) for row in rows] == [8.5, 8.5]
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_fits_the_terminal(folders: list[Path], width: int) -> None:
+    from foci.audits import Audit
+
+    said: list[str] = []
+    show(compare([Audit.load(folder) for folder in folders]), said.append, width=width)
+    assert max(map(len, said[0].splitlines())) <= width
+    assert "…" not in said[0]
+
+
+MORE = ("attention-x-evidence", "integrated-gradients", "leave-one-out", "greedy-insertion")
+
+
+@pytest.mark.parametrize(("width", "measures"), [(80, 4), (64, 3), (50, 1)])
+def test_many_rankings_get_a_row_each_and_no_number_is_cut(
+    tmp_path: Path, width: int, measures: int
+) -> None:
+    counts: Counts = {**COUNTS, **{name: [[100, 256]] for name in MORE}}
+    audits = [
+        write_folder(tmp_path / name, counts, ["A", "B"], ["tumour", "benign"], name=name,
+                     targets=[1, 0], drops={"native": 0.256}, change={"rankings": tuple(COUNTS)})
+        for name in ("abmil", "a-model-with-a-rather-long-name")
+    ]  # fmt: skip
+    said: list[str] = []
+    show(compare(audits), said.append, width=width)
+    text = said[0]
+    assert max(map(len, text.splitlines())) <= width
+    table = [line.split() for line in text[: text.index("\nK:")].splitlines()]
+    rows = {name: [cells[1:] for cells in table if cells[:1] == [name]] for name in counts}
+    for name in counts:
+        assert len(rows[name]) == 2, "one per audit"
+        assert all(len(cells) == measures for cells in rows[name])
+    assert rows["native"][0] == ["8.5", "-", "-0.42", "0.128"][:measures]
+    assert rows["integrated-gradients"][1][0] == "178.0"
+    (model,) = [cells for cells in table if cells[:1] == ["abmil"]]
+    assert model[1] == "1.000"
+
+
+def test_a_ranking_that_was_not_run_has_no_row(tmp_path: Path) -> None:
+    less: Counts = {"native": COUNTS["native"]}
+    more: Counts = {**COUNTS, **{name: [[100, 256]] for name in MORE}}
+    audits = [
+        write_folder(tmp_path / name, counts, ["A", "B"], ["tumour", "benign"], name=name,
+                     change={"rankings": ("native",)})
+        for name, counts in (("less", less), ("more", more))
+    ]  # fmt: skip
+    said: list[str] = []
+    show(compare(audits), said.append, width=80)
+    firsts = [line.split()[0] for line in said[0].splitlines() if line.split()]
+    assert [firsts.count(name) for name in ("native", "leave-one-out")] == [2, 1]
+    assert firsts.index("native") == firsts.index("less") + 1
+    assert firsts.index("more") == firsts.index("native") + 1
+
+
+@pytest.mark.parametrize(
+    ("extra", "says"),
+    [
+        (["--out", "table.csv"], "--out table.csv: is not an HTML file; give a name"),
+        (["nowhere"], "nowhere: has no manifest.json; give the folder"),
+    ],
+)
+def test_refusals(foci: Foci, folders: list[Path], extra: list[str], says: str) -> None:
+    done = foci("compare", *folders, *extra)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert says in done.err
+
+
+def test_one_audit_is_nothing_to_compare(foci: Foci, folders: list[Path]) -> None:
+    done = foci("compare", folders[0])
+    assert done.code == 2
+    assert "needs two or more audits" in done.err

@@ -1,0 +1,88 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+from foci.backbones import CallableBackbone
+from foci.errors import BagError, FociError
+from foci.selectors.fitting.losses import unit_box
+from foci.selectors.fitting.prepared import PreparedBags
+from foci.selectors.gated.views import view_of
+from tests.backbones.every import small
+from tests.selectors.cohorts import planted
+
+
+def test_a_batch_holds_what_the_single_bags_hold(tmp_path: Path) -> None:
+    cohort = planted(tmp_path)
+    model = small("abmil", "paper", 2).eval()
+    bags = PreparedBags(cohort, view_of(model, "attention"), "label", memory_gb=1)
+    batch = bags.batch(cohort.slides[:3])
+    lengths = [len(cohort.bag(s.slide_id)) for s in cohort.slides[:3]]
+    assert batch.n_tiles.tolist() == lengths
+    assert batch.mask.shape[1] == max(lengths)  # the longest bag, not n_cap
+    assert batch.targets.tolist() == [0, 1, 0]
+    for i, slide in enumerate(cohort.slides[:3]):
+        bag, n = cohort.bag(slide.slide_id), lengths[i]
+        tokens = model.embed(bag.x)
+        torch.testing.assert_close(batch.tiles["tokens"][i, :n], tokens)
+        torch.testing.assert_close(batch.tiles["attention"][i, :n], model.attend(tokens))
+        torch.testing.assert_close(batch.full[i], model(bag.x))
+        assert torch.equal(batch.coords[i, :n], unit_box(torch.from_numpy(bag.coords)))
+        assert bool((batch.coords[i, n:] == 0).all())
+    assert not any(tensor.requires_grad for tensor in batch.tiles.values())
+
+
+def test_predictions_as_targets(tmp_path: Path) -> None:
+    cohort = planted(tmp_path)
+    model = small("abmil", "paper", 2).eval()
+    bags = PreparedBags(cohort, view_of(model, "attention"), "prediction", memory_gb=1)
+    for slide in cohort:
+        assert bags[slide].target == int(model(cohort.bag(slide.slide_id).x).argmax())
+
+
+def test_memory_is_bounded_and_makes_no_difference(tmp_path: Path) -> None:
+    cohort = planted(tmp_path)
+    model = small("abmil", "paper", 2).eval()
+    view = view_of(model, "feature")
+    one = PreparedBags(cohort, view, "label", memory_gb=1)[cohort.slides[0]]
+    n = len(one.coords)
+    assert one.n_bytes == 4 * n * (model.d_token + 2)
+    tight = PreparedBags(cohort, view, "label", memory_gb=(one.n_bytes + 1) / 1e9)
+    first, again = tight[cohort.slides[0]], tight[cohort.slides[0]]
+    assert again is first
+    second = tight[cohort.slides[1]]
+    assert tight[cohort.slides[1]] is not second
+    assert torch.equal(tight[cohort.slides[1]].tiles["tokens"], second.tiles["tokens"])
+    assert tight[cohort.slides[0]] is first
+
+
+def test_values_that_are_tokens_count_once(tmp_path: Path) -> None:
+    cohort = planted(tmp_path)
+    model = small("abmil", "paper", 2).eval()
+    bag = PreparedBags(cohort, view_of(model, "attention"), "label", memory_gb=1)[cohort.slides[0]]
+    assert bag.n_bytes == 4 * len(bag.coords) * (model.d_token + 1 + 2)
+
+
+def test_features_of_another_encoder_are_refused(tmp_path: Path) -> None:
+    cohort = planted(tmp_path, d=16)
+    view = view_of(small("abmil", "paper", 2).eval(), "feature")
+    with pytest.raises(BagError, match=r"s0: features are 16 wide, the backbone reads 32"):
+        PreparedBags(cohort, view, "label", memory_gb=1)[cohort.slides[0]]
+
+
+def test_targets_stay_known_when_the_bag_does_not(tmp_path: Path) -> None:
+    cohort = planted(tmp_path)
+    model = CallableBackbone(lambda x: x.mean(0)[:2], d_in=32, n_classes=2)
+    bags = PreparedBags(cohort, view_of(model, "feature"), "prediction", memory_gb=0)
+    assert [bags.target_of(slide) for slide in cohort.slides[:3]] == [0, 1, 0]
+    bags.batch(cohort.slides[3:])
+    bags.cohort = None  # type: ignore[assignment]  # nothing is read again
+    assert [bags.target_of(slide) for slide in cohort] == [0, 1] * 6
+
+
+def test_a_classifier_that_answers_nan_is_refused(tmp_path: Path) -> None:
+    cohort = planted(tmp_path)
+    model = CallableBackbone(lambda x: (x - 10).sqrt().mean(0)[:2], d_in=32, n_classes=2)
+    bags = PreparedBags(cohort, view_of(model, "feature"), "label", memory_gb=1)
+    with pytest.raises(FociError, match="backbone callable: answers NaN for slide s3; mend it"):
+        bags.batch(cohort.slides[3:4])

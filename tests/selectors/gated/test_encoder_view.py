@@ -1,0 +1,173 @@
+"""The view of a gated transformer against the transformer's own gated attention."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from foci.backbones.layers.encoder import EncoderLayer
+from foci.backbones.models.transmil import TransMIL
+from foci.selectors.fitting.objective import GatedBatch, Weights, loss_terms, total
+from foci.selectors.gated.encoder_view import EncoderAttentionView
+from foci.selectors.gated.views import AttentionView
+from foci.selectors.gates import Soft, Ste
+
+D, CLASSES = 8, 3
+KINDS = ("hard", "open", "closed", "soft", "mixed")
+
+
+def transmil(depth: int = 3, *, d: int = D, heads: int = 2) -> TransMIL:
+    torch.manual_seed(0)
+    model = TransMIL(6, CLASSES, d=d, heads=heads, depth=depth, hidden=2 * d)
+    with torch.no_grad():
+        model.cls.normal_()
+    return model.double().eval().requires_grad_(False)
+
+
+def bags(lengths: list[int], seed: int = 0, d: int = D) -> tuple[Tensor, Tensor]:
+    """Tokens and mask; what stands in the padding is large and must not matter."""
+    generator = torch.Generator().manual_seed(seed)
+    mask = torch.arange(max(lengths))[None, :] < torch.tensor(lengths)[:, None]
+    tokens = torch.randn(*mask.shape, d, generator=generator, dtype=torch.float64)
+    return tokens.masked_fill(~mask.unsqueeze(-1), 50.0), mask
+
+
+def gates(kind: str, mask: Tensor, seed: int = 0) -> Tensor:
+    """Also above 0 in the padding, where the mask must win."""
+    generator = torch.Generator().manual_seed(seed)
+    z = torch.rand(mask.shape, generator=generator, dtype=torch.float64)
+    return {
+        "hard": (z > 0.6).double(),
+        "open": torch.ones_like(z),
+        "closed": torch.zeros_like(z),
+        "soft": z.clamp(1e-6, 1 - 1e-6),
+        "mixed": torch.where(z > 0.5, z, torch.zeros_like(z)),
+    }[kind]
+
+
+def answer(
+    function: Callable[[Tensor], Tensor], gate: Tensor, *others: Tensor
+) -> tuple[Tensor, ...]:
+    """Logits, and the gradients of a function of all of them wrt the gate and others."""
+    z = gate.clone().requires_grad_()
+    logits = function(z)
+    pull = torch.linspace(-1, 2, logits.numel(), dtype=logits.dtype).view_as(logits)
+    return logits.detach(), *torch.autograd.grad((pull * logits).sum(), (z, *others))
+
+
+def check_close(got: tuple[Tensor, ...], want: tuple[Tensor, ...]) -> None:
+    for ours, reference in zip(got, want, strict=True):
+        torch.testing.assert_close(ours, reference, rtol=1e-10, atol=1e-11)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    lengths=st.lists(st.integers(1, 9), min_size=1, max_size=3),
+    depth=st.integers(1, 3),
+    kind=st.sampled_from(KINDS),
+    seed=st.integers(0, 10**6),
+)
+def test_logits_and_gate_gradients_are_those_of_the_classifier(
+    lengths: list[int], depth: int, kind: str, seed: int
+) -> None:
+    model = transmil(depth)
+    (tokens, mask), view = bags(lengths, seed), EncoderAttentionView(model)
+    gate = gates(kind, mask, seed)
+    got = answer(lambda z: view.logits({"tokens": tokens}, mask, z), gate)
+    check_close(got, answer(lambda z: model.aggregate(tokens, mask, z), gate))
+    assert not got[1][~mask].any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_gradients_the_logits_are_the_same(kind: str) -> None:
+    model = transmil()
+    tokens, mask = bags([9, 4, 1])
+    gate = gates(kind, mask)
+    got = EncoderAttentionView(model).logits({"tokens": tokens}, mask, gate)
+    torch.testing.assert_close(got, model.aggregate(tokens, mask, gate), rtol=1e-10, atol=1e-11)
+
+
+def test_a_closed_tile_far_above_the_open_ones_has_a_finite_capped_slope() -> None:
+    model = transmil()
+    for layer in model.layers:
+        layer.query.weight.mul_(400)
+    tokens, mask = bags([9, 5])
+    gate, view = gates("hard", mask), EncoderAttentionView(model)
+    got = answer(lambda z: view.logits({"tokens": tokens}, mask, z), gate)
+    want = answer(lambda z: model.aggregate(tokens, mask, z), gate)
+    assert float(want[1].abs().max()) > 1e9  # exp(30) is 1e13
+    torch.testing.assert_close(got, want, rtol=1e-8, atol=1e-8)
+
+
+def test_single_precision_agrees() -> None:
+    model = transmil(d=64, heads=4).float()
+    tokens, mask = bags([120, 70], d=64)
+    tokens, view = tokens.float(), EncoderAttentionView(model)
+    for gate in (gates("hard", mask).float(), gates("soft", mask).float()):
+        logits, slope = answer(lambda z: view.logits({"tokens": tokens}, mask, z), gate)
+        want, reference = answer(lambda z: model.aggregate(tokens, mask, z), gate)
+        torch.testing.assert_close(logits, want, rtol=0, atol=1e-6)
+        assert float((slope - reference).abs().max() / reference.abs().max()) < 1e-5
+
+
+@pytest.mark.parametrize("rule", [Ste(), Ste(centred=True), Soft()], ids=str)
+def test_scores_learn_the_same(rule: Ste | Soft) -> None:
+    """The whole objective, both views, different budgets; the last bag keeps all its tiles."""
+    model = transmil()
+    tokens, mask = bags([9, 7, 2])
+    targets, k = torch.tensor([0, 1, 2]), torch.tensor([1, 4, 3])
+    full, coords = model.aggregate(tokens, mask), torch.rand(3, 9, 2, dtype=torch.float64)
+    batch = GatedBatch({"tokens": tokens}, mask, coords, targets, full)
+    weights = Weights(entropy=0.1 if rule.kind == "soft" else 0.0)
+    found = []
+    for view in (EncoderAttentionView(model), AttentionView(model)):
+        scores = gates("soft", mask, seed=2).requires_grad_()
+        noise = torch.Generator().manual_seed(0)
+        loss = total(loss_terms(batch, scores, view, rule, k, weights, noise), weights)
+        found.append((loss.detach(), *torch.autograd.grad(loss, scores)))
+    check_close(*found)
+    assert bool(found[0][1][mask].all())
+
+
+def test_frozen_weights_stay_without_gradients_and_others_get_theirs() -> None:
+    model = transmil()
+    (tokens, mask), view = bags([6, 3]), EncoderAttentionView(model)
+    gate = gates("hard", mask).requires_grad_()
+    view.logits({"tokens": tokens}, mask, gate).sum().backward()
+    assert gate.grad is not None
+    assert all(weight.grad is None for weight in model.parameters())
+
+    tokens.requires_grad_()
+    model.requires_grad_(True)
+    learning = [model.cls, *model.layers.parameters()]
+    for kind in ("hard", "mixed"):
+        gate = gates(kind, mask)
+        check_close(
+            answer(lambda z: view.logits({"tokens": tokens}, mask, z), gate, tokens, *learning),
+            answer(lambda z: model.aggregate(tokens, mask, z), gate, tokens, *learning),
+        )
+
+
+def test_closed_tiles_are_touched_only_where_a_gradient_is_wanted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = transmil()
+    (tokens, mask), view = bags([9, 4]), EncoderAttentionView(model)
+    gate = torch.zeros(2, 9, dtype=torch.float64)
+    gate[0, [2, 5, 7]] = gate[1, 0] = 1.0
+    seen: list[tuple[int, bool]] = []
+    feed_forward = EncoderLayer.feed_forward
+
+    def spy(layer: EncoderLayer, hidden: Tensor) -> Tensor:
+        seen.append((hidden.shape[-2] if hidden.dim() == 3 else 1, hidden.requires_grad))
+        return feed_forward(layer, hidden)
+
+    monkeypatch.setattr(EncoderLayer, "feed_forward", spy)
+    view.logits({"tokens": tokens}, mask, gate)
+    assert seen == 2 * [(4, False)] + [(1, False)] + 2 * [(2, False)] + [(1, False)]
+    seen.clear()
+    view.logits({"tokens": tokens[:1]}, mask[:1], gate[:1].requires_grad_())
+    assert seen == 2 * [(6, False), (4, True)] + [(1, True)]
