@@ -10,7 +10,16 @@ ROOMS = (
     "bags", "backbones", "reveal", "testing", "metrics", "selectors", "rankings", "audits",
     "reports", "demo", "cli",
 )  # fmt: skip
-LEAVES = ("_version", "errors", "registry", "atomic", "configuration", "progress", "plural", "digest")
+LEAVES = (
+    "_version",
+    "errors",
+    "registry",
+    "atomic",
+    "configuration",
+    "progress",
+    "plural",
+    "digest",
+)
 MODULES = sorted(p for p in SOURCE.rglob("*.py") if p.parent != SOURCE)
 
 

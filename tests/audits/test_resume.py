@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from foci.audits import Audit
-from foci.audits.compute.jobs import Unit
+from foci.audits.compute.jobs import RankingJob
 from foci.errors import FociError
 from foci.rankings import EmbeddedBag
 from tests.audits.runs import audit, content
@@ -92,13 +92,13 @@ def test_only_what_is_missing_is_computed(
         "selector-0/00000.parquet", "slides/00000.parquet", "slides/00001.parquet",
     ]  # fmt: skip
     ranked: list[tuple[str, str]] = []
-    rank = Unit.rank
+    rank = RankingJob.rank
 
-    def watched(self: Unit, bag: EmbeddedBag) -> object:
+    def watched(self: RankingJob, bag: EmbeddedBag) -> object:
         ranked.append((bag.slide_id, self.column))
         return rank(self, bag)
 
-    monkeypatch.setattr(Unit, "rank", watched)
+    monkeypatch.setattr(RankingJob, "rank", watched)
     monkeypatch.setattr("foci.selectors.fit", lambda *a, **k: pytest.fail("fitted again"))
     lines: list[str] = []
     audit(files, say=lines.append)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from foci.audits.folder.curves import CurveTable
-from foci.audits.folder.damage import AGAIN, lost_file, read_object, reading
+from foci.audits.folder.damage import AGAIN, lost_file, read_object, readable
 from foci.audits.folder.names import CURVES, FORMAT, MANIFEST, RANKINGS, SLIDES, SUMMARY
 from foci.audits.folder.slides import AuditedSlide, read_slides
 from foci.audits.folder.tile_scores import RankedTiles, read_tiles
@@ -75,7 +75,7 @@ class Audit:
     def curves(self) -> CurveTable:
         """The stored reveal and deletion curves."""
         path = self.folder / CURVES
-        with reading(path):
+        with readable(path):
             return CurveTable.read(path)
 
     @cached_property
@@ -91,7 +91,7 @@ class Audit:
     def tiles(self) -> Iterator[RankedTiles]:
         """Every slide's tiles with their scores, one slide at a time."""
         path = self.folder / RANKINGS
-        with reading(path):
+        with readable(path):
             yield from read_tiles(path)
 
     @property
@@ -103,5 +103,5 @@ class Audit:
     @cached_property
     def _all_slides(self) -> tuple[AuditedSlide, ...]:
         path = self.folder / SLIDES
-        with reading(path):
+        with readable(path):
             return read_slides(path)

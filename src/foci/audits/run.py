@@ -12,9 +12,9 @@ from foci.audits.analysis.csv_tables import write_tables
 from foci.audits.analysis.summary import summarise, to_json
 from foci.audits.audit import Audit
 from foci.audits.compute.blocks import n_blocks, reveal_blocks
-from foci.audits.compute.jobs import units_of
+from foci.audits.compute.jobs import ranking_jobs
 from foci.audits.compute.merge import assemble, features_digest
-from foci.audits.compute.partial import Parts
+from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
 from foci.audits.folder import manifest as record
 from foci.audits.folder.curves import CurveTable
@@ -24,9 +24,9 @@ from foci.audits.folder.slides import AuditedSlide
 from foci.audits.folder.state import entered, state_of
 from foci.audits.folder.tile_scores import read_tiles
 from foci.audits.settings import AuditSettings
-from foci.audits.setup.preflight import admit, check_steady
+from foci.audits.setup.preflight import admit, check_deterministic
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
-from foci.audits.setup.splits import already_seen, divide
+from foci.audits.setup.splits import already_seen, split_slides
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.freezing import eval_mode
 from foci.backbones.training.loop import Progress
@@ -82,7 +82,7 @@ def run(
     versions = record.versions_of(backbone)
     if state_of(folder, decided, versions, force=force) == "finished":
         return _finished(folder, say)
-    check_steady(backbone, cohort)
+    check_deterministic(backbone, cohort)
     with entered(folder, decided, versions, force=force) as state:
         if state == "finished":  # by another run, while this one waited for the model's answers
             return _finished(folder, say)
@@ -97,13 +97,13 @@ def run(
             say(f"{folder}: going on with what is there")
 
         weights = facts["backbone"]["fingerprint"]
-        division = divide(cohort, settings, split_seed, progress)
+        division = split_slides(cohort, settings, split_seed, progress)
         for slide in division.skipped[len(cohort.skipped) :]:
             say(f"skipped {slide.slide_id}: {slide.skipped}")
         changed = (*changed, *already_seen(division.audited, trained_on))
         for note in (*division.notes[len(cohort.notes) :], *changed):
             say(f"note: {note}")
-        parts = Parts(folder)
+        parts = PartialResults(folder)
         with eval_mode(backbone):
             selectors = (
                 {}
@@ -114,10 +114,10 @@ def run(
             )
             for note in on_fitting(selectors):
                 say(f"note: {note}")
-            units = units_of(settings, selectors)
+            jobs = ranking_jobs(settings, selectors)
             slides = division.audited.slides
             reveal = SlideReveal(backbone, settings)
-            reveal_blocks(slides, cohort.store, reveal, units, parts, progress=progress, say=say)
+            reveal_blocks(slides, cohort.store, reveal, jobs, parts, progress=progress, say=say)
         if fingerprint(backbone) != weights:
             shutil.rmtree(parts.folder)
             what = "changed while it was audited"
@@ -126,7 +126,7 @@ def run(
             )
 
         blocks, wanted = n_blocks(slides, settings.block), [slide.slide_id for slide in slides]
-        everyone = assemble(folder, parts, blocks, units, wanted, division.skipped)
+        everyone = assemble(folder, parts, blocks, jobs, wanted, division.skipped)
         audited = [slide for slide in everyone if slide.skipped is None]
         summary = _conclude(folder, settings, cohort.classes, everyone)
         facts |= {

@@ -29,7 +29,7 @@ View = Literal["prediction", "label"]
 VIEWS: tuple[View, ...] = ("prediction", "label")
 
 
-class Reading(Protocol):
+class AnalysisSettings(Protocol):
     """The settings of an audit that its numbers depend on, beside the curves."""
 
     @property

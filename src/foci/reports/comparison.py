@@ -8,7 +8,7 @@ from typing import Any
 
 from foci.atomic import write_whole
 from foci.audits import Audit
-from foci.audits.compare.differences import comparability
+from foci.audits.compare.differences import differences
 from foci.audits.compare.table import VIEW, distinct_names
 from foci.errors import FociError
 from foci.reports.data.rounding import rounded
@@ -76,5 +76,5 @@ def _interval(numbers: dict[str, Any] | None, key: str) -> dict[str, Any] | None
 def _notes(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
     every = [note for audit in audits for note in audit.manifest.get("notes", [])]
     synthetic = dict.fromkeys(note for note in every if note.startswith("Synthetic"))
-    differ = comparability(audits, names) if len(audits) > 1 else []
+    differ = differences(audits, names) if len(audits) > 1 else []
     return [*synthetic, *(note[:1].upper() + note[1:] for note in differ)]

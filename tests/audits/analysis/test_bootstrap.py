@@ -4,7 +4,7 @@ import numpy as np
 
 from foci.audits.analysis.bootstrap import resample
 from foci.audits.analysis.per_slide import measure
-from foci.audits.analysis.views import populations
+from foci.audits.analysis.views import slides_by_view
 from foci.metrics import case_means
 from foci.metrics.inputs import defined_mean
 from tests.audits.cohorts import CLASSES, Settings, slides, table
@@ -15,7 +15,7 @@ CASES = ["A", "A", "B", "C"]
 def test_rankings_share_their_draws() -> None:
     counts = {"native": [[4, 8, None, 12]], "selector": [[2, 4, 6, 8], [4, None, 6, 8]]}
     curves = table(counts)
-    group = populations(curves, slides(CASES, [None] * 4), CLASSES)["prediction"]
+    group = slides_by_view(curves, slides(CASES, [None] * 4), CLASSES)["prediction"]
     found = [measure(curves, name, group, Settings()) for name in counts]
     drawn = resample(found, CASES, 50)
     assert drawn["native"].msk_cond.shape == (50,)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foci.audits.analysis.per_slide import measure_all
+from foci.audits.analysis.per_slide import measure_slides
 from tests.audits.cohorts import CLASSES, Settings, slides, table
 
 COUNTS = {"native": [[2, 4]], "random": [[1, None], [3, 8]]}
@@ -11,7 +11,7 @@ COUNTS = {"native": [[2, 4]], "random": [[1, None], [3, 8]]}
 
 def test_views_and_rankings() -> None:
     curves = table(COUNTS)
-    found = measure_all(curves, slides(["A", "B"], ["tumour", None]), CLASSES, Settings())
+    found = measure_slides(curves, slides(["A", "B"], ["tumour", None]), CLASSES, Settings())
     assert list(found.views) == ["prediction", "label"]
     assert [list(by_ranking) for by_ranking in found.measured.values()] == [
         ["native", "random"]
@@ -22,7 +22,7 @@ def test_views_and_rankings() -> None:
 
 @pytest.mark.parametrize(("k_max", "reached"), [(256, 4), (3, 2)])
 def test_curves_end_at_the_budget(k_max: int, reached: int) -> None:
-    found = measure_all(
+    found = measure_slides(
         table(COUNTS), slides(["A", "B"], [None] * 2), CLASSES, Settings(k_max=k_max)
     )
     assert found.curves.get("native")[0].ks[-1] == k_max

@@ -2,7 +2,7 @@
 
 import pytest
 
-from foci.audits.analysis.views import populations
+from foci.audits.analysis.views import slides_by_view
 from foci.errors import FociError
 from tests.audits.cohorts import CLASSES, slides, table
 
@@ -11,7 +11,7 @@ COUNTS = {"native": [[1, 2, 3]], "random": [[1, 2, 3]] * 2}
 
 def test_prediction_holds_all_slides_and_label_those_that_have_one() -> None:
     curves = table(COUNTS, targets=[1, 0, 1])
-    views = populations(curves, slides(["A", "B", "B"], ["benign", None, "tumour"]), CLASSES)
+    views = slides_by_view(curves, slides(["A", "B", "B"], ["benign", None, "tumour"]), CLASSES)
     everyone, labelled = views["prediction"], views["label"]
     assert everyone.rows.tolist() == [0, 1, 2]
     assert everyone.targets.tolist() == everyone.predictions.tolist() == [1, 0, 1]
@@ -27,19 +27,19 @@ def test_prediction_holds_all_slides_and_label_those_that_have_one() -> None:
 
 def test_slides_are_found_by_name_in_any_order() -> None:
     known = slides(["A", "B", "C"], ["benign", "tumour", None])
-    views = populations(table(COUNTS), [known[2], known[0], known[1]], CLASSES)
+    views = slides_by_view(table(COUNTS), [known[2], known[0], known[1]], CLASSES)
     assert views["prediction"].cases == ("A", "B", "C")
     assert views["prediction"].labels.tolist() == [0, 1, -1]
 
 
 def test_no_label_no_label_view() -> None:
-    views = populations(table(COUNTS), slides(["A", "B", "C"], [None] * 3), CLASSES)
+    views = slides_by_view(table(COUNTS), slides(["A", "B", "C"], [None] * 3), CLASSES)
     assert list(views) == ["prediction"]
 
 
 def test_a_label_outside_the_classes_is_refused() -> None:
     with pytest.raises(FociError) as refused:
-        populations(table(COUNTS), slides(["A", "B", "C"], [None, "cyst", None]), CLASSES)
+        slides_by_view(table(COUNTS), slides(["A", "B", "C"], [None, "cyst", None]), CLASSES)
     assert str(refused.value) == (
         "s1: has the label 'cyst', which is no class of the model; classes: benign, tumour"
     )
@@ -47,4 +47,4 @@ def test_a_label_outside_the_classes_is_refused() -> None:
 
 def test_curves_without_a_slide_are_refused() -> None:
     with pytest.raises(FociError, match=r"^s2: has curves but is not among the slides"):
-        populations(table(COUNTS), slides(["A", "B"], [None] * 2), CLASSES)
+        slides_by_view(table(COUNTS), slides(["A", "B"], [None] * 2), CLASSES)

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from foci.audits.compute.blocks import n_blocks, reveal_blocks
-from foci.audits.compute.jobs import Unit
-from foci.audits.compute.partial import Parts
+from foci.audits.compute.jobs import RankingJob
+from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
 from tests.audits.runs import model, read, settings
 
-UNITS = (Unit("native"), Unit("random", orders=2))
+UNITS = (RankingJob("native"), RankingJob("random", orders=2))
 
 
 @pytest.mark.parametrize(("n", "size", "want"), [(0, 4, 0), (1, 4, 1), (4, 4, 1), (5, 4, 2)])
@@ -18,8 +18,8 @@ def test_how_many(n: int, size: int, want: int) -> None:
     assert n_blocks([None] * n, size) == want  # type: ignore[list-item]
 
 
-def reveal(files: Path, asked: list[int] | None = None) -> tuple[Parts, list[str]]:
-    cohort, parts, lines = read(files).split("test"), Parts(files / "out"), list[str]()
+def reveal(files: Path, asked: list[int] | None = None) -> tuple[PartialResults, list[str]]:
+    cohort, parts, lines = read(files).split("test"), PartialResults(files / "out"), list[str]()
     work = SlideReveal(model(), settings())
 
     def progress(items: range, what: str) -> range:
@@ -51,9 +51,9 @@ def test_a_block_of_bad_slides_only(files: Path) -> None:
     slides = parts.slides(1)
     assert slides is not None
     assert [s.skipped is None for s in slides] == [False, False]
-    assert len(parts.unit(1, UNITS[0])) == 0
+    assert len(parts.job(1, UNITS[0])) == 0
     assert [line.split(":")[0] for line in lines] == ["skipped s11", "skipped s12"]
     (parts.folder / "random" / "00001.parquet").unlink()
     parts, lines = reveal(files)
-    assert len(parts.unit(1, UNITS[1])) == 0
+    assert len(parts.job(1, UNITS[1])) == 0
     assert lines == []  # nothing was read again

@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from foci.audits import Audit
-from foci.audits.compute.jobs import Unit
+from foci.audits.compute.jobs import RankingJob
 from foci.audits.compute.merge import assemble
-from foci.audits.compute.partial import Parts
+from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
 from foci.audits.folder.slides import AuditedSlide
 from foci.errors import CohortError, FociError
@@ -32,22 +32,22 @@ def test_one_row_group_per_block(audited: Audit) -> None:
 
 
 def test_nothing_to_assemble(tmp_path: Path) -> None:
-    parts, unit = Parts(tmp_path), Unit("native")
+    parts, unit = PartialResults(tmp_path), RankingJob("native")
     parts.write_slides(0, [AuditedSlide("a", "p", skipped="a.h5: is cut; copy it again")], [])
-    parts.write_unit(0, unit, [])
+    parts.write_job(0, unit, [])
     with pytest.raises(CohortError, match=r"no slide that can be audited \(a.h5: is cut; copy it"):
         assemble(tmp_path, parts, 1, [unit], ["a"], [])
 
 
 def test_nobody_is_lost(audited: Audit, files: Path) -> None:
-    parts, units = Parts(files), (Unit("native"), Unit("random", orders=2))
+    parts, units = PartialResults(files), (RankingJob("native"), RankingJob("random", orders=2))
     cohort, work = read(files), SlideReveal(model(), settings())
     names = ["s09", "s10", "s11"]
     found = [work(cohort[name], cohort.bag(name), units) for name in names]
     for number, block in enumerate((found[:2], found[2:])):
         parts.write_slides(number, [one.slide for one in block], block)
         for unit in units:
-            parts.write_unit(number, unit, block)
+            parts.write_job(number, unit, block)
     whole = assemble(files, parts, 2, units, names, [])
     assert [slide.slide_id for slide in whole] == names
     made = [files / name for name in ("slides.parquet", "curves.parquet", "rankings.parquet")]

@@ -1,17 +1,17 @@
-"""Parts are whole, know what is missing, and come back as they were written."""
+"""PartialResults are whole, know what is missing, and come back as they were written."""
 
 from pathlib import Path
 
 import numpy as np
 
-from foci.audits.compute.jobs import Unit
-from foci.audits.compute.partial import Parts
+from foci.audits.compute.jobs import RankingJob
+from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import RevealedSlide, SlideReveal
 from foci.audits.folder.curves import from_arrow
 from foci.audits.folder.slides import AuditedSlide
 from tests.audits.runs import model, read, settings
 
-NATIVE, RANDOM = Unit("native"), Unit("random", orders=2)
+NATIVE, RANDOM = RankingJob("native"), RankingJob("random", orders=2)
 
 
 def revealed(files: Path) -> list[RevealedSlide]:
@@ -20,17 +20,17 @@ def revealed(files: Path) -> list[RevealedSlide]:
 
 
 def test_written_and_read_again(files: Path) -> None:
-    parts, found = Parts(files / "out"), revealed(files)
+    parts, found = PartialResults(files / "out"), revealed(files)
     assert parts.slides(0) is None
     assert parts.missing(0, (NATIVE, RANDOM)) == (NATIVE, RANDOM)
     facts = [found[0].slide, AuditedSlide("bad", "p", skipped="is cut"), found[1].slide]
     parts.write_slides(0, facts, found)
-    parts.write_unit(0, NATIVE, found)
+    parts.write_job(0, NATIVE, found)
     assert parts.slides(0) == tuple(facts)
     assert parts.slides(1) is None
     assert parts.missing(0, (NATIVE, RANDOM)) == (RANDOM,)
-    parts.write_unit(0, RANDOM, found)
-    table = parts.unit(0, RANDOM)
+    parts.write_job(0, RANDOM, found)
+    table = parts.job(0, RANDOM)
     assert [(c.slide_id, c.seed, c.direction) for c in from_arrow(table)] == [
         (slide, seed, direction)
         for slide in ("s09", "s10")
@@ -38,9 +38,9 @@ def test_written_and_read_again(files: Path) -> None:
         for seed in (0, 1)
     ]
     assert table["scores"].null_count == 8
-    native = parts.unit(0, NATIVE)["scores"].to_pylist()
+    native = parts.job(0, NATIVE)["scores"].to_pylist()
     assert [row is None for row in native] == [False, True, False, True]
-    np.testing.assert_array_equal(native[2], found[1].units["native"].scores)
+    np.testing.assert_array_equal(native[2], found[1].jobs["native"].scores)
     places = parts.places(0).to_pylist()
     assert [row["tiles"] is None for row in places] == [False, True, False]
     assert places[0]["tiles"] == [0, 1, 2, 3, 4]

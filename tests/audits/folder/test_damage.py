@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from foci.audits.folder.damage import lost_file, read_object, reading
+from foci.audits.folder.damage import lost_file, read_object, readable
 from foci.errors import FociError
 
 
@@ -18,9 +18,9 @@ def test_errors_name_the_file_in_one_line(tmp_path: Path) -> None:
         (pa.ArrowKeyError("no column"), r"cannot be read \(.*no column"),
         (ValueError(), r"cannot be read \(ValueError\)"),
     ):
-        with pytest.raises(FociError, match=rf"a\.parquet: {says}"), reading(path):
+        with pytest.raises(FociError, match=rf"a\.parquet: {says}"), readable(path):
             raise error
-    with pytest.raises(FociError, match=r"^mine: "), reading(path):
+    with pytest.raises(FociError, match=r"^mine: "), readable(path):
         raise FociError("mine", "is known", "leave it")
 
 

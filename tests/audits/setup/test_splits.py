@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits.setup.splits import Division, already_seen, check_splits, divide
+from foci.audits.setup.splits import SplitSlides, already_seen, check_splits, split_slides
 from foci.backbones.training.run import with_train_and_val
 from foci.bags import Cohort
 from foci.errors import CohortError
 from tests.audits.runs import make_files, read, settings
 
 
-def split_up(cohort: Cohort, split_seed: int = 0, **changes: object) -> Division:
-    return divide(cohort, settings(**changes), split_seed, lambda items, what: items)
+def split_up(cohort: Cohort, split_seed: int = 0, **changes: object) -> SplitSlides:
+    return split_slides(cohort, settings(**changes), split_seed, lambda items, what: items)
 
 
 def names(cohort: Cohort | None, split: str | None = None) -> list[str]:

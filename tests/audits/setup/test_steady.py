@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from foci.audits.run import run
-from foci.audits.setup.preflight import check_steady
+from foci.audits.setup.preflight import check_deterministic
 from foci.backbones import CallableBackbone
 from foci.errors import FociError
 from tests.audits.runs import D_IN, model, read, settings
@@ -37,7 +37,7 @@ def test_a_function_with_dropout_is_refused_before_anything_is_written(files: Pa
 
 
 def test_a_module_in_training_mode_is_put_into_eval_mode_by_the_audit(files: Path) -> None:
-    check_steady(model().train(), read(files))
+    check_deterministic(model().train(), read(files))
 
 
 @pytest.mark.parametrize(("step", "steady"), [(1e-6, True), (1e-2, False)])
@@ -50,15 +50,15 @@ def test_rounding_is_no_second_answer(files: Path, step: float, steady: bool) ->
 
     backbone = CallableBackbone(drifting, D_IN, 2)
     if steady:
-        check_steady(backbone, read(files))
+        check_deterministic(backbone, read(files))
         assert calls == [2]  # one bag, twice
     else:
         with pytest.raises(FociError, match="two answers"):
-            check_steady(backbone, read(files))
+            check_deterministic(backbone, read(files))
 
 
 def test_slides_that_cannot_be_read_are_passed_over(files: Path) -> None:
     for name in ("s00", "s01"):
         (files / "features" / f"{name}.h5").write_bytes(b"cut")
     with pytest.raises(FociError, match="on s02 its probabilities"):
-        check_steady(hidden(with_dropout()), read(files))
+        check_deterministic(hidden(with_dropout()), read(files))

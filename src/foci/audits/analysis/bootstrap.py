@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foci.audits.analysis.per_slide import Measured
+from foci.audits.analysis.per_slide import SlideMetrics
 from foci.metrics import case_means
 from foci.metrics.inputs import Floats, defined_mean
 
@@ -32,7 +32,7 @@ class Resampled:
 
 
 def resample(
-    rankings: Sequence[Measured], cases: Sequence[str], n_boot: int
+    rankings: Sequence[SlideMetrics], cases: Sequence[str], n_boot: int
 ) -> dict[str, Resampled]:
     r"""Draw patients and take every mean again, of all rankings on the same draw.
 

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from foci.audits.analysis.per_ranking import RANDOM
-from foci.audits.analysis.per_slide import Measured
+from foci.audits.analysis.per_slide import SlideMetrics
 from foci.audits.analysis.verdict import NEEDED
-from foci.audits.analysis.views import Population
-from foci.audits.settings import Reading, View
+from foci.audits.analysis.views import ViewSlides
+from foci.audits.settings import AnalysisSettings, View
 from foci.metrics.cohort.selected_only import adaptive_budget
 from foci.metrics.curve.deletion import PAPER_COUNTS
 from foci.plural import counted
 
 
 def notes(
-    views: Mapping[View, Population],
-    measured: Mapping[View, Mapping[str, Measured]],
+    views: Mapping[View, ViewSlides],
+    measured: Mapping[View, Mapping[str, SlideMetrics]],
     classes: Sequence[str],
-    reading: Reading,
+    settings: AnalysisSettings,
     numbers: Mapping[View, Mapping[str, Mapping[str, Any]]],
 ) -> list[str]:
     """Everything that is undefined or needs care, and why.
@@ -30,15 +30,15 @@ def notes(
         views: The slides of every view.
         measured: Every ranking of every view.
         classes: Class names.
-        reading: Threshold and budget.
+        settings: Threshold and budget.
         numbers: What is said of every ranking, by view.
     """
     everyone, labelled = views["prediction"], views.get("label")
     found = measured["prediction"]
     return [
         *_patients(everyone),
-        *_labels(everyone, labelled, classes, reading),
-        *_unreached(found, reading),
+        *_labels(everyone, labelled, classes, settings),
+        *_unreached(found, settings),
         *_faithfulness(everyone, found),
         *_selected(labelled, numbers["prediction"]),
         *_spurious(labelled, numbers.get("label", {})),
@@ -46,18 +46,21 @@ def notes(
     ]
 
 
-def _patients(everyone: Population) -> list[str]:
+def _patients(everyone: ViewSlides) -> list[str]:
     if len(set(everyone.cases)) > 1:
         return []
     return ["All slides come from one patient: intervals have no width."]
 
 
 def _labels(
-    everyone: Population, labelled: Population | None, classes: Sequence[str], reading: Reading
+    everyone: ViewSlides,
+    labelled: ViewSlides | None,
+    classes: Sequence[str],
+    settings: AnalysisSettings,
 ) -> list[str]:
     if labelled is None:
         said = ["No audited slide has a label: AUC, accuracy and the label view are left out."]
-        if reading.target == "label":
+        if settings.target == "label":
             said.append("The label view cannot stand first: the prediction does.")
         return said
     said = []
@@ -73,7 +76,7 @@ def _labels(
     return said
 
 
-def _unreached(found: Mapping[str, Measured], reading: Reading) -> list[str]:
+def _unreached(found: Mapping[str, SlideMetrics], settings: AnalysisSettings) -> list[str]:
     said = []
     for name, measured in found.items():
         silent = int((measured.reached.sum(axis=1) == 0).sum())
@@ -82,13 +85,13 @@ def _unreached(found: Mapping[str, Measured], reading: Reading) -> list[str]:
         which = f"{name} reaches" if n == 1 else f"{silent} of {n} {drawn} of {name} reach"
         if silent:
             said.append(
-                f"{which} {reading.kappa:g} on no slide within {counted(reading.k_max, 'tile')}: "
+                f"{which} {settings.kappa:g} on no slide within {counted(settings.k_max, 'tile')}: "
                 "it has no MSK there; read the restricted mean."
             )
     return said
 
 
-def _faithfulness(everyone: Population, found: Mapping[str, Measured]) -> list[str]:
+def _faithfulness(everyone: ViewSlides, found: Mapping[str, SlideMetrics]) -> list[str]:
     short = int((everyone.n_tiles <= PAPER_COUNTS[1]).sum())
     said = []
     if short:
@@ -107,7 +110,7 @@ def _faithfulness(everyone: Population, found: Mapping[str, Measured]) -> list[s
     return said
 
 
-def _selected(labelled: Population | None, numbers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _selected(labelled: ViewSlides | None, numbers: Mapping[str, Mapping[str, Any]]) -> list[str]:
     if labelled is None or len(set(labelled.labels.tolist())) < labelled.full.shape[1]:
         return []  # there is no AUC at all, which is said elsewhere
     kept = [found["selected_only"] for found in numbers.values()]
@@ -122,7 +125,7 @@ def _selected(labelled: Population | None, numbers: Mapping[str, Mapping[str, An
     return said
 
 
-def _spurious(labelled: Population | None, numbers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _spurious(labelled: ViewSlides | None, numbers: Mapping[str, Mapping[str, Any]]) -> list[str]:
     if labelled is None:
         return []
     accuracy = float((labelled.predictions == labelled.labels).mean())
@@ -136,7 +139,7 @@ def _spurious(labelled: Population | None, numbers: Mapping[str, Mapping[str, An
     ]
 
 
-def _no_verdict(found: Mapping[str, Measured]) -> list[str]:
+def _no_verdict(found: Mapping[str, SlideMetrics]) -> list[str]:
     missing = [name for name in NEEDED if name not in found]
     if not missing:
         return []

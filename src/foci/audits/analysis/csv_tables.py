@@ -11,10 +11,10 @@ from typing import Any
 from foci.atomic import write_whole
 from foci.audits.analysis.per_slide import measure
 from foci.audits.analysis.summary import as_plain
-from foci.audits.analysis.views import populations
+from foci.audits.analysis.views import slides_by_view
 from foci.audits.folder.curves import CurveTable, within
 from foci.audits.folder.slides import AuditedSlide
-from foci.audits.settings import Reading
+from foci.audits.settings import AnalysisSettings
 from foci.metrics.inputs import defined_mean
 
 Row = dict[str, Any]
@@ -30,7 +30,7 @@ def write_tables(
     curves: CurveTable,
     slides: Sequence[AuditedSlide],
     skipped: Sequence[AuditedSlide],
-    settings: Reading,
+    settings: AnalysisSettings,
 ) -> list[Path]:
     """Write the tables into a folder; the same numbers give the same bytes.
 
@@ -104,10 +104,10 @@ def slide_rows(
     classes: Sequence[str],
     curves: CurveTable,
     slides: Sequence[AuditedSlide],
-    settings: Reading,
+    settings: AnalysisSettings,
 ) -> Iterator[Row]:
     """One row per slide, in the prediction view: means over the seeds of every ranking."""
-    everyone = populations(curves, slides, classes)["prediction"]
+    everyone = slides_by_view(curves, slides, classes)["prediction"]
     revealed = within(curves, settings.k_max)
     columns: dict[str, list[float | None]] = {}
     for name in curves.rankings:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from foci.audits.analysis.bootstrap import Resampled
-from foci.audits.analysis.per_slide import Measured
-from foci.audits.analysis.views import Population
-from foci.audits.settings import Reading
+from foci.audits.analysis.per_slide import SlideMetrics
+from foci.audits.analysis.views import ViewSlides
+from foci.audits.settings import AnalysisSettings
 from foci.metrics import (
     captured_headroom,
     fallback_share,
@@ -29,7 +29,7 @@ from foci.metrics.inputs import Floats, defined_mean
 
 
 def saving(
-    base: Measured, found: Measured, drawn_base: Resampled, drawn: Resampled, level: float
+    base: SlideMetrics, found: SlideMetrics, drawn_base: Resampled, drawn: Resampled, level: float
 ) -> dict[str, Any]:
     """SHI on means over the seeds, its paired patient interval, and SHI of every seed.
 
@@ -51,12 +51,12 @@ def saving(
     }
 
 
-def paired(base: Measured, found: Measured) -> dict[str, Any]:
+def paired(base: SlideMetrics, found: SlideMetrics) -> dict[str, Any]:
     """MSK on the slides that both rankings reach with every one of their seeds."""
     return asdict(paired_msk(base.msk.mean(axis=0), found.msk.mean(axis=0)))
 
 
-def signed_rank(base: Measured, found: Measured, cases: Sequence[str]) -> dict[str, Any]:
+def signed_rank(base: SlideMetrics, found: SlideMetrics, cases: Sequence[str]) -> dict[str, Any]:
     """Wilcoxon's test on the restricted counts, each patient's slides averaged to one pair."""
     result = wilcoxon(per_patient(base.restricted, cases), per_patient(found.restricted, cases))
     return {"statistic": result.statistic, "pvalue": result.pvalue, "n_pairs": result.n_pairs}
@@ -78,10 +78,10 @@ NATIVE, RANDOM, GREEDY = "native", "random", "greedy-insertion"
 
 def numbers(
     name: str,
-    measured: Mapping[str, Measured],
+    measured: Mapping[str, SlideMetrics],
     drawn: Mapping[str, Resampled],
-    population: Population,
-    reading: Reading,
+    population: ViewSlides,
+    settings: AnalysisSettings,
 ) -> dict[str, Any]:
     """All numbers of a ranking; NaN where one is not defined.
 
@@ -90,14 +90,14 @@ def numbers(
         measured: Every ranking of the view.
         drawn: The same, patients resampled.
         population: The slides of the view.
-        reading: Threshold, budget, level.
+        settings: Threshold, budget, level.
     """
     found, draws = measured[name], drawn[name]
-    level = reading.level
+    level = settings.level
     counts = [msk_cond(row) for row in found.msk]
-    stable = [restricted(row, reading.k_max).mean() for row in found.stable]
+    stable = [restricted(row, settings.k_max).mean() for row in found.stable]
     fallback = [fallback_share(*rows) for rows in zip(found.msk, found.stable, strict=True)]
-    survival = kaplan_meier(found.msk.ravel(), reading.k_max)
+    survival = kaplan_meier(found.msk.ravel(), settings.k_max)
     result = {
         "msk_cond": interval(float(defined_mean(np.array(counts))), draws.msk_cond, level),
         "msk_cond_seeds": counts,
@@ -110,7 +110,7 @@ def numbers(
         "specific": found.specific.mean(),
         **_over_slides("faithfulness", found.faithfulness, draws.faithfulness, level),
         "drops": {
-            "ks": reading.deletion,
+            "ks": settings.deletion,
             "mean": defined_mean(found.drops, axis=0),
             "n_slides": (~np.isnan(found.drops)).sum(axis=0),
         },
@@ -136,7 +136,7 @@ def _over_slides(name: str, values: Floats, draws: Floats, level: float) -> dict
     return {name: interval(estimate, draws, level), f"{name}_seeds": seeds}
 
 
-def _reach_by_correctness(found: Measured, population: Population) -> dict[str, Any]:
+def _reach_by_correctness(found: SlideMetrics, population: ViewSlides) -> dict[str, Any]:
     known = population.labels >= 0
     if not known.any():
         return {"reach_correct": None, "reach_wrong": None}
@@ -150,9 +150,9 @@ def _reach_by_correctness(found: Measured, population: Population) -> dict[str, 
 
 def _against_others(
     name: str,
-    measured: Mapping[str, Measured],
+    measured: Mapping[str, SlideMetrics],
     drawn: Mapping[str, Resampled],
-    population: Population,
+    population: ViewSlides,
     level: float,
 ) -> dict[str, Any]:
     found = measured[name]
@@ -169,7 +169,7 @@ def _against_others(
     return result
 
 
-def _captured(name: str, measured: Mapping[str, Measured]) -> float | None:
+def _captured(name: str, measured: Mapping[str, SlideMetrics]) -> float | None:
     if NATIVE not in measured or name in (NATIVE, GREEDY):
         return None
     base, foci, greedy = (measured[n].restricted.mean(axis=1) for n in (NATIVE, name, GREEDY))

@@ -14,10 +14,10 @@ from foci.audits.analysis.mean_curve import (
     spread_over_orders,
     spread_over_slides,
 )
-from foci.audits.analysis.views import Population, populations
+from foci.audits.analysis.views import ViewSlides, slides_by_view
 from foci.audits.folder.curves import Curve, CurveTable, deletions, within
 from foci.audits.folder.slides import AuditedSlide
-from foci.audits.settings import Reading, View
+from foci.audits.settings import AnalysisSettings, View
 from foci.metrics import restricted
 from foci.metrics.cohort.stacked import (
     drops_on_grid,
@@ -31,7 +31,7 @@ from foci.metrics.inputs import Floats, Integers, defined_mean
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class SlideMetrics:
     """R seeds (or random orders) of one ranking on S slides.
 
     Attributes:
@@ -67,27 +67,29 @@ class Measured:
         return (~np.isnan(self.msk)).astype(np.float64)
 
 
-def measure(curves: CurveTable, ranking: str, population: Population, reading: Reading) -> Measured:
-    """Read the stored curves of one ranking; they end at ``reading.k_max``."""
-    grid = np.array(sorted({*PAPER_COUNTS, *reading.deletion}))
+def measure(
+    curves: CurveTable, ranking: str, population: ViewSlides, settings: AnalysisSettings
+) -> SlideMetrics:
+    """Read the stored curves of one ranking; they end at ``settings.k_max``."""
+    grid = np.array(sorted({*PAPER_COUNTS, *settings.deletion}))
     points, areas, drops, tables = [], [], [], []
     seeds = curves.seeds(ranking)
     ks = common_counts(population.of(curves.get(ranking, seeds[0])))
     for seed in seeds:
         inserted = population.of(curves.get(ranking, seed))
         stacks = stack([c.probs for c in inserted], [c.ks for c in inserted])
-        found = operating_points(stacks, population.full, population.targets, reading.kappa)
+        found = operating_points(stacks, population.full, population.targets, settings.kappa)
         points.append((found.msk, found.stable, found.aukc, found.specific))
         tables.append(on_grid(stacks, population.targets, ks))
         lost = _drops(deletions(curves, ranking, seed), population, grid)
-        drops.append(lost[:, np.isin(grid, reading.deletion)])
+        drops.append(lost[:, np.isin(grid, settings.deletion)])
         paper = lost[:, np.isin(grid, PAPER_COUNTS)]
         areas.append(slide_faithfulness(paper, population.n_tiles))
     spread = spread_over_orders if ranking == "random" else spread_over_slides
     msk, stable, aukc, specific = np.stack(points, axis=1)
-    return Measured(
+    return SlideMetrics(
         ranking=ranking,
-        k_max=reading.k_max,
+        k_max=settings.k_max,
         msk=msk,
         stable=stable,
         aukc=aukc,
@@ -98,7 +100,7 @@ def measure(curves: CurveTable, ranking: str, population: Population, reading: R
     )
 
 
-def _drops(deleted: Sequence[Curve], population: Population, grid: Integers) -> Floats:
+def _drops(deleted: Sequence[Curve], population: ViewSlides, grid: Integers) -> Floats:
     if not deleted:
         return np.full((len(population), len(grid)), np.nan)
     chosen = population.of(deleted)
@@ -107,7 +109,7 @@ def _drops(deleted: Sequence[Curve], population: Population, grid: Integers) -> 
 
 
 @dataclass(frozen=True, eq=False)
-class Measurement:
+class MeasuredSlides:
     """The curves within the budget, and what was measured on them.
 
     Attributes:
@@ -117,25 +119,28 @@ class Measurement:
     """
 
     curves: CurveTable
-    views: dict[View, Population]
-    measured: dict[View, dict[str, Measured]]
+    views: dict[View, ViewSlides]
+    measured: dict[View, dict[str, SlideMetrics]]
 
 
-def measure_all(
-    curves: CurveTable, slides: Sequence[AuditedSlide], classes: Sequence[str], reading: Reading
-) -> Measurement:
+def measure_slides(
+    curves: CurveTable,
+    slides: Sequence[AuditedSlide],
+    classes: Sequence[str],
+    settings: AnalysisSettings,
+) -> MeasuredSlides:
     """Measure every slide under every ranking.
 
     Args:
         curves: The stored curves.
         slides: The slides that have curves.
         classes: Class names, in the model's order.
-        reading: Threshold and budget.
+        settings: Threshold and budget.
     """
-    views = populations(curves, slides, classes)
-    revealed = within(curves, reading.k_max)
+    views = slides_by_view(curves, slides, classes)
+    revealed = within(curves, settings.k_max)
     measured = {
-        view: {name: measure(revealed, name, group, reading) for name in revealed.rankings}
+        view: {name: measure(revealed, name, group, settings) for name in revealed.rankings}
         for view, group in views.items()
     }
-    return Measurement(revealed, views, measured)
+    return MeasuredSlides(revealed, views, measured)

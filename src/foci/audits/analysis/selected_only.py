@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from foci.audits.analysis.views import Population
+from foci.audits.analysis.views import ViewSlides
 from foci.audits.folder.curves import CurveTable
 from foci.metrics import adaptive_budget, auc
 from foci.metrics.cohort.stacked import probabilities_at, stack
@@ -16,7 +16,7 @@ KEPT = 32
 """The paper's fixed count."""
 
 
-def full_bag(labelled: Population | None) -> dict[str, float | None]:
+def full_bag(labelled: ViewSlides | None) -> dict[str, float | None]:
     """AUC and accuracy with all tiles; None without labels, the AUC also without a class."""
     if labelled is None:
         return {"auc": None, "accuracy": None}
@@ -25,7 +25,7 @@ def full_bag(labelled: Population | None) -> dict[str, float | None]:
 
 
 def selected_only(
-    curves: CurveTable, ranking: str, labelled: Population | None
+    curves: CurveTable, ranking: str, labelled: ViewSlides | None
 ) -> dict[str, Any] | None:
     """AUC when only the top 32 (or the adaptive number of) tiles are kept, mean over the seeds.
 
@@ -50,7 +50,7 @@ def auc_or_none(probs: Floats, labels: Integers) -> float | None:
 
 
 def _mean_auc(
-    curves: CurveTable, ranking: str, labelled: Population, kept: Integers
+    curves: CurveTable, ranking: str, labelled: ViewSlides, kept: Integers
 ) -> float | None:
     values = []
     for inserted in curves.every_seed(ranking):

@@ -13,22 +13,22 @@ from foci.audits.analysis.agreement import agreement
 from foci.audits.analysis.bootstrap import resample
 from foci.audits.analysis.caveats import notes
 from foci.audits.analysis.per_ranking import numbers
-from foci.audits.analysis.per_slide import Measured, measure_all
+from foci.audits.analysis.per_slide import SlideMetrics, measure_slides
 from foci.audits.analysis.selected_only import full_bag, selected_only
 from foci.audits.analysis.verdict import judgement
-from foci.audits.analysis.views import Population
+from foci.audits.analysis.views import ViewSlides
 from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.names import FORMAT
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.folder.tile_scores import RankedTiles
-from foci.audits.settings import Reading
+from foci.audits.settings import AnalysisSettings
 
 
 def summarise(
     curves: CurveTable,
     slides: Sequence[AuditedSlide],
     classes: Sequence[str],
-    settings: Reading,
+    settings: AnalysisSettings,
     tiles: Iterable[RankedTiles],
     n_skipped: int = 0,
 ) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def summarise(
         tiles: The stored scores, for the agreement between rankings.
         n_skipped: Slides that were left out.
     """
-    measurement = measure_all(curves, slides, classes, settings)
+    measurement = measure_slides(curves, slides, classes, settings)
     views, measured = measurement.views, measurement.measured
     labelled = views.get("label")
     kept = {name: selected_only(curves, name, labelled) for name in curves.rankings}
@@ -94,7 +94,7 @@ def as_plain(value: Any) -> Any:
 
 
 def _numbers(
-    measured: Mapping[str, Measured], group: Population, settings: Reading
+    measured: Mapping[str, SlideMetrics], group: ViewSlides, settings: AnalysisSettings
 ) -> dict[str, dict[str, Any]]:
     drawn = resample(list(measured.values()), group.cases, settings.n_boot)
     return {name: numbers(name, measured, drawn, group, settings) for name in measured}

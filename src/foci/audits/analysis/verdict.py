@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from foci.audits.analysis.per_ranking import GREEDY, NATIVE, RANDOM
-from foci.audits.analysis.per_slide import Measured
-from foci.audits.analysis.views import Population
-from foci.audits.settings import Reading
+from foci.audits.analysis.per_slide import SlideMetrics
+from foci.audits.analysis.views import ViewSlides
+from foci.audits.settings import AnalysisSettings
 from foci.metrics import judge
 
 SELECTOR = "selector"
@@ -19,7 +19,7 @@ NEEDED = (NATIVE, SELECTOR, RANDOM)
 
 
 def judgement(
-    measured: Mapping[str, Measured], population: Population, reading: Reading
+    measured: Mapping[str, SlideMetrics], population: ViewSlides, settings: AnalysisSettings
 ) -> dict[str, Any] | None:
     """Compare the native ranking, the selector and the random orders.
 
@@ -30,7 +30,7 @@ def judgement(
     Args:
         measured: Every ranking in the prediction view.
         population: The slides of that view.
-        reading: Budget, margin and level.
+        settings: Budget, margin and level.
 
     Returns:
         :class:`foci.metrics.Verdict` as a dictionary; None unless all three rankings were run.
@@ -46,9 +46,9 @@ def judgement(
         population.cases,
         greedy=measured[GREEDY].msk[0] if GREEDY in measured else None,
         first_count=int(measured[NATIVE].curve.ks[0]),
-        k_max=reading.k_max,
-        margin=reading.margin,
-        n_boot=reading.n_boot,
-        level=reading.level,
+        k_max=settings.k_max,
+        margin=settings.margin,
+        n_boot=settings.n_boot,
+        level=settings.level,
     )
     return asdict(verdict)

@@ -15,7 +15,7 @@ from foci.metrics.inputs import Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)
-class Population:
+class ViewSlides:
     """Some slides of an audit, S of them.
 
     Attributes:
@@ -48,9 +48,9 @@ class Population:
         return [curves[row] for row in self.rows]
 
 
-def populations(
+def slides_by_view(
     curves: CurveTable, slides: Sequence[AuditedSlide], classes: Sequence[str]
-) -> dict[View, Population]:
+) -> dict[View, ViewSlides]:
     """Every view of an audit: all slides by prediction, those that have a label by label.
 
     The label view is absent where no slide has a label.
@@ -63,7 +63,7 @@ def populations(
     first = curves.rankings[0]
     stored = curves.get(first, curves.seeds(first)[0])
     full = np.stack([curve.full for curve in stored])
-    everyone = Population(
+    everyone = ViewSlides(
         rows=np.arange(len(stored)),
         targets=full.argmax(axis=1),
         labels=np.array([_class(slide, classes) for slide in ordered]),
@@ -72,9 +72,9 @@ def populations(
         cases=tuple(slide.case_id for slide in ordered),
     )
     labelled = np.flatnonzero(everyone.labels >= 0)
-    views: dict[View, Population] = {"prediction": everyone}
+    views: dict[View, ViewSlides] = {"prediction": everyone}
     if len(labelled):
-        views["label"] = Population(
+        views["label"] = ViewSlides(
             rows=labelled,
             targets=everyone.labels[labelled],
             labels=everyone.labels[labelled],

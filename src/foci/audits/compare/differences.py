@@ -11,7 +11,7 @@ from foci.audits.audit import Audit
 from foci.errors import FociError
 
 
-def comparability(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
+def differences(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
     """Everything that differs and matters; refuses audits that share no slide and no class.
 
     Args:

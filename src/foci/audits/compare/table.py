@@ -9,7 +9,7 @@ from typing import Any
 
 from foci.audits.analysis.csv_tables import as_csv
 from foci.audits.audit import Audit
-from foci.audits.compare.differences import comparability
+from foci.audits.compare.differences import differences
 from foci.errors import FociError
 
 VIEW = "prediction"
@@ -81,7 +81,7 @@ def compare(audits: Sequence[Audit]) -> Comparison:
             raise FociError(place, "is given twice", "name every audit once")
     names = distinct_names(audits)
     rankings = tuple(dict.fromkeys(r for audit in audits for r in audit.summary["rankings"]))
-    notes = comparability(audits, names)
+    notes = differences(audits, names)
     rows = [_row(audit, name, rankings) for audit, name in zip(audits, names, strict=True)]
     return Comparison(rankings, tuple(rows), tuple(notes))
 

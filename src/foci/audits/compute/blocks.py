@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from foci.audits.compute.jobs import Unit
-from foci.audits.compute.partial import Parts
+from foci.audits.compute.jobs import RankingJob
+from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import RevealedSlide, SlideReveal
 from foci.audits.folder.slides import AuditedSlide
 from foci.backbones.training.loop import Progress
@@ -22,7 +22,7 @@ class Block:
     Attributes:
         number: Which block.
         slides: Its slides that have to be read.
-        units: What is still to be computed.
+        jobs: What is still to be computed.
         settled: Its slides as an earlier run has left them; None for a new block.
         facts: Its slides as this run finds them.
         revealed: Those of them that were not skipped.
@@ -30,7 +30,7 @@ class Block:
 
     number: int
     slides: tuple[Slide, ...]
-    units: tuple[Unit, ...]
+    jobs: tuple[RankingJob, ...]
     settled: tuple[AuditedSlide, ...] | None
     facts: list[AuditedSlide] = field(default_factory=list)
     revealed: list[RevealedSlide] = field(default_factory=list)
@@ -45,22 +45,22 @@ def reveal_blocks(
     slides: Sequence[Slide],
     store: BagStore,
     reveal: SlideReveal,
-    units: Sequence[Unit],
-    parts: Parts,
+    jobs: Sequence[RankingJob],
+    parts: PartialResults,
     *,
     progress: Progress,
     say: Callable[[str], None],
 ) -> None:
-    """Compute and write whatever is missing; every bag is read once for all units.
+    """Compute and write whatever is missing; every bag is read once for all jobs.
 
     A slide that cannot be read, or that a ranking refuses, is skipped under every ranking.
     """
     size = reveal.settings.block
     blocks = [
-        _block(number, slides[number * size : (number + 1) * size], units, parts)
+        _block(number, slides[number * size : (number + 1) * size], jobs, parts)
         for number in range(n_blocks(slides, size))
     ]
-    work = [(block, slide) for block in blocks if block.units for slide in block.slides]
+    work = [(block, slide) for block in blocks if block.jobs for slide in block.slides]
     for step in progress(range(len(work)), "revealing slides"):
         block, slide = work[step]
         _add(block, slide, store, reveal, say)
@@ -68,24 +68,26 @@ def reveal_blocks(
             _write(block, parts)
             block.facts, block.revealed = [], []
     for block in blocks:  # all of its slides were skipped before
-        if block.units and not block.slides:
+        if block.jobs and not block.slides:
             _write(block, parts)
 
 
-def _block(number: int, slides: Sequence[Slide], units: Sequence[Unit], parts: Parts) -> Block:
+def _block(
+    number: int, slides: Sequence[Slide], jobs: Sequence[RankingJob], parts: PartialResults
+) -> Block:
     settled = parts.slides(number)
     if settled is None:
-        return Block(number, tuple(slides), tuple(units), None)
+        return Block(number, tuple(slides), tuple(jobs), None)
     kept = {slide.slide_id for slide in settled if slide.skipped is None}
     wanted = tuple(slide for slide in slides if slide.slide_id in kept)
-    return Block(number, wanted, parts.missing(number, units), settled)
+    return Block(number, wanted, parts.missing(number, jobs), settled)
 
 
 def _add(
     block: Block, slide: Slide, store: BagStore, reveal: SlideReveal, say: Callable[[str], None]
 ) -> None:
     try:
-        found = reveal(slide, store.bag(slide), block.units)
+        found = reveal(slide, store.bag(slide), block.jobs)
     except FociError as error:
         if block.settled is not None:
             raise
@@ -101,8 +103,8 @@ def _add(
     block.revealed.append(found)
 
 
-def _write(block: Block, parts: Parts) -> None:
+def _write(block: Block, parts: PartialResults) -> None:
     if block.settled is None:
         parts.write_slides(block.number, block.facts, block.revealed)
-    for unit in block.units:
-        parts.write_unit(block.number, unit, block.revealed)
+    for job in block.jobs:
+        parts.write_job(block.number, job, block.revealed)

@@ -13,7 +13,7 @@ from foci.selectors import FittedSelector
 
 
 @dataclass(frozen=True)
-class Unit:
+class RankingJob:
     """One column of the audit.
 
     Attributes:
@@ -47,18 +47,20 @@ class Unit:
         return [(self.seed, score(self.ranking, bag.backbone, bag, **options))]
 
 
-def units_of(settings: AuditSettings, selectors: Mapping[int, FittedSelector]) -> tuple[Unit, ...]:
+def ranking_jobs(
+    settings: AuditSettings, selectors: Mapping[int, FittedSelector]
+) -> tuple[RankingJob, ...]:
     """The columns of an audit, in the order of its rankings.
 
-    >>> [unit.column for unit in units_of(AuditSettings(rankings=("random", "native")), {})]
+    >>> [job.column for job in ranking_jobs(AuditSettings(rankings=("random", "native")), {})]
     ['random', 'native']
     """
-    units: list[Unit] = []
+    jobs: list[RankingJob] = []
     for name in settings.rankings:
         if name == "selector":
-            units += [Unit(name, seed, selectors[seed]) for seed in settings.seeds]
+            jobs += [RankingJob(name, seed, selectors[seed]) for seed in settings.seeds]
         elif name == "random":
-            units.append(Unit(name, orders=settings.random_orders))
+            jobs.append(RankingJob(name, orders=settings.random_orders))
         else:
-            units.append(Unit(name))
-    return tuple(units)
+            jobs.append(RankingJob(name))
+    return tuple(jobs)

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from foci.atomic import whole_file
-from foci.audits.compute.jobs import Unit
-from foci.audits.compute.partial import SCORES, Parts
+from foci.audits.compute.jobs import RankingJob
+from foci.audits.compute.partial import SCORES, PartialResults
 from foci.audits.folder import slides as slide_rows
 from foci.audits.folder import tile_scores as tile_rows
 from foci.audits.folder.curves import SCHEMA
@@ -28,9 +28,9 @@ _AGAIN = "give the same foci audit command again, with --force"
 
 def assemble(
     folder: Path,
-    parts: Parts,
+    parts: PartialResults,
     n_blocks: int,
-    units: Sequence[Unit],
+    jobs: Sequence[RankingJob],
     wanted: Sequence[str],
     others: Iterable[AuditedSlide],
 ) -> tuple[AuditedSlide, ...]:
@@ -40,7 +40,7 @@ def assemble(
         folder: The audit folder.
         parts: All of them written.
         n_blocks: How many blocks.
-        units: The columns, in order.
+        jobs: The columns, in order.
         wanted: The slides that the blocks must hold, in order.
         others: Slides that were left out before any block: they follow the audited split.
 
@@ -51,7 +51,7 @@ def assemble(
         CohortError: If there is not one slide to write about.
         FociError: If a part is missing, or a slide in it.
     """
-    blocks = [_block(parts, number, units) for number in range(n_blocks)]
+    blocks = [_block(parts, number, jobs) for number in range(n_blocks)]
     _check_slides(parts, blocks, wanted)
     slides = (*(slide for block in blocks for slide in block), *others)
     # a block of which every slide was skipped would be an empty row group
@@ -60,8 +60,8 @@ def assemble(
         what = f"has no slide that can be audited ({slides[0].skipped})"
         raise CohortError("cohort", what, "run foci doctor")
     _write(folder / SLIDES, [slide_rows.to_arrow(slides)])
-    _write(folder / CURVES, (_curves(parts, number, units) for number in full))
-    _write(folder / RANKINGS, (_tiles(parts, number, units) for number in full))
+    _write(folder / CURVES, (_curves(parts, number, jobs) for number in full))
+    _write(folder / RANKINGS, (_tiles(parts, number, jobs) for number in full))
     return slides
 
 
@@ -71,10 +71,12 @@ def features_digest(slides: Iterable[AuditedSlide]) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def _block(parts: Parts, number: int, units: Sequence[Unit]) -> tuple[AuditedSlide, ...]:
+def _block(
+    parts: PartialResults, number: int, jobs: Sequence[RankingJob]
+) -> tuple[AuditedSlide, ...]:
     """The slides of a block of which every part is there."""
     slides = parts.slides(number)
-    lost = parts.missing(number, units)
+    lost = parts.missing(number, jobs)
     if slides is None or lost:
         name = "slides" if slides is None else lost[0].column
         raise FociError(parts.folder, f"has lost block {number} of {name}", _AGAIN)
@@ -82,7 +84,7 @@ def _block(parts: Parts, number: int, units: Sequence[Unit]) -> tuple[AuditedSli
 
 
 def _check_slides(
-    parts: Parts, blocks: Sequence[Sequence[AuditedSlide]], wanted: Sequence[str]
+    parts: PartialResults, blocks: Sequence[Sequence[AuditedSlide]], wanted: Sequence[str]
 ) -> None:
     found = [slide.slide_id for block in blocks for slide in block]
     if found != list(wanted):
@@ -101,14 +103,14 @@ def _write(path: Path, tables: Iterable[pa.Table]) -> None:
             writer.write_table(table, row_group_size=len(table))
 
 
-def _curves(parts: Parts, number: int, units: Sequence[Unit]) -> pa.Table:
-    tables = [parts.unit(number, unit, SCHEMA.names) for unit in units]
+def _curves(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> pa.Table:
+    tables = [parts.job(number, job, SCHEMA.names) for job in jobs]
     return pa.concat_tables(tables).cast(SCHEMA).combine_chunks()
 
 
-def _tiles(parts: Parts, number: int, units: Sequence[Unit]) -> pa.Table:
-    stored = [unit for unit in units if unit.stored]
-    scores = {unit.column: _scores(parts.unit(number, unit, [SCORES.name])) for unit in stored}
+def _tiles(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> pa.Table:
+    stored = [job for job in jobs if job.stored]
+    scores = {job.column: _scores(parts.job(number, job, [SCORES.name])) for job in stored}
     places = parts.places(number)
     kept = [row for row in range(len(places)) if places["tiles"][row].is_valid]
     slides = [

@@ -1,4 +1,4 @@
-"""What a run has finished so far: one file per block of slides and unit, each whole or absent."""
+"""What a run has finished so far: one file per block of slides and job, each whole or absent."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from foci.atomic import whole_file
-from foci.audits.compute.jobs import Unit
+from foci.audits.compute.jobs import RankingJob
 from foci.audits.compute.slide import RevealedSlide
 from foci.audits.folder import curves as curve_rows
 from foci.audits.folder import slides as slide_rows
-from foci.audits.folder.damage import reading
+from foci.audits.folder.damage import readable
 from foci.audits.folder.names import PARTS
 from foci.audits.folder.slides import AuditedSlide
 
@@ -26,10 +26,10 @@ PLACES = [pa.field(name, pa.list_(pa.int64())) for name in ("tiles", "x", "y")]
 SLIDES_PART = "slides"
 
 
-class Parts:
+class PartialResults:
     """The parts of one run.
 
-    A block's slides are written first: who is in and who was skipped is settled before any unit is
+    A block's slides are written first: who is in and who was skipped is settled before any job is
     there, and a run that goes on later keeps to it.
 
     Args:
@@ -39,16 +39,16 @@ class Parts:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / PARTS
 
-    def missing(self, block: int, units: Iterable[Unit]) -> tuple[Unit, ...]:
+    def missing(self, block: int, jobs: Iterable[RankingJob]) -> tuple[RankingJob, ...]:
         """Units of a block that are still to be computed."""
-        return tuple(unit for unit in units if not self._path(unit.column, block).exists())
+        return tuple(job for job in jobs if not self._path(job.column, block).exists())
 
     def slides(self, block: int) -> tuple[AuditedSlide, ...] | None:
         """Slides of a block; None if nothing of it is finished."""
         path = self._path(SLIDES_PART, block)
         if not path.exists():
             return None
-        with reading(path):
+        with readable(path):
             return slide_rows.read_slides(path)
 
     def write_slides(
@@ -67,28 +67,28 @@ class Parts:
             table = table.append_column(field, pa.array(places[field.name], field.type))
         self._write(table, self._path(SLIDES_PART, block))
 
-    def write_unit(self, block: int, unit: Unit, revealed: Sequence[RevealedSlide]) -> None:
-        """Write the curves and the scores of a block under one unit."""
-        found = [slide.units[unit.column] for slide in revealed]
+    def write_job(self, block: int, job: RankingJob, revealed: Sequence[RevealedSlide]) -> None:
+        """Write the curves and the scores of a block under one job."""
+        found = [slide.jobs[job.column] for slide in revealed]
         curves = [curve for entry in found for curve in entry.curves]
         scores = [s for entry in found for s in (entry.scores, *[None] * (len(entry.curves) - 1))]
         table = curve_rows.to_arrow(curves).append_column(SCORES, pa.array(scores, SCORES.type))
-        self._write(table, self._path(unit.column, block))
+        self._write(table, self._path(job.column, block))
 
     def places(self, block: int) -> pa.Table:
         """Slides of a block with their tiles, as written."""
         return self._read(self._path(SLIDES_PART, block))
 
-    def unit(self, block: int, unit: Unit, columns: list[str] | None = None) -> pa.Table:
-        """Curves and scores of a block under one unit, as written; all columns, or some."""
-        return self._read(self._path(unit.column, block), columns)
+    def job(self, block: int, job: RankingJob, columns: list[str] | None = None) -> pa.Table:
+        """Curves and scores of a block under one job, as written; all columns, or some."""
+        return self._read(self._path(job.column, block), columns)
 
     def _path(self, column: str, block: int) -> Path:
         return self.folder / column / f"{block:05d}.parquet"
 
     @staticmethod
     def _read(path: Path, columns: list[str] | None = None) -> pa.Table:
-        with reading(path):
+        with readable(path):
             return pq.read_table(path, columns=columns)
 
     @staticmethod

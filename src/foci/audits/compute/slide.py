@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from foci.audits.compute.jobs import Unit
+from foci.audits.compute.jobs import RankingJob
 from foci.audits.folder.curves import Curve
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AuditSettings
@@ -22,8 +22,8 @@ from foci.reveal import Direction, OpenBag, Revealer
 
 
 @dataclass(frozen=True)
-class UnitCurves:
-    """What one unit found on one slide.
+class JobCurves:
+    """What one job found on one slide.
 
     Attributes:
         curves: For every seed the insertion and the deletion curve.
@@ -42,13 +42,13 @@ class RevealedSlide:
         slide: The slide.
         tiles: ``[N]`` index of every candidate tile in its file.
         coords: ``[N, 2]``, or None.
-        units: By column.
+        jobs: By column.
     """
 
     slide: AuditedSlide
     tiles: NDArray[np.int64]
     coords: NDArray[np.int64] | None
-    units: Mapping[str, UnitCurves]
+    jobs: Mapping[str, JobCurves]
 
 
 class SlideReveal:
@@ -63,7 +63,7 @@ class SlideReveal:
         self.backbone, self.settings = backbone, settings
         self.revealer = Revealer(backbone, settle=(settings.kappa,))
 
-    def __call__(self, slide: Slide, bag: Bag, units: Iterable[Unit]) -> RevealedSlide:
+    def __call__(self, slide: Slide, bag: Bag, jobs: Iterable[RankingJob]) -> RevealedSlide:
         """All curves of a slide; a class-aware ranking is read at the full bag's prediction.
 
         Raises:
@@ -73,24 +73,24 @@ class SlideReveal:
         opened = self.revealer.open(embedded.features, embedded.tokens)
         full = self._finite(opened.full().numpy(), bag.slide_id)
         aimed = embedded.aimed(int(full.argmax()))
-        found = {unit.column: self._unit(unit, aimed, opened, full) for unit in units}
+        found = {job.column: self._job(job, aimed, opened, full) for job in jobs}
         return RevealedSlide(facts_of(slide, bag), bag.tiles, bag.coords, found)
 
-    def _unit(
-        self, unit: Unit, bag: EmbeddedBag, opened: OpenBag, full: NDArray[np.float64]
-    ) -> UnitCurves:
+    def _job(
+        self, job: RankingJob, bag: EmbeddedBag, opened: OpenBag, full: NDArray[np.float64]
+    ) -> JobCurves:
         directions: tuple[Direction, ...] = ("insert", "delete")
-        ranked = unit.rank(bag)
+        ranked = job.rank(bag)
         curves = tuple(
-            self._curve(unit, seed, ranking, direction, opened, full)
+            self._curve(job, seed, ranking, direction, opened, full)
             for direction in directions
             for seed, ranking in ranked
         )
-        return UnitCurves(curves, ranked[0][1].scores if unit.stored else None)
+        return JobCurves(curves, ranked[0][1].scores if job.stored else None)
 
     def _curve(
         self,
-        unit: Unit,
+        job: RankingJob,
         seed: int | None,
         ranking: Ranking,
         direction: Direction,
@@ -108,7 +108,7 @@ class SlideReveal:
             order = torch.from_numpy(ranking.order)
             probs = opened.curve(order, torch.from_numpy(ks), direction).numpy()
         probs = self._finite(probs, ranking.slide_id)
-        return Curve(ranking.slide_id, unit.ranking, seed, direction, n, ks, probs, full)
+        return Curve(ranking.slide_id, job.ranking, seed, direction, n, ks, probs, full)
 
     @staticmethod
     def _finite(probs: NDArray[np.float64], slide_id: str) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ AGAIN = "run foci audit again with --force"
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
+def readable(path: Path) -> Iterator[None]:
     """Turn what a missing or damaged file causes into one line that names it."""
     try:
         yield
@@ -31,7 +31,7 @@ def reading(path: Path) -> Iterator[None]:
 
 def read_object(path: Path) -> dict[str, Any]:
     """A JSON file that holds an object."""
-    with reading(path):
+    with readable(path):
         found = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(found, dict):
         raise FociError(path, "is damaged (no JSON object)", AGAIN)

@@ -74,7 +74,7 @@ _TOLERANCE = 1e-4
 """In probability; sums on a GPU may differ in their last digits from one call to the next."""
 
 
-def check_steady(backbone: Backbone, cohort: Cohort) -> None:
+def check_deterministic(backbone: Backbone, cohort: Cohort) -> None:
     """Ask twice for the first bag that can be read.
 
     A function may hide a module in training mode, whose dropout no eval mode from outside reaches.

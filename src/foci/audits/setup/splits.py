@@ -19,7 +19,7 @@ FITTING = ("train", "val")
 
 
 @dataclass(frozen=True)
-class Division:
+class SplitSlides:
     """The slides of an audit, by what they are for.
 
     Attributes:
@@ -54,9 +54,9 @@ def check_splits(cohort: Cohort, settings: AuditSettings) -> None:
         )
 
 
-def divide(
+def split_slides(
     cohort: Cohort, settings: AuditSettings, split_seed: int, progress: Progress
-) -> Division:
+) -> SplitSlides:
     """Divide a cohort; where a selector is fitted, read its slides once and set the bad aside.
 
     A cohort without splits is split as ``foci train`` does it (bad slides first, then by patient),
@@ -67,11 +67,11 @@ def divide(
         audited = cohort if unsplit else cohort.split(settings.split)
         note = "the cohort has no splits: every slide is audited, also those it was trained on"
         notes = (*cohort.notes, *([note] if unsplit else _left_out(cohort, settings)))
-        return Division(None, audited, _skipped(cohort, cohort), notes)
+        return SplitSlides(None, audited, _skipped(cohort, cohort), notes)
     whole = ready_to_fit(cohort, split_seed, progress)
     fitting = replace(whole, slides=tuple(s for s in whole if s.split in FITTING))
     notes = (*whole.notes, *_left_out(whole, settings))
-    return Division(fitting, whole.split(settings.split), _skipped(whole, cohort), notes)
+    return SplitSlides(fitting, whole.split(settings.split), _skipped(whole, cohort), notes)
 
 
 def ready_to_fit(cohort: Cohort, split_seed: int, progress: Progress) -> Cohort:

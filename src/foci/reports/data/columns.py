@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from foci.audits import AuditedSlide
-from foci.audits.analysis.per_slide import Measured
+from foci.audits.analysis.per_slide import SlideMetrics
 from foci.audits.settings import View
 from foci.metrics.inputs import Floats, defined_mean
 from foci.reports.data.per_slide import PerSlide
@@ -37,7 +37,7 @@ def slide_columns(found: PerSlide, slides: Sequence[AuditedSlide]) -> dict[str, 
     }
 
 
-def _measures(found: PerSlide, view: View, measured: Measured) -> dict[str, Any]:
+def _measures(found: PerSlide, view: View, measured: SlideMetrics) -> dict[str, Any]:
     """Means over the seeds of a ranking."""
     rows, n = found.views[view].rows, len(found.curves.slide_ids)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from foci.audits import Audit
-from foci.audits.settings import Reading
+from foci.audits.settings import AnalysisSettings
 from foci.metrics.inputs import Integers
 from foci.reports.data.chosen import by_interest, within_bytes
 from foci.reports.data.columns import slide_columns
@@ -26,18 +26,18 @@ DRAWN = ("msk_cond", "restricted", "reach", "mean_curve", "km", "drops", "select
 
 
 def payload(
-    audit: Audit, summary: Mapping[str, Any], reading: Reading, limit: int = DETAIL_BYTES
+    audit: Audit, summary: Mapping[str, Any], settings: AnalysisSettings, limit: int = DETAIL_BYTES
 ) -> dict[str, Any]:
     """Everything that the page's figures, table and slide views need.
 
     Args:
         audit: A finished audit.
-        summary: Its numbers, at the threshold and budget of ``reading``.
-        reading: Threshold and budget.
+        summary: Its numbers, at the threshold and budget of ``settings``.
+        settings: Threshold and budget.
         limit: Bytes for the table and the curves of single slides. Slides beyond it keep their
             row in the table.
     """
-    found = per_slide(audit, reading)
+    found = per_slide(audit, settings)
     columns = slide_columns(found, audit.slides)
     room = max(limit - len(to_json(columns)), min(limit, LEAST_BYTES))
     packer = SlideDetails(found, audit.slides, _longest(found))

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import Audit
-from foci.audits.analysis.per_slide import Measurement, measure_all
-from foci.audits.settings import Reading
+from foci.audits.analysis.per_slide import MeasuredSlides, measure_slides
+from foci.audits.settings import AnalysisSettings
 
 PREFERRED = ("selector", "native")
 
 
-class PerSlide(Measurement):
+class PerSlide(MeasuredSlides):
     """What was measured, and which slides are hard."""
 
     @property
@@ -29,7 +29,7 @@ class PerSlide(Measurement):
         return np.lexsort((area, -needed)).astype(np.int64)
 
 
-def per_slide(audit: Audit, reading: Reading) -> PerSlide:
+def per_slide(audit: Audit, settings: AnalysisSettings) -> PerSlide:
     """Measure every slide at a threshold and a budget."""
-    found = measure_all(audit.curves, audit.slides, audit.manifest["classes"], reading)
+    found = measure_slides(audit.curves, audit.slides, audit.manifest["classes"], settings)
     return PerSlide(found.curves, found.views, found.measured)
