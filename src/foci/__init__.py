@@ -23,11 +23,12 @@ if TYPE_CHECKING:
         selectors,
         testing,
     )
+    from foci.api import Audit, audit
     from foci.bags import Bag, Cohort
     from foci.errors import FociError
-    from foci.reports import audit
 
 __all__ = [
+    "Audit",
     "Bag",
     "Cohort",
     "FociError",
@@ -45,10 +46,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Audit": "foci.api",
     "Bag": "foci.bags",
     "Cohort": "foci.bags",
     "FociError": "foci.errors",
-    "audit": "foci.reports",
+    "audit": "foci.api",
 }
 
 

@@ -1,6 +1,6 @@
 """Curve tables made by hand: every slide becomes sufficient at a count that is written down."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, Curve, CurveTable, RankedTiles
-from foci.audits.analysis.summary import summarise
+from foci.audits.analysis.per_slide import measure_slides
+from foci.audits.analysis.summarise import summarise
+from foci.audits.analysis.summary import Summary
 from foci.audits.folder.names import column
-from foci.audits.settings import View
+from foci.audits.settings import AnalysisSettings, View
 
 CLASSES = ("benign", "tumour")
 DELETION = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -133,13 +135,26 @@ def summary_of(
     counts: Counts,
     cases: Sequence[str],
     labels: Sequence[str | None],
-    reading: Settings = Settings(),  # noqa: B008
+    settings: Settings = Settings(),  # noqa: B008
     **how: Any,
-) -> dict[str, Any]:
+) -> Summary:
     """The summary of :func:`table`."""
     curves = table(counts, **how)
     known = slides(cases, labels, how.get("n_tiles"))
-    return summarise(curves, known, CLASSES, reading, tiles(curves))
+    return summarised(curves, known, CLASSES, settings, tiles(curves))
+
+
+def summarised(
+    curves: CurveTable,
+    known: Sequence[AuditedSlide],
+    classes: Sequence[str],
+    settings: AnalysisSettings,
+    scores: Iterable[RankedTiles],
+    n_skipped: int = 0,
+) -> Summary:
+    """Slides measured and summarised."""
+    measured = measure_slides(curves, known, classes, settings)
+    return summarise(measured, curves, classes, settings, scores, n_skipped)
 
 
 def random_table(

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits import Audit
+from foci.audits import StoredAudit
 from tests.audits.runs import audit, make_files
 
 
 @pytest.fixture(scope="session")
-def audited(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+def audited(tmp_path_factory: pytest.TempPathFactory) -> StoredAudit:
     """Undisturbed, with native, selector and random; read only."""
     return audit(make_files(tmp_path_factory.mktemp("audited")))
 

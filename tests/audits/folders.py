@@ -1,4 +1,4 @@
-"""Audit folders made by hand, without a model."""
+"""StoredAudit folders made by hand, without a model."""
 
 import json
 from collections.abc import Sequence
@@ -8,15 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from foci.audits import Audit, AuditedSlide, Curve, CurveTable
-from foci.audits.analysis.summary import summarise, to_json
-from foci.audits.folder.curves import deletions
+from foci.audits import AuditedSlide, Curve, CurveTable, StoredAudit
 from foci.audits.folder.curves import to_arrow as curves_to_arrow
 from foci.audits.folder.names import CURVES, MANIFEST, RANKINGS, SLIDES, SUMMARY
 from foci.audits.folder.slides import to_arrow as slides_to_arrow
 from foci.audits.folder.tile_scores import to_arrow as tiles_to_arrow
 from foci.audits.settings import AuditSettings
-from tests.audits.cohorts import CLASSES, Counts, slides, table, tiles
+from tests.audits.cohorts import CLASSES, Counts, slides, summarised, table, tiles
 
 SKIPPED = AuditedSlide("torn", "P99", skipped='torn.h5: is "truncated", copy it again')
 
@@ -31,7 +29,7 @@ def write_folder(
     classes: Sequence[str] = CLASSES,
     change: dict[str, Any] | None = None,
     **how: Any,
-) -> Audit:
+) -> StoredAudit:
     """Curves of :func:`tests.audits.cohorts.table` as a finished audit."""
     folder.mkdir(parents=True)
     settings = AuditSettings(**{"rankings": tuple(counts), "n_boot": 50, **(change or {})})
@@ -40,20 +38,21 @@ def write_folder(
     pq.write_table(curves_to_arrow(every(curves)), folder / CURVES)
     pq.write_table(slides_to_arrow([*known, SKIPPED]), folder / SLIDES)
     pq.write_table(pa.concat_tables([tiles_to_arrow(t) for t in scores]), folder / RANKINGS)
-    summary = summarise(curves, known, classes, settings, scores, n_skipped=1)
-    (folder / SUMMARY).write_text(to_json(summary))
+    summary = summarised(curves, known, classes, settings, scores, n_skipped=1)
+    (folder / SUMMARY).write_text(summary.to_json())
     manifest = {
         "format": 1,
         "status": "complete",
+        "key": "0" * 64,
         "name": name,
         "settings": settings.model_dump(mode="json"),
         "backbone": {"architecture": "abmil", "parameters": 10, "score": "native", "notes": []},
         "classes": list(classes),
         "notes": ["Synthetic curves."],
-        "verdict": summary["verdict"],
+        "verdict": summary.model_dump(mode="json")["verdict"],
     }
     (folder / MANIFEST).write_text(json.dumps(manifest))
-    return Audit.load(folder)
+    return StoredAudit.load(folder)
 
 
 def every(curves: CurveTable) -> list[Curve]:
@@ -62,5 +61,5 @@ def every(curves: CurveTable) -> list[Curve]:
         curve
         for ranking in curves.rankings
         for seed in curves.seeds(ranking)
-        for curve in (*curves.get(ranking, seed), *deletions(curves, ranking, seed))
+        for curve in (*curves.get(ranking, seed), *curves.deletions(ranking, seed))
     ]

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from foci import Cohort, backbones
-from foci.audits import Audit
+from foci.audits import StoredAudit
 from foci.audits.folder.names import MANIFEST
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings
@@ -67,7 +67,7 @@ def settings(**changes: Any) -> AuditSettings:
 
 def audit(
     folder: Path, out: str = "out", changes: dict[str, Any] | None = None, **more: Any
-) -> Audit:
+) -> StoredAudit:
     return run(model(), read(folder), settings(**(changes or {})), folder / out, **more)
 
 

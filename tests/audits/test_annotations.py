@@ -7,12 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from foci.audits import Audit, RankedTiles
+from foci.audits import RankedTiles, StoredAudit
 from foci.audits.annotations import attach, compare_with_marks, read_marks
 from foci.errors import FociError
 
 
-class Ranked(Audit):
+class Ranked(StoredAudit):
     """An audit whose tiles are given."""
 
     def tiles(self):  # type: ignore[no-untyped-def]
@@ -37,21 +37,21 @@ MARKS = {
 
 def test_by_hand(tmp_path: Path) -> None:
     found = compare_with_marks(Ranked(tmp_path), MARKS, "marked by hand")
-    assert found["n_slides"] == 1  # b has no witness, the third slide no marks
-    assert found["chance"] == 0.5
+    assert found.n_slides == 1  # b has no witness, the third slide no marks
+    assert found.chance == 0.5
     # four candidates, so the first 8 are all four
-    assert found["precision8"] == {"native": 0.5, "selector-0": 0.5}
+    assert found.precision8 == {"native": 0.5, "selector-0": 0.5}
     # native: no, yes (1/2), no, yes (2/4); selector: yes (1/1), no, yes (2/3), no
-    assert found["average_precision"]["native"] == pytest.approx((1 / 2 + 2 / 4) / 2)
-    assert found["average_precision"]["selector-0"] == pytest.approx((1 + 2 / 3) / 2)
+    assert found.average_precision["native"] == pytest.approx((1 / 2 + 2 / 4) / 2)
+    assert found.average_precision["selector-0"] == pytest.approx((1 + 2 / 3) / 2)
 
 
 def test_it_is_written_into_the_manifest(tmp_path: Path) -> None:
-    needed = '"format": 1, "settings": {}, "backbone": {}, "classes": []'
+    needed = '"format": 1, "settings": {}, "backbone": {"architecture": "abmil"}, "classes": []'
     (tmp_path / "manifest.json").write_text(f'{{"status": "complete", "name": "x", {needed}}}')
     audit = attach(Ranked(tmp_path), MARKS, "marked by hand")
-    assert audit.manifest["name"] == "x"
-    assert audit.manifest["truth"]["what"] == "marked by hand"
+    assert audit.manifest.name == "x"
+    assert audit.manifest.truth.what == "marked by hand"
 
 
 def test_marks_are_read_in_any_order(tmp_path: Path) -> None:

@@ -1,21 +1,20 @@
 """Folders that are opened: finished ones, and all the others."""
 
-import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from foci.audits import Audit
+from foci.audits import StoredAudit
 from foci.errors import FociError
 
 
-def test_a_finished_audit_opens(audited: Audit) -> None:
-    again = Audit.load(str(audited.folder))
+def test_a_finished_audit_opens(audited: StoredAudit) -> None:
+    again = StoredAudit.load(str(audited.folder))
     assert again.curves.slide_ids == tuple(slide.slide_id for slide in again.slides)
     assert [tiles.slide_id for tiles in again.tiles()] == list(again.curves.slide_ids)
     assert again.skipped == ()
-    assert again.verdict == again.manifest["verdict"] == again.summary["verdict"]
+    assert again.verdict == again.manifest.verdict == again.summary.verdict
 
 
 @pytest.mark.parametrize(
@@ -34,22 +33,22 @@ def test_others_are_refused(tmp_path: Path, text: str | None, says: str) -> None
     if text is not None:
         (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(FociError, match=says):
-        Audit.load(tmp_path)
+        StoredAudit.load(tmp_path)
 
 
 @pytest.mark.parametrize(
     "name",
     ["summary.json", "slides.parquet", "curves.parquet", "rankings.parquet", "tables/slides.csv"],
 )
-def test_a_folder_that_lost_a_file(audited: Audit, tmp_path: Path, name: str) -> None:
+def test_a_folder_that_lost_a_file(audited: StoredAudit, tmp_path: Path, name: str) -> None:
     shutil.copytree(audited.folder, tmp_path / "out")
     (tmp_path / "out" / name).unlink()
     with pytest.raises(FociError, match=rf"{name}: is missing; run foci audit again"):
-        Audit.load(tmp_path / "out")
+        StoredAudit.load(tmp_path / "out")
 
 
-def test_a_moved_folder_is_the_same_audit(audited: Audit, tmp_path: Path) -> None:
+def test_a_moved_folder_is_the_same_audit(audited: StoredAudit, tmp_path: Path) -> None:
     shutil.copytree(audited.folder, tmp_path / "moved")
-    moved = Audit.load(tmp_path / "moved")
+    moved = StoredAudit.load(tmp_path / "moved")
     assert moved.summary == audited.summary
-    assert json.dumps(moved.manifest) == json.dumps(audited.manifest)
+    assert moved.manifest == audited.manifest

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits import Audit
+from foci.audits import StoredAudit
 from foci.audits.compute.jobs import RankingJob
 from foci.errors import FociError
 from foci.rankings import EmbeddedBag
@@ -65,14 +65,14 @@ def dies_before_each() -> Iterator[list[tuple[str, bool]]]:
         yield met
 
 
-def test_killed_before_every_single_write(files: Path, audited: Audit) -> None:
+def test_killed_before_every_single_write(files: Path, audited: StoredAudit) -> None:
     with dies_before_each() as met:
         for _ in range(100):
             try:
                 audit(files)
             except Killed:
                 with pytest.raises(FociError):
-                    Audit.load(files / "out")
+                    StoredAudit.load(files / "out")
             else:
                 break
     # manifest; one epoch, weights, facts; 3 blocks of 4 files; 3 tables; summary; 5 CSV; manifest
@@ -82,7 +82,7 @@ def test_killed_before_every_single_write(files: Path, audited: Audit) -> None:
 
 
 def test_only_what_is_missing_is_computed(
-    files: Path, audited: Audit, monkeypatch: pytest.MonkeyPatch
+    files: Path, audited: StoredAudit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with dies_at(4 + 4 + 2), pytest.raises(Killed):  # the second block has slides and native
         audit(files)

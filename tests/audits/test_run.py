@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from foci import rankings, selectors
-from foci.audits import Audit
+from foci.audits import StoredAudit
 from foci.audits.compute.slide import SlideReveal
 from foci.audits.run import run
 from foci.backbones import Backbone, CallableBackbone, fingerprint
@@ -26,18 +26,18 @@ FILES = {
 }  # fmt: skip
 
 
-def test_the_folder(audited: Audit) -> None:
+def test_the_folder(audited: StoredAudit) -> None:
     assert set(content(audited.folder)) == FILES
     assert audited.curves.rankings == ("native", "selector", "random")
     assert audited.curves.seeds("selector") == (0,)
     assert audited.curves.seeds("random") == (0, 1)
     assert audited.curves.slide_ids == ("s09", "s10", "s11", "s12", "s13")
     assert audited.verdict is not None
-    assert audited.summary["n_slides"] == 5
-    assert audited.summary["n_cases"] == 4
+    assert audited.summary.n_slides == 5
+    assert audited.summary.n_cases == 4
 
 
-def test_stored_curves_are_what_the_engine_says(audited: Audit) -> None:
+def test_stored_curves_are_what_the_engine_says(audited: StoredAudit) -> None:
     backbone, cohort = model(), read(audited.folder.parent)
     fitted = selectors.load(audited.folder / "selectors" / "seed-0", backbone)
     assert (fitted.target, fitted.recipe.schedule.epochs) == ("prediction", 1)
@@ -58,7 +58,7 @@ def test_stored_curves_are_what_the_engine_says(audited: Audit) -> None:
                     np.testing.assert_allclose(curve.full, backbone.predict(bag.x), atol=1e-6)
 
 
-def test_stored_scores_are_what_the_rankings_say(audited: Audit) -> None:
+def test_stored_scores_are_what_the_rankings_say(audited: StoredAudit) -> None:
     backbone, cohort = model(), read(audited.folder.parent)
     fitted = selectors.load(audited.folder / "selectors" / "seed-0", backbone)
     for tiles in audited.tiles():
@@ -97,7 +97,7 @@ def test_a_model_that_is_edited_meanwhile_voids_the_audit(
         run(backbone, read(files), settings(rankings=("native",)), files / "out")
     assert not (files / "out" / "parts").exists()
     with pytest.raises(FociError, match="holds an unfinished audit"):
-        Audit.load(files / "out")
+        StoredAudit.load(files / "out")
 
 
 def spoil(features: Path) -> None:
@@ -123,8 +123,8 @@ def test_bad_slides_are_skipped_and_listed(files: Path) -> None:
     assert "1 of 4 tiles hold NaN or Inf (first: tile 1)" in reasons["s11"]
     assert "has 3 coordinates for 4 tiles" in reasons["s12"]
     assert reasons["s00"] == "no feature file of this name"
-    assert found.manifest["slides"] == {"train": 4, "val": 3, "audited": 1, "skipped": 6}
-    assert found.summary["n_skipped"] == 6
+    assert found.manifest.slides.model_dump() == {"train": 4, "val": 3, "audited": 1, "skipped": 6}
+    assert found.summary.n_skipped == 6
     with (found.folder / "tables" / "skipped.csv").open() as file:
         assert {row["slide_id"]: row["reason"] for row in csv.DictReader(file)} == reasons
     for name in ("s09", "s10", "s11", "s12", "s01"):
@@ -155,11 +155,11 @@ def test_a_slide_that_one_ranking_refuses_is_skipped_in_all(files: Path) -> None
 
 def test_without_labels_everything_works(files: Path) -> None:
     found = run(model(), read(files, labels=False), settings(), files / "out")
-    assert set(found.summary["views"]) == {"prediction"}
-    assert found.manifest["classes"] == ["class 0", "class 1"]
+    assert set(found.summary.views) == {"prediction"}
+    assert found.manifest.classes == ["class 0", "class 1"]
     assert all(slide.label is None for slide in found.slides)
     assert found.verdict is not None
-    assert any("divided by patient" in note for note in found.manifest["notes"])
+    assert any("divided by patient" in note for note in found.manifest.notes)
 
 
 def test_labels_change_no_curve(files: Path) -> None:
@@ -176,7 +176,7 @@ def test_the_label_as_target(files: Path) -> None:
     found = audit(files, changes={"target": "label", "choose_by": "loss"})
     fitted = selectors.load(found.folder / "selectors" / "seed-0", model())
     assert fitted.target == "label"
-    assert found.summary["first_view"] == "label"
+    assert found.summary.first_view == "label"
 
 
 def without_scores() -> Backbone:
@@ -188,13 +188,13 @@ def test_a_function_is_audited_without_native(files: Path) -> None:
     found = run(without_scores(), read(files), settings(), files / "out", say=lines.append)
     assert found.curves.rankings == ("selector", "random")
     assert found.verdict is None
-    (note,) = found.manifest["notes"]
+    (note,) = found.manifest.notes
     assert note == "callable has no tile score of its own: there is no native ranking"
     assert f"note: {note}" in lines
 
 
 def test_a_complete_audit_is_not_computed_again(
-    audited: Audit, monkeypatch: pytest.MonkeyPatch
+    audited: StoredAudit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {path: path.stat().st_mtime_ns for path in audited.folder.rglob("*")}
     monkeypatch.setattr("foci.bags.store.read_bag", lambda *a, **k: pytest.fail("read again"))
@@ -228,11 +228,11 @@ def test_another_audit_needs_force(files: Path) -> None:
         audit(files, changes={**quick, "kappa": 0.7})
     (first.folder / "mine.txt").write_text("mine")
     again = audit(files, changes={**quick, "kappa": 0.7}, force=True)
-    assert again.summary["kappa"] == 0.7
+    assert again.summary.kappa == 0.7
     assert (first.folder / "mine.txt").read_text() == "mine"
 
 
-def test_sizes_of_blocks_change_no_number(files: Path, audited: Audit) -> None:
+def test_sizes_of_blocks_change_no_number(files: Path, audited: StoredAudit) -> None:
     other = audit(files, changes={"block": 100})
     assert other.summary == audited.summary
     for ranking in other.curves.rankings:
@@ -253,12 +253,12 @@ def test_slides_that_the_model_was_trained_on_are_said(files: Path) -> None:
         trained_on={"s09", "s00"},
         say=lines.append,
     )
-    (note,) = [note for note in found.manifest["notes"] if "trained on" in note]
+    (note,) = [note for note in found.manifest.notes if "trained on" in note]
     assert note.startswith("1 of the 5 audited slides")
     assert f"note: {note}" in lines
 
 
-def test_a_short_bag_is_not_counted_where_it_has_no_deletion(audited: Audit) -> None:
+def test_a_short_bag_is_not_counted_where_it_has_no_deletion(audited: StoredAudit) -> None:
     rows = list(csv.DictReader((audited.folder / "tables" / "deletion.csv").open()))
     tiles = [slide.n_tiles for slide in audited.slides]
     assert rows

@@ -9,8 +9,8 @@ import pytest
 from foci import metrics
 from foci.audits import CurveTable
 from foci.audits.analysis.per_ranking import GREEDY
-from foci.audits.analysis.summary import as_plain, summarise
-from tests.audits.cohorts import DELETION, Settings, random_table, slides, tiles
+from foci.audits.records import plain
+from tests.audits.cohorts import DELETION, Settings, random_table, slides, summarised, tiles
 
 KAPPA, K_MAX, N = 0.8, 50, 14
 PAPER = (16, 32, 64, 128, 256)
@@ -75,8 +75,8 @@ def test_equals_a_slow_loop_over_the_metrics(seed: int, n_classes: int) -> None:
         [None if c is None else names[c] for c in labels],
         [c.n_tiles for c in curves.get("native")],
     )
-    found = summarise(curves, known, names, Settings(KAPPA, K_MAX), tiles(curves))
-    for view, group in found["views"].items():
+    found = summarised(curves, known, names, Settings(KAPPA, K_MAX), tiles(curves))
+    for view, group in found.views.items():
         rows = [i for i in range(N) if view == "prediction" or labels[i] is not None]
         counts: dict[str, list[float]] = {}
         for ranking, got in group.items():
@@ -90,16 +90,16 @@ def test_equals_a_slow_loop_over_the_metrics(seed: int, n_classes: int) -> None:
                 drops += [slide["drops"] for slide in each]
             for key in ("msk_cond", "reach", "aukc", "restricted", "faithfulness"):
                 values = [one[key] for one in slow]
-                assert got[f"{key}_seeds"] == pytest.approx(as_plain(values)), (view, key)
-                assert got[key]["estimate"] == pytest.approx(mean(values))
+                assert getattr(got, f"{key}_seeds") == pytest.approx(plain(values)), (view, key)
+                assert getattr(got, key).estimate == pytest.approx(mean(values))
             for key in ("stable_restricted", "fallback", "specific"):
-                assert got[key] == pytest.approx(mean([one[key] for one in slow]))
+                assert getattr(got, key) == pytest.approx(mean([one[key] for one in slow]))
             kept = mean([one["selected"] for one in slow])
-            assert got["selected_only"]["auc"] == pytest.approx(kept)
+            assert got.selected_only.auc == pytest.approx(kept)
             columns = [mean(list(column)) for column in zip(*drops, strict=True)]
-            assert got["drops"]["mean"] == pytest.approx(columns)
+            assert got.drops.mean == pytest.approx(columns)
             counts[ranking] = [one["msk_cond"] for one in slow]
         for base, key in (("native", "shi_native"), ("random", "shi_random")):
             for ranking in ("selector", GREEDY):
                 want = metrics.shi(counts[base], counts[ranking])
-                assert group[ranking][key]["estimate"] == pytest.approx(want)
+                assert getattr(group[ranking], key).estimate == pytest.approx(want)

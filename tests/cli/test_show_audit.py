@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from foci.audits import Audit
+from foci.audits import StoredAudit
 from foci.cli.show_audit import show
 from foci.reports.text.wording import LINE
 from tests.audits.cohorts import Counts
@@ -20,12 +20,12 @@ COUNTS: Counts = {
 CASES = ["P1", "P2", "P3", "P3"]
 
 
-def audit_of(folder: Path, counts: Counts = COUNTS, **how: Any) -> Audit:
+def audit_of(folder: Path, counts: Counts = COUNTS, **how: Any) -> StoredAudit:
     labels = how.pop("labels", ["tumour", "benign"] * 2)
     return write_folder(folder, counts, CASES, labels, targets=[1, 0] * 2, **how)
 
 
-def shown(audit: Audit, width: int | None = None) -> str:
+def shown(audit: StoredAudit, width: int | None = None) -> str:
     said: list[str] = []
     show(audit, said.append, width=width)
     (text,) = said
@@ -54,9 +54,9 @@ def test_everything_is_there(tmp_path: Path) -> None:
     assert "9.0 to 9.0" in text
     verdict = audit.verdict
     assert verdict is not None
-    assert f"Verdict: {verdict['verdict']}\n" in text
+    assert f"Verdict: {verdict.verdict}\n" in text
     flat = " ".join(text.split())
-    assert verdict["sentence"] in flat
+    assert verdict.sentence in flat
     assert LINE in flat
     assert "note: Synthetic curves." in text
     assert "95% interval, patients resampled" in text

@@ -1,6 +1,5 @@
 """The whole way on a small embedded cohort."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -31,15 +30,15 @@ def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def test_from_nothing_to_a_comparison(tmp_path: Path) -> None:
     said: list[str] = []
     done = run_demo(tmp_path / "demo", slides=24, settings=QUICK, workers=1, say=said.append)
-    assert [audit.manifest["name"] for audit in done.audits] == ["abmil", "acmil"]
+    assert [audit.manifest.name for audit in done.audits] == ["abmil", "acmil"]
     assert said[0] == "training and auditing abmil, acmil; one after the other"
     page = done.comparison.read_text(encoding="utf-8")
     assert "Synthetic slides: no patient" in page
     for audit in done.audits:
-        truth = audit.manifest["truth"]
-        assert truth["n_slides"] == len(audit.slides)  # every slide has witnesses
-        assert 0.01 < truth["chance"] < 0.1
-        assert set(truth["precision8"]) == {"native", "selector-0"}
+        truth = audit.manifest.truth
+        assert truth.n_slides == len(audit.slides)  # every slide has witnesses
+        assert 0.01 < truth.chance < 0.1
+        assert set(truth.precision8) == {"native", "selector-0"}
         report = (audit.folder / "report.html").read_text(encoding="utf-8")
         assert "Synthetic slides: no patient" in report
 
@@ -57,5 +56,5 @@ def test_processes_give_the_same_numbers(tmp_path: Path) -> None:
     alone = run_demo(tmp_path / "alone", slides=24, settings=QUICK, workers=1)
     beside = run_demo(tmp_path / "beside", slides=24, settings=QUICK, workers=2)
     for one, other in zip(alone.audits, beside.audits, strict=True):
-        texts = [json.dumps(audit.summary) for audit in (one, other)]
+        texts = [audit.summary.to_json() for audit in (one, other)]
         assert texts[0] == texts[1]

@@ -4,30 +4,30 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits import Audit
+from foci.audits import StoredAudit
 from foci.reports import write_report
 from tests.reports.synthetic import Plan, make
 
 
 @pytest.fixture(scope="session")
-def audit(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+def audit(tmp_path_factory: pytest.TempPathFactory) -> StoredAudit:
     """Two classes, 20 slides, three of them with hostile names; read only."""
     return make(tmp_path_factory.mktemp("audit"))
 
 
 @pytest.fixture(scope="session")
-def multiclass(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+def multiclass(tmp_path_factory: pytest.TempPathFactory) -> StoredAudit:
     """Four classes; read only."""
     return make(tmp_path_factory.mktemp("multiclass"), Plan(n_slides=14, n_classes=4, k_max=40))
 
 
 @pytest.fixture(scope="session")
-def unlabelled(tmp_path_factory: pytest.TempPathFactory) -> Audit:
+def unlabelled(tmp_path_factory: pytest.TempPathFactory) -> StoredAudit:
     """No labels, no selector, so no verdict; read only."""
     plan = Plan(n_slides=6, labelled=False, rankings=("native", "random"), synthetic_note=False)
     return make(tmp_path_factory.mktemp("unlabelled"), plan)
 
 
 @pytest.fixture(scope="session")
-def page(audit: Audit, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(audit: StoredAudit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(audit, tmp_path_factory.mktemp("page") / "report.html")

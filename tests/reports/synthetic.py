@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from foci.audits import Audit, AuditedSlide, AuditSettings, Curve, RankedTiles
-from foci.audits.analysis.summary import summarise, to_json
+from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
+from foci.audits.analysis.summarise import summarise
 from foci.audits.folder.curves import to_arrow as curves_to_arrow
 from foci.audits.folder.names import CURVES, MANIFEST, RANKINGS, SLIDES, SUMMARY
 from foci.audits.folder.slides import to_arrow as slides_to_arrow
@@ -47,7 +47,7 @@ class Plan:
     synthetic_note: bool = True
 
 
-def make(folder: Path, plan: Plan = Plan()) -> Audit:  # noqa: B008
+def make(folder: Path, plan: Plan = Plan()) -> StoredAudit:  # noqa: B008
     """Write the whole folder, summary included."""
     folder.mkdir(parents=True, exist_ok=True)
     made = [_Made(plan, index) for index in range(plan.n_slides)]
@@ -69,12 +69,12 @@ def make(folder: Path, plan: Plan = Plan()) -> Audit:  # noqa: B008
         n_boot=200,
     )
     (folder / MANIFEST).write_text(json.dumps(_manifest(plan, settings.model_dump(mode="json"))))
-    audit = Audit.load(folder)
+    audit = StoredAudit.load(folder)
     summary = summarise(
-        audit.curves, audit.slides, _classes(plan), settings, audit.tiles(), n_skipped=2
+        audit.measured(), audit.curves, _classes(plan), settings, audit.tiles(), n_skipped=2
     )
-    (folder / SUMMARY).write_text(to_json(summary))
-    return Audit.load(folder)
+    (folder / SUMMARY).write_text(summary.to_json())
+    return StoredAudit.load(folder)
 
 
 class _Made:

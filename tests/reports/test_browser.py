@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from foci.audits import Audit
+from foci.audits import StoredAudit
 from foci.reports import write_comparison
 from foci.reports.data.packing import unpack
 from foci.reports.text.wording import NOTHING
@@ -122,7 +122,7 @@ def test_slider_moves_cursor_and_tiles(visit: Open) -> None:
 
 
 def test_the_numbers_beside_the_slider_are_the_audit_s(
-    visit: Open, audit: Audit, page: Path
+    visit: Open, audit: StoredAudit, page: Path
 ) -> None:
     tab = visit(f"#slide={PLAIN}&k=20&left=native&right=selector-1")
     row = [slide.slide_id for slide in audit.slides].index(PLAIN)
@@ -197,7 +197,7 @@ def test_every_column_sorts_both_ways(visit: Open) -> None:
                 assert shown == sorted(shown, reverse=direction == "descending")
 
 
-def test_filters(visit: Open, audit: Audit) -> None:
+def test_filters(visit: Open, audit: StoredAudit) -> None:
     tab = visit()
     total = len(audit.slides)
     tab.locator('input[type="search"]').fill("tcga-6")
@@ -332,7 +332,7 @@ def test_it_prints_in_light_on_a4(visit: Open, tmp_path: Path) -> None:
 
 
 def test_other_audits_open_too(
-    visit: Open, multiclass: Audit, unlabelled: Audit, tmp_path: Path
+    visit: Open, multiclass: StoredAudit, unlabelled: StoredAudit, tmp_path: Path
 ) -> None:
     from foci.reports import write_report
 
@@ -346,7 +346,9 @@ def test_other_audits_open_too(
     expect(tab.locator("#only-wrong")).to_have_count(0)
 
 
-def test_the_comparison_opens(visit: Open, audit: Audit, unlabelled: Audit, tmp_path: Path) -> None:
+def test_the_comparison_opens(
+    visit: Open, audit: StoredAudit, unlabelled: StoredAudit, tmp_path: Path
+) -> None:
     page = write_comparison([audit, unlabelled], tmp_path / "compare.html")
     tab = visit(file=page)
     expect(tab.locator("#figures figure")).to_have_count(3)

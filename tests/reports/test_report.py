@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from foci.audits import Audit
-from foci.audits.analysis.recompute import restate
+from foci.audits import StoredAudit
+from foci.audits.analysis.recompute import recompute
 from foci.errors import FociError
 from foci.reports import write_report
 from foci.reports.text.wording import LINE
@@ -29,11 +29,11 @@ def text_of(page: Path) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
-def test_the_page_says_what_the_audit_says(audit: Audit, page: Path) -> None:
+def test_the_page_says_what_the_audit_says(audit: StoredAudit, page: Path) -> None:
     text = text_of(page)
     assert "Synthetic slides: no patient, no diagnosis." in text
     assert audit.verdict is not None
-    assert audit.verdict["sentence"] in text
+    assert audit.verdict.sentence in text
     assert text.count(LINE) == 2, "at the top and at the bottom"
     for question in ("Can I believe this map?", "How many tiles matter?", "Which tiles?"):
         assert question in text
@@ -44,25 +44,25 @@ def test_the_page_says_what_the_audit_says(audit: Audit, page: Path) -> None:
     assert "2026-11-16T08:03:20+00:00" in text
 
 
-def test_the_same_audit_gives_the_same_bytes(audit: Audit, page: Path, tmp_path: Path) -> None:
+def test_the_same_audit_gives_the_same_bytes(
+    audit: StoredAudit, page: Path, tmp_path: Path
+) -> None:
     assert (
         write_report(str(audit.folder), tmp_path / "new" / "r.html").read_bytes()
         == page.read_bytes()
     )
 
 
-def test_another_threshold_is_read_off_the_curves(audit: Audit, tmp_path: Path) -> None:
+def test_another_threshold_is_read_off_the_curves(audit: StoredAudit, tmp_path: Path) -> None:
     page = write_report(audit, tmp_path / "r.html", kappa=0.7, k_max=16)
     data, text = data_of(page), text_of(page)
-    expected = restate(audit, kappa=0.7, k_max=16)
+    expected = recompute(audit, kappa=0.7, k_max=16)
     assert (data["kappa"], data["k_max"]) == (0.7, 16)
     found = data["numbers"]["prediction"]["native"]["restricted"]["estimate"]
-    wanted = expected["views"]["prediction"]["native"]["restricted"]["estimate"]
+    wanted = expected.views["prediction"]["native"].restricted.estimate
     assert found == pytest.approx(wanted, abs=1e-4)
-    assert wanted != pytest.approx(
-        audit.summary["views"]["prediction"]["native"]["restricted"]["estimate"]
-    )
-    assert expected["verdict"]["sentence"] in text
+    assert wanted != pytest.approx(audit.summary.views["prediction"]["native"].restricted.estimate)
+    assert expected.verdict.sentence in text
     assert "at κ = 0.7 (the audit ran at 0.9) and K_max = 16 (the audit ran at 256)" in text
     assert max(data["slides"]["measures"]["prediction"]["native"]["k"]) <= 16
 
@@ -76,7 +76,7 @@ def test_other_settings_get_a_name_of_their_own(tmp_path: Path) -> None:
     assert data_of(own.folder / "report-k-32-label.html")["first_view"] == "label"
 
 
-def test_what_curves_cannot_answer_is_refused(audit: Audit, unlabelled: Audit) -> None:
+def test_what_curves_cannot_answer_is_refused(audit: StoredAudit, unlabelled: StoredAudit) -> None:
     with pytest.raises(FociError, match="is 999, but curves were stored up to 256"):
         write_report(audit, k_max=999)
     with pytest.raises(FociError, match="no audited slide has a label"):
@@ -89,22 +89,22 @@ def test_what_curves_cannot_answer_is_refused(audit: Audit, unlabelled: Audit) -
 def test_other_audits_have_a_page_too(
     name: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    found: Audit = request.getfixturevalue(name)
+    found: StoredAudit = request.getfixturevalue(name)
     text = text_of(write_report(found, tmp_path / "r.html"))
     assert ("no verdict" in text) == (name == "unlabelled")
 
 
 def test_a_page_that_cannot_hold_all_slides_says_so(
-    audit: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    audit: StoredAudit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foci.reports.data.payload.by_interest", lambda slides: [4, 2])
     text = text_of(write_report(audit, tmp_path / "r.html"))
     assert "the curves of 2 of 20 slides are in it" in text
 
 
-def test_without_scripts_the_numbers_are_there(audit: Audit, page: Path) -> None:
+def test_without_scripts_the_numbers_are_there(audit: StoredAudit, page: Path) -> None:
     blocks = re.findall(r"<noscript>(.*?)</noscript>", page.read_text(encoding="utf-8"), re.S)
     text = html.unescape(re.sub(r"<[^>]+>", " ", " ".join(blocks)))
-    curve = audit.summary["views"]["prediction"]["selector"]["mean_curve"]
-    assert f"{curve['mean'][curve['ks'].index(64)]:.3f}" in text
+    curve = audit.summary.views["prediction"]["selector"].mean_curve
+    assert f"{curve.mean[curve.ks.index(64)]:.3f}" in text
     assert all(slide.slide_id in text for slide in audit.slides)

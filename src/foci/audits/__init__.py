@@ -1,18 +1,22 @@
 """One run from a frozen classifier and a cohort to a folder of curves, numbers and a verdict."""
 
-from foci.audits.audit import Audit
+from foci.audits.analysis.summary import Summary
+from foci.audits.audit import StoredAudit
 from foci.audits.config import AuditConfiguration
 from foci.audits.folder.curves import Curve, CurveTable
+from foci.audits.folder.manifest import Manifest
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.folder.tile_scores import RankedTiles
 from foci.audits.settings import AuditSettings
 
 __all__ = [
-    "Audit",
     "AuditConfiguration",
     "AuditSettings",
     "AuditedSlide",
     "Curve",
     "CurveTable",
+    "Manifest",
     "RankedTiles",
+    "StoredAudit",
+    "Summary",
 ]

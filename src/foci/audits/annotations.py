@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from foci.audits.audit import Audit
-from foci.audits.folder.manifest import write
+from foci.audits.audit import StoredAudit
+from foci.audits.folder.manifest import TruthRecord, write_manifest
 from foci.audits.folder.tile_scores import RankedTiles, runs
 from foci.errors import FociError
 from foci.metrics import average_precision, precision_at_k
@@ -21,6 +21,7 @@ FIRST = 8
 """How many tiles a person would look at."""
 
 COLUMNS = ("slide_id", "tile", "witness")
+A = TypeVar("A", bound=StoredAudit)
 Marks = Mapping[str, NDArray[np.bool_]]
 """For every slide, whether each tile of its file is a witness."""
 
@@ -45,7 +46,7 @@ def read_marks(path: str | Path) -> dict[str, NDArray[np.bool_]]:
     return found
 
 
-def compare_with_marks(audit: Audit, marks: Marks, what: str) -> dict[str, Any]:
+def compare_with_marks(audit: StoredAudit, marks: Marks, what: str) -> TruthRecord:
     """Precision in the first 8 tiles and average precision of every stored ranking.
 
     Only slides that have a witness among their candidate tiles count. ``chance`` is the share of
@@ -70,19 +71,20 @@ def compare_with_marks(audit: Audit, marks: Marks, what: str) -> dict[str, Any]:
             average.setdefault(column, []).append(average_precision(scores, witness))
     if not shares:
         raise FociError("truth", "marks no tile of any audited slide", "check the slides' names")
-    return {
-        "what": what,
-        "n_slides": len(shares),
-        "chance": float(np.mean(shares)),
-        "precision8": {column: float(np.mean(v)) for column, v in precision.items()},
-        "average_precision": {column: float(np.mean(v)) for column, v in average.items()},
-    }
+    return TruthRecord(
+        what=what,
+        n_slides=len(shares),
+        chance=float(np.mean(shares)),
+        precision8={column: float(np.mean(v)) for column, v in precision.items()},
+        average_precision={column: float(np.mean(v)) for column, v in average.items()},
+    )
 
 
-def attach(audit: Audit, marks: Marks, what: str) -> Audit:
+def attach(audit: A, marks: Marks, what: str) -> A:
     """Write the comparison into the audit's manifest and open the audit anew."""
-    write(audit.folder, {**audit.manifest, "truth": compare_with_marks(audit, marks, what)})
-    return Audit.load(audit.folder)
+    truth = compare_with_marks(audit, marks, what)
+    write_manifest(audit.folder, audit.manifest.model_copy(update={"truth": truth}))
+    return type(audit).load(audit.folder)
 
 
 def _marks_of(slide: RankedTiles, marks: Marks) -> NDArray[np.bool_] | None:

@@ -1,75 +1,80 @@
-"""A finished audit, read back from its folder."""
+"""Open a finished audit folder: manifest, summary, curves, tile scores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import Self
+
+from foci.audits.analysis.per_slide import MeasuredSlides, measure_slides
+from foci.audits.analysis.summary import Summary, VerdictSummary
 from foci.audits.folder.curves import CurveTable
-from foci.audits.folder.damage import AGAIN, lost_file, read_object, readable
+from foci.audits.folder.damage import AGAIN, as_model, lost_file, read_model, read_object, readable
+from foci.audits.folder.manifest import Manifest
 from foci.audits.folder.names import CURVES, FORMAT, MANIFEST, RANKINGS, SLIDES, SUMMARY
 from foci.audits.folder.slides import AuditedSlide, read_slides
 from foci.audits.folder.tile_scores import RankedTiles, read_tiles
+from foci.audits.settings import AnalysisSettings
 from foci.errors import FociError
-
-_NEEDED = ("name", "settings", "backbone", "classes")
-"""What every reader of a manifest counts on."""
 
 
 @dataclass(frozen=True)
-class Audit:
-    """What one run found. Everything is read from the folder when it is asked for.
+class StoredAudit:
+    """The results of one run, each read from the folder when it is first asked for.
+
+    :class:`foci.Audit` is the same with a report and a notebook display.
 
     Attributes:
         folder: The audit folder.
     """
 
     folder: Path
+    _measured: dict[tuple[float, int], MeasuredSlides] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     @classmethod
-    def load(cls, folder: str | Path) -> Audit:
+    def load(cls, folder: str | Path) -> Self:
         """Open a complete audit folder."""
         audit = cls(Path(folder))
-        manifest = audit.manifest
-        if manifest.get("status") != "complete":
+        if audit._stored_manifest.get("status") != "complete":
             raise FociError(
                 folder, "holds an unfinished audit", "give the foci audit command again"
             )
-        absent = [key for key in _NEEDED if key not in manifest]
-        if absent:
-            raise FociError(audit.folder / MANIFEST, f"says nothing of {absent[0]!r}", AGAIN)
-        lost = lost_file(audit.folder, manifest)
+        lost = lost_file(audit.folder, audit.manifest.files)
         if lost is not None:
             raise FociError(audit.folder / lost, "is missing", AGAIN)
         return audit
 
     @cached_property
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> Manifest:
         """Configuration, versions, hashes, seeds, verdict."""
+        return as_model(self.folder / MANIFEST, Manifest, self._stored_manifest)
+
+    @cached_property
+    def _stored_manifest(self) -> dict[str, Any]:
+        """The manifest as it stands in the file, of a format that can be read."""
         path = self.folder / MANIFEST
         if not path.is_file():
             raise FociError(
                 self.folder, f"has no {MANIFEST}", "give the folder of foci audit --out"
             )
-        found = read_object(path)
-        number = found.get("format")
+        content = read_object(path)
+        number = content.get("format")
         if not isinstance(number, int):
             raise FociError(path, "is not the manifest of an audit", AGAIN)
         if number > FORMAT:
             raise FociError(path, f"is of format {number}", "update foci")
-        return found
+        return content
 
     @cached_property
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Summary:
         """All numbers; None where a number is not defined."""
-        path = self.folder / SUMMARY
-        summary = read_object(path)
-        if "views" not in summary:
-            raise FociError(path, "holds no numbers", AGAIN)
-        return summary
+        return read_model(self.folder / SUMMARY, Summary)
 
     @cached_property
     def curves(self) -> CurveTable:
@@ -94,11 +99,23 @@ class Audit:
         with readable(path):
             yield from read_tiles(path)
 
+    def measured(self, settings: AnalysisSettings | None = None) -> MeasuredSlides:
+        """What was measured on every slide, at the run's threshold and budget or at others.
+
+        Measured once for each threshold and budget, however many tables and pages read it.
+        """
+        settings = self.manifest.settings if settings is None else settings
+        key = settings.kappa, settings.k_max
+        if key not in self._measured:
+            self._measured[key] = measure_slides(
+                self.curves, self.slides, self.manifest.classes, settings
+            )
+        return self._measured[key]
+
     @property
-    def verdict(self) -> dict[str, Any] | None:
+    def verdict(self) -> VerdictSummary | None:
         """Verdict, sentence and evidence; None if native, selector and random were not all run."""
-        verdict: dict[str, Any] | None = self.summary["verdict"]
-        return verdict
+        return self.summary.verdict
 
     @cached_property
     def _all_slides(self) -> tuple[AuditedSlide, ...]:

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from foci.atomic import write_whole
 from foci.audits.analysis.csv_tables import write_tables
-from foci.audits.analysis.summary import summarise, to_json
-from foci.audits.audit import Audit
+from foci.audits.analysis.summarise import summarise
+from foci.audits.analysis.summary import Summary
+from foci.audits.audit import StoredAudit
 from foci.audits.compute.blocks import n_blocks, reveal_blocks
 from foci.audits.compute.jobs import ranking_jobs
 from foci.audits.compute.merge import assemble, features_digest
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
-from foci.audits.folder import manifest as record
-from foci.audits.folder.curves import CurveTable
-from foci.audits.folder.names import CURVES, PARTS, RANKINGS, SUMMARY, TABLES
+from foci.audits.folder.manifest import (
+    SlideCounts,
+    file_hashes,
+    new_manifest,
+    now,
+    read_manifest,
+    versions_of,
+    write_manifest,
+)
+from foci.audits.folder.names import PARTS, SUMMARY, TABLES
 from foci.audits.folder.run_key import decided_by
-from foci.audits.folder.slides import AuditedSlide
 from foci.audits.folder.state import entered, state_of
-from foci.audits.folder.tile_scores import read_tiles
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.preflight import admit, check_deterministic
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
@@ -49,7 +55,7 @@ def run(
     force: bool = False,
     progress: Progress = lambda items, what: items,
     say: Callable[[str], None] = lambda line: None,
-) -> Audit:
+) -> StoredAudit:
     """Audit a frozen classifier; what an earlier run of the same audit has finished is kept.
 
     Selectors are fitted on the splits ``train`` and ``val``; every slide of the audited split is
@@ -79,7 +85,7 @@ def run(
     folder = Path(out)
     cohort, settings, changed = admit(backbone, cohort, settings)
     decided = decided_by(backbone, cohort, settings, split_seed)
-    versions = record.versions_of(backbone)
+    versions = versions_of(backbone)
     if state_of(folder, decided, versions, force=force) == "finished":
         return _finished(folder, say)
     check_deterministic(backbone, cohort)
@@ -87,16 +93,16 @@ def run(
         if state == "finished":  # by another run, while this one waited for the model's answers
             return _finished(folder, say)
         if state == "new":
-            facts = record.opening(
+            manifest = new_manifest(
                 backbone, settings, decided,
                 name=name, classes=cohort.classes, sources=sources or {}, model_notes=model_notes,
             )  # fmt: skip
-            record.write(folder, facts)
+            write_manifest(folder, manifest)
         else:
-            facts = record.read(folder)
+            manifest = read_manifest(folder)
             say(f"{folder}: going on with what is there")
 
-        weights = facts["backbone"]["fingerprint"]
+        weights = manifest.backbone.fingerprint
         division = split_slides(cohort, settings, split_seed, progress)
         for slide in division.skipped[len(cohort.skipped) :]:
             say(f"skipped {slide.slide_id}: {slide.skipped}")
@@ -126,44 +132,43 @@ def run(
             )
 
         blocks, wanted = n_blocks(slides, settings.block), [slide.slide_id for slide in slides]
-        everyone = assemble(folder, parts, blocks, jobs, wanted, division.skipped)
-        audited = [slide for slide in everyone if slide.skipped is None]
-        summary = _conclude(folder, settings, cohort.classes, everyone)
-        facts |= {
-            "slides": {
-                "train": division.count("train"),
-                "val": division.count("val"),
-                "audited": len(audited),
-                "skipped": len(everyone) - len(audited),
-            },
-            "features_sha256": features_digest(audited),
-            "selectors": [described(fitted, folder) for fitted in selectors.values()],
-            "notes": [*notes, *model_notes, *division.notes, *changed, *on_fitting(selectors)],
-            "verdict": summary["verdict"],
-            "files": record.file_hashes(folder),
-            "finished": record.now(),
-            "status": "complete",
-        }
-        record.write(folder, facts)
+        assemble(folder, parts, blocks, jobs, wanted, division.skipped)
+        audit = StoredAudit(folder)
+        summary = _conclude(audit, settings)
+        manifest = manifest.model_copy(
+            update={
+                "slides": SlideCounts(
+                    train=division.count("train"),
+                    val=division.count("val"),
+                    audited=len(audit.slides),
+                    skipped=len(audit.skipped),
+                ),
+                "features_sha256": features_digest(audit.slides),
+                "selectors": [described(fitted, folder) for fitted in selectors.values()],
+                "notes": [*notes, *model_notes, *division.notes, *changed, *on_fitting(selectors)],
+                "verdict": summary.verdict,
+                "files": file_hashes(folder),
+                "finished": now(),
+                "status": "complete",
+            }
+        )
+        write_manifest(folder, manifest)
         shutil.rmtree(parts.folder, ignore_errors=True)
-    return Audit.load(folder)
+    return replace(StoredAudit.load(folder), _measured=audit._measured)
 
 
-def _finished(folder: Path, say: Callable[[str], None]) -> Audit:
+def _finished(folder: Path, say: Callable[[str], None]) -> StoredAudit:
     """An audit that an earlier run has completed."""
     shutil.rmtree(folder / PARTS, ignore_errors=True)
     say(f"{folder}: this audit is complete, nothing is computed again")
-    return Audit.load(folder)
+    return StoredAudit.load(folder)
 
 
-def _conclude(
-    folder: Path, settings: AuditSettings, classes: Sequence[str], slides: Sequence[AuditedSlide]
-) -> dict[str, Any]:
-    """Write the summary and the tables."""
-    curves, tiles = CurveTable.read(folder / CURVES), read_tiles(folder / RANKINGS)
-    audited = [slide for slide in slides if slide.skipped is None]
-    skipped = [slide for slide in slides if slide.skipped is not None]
-    summary = summarise(curves, audited, classes, settings, tiles, len(skipped))
-    write_whole(folder / SUMMARY, to_json(summary))
-    write_tables(folder / TABLES, summary, curves, audited, skipped, settings)
+def _conclude(audit: StoredAudit, settings: AuditSettings) -> Summary:
+    """Measure the slides, once; write the summary and the tables from what was measured."""
+    measured = audit.measured(settings)
+    classes, n_skipped = audit.manifest.classes, len(audit.skipped)
+    summary = summarise(measured, audit.curves, classes, settings, audit.tiles(), n_skipped)
+    write_whole(audit.folder / SUMMARY, summary.to_json())
+    write_tables(audit.folder / TABLES, summary, measured, audit.slides, audit.skipped)
     return summary

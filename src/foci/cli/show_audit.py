@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from foci.audits import Audit
+    from foci.audits import StoredAudit, Summary
+    from foci.audits.analysis.summary import Interval, RankingNumbers, VerdictSummary
 
 QUESTION = {
     "prediction": "Prediction view: do the first tiles recover what the model says?",
@@ -31,7 +32,7 @@ COLOUR = {
 
 
 def show(
-    audit: Audit, echo: Callable[[str], Any] = typer.echo, *, width: int | None = None
+    audit: StoredAudit, echo: Callable[[str], Any] = typer.echo, *, width: int | None = None
 ) -> None:
     """Print one table, the verdict, and what has to be known beside them.
 
@@ -49,14 +50,14 @@ def show(
     screen = console(width)
     tables = [_table(summary, shape) for shape in _SHAPES]
     chosen = first_that_fits(screen, tables)
-    notes = [*audit.manifest.get("notes", []), *summary["notes"]]
+    notes = [*audit.manifest.notes, *summary.notes]
     parts: tuple[RenderableType, ...] = (
         Text(_title(audit), style="bold"),
         Text(_population(summary)),
-        Text(f"\n{QUESTION[summary['first_view']]}"),
+        Text(f"\n{QUESTION[summary.first_view]}"),
         Padding(chosen, (1, 0)),
         _legend(summary, _SHAPES[tables.index(chosen)]),
-        Padding(_verdict(summary["verdict"]), (1, 0)),
+        Padding(_verdict(summary.verdict), (1, 0)),
         *(Text(f"note: {note}") for note in notes),
         Text("\n" * bool(notes) + LINE, style="italic"),
     )
@@ -94,58 +95,61 @@ _SHAPES = (
 """The richest first."""
 
 
-def _title(audit: Audit) -> str:
-    name, architecture = audit.manifest["name"], audit.manifest["backbone"]["architecture"]
+def _title(audit: StoredAudit) -> str:
+    name, architecture = audit.manifest.name, audit.manifest.backbone.architecture
     return name if name == architecture else f"{name} ({architecture})"
 
 
-def _population(summary: Mapping[str, Any]) -> str:
+def _population(summary: Summary) -> str:
     from foci.plural import counted
 
     parts = [
-        f"{counted(summary['n_slides'], 'slide')} of {counted(summary['n_cases'], 'patient')}",
-        f"{summary['n_skipped'] or 'none'} skipped in the whole cohort",
+        f"{counted(summary.n_slides, 'slide')} of {counted(summary.n_cases, 'patient')}",
+        f"{summary.n_skipped or 'none'} skipped in the whole cohort",
     ]
-    full = summary["full_bag"]
-    if full["accuracy"] is not None:
-        parts.append(f"full bag: AUC {number(full['auc'], 3)}, accuracy {full['accuracy']:.3f}")
+    full = summary.full_bag
+    if full.accuracy is not None:
+        parts.append(f"full bag: AUC {number(full.auc, 3)}, accuracy {full.accuracy:.3f}")
     return ", ".join(parts)
 
 
-def _table(summary: Mapping[str, Any], shape: _Shape) -> Table:
+def _table(summary: Summary, shape: _Shape) -> Table:
     """One row per ranking; below an estimate its interval, for the columns that are named."""
     from rich.text import Text
 
     from foci.audits.analysis.selected_only import KEPT
 
     table = plain_table()
-    longest = max(map(len, summary["rankings"]))
+    longest = max(map(len, summary.rankings))
     least = min(longest, _NARROW)
     table.add_column("ranking", overflow="fold", min_width=least, max_width=shape.names)
     for name in shape.columns:
         table.add_column(_COLUMNS[name][0].format(kept=KEPT), justify="right", no_wrap=True)
-    for ranking in summary["rankings"]:
-        numbers = summary["views"][summary["first_view"]][ranking]
+    for ranking in summary.rankings:
+        numbers = summary.views[summary.first_view][ranking]
         lines = wrap(ranking, shape.names) if shape.names else [ranking]  # at hyphens
         table.add_row(Text("\n".join(lines)), *_cells(numbers, shape))
     return table
 
 
-def _cells(numbers: Mapping[str, Any], shape: _Shape) -> Iterator[Text]:
+def _cells(numbers: RankingNumbers, shape: _Shape) -> Iterator[Text]:
+    from rich.text import Text
+
     for key in shape.columns:
-        found = numbers[key]
+        digits = _COLUMNS[key][1]
         if key == "selected_only":
-            found = {"estimate": (found or {}).get("auc")}
-        yield estimate(found, _COLUMNS[key][1], key in shape.intervals)
+            yield Text(number(getattr(numbers.selected_only, "auc", None), digits))
+        else:
+            yield estimate(getattr(numbers, key), digits, key in shape.intervals)
 
 
-def estimate(interval: Mapping[str, Any] | None, digits: int, ends: bool = False) -> Text:
+def estimate(interval: Interval | None, digits: int, ends: bool = False) -> Text:
     """An estimate, with the ends of its interval on a line below if they are wanted."""
     from rich.text import Text
 
-    text = Text(number((interval or {}).get("estimate"), digits))
-    if ends and interval is not None and interval["low"] is not None:
-        low, high = number(interval["low"], digits), number(interval["high"], digits)
+    text = Text(number(None if interval is None else interval.estimate, digits))
+    if ends and interval is not None and interval.low is not None:
+        low, high = number(interval.low, digits), number(interval.high, digits)
         text.append(f"\n{low} to {high}", style="dim")
     return text
 
@@ -159,14 +163,14 @@ def number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
-def _legend(summary: Mapping[str, Any], shape: _Shape) -> Table:
+def _legend(summary: Summary, shape: _Shape) -> Table:
     """What the columns that are shown mean."""
     from rich.table import Table
 
     from foci.audits.analysis.selected_only import KEPT
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False, style="dim")
-    kappa, k_max = summary["kappa"], summary["k_max"]
+    kappa, k_max = summary.kappa, summary.k_max
     meanings = (
         (
             "msk_cond",
@@ -183,14 +187,14 @@ def _legend(summary: Mapping[str, Any], shape: _Shape) -> Table:
         if column in shape.columns:
             table.add_row(title, meaning)
     if shape.intervals:
-        table.add_row("x to y", f"{summary['level']:.0%} interval, patients resampled")
+        table.add_row("x to y", f"{summary.level:.0%} interval, patients resampled")
     return table
 
 
-def _verdict(verdict: Mapping[str, Any] | None) -> Text:
+def _verdict(verdict: VerdictSummary | None) -> Text:
     from rich.text import Text
 
     if verdict is None:
         return Text("Verdict: none (see the notes)", style="bold")
-    name = verdict["verdict"]
-    return Text.assemble("Verdict: ", (name, COLOUR[name]), "\n" + verdict["sentence"])
+    name = verdict.verdict
+    return Text.assemble("Verdict: ", (name, COLOUR[name]), "\n" + verdict.sentence)

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from foci.audits import Audit
+from foci.audits import StoredAudit
 from foci.audits.annotations import attach, read_marks
 from foci.audits.run import run as run_audit
 from foci.audits.settings import AuditSettings
@@ -81,7 +81,7 @@ class DemoResult:
     """
 
     folder: Path
-    audits: tuple[Audit, ...]
+    audits: tuple[StoredAudit, ...]
     comparison: Path
 
 
@@ -115,7 +115,7 @@ def run_demo(
     started = time.monotonic()
     for name in _each(jobs, workers):
         say(f"{name}: trained and audited ({time.monotonic() - started:.0f} s)")
-    audits = tuple(Audit.load(folder / AUDITS_FOLDER / model.name) for model in MODELS)
+    audits = tuple(StoredAudit.load(folder / AUDITS_FOLDER / model.name) for model in MODELS)
     return DemoResult(folder, audits, write_comparison(audits, folder / COMPARISON))
 
 

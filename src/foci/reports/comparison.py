@@ -1,21 +1,22 @@
-"""Several audits on one page."""
+"""Write several audits on one HTML page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from foci.atomic import write_whole
-from foci.audits import Audit
+from foci.audits import StoredAudit
+from foci.audits.analysis.summary import Interval
 from foci.audits.compare.differences import differences
 from foci.audits.compare.table import VIEW, distinct_names
 from foci.errors import FociError
-from foci.reports.data.rounding import rounded
+from foci.reports.data.models import ComparedAudit, ComparisonPayload
+from foci.reports.data.payload import shortened
 from foci.reports.page.html import render
 
 
-def write_comparison(audits: Sequence[Audit | str | Path], out: str | Path) -> Path:
+def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path) -> Path:
     """Write a page that sets audits side by side: table, AUC against SHI, tiles per ranking.
 
     Args:
@@ -27,54 +28,54 @@ def write_comparison(audits: Sequence[Audit | str | Path], out: str | Path) -> P
     """
     if not audits:
         raise FociError("audits", "are none", "give at least one audit folder")
-    found = [audit if isinstance(audit, Audit) else Audit.load(audit) for audit in audits]
-    names = distinct_names(found)
-    rows = [compared(audit, name) for audit, name in zip(found, names, strict=True)]
-    rankings = list(dict.fromkeys(name for row in rows for name in row["restricted"]))
-    data = {
-        "kind": "comparison",
-        "rankings": rankings,
-        "k_max": max(row["k_max"] for row in rows),
-        "audits": rounded(rows, 4),
-    }
+    opened = [a if isinstance(a, StoredAudit) else StoredAudit.load(a) for a in audits]
+    names = distinct_names(opened)
+    rows = [compared(audit, name) for audit, name in zip(opened, names, strict=True)]
+    rankings = list(dict.fromkeys(name for row in rows for name in row.restricted))
+    data = ComparisonPayload(
+        rankings=rankings,
+        k_max=max(row.k_max for row in rows),
+        audits=[shortened(row) for row in rows],
+    )
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
-    notes = _notes(found, names)
+    notes = _notes(opened, names)
     page = render("comparison.html.j2", data, audits=rows, rankings=rankings, notes=notes)
     write_whole(path, page)
     return path
 
 
-def compared(audit: Audit, name: str) -> dict[str, Any]:
+def compared(audit: StoredAudit, name: str) -> ComparedAudit:
     """What the page shows of an audit, all in the predicted-class view."""
     summary, manifest = audit.summary, audit.manifest
-    numbers = summary["views"][VIEW]
-    verdict = summary["verdict"]
-    readout = numbers.get("selector")
-    shown = readout or numbers.get("native") or next(iter(numbers.values()))
-    return {
-        "name": name,
-        "architecture": manifest.get("backbone", {}).get("architecture", ""),
-        "n_slides": summary["n_slides"],
-        "kappa": summary["kappa"],
-        "k_max": summary["k_max"],
-        "auc": summary["full_bag"]["auc"],
-        "verdict": verdict["verdict"] if verdict else None,
-        "sentence": verdict["sentence"] if verdict else "No verdict: not all rankings were run.",
-        "restricted": {name: found["restricted"] for name, found in numbers.items()},
-        "shi_native": _interval(readout, "shi_native"),
-        "shi_random": _interval(readout, "shi_random"),
-        "reach": shown["reach"]["estimate"],
-    }
+    numbers, verdict = summary.views[VIEW], summary.verdict
+    selector = numbers.get("selector")
+    shown = selector or numbers.get("native") or next(iter(numbers.values()))
+    return ComparedAudit(
+        name=name,
+        architecture=manifest.backbone.architecture,
+        n_slides=summary.n_slides,
+        kappa=summary.kappa,
+        k_max=summary.k_max,
+        auc=summary.full_bag.auc,
+        verdict=None if verdict is None else verdict.verdict,
+        sentence="No verdict: not all rankings were run." if verdict is None else verdict.sentence,
+        restricted={ranking: own.restricted for ranking, own in numbers.items()},
+        shi_native=_ends(None if selector is None else selector.shi_native),
+        shi_random=_ends(None if selector is None else selector.shi_random),
+        reach=shown.reach.estimate,
+    )
 
 
-def _interval(numbers: dict[str, Any] | None, key: str) -> dict[str, Any] | None:
-    found = None if numbers is None else numbers[key]
-    return None if found is None else {end: found[end] for end in ("estimate", "low", "high")}
+def _ends(interval: Interval | None) -> Interval | None:
+    """Estimate and ends alone, without the values of the seeds."""
+    if interval is None:
+        return None
+    return Interval(estimate=interval.estimate, low=interval.low, high=interval.high)
 
 
-def _notes(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
-    every = [note for audit in audits for note in audit.manifest.get("notes", [])]
+def _notes(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
+    every = [note for audit in audits for note in audit.manifest.notes]
     synthetic = dict.fromkeys(note for note in every if note.startswith("Synthetic"))
     differ = differences(audits, names) if len(audits) > 1 else []
     return [*synthetic, *(note[:1].upper() + note[1:] for note in differ)]

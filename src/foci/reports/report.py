@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from foci.atomic import write_whole
-from foci.audits import Audit
-from foci.audits.analysis.recompute import restate, restated_settings, stored_settings
+from foci.audits import StoredAudit, Summary
+from foci.audits.analysis.recompute import changed_settings, recompute
 from foci.audits.folder.names import REPORT
 from foci.audits.settings import AuditSettings, View
 from foci.metrics import CARDS
@@ -23,7 +21,7 @@ VIEW_NAMES = {"prediction": "the model's prediction", "label": "the label"}
 
 
 def write_report(
-    audit: Audit | str | Path,
+    audit: StoredAudit | str | Path,
     out: str | Path | None = None,
     *,
     kappa: float | None = None,
@@ -45,47 +43,47 @@ def write_report(
     Returns:
         The file.
     """
-    found = audit if isinstance(audit, Audit) else Audit.load(audit)
-    settings = restated_settings(found, kappa=kappa, k_max=k_max, view=view)
+    found = audit if isinstance(audit, StoredAudit) else StoredAudit.load(audit)
+    settings = changed_settings(found, kappa=kappa, k_max=k_max, view=view)
     path = found.folder / _name(found, settings) if out is None else Path(out)
-    summary = restate(found, kappa=kappa, k_max=k_max, view=view)
+    summary = recompute(found, kappa=kappa, k_max=k_max, view=view)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, report_page(found, summary, settings))
     return path
 
 
-def report_page(audit: Audit, summary: Mapping[str, Any], settings: AuditSettings) -> str:
+def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -> str:
     """The report as text."""
     manifest = audit.manifest
     data = payload(audit, summary, settings)
-    views = list(summary["views"])
+    views = list(summary.views)
     return render(
         "report.html.j2",
         data,
-        name=manifest["name"],
+        name=manifest.name,
         facts=audit_facts(manifest, summary),
-        notes=[*_changed(audit, settings), *manifest.get("notes", []), *summary["notes"]],
+        notes=[*_changed(audit, settings), *manifest.notes, *summary.notes],
         summary=summary,
-        verdict=summary["verdict"],
+        verdict=summary.verdict,
         answers=answers(summary, manifest),
         views=[(view, VIEW_NAMES[view]) for view in views],
-        first_view=summary["first_view"],
+        first_view=summary.first_view,
         numbers={view: rows_of(summary, view) for view in views},
         seeds={view: seeds_of(summary, view) for view in views},
         plain=plain_tables(summary, data),
         truth=truth_of(manifest),
         skipped=audit.skipped,
-        n_slides=len(data["slides"]["id"]),
-        n_details=len(data["details"]),
+        n_slides=len(data.slides.id),
+        n_details=len(data.details),
         settings=settings_of(settings),
         record=record_of(manifest),
         cards=[CARDS[name] for name in CARDS],
     )
 
 
-def _changed(audit: Audit, settings: AuditSettings) -> list[str]:
+def _changed(audit: StoredAudit, settings: AuditSettings) -> list[str]:
     """What differs from the run, in one sentence at most."""
-    stored = stored_settings(audit)
+    stored = audit.manifest.settings
     differs = [
         f"{sign} = {new:g} (the audit ran at {old:g})"
         for sign, old, new in (
@@ -97,8 +95,8 @@ def _changed(audit: Audit, settings: AuditSettings) -> list[str]:
     return [f"Read off the stored curves at {' and '.join(differs)}."] if differs else []
 
 
-def _name(audit: Audit, settings: AuditSettings) -> str:
-    stored = stored_settings(audit)
+def _name(audit: StoredAudit, settings: AuditSettings) -> str:
+    stored = audit.manifest.settings
     parts = [Path(REPORT).stem]
     parts += [f"kappa-{settings.kappa:g}"] * (settings.kappa != stored.kappa)
     parts += [f"k-{settings.k_max}"] * (settings.k_max != stored.k_max)

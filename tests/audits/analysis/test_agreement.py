@@ -14,7 +14,7 @@ COUNTS = {"native": [[1, 2]], "selector": [[1, 2]] * 2, "random": [[1, 2]] * 3, 
 def test_pairs_are_averaged_over_seeds_and_slides() -> None:
     curves = table(COUNTS, n_tiles=[50, 70])
     scores = tiles(curves, seed=4)
-    found = {(row["first"], row["second"]): row for row in agreement(curves, scores)}
+    found = {(row.first, row.second): row for row in agreement(curves, scores)}
     assert list(found) == [("native", "selector"), ("native", "norm"), ("selector", "norm")]
     pairs = [
         (slide.scores["native"], slide.scores[f"selector-{seed}"])
@@ -22,10 +22,10 @@ def test_pairs_are_averaged_over_seeds_and_slides() -> None:
         for seed in (0, 1)
     ]
     row = found["native", "selector"]
-    assert row["spearman"] == pytest.approx(np.mean([metrics.spearman(a, b) for a, b in pairs]))
+    assert row.spearman == pytest.approx(np.mean([metrics.spearman(a, b) for a, b in pairs]))
     for k in (8, 32):
         want = np.mean([metrics.jaccard_at_k(a, b, k) for a, b in pairs])
-        assert row[f"jaccard{k}"] == pytest.approx(want)
+        assert getattr(row, f"jaccard{k}") == pytest.approx(want)
 
 
 def test_small_slides_and_constant_rankings_are_left_out() -> None:
@@ -36,10 +36,10 @@ def test_small_slides_and_constant_rankings_are_left_out() -> None:
         RankedTiles("s1", np.arange(40), None, {"native": up, "norm": -up}),
     ]
     (row,) = agreement(curves, scores)
-    assert row["spearman"] == -1  # the first slide's native ranking is constant
-    assert row["jaccard32"] == 24 / 40  # 32 of 40 from either end, on the second slide alone
+    assert row.spearman == -1  # the first slide's native ranking is constant
+    assert row.jaccard32 == 24 / 40  # 32 of 40 from either end, on the second slide alone
     # ties go by tile index: the first 8 of 10 against the last 8; 0 on the second slide
-    assert row["jaccard8"] == (6 / 10 + 0) / 2
+    assert row.jaccard8 == (6 / 10 + 0) / 2
 
 
 def test_infinite_scores_rank_like_any_other() -> None:
@@ -47,7 +47,7 @@ def test_infinite_scores_rank_like_any_other() -> None:
     scores = np.array([-np.inf, *range(8), np.inf])
     slide = RankedTiles("s0", np.arange(10), None, {"native": scores, "norm": np.arange(10.0)})
     (row,) = agreement(curves, [slide])
-    assert (row["spearman"], row["jaccard8"]) == (1, 1)
+    assert (row.spearman, row.jaccard8) == (1, 1)
 
 
 def test_one_ranking_has_nothing_to_agree_with() -> None:

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from foci.audits import Curve, CurveTable
-from foci.audits.analysis.summary import summarise
-from tests.audits.cohorts import CLASSES, Counts, Settings, slides, summary_of, two
+from tests.audits.cohorts import CLASSES, Counts, Settings, slides, summarised, summary_of, two
 
 
 @pytest.mark.parametrize(
@@ -18,11 +17,11 @@ from tests.audits.cohorts import CLASSES, Counts, Settings, slides, summary_of, 
 def test_no_verdict_without_all_three(rankings: tuple[str, ...], missing: str) -> None:
     counts: Counts = {name: [[2, 4]] for name in rankings}
     found = summary_of(counts, ["A", "B"], ["tumour", "benign"])
-    assert found["verdict"] is None
-    assert any("No verdict" in note and missing in note for note in found["notes"])
-    first = found["views"]["prediction"][rankings[0]]
-    assert first["shi_native"] is None
-    assert found["rankings"] == list(rankings)
+    assert found.verdict is None
+    assert any("No verdict" in note and missing in note for note in found.notes)
+    first = found.views["prediction"][rankings[0]]
+    assert first.shi_native is None
+    assert found.rankings == list(rankings)
 
 
 def test_counts_that_were_not_revealed_have_no_selected_only_auc() -> None:
@@ -31,10 +30,11 @@ def test_counts_that_were_not_revealed_have_no_selected_only_auc() -> None:
         Curve(f"s{i}", "native", None, "insert", 1000, grid, two(np.full(5, 0.9), t), two(0.9, t))
         for i, t in enumerate((0, 1))
     )
-    found = summarise(curves, slides(["A", "B"], [*CLASSES]), CLASSES, Settings(), [])
-    kept = found["views"]["prediction"]["native"]["selected_only"]
-    assert kept == {"k": 32, "auc": None, "adaptive_auc": None}
-    notes = " ".join(found["notes"])
+    found = summarised(curves, slides(["A", "B"], [*CLASSES]), CLASSES, Settings(), [])
+    kept = found.views["prediction"]["native"].selected_only
+    assert kept is not None
+    assert kept.model_dump() == {"k": 32, "auc": None, "adaptive_auc": None}
+    notes = " ".join(found.notes)
     assert "K = 32 was not revealed" in notes
     assert "The adaptive counts (up to 30 tiles) were not all revealed" in notes
     assert "Deletion was not measured at 16, 32, 64, 128, 256" in notes
@@ -47,21 +47,21 @@ def test_reach_above_accuracy_is_said() -> None:
         Curve(name, "native", None, "insert", 4, ks, two(np.array(p), 1), two(0.95, 1))
         for name, p in (("s0", [0.95] * 4), ("s1", [0.02, 0.5, 0.95, 0.95]))
     )
-    found = summarise(curves, slides(["A", "B"], ["tumour", "benign"]), CLASSES, Settings(), [])
-    assert found["views"]["label"]["native"]["reach"]["estimate"] == 1
-    assert found["views"]["label"]["native"]["reach_wrong"] == 1
-    assert any("native reaches more slides than the model" in note for note in found["notes"])
+    found = summarised(curves, slides(["A", "B"], ["tumour", "benign"]), CLASSES, Settings(), [])
+    assert found.views["label"]["native"].reach.estimate == 1
+    assert found.views["label"]["native"].reach_wrong == 1
+    assert any("native reaches more slides than the model" in note for note in found.notes)
 
 
 def test_an_ordinary_audit_needs_no_note() -> None:
     counts: Counts = {"native": [[2, 4]], "selector": [[1, 2]] * 2, "random": [[5, 6]] * 2}
     found = summary_of(counts, ["A", "B"], ["tumour", "benign"], targets=[1, 0])
-    assert found["notes"] == []
+    assert found.notes == []
 
 
 def test_one_is_no_plural() -> None:
     counts: Counts = {"native": [[None, None]]}
     found = summary_of(counts, ["A", "B"], ["tumour", None], Settings(k_max=1), k_max=1)
-    notes = " ".join(found["notes"])
+    notes = " ".join(found.notes)
     assert "native reaches 0.9 on no slide within 1 tile: it has no MSK there" in notes
     assert "1 of 2 slides has no label" in notes

@@ -9,7 +9,8 @@ import pytest
 from foci.audits import AuditedSlide
 from foci.audits.analysis.csv_tables import as_csv, write_tables
 from foci.audits.analysis.per_ranking import GREEDY
-from foci.audits.analysis.summary import summarise
+from foci.audits.analysis.per_slide import measure_slides
+from foci.audits.analysis.summarise import summarise
 from tests.audits.cohorts import CLASSES, Counts, Settings, slides, table, tiles
 from tests.audits.folders import SKIPPED
 
@@ -21,12 +22,13 @@ COUNTS: Counts = {
 
 
 def written(folder: Path, counts: Counts = COUNTS, **how: Any) -> dict[str, list[dict[str, str]]]:
-    reading = how.pop("reading", Settings())
+    settings = how.pop("settings", Settings())
     labels = how.pop("labels", ["tumour", None, "benign"])
     curves = table(counts, **how)
     known = slides(["P1", "P1", "P2"], labels, how.get("n_tiles"))
-    summary = summarise(curves, known, CLASSES, reading, tiles(curves), 1)
-    paths = write_tables(folder, summary, curves, known, [SKIPPED], reading)
+    measured = measure_slides(curves, known, CLASSES, settings)
+    summary = summarise(measured, curves, CLASSES, settings, tiles(curves), 1)
+    paths = write_tables(folder, summary, measured, known, [SKIPPED])
     names = ["rankings.csv", "slides.csv", "deletion.csv", "agreement.csv", "skipped.csv"]
     assert [path.name for path in paths] == names
     return {path.stem: list(csv.DictReader(path.open(newline=""))) for path in paths}
@@ -50,7 +52,7 @@ def test_slides_hold_means_over_the_seeds(tmp_path: Path) -> None:
 
 
 def test_rankings_hold_the_headline_numbers(tmp_path: Path) -> None:
-    rows = written(tmp_path, reading=Settings(target="label"))["rankings"]
+    rows = written(tmp_path, settings=Settings(target="label"))["rankings"]
     assert [(row["view"], row["ranking"]) for row in rows] == [
         (view, name) for view in ("label", "prediction") for name in COUNTS
     ]
@@ -85,8 +87,9 @@ def test_deletion_agreement_and_skipped(tmp_path: Path) -> None:
 def test_headers_stay_where_there_is_nothing_to_say(tmp_path: Path) -> None:
     curves = table({"native": [[1]]})
     known = [AuditedSlide("s0", "P")]
-    summary = summarise(curves, known, CLASSES, Settings(), tiles(curves))
-    write_tables(tmp_path, summary, curves, known, [], Settings())
+    measured = measure_slides(curves, known, CLASSES, Settings())
+    summary = summarise(measured, curves, CLASSES, Settings(), tiles(curves))
+    write_tables(tmp_path, summary, measured, known, [])
     assert (tmp_path / "skipped.csv").read_text() == "slide_id,reason\n"
     assert (tmp_path / "agreement.csv").read_text() == "first,second,spearman,jaccard8,jaccard32\n"
 

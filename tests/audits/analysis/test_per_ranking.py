@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from foci.audits.analysis.per_ranking import paired, per_patient
-from foci.audits.analysis.per_slide import measure
-from foci.audits.analysis.views import slides_by_view
-from tests.audits.cohorts import CLASSES, Settings, slides, table
+from foci.audits.analysis.per_ranking import per_patient
+from tests.audits.cohorts import summary_of
 
 
 def test_patients_are_means_of_their_slides_and_seeds() -> None:
@@ -14,9 +12,10 @@ def test_patients_are_means_of_their_slides_and_seeds() -> None:
 
 
 def test_a_slide_is_reached_by_a_ranking_if_every_seed_reaches_it() -> None:
-    curves = table({"native": [[4, 6, None]], "selector": [[1, 2, 3], [3, None, 3]]})
-    group = slides_by_view(curves, slides(["A", "B", "C"], [None] * 3), CLASSES)["prediction"]
-    native, selector = (measure(curves, n, group, Settings()) for n in ("native", "selector"))
-    assert paired(native, selector) == {
+    counts = {"native": [[4, 6, None]], "selector": [[1, 2, 3], [3, None, 3]]}
+    view = summary_of(counts, ["A", "B", "C"], [None] * 3).views["prediction"]
+    paired = view["selector"].paired
+    assert paired is not None
+    assert paired.model_dump() == {
         "base": 4.0, "foci": 2.0, "n_both": 1, "n_base_only": 1, "n_foci_only": 1, "n_neither": 0,
     }  # fmt: skip

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits import Audit
-from foci.audits.analysis.recompute import restate
+from foci.audits import StoredAudit
+from foci.audits.analysis.recompute import recompute
 from foci.errors import FociError
 from tests.audits.cohorts import Counts, Settings, summary_of
 from tests.audits.folders import write_folder
@@ -19,30 +19,32 @@ CASES = ["P1", "P1", "P2"]
 
 
 @pytest.fixture
-def audit(tmp_path: Path) -> Audit:
+def audit(tmp_path: Path) -> StoredAudit:
     return write_folder(tmp_path / "audit", COUNTS, CASES, ["tumour", None, "benign"])
 
 
-def test_nothing_differs(audit: Audit) -> None:
-    assert restate(audit) is audit.summary
-    assert restate(audit, kappa=0.9, k_max=256) is audit.summary
+def test_nothing_differs(audit: StoredAudit) -> None:
+    assert recompute(audit) is audit.summary
+    assert recompute(audit, kappa=0.9, k_max=256) is audit.summary
 
 
-def test_another_threshold_and_budget_are_read_from_the_stored_curves(audit: Audit) -> None:
+def test_another_threshold_and_budget_are_read_from_the_stored_curves(audit: StoredAudit) -> None:
     before = {p: p.read_bytes() for p in audit.folder.iterdir()}
-    found = restate(audit, kappa=0.8, k_max=5)
+    found = recompute(audit, kappa=0.8, k_max=5)
     want = summary_of(
         COUNTS, CASES, ["tumour", None, "benign"], Settings(kappa=0.8, k_max=5, n_boot=50)
     )
-    assert found["views"] == want["views"]
-    assert found["verdict"] == want["verdict"]
-    assert (found["kappa"], found["k_max"], found["n_skipped"]) == (0.8, 5, 1)
+    assert found.views == want.views
+    assert found.verdict == want.verdict
+    assert (found.kappa, found.k_max, found.n_skipped) == (0.8, 5, 1)
     assert {p: p.read_bytes() for p in audit.folder.iterdir()} == before
 
 
-def test_another_view_only_changes_which_stands_first(audit: Audit) -> None:
-    assert restate(audit, view="label") == {**audit.summary, "first_view": "label"}
-    assert restate(audit, view="label", kappa=0.8)["first_view"] == "label"
+def test_another_view_only_changes_which_stands_first(audit: StoredAudit) -> None:
+    assert recompute(audit, view="label") == audit.summary.model_copy(
+        update={"first_view": "label"}
+    )
+    assert recompute(audit, view="label", kappa=0.8).first_view == "label"
 
 
 @pytest.mark.parametrize(
@@ -53,13 +55,13 @@ def test_another_view_only_changes_which_stands_first(audit: Audit) -> None:
         ({"kappa": 1.2}, "--kappa: is 1.2; give a confidence between 0 and 1"),
     ],
 )
-def test_what_curves_cannot_answer(audit: Audit, asked: dict[str, float], says: str) -> None:
+def test_what_curves_cannot_answer(audit: StoredAudit, asked: dict[str, float], says: str) -> None:
     with pytest.raises(FociError) as refused:
-        restate(audit, **asked)  # type: ignore[arg-type]
+        recompute(audit, **asked)  # type: ignore[arg-type]
     assert str(refused.value).startswith(says)
 
 
 def test_the_label_view_needs_labels(tmp_path: Path) -> None:
     audit = write_folder(tmp_path / "audit", COUNTS, CASES, [None] * 3)
     with pytest.raises(FociError, match="--view label: no audited slide has a label"):
-        restate(audit, view="label")
+        recompute(audit, view="label")

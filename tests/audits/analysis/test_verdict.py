@@ -6,8 +6,7 @@ import pytest
 from foci import metrics
 from foci.audits import Curve, CurveTable
 from foci.audits.analysis.per_ranking import GREEDY
-from foci.audits.analysis.summary import summarise
-from tests.audits.cohorts import CLASSES, Counts, Settings, slides, summary_of, two
+from tests.audits.cohorts import CLASSES, Counts, Settings, slides, summarised, summary_of, two
 
 
 def cohort_of(native: float, selector: float, random: float, n: int = 40) -> Counts:
@@ -37,9 +36,9 @@ def test_the_four_verdicts(
     counts = cohort_of(native, selector, random)
     cases = [f"P{i // 2}" for i in range(40)]
     found = summary_of(counts, cases, ["tumour", "benign"] * 20)
-    verdict = found["verdict"]
-    assert verdict["verdict"] == name
-    assert says in verdict["sentence"]
+    verdict = found.verdict
+    assert verdict.verdict == name
+    assert says in verdict.sentence
     want = metrics.judge(
         counts["native"][0],
         np.mean(np.array(counts["selector"], dtype=float), axis=0),
@@ -47,20 +46,20 @@ def test_the_four_verdicts(
         cases,
         n_boot=200,
     )
-    assert verdict["sentence"] == want.sentence
-    assert verdict["room"]["low"] == want.room.low
-    assert (verdict["n_slides"], verdict["n_cases"]) == (40, 20)
-    assert not any("No verdict" in note for note in found["notes"])
+    assert verdict.sentence == want.sentence
+    assert verdict.room.low == want.room.low
+    assert (verdict.n_slides, verdict.n_cases) == (40, 20)
+    assert not any("No verdict" in note for note in found.notes)
 
 
 def test_the_verdict_rests_on_the_prediction_whatever_stands_first() -> None:
     counts = cohort_of(9, 2, 6)
     cases = [f"P{i}" for i in range(40)]
-    reading = Settings(target="label")
-    found = summary_of(counts, cases, ["benign", "tumour"] * 20, reading=reading)
-    assert found["first_view"] == "label"
-    assert found["verdict"]["verdict"] == "headroom"
-    assert found["views"]["label"]["native"]["reach"]["estimate"] == 0.5
+    settings = Settings(target="label")
+    found = summary_of(counts, cases, ["benign", "tumour"] * 20, settings=settings)
+    assert found.first_view == "label"
+    assert found.verdict.verdict == "headroom"
+    assert found.views["label"]["native"].reach.estimate == 0.5
 
 
 def test_a_slide_that_nobody_reaches_leaves_no_room() -> None:
@@ -71,22 +70,22 @@ def test_a_slide_that_nobody_reaches_leaves_no_room() -> None:
         "random": [[None] * 5 + [1] * (n - 5)] * 2,
     }
     found = summary_of(counts, [f"P{i}" for i in range(n)], [None] * n)
-    verdict = found["verdict"]
-    assert verdict["floor"] == verdict["native"] == (5 * 256 + 15) / n
-    assert verdict["verdict"] == "saturated"
-    assert verdict["near_minimal"] is True
+    verdict = found.verdict
+    assert verdict.floor == verdict.native == (5 * 256 + 15) / n
+    assert verdict.verdict == "saturated"
+    assert verdict.near_minimal is True
 
 
 def test_a_greedy_search_is_the_floor() -> None:
     counts = {**cohort_of(9, 2, 6), GREEDY: [[2] * 40]}
     found = summary_of(counts, [f"P{i}" for i in range(40)], [None] * 40)
-    assert found["verdict"]["floor"] < 2  # the selector needs a single tile on some slides
-    view = found["views"]["prediction"]
-    base, foci = (view[name]["restricted"]["estimate"] for name in ("native", "selector"))
-    assert view["selector"]["captured"] == pytest.approx((base - foci) / (base - 2))
-    assert view["native"]["captured"] is view[GREEDY]["captured"] is None
+    assert found.verdict.floor < 2  # the selector needs a single tile on some slides
+    view = found.views["prediction"]
+    base, foci = (view[name].restricted.estimate for name in ("native", "selector"))
+    assert view["selector"].captured == pytest.approx((base - foci) / (base - 2))
+    assert view["native"].captured is view[GREEDY].captured is None
     without = summary_of(cohort_of(9, 2, 6), [f"P{i}" for i in range(40)], [None] * 40)
-    assert "captured" not in without["views"]["prediction"]["selector"]
+    assert without.views["prediction"]["selector"].captured is None
 
 
 def test_a_grid_that_starts_above_one_tile_claims_no_room_below_it() -> None:
@@ -97,7 +96,7 @@ def test_a_grid_that_starts_above_one_tile_claims_no_room_below_it() -> None:
         for i in range(6)
     )
     known = slides([f"P{i}" for i in range(6)], [None] * 6)
-    verdict = summarise(curves, known, CLASSES, Settings(), [])["verdict"]
-    assert (verdict["native"], verdict["floor"], verdict["first_count"]) == (8, 8, 8)
-    assert verdict["room"]["estimate"] == 0
-    assert "0.0 tiles (0.0 to 0.0) above the fewest that counts from 8 on" in verdict["sentence"]
+    verdict = summarised(curves, known, CLASSES, Settings(), []).verdict
+    assert (verdict.native, verdict.floor, verdict.first_count) == (8, 8, 8)
+    assert verdict.room.estimate == 0
+    assert "0.0 tiles (0.0 to 0.0) above the fewest that counts from 8 on" in verdict.sentence

@@ -1,6 +1,5 @@
 """What keeps audits from being compared."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from foci.audits import Audit
+from foci.audits import StoredAudit
 from foci.audits.compare.table import compare
 from foci.audits.folder.slides import SCHEMA
 from foci.errors import FociError
@@ -74,22 +73,22 @@ def test_other_slides_features_and_rankings_are_said(tmp_path: Path) -> None:
         "features differ (a and b on 1 of 1 shared): a tile is not the same tile in each.",
         "random was not run in b.",
     )
-    assert found.rows[1]["restricted:random"] is None
-    assert found.rows[1]["verdict"] is None
-    assert found.rows[1]["auc"] is None
+    assert found.rows[1].numbers("random") is None
+    assert found.rows[1].verdict is None
+    assert found.rows[1].summary.full_bag.auc is None
     assert found.to_markdown().splitlines()[3].endswith("| - |")
 
 
-def renamed(audit: Audit, classes: list[str], slide: str | None = None) -> Audit:
+def renamed(audit: StoredAudit, classes: list[str], slide: str | None = None) -> StoredAudit:
     """The same audit of other classes, and of other slides if a name is given."""
     path = audit.folder / "summary.json"
-    path.write_text(json.dumps({**audit.summary, "classes": classes}))
+    path.write_text(audit.summary.model_copy(update={"classes": classes}).to_json())
     if slide is not None:
         table = pq.read_table(audit.folder / "slides.parquet").to_pylist()
         for number, row in enumerate(table):
             row["slide_id"] = f"{slide}-{number}"
         pq.write_table(pa.Table.from_pylist(table, schema=SCHEMA), audit.folder / "slides.parquet")
-    return Audit.load(audit.folder)
+    return StoredAudit.load(audit.folder)
 
 
 def test_other_classes_are_said_and_nothing_in_common_is_refused(tmp_path: Path) -> None:

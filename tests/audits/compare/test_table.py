@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from foci.audits import Audit
-from foci.audits.compare.table import compare, distinct_names
+from foci.audits import StoredAudit
+from foci.audits.compare.table import ComparisonRow, compare, distinct_names
 from foci.errors import FociError
 from tests.audits.cohorts import Counts
 from tests.audits.folders import write_folder
@@ -18,29 +18,35 @@ SLOW: Counts = {"native": [[9, None]], "selector": [[3, 5]], "random": [[7, 7]]}
 CASES, LABELS = ["P1", "P2"], ["tumour", "benign"]
 
 
-def folder(path: Path, counts: Counts = FAST, **how: Any) -> Audit:
+def folder(path: Path, counts: Counts = FAST, **how: Any) -> StoredAudit:
     how = {"targets": [1, 0], "drops": {"native": 0.256}, **how}
     return write_folder(path, counts, CASES[: len(counts["native"][0])], LABELS, **how)
+
+
+def value(row: ComparisonRow, name: str) -> float | None:
+    key, ranking = name.split(":")
+    return row.interval(key, ranking).estimate
 
 
 def test_a_row_holds_the_numbers_of_the_prediction_view(tmp_path: Path) -> None:
     audits = [folder(tmp_path / "a"), folder(tmp_path / "b", SLOW, name="clam")]
     found = compare(audits)
     first, second = found.rows
-    assert (first["name"], first["architecture"], first["auc"]) == ("abmil", "abmil", 1.0)
-    assert (first["n_slides"], first["n_cases"], first["kappa"]) == (2, 2, 0.9)
-    assert first["restricted:native"] == first["msk_cond:native"] == 6
-    assert first["msk_cond:selector"] == 2
-    assert first["shi_native:selector"] == pytest.approx(4 / 6)
-    assert first["shi_random:selector"] == pytest.approx(5 / 7)
-    assert first["shi_native:native"] is None
-    assert first["faithfulness:native"] == pytest.approx(0.001 * 255 / 2)
-    assert (second["restricted:native"], second["reach:native"]) == (132.5, 0.5)
+    assert (first.name, first.architecture) == ("abmil", "abmil")
+    assert first.summary.full_bag.auc == 1.0
+    assert (first.summary.n_slides, first.summary.n_cases, first.summary.kappa) == (2, 2, 0.9)
+    assert value(first, "restricted:native") == value(first, "msk_cond:native") == 6
+    assert value(first, "msk_cond:selector") == 2
+    assert value(first, "shi_native:selector") == pytest.approx(4 / 6)
+    assert value(first, "shi_random:selector") == pytest.approx(5 / 7)
+    assert value(first, "shi_native:native") is None
+    assert value(first, "faithfulness:native") == pytest.approx(0.001 * 255 / 2)
+    assert (value(second, "restricted:native"), value(second, "reach:native")) == (132.5, 0.5)
     for key in ("restricted", "shi_native", "faithfulness"):
-        low, high = (first[f"{key}:selector_{end}"] for end in ("low", "high"))
-        assert low <= first[f"{key}:selector"] <= high
-    assert first["verdict"] == audits[0].verdict["verdict"]  # type: ignore[index]
-    assert first["sentence"].endswith(".")
+        ends = first.interval(key, "selector")
+        assert ends.low <= ends.estimate <= ends.high
+    assert first.verdict == audits[0].verdict.verdict  # type: ignore[index]
+    assert first.summary.verdict.sentence.endswith(".")
     assert found.notes == ()
     assert found.rankings == ("native", "selector", "random")
 
@@ -49,7 +55,7 @@ def test_csv_and_markdown(tmp_path: Path) -> None:
     found = compare([folder(tmp_path / "a", name="a|b"), folder(tmp_path / "b", SLOW, name="c")])
     rows = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert [row["name"] for row in rows] == ["a|b", "c"]
-    assert float(rows[0]["shi_native:selector"]) == found.rows[0]["shi_native:selector"]
+    assert float(rows[0]["shi_native:selector"]) == value(found.rows[0], "shi_native:selector")
     assert rows[0]["shi_native:native"] == ""
     header, line, first, second = found.to_markdown().splitlines()[:4]
     assert header.startswith("| model | architecture | AUC | tiles, native | tiles, selector |")
@@ -74,4 +80,4 @@ def test_fewer_than_two_and_twice_the_same_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FociError, match="needs two or more audits"):
         compare([audit])
     with pytest.raises(FociError, match="is given twice"):
-        compare([audit, Audit.load(audit.folder / ".." / "a")])
+        compare([audit, StoredAudit.load(audit.folder / ".." / "a")])

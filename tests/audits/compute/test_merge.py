@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from foci.audits import Audit
+from foci.audits import StoredAudit
 from foci.audits.compute.jobs import RankingJob
 from foci.audits.compute.merge import assemble
 from foci.audits.compute.partial import PartialResults
@@ -15,7 +15,7 @@ from foci.errors import CohortError, FociError
 from tests.audits.runs import model, read, settings
 
 
-def test_one_row_group_per_block(audited: Audit) -> None:
+def test_one_row_group_per_block(audited: StoredAudit) -> None:
     for name in ("curves.parquet", "rankings.parquet"):
         with pq.ParquetFile(audited.folder / name) as file:
             assert file.num_row_groups == 3  # five slides, two per block
@@ -39,7 +39,7 @@ def test_nothing_to_assemble(tmp_path: Path) -> None:
         assemble(tmp_path, parts, 1, [unit], ["a"], [])
 
 
-def test_nobody_is_lost(audited: Audit, files: Path) -> None:
+def test_nobody_is_lost(audited: StoredAudit, files: Path) -> None:
     parts, units = PartialResults(files), (RankingJob("native"), RankingJob("random", orders=2))
     cohort, work = read(files), SlideReveal(model(), settings())
     names = ["s09", "s10", "s11"]

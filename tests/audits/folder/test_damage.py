@@ -34,5 +34,5 @@ def test_what_is_no_object(tmp_path: Path, content: bytes) -> None:
 def test_lost_files(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     assert lost_file(tmp_path, {}) is None
-    assert lost_file(tmp_path, {"files": {"a": ""}}) is None
-    assert lost_file(tmp_path, {"files": {"a": "", "b": "", "c": ""}}) == "b"
+    assert lost_file(tmp_path, {"a": ""}) is None
+    assert lost_file(tmp_path, {"a": "", "b": "", "c": ""}) == "b"

@@ -29,8 +29,8 @@ def test_fitted_once_and_loaded_afterwards(files: Path, monkeypatch: pytest.Monk
     assert "best epoch 1 of 1, validation AUKC 0." in lines[0]
     facts = described(fitted[1], files / "out")
     weights = (seed_folder(files / "out", 1) / "selector.safetensors").read_bytes()
-    assert facts["weights_sha256"] == hashlib.sha256(weights).hexdigest()
-    assert (facts["seed"], facts["best_epoch"], facts["site"]) == (1, 1, "attention")
+    assert facts.weights_sha256 == hashlib.sha256(weights).hexdigest()
+    assert (facts.seed, facts.best_epoch, facts.site) == (1, 1, "attention")
     monkeypatch.setattr(selectors, "fit", lambda *a, **k: pytest.fail("fitted again"))
     again = fit(files, lines, "aukc")
     assert len(lines) == 2

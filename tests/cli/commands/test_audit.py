@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from foci import backbones
-from foci.audits import Audit
+from foci.audits import StoredAudit
 from foci.audits.compute.slide import SlideReveal
 from foci.bags import Bag, Slide
 from foci.selectors import DEFAULT
@@ -59,9 +59,9 @@ def test_from_files_to_a_verdict(foci: Foci, folder: Path) -> None:
     assert f"selector of seed 0: {DEFAULT} (" in done.out
     assert "Verdict: " in done.out
     assert done.out.endswith(f"wrote {folder / 'out'}\n")
-    found = Audit.load(folder / "out")
-    assert found.manifest["name"] == "abmil"
-    assert found.manifest["sources"]["features"] == str((folder / "features").resolve())
+    found = StoredAudit.load(folder / "out")
+    assert found.manifest.name == "abmil"
+    assert found.manifest.sources["features"] == str((folder / "features").resolve())
     assert found.curves.rankings == ("native", "selector", "random")
     assert (folder / "out" / "report.html").stat().st_size > 1000
 
@@ -74,7 +74,7 @@ def test_from_files_to_a_verdict(foci: Foci, folder: Path) -> None:
     forced = foci(*command(folder, "--kappa", "0.7", "--force", *NO_SELECTOR))
     assert forced.code == 0, forced.err
     assert not (folder / "out" / "selectors").exists()
-    assert Audit.load(folder / "out").summary["kappa"] == 0.7
+    assert StoredAudit.load(folder / "out").summary.kappa == 0.7
 
 
 def spoil(features: Path) -> dict[str, str]:
@@ -109,7 +109,7 @@ def test_every_kind_of_bad_file_is_skipped_and_listed(foci: Foci, folder: Path) 
     done = foci(*command(folder, *NO_SELECTOR))
     assert done.code == 0, done.err
     assert "Traceback" not in done.out + done.err
-    found = Audit.load(folder / "out")
+    found = StoredAudit.load(folder / "out")
     assert [s.slide_id for s in found.slides] == ["batched", "s09", "s10", "s11", "s12", "s13"]
     assert {s.slide_id for s in found.skipped} == set(says)
     for slide in found.skipped:
@@ -164,7 +164,7 @@ def test_labels_are_only_needed_as_a_target(foci: Foci, folder: Path) -> None:
     done = foci(*command(folder, *NO_SELECTOR, labels=False))
     assert done.code == 0, done.err
     assert "note: the cohort has no splits: every slide is audited" in done.out
-    assert len(Audit.load(folder / "out").slides) == 14
+    assert len(StoredAudit.load(folder / "out").slides) == 14
 
 
 @pytest.mark.parametrize(
@@ -187,9 +187,9 @@ def test_one_class_in_the_audited_split_leaves_no_auc(foci: Foci, folder: Path) 
     table.write_text(table.read_text().replace(",b,test", ",a,test"))
     done = foci(*command(folder, *NO_SELECTOR))
     assert done.code == 0, done.err
-    found = Audit.load(folder / "out").summary
-    assert found["full_bag"]["auc"] is None
-    assert any("AUC is undefined" in note for note in found["notes"])
+    found = StoredAudit.load(folder / "out").summary
+    assert found.full_bag.auc is None
+    assert any("AUC is undefined" in note for note in found.notes)
 
 
 def test_checkpoints_that_are_refused(foci: Foci, folder: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_foreign_checkpoint_is_announced(foci: Foci, tmp_path: Path) -> None:
     assert done.code == 0, done.err
     assert "note: activation='relu' in the attention" in done.out
     assert "note: the checkpoint does not name its classes: taken to be a, b" in done.out
-    notes = Audit.load(tmp_path / "out").manifest["notes"]
+    notes = StoredAudit.load(tmp_path / "out").manifest.notes
     assert any("activation='relu'" in note for note in notes)
 
 
@@ -252,4 +252,4 @@ def test_stopped_and_started_again(
     assert done.code == 0, done.err
     assert "going on with what is there" in done.out
     assert seen == ["s11", "s12", "s13"]  # the first block was whole
-    assert len(Audit.load(folder / "out").slides) == 5
+    assert len(StoredAudit.load(folder / "out").slides) == 5

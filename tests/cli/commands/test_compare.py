@@ -42,10 +42,10 @@ def test_writes_a_page_and_the_table_beside_it(foci: Foci, folders: list[Path]) 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_fits_the_terminal(folders: list[Path], width: int) -> None:
-    from foci.audits import Audit
+    from foci.audits import StoredAudit
 
     said: list[str] = []
-    show(compare([Audit.load(folder) for folder in folders]), said.append, width=width)
+    show(compare([StoredAudit.load(folder) for folder in folders]), said.append, width=width)
     assert max(map(len, said[0].splitlines())) <= width
     assert "…" not in said[0]
 

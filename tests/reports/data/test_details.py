@@ -3,42 +3,43 @@
 import numpy as np
 import pytest
 
-from foci.audits import Audit
-from foci.audits.analysis.recompute import restated_settings, stored_settings
+from foci.audits import StoredAudit
+from foci.audits.analysis.recompute import changed_settings
 from foci.metrics import msk
+from foci.reports.data.models import AuditPayload
 from foci.reports.data.packing import COARSE, FINE, unpack
 from foci.reports.data.payload import payload
 
 
-def data_of(audit: Audit) -> dict:  # type: ignore[type-arg]
-    return payload(audit, audit.summary, stored_settings(audit))
+def data_of(audit: StoredAudit) -> AuditPayload:
+    return payload(audit, audit.summary, audit.manifest.settings)
 
 
 @pytest.fixture(params=["audit", "multiclass", "unlabelled"])
-def any_audit(request: pytest.FixtureRequest) -> Audit:
-    found: Audit = request.getfixturevalue(request.param)
+def any_audit(request: pytest.FixtureRequest) -> StoredAudit:
+    found: StoredAudit = request.getfixturevalue(request.param)
     return found
 
 
-def test_orders_are_the_first_tiles_of_every_ranking(any_audit: Audit) -> None:
+def test_orders_are_the_first_tiles_of_every_ranking(any_audit: StoredAudit) -> None:
     data = data_of(any_audit)
     for row, tiles in enumerate(any_audit.tiles()):
-        detail = data["details"][str(row)]
-        assert set(detail["orders"]) == set(tiles.scores)
-        for name, packed in detail["orders"].items():
-            kept = min(data["k_max"], len(tiles))
+        detail = data.details[str(row)]
+        assert set(detail.orders) == set(tiles.scores)
+        for name, packed in detail.orders.items():
+            kept = min(data.k_max, len(tiles))
             assert unpack(packed).tolist() == tiles.order(name)[:kept].tolist()
 
 
-def test_curves_follow_the_target_of_every_view(any_audit: Audit) -> None:
+def test_curves_follow_the_target_of_every_view(any_audit: StoredAudit) -> None:
     data = data_of(any_audit)
-    classes = any_audit.manifest["classes"]
+    classes = any_audit.manifest.classes
     seen = set()
     for row, slide in enumerate(any_audit.slides):
-        views = data["details"][str(row)]["views"]
-        for ranking in data["rankings"]:
+        views = data.details[str(row)].views
+        for ranking in data.rankings:
             for name, curves in zip(
-                ranking["columns"], any_audit.curves.every_seed(ranking["name"]), strict=False
+                ranking.columns, any_audit.curves.every_seed(ranking.name), strict=False
             ):
                 curve = curves[row]
                 predicted = int(curve.full.argmax())
@@ -47,48 +48,47 @@ def test_curves_follow_the_target_of_every_view(any_audit: Audit) -> None:
                     targets["label"] = classes.index(slide.label)
                 assert set(views) == set(targets)
                 for view, target in targets.items():
-                    found = unpack(views[view]["curves"][name]) / (2**FINE - 1)
+                    found = unpack(views[view].curves[name]) / (2**FINE - 1)
                     assert np.abs(found - curve.probs[:, target]).max() <= 0.5 / (2**FINE - 1)
-                    assert views[view]["msk"][name] == msk(curve.probs, curve.ks, target)
+                    assert views[view].msk[name] == msk(curve.probs, curve.ks, target)
                     seen.add(view)
     assert seen >= ({"prediction", "label"} if any_audit.slides[0].label else {"prediction"})
 
 
-def test_the_band_spans_the_random_orders(audit: Audit) -> None:
-    detail = data_of(audit)["details"]["0"]
+def test_the_band_spans_the_random_orders(audit: StoredAudit) -> None:
+    detail = data_of(audit).details["0"]
     orders = [curves[0] for curves in audit.curves.every_seed("random")]
     target = int(orders[0].full.argmax())
     probs = np.stack([curve.probs[:, target] for curve in orders])
-    band = {
-        k: unpack(v) / (2**COARSE - 1) for k, v in detail["views"]["prediction"]["random"].items()
-    }
+    band = detail.views["prediction"].random
+    low, mean, high = (unpack(v) / (2**COARSE - 1) for _, v in band)
     step = 0.5 / (2**COARSE - 1)
-    assert np.abs(band["low"] - probs.min(axis=0)).max() <= step + 1e-12
-    assert np.abs(band["mean"] - probs.mean(axis=0)).max() <= step + 1e-12
-    assert np.abs(band["high"] - probs.max(axis=0)).max() <= step + 1e-12
+    assert np.abs(low - probs.min(axis=0)).max() <= step + 1e-12
+    assert np.abs(mean - probs.mean(axis=0)).max() <= step + 1e-12
+    assert np.abs(high - probs.max(axis=0)).max() <= step + 1e-12
 
 
-def test_places_are_exact_and_may_be_missing(audit: Audit) -> None:
-    details = data_of(audit)["details"]
+def test_places_are_exact_and_may_be_missing(audit: StoredAudit) -> None:
+    details = data_of(audit).details
     for row, tiles in enumerate(audit.tiles()):
-        placed = details[str(row)]["placement"]
+        placed = details[str(row)].placement
         if tiles.coords is None:
             assert placed is None
             continue
-        steps = np.column_stack([unpack(placed["x"]), unpack(placed["y"])])
-        assert (placed["origin"] + placed["step"] * steps == tiles.coords).all()
-    assert details["3"]["placement"] is None
+        steps = np.column_stack([unpack(placed.x), unpack(placed.y)])
+        assert (np.array(placed.origin) + placed.step * steps == tiles.coords).all()
+    assert details["3"].placement is None
 
 
-def test_a_smaller_budget_cuts_curves_and_orders(audit: Audit) -> None:
-    from foci.audits.analysis.recompute import restate
+def test_a_smaller_budget_cuts_curves_and_orders(audit: StoredAudit) -> None:
+    from foci.audits.analysis.recompute import recompute
 
-    settings = restated_settings(audit, k_max=10)
-    data = payload(audit, restate(audit, k_max=10), settings)
-    detail = data["details"]["0"]
-    assert data["ks"] == list(range(1, 11))
-    assert detail["orders"]["native"][1] == 10
-    assert detail["views"]["prediction"]["curves"]["selector-2"][1] == 10
+    settings = changed_settings(audit, k_max=10)
+    data = payload(audit, recompute(audit, k_max=10), settings)
+    detail = data.details["0"]
+    assert data.ks == list(range(1, 11))
+    assert detail.orders["native"][1] == 10
+    assert detail.views["prediction"].curves["selector-2"][1] == 10
 
 
 def test_a_slide_with_counts_of_its_own_carries_them(
@@ -99,9 +99,9 @@ def test_a_slide_with_counts_of_its_own_carries_them(
     counts = (1, 2, 4, 8, 16, 32, 64)
     small = make(tmp_path_factory.mktemp("grid"), Plan(n_slides=3, k_max=64, counts=counts))
     data = data_of(small)
-    assert data["ks"] == list(counts)
+    assert data.ks == list(counts)
     for row, slide in enumerate(small.slides):
-        ks = data["details"][str(row)]["ks"]
+        ks = data.details[str(row)].ks
         assert ks == (
             None
             if slide.n_tiles >= 64

@@ -16,7 +16,7 @@ from foci.reports.data.packing import COARSE, FINE, pack, pack_probabilities, un
 def test_numbers_come_back(drawn: tuple[int, list[int]]) -> None:
     bits, numbers = drawn
     packed = pack(numbers, bits)
-    assert packed[:2] == [bits, len(numbers)]
+    assert packed[:2] == (bits, len(numbers))
     assert unpack(packed).tolist() == numbers
     assert len(base64.b64decode(str(packed[2]))) == -(-bits * len(numbers) // 8)
 
@@ -28,7 +28,7 @@ def test_the_largest_number_sets_the_width(largest: int, bits: int) -> None:
 
 def test_by_hand() -> None:
     # 1, 2, 3 in two bits each, first number in the lowest bits: 11 10 01.
-    assert pack([1, 2, 3], 2) == [2, 3, base64.b64encode(bytes([0b111001])).decode()]
+    assert pack([1, 2, 3], 2) == (2, 3, base64.b64encode(bytes([0b111001])).decode())
 
 
 @pytest.mark.parametrize("bits", [COARSE, FINE])

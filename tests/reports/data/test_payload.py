@@ -1,30 +1,28 @@
 """What the page carries, and how much it weighs."""
 
-import json
-
 import numpy as np
 import pytest
 
-from foci.audits import Audit
-from foci.audits.analysis.recompute import stored_settings
+from foci.audits import StoredAudit
 from foci.metrics import aukc, msk, restricted
 from foci.reports import write_report
+from foci.reports.data.models import AuditPayload
 from foci.reports.data.payload import payload, to_json
 from tests.reports.synthetic import Plan, make
 from tests.reports.test_report import data_of
 
 
 @pytest.fixture(scope="module")
-def data(audit: Audit) -> dict:  # type: ignore[type-arg]
-    return payload(audit, audit.summary, stored_settings(audit))
+def data(audit: StoredAudit) -> AuditPayload:
+    return payload(audit, audit.summary, audit.manifest.settings)
 
 
-def test_it_is_plain_json(data: dict) -> None:  # type: ignore[type-arg]
-    assert json.loads(to_json(data)) == data
+def test_it_is_plain_json(data: AuditPayload) -> None:
+    assert AuditPayload.model_validate_json(to_json(data)) == data
 
 
-def test_the_table_holds_the_means_over_seeds(audit: Audit, data: dict) -> None:  # type: ignore[type-arg]
-    measures = data["slides"]["measures"]["prediction"]
+def test_the_table_holds_the_means_over_seeds(audit: StoredAudit, data: AuditPayload) -> None:
+    measures = data.slides.measures["prediction"]
     for ranking in audit.curves.rankings:
         every = audit.curves.every_seed(ranking)
         for row in range(len(audit.slides)):
@@ -33,53 +31,49 @@ def test_the_table_holds_the_means_over_seeds(audit: Audit, data: dict) -> None:
             counts = [msk(c.probs, c.ks, target) for c in curves]
             areas = [aukc(c.probs, c.ks, c.n_tiles, target) for c in curves]
             found = measures[ranking]
-            assert found["k"][row] == pytest.approx(restricted(counts).mean(), abs=1e-4)
-            assert found["reach"][row] == pytest.approx(
+            assert found.k[row] == pytest.approx(restricted(counts).mean(), abs=1e-4)
+            assert found.reach[row] == pytest.approx(
                 np.mean([c is not None for c in counts]), abs=1e-4
             )
-            assert found["aukc"][row] == pytest.approx(np.mean(areas), abs=1e-4)
+            assert found.aukc[row] == pytest.approx(np.mean(areas), abs=1e-4)
 
 
-def test_slides_keep_their_facts(audit: Audit, data: dict) -> None:  # type: ignore[type-arg]
-    slides = data["slides"]
-    assert slides["id"] == [slide.slide_id for slide in audit.slides]
-    assert [data["classes"][label] for label in slides["label"]] == [s.label for s in audit.slides]
-    assert slides["n"] == [slide.n_tiles for slide in audit.slides]
+def test_slides_keep_their_facts(audit: StoredAudit, data: AuditPayload) -> None:
+    slides = data.slides
+    assert slides.id == [slide.slide_id for slide in audit.slides]
+    assert [data.classes[label] for label in slides.label] == [s.label for s in audit.slides]
+    assert slides.n == [slide.n_tiles for slide in audit.slides]
 
 
-def test_figures_get_the_numbers_of_the_summary(audit: Audit, data: dict) -> None:  # type: ignore[type-arg]
-    for view, by_ranking in audit.summary["views"].items():
+def test_figures_get_the_numbers_of_the_summary(audit: StoredAudit, data: AuditPayload) -> None:
+    for view, by_ranking in audit.summary.views.items():
         for ranking, numbers in by_ranking.items():
-            found = data["numbers"][view][ranking]
-            assert found["restricted"]["estimate"] == pytest.approx(
-                numbers["restricted"]["estimate"], abs=1e-4
-            )
-            assert found["mean_curve"]["mean"] == pytest.approx(
-                numbers["mean_curve"]["mean"], abs=1e-4
-            )
+            found = data.numbers[view][ranking]
+            assert found.restricted.estimate == pytest.approx(numbers.restricted.estimate, abs=1e-4)
+            assert found.mean_curve.mean == pytest.approx(numbers.mean_curve.mean, abs=1e-4)
 
 
-def test_rankings_name_their_columns(data: dict, unlabelled: Audit) -> None:  # type: ignore[type-arg]
-    assert data["rankings"] == [
+def test_rankings_name_their_columns(data: AuditPayload, unlabelled: StoredAudit) -> None:
+    assert [ranking.model_dump() for ranking in data.rankings] == [
         {"name": "native", "columns": ["native"]},
         {"name": "selector", "columns": ["selector-0", "selector-1", "selector-2"]},
         {"name": "random", "columns": []},
     ]
-    assert data["headline"] == "selector"
-    other = payload(unlabelled, unlabelled.summary, stored_settings(unlabelled))
-    assert other["headline"] == "native"
-    assert set(other["slides"]["measures"]) == {"prediction"}
-    assert other["verdict"] is None
+    assert data.headline == "selector"
+    other = payload(unlabelled, unlabelled.summary, unlabelled.manifest.settings)
+    assert other.headline == "native"
+    assert set(other.slides.measures) == {"prediction"}
+    assert other.verdict is None
 
 
-def test_too_little_room_keeps_the_most_interesting(audit: Audit) -> None:
-    full = payload(audit, audit.summary, stored_settings(audit))
-    small = payload(audit, audit.summary, stored_settings(audit), limit=40_000)
-    kept = {int(row) for row in small["details"]}
+def test_too_little_room_keeps_the_most_interesting(audit: StoredAudit) -> None:
+    full = payload(audit, audit.summary, audit.manifest.settings)
+    small = payload(audit, audit.summary, audit.manifest.settings, limit=40_000)
+    kept = {int(row) for row in small.details}
     assert 0 < len(kept) < len(audit.slides)
-    assert len(to_json(small["details"])) <= 40_000
-    assert small["slides"] == full["slides"], "the table is whole"
-    needed = np.array(full["slides"]["measures"]["prediction"]["selector"]["k"])
+    assert sum(len(to_json(detail)) for detail in small.details.values()) <= 40_000
+    assert small.slides == full.slides, "the table is whole"
+    needed = np.array(full.slides.measures["prediction"]["selector"].k)
     assert int(needed.argmax()) in kept
     assert any(needed[row] == needed.min() for row in kept)
 

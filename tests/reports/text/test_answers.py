@@ -1,19 +1,25 @@
 """Three questions, answered for every verdict."""
 
-import copy
 from typing import Any
 
 import pytest
 
-from foci.audits import Audit
-from foci.reports.text.answers import answers, median_k, recommended
+from foci.audits import Manifest, StoredAudit, Summary
+from foci.reports.text.answers import Answer, recommended
+from foci.reports.text.answers import answers as answers_to
 
 
-def changed(audit: Audit, verdict: str, **intervals: tuple[float, float, float]) -> dict[str, Any]:
-    summary = copy.deepcopy(audit.summary)
+def answers(summary: Summary | dict[str, Any], manifest: Manifest) -> tuple[Answer, ...]:
+    return answers_to(Summary.model_validate(summary), manifest)
+
+
+def changed(
+    audit: StoredAudit, verdict: str, **intervals: tuple[float, float, float]
+) -> dict[str, Any]:
+    summary = audit.summary.model_dump()
     summary["verdict"]["verdict"] = verdict
     for name, (low, estimate, high) in intervals.items():
-        summary["verdict"][name] = {"estimate": estimate, "low": low, "high": high}
+        summary["verdict"][name] = {"estimate": estimate, "low": low, "high": high, "level": 0.95}
     return summary
 
 
@@ -29,7 +35,7 @@ GAIN, LOSS, TIE = (1.0, 2.0, 3.0), (-3.0, -2.0, -1.0), (-1.0, 0.0, 1.0)
     ],
 )
 def test_the_map_is_believed_as_far_as_it_beats_chance(
-    audit: Audit, difference: tuple[float, float, float], short: str
+    audit: StoredAudit, difference: tuple[float, float, float], short: str
 ) -> None:
     summary = changed(audit, "headroom", random_over_native=difference)
     first = answers(summary, audit.manifest)[0]
@@ -57,17 +63,17 @@ def test_the_map_is_believed_as_far_as_it_beats_chance(
     ],
 )
 def test_which_tiles_follows_the_verdict(
-    audit: Audit, verdict: str, gain: tuple[float, float, float], ranking: str, short: str
+    audit: StoredAudit, verdict: str, gain: tuple[float, float, float], ranking: str, short: str
 ) -> None:
     summary = changed(audit, verdict, gain_over_native=gain)
-    assert recommended(summary) == ranking
+    assert recommended(Summary.model_validate(summary)) == ranking
     assert answers(summary, audit.manifest)[2].short == short
 
 
-def test_how_many_counts_all_slides(audit: Audit) -> None:
+def test_how_many_counts_all_slides(audit: StoredAudit) -> None:
     answer = answers(audit.summary, audit.manifest)[1]
-    found = audit.summary["views"]["prediction"]["selector"]
-    median = median_k(found["km"])
+    found = audit.summary.model_dump()["views"]["prediction"]["selector"]
+    median = found["median_k"]
     assert answer.short == f"{median} tile on half of the slides."
     assert f"{found['restricted']['estimate']:.1f}" in answer.sentences[1]
     assert (
@@ -76,13 +82,14 @@ def test_how_many_counts_all_slides(audit: Audit) -> None:
     )
 
 
-def test_most_slides_may_never_reach(audit: Audit) -> None:
-    summary = copy.deepcopy(audit.summary)
+def test_most_slides_may_never_reach(audit: StoredAudit) -> None:
+    summary = audit.summary.model_dump()
+    del summary["views"]["prediction"]["selector"]["median_k"]
     summary["views"]["prediction"]["selector"]["km"] = {"ks": [0, 3], "survival": [1.0, 0.8]}
     assert answers(summary, audit.manifest)[1].short == "No count up to 256 on most slides."
 
 
-def test_most_slides_that_nothing_reaches_are_not_called_near_minimal(audit: Audit) -> None:
+def test_most_slides_that_nothing_reaches_are_not_called_near_minimal(audit: StoredAudit) -> None:
     summary = changed(audit, "saturated")
     summary["verdict"] |= {"near_minimal": True, "n_slides": 8, "n_unreached": 7}
     for numbers in summary["views"]["prediction"].values():
@@ -103,15 +110,15 @@ def test_most_slides_that_nothing_reaches_are_not_called_near_minimal(audit: Aud
     assert "the fewest that counts from 8 on can show" in coarse.sentences[0]
 
 
-def test_another_ranking_that_reaches_them_is_believed(audit: Audit) -> None:
+def test_another_ranking_that_reaches_them_is_believed(audit: StoredAudit) -> None:
     summary = changed(audit, "saturated")
     summary["verdict"] |= {"n_slides": 8, "n_unreached": 7}
     summary["views"]["prediction"]["native"]["reach"]["estimate"] = 0.75
     assert answers(summary, audit.manifest)[2].short == "Those of the model's own order."
 
 
-def test_one_tile_is_no_plural(audit: Audit) -> None:
-    summary = copy.deepcopy(audit.summary)
+def test_one_tile_is_no_plural(audit: StoredAudit) -> None:
+    summary = audit.summary.model_dump()
     for numbers in summary["views"]["prediction"].values():
         numbers["restricted"]["estimate"], numbers["reach"]["estimate"] = 1.0, 1.0
     first = answers(summary, audit.manifest)[0]
@@ -119,23 +126,24 @@ def test_one_tile_is_no_plural(audit: Audit) -> None:
     assert not any("never get there" in sentence for sentence in first.sentences)
 
 
-def test_where_nothing_is_ever_reached_no_order_is_recommended(audit: Audit) -> None:
+def test_where_nothing_is_ever_reached_no_order_is_recommended(audit: StoredAudit) -> None:
     summary = changed(audit, "saturated")
     for numbers in summary["views"]["prediction"].values():
         numbers["reach"]["estimate"] = 0.0
         numbers["km"] = {"ks": [0], "survival": [1.0]}
+        del numbers["median_k"]
     _, second, third = answers(summary, audit.manifest)
     assert second.short == "No count up to 256 on most slides."
     assert third.short == "None is enough."
     assert "No order brings the model to 0.9 on any slide within 256 tiles." in third.sentences[0]
 
 
-def test_without_a_verdict_the_fewest_tiles_win(unlabelled: Audit) -> None:
+def test_without_a_verdict_the_fewest_tiles_win(unlabelled: StoredAudit) -> None:
     first, second, third = answers(unlabelled.summary, unlabelled.manifest)
     assert first.short == "Compare the two counts."
     assert "Under the native ranking" in second.sentences[0]
     assert third.short == "Those of the native ranking."
-    summary = copy.deepcopy(unlabelled.summary)
+    summary = unlabelled.summary.model_dump()
     for numbers in summary["views"]["prediction"].values():
         numbers["reach"]["estimate"] = 0.125
     third = answers(summary, unlabelled.manifest)[2]
@@ -143,8 +151,8 @@ def test_without_a_verdict_the_fewest_tiles_win(unlabelled: Audit) -> None:
     assert "to 0.9 within 256 tiles on 12% of the slides" in third.sentences[0]
 
 
-def test_without_random_orders_nothing_is_claimed(audit: Audit) -> None:
-    summary = copy.deepcopy(audit.summary)
+def test_without_random_orders_nothing_is_claimed(audit: StoredAudit) -> None:
+    summary = audit.summary.model_dump()
     summary["rankings"].remove("random")
     summary["verdict"] = None
     first = answers(summary, audit.manifest)[0]
@@ -152,6 +160,7 @@ def test_without_random_orders_nothing_is_claimed(audit: Audit) -> None:
     assert "'random' was not run" in first.sentences[0]
 
 
-def test_a_proxy_is_called_a_stand_in(audit: Audit) -> None:
-    manifest = {**audit.manifest, "backbone": {"score": "proxy"}}
+def test_a_proxy_is_called_a_stand_in(audit: StoredAudit) -> None:
+    proxy = audit.manifest.backbone.model_copy(update={"score": "proxy"})
+    manifest = audit.manifest.model_copy(update={"backbone": proxy})
     assert "stand-in" in answers(audit.summary, manifest)[0].sentences[-1]

@@ -1,32 +1,42 @@
 """What is known of an audit beside its numbers."""
 
-from foci.audits import Audit
-from foci.audits.analysis.recompute import stored_settings
+from foci.audits import Manifest, StoredAudit
 from foci.reports.text.facts import audit_facts, record_of, settings_of, truth_of
 
 
-def test_the_line_under_the_title(audit: Audit, unlabelled: Audit) -> None:
+def test_the_line_under_the_title(audit: StoredAudit, unlabelled: StoredAudit) -> None:
     facts = dict(audit_facts(audit.manifest, audit.summary))
     assert facts["classifier"] == "abmil (132,609 parameters)"
     assert facts["slides"] == "20 of 10 patients, 2 skipped in the whole cohort"
-    assert facts["AUC"] == f"{audit.summary['full_bag']['auc']:.3f}"
+    assert facts["AUC"] == f"{audit.summary.full_bag.auc:.3f}"
     assert facts["confidence κ"] == "0.9"
     assert "AUC" not in dict(audit_facts(unlabelled.manifest, unlabelled.summary))
 
 
-def test_one_is_no_plural(audit: Audit) -> None:
-    summary = {**audit.summary, "n_cases": 1, "k_max": 1, "n_skipped": 0}
+def test_one_is_no_plural(audit: StoredAudit) -> None:
+    summary = audit.summary.model_copy(update={"n_cases": 1, "k_max": 1, "n_skipped": 0})
     facts = dict(audit_facts(audit.manifest, summary))
     assert (facts["slides"], facts["at most"]) == ("20 of 1 patient", "1 tile")
 
 
-def test_a_bare_manifest_will_do(audit: Audit) -> None:
-    assert dict(audit_facts({}, audit.summary))["classifier"] == "unknown"
-    assert record_of({}) == []
-    assert truth_of({}) is None
+def test_a_bare_manifest_will_do(audit: StoredAudit) -> None:
+    bare = Manifest.model_validate(
+        {
+            "format": 1,
+            "status": "complete",
+            "key": "",
+            "name": "m",
+            "settings": {},
+            "backbone": {"architecture": "abmil"},
+            "classes": [],
+        }
+    )
+    assert dict(audit_facts(bare, audit.summary))["classifier"] == "abmil"
+    assert record_of(bare) == []
+    assert truth_of(bare) is None
 
 
-def test_the_record_has_every_hash(audit: Audit) -> None:
+def test_the_record_has_every_hash(audit: StoredAudit) -> None:
     record = dict(record_of(audit.manifest))
     assert record["weights"] == "f" * 64
     assert record["features"] == "a" * 64
@@ -35,15 +45,15 @@ def test_the_record_has_every_hash(audit: Audit) -> None:
     assert record["finished"] == "2026-11-16T08:03:20+00:00"
 
 
-def test_settings_are_words(audit: Audit) -> None:
-    settings = dict(settings_of(stored_settings(audit)))
+def test_settings_are_words(audit: StoredAudit) -> None:
+    settings = dict(settings_of(audit.manifest.settings))
     assert settings["rankings"] == "native, selector, random"
     assert settings["counts"] == "every count"
     assert settings["recipe_settings"] == "none"
 
 
-def test_truth_by_ranking(audit: Audit) -> None:
+def test_truth_by_ranking(audit: StoredAudit) -> None:
     truth = truth_of(audit.manifest)
     assert truth is not None
-    assert truth["rows"][1] == ("selector", 0.83, 0.71)
-    assert truth["chance"] is None
+    assert truth.rows[1] == ("selector", 0.83, 0.71)
+    assert truth.chance is None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
+from foci.audits.analysis.summary import PairAgreement
 from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.names import column
 from foci.audits.folder.tile_scores import RankedTiles
@@ -17,7 +17,7 @@ from foci.metrics.ranking.agreement import overlaps, rank_correlations
 TOPS = (8, 32)
 
 
-def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[dict[str, Any]]:
+def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[PairAgreement]:
     """Rank correlation and overlap of every pair of rankings whose scores are stored.
 
     Averaged over the pairs of seeds of a slide, then over the slides. A slide with fewer than K
@@ -38,8 +38,8 @@ def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[dict[str
     rows = []
     for (first, second), slides in per_slide.items():
         spearman, *shared = defined_mean(np.array(slides), axis=0).tolist()
-        found = {f"jaccard{k}": value for k, value in zip(TOPS, shared, strict=True)}
-        rows.append({"first": first, "second": second, "spearman": spearman, **found})
+        overlap = {f"jaccard{k}": value for k, value in zip(TOPS, shared, strict=True)}
+        rows.append(PairAgreement(first=first, second=second, spearman=spearman, **overlap))
     return rows
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from foci.audits.analysis.per_ranking import RANDOM
 from foci.audits.analysis.per_slide import SlideMetrics
+from foci.audits.analysis.summary import RankingNumbers
 from foci.audits.analysis.verdict import NEEDED
 from foci.audits.analysis.views import ViewSlides
 from foci.audits.settings import AnalysisSettings, View
@@ -17,12 +17,12 @@ from foci.metrics.curve.deletion import PAPER_COUNTS
 from foci.plural import counted
 
 
-def notes(
+def caveats(
     views: Mapping[View, ViewSlides],
     measured: Mapping[View, Mapping[str, SlideMetrics]],
     classes: Sequence[str],
     settings: AnalysisSettings,
-    numbers: Mapping[View, Mapping[str, Mapping[str, Any]]],
+    numbers: Mapping[View, Mapping[str, RankingNumbers]],
 ) -> list[str]:
     """Everything that is undefined or needs care, and why.
 
@@ -110,14 +110,14 @@ def _faithfulness(everyone: ViewSlides, found: Mapping[str, SlideMetrics]) -> li
     return said
 
 
-def _selected(labelled: ViewSlides | None, numbers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _selected(labelled: ViewSlides | None, numbers: Mapping[str, RankingNumbers]) -> list[str]:
     if labelled is None or len(set(labelled.labels.tolist())) < labelled.full.shape[1]:
         return []  # there is no AUC at all, which is said elsewhere
-    kept = [found["selected_only"] for found in numbers.values()]
+    kept = [own.selected_only for own in numbers.values() if own.selected_only is not None]
     said = []
-    if any(one["auc"] is None for one in kept):
-        said.append(f"K = {kept[0]['k']} was not revealed: no selected-only AUC.")
-    if any(one["adaptive_auc"] is None for one in kept):
+    if any(one.auc is None for one in kept):
+        said.append(f"K = {kept[0].k} was not revealed: no selected-only AUC.")
+    if any(one.adaptive_auc is None for one in kept):
         largest = max(adaptive_budget(int(n)) for n in labelled.n_tiles)
         said.append(
             f"The adaptive counts (up to {largest} tiles) were not all revealed: no adaptive AUC."
@@ -125,17 +125,17 @@ def _selected(labelled: ViewSlides | None, numbers: Mapping[str, Mapping[str, An
     return said
 
 
-def _spurious(labelled: ViewSlides | None, numbers: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _spurious(labelled: ViewSlides | None, numbers: Mapping[str, RankingNumbers]) -> list[str]:
     if labelled is None:
         return []
     accuracy = float((labelled.predictions == labelled.labels).mean())
-    above = [name for name, n in numbers.items() if n["reach"]["estimate"] > accuracy]
+    above = [name for name, n in numbers.items() if n.reach.estimate > accuracy]
     if not above:
         return []
     return [
         f"In the label view {', '.join(above)} reach{'es' if len(above) == 1 else ''} more slides "
-        f"than the model classifies correctly ({accuracy:.0%}): the surplus are accidents of the "
-        "order on wrong slides."
+        f"than the model classifies correctly ({accuracy:.0%}): on "
+        "misclassified slides an order can cross the threshold for the true class by accident."
     ]
 
 

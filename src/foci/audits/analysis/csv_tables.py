@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from foci.atomic import write_whole
-from foci.audits.analysis.per_slide import measure
-from foci.audits.analysis.summary import as_plain
-from foci.audits.analysis.views import slides_by_view
-from foci.audits.folder.curves import CurveTable, within
+from foci.audits.analysis.per_ranking import GREEDY
+from foci.audits.analysis.per_slide import MeasuredSlides
+from foci.audits.analysis.summary import Interval, RankingNumbers, Summary
 from foci.audits.folder.slides import AuditedSlide
-from foci.audits.settings import AnalysisSettings
+from foci.audits.records import plain
+from foci.audits.settings import View
 from foci.metrics.inputs import defined_mean
 
 Row = dict[str, Any]
@@ -26,21 +26,19 @@ PAIRED = ("base", "foci", "n_both", "n_base_only", "n_foci_only", "n_neither")
 
 def write_tables(
     folder: str | Path,
-    summary: Mapping[str, Any],
-    curves: CurveTable,
+    summary: Summary,
+    measured: MeasuredSlides,
     slides: Sequence[AuditedSlide],
     skipped: Sequence[AuditedSlide],
-    settings: AnalysisSettings,
 ) -> list[Path]:
     """Write the tables into a folder; the same numbers give the same bytes.
 
     Args:
         folder: Where the tables go; made if it is not there.
-        summary: Of :func:`foci.audits.analysis.summary.summarise`.
-        curves: The stored curves.
+        summary: All numbers of the audit.
+        measured: The slides that the summary rests on.
         slides: The slides that have curves.
         skipped: The slides that were left out.
-        settings: Threshold and budget.
 
     Returns:
         ``rankings.csv``, ``slides.csv``, ``deletion.csv``, ``agreement.csv``, ``skipped.csv``.
@@ -50,10 +48,10 @@ def write_tables(
     reasons = [{"slide_id": slide.slide_id, "reason": slide.skipped} for slide in skipped]
     tables: dict[str, tuple[Iterable[Row], Sequence[str]]] = {
         "rankings.csv": (ranking_rows(summary), ()),
-        "slides.csv": (slide_rows(summary["classes"], curves, slides, settings), ()),
+        "slides.csv": (slide_rows(measured, slides, summary.classes), ()),
         "deletion.csv": (deletion_rows(summary), ("view", "ranking", "k", "mean_drop", "n_slides")),
         "agreement.csv": (
-            summary["agreement"],
+            (pair.model_dump() for pair in summary.agreement),
             ("first", "second", "spearman", "jaccard8", "jaccard32"),
         ),
         "skipped.csv": (reasons, ("slide_id", "reason")),
@@ -84,43 +82,37 @@ def as_csv(rows: Iterable[Row], header: Sequence[str] = ()) -> str:
     return text.getvalue()
 
 
-def ranking_rows(summary: Mapping[str, Any]) -> Iterator[Row]:
+def ranking_rows(summary: Summary) -> Iterator[Row]:
     """The headline numbers: one row per view and ranking, the first view first."""
-    for view in sorted(summary["views"], key=lambda name: name != summary["first_view"]):
-        for ranking in summary["rankings"]:
-            yield {"view": view, "ranking": ranking, **_headline(summary["views"][view][ranking])}
+    for view, ranking, numbers in _by_view(summary):
+        captured = {"captured": numbers.captured} if GREEDY in summary.rankings else {}
+        yield {"view": view, "ranking": ranking, **_headline(numbers), **captured}
 
 
-def deletion_rows(summary: Mapping[str, Any]) -> Iterator[Row]:
+def deletion_rows(summary: Summary) -> Iterator[Row]:
     """The mean deletion drops, one row per view, ranking and count."""
-    for view in sorted(summary["views"], key=lambda name: name != summary["first_view"]):
-        for ranking in summary["rankings"]:
-            drops = summary["views"][view][ranking]["drops"]
-            for k, mean, n in zip(drops["ks"], drops["mean"], drops["n_slides"], strict=True):
-                yield {"view": view, "ranking": ranking, "k": k, "mean_drop": mean, "n_slides": n}
+    for view, ranking, numbers in _by_view(summary):
+        drops = numbers.drops
+        for k, mean, n in zip(drops.ks, drops.mean, drops.n_slides, strict=True):
+            yield {"view": view, "ranking": ranking, "k": k, "mean_drop": mean, "n_slides": n}
 
 
 def slide_rows(
-    classes: Sequence[str],
-    curves: CurveTable,
-    slides: Sequence[AuditedSlide],
-    settings: AnalysisSettings,
+    measured: MeasuredSlides, slides: Sequence[AuditedSlide], classes: Sequence[str]
 ) -> Iterator[Row]:
     """One row per slide, in the prediction view: means over the seeds of every ranking."""
-    everyone = slides_by_view(curves, slides, classes)["prediction"]
-    revealed = within(curves, settings.k_max)
     columns: dict[str, list[float | None]] = {}
-    for name in curves.rankings:
-        found = measure(revealed, name, everyone, settings)
+    for name, own in measured.metrics["prediction"].items():
         for key, values in (
-            ("msk", found.restricted),
-            ("reach", found.reached),
-            ("aukc", found.aukc),
-            ("faithfulness", found.faithfulness),
+            ("msk", own.restricted),
+            ("reach", own.reached),
+            ("aukc", own.aukc),
+            ("faithfulness", own.faithfulness),
         ):
-            columns[f"{key}:{name}"] = as_plain(defined_mean(values, axis=0))
+            columns[f"{key}:{name}"] = plain(defined_mean(values, axis=0))
+    everyone = measured.views["prediction"]
     known = {slide.slide_id: slide for slide in slides}
-    for row, name in enumerate(curves.slide_ids):
+    for row, name in enumerate(measured.curves.slide_ids):
         predicted = int(everyone.targets[row])
         yield {
             "slide_id": name,
@@ -133,19 +125,23 @@ def slide_rows(
         }
 
 
-def _headline(numbers: Mapping[str, Any]) -> Row:
+def _by_view(summary: Summary) -> Iterator[tuple[View, str, RankingNumbers]]:
+    """Every view and ranking, the first view first."""
+    for view in sorted(summary.views, key=lambda name: name != summary.first_view):
+        for ranking in summary.rankings:
+            yield view, ranking, summary.views[view][ranking]
+
+
+def _headline(numbers: RankingNumbers) -> Row:
     row: Row = {}
     for name in INTERVALS:
-        found = numbers[name] or {}
-        row[name] = found.get("estimate")
-        row[f"{name}_low"], row[f"{name}_high"] = found.get("low"), found.get("high")
-    row |= {name: numbers[name] for name in SINGLE}
-    kept = numbers["selected_only"] or {}
-    row["selected_only_auc"] = kept.get("auc")
-    row["adaptive_auc"] = kept.get("adaptive_auc")
-    paired = numbers["paired"] or {}
-    row |= {f"paired_{name}": paired.get(name) for name in PAIRED}
-    row["wilcoxon_pvalue"] = (numbers["wilcoxon"] or {}).get("pvalue")
-    if "captured" in numbers:
-        row["captured"] = numbers["captured"]
+        interval: Interval | None = getattr(numbers, name)
+        for column, end in ((name, "estimate"), (f"{name}_low", "low"), (f"{name}_high", "high")):
+            row[column] = None if interval is None else getattr(interval, end)
+    row |= {name: getattr(numbers, name) for name in SINGLE}
+    kept, paired, test = numbers.selected_only, numbers.paired, numbers.wilcoxon
+    row["selected_only_auc"] = None if kept is None else kept.auc
+    row["adaptive_auc"] = None if kept is None else kept.adaptive_auc
+    row |= {f"paired_{n}": None if paired is None else getattr(paired, n) for n in PAIRED}
+    row["wilcoxon_pvalue"] = None if test is None else test.pvalue
     return row

@@ -1,16 +1,29 @@
-"""One ranking against another: saved tiles, paired counts, a test."""
+"""The numbers of one ranking in one view: means, intervals, and comparisons with others."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 
 from foci.audits.analysis.bootstrap import Resampled
 from foci.audits.analysis.per_slide import SlideMetrics
+from foci.audits.analysis.summary import (
+    CurveBand,
+    Interval,
+    Mean,
+    MeanDrops,
+    Paired,
+    RankingNumbers,
+    Saving,
+    SelectedOnly,
+    SignedRankTest,
+    Survival,
+    median_k,
+)
 from foci.audits.analysis.views import ViewSlides
+from foci.audits.records import plain
 from foci.audits.settings import AnalysisSettings
 from foci.metrics import (
     captured_headroom,
@@ -27,39 +40,67 @@ from foci.metrics import (
 from foci.metrics.cohort.headroom import relative_saving
 from foci.metrics.inputs import Floats, defined_mean
 
+NATIVE, RANDOM, GREEDY = "native", "random", "greedy-insertion"
 
-def saving(
-    base: SlideMetrics, found: SlideMetrics, drawn_base: Resampled, drawn: Resampled, level: float
-) -> dict[str, Any]:
-    """SHI on means over the seeds, its paired patient interval, and SHI of every seed.
 
-    A seed that reaches no slide has no MSK and is left out of the mean.
+def ranking_numbers(
+    name: str,
+    metrics: Mapping[str, SlideMetrics],
+    drawn: Mapping[str, Resampled],
+    slides: ViewSlides,
+    settings: AnalysisSettings,
+    kept: SelectedOnly | None,
+) -> RankingNumbers:
+    """Average the slides of one ranking and compare it with the native and the random order.
+
+    Args:
+        name: The ranking.
+        metrics: Every ranking of the view.
+        drawn: The same, patients resampled.
+        slides: The slides of the view.
+        settings: Threshold, budget, level.
+        kept: AUC with only the first tiles kept.
     """
-    before = [count for count in map(msk_cond, base.msk) if not np.isnan(count)]
-    after = [msk_cond(row) for row in found.msk]
-    defined = [count for count in after if not np.isnan(count)]
-    if not before or not defined:
-        return {"estimate": None, "low": None, "high": None, "seeds": [None] * len(after)}
-    draws = relative_saving(drawn_base.msk_cond, drawn.msk_cond)
-    interval = percentile_interval(shi(before, defined), draws, level)
-    seeds = [np.nan if np.isnan(count) else shi(before, count) for count in after]
-    return {
-        "estimate": interval.estimate,
-        "low": interval.low,
-        "high": interval.high,
-        "seeds": seeds,
-    }
-
-
-def paired(base: SlideMetrics, found: SlideMetrics) -> dict[str, Any]:
-    """MSK on the slides that both rankings reach with every one of their seeds."""
-    return asdict(paired_msk(base.msk.mean(axis=0), found.msk.mean(axis=0)))
-
-
-def signed_rank(base: SlideMetrics, found: SlideMetrics, cases: Sequence[str]) -> dict[str, Any]:
-    """Wilcoxon's test on the restricted counts, each patient's slides averaged to one pair."""
-    result = wilcoxon(per_patient(base.restricted, cases), per_patient(found.restricted, cases))
-    return {"statistic": result.statistic, "pvalue": result.pvalue, "n_pairs": result.n_pairs}
+    own, draws, level = metrics[name], drawn[name], settings.level
+    counts = [msk_cond(row) for row in own.msk]
+    stable = [restricted(row, settings.k_max).mean() for row in own.stable]
+    fallback = [fallback_share(*rows) for rows in zip(own.msk, own.stable, strict=True)]
+    km = kaplan_meier(own.msk.ravel(), settings.k_max)
+    survival = Survival(ks=km.ks.astype(np.int64).tolist(), survival=km.survival.tolist())
+    correct, wrong = _reach_by_correctness(own, slides)
+    compared = name != NATIVE and NATIVE in metrics
+    native = metrics[NATIVE] if compared else own
+    return RankingNumbers(
+        msk_cond=_interval(float(defined_mean(np.array(counts))), draws.msk_cond, level),
+        msk_cond_seeds=_listed(np.array(counts)),
+        restricted=_mean(own.restricted, draws.restricted, level),
+        restricted_seeds=_per_seed(own.restricted),
+        reach=_mean(own.reached, draws.reach, level),
+        reach_seeds=_per_seed(own.reached),
+        reach_correct=correct,
+        reach_wrong=wrong,
+        aukc=_mean(own.aukc, draws.aukc, level),
+        aukc_seeds=_per_seed(own.aukc),
+        stable_restricted=float(np.mean(stable)),
+        fallback=float(defined_mean(np.array(fallback))),
+        specific=float(own.specific.mean()),
+        faithfulness=_interval(_over_seeds(own.faithfulness), draws.faithfulness, level),
+        faithfulness_seeds=_per_seed(own.faithfulness),
+        drops=MeanDrops(
+            ks=list(settings.deletion),
+            mean=_listed(defined_mean(own.drops, axis=0)),
+            n_slides=(~np.isnan(own.drops)).sum(axis=0).tolist(),
+        ),
+        km=survival,
+        median_k=median_k(survival),
+        mean_curve=CurveBand(**vars(own.curve)),
+        shi_native=_saving_against(NATIVE, name, metrics, drawn, level),
+        shi_random=_saving_against(RANDOM, name, metrics, drawn, level),
+        paired=_paired(native, own) if compared else None,
+        wilcoxon=_signed_rank(native, own, slides.cases) if compared else None,
+        captured=_captured(name, metrics),
+        selected_only=kept,
+    )
 
 
 def per_patient(values: Floats, cases: Sequence[str]) -> Floats:
@@ -73,104 +114,80 @@ def per_patient(values: Floats, cases: Sequence[str]) -> Floats:
     return means
 
 
-NATIVE, RANDOM, GREEDY = "native", "random", "greedy-insertion"
+def _interval(estimate: float, draws: Floats, level: float) -> Interval:
+    return Interval(**asdict(percentile_interval(estimate, draws, level)))
 
 
-def numbers(
-    name: str,
-    measured: Mapping[str, SlideMetrics],
-    drawn: Mapping[str, Resampled],
-    population: ViewSlides,
-    settings: AnalysisSettings,
-) -> dict[str, Any]:
-    """All numbers of a ranking; NaN where one is not defined.
-
-    Args:
-        name: The ranking.
-        measured: Every ranking of the view.
-        drawn: The same, patients resampled.
-        population: The slides of the view.
-        settings: Threshold, budget, level.
-    """
-    found, draws = measured[name], drawn[name]
-    level = settings.level
-    counts = [msk_cond(row) for row in found.msk]
-    stable = [restricted(row, settings.k_max).mean() for row in found.stable]
-    fallback = [fallback_share(*rows) for rows in zip(found.msk, found.stable, strict=True)]
-    survival = kaplan_meier(found.msk.ravel(), settings.k_max)
-    result = {
-        "msk_cond": interval(float(defined_mean(np.array(counts))), draws.msk_cond, level),
-        "msk_cond_seeds": counts,
-        **_over_slides("restricted", found.restricted, draws.restricted, level),
-        **_over_slides("reach", found.reached, draws.reach, level),
-        **_reach_by_correctness(found, population),
-        **_over_slides("aukc", found.aukc, draws.aukc, level),
-        "stable_restricted": np.mean(stable),
-        "fallback": defined_mean(np.array(fallback)),
-        "specific": found.specific.mean(),
-        **_over_slides("faithfulness", found.faithfulness, draws.faithfulness, level),
-        "drops": {
-            "ks": settings.deletion,
-            "mean": defined_mean(found.drops, axis=0),
-            "n_slides": (~np.isnan(found.drops)).sum(axis=0),
-        },
-        "km": {"ks": survival.ks.astype(np.int64), "survival": survival.survival},
-        "mean_curve": vars(found.curve),
-        **_against_others(name, measured, drawn, population, level),
-    }
-    if GREEDY in measured:
-        result["captured"] = _captured(name, measured)
-    return result
+def _mean(values: Floats, draws: Floats, level: float) -> Mean:
+    return Mean(**asdict(percentile_interval(_over_seeds(values), draws, level)))
 
 
-def interval(estimate: float, draws: Floats, level: float) -> dict[str, float]:
-    """Estimate, low and high."""
-    found = percentile_interval(estimate, draws, level)
-    return {"estimate": found.estimate, "low": found.low, "high": found.high}
+def _per_seed(values: Floats) -> list[float | None]:
+    """Mean of ``[R, S]`` over the slides, for every seed."""
+    return _listed(defined_mean(values, axis=1))
 
 
-def _over_slides(name: str, values: Floats, draws: Floats, level: float) -> dict[str, Any]:
-    """A mean over slides with its interval, and the same of every seed."""
-    seeds = defined_mean(values, axis=1)
-    estimate = float(defined_mean(seeds))
-    return {name: interval(estimate, draws, level), f"{name}_seeds": seeds}
+def _over_seeds(values: Floats) -> float:
+    """Mean of ``[R, S]`` over the slides, then over the seeds."""
+    return float(defined_mean(defined_mean(values, axis=1)))
 
 
-def _reach_by_correctness(found: SlideMetrics, population: ViewSlides) -> dict[str, Any]:
-    known = population.labels >= 0
+def _listed(values: Floats) -> list[float | None]:
+    listed: list[float | None] = plain(values)
+    return listed
+
+
+def _reach_by_correctness(
+    own: SlideMetrics, slides: ViewSlides
+) -> tuple[float | None, float | None]:
+    """Reach on correctly classified and on misclassified slides; None without labels."""
+    known = slides.labels >= 0
     if not known.any():
-        return {"reach_correct": None, "reach_wrong": None}
-    predictions, labels = population.predictions[known], population.labels[known]
-    splits = [reach_split(row[known], predictions, labels) for row in found.msk]
-    return {
-        "reach_correct": np.mean([split.correct for split in splits]),
-        "reach_wrong": np.mean([split.wrong for split in splits]),
-    }
+        return None, None
+    predictions, labels = slides.predictions[known], slides.labels[known]
+    splits = [reach_split(row[known], predictions, labels) for row in own.msk]
+    correct, wrong = (np.mean([getattr(s, end) for s in splits]) for end in ("correct", "wrong"))
+    return float(correct), float(wrong)
 
 
-def _against_others(
+def _saving_against(
+    base: str,
     name: str,
-    measured: Mapping[str, SlideMetrics],
+    metrics: Mapping[str, SlideMetrics],
     drawn: Mapping[str, Resampled],
-    population: ViewSlides,
     level: float,
-) -> dict[str, Any]:
-    found = measured[name]
-    result: dict[str, Any] = {}
-    for key, base in (("shi_native", NATIVE), ("shi_random", RANDOM)):
-        compared = base != name and base in measured
-        result[key] = (
-            saving(measured[base], found, drawn[base], drawn[name], level) if compared else None
-        )
-    compared = name != NATIVE and NATIVE in measured
-    native = measured[NATIVE] if compared else found
-    result["paired"] = paired(native, found) if compared else None
-    result["wilcoxon"] = signed_rank(native, found, population.cases) if compared else None
-    return result
+) -> Saving | None:
+    """SHI on means over the seeds, its paired patient interval, and SHI of every seed.
 
-
-def _captured(name: str, measured: Mapping[str, SlideMetrics]) -> float | None:
-    if NATIVE not in measured or name in (NATIVE, GREEDY):
+    A seed that reaches no slide has no MSK and is left out of the mean.
+    """
+    if base == name or base not in metrics:
         return None
-    base, foci, greedy = (measured[n].restricted.mean(axis=1) for n in (NATIVE, name, GREEDY))
+    before = [count for count in map(msk_cond, metrics[base].msk) if not np.isnan(count)]
+    after = [msk_cond(row) for row in metrics[name].msk]
+    defined = [count for count in after if not np.isnan(count)]
+    if not before or not defined:
+        return Saving(estimate=None, low=None, high=None, seeds=[None] * len(after))
+    draws = relative_saving(drawn[base].msk_cond, drawn[name].msk_cond)
+    interval = percentile_interval(shi(before, defined), draws, level)
+    seeds = [None if np.isnan(count) else shi(before, count) for count in after]
+    return Saving(**asdict(interval), seeds=seeds)
+
+
+def _paired(base: SlideMetrics, own: SlideMetrics) -> Paired:
+    """MSK on the slides that both rankings reach with every one of their seeds."""
+    return Paired(**asdict(paired_msk(base.msk.mean(axis=0), own.msk.mean(axis=0))))
+
+
+def _signed_rank(base: SlideMetrics, own: SlideMetrics, cases: Sequence[str]) -> SignedRankTest:
+    """Wilcoxon's test on the restricted counts, each patient's slides averaged to one pair."""
+    result = wilcoxon(per_patient(base.restricted, cases), per_patient(own.restricted, cases))
+    return SignedRankTest(statistic=result.statistic, pvalue=result.pvalue, n_pairs=result.n_pairs)
+
+
+def _captured(name: str, metrics: Mapping[str, SlideMetrics]) -> float | None:
+    """Share of what a greedy search saves; None where native or the search was not run."""
+    if NATIVE not in metrics or GREEDY not in metrics or name in (NATIVE, GREEDY):
+        return None
+    base, foci, greedy = (metrics[n].restricted.mean(axis=1) for n in (NATIVE, name, GREEDY))
     return captured_headroom(base, foci, greedy)

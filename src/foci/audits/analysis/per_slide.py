@@ -1,4 +1,4 @@
-"""One ranking on the slides of one view: a number per slide and seed."""
+"""Measure every slide of an audit once: MSK, AUKC, deletion drops per slide and seed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from foci.audits.analysis.mean_curve import (
     spread_over_slides,
 )
 from foci.audits.analysis.views import ViewSlides, slides_by_view
-from foci.audits.folder.curves import Curve, CurveTable, deletions, within
+from foci.audits.folder.curves import Curve, CurveTable
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AnalysisSettings, View
 from foci.metrics import restricted
@@ -28,6 +28,8 @@ from foci.metrics.cohort.stacked import (
 )
 from foci.metrics.curve.deletion import PAPER_COUNTS
 from foci.metrics.inputs import Floats, Integers, defined_mean
+
+_HEADLINES = ("selector", "native")
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,24 +69,24 @@ class SlideMetrics:
         return (~np.isnan(self.msk)).astype(np.float64)
 
 
-def measure(
-    curves: CurveTable, ranking: str, population: ViewSlides, settings: AnalysisSettings
+def measure_ranking(
+    curves: CurveTable, ranking: str, group: ViewSlides, settings: AnalysisSettings
 ) -> SlideMetrics:
-    """Read the stored curves of one ranking; they end at ``settings.k_max``."""
+    """Measure the slides of one view under one ranking; its curves end at ``settings.k_max``."""
     grid = np.array(sorted({*PAPER_COUNTS, *settings.deletion}))
     points, areas, drops, tables = [], [], [], []
     seeds = curves.seeds(ranking)
-    ks = common_counts(population.of(curves.get(ranking, seeds[0])))
+    ks = common_counts(group.of(curves.get(ranking, seeds[0])))
     for seed in seeds:
-        inserted = population.of(curves.get(ranking, seed))
+        inserted = group.of(curves.get(ranking, seed))
         stacks = stack([c.probs for c in inserted], [c.ks for c in inserted])
-        found = operating_points(stacks, population.full, population.targets, settings.kappa)
+        found = operating_points(stacks, group.full, group.targets, settings.kappa)
         points.append((found.msk, found.stable, found.aukc, found.specific))
-        tables.append(on_grid(stacks, population.targets, ks))
-        lost = _drops(deletions(curves, ranking, seed), population, grid)
+        tables.append(on_grid(stacks, group.targets, ks))
+        lost = _drops(curves.deletions(ranking, seed), group, grid)
         drops.append(lost[:, np.isin(grid, settings.deletion)])
         paper = lost[:, np.isin(grid, PAPER_COUNTS)]
-        areas.append(slide_faithfulness(paper, population.n_tiles))
+        areas.append(slide_faithfulness(paper, group.n_tiles))
     spread = spread_over_orders if ranking == "random" else spread_over_slides
     msk, stable, aukc, specific = np.stack(points, axis=1)
     return SlideMetrics(
@@ -100,12 +102,12 @@ def measure(
     )
 
 
-def _drops(deleted: Sequence[Curve], population: ViewSlides, grid: Integers) -> Floats:
+def _drops(deleted: Sequence[Curve], group: ViewSlides, grid: Integers) -> Floats:
     if not deleted:
-        return np.full((len(population), len(grid)), np.nan)
-    chosen = population.of(deleted)
+        return np.full((len(group), len(grid)), np.nan)
+    chosen = group.of(deleted)
     stacks = stack([c.probs for c in chosen], [c.ks for c in chosen], lowest=0)
-    return drops_on_grid(stacks, population.full, population.targets, grid)
+    return drops_on_grid(stacks, group.full, group.targets, grid)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,12 +117,25 @@ class MeasuredSlides:
     Attributes:
         curves: Cut at the largest count.
         views: The slides of every view.
-        measured: By view and ranking.
+        metrics: By view and ranking.
     """
 
     curves: CurveTable
     views: dict[View, ViewSlides]
-    measured: dict[View, dict[str, SlideMetrics]]
+    metrics: dict[View, dict[str, SlideMetrics]]
+
+    @property
+    def headline(self) -> str:
+        """The ranking by which slides are sorted: the selector where there is one."""
+        names = self.curves.rankings
+        return next((name for name in _HEADLINES if name in names), names[0])
+
+    @property
+    def hardest_first(self) -> Integers:
+        """Slides by tiles needed under :attr:`headline`, then by the area under the curve."""
+        own = self.metrics["prediction"][self.headline]
+        needed, area = own.restricted.mean(axis=0), own.aukc.mean(axis=0)
+        return np.lexsort((area, -needed)).astype(np.int64)
 
 
 def measure_slides(
@@ -129,7 +144,9 @@ def measure_slides(
     classes: Sequence[str],
     settings: AnalysisSettings,
 ) -> MeasuredSlides:
-    """Measure every slide under every ranking.
+    """MSK, AUKC, Faithfulness and the rest of every slide, under every ranking, in every view.
+
+    This is the only place where slides are measured: summary, CSV tables and report read it.
 
     Args:
         curves: The stored curves.
@@ -138,9 +155,9 @@ def measure_slides(
         settings: Threshold and budget.
     """
     views = slides_by_view(curves, slides, classes)
-    revealed = within(curves, settings.k_max)
-    measured = {
-        view: {name: measure(revealed, name, group, settings) for name in revealed.rankings}
+    revealed = curves.up_to(settings.k_max)
+    metrics = {
+        view: {name: measure_ranking(revealed, name, group, settings) for name in revealed.rankings}
         for view, group in views.items()
     }
-    return MeasuredSlides(revealed, views, measured)
+    return MeasuredSlides(revealed, views, metrics)

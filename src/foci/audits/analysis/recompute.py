@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from foci.audits.analysis.summary import summarise
-from foci.audits.audit import Audit
+from foci.audits.analysis.summarise import summarise
+from foci.audits.analysis.summary import Summary
+from foci.audits.audit import StoredAudit
 from foci.audits.settings import AuditSettings, View
-from foci.configuration import configure
 from foci.errors import FociError
 
 
-def stored_settings(audit: Audit) -> AuditSettings:
-    """The settings an audit was run with."""
-    return configure(AuditSettings, audit.manifest["settings"])
-
-
-def restated_settings(
-    audit: Audit,
+def changed_settings(
+    audit: StoredAudit,
     *,
     kappa: float | None = None,
     k_max: int | None = None,
@@ -31,7 +26,7 @@ def restated_settings(
         k_max: Budget of tiles, at most the stored one; None for the stored one.
         view: Which view stands first; None for the stored one.
     """
-    stored = stored_settings(audit)
+    stored = audit.manifest.settings
     changed: dict[str, Any] = {"kappa": kappa, "k_max": k_max, "target": view}
     changed = {name: value for name, value in changed.items() if value is not None}
     if k_max is not None and k_max > stored.k_max:
@@ -41,31 +36,31 @@ def restated_settings(
         raise FociError("--k-max", f"is {k_max}", "give 1 or more")
     if kappa is not None and not 0 < kappa < 1:
         raise FociError("--kappa", f"is {kappa}", "give a confidence between 0 and 1")
-    if view == "label" and "label" not in audit.summary["views"]:
+    if view == "label" and "label" not in audit.summary.views:
         raise FociError("--view label", "no audited slide has a label", "use --view prediction")
     return stored.model_copy(update=changed)
 
 
-def restate(
-    audit: Audit,
+def recompute(
+    audit: StoredAudit,
     *,
     kappa: float | None = None,
     k_max: int | None = None,
     view: View | None = None,
-) -> dict[str, Any]:
+) -> Summary:
     """The summary at other settings; the stored summary itself where nothing differs.
 
     The audit folder is left as it is.
     """
-    settings = restated_settings(audit, kappa=kappa, k_max=k_max, view=view)
+    settings = changed_settings(audit, kappa=kappa, k_max=k_max, view=view)
     stored = audit.summary
-    if (settings.kappa, settings.k_max) != (stored["kappa"], stored["k_max"]):
+    if (settings.kappa, settings.k_max) != (stored.kappa, stored.k_max):
         return summarise(
+            audit.measured(settings),
             audit.curves,
-            audit.slides,
-            audit.manifest["classes"],
+            audit.manifest.classes,
             settings,
             audit.tiles(),
             n_skipped=len(audit.skipped),
         )
-    return stored if view is None else {**stored, "first_view": view}
+    return stored if view is None else stored.model_copy(update={"first_view": view})

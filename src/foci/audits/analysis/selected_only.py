@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from foci.audits.analysis.summary import FullBag, SelectedOnly
 from foci.audits.analysis.views import ViewSlides
 from foci.audits.folder.curves import CurveTable
 from foci.metrics import adaptive_budget, auc
@@ -16,17 +15,17 @@ KEPT = 32
 """The paper's fixed count."""
 
 
-def full_bag(labelled: ViewSlides | None) -> dict[str, float | None]:
+def full_bag(labelled: ViewSlides | None) -> FullBag:
     """AUC and accuracy with all tiles; None without labels, the AUC also without a class."""
     if labelled is None:
-        return {"auc": None, "accuracy": None}
+        return FullBag(auc=None, accuracy=None)
     right = labelled.predictions == labelled.labels
-    return {"auc": auc_or_none(labelled.full, labelled.labels), "accuracy": float(right.mean())}
+    return FullBag(auc=auc_or_none(labelled.full, labelled.labels), accuracy=float(right.mean()))
 
 
 def selected_only(
     curves: CurveTable, ranking: str, labelled: ViewSlides | None
-) -> dict[str, Any] | None:
+) -> SelectedOnly | None:
     """AUC when only the top 32 (or the adaptive number of) tiles are kept, mean over the seeds.
 
     None without labels; an AUC is None where a count was not revealed or a class is absent.
@@ -36,11 +35,11 @@ def selected_only(
     n_tiles = labelled.n_tiles
     fixed = np.minimum(KEPT, n_tiles)
     adaptive = np.minimum([adaptive_budget(int(n)) for n in n_tiles], n_tiles)
-    return {
-        "k": KEPT,
-        "auc": _mean_auc(curves, ranking, labelled, fixed),
-        "adaptive_auc": _mean_auc(curves, ranking, labelled, adaptive),
-    }
+    return SelectedOnly(
+        k=KEPT,
+        auc=_mean_auc(curves, ranking, labelled, fixed),
+        adaptive_auc=_mean_auc(curves, ranking, labelled, adaptive),
+    )
 
 
 def auc_or_none(probs: Floats, labels: Integers) -> float | None:

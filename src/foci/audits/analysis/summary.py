@@ -1,100 +1,255 @@
-"""From stored curves to every number of an audit."""
+"""Schema of ``summary.json``: every number that a report, a table or the terminal shows."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
+from pydantic import model_validator
 
-from foci.audits.analysis.agreement import agreement
-from foci.audits.analysis.bootstrap import resample
-from foci.audits.analysis.caveats import notes
-from foci.audits.analysis.per_ranking import numbers
-from foci.audits.analysis.per_slide import SlideMetrics, measure_slides
-from foci.audits.analysis.selected_only import full_bag, selected_only
-from foci.audits.analysis.verdict import judgement
-from foci.audits.analysis.views import ViewSlides
-from foci.audits.folder.curves import CurveTable
-from foci.audits.folder.names import FORMAT
-from foci.audits.folder.slides import AuditedSlide
-from foci.audits.folder.tile_scores import RankedTiles
-from foci.audits.settings import AnalysisSettings
+from foci.audits.records import Counts, Defined, Number, Numbers, Record
+from foci.audits.settings import View
+from foci.metrics import VerdictName
 
 
-def summarise(
-    curves: CurveTable,
-    slides: Sequence[AuditedSlide],
-    classes: Sequence[str],
-    settings: AnalysisSettings,
-    tiles: Iterable[RankedTiles],
-    n_skipped: int = 0,
-) -> dict[str, Any]:
-    """All numbers of an audit, as plain Python values ready for JSON; None where undefined.
+class Interval(Record):
+    """An estimate with its bootstrap interval over patients; None where it is not defined."""
 
-    Args:
-        curves: The stored curves.
-        slides: The slides that have curves.
-        classes: Class names, in the model's order.
-        settings: Threshold, budget, first view, intervals; they may differ from those of the run.
-        tiles: The stored scores, for the agreement between rankings.
-        n_skipped: Slides that were left out.
+    estimate: Number
+    low: Number
+    high: Number
+
+
+class Mean(Interval):
+    """An interval that is always defined: of a mean over all slides."""
+
+    estimate: Defined
+    low: Defined
+    high: Defined
+
+
+class Difference(Mean):
+    """A paired difference in tiles between two rankings, with the coverage of its interval."""
+
+    level: float
+
+
+class Saving(Interval):
+    """SHI on means over the seeds, with its interval, and the SHI of every seed."""
+
+    seeds: Numbers
+
+
+class MeanDrops(Record):
+    """Mean drop of the target's probability after deleting the first K tiles.
+
+    Attributes:
+        ks: Deletion counts.
+        mean: Mean over the slides that have more than K tiles.
+        n_slides: How many slides those are.
     """
-    measurement = measure_slides(curves, slides, classes, settings)
-    views, measured = measurement.views, measurement.measured
-    labelled = views.get("label")
-    kept = {name: selected_only(curves, name, labelled) for name in curves.rankings}
-    said = {
-        view: {
-            name: {**found, "selected_only": kept[name]}
-            for name, found in _numbers(measured[view], group, settings).items()
-        }
-        for view, group in views.items()
-    }
-    everyone = views["prediction"]
-    summary = {
-        "format": FORMAT,
-        "classes": list(classes),
-        "n_slides": len(everyone),
-        "n_cases": len(set(everyone.cases)),
-        "n_skipped": n_skipped,
-        "kappa": settings.kappa,
-        "k_max": settings.k_max,
-        "level": settings.level,
-        "first_view": settings.target if settings.target in views else "prediction",
-        "full_bag": full_bag(labelled),
-        "rankings": list(curves.rankings),
-        "views": said,
-        "agreement": agreement(curves, tiles),
-        "verdict": judgement(measured["prediction"], everyone, settings),
-        "notes": notes(views, measured, classes, settings, said),
-    }
-    plain: dict[str, Any] = as_plain(summary)
-    return plain
+
+    ks: Counts
+    mean: Numbers
+    n_slides: Counts
 
 
-def to_json(summary: Mapping[str, Any]) -> str:
-    """The text of ``summary.json``: the same numbers give the same bytes."""
-    return json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+class Survival(Record):
+    """Kaplan-Meier curve over K: the share of slides that need more than K tiles."""
+
+    ks: Counts
+    survival: list[float]
 
 
-def as_plain(value: Any) -> Any:
-    """NumPy to Python, all the way down; NaN and infinity become None."""
-    if isinstance(value, Mapping):
-        return {str(key): as_plain(item) for key, item in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return as_plain(value.tolist())
-    if isinstance(value, list | tuple):
-        return [as_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+class CurveBand(Record):
+    """Mean reveal curve over the slides, with a band.
+
+    The band holds the quartiles over slides; for random orders, the smallest and the largest mean.
+    """
+
+    ks: Counts
+    mean: Numbers
+    low: Numbers
+    high: Numbers
 
 
-def _numbers(
-    measured: Mapping[str, SlideMetrics], group: ViewSlides, settings: AnalysisSettings
-) -> dict[str, dict[str, Any]]:
-    drawn = resample(list(measured.values()), group.cases, settings.n_boot)
-    return {name: numbers(name, measured, drawn, group, settings) for name in measured}
+class Paired(Record):
+    """Mean MSK of native (``base``) and this ranking (``foci``) on slides that both reach."""
+
+    base: Number
+    foci: Number
+    n_both: int
+    n_base_only: int
+    n_foci_only: int
+    n_neither: int
+
+
+class SignedRankTest(Record):
+    """Wilcoxon signed-rank test against native on restricted counts, one pair per patient."""
+
+    statistic: Number
+    pvalue: Number
+    n_pairs: int
+
+
+class SelectedOnly(Record):
+    """AUC when only the first ``k`` tiles, or the adaptive number of tiles, are kept."""
+
+    k: int
+    auc: Number
+    adaptive_auc: Number
+
+
+class RankingNumbers(Record):
+    """Everything an audit says of one ranking in one view.
+
+    Attributes:
+        msk_cond: Mean MSK over the slides that reach.
+        restricted: Mean MSK over all slides; K_max where a slide never reaches.
+        reach: Share of slides that reach.
+        reach_correct: The same among correctly classified slides.
+        reach_wrong: The same among misclassified slides.
+        aukc: Area under the reveal curve.
+        stable_restricted: Restricted mean of the stable MSK.
+        fallback: Share of reaching slides that fall back below kappa later.
+        specific: Share of slides on which the target comes before its rival.
+        faithfulness: Faithfulness AUC.
+        drops: Mean deletion drops.
+        km: Kaplan-Meier curve over K.
+        median_k: Tiles after which half of the slides have reached; None if they never do.
+        mean_curve: Mean reveal curve.
+        shi_native: SHI against the native ranking.
+        shi_random: SHI against random orders.
+        paired: Comparison with native on the slides that both reach.
+        wilcoxon: Test against native.
+        captured: Share of the headroom found by greedy search that this ranking captures.
+        selected_only: AUC with only the first tiles kept; None without labels.
+
+    Fields that end in ``_seeds`` hold the value of every selector seed or random order.
+    """
+
+    msk_cond: Interval
+    msk_cond_seeds: Numbers
+    restricted: Mean
+    restricted_seeds: Numbers
+    reach: Mean
+    reach_seeds: Numbers
+    reach_correct: Number
+    reach_wrong: Number
+    aukc: Mean
+    aukc_seeds: Numbers
+    stable_restricted: Number
+    fallback: Number
+    specific: Number
+    faithfulness: Interval
+    faithfulness_seeds: Numbers
+    drops: MeanDrops
+    km: Survival
+    median_k: int | None
+    mean_curve: CurveBand
+    shi_native: Saving | None
+    shi_random: Saving | None
+    paired: Paired | None
+    wilcoxon: SignedRankTest | None
+    captured: Number = None
+    selected_only: SelectedOnly | None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _median_of_older_folders(cls, values: Any) -> Any:
+        """Folders written before ``median_k`` was stored have the curve it is read from."""
+        if isinstance(values, dict) and "median_k" not in values and "km" in values:
+            return {**values, "median_k": median_k(Survival.model_validate(values["km"]))}
+        return values
+
+
+class FullBag(Record):
+    """How well the model classifies whole slides; None without labels."""
+
+    auc: Number
+    accuracy: Number
+
+
+class PairAgreement(Record):
+    """Mean agreement of two rankings over the slides: rank correlation and top-K overlap."""
+
+    first: str
+    second: str
+    spearman: Number
+    jaccard8: Number
+    jaccard32: Number
+
+
+class VerdictSummary(Record):
+    """The verdict and the tile counts it rests on; see :class:`foci.metrics.Verdict`."""
+
+    verdict: VerdictName
+    sentence: str
+    native: Defined
+    selector: Defined
+    random: Defined
+    floor: Defined
+    room: Difference
+    gain_over_native: Difference
+    gain_over_random: Difference
+    random_over_native: Difference
+    near_minimal: bool
+    margin: float
+    k_max: int
+    first_count: int = 1
+    n_slides: int
+    n_unreached: int = 0
+    n_cases: int
+
+
+class Summary(Record):
+    """All numbers of an audit.
+
+    Attributes:
+        format: Of the audit folder.
+        classes: Class names, in the model's order.
+        n_slides: Audited slides.
+        n_cases: Their patients.
+        n_skipped: Slides of the cohort that were skipped.
+        kappa: Operating confidence.
+        k_max: Largest reveal count.
+        level: Coverage of the intervals.
+        first_view: The view that comes first in tables.
+        full_bag: AUC and accuracy of the whole slides.
+        rankings: Names of the rankings, in the order of the tables.
+        views: Numbers by view and ranking.
+        agreement: How far each pair of rankings agrees on the tiles.
+        verdict: None unless native, selector and random were all run.
+        notes: Sentences that a reader needs beside the numbers.
+    """
+
+    format: int
+    classes: list[str]
+    n_slides: int
+    n_cases: int
+    n_skipped: int
+    kappa: float
+    k_max: int
+    level: float
+    first_view: View
+    full_bag: FullBag
+    rankings: list[str]
+    views: dict[View, dict[str, RankingNumbers]]
+    agreement: list[PairAgreement]
+    verdict: VerdictSummary | None
+    notes: list[str]
+
+    def to_json(self) -> str:
+        """The text of ``summary.json``: the same numbers give the same bytes."""
+        content = self.model_dump(mode="json")
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def median_k(km: Survival) -> int | None:
+    """Tiles after which half of the slides have reached; None if they never do.
+
+    >>> median_k(Survival(ks=[0, 1, 4], survival=[1.0, 0.6, 0.2]))
+    4
+    """
+    half = (k for k, left in zip(km.ks, km.survival, strict=True) if left <= 0.5)
+    return next(half, None)

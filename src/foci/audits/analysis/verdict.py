@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 
 from foci.audits.analysis.per_ranking import GREEDY, NATIVE, RANDOM
 from foci.audits.analysis.per_slide import SlideMetrics
+from foci.audits.analysis.summary import VerdictSummary
 from foci.audits.analysis.views import ViewSlides
 from foci.audits.settings import AnalysisSettings
 from foci.metrics import judge
@@ -20,7 +20,7 @@ NEEDED = (NATIVE, SELECTOR, RANDOM)
 
 def judgement(
     measured: Mapping[str, SlideMetrics], population: ViewSlides, settings: AnalysisSettings
-) -> dict[str, Any] | None:
+) -> VerdictSummary | None:
     """Compare the native ranking, the selector and the random orders.
 
     The selector's count on a slide is the mean of its restricted counts over the seeds, and
@@ -33,7 +33,7 @@ def judgement(
         settings: Budget, margin and level.
 
     Returns:
-        :class:`foci.metrics.Verdict` as a dictionary; None unless all three rankings were run.
+        None unless all three rankings were run.
     """
     if any(name not in measured for name in NEEDED):
         return None
@@ -51,4 +51,4 @@ def judgement(
         n_boot=settings.n_boot,
         level=settings.level,
     )
-    return asdict(verdict)
+    return VerdictSummary(**asdict(verdict))

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
-from foci.audits.analysis.recompute import stored_settings
-from foci.audits.audit import Audit
+from foci.audits.audit import StoredAudit
 from foci.errors import FociError
 
 
-def differences(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
+def differences(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
     """Everything that differs and matters; refuses audits that share no slide and no class.
 
     Args:
@@ -19,7 +18,7 @@ def differences(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
         names: What the audits are called in the table.
     """
     slides = [{slide.slide_id for slide in audit.slides} for audit in audits]
-    classes = [set(audit.summary["classes"]) for audit in audits]
+    classes = [set(audit.summary.classes) for audit in audits]
     if not set.intersection(*slides) and not set.intersection(*classes):
         fix = "compare audits of one task"
         raise FociError(", ".join(names), "share neither a slide nor a class", fix)
@@ -32,12 +31,12 @@ def differences(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
     ]
 
 
-def _settings(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
+def _settings(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
     """What decides the numbers; a setting counts only in audits whose rankings depend on it."""
-    compared: tuple[tuple[str, str, Callable[[Audit], Any]], ...] = (
-        ("kappa differs", "counts answer different questions", lambda a: a.summary["kappa"]),
-        ("k_max differs", "restricted means end at different counts", lambda a: a.summary["k_max"]),
-        ("classes differ", "AUC is of different tasks", lambda a: ", ".join(a.summary["classes"])),
+    compared: tuple[tuple[str, str, Callable[[StoredAudit], Any]], ...] = (
+        ("kappa differs", "counts answer different questions", lambda a: a.summary.kappa),
+        ("k_max differs", "restricted means end at different counts", lambda a: a.summary.k_max),
+        ("classes differ", "AUC is of different tasks", lambda a: ", ".join(a.summary.classes)),
         ("target differs", "selectors support different classes", lambda a: _setting(a, "target")),
         ("choose_by differs", "epochs were chosen differently", _if_run("selector", "choose_by")),
         ("seeds differ", "selectors are of different fits", _if_run("selector", "seeds")),
@@ -57,24 +56,24 @@ def _settings(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
     return said
 
 
-def _setting(audit: Audit, name: str) -> Any:
-    return audit.manifest["settings"].get(name)
+def _setting(audit: StoredAudit, name: str) -> Any:
+    return getattr(audit.manifest.settings, name)
 
 
-def _if_run(ranking: str, name: str) -> Callable[[Audit], Any]:
-    return lambda audit: _setting(audit, name) if ranking in audit.summary["rankings"] else None
+def _if_run(ranking: str, name: str) -> Callable[[StoredAudit], Any]:
+    return lambda audit: _setting(audit, name) if ranking in audit.summary.rankings else None
 
 
-def _counts(audit: Audit) -> Any:
+def _counts(audit: StoredAudit) -> Any:
     return _setting(audit, "counts") or "every count"
 
 
-def _recipes(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
+def _recipes(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
     """Recipes are compared as they were carried out, whatever names they were asked for by."""
     fitted = [
-        (name, stored_settings(audit))
+        (name, audit.manifest.settings)
         for name, audit in zip(names, audits, strict=True)
-        if "selector" in audit.summary["rankings"]
+        if "selector" in audit.summary.rankings
     ]
     plans = [settings.plan.model_dump(exclude={"name"}) for _, settings in fitted]
     if all(plan == plans[0] for plan in plans):
@@ -91,7 +90,7 @@ def _changes(given: Mapping[str, Any]) -> list[str]:
 
 
 def _text(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _slides(slides: Sequence[set[str]], names: Sequence[str]) -> list[str]:
@@ -103,7 +102,7 @@ def _slides(slides: Sequence[set[str]], names: Sequence[str]) -> list[str]:
     return [f"slides differ ({each}; {len(common)} {together}): means are over different slides."]
 
 
-def _features(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
+def _features(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
     """Pair by pair: three audits may share no slide, and two of them may."""
     seen = [
         {slide.slide_id: (slide.n_tiles, slide.features_sha256) for slide in audit.slides}
@@ -120,8 +119,8 @@ def _features(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
     return [f"features differ ({'; '.join(differ)}): a tile is not the same tile in each."]
 
 
-def _rankings(audits: Sequence[Audit], names: Sequence[str]) -> list[str]:
-    ran = [audit.summary["rankings"] for audit in audits]
+def _rankings(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
+    ran = [audit.summary.rankings for audit in audits]
     every = dict.fromkeys(ranking for rankings in ran for ranking in rankings)
     said = []
     for ranking in every:

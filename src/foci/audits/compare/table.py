@@ -1,22 +1,54 @@
-"""Several audits side by side, one row each."""
+"""Put several audits side by side, one row each."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from foci.audits.analysis.csv_tables import as_csv
-from foci.audits.audit import Audit
+from foci.audits.analysis.summary import Interval, RankingNumbers, Summary
+from foci.audits.audit import StoredAudit
 from foci.audits.compare.differences import differences
+from foci.audits.settings import View
 from foci.errors import FociError
 
-VIEW = "prediction"
+VIEW: View = "prediction"
 """The view every audit has, with or without labels."""
 
-COUNTS = ("restricted", "msk_cond", "reach")
-SAVINGS = ("shi_native", "shi_random")
+INTERVALS = ("restricted", "msk_cond", "reach", "shi_native", "shi_random", "faithfulness")
+COHORT = ("n_slides", "n_cases", "n_skipped", "kappa", "k_max")
+_UNDEFINED = Interval(estimate=None, low=None, high=None)
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One audit of a comparison.
+
+    Attributes:
+        name: Of the model, with its folder where two audits are of the same one.
+        architecture: Of the classifier.
+        summary: All numbers of the audit.
+    """
+
+    name: str
+    architecture: str
+    summary: Summary
+
+    def numbers(self, ranking: str) -> RankingNumbers | None:
+        """Numbers of a ranking in the prediction view; None where it was not run."""
+        return self.summary.views[VIEW].get(ranking)
+
+    def interval(self, key: str, ranking: str) -> Interval:
+        """One of :data:`INTERVALS`; undefined where the audit does not have it."""
+        interval: Interval | None = getattr(self.numbers(ranking), key, None)
+        return _UNDEFINED if interval is None else interval
+
+    @property
+    def verdict(self) -> str | None:
+        """The verdict in one word or two; None if there is none."""
+        return None if self.summary.verdict is None else self.summary.verdict.verdict
 
 
 @dataclass(frozen=True)
@@ -25,17 +57,17 @@ class Comparison:
 
     Attributes:
         rankings: Every ranking that some audit ran.
-        rows: Plain values by column; None where an audit does not have a number.
+        rows: One per audit.
         notes: What keeps the rows from being compared number by number.
     """
 
     rankings: tuple[str, ...]
-    rows: tuple[dict[str, Any], ...]
+    rows: tuple[ComparisonRow, ...]
     notes: tuple[str, ...]
 
     def to_csv(self) -> str:
         """All columns, floats with all their digits."""
-        return as_csv(self.rows)
+        return as_csv([_flat(row, self.rankings) for row in self.rows])
 
     def to_markdown(self) -> str:
         """A table for people: tiles over all slides, headroom, faithfulness, verdict."""
@@ -54,21 +86,23 @@ class Comparison:
         header += [f"faithfulness, {ranking}" for ranking in self.rankings if ranking != "random"]
         return [[*header, "verdict"], *(self._line(row, tested) for row in self.rows)]
 
-    def _line(self, row: Mapping[str, Any], tested: Sequence[str]) -> list[str]:
-        cells = [row["name"], row["architecture"], number(row["auc"], 3)]
+    def _line(self, row: ComparisonRow, tested: Sequence[str]) -> list[str]:
+        cells = [row.name, row.architecture, _number(row.summary.full_bag.auc, 3)]
         for ranking in self.rankings:
-            reach = row[f"reach:{ranking}"]
+            reach = row.interval("reach", ranking).estimate
             reached = "" if reach is None else f" ({reach:.0%} reach)"
-            cells.append(number(row[f"restricted:{ranking}"], 1) + reached)
+            cells.append(_number(row.interval("restricted", ranking).estimate, 1) + reached)
         for ranking in tested:
-            cells += [spread(row, f"{name}:{ranking}") for name in SAVINGS]
+            cells += [
+                _spread(row.interval(f"shi_{base}", ranking)) for base in ("native", "random")
+            ]
         for ranking in self.rankings:
             if ranking != "random":
-                cells.append(number(row[f"faithfulness:{ranking}"], 3))
-        return [*cells, row["verdict"] or "-"]
+                cells.append(_number(row.interval("faithfulness", ranking).estimate, 3))
+        return [*cells, row.verdict or "-"]
 
 
-def compare(audits: Sequence[Audit]) -> Comparison:
+def compare(audits: Sequence[StoredAudit]) -> Comparison:
     """Put audits side by side; says where they are not comparable.
 
     Raises:
@@ -80,55 +114,58 @@ def compare(audits: Sequence[Audit]) -> Comparison:
         if times > 1:
             raise FociError(place, "is given twice", "name every audit once")
     names = distinct_names(audits)
-    rankings = tuple(dict.fromkeys(r for audit in audits for r in audit.summary["rankings"]))
+    rankings = tuple(dict.fromkeys(r for audit in audits for r in audit.summary.rankings))
     notes = differences(audits, names)
-    rows = [_row(audit, name, rankings) for audit, name in zip(audits, names, strict=True)]
-    return Comparison(rankings, tuple(rows), tuple(notes))
+    rows = tuple(
+        ComparisonRow(name, audit.manifest.backbone.architecture, audit.summary)
+        for audit, name in zip(audits, names, strict=True)
+    )
+    return Comparison(rankings, rows, tuple(notes))
 
 
-def distinct_names(audits: Sequence[Audit]) -> list[str]:
+def distinct_names(audits: Sequence[StoredAudit]) -> list[str]:
     """The models' names; with the folder where two audits are of the same one."""
-    names = [str(audit.manifest["name"]) for audit in audits]
+    names = [audit.manifest.name for audit in audits]
     paths = [audit.folder.resolve() for audit in audits]
     for places in ([path.name for path in paths], paths):
         times = Counter(names)
         names = [
-            name if times[name] == 1 else f"{audit.manifest['name']} ({place})"
+            name if times[name] == 1 else f"{audit.manifest.name} ({place})"
             for name, audit, place in zip(names, audits, places, strict=True)
         ]
     return names
 
 
-def number(value: float | None, digits: int) -> str:
+def _number(value: float | None, digits: int) -> str:
     """A number for people; a dash where there is none."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def spread(row: Mapping[str, Any], name: str) -> str:
+def _spread(interval: Interval) -> str:
     """An estimate with its interval."""
-    if row[name] is None:
+    if interval.estimate is None:
         return "-"
-    low, high = number(row[f"{name}_low"], 2), number(row[f"{name}_high"], 2)
-    return f"{row[name]:.2f} ({low} to {high})"
+    low, high = _number(interval.low, 2), _number(interval.high, 2)
+    return f"{interval.estimate:.2f} ({low} to {high})"
 
 
-def _row(audit: Audit, name: str, rankings: Sequence[str]) -> dict[str, Any]:
-    summary = audit.summary
-    row: dict[str, Any] = {
-        "name": name,
-        "architecture": audit.manifest["backbone"]["architecture"],
-        **{key: summary[key] for key in ("n_slides", "n_cases", "n_skipped", "kappa", "k_max")},
-        **summary["full_bag"],
+def _flat(row: ComparisonRow, rankings: Sequence[str]) -> dict[str, Any]:
+    """One line of the CSV file."""
+    summary = row.summary
+    line: dict[str, Any] = {
+        "name": row.name,
+        "architecture": row.architecture,
+        **{key: getattr(summary, key) for key in COHORT},
+        **summary.full_bag.model_dump(),
     }
     for ranking in rankings:
-        found = summary["views"][VIEW].get(ranking, {})
-        for key in (*COUNTS, *SAVINGS, "faithfulness"):
-            interval = found.get(key) or {}
-            row[f"{key}:{ranking}"] = interval.get("estimate")
-            row[f"{key}:{ranking}_low"] = interval.get("low")
-            row[f"{key}:{ranking}_high"] = interval.get("high")
-    verdict = summary["verdict"] or {}
-    return {**row, "verdict": verdict.get("verdict"), "sentence": verdict.get("sentence")}
+        for key in INTERVALS:
+            interval = row.interval(key, ranking)
+            line[f"{key}:{ranking}"] = interval.estimate
+            line[f"{key}:{ranking}_low"] = interval.low
+            line[f"{key}:{ranking}_high"] = interval.high
+    sentence = None if summary.verdict is None else summary.verdict.sentence
+    return {**line, "verdict": row.verdict, "sentence": sentence}
 
 
 def _escaped(cell: str) -> str:

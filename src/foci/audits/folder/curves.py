@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -109,6 +109,18 @@ class CurveTable:
         """:meth:`get` for each seed."""
         return tuple(self.get(ranking, seed, direction) for seed in self.seeds(ranking))
 
+    def deletions(self, ranking: str, seed: int | None) -> tuple[Curve, ...]:
+        """Deletion curves of a ranking and seed; empty where none were measured."""
+        return self._curves.get((ranking, seed, "delete"), ())
+
+    def up_to(self, k_max: int) -> CurveTable:
+        """The same audit as if no more than ``k_max`` tiles had ever been revealed.
+
+        Deletion curves stay as they are: their counts are not a budget.
+        """
+        cut = {key: tuple(_cut(c, k_max) for c in group) for key, group in self._curves.items()}
+        return CurveTable(self.slide_ids, cut)
+
 
 def to_arrow(curves: Sequence[Curve]) -> pa.Table:
     """Curves as rows of ``curves.parquet``."""
@@ -153,30 +165,8 @@ def _lists(column: pa.ChunkedArray) -> list[NDArray[np.float64]]:
     return values
 
 
-def within(curves: CurveTable, k_max: int) -> CurveTable:
-    """The same audit as if no more than ``k_max`` tiles had ever been revealed.
-
-    Deletion curves stay as they are: their counts are not a budget.
-    """
-    return CurveTable.of(_cut(curve, k_max) for curve in _every(curves))
-
-
-def deletions(curves: CurveTable, ranking: str, seed: int | None) -> tuple[Curve, ...]:
-    """Deletion curves of a ranking and seed; empty where none were measured."""
-    try:
-        return curves.get(ranking, seed, "delete")
-    except FociError:
-        return ()
-
-
-def _every(curves: CurveTable) -> Iterator[Curve]:
-    for ranking in curves.rankings:
-        for seed in curves.seeds(ranking):
-            yield from curves.get(ranking, seed)
-            yield from deletions(curves, ranking, seed)
-
-
 def _cut(curve: Curve, k_max: int) -> Curve:
+    """An insertion curve within a smaller budget."""
     if curve.direction == "delete" or curve.ks[-1] <= k_max:
         return curve
     probs, ks = truncate(curve.probs, curve.ks, k_max)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
+from pydantic import BaseModel, ValidationError
 
 from foci.errors import FociError
 
 AGAIN = "run foci audit again with --force"
+
+M = TypeVar("M", bound=BaseModel)
 
 
 @contextlib.contextmanager
@@ -38,7 +41,23 @@ def read_object(path: Path) -> dict[str, Any]:
     return found
 
 
-def lost_file(folder: Path, manifest: Mapping[str, Any]) -> str | None:
-    """The first file that a manifest names and the folder does not have."""
-    names = manifest.get("files") or ()
+def read_model(path: Path, model: type[M]) -> M:
+    """A JSON file as the model that describes it, refused in one line where it does not fit."""
+    return as_model(path, model, read_object(path))
+
+
+def as_model(path: Path, model: type[M], content: Mapping[str, Any]) -> M:
+    """The content of a JSON file as the model that describes it."""
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        missing = first["type"] == "missing"
+        what = f"says nothing of {where!r}" if missing else f"is damaged ({where}: {first['msg']})"
+        raise FociError(path, what, AGAIN) from None
+
+
+def lost_file(folder: Path, names: Iterable[str]) -> str | None:
+    """The first of the named files that a folder does not have."""
     return next((name for name in names if not (folder / name).is_file()), None)

@@ -1,4 +1,4 @@
-"""The record of an audit: what was asked, of what, by which software, and what came out."""
+"""Schema of ``manifest.json``: what was audited, with which settings, software and files."""
 
 from __future__ import annotations
 
@@ -8,32 +8,139 @@ import platform
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
+from pydantic import Field
 
 from foci._version import __version__
 from foci.atomic import write_whole
+from foci.audits.analysis.summary import VerdictSummary
+from foci.audits.folder.damage import read_model
 from foci.audits.folder.names import (
     CURVES,
     FORMAT,
     MANIFEST,
     RANKINGS,
+    SELECTOR_FILES,
     SELECTORS,
     SLIDES,
     SUMMARY,
     TABLES,
 )
+from foci.audits.records import Record
 from foci.audits.settings import AuditSettings
-from foci.audits.setup.selectors import FILES as SELECTOR_FILES
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.freezing import home
 from foci.digest import digest
 
 
+class ManifestHead(Record):
+    """What a run needs to know of a folder before it goes on in it.
+
+    Attributes:
+        format: Of the folder.
+        status: ``"complete"`` once every file is there.
+        key: Digest of ``decided_by``.
+        decided_by: Everything that decides the numbers, by name.
+        versions: Of the software, and the device.
+        files: SHA-256 of every file with numbers in it, by its name in the folder.
+    """
+
+    format: int
+    status: Literal["running", "complete"]
+    key: str = ""
+    decided_by: dict[str, Any] = Field(default_factory=dict)
+    versions: dict[str, str] = Field(default_factory=dict)
+    files: dict[str, str] = Field(default_factory=dict)
+
+
+class BackboneRecord(Record):
+    """The audited classifier: architecture, size, hash of its weights, kind of tile score."""
+
+    architecture: str
+    parameters: int | None = None
+    fingerprint: str | None = None
+    score: str | None = None
+    notes: list[str] = Field(default_factory=list)
+
+
+class SelectorRecord(Record):
+    """One fitted selector: seed, gate site, recipe, chosen epoch, hash of its weights."""
+
+    seed: int
+    site: str
+    recipe: str
+    best_epoch: int
+    weights_sha256: str
+
+
+class SlideCounts(Record):
+    """How many slides each part of the run has used."""
+
+    train: int
+    val: int
+    audited: int
+    skipped: int
+
+
+class TruthRecord(Record):
+    """Rankings against tiles that somebody has marked.
+
+    Attributes:
+        what: What was marked, and by whom.
+        n_slides: Slides with a marked tile.
+        chance: Share of marked tiles, which a random order has on average.
+        precision8: Share of marked tiles among the first 8, by column.
+        average_precision: By column.
+    """
+
+    what: str
+    n_slides: int
+    chance: float | None = None
+    precision8: dict[str, float]
+    average_precision: dict[str, float]
+
+
+class Manifest(ManifestHead):
+    """The record of an audit.
+
+    Attributes:
+        name: What people call the model.
+        settings: The settings of the run.
+        sources: Where model and cohort came from.
+        backbone: The classifier.
+        classes: Class names, in the model's order.
+        split: The audited split.
+        started: When the run began, in UTC.
+        finished: When it ended.
+        slides: How many slides were used for what.
+        features_sha256: One hash over the features of all audited slides.
+        selectors: The fitted selectors.
+        notes: Sentences for the report.
+        verdict: As in the summary.
+        truth: Comparison with marked tiles, if there was one.
+    """
+
+    name: str
+    settings: AuditSettings
+    sources: dict[str, str] = Field(default_factory=dict)
+    backbone: BackboneRecord
+    classes: list[str]
+    split: str = ""
+    started: str | None = None
+    finished: str | None = None
+    slides: SlideCounts | None = None
+    features_sha256: str | None = None
+    selectors: list[SelectorRecord] = Field(default_factory=list)
+    notes: list[str] = Field(default_factory=list)
+    verdict: VerdictSummary | None = None
+    truth: TruthRecord | None = None
+
+
 def versions_of(backbone: Backbone) -> dict[str, str]:
-    """What else may move the last digits: a run that was begun with one goes on with the same."""
+    """Versions that may move the last digits; a run goes on only with the same ones."""
     return {
         "foci": __version__,
         "torch": torch.__version__,
@@ -41,7 +148,7 @@ def versions_of(backbone: Backbone) -> dict[str, str]:
     }
 
 
-def opening(
+def new_manifest(
     backbone: Backbone,
     settings: AuditSettings,
     decided: Mapping[str, Any],
@@ -50,49 +157,50 @@ def opening(
     classes: Iterable[str],
     sources: Mapping[str, str],
     model_notes: Iterable[str],
-) -> dict[str, Any]:
-    """What is known before the first number."""
-    return {
-        "format": FORMAT,
-        "status": "running",
-        "key": digest(decided),
-        "name": name,
-        "settings": settings.model_dump(mode="json"),
-        "sources": dict(sources),
-        "backbone": {
-            "architecture": backbone.architecture,
-            "parameters": sum(p.numel() for p in backbone.parameters()),
-            "fingerprint": fingerprint(backbone),
-            "score": backbone.capabilities.score,
-            "notes": list(model_notes),
-        },
-        "classes": list(classes),
-        "split": settings.split,
-        "decided_by": dict(decided),
-        "versions": {
+) -> Manifest:
+    """The manifest of a run that begins: everything known before the first number."""
+    return Manifest(
+        format=FORMAT,
+        status="running",
+        key=digest(decided),
+        name=name,
+        settings=settings,
+        sources=dict(sources),
+        backbone=BackboneRecord(
+            architecture=backbone.architecture,
+            parameters=sum(p.numel() for p in backbone.parameters()),
+            fingerprint=fingerprint(backbone),
+            score=backbone.capabilities.score,
+            notes=list(model_notes),
+        ),
+        classes=list(classes),
+        split=settings.split,
+        decided_by=dict(decided),
+        versions={
             **versions_of(backbone),
             "python": platform.python_version(),
             "numpy": np.__version__,
         },
-        "started": now(),
-        "finished": None,
-    }
+        started=now(),
+        finished=None,
+    )
 
 
 def now() -> str:
-    """The time, in UTC."""
+    """The time in UTC, to the second."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
-def read(folder: Path) -> dict[str, Any]:
-    """The manifest of a folder."""
-    found: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    return found
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of an audit folder."""
+    return read_model(folder / MANIFEST, Manifest)
 
 
-def write(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write the manifest."""
-    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Write the manifest; fields that were never set are left out."""
+    content = manifest.model_dump(mode="json", exclude_unset=True)
+    content["settings"] = manifest.settings.model_dump(mode="json")
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
     write_whole(folder / MANIFEST, text)
 
 

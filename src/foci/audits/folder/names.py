@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from foci.selectors.fitting.fit import STATE
+from foci.selectors.saved import FACTS, WEIGHTS
+
 FORMAT = 1
 """Of the folder; a reader refuses a newer one."""
 
@@ -24,3 +29,12 @@ def column(ranking: str, seed: int | None) -> str:
     ('native', 'selector-2')
     """
     return ranking if seed is None else f"{ranking}-{seed}"
+
+
+SELECTOR_FILES = (WEIGHTS, FACTS, STATE)
+"""What a fit may leave in the folder of its seed."""
+
+
+def seed_folder(folder: Path, seed: int) -> Path:
+    """Where the selector of a seed is."""
+    return folder / SELECTORS / f"seed-{seed}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -11,20 +10,21 @@ from pathlib import Path
 from typing import Any, Literal
 
 from foci.atomic import TEMPORARY, sweep
-from foci.audits.folder.damage import lost_file
+from foci.audits.folder.damage import lost_file, read_model
 from foci.audits.folder.lock import LOCK, alone_in
+from foci.audits.folder.manifest import ManifestHead
 from foci.audits.folder.names import (
     CURVES,
     MANIFEST,
     PARTS,
     RANKINGS,
+    SELECTOR_FILES,
     SELECTORS,
     SLIDES,
     SUMMARY,
     TABLES,
 )
 from foci.audits.folder.run_key import first_difference
-from foci.audits.setup.selectors import FILES as SELECTOR_FILES
 from foci.digest import digest
 from foci.errors import FociError
 
@@ -48,16 +48,16 @@ def state_of(
     found = _manifest(folder)
     if found is None or force:
         return "new"
-    if found["key"] != digest(decided):
-        difference = first_difference(found.get("decided_by", {}), decided)
+    if found.key != digest(decided):
+        difference = first_difference(found.decided_by, decided)
         raise FociError(folder, f"holds an audit with {difference}", _REDO)
-    if found["status"] == "complete":
-        gone = lost_file(folder, found)
+    if found.status == "complete":
+        gone = lost_file(folder, found.files)
         if gone is not None:
             raise FociError(folder, f"holds an audit without its {gone}", "give --force")
         return "finished"
     for name, version in versions.items():
-        begun = found.get("versions", {}).get(name)
+        begun = found.versions.get(name)
         if begun != version:
             what = f"holds an audit that was begun with {name} {begun}, this is {version}"
             raise FociError(folder, what, f"go on with {begun}, or {_REDO}")
@@ -102,7 +102,7 @@ def _made(folder: Path) -> Iterator[Path]:
         yield from (folder / SELECTORS).glob(f"seed-*/{name}")
 
 
-def _manifest(folder: Path) -> dict[str, Any] | None:
+def _manifest(folder: Path) -> ManifestHead | None:
     """The folder's manifest; None where a new audit may begin."""
     if not folder.exists():
         return None
@@ -114,10 +114,8 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
         if all(name == LOCK or name.startswith(TEMPORARY) for name in names):
             return None
         raise FociError(folder, "is not empty and holds no audit", "choose another --out")
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        if {"format", "status", "key"} <= set(found):
-            return dict(found)
-    except (ValueError, TypeError):
-        pass
+    with contextlib.suppress(FociError):
+        head = read_model(path, ManifestHead)
+        if head.key:
+            return head
     raise FociError(path, "is not the manifest of an audit", "choose another --out")

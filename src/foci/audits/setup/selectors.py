@@ -5,26 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from foci import selectors
-from foci.audits.folder.names import SELECTORS
+from foci.audits.folder.manifest import SelectorRecord
+from foci.audits.folder.names import seed_folder
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.training.loop import Progress
 from foci.bags import Cohort
 from foci.selectors import FittedSelector
 from foci.selectors.fitting.criterion import validation_aukc
-from foci.selectors.fitting.fit import STATE
 from foci.selectors.saved import FACTS, WEIGHTS
-
-FILES = (WEIGHTS, FACTS, STATE)
-"""What a fit may leave in its folder."""
-
-
-def seed_folder(folder: Path, seed: int) -> Path:
-    """Where the selector of a seed is."""
-    return folder / SELECTORS / f"seed-{seed}"
 
 
 def fit_selectors(
@@ -74,16 +65,16 @@ def on_fitting(fitted: Mapping[int, FittedSelector]) -> list[str]:
     return list(dict.fromkeys(note for selector in fitted.values() for note in selector.notes))
 
 
-def described(fitted: FittedSelector, folder: Path) -> dict[str, Any]:
+def described(fitted: FittedSelector, folder: Path) -> SelectorRecord:
     """A selector's entry in the manifest."""
     weights = (seed_folder(folder, fitted.seed) / WEIGHTS).read_bytes()
-    return {
-        "seed": fitted.seed,
-        "site": fitted.site,
-        "recipe": fitted.recipe.name,
-        "best_epoch": fitted.best_epoch,
-        "weights_sha256": hashlib.sha256(weights).hexdigest(),
-    }
+    return SelectorRecord(
+        seed=fitted.seed,
+        site=fitted.site,
+        recipe=fitted.recipe.name,
+        best_epoch=fitted.best_epoch,
+        weights_sha256=hashlib.sha256(weights).hexdigest(),
+    )
 
 
 def _result(fitted: FittedSelector, by_aukc: bool) -> str:

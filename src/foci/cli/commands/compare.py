@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
-from foci.cli.show_audit import COLOUR, estimate
+from foci.cli.show_audit import COLOUR, estimate, number
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
 
-    from foci.audits.compare.table import Comparison
+    from foci.audits.compare.table import Comparison, ComparisonRow
 
 LEGEND = (
     "K: mean number of tiles over all slides, the largest count where the model is never sure "
@@ -32,12 +32,12 @@ def compare(
 ) -> None:
     """Put audits side by side: tiles per ranking, headroom, faithfulness, verdict."""
     from foci.atomic import write_whole
-    from foci.audits import Audit
+    from foci.audits import StoredAudit
     from foci.audits.compare.table import compare as put_together
     from foci.cli.pages import page
 
     file = page(out)
-    audits = [Audit.load(folder) for folder in folders]
+    audits = [StoredAudit.load(folder) for folder in folders]
     found = put_together(audits)
     show(found)
     if file is not None:
@@ -92,20 +92,22 @@ def _table(comparison: Comparison, ends: bool, faithful: bool) -> Table:
     table.add_column("verdict", overflow="fold", max_width=14)
     for row in comparison.rows:
         cells = _cells(row, comparison.rankings, ends, faithful)
-        table.add_row(Text(row["name"]), *cells, _verdict(row))
+        table.add_row(Text(row.name), *cells, _verdict(row))
     return table
 
 
 def _cells(
-    row: Mapping[str, Any], rankings: tuple[str, ...], ends: bool, faithful: bool
+    row: ComparisonRow, rankings: tuple[str, ...], ends: bool, faithful: bool
 ) -> Iterator[Text]:
-    yield estimate({"estimate": row["auc"]}, 3)
+    from rich.text import Text
+
+    yield Text(number(row.summary.full_bag.auc, 3))
     for ranking in rankings:
-        yield estimate({"estimate": row[f"restricted:{ranking}"]}, 1)
+        yield estimate(row.interval("restricted", ranking), 1)
     for base in ("native", "random"):
-        yield estimate(_interval(row, f"shi_{base}:selector"), 2, ends)
+        yield estimate(row.interval(f"shi_{base}", "selector"), 2, ends)
     for ranking in ("native", "selector") if faithful else ():
-        yield estimate({"estimate": row.get(f"faithfulness:{ranking}")}, 3)
+        yield estimate(row.interval("faithfulness", ranking), 3)
 
 
 _MEASURES = {
@@ -129,25 +131,20 @@ def _by_ranking(comparison: Comparison, measures: tuple[str, ...]) -> Table:
         table.add_column(_MEASURES[measure][0], justify="right", no_wrap=True)
     table.add_column("verdict", overflow="fold", max_width=14)
     for row in comparison.rows:
-        auc = estimate({"estimate": row["auc"]}, 3)
-        table.add_row(Text(row["name"]), auc, *[""] * len(measures), _verdict(row))
+        auc = Text(number(row.summary.full_bag.auc, 3))
+        table.add_row(Text(row.name), auc, *[""] * len(measures), _verdict(row))
         for ranking in comparison.rankings:
-            if row[f"restricted:{ranking}"] is not None:
+            if row.numbers(ranking) is not None:
                 cells = (
-                    estimate(_interval(row, f"{measure}:{ranking}"), _MEASURES[measure][1])
+                    estimate(row.interval(measure, ranking), _MEASURES[measure][1])
                     for measure in measures
                 )
                 table.add_row(Text(f"  {ranking}"), "", *cells)
     return table
 
 
-def _interval(row: Mapping[str, Any], key: str) -> dict[str, Any]:
-    ends = {"estimate": key, "low": f"{key}_low", "high": f"{key}_high"}
-    return {end: row.get(column) for end, column in ends.items()}
-
-
-def _verdict(row: Mapping[str, Any]) -> Text:
+def _verdict(row: ComparisonRow) -> Text:
     from rich.text import Text
 
-    verdict = row["verdict"] or "-"
+    verdict = row.verdict or "-"
     return Text(verdict, style=COLOUR.get(verdict, ""))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from foci.audits import Audit
+    from foci.audits import StoredAudit
+    from foci.audits.folder.manifest import TruthRecord
 
 
 def demo(
@@ -42,17 +43,15 @@ def demo(
     done = run_demo(out, seed=seed, slides=slides, classes=classes, say=typer.echo)
     typer.echo("")
     show(compare(done.audits))
-    typer.echo("\n" + "\n".join(found(audit) for audit in done.audits))
+    found = [_planted_tiles_found(a, a.manifest.truth) for a in done.audits if a.manifest.truth]
+    typer.echo("\n" + "\n".join(found))
     typer.echo(f"\nOpen {done.comparison} in a browser, and beside it")
     for audit in done.audits:
         typer.echo(f"  {audit.folder / 'report.html'}")
 
 
-def found(audit: Audit) -> str:
+def _planted_tiles_found(audit: StoredAudit, truth: TruthRecord) -> str:
     """How much of what was planted each ranking finds, in one line."""
-    truth = audit.manifest["truth"]
-    shares = ", ".join(f"{name} {share:.0%}" for name, share in truth["precision8"].items())
-    return (
-        f"{audit.manifest['name']}: planted witnesses among the first 8 tiles: {shares} "
-        f"(chance {truth['chance']:.0%})"
-    )
+    shares = ", ".join(f"{name} {share:.0%}" for name, share in truth.precision8.items())
+    chance = "" if truth.chance is None else f" (chance {truth.chance:.0%})"
+    return f"{audit.manifest.name}: planted witnesses among the first 8 tiles: {shares}{chance}"

@@ -40,11 +40,11 @@ def report(
     No model is run: everything is read from the stored curves. The audit's own numbers stay as
     they are; a report at other settings gets a name of its own.
     """
-    from foci.audits import Audit
+    from foci.audits import StoredAudit
     from foci.cli.pages import page
     from foci.reports import write_report
 
-    file, audit = page(out), Audit.load(folder)
+    file, audit = page(out), StoredAudit.load(folder)
     chosen: View | None = None if view is None else view.value
     path = write_report(audit, file, kappa=kappa, k_max=k_max, view=chosen)
     typer.echo(f"wrote {path}")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from foci.audits import AuditedSlide, Curve, RankedTiles
+from foci.audits.analysis.per_slide import MeasuredSlides
 from foci.audits.folder.names import column
 from foci.audits.settings import View
 from foci.metrics.inputs import Floats, Integers
-from foci.reports.data.packing import COARSE, FINE, Packed, pack, pack_probabilities
-from foci.reports.data.per_slide import PerSlide
+from foci.reports.data.models import RandomBand, SlideDetail, ViewDetail
+from foci.reports.data.packing import COARSE, FINE, pack, pack_probabilities
 from foci.reports.data.placement import place
 
 RANDOM = "random"
@@ -22,16 +22,18 @@ class SlideDetails:
     """Packs slides of one audit.
 
     Args:
-        found: What was measured.
+        measured: What was measured.
         slides: The audited slides.
         ks: The counts of the longest curve; a slide that follows them does not repeat them.
     """
 
-    def __init__(self, found: PerSlide, slides: Sequence[AuditedSlide], ks: Integers) -> None:
-        self.found = found
+    def __init__(
+        self, measured: MeasuredSlides, slides: Sequence[AuditedSlide], ks: Integers
+    ) -> None:
+        self.measured = measured
         self.slides = {slide.slide_id: slide for slide in slides}
         self.ks = ks
-        self.columns = dict(_ordered(found))
+        self.columns = dict(_ordered(measured))
 
     def columns_of(self, ranking: str) -> list[str]:
         """The columns of a ranking, one per seed; none for random orders."""
@@ -39,73 +41,76 @@ class SlideDetails:
 
     def bytes_of(self, row: int) -> int:
         """About how much text a slide becomes, rather too little than too much."""
-        n = int(self.found.views["prediction"].n_tiles[row])
+        n = int(self.measured.views["prediction"].n_tiles[row])
         steps = min(len(self.ks), n)
         curves = len(self.columns) * FINE + 3 * COARSE
         orders = len(self.columns) * max(n - 1, 1).bit_length()
         bits = steps * (curves * len(self._views(row)) + orders) + n * 2 * 5
         return bits // 6
 
-    def pack(self, row: int, tiles: RankedTiles) -> dict[str, Any]:
+    def pack(self, row: int, tiles: RankedTiles) -> SlideDetail:
         """One slide: places, orders, and curves in every view that differs."""
         slide = self.slides[tiles.slide_id]
         ks = self._curve(row, *next(iter(self.columns.values()))).ks
         shared = np.array_equal(ks, self.ks[: len(ks)])
         whole = np.array_equal(tiles.tiles, np.arange(len(tiles)))
-        return {
-            "ks": None if shared else ks.tolist(),
-            "unit": slide.unit,
-            "placement": None if tiles.coords is None else place(tiles.coords, slide.patch_size),
-            "tiles": None if whole else pack(tiles.tiles),
-            "orders": {
+        return SlideDetail(
+            ks=None if shared else ks.tolist(),
+            unit=slide.unit,
+            placement=None if tiles.coords is None else place(tiles.coords, slide.patch_size),
+            tiles=None if whole else pack(tiles.tiles),
+            orders={
                 name: pack(tiles.order(name)[: ks[-1]], max(len(tiles) - 1, 1).bit_length())
                 for name in self.columns
                 if name in tiles.scores
             },
-            "views": {view: self._view(row, view) for view in self._views(row)},
-        }
+            views={view: self._view(row, view) for view in self._views(row)},
+        )
 
     def _views(self, row: int) -> list[View]:
         """Prediction, and the label where it is another class."""
-        everyone = self.found.views["prediction"]
+        everyone = self.measured.views["prediction"]
         label = everyone.labels[row]
         differs = label >= 0 and label != everyone.targets[row]
         return ["prediction", "label"] if differs else ["prediction"]
 
-    def _view(self, row: int, view: View) -> dict[str, Any]:
-        population = self.found.views[view]
-        place = int(np.flatnonzero(population.rows == row)[0])
-        target = int(population.targets[place])
+    def _view(self, row: int, view: View) -> ViewDetail:
+        group = self.measured.views[view]
+        place = int(np.flatnonzero(group.rows == row)[0])
+        target = int(group.targets[place])
         msk = {}
         for name, (ranking, seed) in self.columns.items():
-            at = self.found.curves.seeds(ranking).index(seed)
-            count = self.found.measured[view][ranking].msk[at, place]
+            at = self.measured.curves.seeds(ranking).index(seed)
+            count = self.measured.metrics[view][ranking].msk[at, place]
             msk[name] = None if np.isnan(count) else int(count)
-        return {
-            "curves": {
+        return ViewDetail(
+            curves={
                 name: pack_probabilities(self._curve(row, ranking, seed).probs[:, target])
                 for name, (ranking, seed) in self.columns.items()
             },
-            "random": self._band(row, target),
-            "msk": msk,
-        }
+            random=self._band(row, target),
+            msk=msk,
+        )
 
-    def _band(self, row: int, target: int) -> dict[str, Packed] | None:
-        if RANDOM not in self.found.curves.rankings:
+    def _band(self, row: int, target: int) -> RandomBand | None:
+        if RANDOM not in self.measured.curves.rankings:
             return None
         orders: Floats = np.stack(
-            [curves[row].probs[:, target] for curves in self.found.curves.every_seed(RANDOM)]
+            [curves[row].probs[:, target] for curves in self.measured.curves.every_seed(RANDOM)]
         )
-        ends = {"low": orders.min(axis=0), "mean": orders.mean(axis=0), "high": orders.max(axis=0)}
-        return {name: pack_probabilities(values, COARSE) for name, values in ends.items()}
+        return RandomBand(
+            low=pack_probabilities(orders.min(axis=0), COARSE),
+            mean=pack_probabilities(orders.mean(axis=0), COARSE),
+            high=pack_probabilities(orders.max(axis=0), COARSE),
+        )
 
     def _curve(self, row: int, ranking: str, seed: int | None) -> Curve:
-        return self.found.curves.get(ranking, seed)[row]
+        return self.measured.curves.get(ranking, seed)[row]
 
 
-def _ordered(found: PerSlide) -> Iterator[tuple[str, tuple[str, int | None]]]:
+def _ordered(measured: MeasuredSlides) -> Iterator[tuple[str, tuple[str, int | None]]]:
     """Rankings whose orders are stored, each seed by itself."""
-    for ranking in found.curves.rankings:
+    for ranking in measured.curves.rankings:
         if ranking != RANDOM:
-            for seed in found.curves.seeds(ranking):
+            for seed in measured.curves.seeds(ranking):
                 yield column(ranking, seed), (ranking, seed)

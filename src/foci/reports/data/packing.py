@@ -7,8 +7,8 @@ import base64
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Packed = list[int | str]
-"""``[bits, length, base64]``: the bits of each number, least significant first, end to end."""
+Packed = tuple[int, int, str]
+"""``(bits, length, base64)``: the bits of each number, least significant first, end to end."""
 
 FINE, COARSE = 12, 8
 """Bits of a probability that is read off, and of one that is only drawn."""
@@ -22,13 +22,13 @@ def pack(values: ArrayLike, bits: int | None = None) -> Packed:
         bits: Per number; as many as the largest needs if None.
 
     >>> pack([1, 2, 3])
-    [2, 3, 'OQ==']
+    (2, 3, 'OQ==')
     """
     numbers = np.asarray(values, dtype=np.uint32).ravel()
     width = int(numbers.max(initial=0)).bit_length() or 1 if bits is None else bits
     planes = (numbers[:, None] >> np.arange(width, dtype=np.uint32)) & 1
     data = np.packbits(planes.astype(np.uint8), bitorder="little")
-    return [width, len(numbers), base64.b64encode(data.tobytes()).decode("ascii")]
+    return width, len(numbers), base64.b64encode(data.tobytes()).decode("ascii")
 
 
 def unpack(packed: Packed) -> NDArray[np.int64]:
@@ -37,7 +37,7 @@ def unpack(packed: Packed) -> NDArray[np.int64]:
     >>> unpack(pack([5, 0, 1023])).tolist()
     [5, 0, 1023]
     """
-    bits, length, text = int(packed[0]), int(packed[1]), str(packed[2])
+    bits, length, text = packed
     data = np.frombuffer(base64.b64decode(text), dtype=np.uint8)
     planes = np.unpackbits(data, count=bits * length, bitorder="little").reshape(length, bits)
     numbers: NDArray[np.int64] = planes.astype(np.int64) @ (1 << np.arange(bits, dtype=np.int64))

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from typing import TypeVar
 
-from foci.audits import Audit
+from pydantic import BaseModel
+
+from foci.audits import StoredAudit, Summary
+from foci.audits.analysis.per_slide import MeasuredSlides
+from foci.audits.analysis.summary import RankingNumbers
 from foci.audits.settings import AnalysisSettings
 from foci.metrics.inputs import Integers
 from foci.reports.data.chosen import by_interest, within_bytes
 from foci.reports.data.columns import slide_columns
 from foci.reports.data.details import SlideDetails
-from foci.reports.data.per_slide import PerSlide, per_slide
+from foci.reports.data.models import AuditPayload, DrawnNumbers, RankingColumns, SlideDetail
 from foci.reports.data.rounding import rounded
+
+M = TypeVar("M", bound=BaseModel | None)
 
 DETAIL_BYTES = 1_650_000
 """What the table and the curves of single slides may take; page and code come on top."""
@@ -21,14 +26,14 @@ DETAIL_BYTES = 1_650_000
 LEAST_BYTES = 300_000
 """What curves of single slides may take however long the table is."""
 
-DRAWN = ("msk_cond", "restricted", "reach", "mean_curve", "km", "drops", "selected_only")
-"""The numbers that figures show; the page itself holds the others."""
-
 
 def payload(
-    audit: Audit, summary: Mapping[str, Any], settings: AnalysisSettings, limit: int = DETAIL_BYTES
-) -> dict[str, Any]:
-    """Everything that the page's figures, table and slide views need.
+    audit: StoredAudit,
+    summary: Summary,
+    settings: AnalysisSettings,
+    limit: int = DETAIL_BYTES,
+) -> AuditPayload:
+    """Collect everything that the page's figures, table and slide views need.
 
     Args:
         audit: A finished audit.
@@ -37,52 +42,59 @@ def payload(
         limit: Bytes for the table and the curves of single slides. Slides beyond it keep their
             row in the table.
     """
-    found = per_slide(audit, settings)
-    columns = slide_columns(found, audit.slides)
+    measured = audit.measured(settings)
+    columns = slide_columns(measured, audit.slides)
     room = max(limit - len(to_json(columns)), min(limit, LEAST_BYTES))
-    packer = SlideDetails(found, audit.slides, _longest(found))
-    return {
-        "kind": "audit",
-        "classes": summary["classes"],
-        "kappa": summary["kappa"],
-        "k_max": summary["k_max"],
-        "first_view": summary["first_view"],
-        "rankings": [
-            {"name": name, "columns": packer.columns_of(name)} for name in summary["rankings"]
+    packer = SlideDetails(measured, audit.slides, _longest(measured))
+    return AuditPayload(
+        classes=summary.classes,
+        kappa=summary.kappa,
+        k_max=summary.k_max,
+        first_view=summary.first_view,
+        rankings=[
+            RankingColumns(name=name, columns=packer.columns_of(name)) for name in summary.rankings
         ],
-        "headline": found.headline,
-        "full_auc": rounded(summary["full_bag"]["auc"], 4),
-        "numbers": {
-            view: {
-                name: rounded({key: numbers[key] for key in DRAWN}, 4)
-                for name, numbers in by_ranking.items()
-            }
-            for view, by_ranking in summary["views"].items()
+        headline=measured.headline,
+        full_auc=rounded(summary.full_bag.auc, 4),
+        numbers={
+            view: {name: _drawn(numbers) for name, numbers in by_ranking.items()}
+            for view, by_ranking in summary.views.items()
         },
-        "verdict": rounded(summary["verdict"], 4),
-        "ks": packer.ks.tolist(),
-        "slides": columns,
-        "details": _details(audit, packer, room),
-    }
+        verdict=shortened(summary.verdict),
+        ks=packer.ks.tolist(),
+        slides=columns,
+        details=_details(audit, packer, room),
+    )
 
 
-def to_json(data: Any) -> str:
-    """Compact JSON."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+def _drawn(numbers: RankingNumbers) -> DrawnNumbers:
+    content = numbers.model_dump(include=set(DrawnNumbers.model_fields))
+    return DrawnNumbers.model_validate(rounded(content, 4))
 
 
-def _longest(found: PerSlide) -> Integers:
-    first = found.curves.rankings[0]
-    curves = found.curves.get(first, found.curves.seeds(first)[0])
+def to_json(data: BaseModel) -> str:
+    """Compact JSON; whole numbers without a decimal point."""
+    content = rounded(data.model_dump(mode="json"), 12)
+    return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def shortened(record: M) -> M:
+    """The same record with the digits that a page shows."""
+    return record if record is None else record.model_validate(rounded(record.model_dump(), 4))
+
+
+def _longest(measured: MeasuredSlides) -> Integers:
+    first = measured.curves.rankings[0]
+    curves = measured.curves.get(first, measured.curves.seeds(first)[0])
     return max((curve.ks for curve in curves), key=len)
 
 
-def _details(audit: Audit, packer: SlideDetails, room: int) -> dict[str, Any]:
+def _details(audit: StoredAudit, packer: SlideDetails, room: int) -> dict[str, SlideDetail]:
     """The most interesting slides that fit: packed by a low guess of their size, then weighed."""
-    names = packer.found.curves.slide_ids
+    names = packer.measured.curves.slide_ids
     if not packer.columns:
         return {}
-    wanted = by_interest(packer.found.hardest_first)
+    wanted = by_interest(packer.measured.hardest_first)
     sizes = [packer.bytes_of(row) for row in range(len(names))]
     hoped = set(within_bytes(wanted, sizes, room))
     row_of = {name: row for row, name in enumerate(names) if row in hoped}

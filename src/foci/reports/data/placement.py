@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from foci.reports.data.models import TilePlacement
 from foci.reports.data.packing import pack
 
 FINEST = 12
 """Bits of a position: 1/4096 of the slide's longer side is finer than any screen shows."""
 
 
-def place(coords: NDArray[np.int64], patch_size: int | None) -> dict[str, Any]:
+def place(coords: NDArray[np.int64], patch_size: int | None) -> TilePlacement:
     """Corners as whole steps from the top left, exact where the tiles lie on a lattice.
 
     Args:
@@ -26,8 +25,8 @@ def place(coords: NDArray[np.int64], patch_size: int | None) -> dict[str, Any]:
         this is ``exact``.
 
     >>> found = place(np.array([[512, 0], [768, 256], [512, 512]]), patch_size=256)
-    >>> found["origin"], found["step"], found["side"], found["exact"]
-    ([512, 0], 256, 256, True)
+    >>> found.origin, found.step, found.side, found.exact
+    ((512, 0), 256, 256, True)
     """
     origin = coords.min(axis=0)
     offsets = coords - origin
@@ -37,14 +36,14 @@ def place(coords: NDArray[np.int64], patch_size: int | None) -> dict[str, Any]:
     if not exact:
         step = -(-int(offsets.max()) // limit)
     x, y = np.rint(offsets / step).astype(np.int64).T
-    return {
-        "x": pack(x),
-        "y": pack(y),
-        "origin": origin.tolist(),
-        "step": step,
-        "side": patch_size or _spacing(offsets),
-        "exact": exact,
-    }
+    return TilePlacement(
+        x=pack(x),
+        y=pack(y),
+        origin=(int(origin[0]), int(origin[1])),
+        step=step,
+        side=patch_size or _spacing(offsets),
+        exact=exact,
+    )
 
 
 def _spacing(offsets: NDArray[np.int64]) -> int:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from pydantic import BaseModel
 
 from foci._version import __version__
 from foci.reports.data.payload import to_json
@@ -15,7 +15,7 @@ from foci.reports.page.bundle import load_bundle
 from foci.reports.text import wording
 
 
-def render(template: str, data: Mapping[str, Any], **context: Any) -> str:
+def render(template: str, data: BaseModel, **context: Any) -> str:
     """Fill a template.
 
     Args:
@@ -40,10 +40,12 @@ def render(template: str, data: Mapping[str, Any], **context: Any) -> str:
     return text if text.endswith("\n") else text + "\n"
 
 
-def embedded(data: Any) -> str:
+def embedded(data: BaseModel) -> str:
     r"""JSON that cannot end the element it stands in, whatever the names in it.
 
-    >>> embedded({"slide": "</script><!-- & more"})
+    >>> class Page(BaseModel):
+    ...     slide: str
+    >>> embedded(Page(slide="</script><!-- & more"))
     '{"slide":"\\u003c/script\\u003e\\u003c!-- \\u0026 more"}'
     """
     text = to_json(data)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from foci.audits.analysis.summary import PairAgreement, RankingNumbers, Summary, VerdictSummary
+from foci.audits.folder.manifest import Manifest
 from foci.reports.text.wording import fixed, percent, tiles, with_spread
-
-Summary = Mapping[str, Any]
 
 ADVICE = "Look at Reach; a lower confidence or a larger K_max may say more."
 
@@ -22,48 +20,48 @@ class Answer:
     sentences: tuple[str, ...]
 
 
-def answers(summary: Summary, manifest: Mapping[str, Any]) -> tuple[Answer, ...]:
+def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
     """One answer per question, all in the predicted-class view."""
     return (_believable(summary, manifest), _how_many(summary), _which(summary))
 
 
 def recommended(summary: Summary) -> str:
     """The ranking whose tiles to look at: the selector where it is shown to be better."""
-    names = summary["rankings"]
-    verdict = summary["verdict"]
+    names = summary.rankings
+    verdict = summary.verdict
     if verdict is not None:
-        gain = verdict["gain_over_native"]
-        chosen = verdict["verdict"] in ("headroom", "uninformative native ranking")
-        return "selector" if chosen and gain["low"] > 0 else "native"
+        gain = verdict.gain_over_native
+        chosen = verdict.verdict in ("headroom", "uninformative native ranking")
+        return "selector" if chosen and gain.low > 0 else "native"
     stored: list[str] = [name for name in names if name != "random"] or names
-    return min(stored, key=lambda name: _numbers(summary, name)["restricted"]["estimate"])
+    return min(stored, key=lambda name: _numbers(summary, name).restricted.estimate)
 
 
-def _believable(summary: Summary, manifest: Mapping[str, Any]) -> Answer:
+def _believable(summary: Summary, manifest: Manifest) -> Answer:
     question = "Can I believe this map?"
-    names = summary["rankings"]
+    names = summary.rankings
     if "native" not in names or "random" not in names:
         missing = "native" if "native" not in names else "random"
         why = f"The ranking {missing!r} was not run, so the map was not compared with chance."
         return Answer(question, "Not measured.", (why,))
     native, random = (_numbers(summary, name) for name in ("native", "random"))
     needs = (
-        f"In the model's own order it takes {_tiles(native['restricted']['estimate'])} on "
+        f"In the model's own order it takes {_tiles(native.restricted.estimate)} on "
         f"average until the model says what it says of the whole slide; in a random order "
-        f"{tiles(random['restricted']['estimate'])}."
+        f"{tiles(random.restricted.estimate)}."
     )
     said = (
-        *_counted_as_most(native, random, summary["k_max"]),
+        *_counted_as_most(native, random, summary.k_max),
         *_deletion(native, random),
         *_score(manifest),
     )
-    verdict = summary["verdict"]
+    verdict = summary.verdict
     if verdict is None:
         return Answer(question, "Compare the two counts.", (needs, *said))
-    difference = verdict["random_over_native"]
-    if difference["high"] < 0:
+    difference = verdict.random_over_native
+    if difference.high < 0:
         short = "Yes, more than chance."
-    elif difference["low"] > 0:
+    elif difference.low > 0:
         short = "No: chance does better."
     else:
         short = "Not shown to beat chance."
@@ -71,11 +69,9 @@ def _believable(summary: Summary, manifest: Mapping[str, Any]) -> Answer:
     return Answer(question, short, (needs, paired, *said))
 
 
-def _counted_as_most(
-    native: Mapping[str, Any], random: Mapping[str, Any], k_max: int
-) -> tuple[str, ...]:
+def _counted_as_most(native: RankingNumbers, random: RankingNumbers, k_max: int) -> tuple[str, ...]:
     """How much of a mean is the cap, and nothing that was measured."""
-    own, chance = (1 - found["reach"]["estimate"] for found in (native, random))
+    own, chance = (1 - found.reach.estimate for found in (native, random))
     if max(own, chance) <= 0:
         return ()
     return (
@@ -84,14 +80,14 @@ def _counted_as_most(
     )
 
 
-def _deletion(native: Mapping[str, Any], random: Mapping[str, Any]) -> tuple[str, ...]:
-    drops = native["drops"]
-    counts = [k for k, mean in zip(drops["ks"], drops["mean"], strict=True) if mean is not None]
+def _deletion(native: RankingNumbers, random: RankingNumbers) -> tuple[str, ...]:
+    drops = native.drops
+    counts = [k for k, mean in zip(drops.ks, drops.mean, strict=True) if mean is not None]
     if not counts:
         return ()
     k = 16 if 16 in counts else counts[-1]
     own, chance = (
-        dict(zip(found["drops"]["ks"], found["drops"]["mean"], strict=True)).get(k)
+        dict(zip(found.drops.ks, found.drops.mean, strict=True)).get(k)
         for found in (native, random)
     )
     return (
@@ -101,16 +97,16 @@ def _deletion(native: Mapping[str, Any], random: Mapping[str, Any]) -> tuple[str
     )
 
 
-def _score(manifest: Mapping[str, Any]) -> tuple[str, ...]:
-    if manifest.get("backbone", {}).get("score") == "proxy":
+def _score(manifest: Manifest) -> tuple[str, ...]:
+    if manifest.backbone.score == "proxy":
         return ("This model has no attention of its own: its map is a stand-in.",)
     return ()
 
 
 def _how_many(summary: Summary) -> Answer:
-    name, k_max, kappa = recommended(summary), summary["k_max"], summary["kappa"]
+    name, k_max, kappa = recommended(summary), summary.k_max, summary.kappa
     found = _numbers(summary, name)
-    median = median_k(found["km"])
+    median = found.median_k
     if median is None:
         short = f"No count up to {k_max} on most slides."
         how = f"fewer than half of the slides reach a confidence of {kappa:g} within {k_max} tiles."
@@ -118,14 +114,14 @@ def _how_many(summary: Summary) -> Answer:
         short = f"{_tiles(median)} on half of the slides."
         count = "a single tile" if median == 1 else f"{median} tiles or fewer"
         how = f"half of the slides say the model's decision with {kappa:g} or more after {count}."
-    never = 1 - found["reach"]["estimate"]
+    never = 1 - found.reach.estimate
     rest = f"; the {percent(never)} that never get there count as {k_max}" if never > 0 else ""
     said = [
         f"Under the {name} ranking, {how}",
-        f"The mean over all slides is {with_spread(found['restricted'])} tiles{rest}.",
+        f"The mean over all slides is {with_spread(found.restricted)} tiles{rest}.",
     ]
-    if found["fallback"]:
-        share = percent(found["fallback"])
+    if found.fallback:
+        share = percent(found.fallback)
         said.append(f"{share} of the slides that get there fall back when more tiles follow.")
     return Answer("How many tiles matter?", short, tuple(said))
 
@@ -133,11 +129,11 @@ def _how_many(summary: Summary) -> Answer:
 def _which(summary: Summary) -> Answer:
     question = "Which tiles?"
     name = recommended(summary)
-    verdict = summary["verdict"]
+    verdict = summary.verdict
     said: tuple[str, ...]
-    reached = [_numbers(summary, ranking)["reach"]["estimate"] for ranking in summary["rankings"]]
-    sure = f"to {summary['kappa']:g}"
-    within = f"within {_tiles(summary['k_max'])}"
+    reached = [_numbers(summary, ranking).reach.estimate for ranking in summary.rankings]
+    sure = f"to {summary.kappa:g}"
+    within = f"within {_tiles(summary.k_max)}"
     if not any(reached):
         why = f"No order brings the model {sure} on any slide {within}."
         return Answer(question, "None is enough.", (why, ADVICE))
@@ -159,24 +155,24 @@ def _which(summary: Summary) -> Answer:
         )
     elif verdict is None:
         short, said = f"Those of the {name} ranking.", ("It needs the fewest of those tested.",)
-    elif verdict["verdict"] == "headroom":
+    elif verdict.verdict == "headroom":
         short, said = "Those of the selector.", ("It beats the model's own order and chance.",)
-    elif verdict["verdict"] == "conflict":
+    elif verdict.verdict == "conflict":
         short, said = "Those of the model's own order.", ("The selector is worse.",)
-    elif verdict["verdict"] == "saturated":
+    elif verdict.verdict == "saturated":
         why = (
             f"It is not shown to need more than the fewest {_fewest(verdict)}."
-            if verdict["near_minimal"]
+            if verdict.near_minimal
             else "There is room for a better order, but the selector did not find it."
         )
         short, said = "Those of the model's own order.", (why,)
     else:
         short = "No order is shown to beat chance."
         said = ("Random tiles bring the decision back about as fast: a map adds little here.",)
-    overlap = next((pair for pair in summary["agreement"] if _is_pair(pair)), None)
-    if overlap is not None and overlap["jaccard8"] is not None:
+    overlap = next((pair for pair in summary.agreement if _is_pair(pair)), None)
+    if overlap is not None and overlap.jaccard8 is not None:
         said += (
-            f"The first 8 tiles of native and selector overlap by {fixed(overlap['jaccard8'], 2)} "
+            f"The first 8 tiles of native and selector overlap by {fixed(overlap.jaccard8, 2)} "
             "(Jaccard; 1 is the same tiles).",
         )
     return Answer(question, short, (*said, "The table of slides below opens every one of them."))
@@ -184,32 +180,21 @@ def _which(summary: Summary) -> Answer:
 
 def _unreached(summary: Summary) -> float:
     """Share of the slides that no ranking of the verdict reaches; 0 where nobody counted them."""
-    verdict = summary["verdict"] or {}
-    return float(verdict.get("n_unreached", 0) / verdict.get("n_slides", 1))
+    verdict = summary.verdict
+    return 0.0 if verdict is None else verdict.n_unreached / verdict.n_slides
 
 
-def _fewest(verdict: Mapping[str, Any]) -> str:
-    first = verdict.get("first_count", 1)
+def _fewest(verdict: VerdictSummary) -> str:
+    first = verdict.first_count
     return "possible" if first == 1 else f"that counts from {first} on can show"
 
 
-def _is_pair(pair: Mapping[str, Any]) -> bool:
-    return {pair["first"], pair["second"]} == {"native", "selector"}
+def _is_pair(pair: PairAgreement) -> bool:
+    return {pair.first, pair.second} == {"native", "selector"}
 
 
-def _numbers(summary: Summary, ranking: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = summary["views"]["prediction"][ranking]
-    return found
-
-
-def median_k(km: Mapping[str, Any]) -> int | None:
-    """Tiles after which half of the slides have reached; None if they never do.
-
-    >>> median_k({"ks": [0, 1, 4], "survival": [1.0, 0.6, 0.2]})
-    4
-    """
-    half = (k for k, left in zip(km["ks"], km["survival"], strict=True) if left <= 0.5)
-    return next(half, None)
+def _numbers(summary: Summary, ranking: str) -> RankingNumbers:
+    return summary.views["prediction"][ranking]
 
 
 def _tiles(count: float) -> str:

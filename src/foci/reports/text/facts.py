@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from foci.audits.analysis.summary import Summary
+from foci.audits.folder.manifest import Manifest
 from foci.audits.settings import AuditSettings
 from foci.plural import counted
 from foci.reports.text.wording import fixed, percent
 
 Facts = list[tuple[str, str]]
-Manifest = Mapping[str, Any]
 
 
-def audit_facts(manifest: Manifest, summary: Mapping[str, Any]) -> Facts:
+def audit_facts(manifest: Manifest, summary: Summary) -> Facts:
     """The line under the title."""
-    n = summary["n_skipped"]
+    n = summary.n_skipped
     skipped = f", {n} skipped in the whole cohort" if n else ""
-    patients = counted(summary["n_cases"], "patient")
-    full = summary["full_bag"]
+    patients = counted(summary.n_cases, "patient")
+    full = summary.full_bag
     facts = [
         ("classifier", _architecture(manifest)),
-        ("slides", f"{summary['n_slides']} of {patients}{skipped}"),
-        ("split", str(manifest.get("split", ""))),
-        ("classes", ", ".join(summary["classes"])),
-        ("AUC", fixed(full["auc"]) if full["auc"] is not None else ""),
-        ("accuracy", percent(full["accuracy"]) if full["accuracy"] is not None else ""),
-        ("confidence κ", f"{summary['kappa']:g}"),
-        ("at most", counted(summary["k_max"], "tile")),
+        ("slides", f"{summary.n_slides} of {patients}{skipped}"),
+        ("split", manifest.split),
+        ("classes", ", ".join(summary.classes)),
+        ("AUC", fixed(full.auc) if full.auc is not None else ""),
+        ("accuracy", percent(full.accuracy) if full.accuracy is not None else ""),
+        ("confidence κ", f"{summary.kappa:g}"),
+        ("at most", counted(summary.k_max, "tile")),
     ]
     return [(name, value) for name, value in facts if value]
 
@@ -39,47 +40,57 @@ def settings_of(settings: AuditSettings) -> Facts:
 
 def record_of(manifest: Manifest) -> Facts:
     """Where everything came from, with the hashes that prove it."""
-    backbone = manifest.get("backbone", {})
-    facts = [
-        ("audit key", manifest.get("key")),
-        ("started", manifest.get("started")),
-        ("finished", manifest.get("finished")),
-        ("weights", backbone.get("fingerprint")),
-        ("features", manifest.get("features_sha256")),
+    facts: list[tuple[str, str | int | None]] = [
+        ("audit key", manifest.key),
+        ("started", manifest.started),
+        ("finished", manifest.finished),
+        ("weights", manifest.backbone.fingerprint),
+        ("features", manifest.features_sha256),
     ]
-    facts += [(f"source: {name}", value) for name, value in manifest.get("sources", {}).items()]
+    facts += [(f"source: {name}", value) for name, value in manifest.sources.items()]
     facts += [
-        (f"selector, seed {s['seed']}", f"{s['recipe']}, gate at {s['site']}, epoch "
-         f"{s['best_epoch']}, weights {s['weights_sha256']}")
-        for s in manifest.get("selectors", [])
+        (f"selector, seed {s.seed}", f"{s.recipe}, gate at {s.site}, epoch {s.best_epoch}, "
+         f"weights {s.weights_sha256}")
+        for s in manifest.selectors
     ]  # fmt: skip
-    facts += [(f"slides: {name}", count) for name, count in manifest.get("slides", {}).items()]
-    facts += [(f"version: {name}", value) for name, value in manifest.get("versions", {}).items()]
-    facts += [(f"SHA-256: {name}", value) for name, value in manifest.get("files", {}).items()]
+    facts += [(f"slides: {name}", count) for name, count in manifest.slides or ()]
+    facts += [(f"version: {name}", value) for name, value in manifest.versions.items()]
+    facts += [(f"SHA-256: {name}", value) for name, value in manifest.files.items()]
     return [(name, str(value)) for name, value in facts if value not in (None, "")]
 
 
-def truth_of(manifest: Manifest) -> Mapping[str, Any] | None:
+@dataclass(frozen=True)
+class TruthTable:
+    """Rankings against marked tiles, as the page shows them.
+
+    Attributes:
+        what: What was marked, and by whom.
+        n_slides: Slides with a marked tile.
+        chance: What a random order has on average.
+        rows: Column, precision among the first 8 tiles, average precision.
+    """
+
+    what: str
+    n_slides: int
+    chance: float | None
+    rows: tuple[tuple[str, float, float | None], ...]
+
+
+def truth_of(manifest: Manifest) -> TruthTable | None:
     """Rankings against tiles that somebody has marked, if the audit has been compared."""
-    truth: Mapping[str, Any] | None = manifest.get("truth")
+    truth = manifest.truth
     if truth is None:
         return None
-    return {
-        "what": truth["what"],
-        "n_slides": truth["n_slides"],
-        "chance": truth.get("chance"),
-        "rows": [
-            (name, value, truth["average_precision"].get(name))
-            for name, value in truth["precision8"].items()
-        ],
-    }
+    rows = tuple(
+        (name, value, truth.average_precision.get(name)) for name, value in truth.precision8.items()
+    )
+    return TruthTable(truth.what, truth.n_slides, truth.chance, rows)
 
 
 def _architecture(manifest: Manifest) -> str:
-    backbone = manifest.get("backbone", {})
-    size = backbone.get("parameters")
+    size = manifest.backbone.parameters
     parameters = "" if size is None else f" ({size:,} parameters)"
-    return f"{backbone.get('architecture', 'unknown')}{parameters}"
+    return f"{manifest.backbone.architecture}{parameters}"
 
 
 def _short(value: Any) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
+from foci.audits.analysis.summary import Interval, RankingNumbers, Summary
+from foci.audits.settings import View
 from foci.plural import counted
-from foci.reports.text.answers import Summary, median_k
 from foci.reports.text.wording import NOTHING, fixed, percent, spread, tiles
-
-Numbers = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -30,18 +28,18 @@ class Row:
     cells: tuple[Cell, ...]
 
 
-def rows_of(summary: Summary, view: str) -> tuple[Row, ...]:
+def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
     """All measures that are defined for at least one ranking."""
-    by_ranking = summary["views"][view]
-    k_max, kappa = summary["k_max"], summary["kappa"]
-    measures: list[tuple[str, str, Callable[[Numbers], Cell]]] = [
+    by_ranking = summary.views[view]
+    k_max, kappa = summary.k_max, summary.kappa
+    measures: list[tuple[str, str, Callable[[RankingNumbers], Cell]]] = [
         (
             "Restricted mean K",
             f"tiles; never reached counts as {k_max}",
             _interval("restricted", 1),
         ),
         ("Conditional MSK", "tiles; only slides that reach", _interval("msk_cond", 1)),
-        ("Median K", "half of the slides reach", lambda n: Cell(tiles(median_k(n["km"])))),
+        ("Median K", "half of the slides reach", lambda n: Cell(tiles(n.median_k))),
         ("Reach", f"slides that get to {kappa:g}", _shares("reach")),
         ("Reach, correct slides", "of those classified correctly", _share("reach_correct")),
         ("Reach, wrong slides", "of those misclassified", _share("reach_wrong")),
@@ -59,13 +57,13 @@ def rows_of(summary: Summary, view: str) -> tuple[Row, ...]:
         ("Captured headroom", "of what a greedy search finds", _single("captured", 2)),
     ]
     rows = (
-        Row(title, hint, tuple(cell(by_ranking[name]) for name in summary["rankings"]))
+        Row(title, hint, tuple(cell(by_ranking[name]) for name in summary.rankings))
         for title, hint, cell in measures
     )
     return tuple(row for row in rows if any(cell.text != NOTHING for cell in row.cells))
 
 
-def seeds_of(summary: Summary, view: str) -> list[tuple[str, str, list[str]]]:
+def seeds_of(summary: Summary, view: View) -> list[tuple[str, str, list[str]]]:
     """Ranking, measure and the value of every seed, where there is more than one."""
     measures = (
         ("restricted", "restricted mean K", 1),
@@ -75,57 +73,56 @@ def seeds_of(summary: Summary, view: str) -> list[tuple[str, str, list[str]]]:
         ("faithfulness", "faithfulness AUC", 3),
     )
     return [
-        (ranking, title, [fixed(value, digits) for value in numbers[f"{key}_seeds"]])
-        for ranking, numbers in summary["views"][view].items()
+        (ranking, title, [fixed(value, digits) for value in getattr(numbers, f"{key}_seeds")])
+        for ranking, numbers in summary.views[view].items()
         for key, title, digits in measures
-        if len(numbers[f"{key}_seeds"]) > 1
+        if len(getattr(numbers, f"{key}_seeds")) > 1
     ]
 
 
-def _interval(key: str, digits: int) -> Callable[[Numbers], Cell]:
-    def cell(numbers: Numbers) -> Cell:
-        found = numbers[key]
-        if found is None or found["estimate"] is None:
+def _interval(key: str, digits: int) -> Callable[[RankingNumbers], Cell]:
+    def cell(numbers: RankingNumbers) -> Cell:
+        interval: Interval | None = getattr(numbers, key)
+        if interval is None or interval.estimate is None:
             return Cell(NOTHING)
-        return Cell(fixed(found["estimate"], digits), spread(found, digits))
+        return Cell(fixed(interval.estimate, digits), spread(interval, digits))
 
     return cell
 
 
-def _shares(key: str) -> Callable[[Numbers], Cell]:
-    def cell(numbers: Numbers) -> Cell:
-        ends = spread(numbers[key], 0, scale=100)
-        return Cell(percent(numbers[key]["estimate"]), f"{ends}%" if ends else "")
+def _shares(key: str) -> Callable[[RankingNumbers], Cell]:
+    def cell(numbers: RankingNumbers) -> Cell:
+        interval: Interval = getattr(numbers, key)
+        ends = spread(interval, 0, scale=100)
+        return Cell(percent(interval.estimate), f"{ends}%" if ends else "")
 
     return cell
 
 
-def _share(key: str) -> Callable[[Numbers], Cell]:
-    return lambda numbers: Cell(percent(numbers[key]))
+def _share(key: str) -> Callable[[RankingNumbers], Cell]:
+    return lambda numbers: Cell(percent(getattr(numbers, key)))
 
 
-def _single(key: str, digits: int) -> Callable[[Numbers], Cell]:
-    return lambda numbers: Cell(fixed(numbers.get(key), digits))
+def _single(key: str, digits: int) -> Callable[[RankingNumbers], Cell]:
+    return lambda numbers: Cell(fixed(getattr(numbers, key), digits))
 
 
-def _kept(key: str) -> Callable[[Numbers], Cell]:
-    return lambda numbers: Cell(fixed((numbers["selected_only"] or {}).get(key)))
+def _kept(key: str) -> Callable[[RankingNumbers], Cell]:
+    return lambda numbers: Cell(fixed(getattr(numbers.selected_only, key, None)))
 
 
-def _paired(numbers: Numbers) -> Cell:
-    found = numbers["paired"]
-    if found is None or found["base"] is None:
+def _paired(numbers: RankingNumbers) -> Cell:
+    paired = numbers.paired
+    if paired is None or paired.base is None:
         return Cell(NOTHING)
-    return Cell(
-        f"{tiles(found['base'])} → {tiles(found['foci'])}", counted(found["n_both"], "slide")
-    )
+    return Cell(f"{tiles(paired.base)} → {tiles(paired.foci)}", counted(paired.n_both, "slide"))
 
 
-def _pvalue(numbers: Numbers) -> Cell:
-    found = numbers["wilcoxon"]
-    if found is None or found["pvalue"] is None:
+def _pvalue(numbers: RankingNumbers) -> Cell:
+    test = numbers.wilcoxon
+    if test is None or test.pvalue is None:
         return Cell(NOTHING)
-    value = found["pvalue"]
-    n = found["n_pairs"]
+    value = test.pvalue
+    n = test.n_pairs
     differ = f"{counted(n, 'patient')} differ{'s' * (n == 1)}"
     return Cell("< 0.001" if value < 0.001 else fixed(value), differ)

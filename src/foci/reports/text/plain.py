@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from foci.audits.analysis.summary import CurveBand, MeanDrops, Summary, Survival
+from foci.reports.data.models import AuditPayload
 from foci.reports.text.wording import fixed, tiles
 
 MOST_ROWS = 100
@@ -20,15 +20,15 @@ class PlainTable:
     rows: tuple[tuple[str, ...], ...]
 
 
-def plain_tables(summary: Mapping[str, Any], data: Mapping[str, Any]) -> list[PlainTable]:
+def plain_tables(summary: Summary, data: AuditPayload) -> list[PlainTable]:
     """Reveal, Kaplan-Meier and deletion curves of the first view, and the hardest slides."""
-    by_ranking = summary["views"][summary["first_view"]]
+    by_ranking = summary.views[summary.first_view]
     head = ("K", *by_ranking)
-    curves = [_by_count(n["mean_curve"]) for n in by_ranking.values()]
-    drops = [_by_count(n["drops"]) for n in by_ranking.values()]
-    counts = [2**i for i in range(summary["k_max"].bit_length())]
+    curves = [_by_count(n.mean_curve) for n in by_ranking.values()]
+    drops = [_by_count(n.drops) for n in by_ranking.values()]
+    counts = [2**i for i in range(summary.k_max.bit_length())]
     open_after = tuple(
-        (str(k), *(fixed(_held(n["km"], k)) for n in by_ranking.values())) for k in counts
+        (str(k), *(fixed(_held(n.km, k)) for n in by_ranking.values())) for k in counts
     )
     return [
         PlainTable("Mean probability of the target after K tiles", head, _rows(counts, curves)),
@@ -38,25 +38,25 @@ def plain_tables(summary: Mapping[str, Any], data: Mapping[str, Any]) -> list[Pl
     ]
 
 
-def _by_count(curve: Mapping[str, Any]) -> dict[int, float]:
-    return dict(zip(curve["ks"], curve["mean"], strict=True))
+def _by_count(curve: CurveBand | MeanDrops) -> dict[int, float | None]:
+    return dict(zip(curve.ks, curve.mean, strict=True))
 
 
-def _rows(counts: list[int], columns: list[dict[int, float]]) -> tuple[tuple[str, ...], ...]:
+def _rows(counts: list[int], columns: list[dict[int, float | None]]) -> tuple[tuple[str, ...], ...]:
     known = [k for k in counts if any(k in column for column in columns)]
     return tuple((str(k), *(fixed(column.get(k)) for column in columns)) for k in known)
 
 
-def _held(km: Mapping[str, Any], k: int) -> float:
+def _held(km: Survival, k: int) -> float:
     """A right-continuous step function at a count."""
-    reached = [left for at, left in zip(km["ks"], km["survival"], strict=True) if at <= k]
+    reached = [left for at, left in zip(km.ks, km.survival, strict=True) if at <= k]
     return float(reached[-1])
 
 
-def _slides(data: Mapping[str, Any]) -> PlainTable:
-    slides, classes = data["slides"], data["classes"]
-    measures = slides["measures"]["prediction"]
-    needed = measures[data["headline"]]["k"]
+def _slides(data: AuditPayload) -> PlainTable:
+    slides, classes = data.slides, data.classes
+    measures = slides.measures["prediction"]
+    needed = [k or 0.0 for k in measures[data.headline].k]
     hardest = sorted(range(len(needed)), key=lambda i: -needed[i])
     rows = hardest[:MOST_ROWS]
     cut = f" (the {MOST_ROWS} hardest; tables/slides.csv has all)" * (len(hardest) > MOST_ROWS)
@@ -65,10 +65,10 @@ def _slides(data: Mapping[str, Any]) -> PlainTable:
         ("slide", "patient", "predicted", *(f"K {name}" for name in measures)),
         tuple(
             (
-                slides["id"][i],
-                slides["case"][i],
-                classes[slides["predicted"][i]],
-                *(tiles(found["k"][i]) for found in measures.values()),
+                slides.id[i],
+                slides.case[i],
+                classes[slides.predicted[i]],
+                *(tiles(found.k[i]) for found in measures.values()),
             )
             for i in rows
         ),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from foci.audits.analysis.summary import Interval
 
 NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 
@@ -44,24 +43,24 @@ def percent(value: float | None) -> str:
     return NOTHING if value is None else f"{100 * value:.0f}%"
 
 
-def spread(interval: Mapping[str, Any] | None, digits: int = 1, scale: float = 1.0) -> str:
+def spread(interval: Interval | None, digits: int = 1, scale: float = 1.0) -> str:
     """The ends of an interval.
 
-    >>> spread({"estimate": 2.0, "low": -1.0, "high": 3.5})
+    >>> spread(Interval(estimate=2.0, low=-1.0, high=3.5))
     '−1.0 to 3.5'
     """
-    if interval is None or interval["low"] is None or interval["high"] is None:
+    if interval is None or interval.low is None or interval.high is None:
         return ""
-    return f"{fixed(scale * interval['low'], digits)} to {fixed(scale * interval['high'], digits)}"
+    return f"{fixed(scale * interval.low, digits)} to {fixed(scale * interval.high, digits)}"
 
 
-def with_spread(interval: Mapping[str, Any] | None, digits: int = 1) -> str:
+def with_spread(interval: Interval | None, digits: int = 1) -> str:
     """Estimate and ends.
 
-    >>> with_spread({"estimate": 2.0, "low": -1.0, "high": 3.5})
+    >>> with_spread(Interval(estimate=2.0, low=-1.0, high=3.5))
     '2.0 (−1.0 to 3.5)'
     """
-    if interval is None or interval["estimate"] is None:
+    if interval is None or interval.estimate is None:
         return NOTHING
     ends = spread(interval, digits)
-    return fixed(interval["estimate"], digits) + (f" ({ends})" if ends else "")
+    return fixed(interval.estimate, digits) + (f" ({ends})" if ends else "")

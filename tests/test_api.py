@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import foci
-from foci.audits import Audit
+from foci.audits import StoredAudit
+from foci.audits.analysis.per_slide import MeasuredSlides, measure_slides
 from foci.errors import FociError
-from foci.reports.audited import Audited
 from tests.audits.runs import SHORT, make_files, model, read
 from tests.backbones.checkpoints.official_files import OFFICIAL
 
@@ -28,9 +28,9 @@ def cohort(tmp_path_factory: pytest.TempPathFactory) -> foci.Cohort:
 def test_a_folder_that_nobody_asked_for_lives_as_long_as_the_result(cohort: foci.Cohort) -> None:
     done = foci.audit(model(), cohort, **QUICK)
     folder = done.folder
-    assert isinstance(done, Audit)
-    assert done.manifest["name"] == "abmil"
-    assert done.summary["n_slides"] == 5
+    assert type(done) is foci.Audit
+    assert done.manifest.name == "abmil"
+    assert done.summary.n_slides == 5
     assert done.curves.rankings == ("native", "selector", "random")
     assert done.to_html().parent == folder
     assert folder.is_dir()
@@ -44,14 +44,14 @@ def test_a_folder_that_was_asked_for_stays(cohort: foci.Cohort, tmp_path: Path) 
     done = foci.audit(model(), cohort, out, name="mine & <yours>", **QUICK)
     assert done.verdict is not None
     assert repr(done) == (
-        f"Audited('mine & <yours>', 5 slides, {done.verdict['verdict']}, {str(out)!r})"
+        f"Audit('mine & <yours>', 5 slides, {done.verdict.verdict}, {str(out)!r})"
     )
     page = done.to_html(tmp_path / "page.html", kappa=0.55)
     assert page == tmp_path / "page.html"
     shown = done._repr_html_()
     assert "mine &amp; &lt;yours&gt;" in shown
     assert "<yours>" not in shown
-    assert done.verdict["sentence"] in shown
+    assert done.verdict.sentence in shown
     assert shown.count("<tr>") == 4
     assert "mine &amp; &lt;yours&gt;" in (out / "report.html").read_text()
     assert "<p>5 slides audited.</p>" in shown
@@ -62,9 +62,9 @@ def test_a_folder_that_was_asked_for_stays(cohort: foci.Cohort, tmp_path: Path) 
 def test_a_path_brings_the_class_names_along(cohort: foci.Cohort, tmp_path: Path) -> None:
     foci.backbones.save(model(), tmp_path / "abmil-1", classes=["a", "b"])
     done = foci.audit(tmp_path / "abmil-1", cohort, rankings=("native", "random"), **QUICK)
-    assert done.manifest["name"] == "abmil-1"
-    assert done.manifest["classes"] == ["a", "b"]
-    assert done.manifest["sources"] == {"model": str(tmp_path / "abmil-1")}
+    assert done.manifest.name == "abmil-1"
+    assert done.manifest.classes == ["a", "b"]
+    assert done.manifest.sources == {"model": str(tmp_path / "abmil-1")}
     assert done.verdict is None
     assert "no verdict" in repr(done)
     assert "no verdict" in done._repr_html_()
@@ -90,11 +90,9 @@ def test_a_model_folder_brings_its_tile_cap_unless_the_cohort_has_one(
     foci.backbones.save(model(), tmp_path / "abmil-1.5", classes=["a", "b"], n_cap=4)
     cohort = foci.Cohort.read(files / "features", files / "labels.csv", cache=False, **own)
     done = foci.audit(tmp_path / "abmil-1.5" / "weights.safetensors", cohort, **NO_FIT)
-    assert done.manifest["name"] == "abmil-1.5"
+    assert done.manifest.name == "abmil-1.5"
     assert max(slide.n_tiles for slide in done.slides) == cap
-    assert [note for note in done.manifest["notes"] if "per bag" in note] == (
-        [says] if says else []
-    )
+    assert [note for note in done.manifest.notes if "per bag" in note] == ([says] if says else [])
 
 
 @pytest.mark.parametrize(("order", "assumed"), [(None, True), (("b", "a"), False)])
@@ -107,7 +105,7 @@ def test_a_foreign_checkpoint_says_which_order_of_classes_was_assumed(
     width = foci.backbones.load(tmp_path / "best.pt").d_in
     files = make_files(tmp_path, d_in=width)
     cohort = foci.Cohort.read(files / "features", files / "labels.csv", cache=False, classes=order)
-    notes = foci.audit(tmp_path / "best.pt", cohort, **NO_FIT).manifest["notes"]
+    notes = foci.audit(tmp_path / "best.pt", cohort, **NO_FIT).manifest.notes
     says = "the checkpoint does not name its classes: taken to be a, b, in this order"
     assert (says in notes) == assumed
     assert any("activation=" in note for note in notes)
@@ -117,7 +115,7 @@ def test_skipped_slides_are_mentioned(tmp_path: Path) -> None:
     files = make_files(tmp_path)
     (files / "features" / "s10.h5").write_bytes(b"torn")
     done = foci.audit(model(), read(files), **NO_FIT)
-    assert repr(done).startswith("Audited('abmil', 4 slides, 1 skipped, no verdict, ")
+    assert repr(done).startswith("Audit('abmil', 4 slides, 1 skipped, no verdict, ")
     says = "<p>4 slides audited; 1 slide of the cohort skipped, see <code>.skipped</code>.</p>"
     assert says in done._repr_html_()
 
@@ -135,5 +133,32 @@ def test_refusals(cohort: foci.Cohort, arguments: dict[str, Any], says: str) -> 
         foci.audit(**given)
 
 
-def test_it_is_an_audit_like_any_other(audit: Audit) -> None:
-    assert Audited(audit.folder).summary == audit.summary
+def test_loaded_and_just_made_are_of_one_class(cohort: foci.Cohort, tmp_path: Path) -> None:
+    made = foci.audit(model(), cohort, tmp_path / "audit", **NO_FIT)
+    loaded = foci.Audit.load(tmp_path / "audit")
+    assert type(made) is type(loaded) is foci.Audit
+    assert isinstance(loaded, StoredAudit)
+    assert loaded.summary == made.summary
+    assert loaded._repr_html_() == made._repr_html_()
+    assert loaded.to_html(tmp_path / "a.html").read_bytes() == (
+        made.to_html(tmp_path / "b.html").read_bytes()
+    )
+
+
+def test_slides_are_measured_once(
+    cohort: foci.Cohort, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[float] = []
+
+    def counted(curves: Any, slides: Any, classes: Any, settings: Any) -> MeasuredSlides:
+        calls.append(settings.kappa)
+        return measure_slides(curves, slides, classes, settings)
+
+    monkeypatch.setattr("foci.audits.audit.measure_slides", counted)
+    done = foci.audit(model(), cohort, tmp_path / "audit", **NO_FIT)
+    done.to_html(tmp_path / "page.html")
+    assert calls == [0.6], "summary, CSV tables and two reports"
+    done.to_html(tmp_path / "page.html", kappa=0.55)
+    assert calls == [0.6, 0.55], "another threshold, for its summary and its slides"
+    assert done.recompute(kappa=0.55).kappa == 0.55
+    assert calls == [0.6, 0.55]

@@ -1,4 +1,4 @@
-"""An audit in one call, for notebooks and scripts."""
+"""Audit a classifier in one call, and open finished audits: for notebooks and scripts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from foci.audits import Audit
+from foci.audits import StoredAudit, Summary
+from foci.audits.analysis.recompute import recompute
+from foci.audits.analysis.summary import RankingNumbers
 from foci.audits.run import run
-from foci.audits.settings import AuditSettings
+from foci.audits.settings import AuditSettings, View
 from foci.audits.setup.inputs import model_facts, told_of, with_alphabetical_classes, with_classes
 from foci.backbones import Backbone, load
 from foci.backbones.training.loop import Progress
@@ -26,8 +28,10 @@ from foci.reports.text.wording import LINE, fixed, percent, with_spread
 
 
 @dataclass(frozen=True, repr=False)
-class Audited(Audit):
-    """A finished audit that shows itself.
+class Audit(StoredAudit):
+    """A finished audit: its numbers, its report, and a table for notebooks.
+
+    ``foci.Audit.load(folder)`` opens one, :func:`foci.audit` makes one.
 
     Attributes:
         folder: The audit folder; if nobody asked for one, it lives as long as this object.
@@ -35,50 +39,65 @@ class Audited(Audit):
 
     _kept: tempfile.TemporaryDirectory[str] | None = field(default=None, compare=False)
 
-    def to_html(self, path: str | Path | None = None, **changes: Any) -> Path:
+    def to_html(
+        self,
+        path: str | Path | None = None,
+        *,
+        kappa: float | None = None,
+        k_max: int | None = None,
+        view: View | None = None,
+    ) -> Path:
         """Write the report; see :func:`foci.reports.write_report`."""
-        return write_report(self, path, **changes)
+        return write_report(self, path, kappa=kappa, k_max=k_max, view=view)
+
+    def recompute(
+        self,
+        *,
+        kappa: float | None = None,
+        k_max: int | None = None,
+        view: View | None = None,
+    ) -> Summary:
+        """All numbers at another threshold or budget, from the stored curves."""
+        return recompute(self, kappa=kappa, k_max=k_max, view=view)
 
     def __repr__(self) -> str:
-        verdict = self.verdict["verdict"] if self.verdict else "no verdict"
-        slides = counted(self.summary["n_slides"], "slide")
-        skipped = f"{self.summary['n_skipped']} skipped, " if self.summary["n_skipped"] else ""
-        name = f"{self.manifest['name']!r}, {slides}, {skipped}{verdict}"
-        return f"Audited({name}, {str(self.folder)!r})"
+        summary = self.summary
+        verdict = "no verdict" if summary.verdict is None else summary.verdict.verdict
+        skipped = f"{summary.n_skipped} skipped, " if summary.n_skipped else ""
+        slides = counted(summary.n_slides, "slide")
+        name = f"{self.manifest.name!r}, {slides}, {skipped}{verdict}"
+        return f"Audit({name}, {str(self.folder)!r})"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in ("ranking", *(title for title, _ in SHOWN)))
+        head = "".join(f"<th>{name}</th>" for name in ("ranking", *(title for title, _ in _SHOWN)))
         rows = Markup("").join(
             Markup("<tr><th>{}</th>{}</tr>").format(
                 name,
-                Markup("").join(Markup("<td>{}</td>").format(show(found)) for _, show in SHOWN),
+                Markup("").join(Markup("<td>{}</td>").format(show(own)) for _, show in _SHOWN),
             )
-            for name, found in self.summary["views"]["prediction"].items()
+            for name, own in self.summary.views["prediction"].items()
         )
-        verdict = self.verdict or {
-            "verdict": "no verdict",
-            "sentence": "Not all rankings were run.",
-        }
+        verdict = self.verdict
+        name = "no verdict" if verdict is None else verdict.verdict
+        sentence = "Not all rankings were run." if verdict is None else verdict.sentence
         return (
-            f"<p><b>{escape(self.manifest['name'])}: {escape(verdict['verdict'])}</b>. "
-            f"{escape(verdict['sentence'])}</p>"
+            f"<p><b>{escape(self.manifest.name)}: {escape(name)}</b>. {escape(sentence)}</p>"
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-            f"{self._population()}<p>{LINE}</p>"
+            f"{self._slides_line()}<p>{LINE}</p>"
         )
 
-    def _population(self) -> str:
-        slides = counted(self.summary["n_slides"], "slide")
-        skipped = self.summary["n_skipped"]
+    def _slides_line(self) -> str:
+        slides, skipped = counted(self.summary.n_slides, "slide"), self.summary.n_skipped
         left_out = f"; {counted(skipped, 'slide')} of the cohort skipped, see <code>.skipped</code>"
         return f"<p>{slides} audited{left_out if skipped else ''}.</p>"
 
 
-SHOWN: tuple[tuple[str, Callable[[Mapping[str, Any]], str]], ...] = (
-    ("restricted mean K", lambda found: with_spread(found["restricted"])),
-    ("conditional MSK", lambda found: with_spread(found["msk_cond"])),
-    ("reach", lambda found: percent(found["reach"]["estimate"])),
-    ("AUKC", lambda found: fixed(found["aukc"]["estimate"])),
-    ("faithfulness AUC", lambda found: fixed(found["faithfulness"]["estimate"])),
+_SHOWN: tuple[tuple[str, Callable[[RankingNumbers], str]], ...] = (
+    ("restricted mean K", lambda own: with_spread(own.restricted)),
+    ("conditional MSK", lambda own: with_spread(own.msk_cond)),
+    ("reach", lambda own: percent(own.reach.estimate)),
+    ("AUKC", lambda own: fixed(own.aukc.estimate)),
+    ("faithfulness AUC", lambda own: fixed(own.faithfulness.estimate)),
 )
 
 
@@ -91,7 +110,7 @@ def audit(
     force: bool = False,
     progress: Progress = lambda items, what: items,
     **settings: Any,
-) -> Audited:
+) -> Audit:
     """Audit a frozen classifier: which tiles suffice, and can its heat map be believed?
 
     Args:
@@ -118,7 +137,7 @@ def audit(
     done = run(backbone, cohort, chosen, folder, force=force, progress=progress, **given)
     if kept is None:
         write_report(done)
-    return Audited(done.folder, kept)
+    return Audit(done.folder, done._measured, kept)
 
 
 def _opened(model: object, cohort: Cohort) -> tuple[Backbone, Cohort, dict[str, Any]]:

@@ -1,15 +1,13 @@
-"""Slides measured once for table and slide views."""
+"""Which slides are hard."""
 
 import numpy as np
 
-from foci.audits import Audit
-from foci.audits.analysis.recompute import stored_settings
+from foci.audits import StoredAudit
 from foci.metrics import aukc, msk, restricted
-from foci.reports.data.per_slide import per_slide
 
 
-def test_hardest_first_is_by_tiles_and_then_by_area(audit: Audit) -> None:
-    found = per_slide(audit, stored_settings(audit))
+def test_hardest_first_is_by_tiles_and_then_by_area(audit: StoredAudit) -> None:
+    found = audit.measured()
     keys = []
     for row in range(len(audit.slides)):
         curves = [seeds[row] for seeds in audit.curves.every_seed("selector")]
@@ -20,8 +18,10 @@ def test_hardest_first_is_by_tiles_and_then_by_area(audit: Audit) -> None:
     assert found.hardest_first.tolist() == sorted(range(len(keys)), key=lambda row: keys[row])
 
 
-def test_the_headline_is_the_selector_or_what_there_is(audit: Audit, unlabelled: Audit) -> None:
-    assert per_slide(audit, stored_settings(audit)).headline == "selector"
-    other = per_slide(unlabelled, stored_settings(unlabelled))
+def test_the_headline_is_the_selector_or_what_there_is(
+    audit: StoredAudit, unlabelled: StoredAudit
+) -> None:
+    assert audit.measured().headline == "selector"
+    other = unlabelled.measured()
     assert other.headline == "native"
     assert set(other.views) == {"prediction"}

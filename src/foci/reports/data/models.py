@@ -1,0 +1,160 @@
+"""Schema of the data that a page carries; the page's TypeScript types are made from it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from foci.audits.analysis.summary import (
+    CurveBand,
+    Interval,
+    Mean,
+    MeanDrops,
+    SelectedOnly,
+    Survival,
+    VerdictSummary,
+)
+from foci.audits.records import Counts, Numbers, Record
+from foci.audits.settings import View
+from foci.metrics import VerdictName
+from foci.reports.data.packing import Packed
+
+
+class DrawnNumbers(Record):
+    """The numbers of a ranking that figures draw; the page's HTML shows the others."""
+
+    msk_cond: Interval
+    restricted: Mean
+    reach: Mean
+    mean_curve: CurveBand
+    km: Survival
+    drops: MeanDrops
+    selected_only: SelectedOnly | None
+
+
+class RankingColumns(Record):
+    """A ranking, and the columns (one per seed) under which its orders are stored."""
+
+    name: str
+    columns: list[str]
+
+
+class SlideMeasures(Record):
+    """One ranking on every slide, means over its seeds; None where a slide is not in the view."""
+
+    k: Numbers
+    reach: Numbers
+    aukc: Numbers
+    faithfulness: Numbers
+
+
+class SlideColumns(Record):
+    """The table of slides, column by column.
+
+    Attributes:
+        id: Slides.
+        case: Patients.
+        label: Class index; None where nobody knows.
+        predicted: Class index.
+        p: Probability of the predicted class.
+        n: Candidate tiles.
+        measures: By view and ranking.
+    """
+
+    id: list[str]
+    case: list[str]
+    label: list[int | None]
+    predicted: Counts
+    p: list[float]
+    n: Counts
+    measures: dict[View, dict[str, SlideMeasures]]
+
+
+class TilePlacement(Record):
+    """Corners of tiles as ``origin + step * x``, and the side of a tile in the same unit."""
+
+    x: Packed
+    y: Packed
+    origin: tuple[int, int]
+    step: int
+    side: int
+    exact: bool
+
+
+class RandomBand(Record):
+    """Smallest, mean and largest probability over the random orders, at every count."""
+
+    low: Packed
+    mean: Packed
+    high: Packed
+
+
+class ViewDetail(Record):
+    """Reveal curves of one slide in one view, with the MSK of each column."""
+
+    curves: dict[str, Packed]
+    random: RandomBand | None
+    msk: dict[str, int | None]
+
+
+class SlideDetail(Record):
+    """One slide: where its tiles are, in which order they are revealed, and its curves.
+
+    Attributes:
+        ks: Reveal counts; None where they are those of the page.
+        unit: Of the coordinates.
+        placement: None without coordinates.
+        tiles: Index of every candidate tile in its file; None where all tiles are candidates.
+        orders: First tiles of every column.
+        views: Prediction, and label where it is another class.
+    """
+
+    ks: Counts | None
+    unit: str
+    placement: TilePlacement | None
+    tiles: Packed | None
+    orders: dict[str, Packed]
+    views: dict[View, ViewDetail]
+
+
+class AuditPayload(Record):
+    """Everything that the figures, the table and the slide views of a report need."""
+
+    kind: Literal["audit"] = "audit"
+    classes: list[str]
+    kappa: float
+    k_max: int
+    first_view: View
+    rankings: list[RankingColumns]
+    headline: str
+    full_auc: float | None
+    numbers: dict[View, dict[str, DrawnNumbers]]
+    verdict: VerdictSummary | None
+    ks: Counts
+    slides: SlideColumns
+    details: dict[str, SlideDetail]
+
+
+class ComparedAudit(Record):
+    """One audit on a comparison page, in the predicted-class view."""
+
+    name: str
+    architecture: str
+    n_slides: int
+    kappa: float
+    k_max: int
+    auc: float | None
+    verdict: VerdictName | None
+    sentence: str
+    restricted: dict[str, Mean]
+    shi_native: Interval | None
+    shi_random: Interval | None
+    reach: float
+
+
+class ComparisonPayload(Record):
+    """Everything that the figures of a comparison page need."""
+
+    kind: Literal["comparison"] = "comparison"
+    rankings: list[str]
+    k_max: int
+    audits: list[ComparedAudit]
