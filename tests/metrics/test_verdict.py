@@ -25,22 +25,19 @@ def verdict(native: float, selector: float, random: float, **settings: float) ->
 
 
 @pytest.mark.parametrize(
-    ("native", "selector", "random", "name", "says"),
+    ("native", "selector", "random", "name"),
     [
-        (9, 2, 6, "headroom", "fewer than the native ranking and"),
-        (4, 9, 12, "conflict", "more than the native ranking: keep the native ranking"),
-        (38, 17, 5, "uninformative native ranking", "not shown to beat a random order"),
-        (20, 20, 5, "uninformative native ranking", "A random order needs 15"),
-        (20, 20, 60, "saturated", "it finds nothing of that"),
-        (1.0, 1.0, 3, "saturated", "there is nothing to gain."),
-        (1.0, 4, 3, "saturated", "The selector is worse: keep the native ranking."),
+        (9, 2, 6, "headroom"),
+        (4, 9, 12, "conflict"),
+        (38, 17, 5, "uninformative native ranking"),
+        (20, 20, 5, "uninformative native ranking"),
+        (20, 20, 60, "saturated"),
+        (1.0, 1.0, 3, "saturated"),
+        (1.0, 4, 3, "saturated"),
     ],
 )
-def test_known_cohorts(native: float, selector: float, random: float, name: str, says: str) -> None:
-    result = verdict(native, selector, random)
-    assert result.verdict == name
-    assert says in result.sentence
-    assert "\n" not in result.sentence
+def test_known_cohorts(native: float, selector: float, random: float, name: str) -> None:
+    assert verdict(native, selector, random).verdict == name
 
 
 def test_numbers_behind_it() -> None:
@@ -75,7 +72,6 @@ def test_a_greedy_search_replaces_the_floor_of_one_tile() -> None:
     bounded = judge(native, native, [native], CASES, greedy=np.maximum(native - 0.25, 1))
     assert bounded.floor == pytest.approx(np.maximum(native - 0.25, 1).mean())
     assert bounded.near_minimal
-    assert "there is nothing to gain" in bounded.sentence
 
 
 def test_a_greedy_search_that_fails_is_no_floor() -> None:
@@ -97,37 +93,16 @@ def test_slides_that_nothing_reaches_leave_no_room() -> None:
     assert result.near_minimal
 
 
-def test_a_cohort_that_nothing_reaches_is_not_called_easy() -> None:
+def test_a_cohort_that_nothing_reaches_counts_as_k_max() -> None:
     result = judge([None] * 8, [None] * 8, [[np.nan] * 8], cases=range(8), k_max=64)
     assert result.native == result.floor == 64
-    says = "No ranking judged here makes the model sure of any slide within 64 tiles"
-    assert result.sentence.startswith(says)
-    assert result.sentence.endswith("look at Reach, lower kappa or raise K_max.")
+    assert (result.n_unreached, result.n_slides) == (8, 8)
 
 
-def test_most_slides_unreached_is_said_first_and_nothing_is_called_minimal() -> None:
+def test_slides_that_no_ranking_reaches_are_counted() -> None:
     native = np.where(np.arange(8) < 7, np.nan, 1.0)
     result = judge(native, native, [native], cases=range(8))
     assert (result.verdict, result.n_unreached, result.n_slides) == ("saturated", 7, 8)
-    assert result.sentence == (
-        "No ranking judged here makes the model sure of 7 of 8 slides (88%) within 256 "
-        "tiles: there no measured count of tiles recovers its decision; look at Reach, lower kappa "
-        "or raise K_max. The other slides are too few to say more."
-    )
-    worse = judge(np.ones(8), np.full(8, 3.0), [np.ones(8)], cases=range(8))
-    lost = judge(native, np.full(8, np.nan), [native], cases=[0] * 8)
-    assert "keep the native ranking" in worse.sentence
-    assert lost.sentence.endswith("more. The selector is worse: keep the native ranking.")
-
-
-@pytest.mark.parametrize(("unreached", "first"), [(4, False), (5, True)])
-def test_half_of_the_slides_is_not_most(unreached: int, first: bool) -> None:
-    native = np.where(np.arange(8) < unreached, np.nan, 1.0)
-    sentence = judge(native, native, [native], cases=range(8)).sentence
-    says = "No ranking judged here makes the model sure of 5 of 8 slides"
-    assert sentence.startswith(says) == first
-    assert ("nothing to gain" in sentence) == (not first)
-    assert sentence.endswith("reaches 4 of 8 slides (50%), counted as 256.") == (not first)
 
 
 def test_room_below_the_first_revealed_count_is_not_claimed() -> None:
@@ -137,10 +112,6 @@ def test_room_below_the_first_revealed_count_is_not_claimed() -> None:
     assert result.floor == native.mean()
     assert result.room.estimate == 0
     assert (result.near_minimal, result.first_count) == (True, 8)
-    assert result.sentence == (
-        "The native ranking is 0.0 tiles (0.0 to 0.0) above the fewest that counts from 8 on can "
-        "show, not shown to exceed 0.5: there is nothing to gain that these counts can show."
-    )
     slow = judge(np.full(N, 64.0), native, [native], CASES, first_count=8)
     assert slow.room.estimate == pytest.approx(64 - native.mean())
     with pytest.raises(FociError, match="first_count: is 0; pass 1 or more"):
@@ -153,7 +124,6 @@ def test_one_lucky_slide_is_not_room() -> None:
     result = judge(native, selector, [native], CASES)
     assert result.room.estimate == pytest.approx(255 / N)
     assert result.verdict == "saturated"
-    assert "too few patients to tell" in result.sentence
 
 
 @quick
@@ -180,4 +150,3 @@ def test_every_cohort_gets_a_verdict_that_follows_from_its_intervals(
     )
     assert result.floor <= min(result.native, result.selector, result.random) + 1e-9
     assert result.room.low >= -1e-9
-    assert result.sentence.endswith(".")

@@ -1,4 +1,4 @@
-"""What the metrics accept: every argument is checked here, and nowhere else."""
+"""Argument checks of the metrics, and the mean that leaves NaN out."""
 
 from __future__ import annotations
 
@@ -140,6 +140,14 @@ def counts(values: Counts, name: str = "msks", ndim: int = 1) -> Floats:
     counted = np.isnan(array) | (array >= 1)
     require(counted.all(), name, "holds a count below 1", "count from 1; None if not reached")
     return array
+
+
+def bag_sizes(n_tiles: ArrayLike) -> Integers:
+    """The number of candidate tiles of every slide."""
+    array = numbers(n_tiles, "n_tiles")
+    counted = (array == np.floor(array)) & (array >= 1)
+    require(counted.all(), "n_tiles", "holds values that are not counts >= 1", "count tiles")
+    return array.astype(np.int64)
 
 
 def mean_counts(values: ArrayLike, name: str) -> Floats:

@@ -7,6 +7,7 @@ from foci import metrics
 from foci.audits import Curve, CurveTable
 from foci.audits.analysis.per_ranking import GREEDY
 from foci.audits.analysis.summary import summarise
+from foci.audits.analysis.verdict_sentence import verdict_sentence
 from tests.audits.cohorts import CLASSES, Counts, Settings, slides, summary_of, two
 
 
@@ -47,7 +48,8 @@ def test_the_four_verdicts(
         cases,
         n_boot=200,
     )
-    assert verdict["sentence"] == want.sentence
+    assert verdict["sentence"] == verdict_sentence(want)
+    assert list(verdict)[:3] == ["verdict", "sentence", "native"]
     assert verdict["room"]["low"] == want.room.low
     assert (verdict["n_slides"], verdict["n_cases"]) == (40, 20)
     assert not any("No verdict" in note for note in found["notes"])

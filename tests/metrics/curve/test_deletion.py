@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from foci.metrics import deletion_drop, faithfulness_auc, mean_drops, tiles_to_flip
+from foci.metrics import deletion_drop, faithfulness_auc, tiles_to_flip
 from tests.metrics.strategies import Curve, curves, quick
 
 PAPER_KS = [16, 32, 64, 128, 256]
@@ -36,24 +36,6 @@ def test_the_paper_row() -> None:
 def test_a_constant_drop_covers_the_range_of_the_counts() -> None:
     assert faithfulness_auc(PAPER_KS, [0.5] * 5) == pytest.approx(0.5 * (256 - 16) / 256)
     assert faithfulness_auc([0, 64], [0.25, 0.25], k_max=64) == pytest.approx(0.25)
-
-
-def test_area_of_the_mean_drop_is_the_mean_area() -> None:
-    rng = np.random.default_rng(0)
-    drops = rng.uniform(-1, 1, size=(7, 5))
-    means, n = mean_drops([PAPER_KS] * 7, list(drops))
-    np.testing.assert_allclose(means, drops.mean(axis=0), atol=1e-15)
-    np.testing.assert_array_equal(n, 7)
-    each = [faithfulness_auc(PAPER_KS, row) for row in drops]
-    assert faithfulness_auc(PAPER_KS, means) == pytest.approx(np.mean(each))
-
-
-def test_short_bags_leave_the_long_counts_to_others() -> None:
-    means, n = mean_drops(
-        [[16, 32], [32, 16 * 4]], [[0.2, 0.4], [0.6, 0.8]], grid=[16, 32, 64, 128]
-    )
-    np.testing.assert_allclose(means, [0.2, 0.5, 0.8, np.nan])
-    assert n.tolist() == [1, 2, 1, 0]
 
 
 def test_tiles_to_flip_by_hand() -> None:

@@ -16,11 +16,12 @@ from foci.metrics import (
     captured_headroom,
     fallback_share,
     kaplan_meier,
+    mean_drops,
     msk_cond,
     paired_msk,
     percentile_interval,
     reach_split,
-    restricted,
+    restricted_mean,
     shi,
     wilcoxon,
 )
@@ -95,9 +96,10 @@ def numbers(
     found, draws = measured[name], drawn[name]
     level = reading.level
     counts = [msk_cond(row) for row in found.msk]
-    stable = [restricted(row, reading.k_max).mean() for row in found.stable]
+    stable = [restricted_mean(row, reading.k_max) for row in found.stable]
     fallback = [fallback_share(*rows) for rows in zip(found.msk, found.stable, strict=True)]
     survival = kaplan_meier(found.msk.ravel(), reading.k_max)
+    mean_drop, n_dropped = mean_drops(found.drops)
     result = {
         "msk_cond": interval(float(defined_mean(np.array(counts))), draws.msk_cond, level),
         "msk_cond_seeds": counts,
@@ -111,8 +113,8 @@ def numbers(
         **_over_slides("faithfulness", found.faithfulness, draws.faithfulness, level),
         "drops": {
             "ks": reading.deletion,
-            "mean": defined_mean(found.drops, axis=0),
-            "n_slides": (~np.isnan(found.drops)).sum(axis=0),
+            "mean": mean_drop,
+            "n_slides": n_dropped,
         },
         "km": {"ks": survival.ks.astype(np.int64), "survival": survival.survival},
         "mean_curve": vars(found.curve),

@@ -18,15 +18,16 @@ from foci.audits.analysis.views import Population, populations
 from foci.audits.folder.curves import Curve, CurveTable, deletions, within
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import Reading, View
-from foci.metrics import restricted
-from foci.metrics.cohort.stacked import (
+from foci.metrics import (
     drops_on_grid,
-    on_grid,
     operating_points,
+    restricted,
     slide_faithfulness,
     stack,
 )
+from foci.metrics.cohort.stacked import on_grid
 from foci.metrics.curve.deletion import PAPER_COUNTS
+from foci.metrics.curve.sufficiency import reached
 from foci.metrics.inputs import Floats, Integers, defined_mean
 
 
@@ -64,7 +65,7 @@ class Measured:
     @cached_property
     def reached(self) -> Floats:
         """``[R, S]`` 1 where reached, else 0."""
-        return (~np.isnan(self.msk)).astype(np.float64)
+        return reached(self.msk).astype(np.float64)
 
 
 def measure(curves: CurveTable, ranking: str, population: Population, reading: Reading) -> Measured:

@@ -10,6 +10,7 @@ import numpy as np
 
 from foci.audits.analysis.per_ranking import GREEDY, NATIVE, RANDOM
 from foci.audits.analysis.per_slide import Measured
+from foci.audits.analysis.verdict_sentence import verdict_sentence
 from foci.audits.analysis.views import Population
 from foci.audits.settings import Reading
 from foci.metrics import judge
@@ -33,7 +34,7 @@ def judgement(
         reading: Budget, margin and level.
 
     Returns:
-        :class:`foci.metrics.Verdict` as a dictionary; None unless all three rankings were run.
+        :class:`foci.metrics.Verdict` and its sentence; None unless all three rankings were run.
     """
     if any(name not in measured for name in NEEDED):
         return None
@@ -51,4 +52,5 @@ def judgement(
         n_boot=reading.n_boot,
         level=reading.level,
     )
-    return asdict(verdict)
+    sentence = verdict_sentence(verdict)
+    return {"verdict": verdict.verdict, "sentence": sentence, **asdict(verdict)}
