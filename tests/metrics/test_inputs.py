@@ -1,5 +1,6 @@
-"""Refusals: one line that says which argument, what is wrong and what to do."""
+"""Refusals in one line: which argument, what is wrong, what to do; and the mean without NaN."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from foci import metrics
 from foci.errors import FociError
+from foci.metrics.inputs import defined_mean
 
 GOOD = [[0.6, 0.4], [0.2, 0.8]]
 NAN = float("nan")
@@ -141,3 +143,11 @@ def test_half_precision_softmax_is_accepted() -> None:
 def test_target_may_be_a_numpy_or_torch_integer() -> None:
     assert metrics.msk(GOOD, [1, 2], np.int64(1), 0.8) == 2
     assert metrics.msk(GOOD, [1, 2], torch.tensor(1), 0.8) == 2
+
+
+def test_means_over_what_is_defined() -> None:
+    table = np.array([[1.0, math.nan, math.nan], [2.0, 5.0, math.nan]])
+    np.testing.assert_array_equal(defined_mean(table, axis=0), [1.5, 5.0, math.nan])
+    np.testing.assert_array_equal(defined_mean(table, axis=1), [1.0, 3.5])
+    assert float(defined_mean(table)) == pytest.approx(8 / 3)
+    assert math.isnan(float(defined_mean(np.array([math.nan]))))

@@ -17,7 +17,7 @@ from foci.errors import FociError
 from foci.metrics import inputs
 from foci.metrics.curve.areas import area_over_counts
 from foci.metrics.curve.specificity import comes_first
-from foci.metrics.curve.stability import settled_from
+from foci.metrics.curve.stability import stable_from
 from foci.metrics.curve.sufficiency import first_crossing, followed_class, sufficient_steps
 from foci.metrics.curve.target import runners_up
 from foci.metrics.inputs import Floats, Integers
@@ -128,7 +128,7 @@ def operating_points(
         count = first_crossing(steps, part.ks)
         found[:, part.rows] = (
             count,
-            settled_from(steps, part.ks),
+            stable_from(steps, part.ks),
             area_over_counts(followed_class(part.probs, target), part.ks),
             comes_first(count, first_crossing(rival_steps, part.ks)),
         )

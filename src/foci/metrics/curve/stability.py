@@ -14,7 +14,7 @@ from foci.metrics.curve.sufficiency import count_or_none, reached, sufficient_st
 from foci.metrics.inputs import Counts, Floats, Integers, Marks
 
 
-def settled_from(steps: Marks, ks: Integers) -> Floats:
+def stable_from(steps: Marks, ks: Integers) -> Floats:
     """Count from which every row of ``[..., K]`` stays marked; NaN if it ends unmarked."""
     n_last = np.logical_and.accumulate(steps[..., ::-1], axis=-1).sum(axis=-1)
     return np.where(n_last > 0, ks[np.minimum(len(ks) - n_last, len(ks) - 1)], np.nan)
@@ -44,7 +44,7 @@ def stable_msk(
     """
     curve, counts, followed = inputs.curve(probs, ks, target)
     steps = sufficient_steps(curve, followed, inputs.threshold(kappa))
-    return count_or_none(settled_from(steps, counts))
+    return count_or_none(stable_from(steps, counts))
 
 
 @card(
