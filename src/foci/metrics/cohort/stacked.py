@@ -87,7 +87,7 @@ def _refuse_first(
 
 @dataclass(frozen=True, eq=False)
 class OperatingPoints:
-    """Numbers of every slide under one ranking, ``[S]`` each; NaN where kappa is not reached.
+    """Metrics of every slide under one ranking, ``[S]`` each; a count is NaN where not reached.
 
     Attributes:
         msk: :func:`foci.metrics.msk`.
