@@ -11,8 +11,8 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from foci.audits import StoredAudit, Summary
-from foci.audits.analysis.recompute import recompute
 from foci.audits.analysis.summary import RankingNumbers
+from foci.audits.recompute import recompute
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings, View
 from foci.audits.setup.inputs import model_facts, told_of, with_alphabetical_classes, with_classes

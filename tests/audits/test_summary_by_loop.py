@@ -1,4 +1,4 @@
-"""The summary against a slow loop over slides, one metric at a time."""
+"""The summary against a slow loop over slides, one metric at a time, in plain Python."""
 
 import math
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from foci import metrics
 from foci.audits import CurveTable
 from foci.audits.analysis.per_ranking import GREEDY
 from foci.audits.records import plain
 from tests.audits.cohorts import DELETION, Settings, random_table, slides, summarised, tiles
+from tests.metrics import references
 
 KAPPA, K_MAX, N = 0.8, 50, 14
 PAPER = (16, 32, 64, 128, 256)
@@ -26,24 +26,27 @@ def one_slide(
 ) -> dict[str, Any]:
     """Every number of one slide; the class followed is the label, or the prediction if None."""
     curve, gone = curves.get(ranking, seed)[i], curves.get(ranking, seed, "delete")[i]
-    target = metrics.predicted_class(curve.full) if label is None else label
-    probs, ks = metrics.truncate(curve.probs, curve.ks, K_MAX)
-    lost: dict[int, float] = {}
-    if len(gone.ks):
-        each = metrics.deletion_drop(gone.full, gone.probs, gone.ks, target)
-        lost = dict(zip(gone.ks.tolist(), each.tolist(), strict=True))
+    full = curve.full.tolist()
+    target = references.first_largest(full) if label is None else label
+    rows = dict(zip(curve.ks.tolist(), curve.probs.tolist(), strict=True))
+    ks = [k for k in rows if k <= K_MAX]
+    probs = [rows[k] for k in ks]
+    removed = gone.ks.tolist()
+    each = references.deletion_drop(gone.full.tolist(), gone.probs.tolist(), removed, target)
+    lost = dict(zip(removed, each, strict=True))
     below = [k for k in PAPER if k < curve.n_tiles]
     area = None
     if len(below) > 1:
-        area = metrics.faithfulness_auc(below, [lost[k] for k in below], below[-1])
+        area = references.faithfulness_auc(below, [lost[k] for k in below], below[-1])
+    first, rival, _ = references.specificity(probs, ks, target, full, KAPPA)
     return {
-        "msk": metrics.msk(probs, ks, target, KAPPA),
-        "stable": metrics.stable_msk(probs, ks, target, KAPPA),
-        "aukc": metrics.aukc(probs, ks, curve.n_tiles, target),
-        "specific": metrics.specificity(probs, ks, target, curve.full, KAPPA),
+        "msk": references.msk(probs, ks, target, KAPPA),
+        "stable": references.stable_msk(probs, ks, target, KAPPA),
+        "aukc": references.aukc(probs, ks, curve.n_tiles, target),
+        "specific": float(first is not None and first < (rival or math.inf)),
         "faithfulness": area,
         "drops": [lost.get(k) for k in DELETION],
-        "kept": metrics.probability_at(curve.probs, curve.ks, curve.n_tiles, 32),
+        "kept": rows[min(32, curve.n_tiles)],
     }
 
 
@@ -52,15 +55,15 @@ def one_seed(rows: list[dict[str, Any]], labels: list[int | None]) -> dict[str, 
     msks, stables = [row["msk"] for row in rows], [row["stable"] for row in rows]
     known = [i for i, label in enumerate(labels) if label is not None]
     return {
-        "msk_cond": metrics.msk_cond(msks),
-        "reach": metrics.reach(msks),
-        "restricted": metrics.restricted_mean(msks, K_MAX),
+        "msk_cond": references.msk_cond(msks),
+        "reach": references.reach(msks),
+        "restricted": references.restricted_mean(msks, K_MAX),
         "aukc": mean([row["aukc"] for row in rows]),
         "faithfulness": mean([row["faithfulness"] for row in rows]),
-        "stable_restricted": metrics.restricted_mean(stables, K_MAX),
-        "fallback": metrics.fallback_share(msks, stables),
-        "specific": metrics.specific_share([row["specific"] for row in rows]),
-        "selected": metrics.auc([rows[i]["kept"] for i in known], [labels[i] for i in known]),
+        "stable_restricted": references.restricted_mean(stables, K_MAX),
+        "fallback": references.fallback_share(msks, stables),
+        "specific": mean([row["specific"] for row in rows]),
+        "selected": references.auc([rows[i]["kept"] for i in known], [labels[i] for i in known]),
     }
 
 
@@ -101,5 +104,5 @@ def test_equals_a_slow_loop_over_the_metrics(seed: int, n_classes: int) -> None:
             counts[ranking] = [one["msk_cond"] for one in slow]
         for base, key in (("native", "shi_native"), ("random", "shi_random")):
             for ranking in ("selector", GREEDY):
-                want = metrics.shi(counts[base], counts[ranking])
+                want = references.shi(counts[base], counts[ranking])
                 assert getattr(group[ranking], key).estimate == pytest.approx(want)

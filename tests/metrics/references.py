@@ -188,9 +188,18 @@ def auc(probs: Sequence[Row], labels: Sequence[int]) -> float:
 
 
 def selected_only_auc(
+    probs: Sequence[Sequence[Row]],
+    ks: Sequence[Sequence[int]],
+    n_tiles: Sequence[int],
     full: Sequence[Row],
-    selected: Sequence[Row],
-    random: Sequence[Sequence[Row]],
     labels: Sequence[int],
-) -> tuple[float, float, float]:
-    return auc(full, labels), auc(selected, labels), mean([auc(r, labels) for r in random])
+    k: int | None,
+) -> float:
+    kept = []
+    for curve, counts, n, whole in zip(probs, ks, n_tiles, full, strict=True):
+        wanted = min(n, max(16, n * 3 // 100) if k is None else k)
+        at = {int(count): row for count, row in zip(counts, curve, strict=True)}
+        if wanted not in at and wanted < n:
+            return math.nan
+        kept.append(at.get(wanted, whole))
+    return auc(kept, labels)

@@ -1,5 +1,6 @@
-"""Refusals: one line that says which argument, what is wrong and what to do."""
+"""Refusals in one line: which argument, what is wrong, what to do; and the mean without NaN."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 from foci import metrics
 from foci.errors import FociError
+from foci.metrics.inputs import defined_mean
 
 GOOD = [[0.6, 0.4], [0.2, 0.8]]
 NAN = float("nan")
@@ -38,14 +40,14 @@ REFUSALS: dict[str, tuple[Callable[[], Any], str]] = {
     ),
     "N": (lambda: metrics.aukc(GOOD, [1, 9], 4, 1), "ks: ends at 9, above n_tiles 4"),
     "cohort": (
-        lambda: metrics.cohort_msk([GOOD, GOOD], [[1, 2], [2, 1]], [1, 1]),
+        lambda: metrics.stack([GOOD, GOOD], [[1, 2], [2, 1]]),
         "curve 1, ks: is not strictly increasing",
     ),
     "cohort lengths": (
-        lambda: metrics.cohort_msk([GOOD], [[1, 2]], [1, 1]),
-        r"probs: lengths differ \(probs 1, ks 1, targets 2\)",
+        lambda: metrics.stack([GOOD], [[1, 2], [1, 2]]),
+        r"probs: lengths differ \(probs 1, ks 2\)",
     ),
-    "no cohort": (lambda: metrics.cohort_msk([], [], []), "probs: is empty"),
+    "no cohort": (lambda: metrics.stack([], []), "probs: is empty"),
     "no slides": (lambda: metrics.reach([]), "msks: is empty"),
     "count 0": (lambda: metrics.reach([0, 3]), "msks: holds a count below 1"),
     "infinite": (lambda: metrics.msk_cond([np.inf]), "msks: contains NaN or infinity"),
@@ -66,6 +68,11 @@ REFUSALS: dict[str, tuple[Callable[[], Any], str]] = {
     "drops": (lambda: metrics.faithfulness_auc([1, 2], [0.0, 1.5]), r"drops: leaves \[-1, 1\]"),
     "one drop": (lambda: metrics.faithfulness_auc([16], [0.1]), "ks: has a single count"),
     "beyond": (lambda: metrics.faithfulness_auc([1, 300], [0, 0]), "ks: ends at 300, above k_max"),
+    "mean drops": (lambda: metrics.mean_drops([0.5]), r"drops: has shape \(1,\)"),
+    "grid": (
+        lambda: metrics.drops_on_grid(metrics.stack([GOOD], [[1, 2]]), [GOOD[0]], [1], [2, 1]),
+        "grid: is not strictly increasing",
+    ),
     "budget": (
         lambda: metrics.sufficiency([0.2, 0.8], GOOD, [1, 2], 1, budgets=[2, 5, 6]),
         "ks: does not hold K = 5, 6; measure that count too",
@@ -85,9 +92,9 @@ REFUSALS: dict[str, tuple[Callable[[], Any], str]] = {
     "label": (lambda: metrics.auc([0.1, 0.9], [0, 2]), "labels: holds an unknown class"),
     "alpha": (lambda: metrics.adaptive_budget(9, alpha=0), "alpha: is 0; pass a value above 0"),
     "K": (lambda: metrics.probability_at(GOOD, [1, 2], 9, 4), "ks: does not hold K = 4"),
-    "slide K": (
-        lambda: metrics.selected_probabilities([GOOD, GOOD], [[1, 2], [1, 3]], [2, 9], k=2),
-        "curve 1, ks: does not hold K = 2",
+    "bag size": (
+        lambda: metrics.selected_probabilities([GOOD], [[1, 2]], [0], [GOOD[0]]),
+        "n_tiles: holds values that are not counts >= 1",
     ),
     "k": (lambda: metrics.jaccard_at_k([1, 2], [1, 2], 3), "k: is 3 but the bag has 2 tiles"),
     "bags": (lambda: metrics.spearman([1, 2], [1]), r"first: lengths differ \(first 2, second 1"),
@@ -136,3 +143,11 @@ def test_half_precision_softmax_is_accepted() -> None:
 def test_target_may_be_a_numpy_or_torch_integer() -> None:
     assert metrics.msk(GOOD, [1, 2], np.int64(1), 0.8) == 2
     assert metrics.msk(GOOD, [1, 2], torch.tensor(1), 0.8) == 2
+
+
+def test_means_over_what_is_defined() -> None:
+    table = np.array([[1.0, math.nan, math.nan], [2.0, 5.0, math.nan]])
+    np.testing.assert_array_equal(defined_mean(table, axis=0), [1.5, 5.0, math.nan])
+    np.testing.assert_array_equal(defined_mean(table, axis=1), [1.0, 3.5])
+    assert float(defined_mean(table)) == pytest.approx(8 / 3)
+    assert math.isnan(float(defined_mean(np.array([math.nan]))))

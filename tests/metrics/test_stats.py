@@ -1,7 +1,6 @@
 """Bootstrap over patients and Wilcoxon, against brute force."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -15,8 +14,6 @@ from foci.metrics import (
     case_means,
     paired_bootstrap,
     percentile_interval,
-    shi,
-    shi_interval,
     wilcoxon,
 )
 from tests.metrics.strategies import quick
@@ -93,29 +90,6 @@ def test_order_of_the_slides_does_not_matter(seed: int) -> None:
     assert (again.estimate, again.low, again.high) == pytest.approx(
         (once.estimate, once.low, once.high)
     )
-
-
-def test_shi_interval_uses_conditional_means_of_the_same_draw() -> None:
-    base, foci, cases = cohort(2)
-    result = shi_interval(base, foci, cases, n_boot=400, seed=1)
-    draws = case_means(np.column_stack([base, foci]), cases, 400, 1)
-    values = [shi(b, f) for b, f in draws]
-    assert result.estimate == pytest.approx(shi(np.nanmean(base), np.mean(foci)))
-    assert result.low == pytest.approx(np.quantile(values, 0.025))
-    assert result.high == pytest.approx(np.quantile(values, 0.975))
-
-
-def test_a_ranking_that_never_reaches_has_no_shi() -> None:
-    result = shi_interval([None, None], [1, 2], ["a", "b"], n_boot=10)
-    assert math.isnan(result.estimate)
-    assert math.isnan(result.low)
-
-
-def test_draws_without_a_reached_slide_are_left_out() -> None:
-    # draws of (a, a) hold no base: about a quarter of them
-    result = shi_interval([None, 4], [1, 2], ["a", "b"], n_boot=400)
-    assert math.isfinite(result.low)
-    assert math.isfinite(result.high)
 
 
 def test_percentile_interval_by_hand() -> None:

@@ -117,10 +117,14 @@ def predictions(rng: Generator) -> dict[str, Any]:
 
 
 def selections(rng: Generator) -> dict[str, Any]:
+    """Curves that end at 40 tiles or with the bag, mostly revealed at the count that is kept."""
     drawn = predictions(rng)
-    full = drawn.pop("probs")
-    selected, random = table(rng, *full.shape), table(rng, 3, *full.shape)
-    return drawn | {"full": full, "selected": selected, "random": random}
+    full, n_tiles = drawn.pop("probs"), rng.integers(1, 2000, size=12)
+    ks = np.stack([np.arange(1, 41), np.arange(1 + (rng.random() < 0.2), 81, 2)])
+    rows = rng.integers(0, 2, size=12) if rng.random() < 0.2 else np.zeros(12, dtype=int)
+    probs = table(rng, 12, 40, full.shape[1])
+    k = [None, 32, 40, 50][rng.integers(4)]
+    return drawn | {"probs": probs, "ks": ks[rows], "n_tiles": n_tiles, "full": full, "k": k}
 
 
 def two_rankings(rng: Generator) -> dict[str, Any]:

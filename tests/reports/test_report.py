@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.analysis.recompute import recompute
+from foci.audits.recompute import recompute
 from foci.errors import FociError
 from foci.reports import write_report
 from foci.reports.text.wording import LINE

@@ -1,11 +1,13 @@
-"""Numbers from stored curves: pure functions of arrays, each with a card.
+"""Metrics of stored curves and rankings: pure functions of arrays, each with a card.
 
-No model is run here and no file is read. Every metric says what the *model* needs to decide;
-none of them says what suffices for a diagnosis.
+No model is run here and no file is read. ``curve`` holds the metrics of one curve, ``cohort`` those
+of many slides, ``ranking`` those of an order of tiles. Every metric says what the *model* needs to
+decide; none of them says what suffices for a diagnosis.
 """
 
 from foci.metrics.cards import CARDS, Card
 from foci.metrics.cohort.correctness import ReachSplit, reach_split
+from foci.metrics.cohort.deletion import drops_on_grid, mean_drops, slide_faithfulness
 from foci.metrics.cohort.headroom import (
     PairedMSK,
     SeedSpread,
@@ -15,23 +17,21 @@ from foci.metrics.cohort.headroom import (
     shi_against_random,
     shi_per_seed,
 )
-from foci.metrics.cohort.random_control import Band, random_band, random_corrected_aukc
+from foci.metrics.cohort.random_control import random_corrected_aukc
 from foci.metrics.cohort.selected_only import (
-    SelectedOnly,
     adaptive_budget,
     auc,
     probability_at,
     selected_only_auc,
     selected_probabilities,
 )
-from foci.metrics.cohort.stacked import SweepRow, cohort_aukc, cohort_msk, kappa_sweep
+from foci.metrics.cohort.stacked import OperatingPoints, Stack, operating_points, stack
 from foci.metrics.curve.areas import aupc, morf_minus_lerf
 from foci.metrics.curve.censoring import KaplanMeier, kaplan_meier, restricted, restricted_mean
 from foci.metrics.curve.deletion import (
     comprehensiveness,
     deletion_drop,
     faithfulness_auc,
-    mean_drops,
     sufficiency,
     tiles_to_flip,
 )
@@ -48,24 +48,22 @@ from foci.metrics.stats import (
     case_means,
     paired_bootstrap,
     percentile_interval,
-    shi_interval,
     wilcoxon,
 )
 from foci.metrics.verdict import Verdict, VerdictName, decide, judge
 
 __all__ = [
     "CARDS",
-    "Band",
     "Card",
     "Interval",
     "KaplanMeier",
+    "OperatingPoints",
     "PairedMSK",
     "ReachSplit",
     "SeedSpread",
-    "SelectedOnly",
     "SignedRank",
     "Specificity",
-    "SweepRow",
+    "Stack",
     "Verdict",
     "VerdictName",
     "adaptive_budget",
@@ -75,31 +73,29 @@ __all__ = [
     "average_precision",
     "captured_headroom",
     "case_means",
-    "cohort_aukc",
-    "cohort_msk",
     "comprehensiveness",
     "decide",
     "deletion_drop",
     "disjoint_sets",
+    "drops_on_grid",
     "faithfulness_auc",
     "fallback_share",
     "jaccard_at_k",
     "judge",
     "kaplan_meier",
-    "kappa_sweep",
     "kendall",
     "mean_drops",
     "morf_minus_lerf",
     "msk",
     "msk_cond",
     "ndcg",
+    "operating_points",
     "paired_bootstrap",
     "paired_msk",
     "percentile_interval",
     "precision_at_k",
     "predicted_class",
     "probability_at",
-    "random_band",
     "random_corrected_aukc",
     "reach",
     "reach_split",
@@ -111,12 +107,13 @@ __all__ = [
     "selected_probabilities",
     "shi",
     "shi_against_random",
-    "shi_interval",
     "shi_per_seed",
+    "slide_faithfulness",
     "spearman",
     "specific_share",
     "specificity",
     "stable_msk",
+    "stack",
     "sufficiency",
     "tiles_to_flip",
     "truncate",

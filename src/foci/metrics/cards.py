@@ -1,4 +1,4 @@
-"""A card for every metric: what it says, what it needs and what it does not show."""
+"""Metric cards: title, equation, direction, range, needs and limits of every metric."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Direction = Literal["higher", "lower", "none"]
 
 @dataclass(frozen=True)
 class Card:
-    r"""One metric, readable by people and by programs.
+    r"""Description of one metric, for people and for programs.
 
     Attributes:
         name: The function's name in ``foci.metrics``.
         title: What people call it.
         symbol: Its symbol in tables and figures, LaTeX.
         equation: Its definition, LaTeX.
-        direction: Which way is better for the ranking under test; ``"none"`` if neither is.
-        range: Smallest and largest value it can take; infinite where it is not bounded.
+        direction: Whether higher or lower is better for a ranking; ``"none"`` if neither is.
+        range: Smallest and largest possible value; infinite where there is no bound.
         needs: What has to be measured before it can be computed.
         does_not_show: The conclusion it does not support.
         source: Where the definition comes from.
@@ -43,7 +43,7 @@ class Card:
     function: Callable[..., Any]
 
     def as_dict(self) -> dict[str, Any]:
-        """The card without the function, ready for JSON: an unbounded end becomes None."""
+        """Card as a dictionary for JSON, without the function; infinity becomes None."""
         record = {name: value for name, value in vars(self).items() if name != "function"}
         record["range"] = [end if math.isfinite(end) else None for end in self.range]
         return record
@@ -64,7 +64,7 @@ def card(
     does_not_show: str,
     source: str,
 ) -> Callable[[F], F]:
-    """Register the decorated function under its own name; the function is returned unchanged.
+    """Decorator that registers a function's card under its name and returns it unchanged.
 
     >>> from foci.metrics import CARDS
     >>> CARDS["msk"].direction

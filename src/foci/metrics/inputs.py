@@ -1,4 +1,4 @@
-"""What the metrics accept: every argument is checked here, and nowhere else."""
+"""Argument checks of the metrics, and the mean that leaves NaN out."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SUM_TOLERANCE = 1e-3  # a softmax stored in half precision still passes, logits 
 
 
 def require(condition: object, name: str, what: str, fix: str) -> None:
-    """Refuse an argument unless the condition holds."""
+    """Raise :class:`FociError` about an argument unless the condition holds."""
     if not condition:
         raise FociError(name, what, fix)
 
 
 def numbers(values: Counts, name: str, ndim: int | None = 1, *, missing: bool = False) -> Floats:
-    """A non-empty float64 array of ``ndim`` dimensions, finite unless ``missing`` allows NaN."""
+    """Convert to a non-empty float64 array of ``ndim`` dimensions; NaN only if ``missing``."""
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -42,7 +42,7 @@ def numbers(values: Counts, name: str, ndim: int | None = 1, *, missing: bool = 
 
 
 def whole(value: SupportsIndex, name: str, lowest: int = 1) -> int:
-    """One whole number from ``lowest`` on."""
+    """Convert to an integer of at least ``lowest``."""
     try:
         number = operator.index(value)
     except TypeError as error:
@@ -52,13 +52,13 @@ def whole(value: SupportsIndex, name: str, lowest: int = 1) -> int:
 
 
 def threshold(kappa: float, name: str = "kappa") -> float:
-    """A confidence or share in (0, 1]."""
+    """Check a confidence or share in (0, 1]."""
     require(0 < kappa <= 1, name, f"is {kappa}", "pass a value above 0 and at most 1")
     return float(kappa)
 
 
 def probabilities(values: ArrayLike, name: str = "probs", ndim: int = 2) -> Floats:
-    """Class probabilities ``[..., C]`` with C >= 2; every row lies in [0, 1] and sums to 1."""
+    """Check class probabilities ``[..., C]``: C >= 2, in [0, 1], every row sums to 1."""
     array = numbers(values, name, ndim)
     require(array.shape[-1] > 1, name, "has a single class", "give the probability of every class")
     require(array.min() >= 0 and array.max() <= 1, name, "leaves [0, 1]", "give probabilities")
@@ -70,7 +70,7 @@ def probabilities(values: ArrayLike, name: str = "probs", ndim: int = 2) -> Floa
 def increasing(
     ks: ArrayLike, length: int | None = None, *, lowest: int = 1, name: str = "ks"
 ) -> Integers:
-    """Tile counts, strictly increasing whole numbers from ``lowest`` on, one per curve point."""
+    """Check tile counts: strictly increasing integers from ``lowest`` on, one per curve point."""
     array = numbers(ks, name)
     if length is not None and array.size != length:
         fix = "give one count per curve point"
@@ -83,14 +83,14 @@ def increasing(
 
 
 def class_index(target: SupportsIndex, n_classes: int, name: str = "target") -> int:
-    """A class index below ``n_classes``."""
+    """Check a class index below ``n_classes``."""
     index = whole(target, name, lowest=0)
     require(index < n_classes, name, f"is class {index}", f"pass a class up to {n_classes - 1}")
     return index
 
 
 def class_indices(values: ArrayLike, name: str, n_classes: int | None = None) -> Integers:
-    """One class index per slide, below ``n_classes`` where that is known."""
+    """Check one class index per slide, below ``n_classes`` if that is given."""
     array = numbers(values, name)
     indexed = (array == np.floor(array)) & (array >= 0)
     require(indexed.all(), name, "holds values that are not classes", "number classes from 0")
@@ -103,13 +103,13 @@ def class_indices(values: ArrayLike, name: str, n_classes: int | None = None) ->
 def curve(
     probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, *, lowest: int = 1
 ) -> tuple[Floats, Integers, int]:
-    """One stored curve: probabilities ``[len(ks), C]``, its counts and the class followed."""
+    """Check one curve: probabilities ``[len(ks), C]``, its counts and the class followed."""
     rows = probabilities(probs)
     return rows, increasing(ks, len(rows), lowest=lowest), class_index(target, rows.shape[1])
 
 
 def full_bag(full: ArrayLike, n_classes: int | None = None) -> Floats:
-    """Probabilities ``[C]`` with all tiles, of as many classes as the curve beside them."""
+    """Check full-bag probabilities ``[C]`` of as many classes as the curve."""
     array = probabilities(full, "full", ndim=1)
     fits = n_classes is None or len(array) == n_classes
     require(fits, "full", f"has {len(array)} classes, the curve {n_classes}", "use one classifier")
@@ -117,14 +117,14 @@ def full_bag(full: ArrayLike, n_classes: int | None = None) -> Floats:
 
 
 def up_to(ks: Integers, limit: SupportsIndex, name: str) -> int:
-    """A limit that no count exceeds."""
+    """Check that no count exceeds a limit, and return the limit."""
     number = whole(limit, name)
     require(ks[-1] <= number, "ks", f"ends at {ks[-1]}, above {name} {number}", f"check {name}")
     return number
 
 
 def rows_at(ks: Integers, wanted: Integers) -> Integers:
-    """Where a curve holds the counts that are asked for."""
+    """Rows of a curve at the counts asked for; all of them must have been measured."""
     missing = np.setdiff1d(wanted, ks)
     what = f"does not hold K = {', '.join(map(str, missing))}"
     require(not missing.size, "ks", what, "measure that count too")
@@ -132,7 +132,7 @@ def rows_at(ks: Integers, wanted: Integers) -> Integers:
 
 
 def counts(values: Counts, name: str = "msks", ndim: int = 1) -> Floats:
-    """Tiles needed per slide, NaN where a slide does not reach.
+    """Check MSK per slide, NaN where a slide does not reach.
 
     Means over random orders are not whole, so any value of at least 1 is a count.
     """
@@ -142,8 +142,16 @@ def counts(values: Counts, name: str = "msks", ndim: int = 1) -> Floats:
     return array
 
 
+def bag_sizes(n_tiles: ArrayLike) -> Integers:
+    """Check the number of candidate tiles of every slide."""
+    array = numbers(n_tiles, "n_tiles")
+    counted = (array == np.floor(array)) & (array >= 1)
+    require(counted.all(), "n_tiles", "holds values that are not counts >= 1", "count tiles")
+    return array.astype(np.int64)
+
+
 def mean_counts(values: ArrayLike, name: str) -> Floats:
-    """Mean tile counts of any shape, all of them defined."""
+    """Check mean tile counts of any shape; none may be NaN."""
     array = numbers(values, name, ndim=None, missing=True)
     fix = "report Reach and the restricted mean instead"
     require(not np.isnan(array).any(), name, "has no MSK: no slide reaches kappa", fix)
@@ -152,7 +160,7 @@ def mean_counts(values: ArrayLike, name: str) -> Floats:
 
 
 def same_length(**arrays: Sized) -> int:
-    """The common length of arguments that run over the same slides, tiles or seeds."""
+    """Check that arguments have the same length, at least 1, and return it."""
     lengths = {name: len(array) for name, array in arrays.items()}
     sizes = ", ".join(f"{name} {length}" for name, length in lengths.items())
     alike = len(set(lengths.values())) == 1
@@ -163,14 +171,14 @@ def same_length(**arrays: Sized) -> int:
 
 
 def same_shape(array: Floats, expected: tuple[int, ...], name: str) -> Floats:
-    """An array measured at the same counts and classes as the one beside it."""
+    """Check the shape of an array against that of the curve it is compared with."""
     what = f"has shape {array.shape} where {expected} is expected"
     require(array.shape == expected, name, what, "measure all orders at the same counts")
     return array
 
 
 def marks(truth: ArrayLike, n_tiles: int, *, some: bool = False) -> Marks:
-    """One true/false mark per tile; at least ``some`` of them true where that is needed."""
+    """Check one true/false mark per tile; with ``some``, at least one must be true."""
     array = numbers(truth, "truth")
     require(len(array) == n_tiles, "truth", f"has {len(array)} of {n_tiles} tiles", "mark them all")
     require(np.isin(array, (0, 1)).all(), "truth", "is not true or false", "mark with 0 and 1")
@@ -180,7 +188,7 @@ def marks(truth: ArrayLike, n_tiles: int, *, some: bool = False) -> Marks:
 
 
 def top(scores: Floats, k: SupportsIndex) -> Integers:
-    """Indices of the k best tiles: a stable descending sort, ties by tile index."""
+    """Top-k tile indices: a stable descending sort, ties by tile index."""
     count = whole(k, "k")
     n = len(scores)
     require(count <= n, "k", f"is {count} but the bag has {n} tiles", "pass a smaller k")
@@ -188,7 +196,7 @@ def top(scores: Floats, k: SupportsIndex) -> Integers:
 
 
 def defined_mean(values: Floats, axis: int | None = None) -> Floats:
-    """Mean over the values that are not NaN; NaN where all of them are.
+    """Mean that ignores NaN; NaN where all values are, without the warning of ``np.nanmean``.
 
     >>> defined_mean(np.array([[1.0, np.nan], [3.0, np.nan]]), axis=0).tolist()
     [2.0, nan]

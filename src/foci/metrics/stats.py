@@ -1,4 +1,4 @@
-"""How sure are we? Bootstrap over patients, paired between rankings; Wilcoxon as in the paper."""
+"""Bootstrap intervals over patients, paired between rankings, and Wilcoxon's signed-rank test."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from foci.metrics import inputs
-from foci.metrics.cohort.headroom import EPS, relative_saving
-from foci.metrics.inputs import Counts, Floats, defined_mean
+from foci.metrics.inputs import Floats
 
-EXACT_UP_TO = 50
+EXACT_UP_TO = 50  # pairs; above, the normal approximation
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its percentile interval."""
+    """An estimate with its bootstrap interval."""
 
     estimate: float
     low: float
@@ -28,16 +27,16 @@ class Interval:
     level: float = 0.95
 
     def above(self, value: float = 0.0) -> bool:
-        """The whole interval lies above ``value``."""
+        """Whether the whole interval lies above ``value``."""
         return self.low > value
 
     def below(self, value: float = 0.0) -> bool:
-        """The whole interval lies below ``value``."""
+        """Whether the whole interval lies below ``value``."""
         return self.high < value
 
 
 def percentile_interval(estimate: float, draws: Floats, level: float = 0.95) -> Interval:
-    """The central ``level`` of the draws; draws that are undefined (NaN) are left out."""
+    """Percentile bootstrap interval: the central ``level`` of the draws, NaN left out."""
     inputs.threshold(level, "level")
     defined = draws[~np.isnan(draws)]
     if defined.size == 0:
@@ -49,13 +48,14 @@ def percentile_interval(estimate: float, draws: Floats, level: float = 0.95) -> 
 def case_means(
     values: ArrayLike, cases: Sequence[Any] | NDArray[Any], n_boot: int = 2000, seed: int = 0
 ) -> Floats:
-    r"""Means over slides when whole cases are drawn with replacement.
+    r"""Cluster bootstrap of means over slides: whole patients are drawn with replacement.
 
     .. math:: \bar v^{(b)} = \frac{\sum_c w_c^{(b)} \sum_{s \in c} v_s}
        {\sum_c w_c^{(b)} n_c}, \qquad w^{(b)} \sim \mathrm{Multinomial}(C, 1/C)
 
-    All slides of a case come along together, and all columns see the same draw, so differences
-    between columns are paired.
+    All slides of a patient are drawn together, and all columns use the same draws, so differences
+    between columns are paired. :func:`scipy.stats.bootstrap` draws single slides: it would take two
+    slides of one patient for independent evidence.
 
     Args:
         values: ``[S, M]``, one column per ranking; NaN (not reached) is left out of its column.
@@ -89,6 +89,22 @@ def case_means(
     return means
 
 
+def mean_intervals(
+    values: Floats,
+    cases: Sequence[Any] | NDArray[Any],
+    *,
+    n_boot: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> tuple[Interval, ...]:
+    """Bootstrap interval of the mean of every column of ``[S, M]``, all on the same draws."""
+    draws = case_means(values, cases, n_boot, seed)
+    return tuple(
+        percentile_interval(float(column.mean()), drawn, level)
+        for column, drawn in zip(values.T, draws.T, strict=True)
+    )
+
+
 def paired_bootstrap(
     base: ArrayLike,
     foci: ArrayLike,
@@ -98,7 +114,9 @@ def paired_bootstrap(
     level: float = 0.95,
     seed: int = 0,
 ) -> Interval:
-    r"""Interval of ``mean(base) - mean(foci)`` over slides, patients resampled.
+    r"""Paired bootstrap interval of ``mean(base) - mean(foci)``, patients resampled.
+
+    One pair of rankings; :func:`foci.metrics.judge` runs the same for four differences at once.
 
     Args:
         base: One finite number per slide, for instance :func:`foci.metrics.restricted` counts.
@@ -114,39 +132,13 @@ def paired_bootstrap(
     """
     first, second = inputs.numbers(base, "base"), inputs.numbers(foci, "foci")
     inputs.same_length(base=first, foci=second)
-    draws = case_means((first - second)[:, None], cases, n_boot, seed)[:, 0]
-    return percentile_interval(float(np.mean(first - second)), draws, level)
-
-
-def shi_interval(
-    base: Counts,
-    foci: Counts,
-    cases: Sequence[Any] | NDArray[Any],
-    *,
-    n_boot: int = 2000,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Interval:
-    """Interval of SHI from per-slide MSK (None where not reached), patients resampled.
-
-    Both conditional means are taken on the same draw. NaN if a ranking reaches no slide.
-
-    >>> result = shi_interval([4, 8, None], [2, 4, 6], cases=["a", "b", "c"], n_boot=500)
-    >>> round(result.estimate, 6), result.low <= result.estimate <= result.high
-    (0.333333, True)
-    """
-    first, second = inputs.counts(base, "base"), inputs.counts(foci, "foci")
-    inputs.same_length(base=first, foci=second)
-    table = np.column_stack([first, second])
-    means = defined_mean(table, axis=0)
-    draws = case_means(table, cases, n_boot, seed)
-    estimate = float(relative_saving(means[0], means[1], EPS))
-    return percentile_interval(estimate, relative_saving(draws[:, 0], draws[:, 1], EPS), level)
+    differences = (first - second)[:, None]
+    return mean_intervals(differences, cases, n_boot=n_boot, level=level, seed=seed)[0]
 
 
 @dataclass(frozen=True)
 class SignedRank:
-    """Wilcoxon's signed-rank test, two-sided."""
+    """Result of a two-sided Wilcoxon signed-rank test."""
 
     statistic: float
     pvalue: float
@@ -164,7 +156,9 @@ def wilcoxon(base: ArrayLike, foci: ArrayLike) -> SignedRank:
     Zero differences are dropped; equal ones share their mean rank. Differences count as equal (or
     as zero) up to rounding, 1e-12 of the largest value. The p-value is exact for up to 50 pairs,
     given the ranks that occurred: every difference has either sign with probability 1/2. Beyond
-    that it is the tie-corrected normal approximation. Nine pairs cannot give less than 0.0039.
+    that it is scipy's tie-corrected normal approximation. The exact p-value is computed here,
+    because that of :func:`scipy.stats.wilcoxon` assumes that no differences tie; tile counts do.
+    Nine pairs cannot give less than 0.0039.
 
     >>> wilcoxon(base=[9, 8, 7, 6, 5, 4, 3, 2, 1], foci=[0, 0, 0, 0, 0, 0, 0, 0, 1.5])
     SignedRank(statistic=1.0, pvalue=0.0078125, n_pairs=9, median_difference=-5.0, method='exact')
@@ -186,14 +180,14 @@ def wilcoxon(base: ArrayLike, foci: ArrayLike) -> SignedRank:
 
 
 def _without_rounding(differences: Floats, *of: Floats) -> Floats:
-    """Means of thirds leave differences that are equal but for their last bits."""
+    """Differences rounded to 1e-12 of the largest value, so that ties survive means over seeds."""
     scale = max(float(np.abs(values).max()) for values in of) or 1.0
     cleaned: Floats = np.round(differences / scale, 12) * scale
     return cleaned
 
 
 def _exact_pvalue(ranks: Floats, statistic: float) -> float:
-    """Twice the probability that the ranks with a random half of the signs sum to as little."""
+    """Two-sided p-value from the exact distribution of the rank sum under random signs."""
     doubled = np.rint(2 * ranks).astype(int)
     chance = np.zeros(int(doubled.sum()) + 1)
     chance[0] = 1.0

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from foci.atomic import write_whole
 from foci.audits import StoredAudit, Summary
-from foci.audits.analysis.recompute import changed_settings, recompute
 from foci.audits.folder.names import REPORT
+from foci.audits.recompute import changed_settings, recompute
 from foci.audits.settings import AuditSettings, View
 from foci.metrics import CARDS
 from foci.reports.data.payload import payload

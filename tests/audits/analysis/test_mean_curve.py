@@ -16,6 +16,10 @@ def test_bands() -> None:
     by_order = spread_over_orders(ks, [first, second])
     assert by_order.mean.tolist() == [0.5, 0.625]
     assert (by_order.low.tolist(), by_order.high.tolist()) == ([0.5, 0.5], [0.5, 0.75])
+    three = [np.array([[value]]) for value in (0.97, 0.93, 0.98)]
+    band = spread_over_orders(ks[:1], three)
+    assert (band.low.tolist(), band.high.tolist()) == ([0.93], [0.98])
+    np.testing.assert_allclose(band.mean, [0.96])
 
 
 def test_the_largest_slide_gives_the_counts() -> None:

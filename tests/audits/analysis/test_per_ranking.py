@@ -1,9 +1,23 @@
 """One ranking against another."""
 
+import math
+
 import numpy as np
+import pytest
 
 from foci.audits.analysis.per_ranking import per_patient
-from tests.audits.cohorts import summary_of
+from foci.audits.analysis.summary import Saving
+from foci.metrics import case_means, shi
+from tests.audits.cohorts import Counts, Settings, summary_of
+
+
+def saved(counts: Counts, cases: list[str], n_boot: int) -> Saving:
+    """SHI of the selector against the native ranking."""
+    labels = [None] * len(cases)
+    found = summary_of(counts, cases, labels, Settings(n_boot=n_boot))
+    saving = found.views["prediction"]["selector"].shi_native
+    assert saving is not None
+    return saving
 
 
 def test_patients_are_means_of_their_slides_and_seeds() -> None:
@@ -19,3 +33,28 @@ def test_a_slide_is_reached_by_a_ranking_if_every_seed_reaches_it() -> None:
     assert paired.model_dump() == {
         "base": 4.0, "foci": 2.0, "n_both": 1, "n_base_only": 1, "n_foci_only": 1, "n_neither": 0,
     }  # fmt: skip
+
+
+def test_shi_interval_uses_conditional_means_of_the_same_draw() -> None:
+    rng = np.random.default_rng(2)
+    base, foci = (rng.integers(1, 50, size=24).tolist() for _ in range(2))
+    base[3] = base[8] = foci[11] = None
+    cases = [f"P{i // 2}" for i in range(24)]
+    result = saved({"native": [base], "selector": [foci]}, cases, n_boot=400)
+    both = np.array([base, foci], dtype=float).T
+    values = [shi(b, f) for b, f in case_means(both, cases, 400)]
+    assert result.estimate == pytest.approx(shi(*np.nanmean(both, axis=0)))
+    assert result.low == pytest.approx(np.quantile(values, 0.025))
+    assert result.high == pytest.approx(np.quantile(values, 0.975))
+
+
+def test_a_ranking_that_never_reaches_has_no_shi() -> None:
+    result = saved({"native": [[None, None]], "selector": [[1, 2]]}, ["a", "b"], n_boot=10)
+    assert result.model_dump() == {"estimate": None, "low": None, "high": None, "seeds": [None]}
+
+
+def test_draws_without_a_reached_slide_are_left_out() -> None:
+    # draws of (a, a) hold no native count: about a quarter of them
+    result = saved({"native": [[None, 4]], "selector": [[1, 2]]}, ["a", "b"], n_boot=400)
+    assert math.isfinite(result.low)
+    assert math.isfinite(result.high)

@@ -197,12 +197,15 @@ def test_intervals_are_those_of_the_metrics_for_rankings_without_seeds() -> None
     found = summary_of(
         {"native": [native], "leave-one-out": [other]}, cases, [None] * 30, settings=chosen
     ).views["prediction"]
-    want = metrics.shi_interval(native, other, cases, n_boot=300)
+    both = np.array([native, other], dtype=float).T
+    draws = [metrics.shi(*pair) for pair in metrics.case_means(both, cases, 300)]
+    estimate = metrics.shi(*np.nanmean(both, axis=0))
+    want = metrics.percentile_interval(estimate, np.array(draws))
     got = found["leave-one-out"].shi_native
     assert (got.estimate, got.low, got.high) == pytest.approx((want.estimate, want.low, want.high))
     own = metrics.restricted(native, 256)
-    draws = metrics.case_means(own[:, None], cases, 300)[:, 0]
-    want = metrics.percentile_interval(float(own.mean()), draws)
+    means = metrics.case_means(own[:, None], cases, 300)[:, 0]
+    want = metrics.percentile_interval(float(own.mean()), means)
     got = found["native"].restricted
     assert (got.estimate, got.low, got.high) == pytest.approx((want.estimate, want.low, want.high))
 

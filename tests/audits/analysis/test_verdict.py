@@ -6,6 +6,7 @@ import pytest
 from foci import metrics
 from foci.audits import Curve, CurveTable
 from foci.audits.analysis.per_ranking import GREEDY
+from foci.audits.analysis.verdict_sentence import verdict_sentence
 from tests.audits.cohorts import CLASSES, Counts, Settings, slides, summarised, summary_of, two
 
 
@@ -46,7 +47,8 @@ def test_the_four_verdicts(
         cases,
         n_boot=200,
     )
-    assert verdict.sentence == want.sentence
+    assert verdict.sentence == verdict_sentence(want)
+    assert list(verdict.model_dump())[:3] == ["verdict", "sentence", "native"]
     assert verdict.room.low == want.room.low
     assert (verdict.n_slides, verdict.n_cases) == (40, 20)
     assert not any("No verdict" in note for note in found.notes)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foci.metrics import aukc, random_band, random_corrected_aukc
+from foci.metrics import aukc, random_corrected_aukc
 
 
 def test_an_order_like_chance_scores_zero() -> None:
@@ -18,9 +18,3 @@ def test_correction_is_the_mean_over_orders() -> None:
     got = random_corrected_aukc(flat, ks, 9, 1, [high, low])
     chance = (aukc(high, ks, 9, 1) + aukc(low, ks, 9, 1)) / 2
     assert got == pytest.approx(aukc(flat, ks, 9, 1) - chance)
-
-
-def test_band_spans_all_orders() -> None:
-    band = random_band([0.97, 0.93, 0.98])
-    assert (band.low, band.high, band.n_orders) == (0.93, 0.98, 3)
-    assert band.mean == pytest.approx(0.96)

@@ -8,23 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foci.errors import FociError
-from foci.metrics import (
-    aukc,
-    deletion_drop,
-    faithfulness_auc,
-    msk,
-    probability_at,
-    specificity,
-    stable_msk,
-)
-from foci.metrics.cohort.stacked import (
-    drops_on_grid,
-    on_grid,
-    operating_points,
-    probabilities_at,
-    slide_faithfulness,
-    stack,
-)
+from foci.metrics import aukc, msk, operating_points, specificity, stable_msk, stack
+from foci.metrics.cohort.stacked import on_grid
 from tests.metrics.strategies import Curve, curves, kappas, quick
 
 
@@ -53,25 +38,6 @@ def test_every_number_equals_that_of_the_single_curve(
         np.testing.assert_allclose(found, want, rtol=0, atol=1e-12)
 
 
-@quick
-@given(st.lists(curves(n_classes=2), min_size=1, max_size=5), st.integers(1, 300))
-def test_probabilities_and_drops_at_a_count(cohort: list[Curve], k: int) -> None:
-    probs, ks = [c[0] for c in cohort], [c[1] for c in cohort]
-    targets = np.array([c[2] for c in cohort])
-    full = np.tile([0.25, 0.75], (len(cohort), 1))
-    stacks = stack(probs, ks)
-    at = probabilities_at(stacks, 2, np.full(len(cohort), k))
-    drops = drops_on_grid(stacks, full, targets, np.array([k]))[:, 0]
-    for i, (rows, counts, target) in enumerate(cohort):
-        if k in counts:
-            np.testing.assert_array_equal(at[i], probability_at(rows, counts, 300, k))
-            each = deletion_drop(full[i], rows, counts, target)
-            assert drops[i] == each[counts.index(k)]
-        else:
-            assert np.isnan(at[i]).all()
-            assert np.isnan(drops[i])
-
-
 def test_a_curve_keeps_its_last_value_on_the_grid() -> None:
     probs = [[[0.9, 0.1], [0.7, 0.3]], [[0.5, 0.5], [0.4, 0.6], [0.2, 0.8]]]
     got = on_grid(stack(probs, [[1, 2], [1, 2, 4]]), np.array([0, 1]), np.array([1, 2, 3, 4]))
@@ -81,31 +47,6 @@ def test_a_curve_keeps_its_last_value_on_the_grid() -> None:
 def test_a_curve_that_starts_late_begins_with_its_first_value() -> None:
     got = on_grid(stack([[[0.4, 0.6]]], [[3]]), np.array([1]), np.array([1, 5]))
     np.testing.assert_array_equal(got, [[0.6, 0.6]])
-
-
-@pytest.mark.parametrize("n_tiles", [1, 16, 17, 32, 33, 64, 65, 200, 256, 257, 1024])
-def test_faithfulness_stops_at_the_last_count_below_n(n_tiles: int) -> None:
-    counts, values = (16, 32, 64, 128, 256), (0.1, 0.2, 0.15, 0.4, 0.5)
-    below = [k for k in counts if k < n_tiles]
-    drops = [[v if k < n_tiles else math.nan for k, v in zip(counts, values, strict=True)]]
-    got = slide_faithfulness(np.array(drops), np.array([n_tiles]))[0]
-    if len(below) < 2:
-        assert math.isnan(got)
-    else:
-        assert got == pytest.approx(faithfulness_auc(below, values[: len(below)], k_max=below[-1]))
-
-
-def test_a_count_that_was_not_measured_leaves_no_faithfulness() -> None:
-    drops = np.array([[0.1, math.nan, 0.2, 0.3, 0.4]])
-    assert math.isnan(slide_faithfulness(drops, np.array([1000]))[0])
-
-
-def test_a_curve_without_counts_is_nan() -> None:
-    stacks = stack([np.empty((0, 2)), [[0.5, 0.5]]], [[], [1]])
-    assert [part.rows.tolist() for part in stacks] == [[1]]
-    full, targets = np.array([[0.2, 0.8], [0.2, 0.8]]), np.array([1, 1])
-    drops = drops_on_grid(stacks, full, targets, np.array([1]))
-    np.testing.assert_allclose(drops, [[math.nan], [0.3]])
 
 
 def test_long_stacks_are_cut_into_blocks() -> None:
@@ -127,3 +68,18 @@ def test_what_is_no_probability_is_refused() -> None:
         stack([[[0.5, 0.5]]], [[1, 2]])
     with pytest.raises(FociError, match="not strictly increasing"):
         stack([[[0.5, 0.5]] * 2], [[2, 1]])
+    with pytest.raises(FociError, match=r"^curve 1, ks: holds values that are not counts >= 1"):
+        stack([[[0.5, 0.5]]] * 2, [[1], [1.5]])
+    with pytest.raises(FociError, match=r"^curve 2, probs: misses a sum of 1 by 0.1"):
+        stack([[[0.5, 0.5]], [[0.5, 0.5]], [[0.5, 0.4]]], [[1]] * 3)
+    with pytest.raises(FociError, match=r"^curve 1, probs: cannot be read as numbers"):
+        stack([[[0.5, 0.5]] * 2, [[0.5, 0.5], [1.0]]], [[1, 2]] * 2)
+
+
+def test_targets_and_full_bags_have_to_fit() -> None:
+    stacks = stack([[[0.5, 0.5]]] * 2, [[1]] * 2)
+    full = [[0.5, 0.5]] * 2
+    with pytest.raises(FociError, match=r"full: lengths differ \(full 2, targets 1\)"):
+        operating_points(stacks, full, [1])
+    with pytest.raises(FociError, match="targets: holds an unknown class"):
+        operating_points(stacks, full, [1, 2])

@@ -1,10 +1,16 @@
-"""Deletion drops, their area, and tiles to flip."""
+"""Deletion drops, their area, tiles to flip, comprehensiveness and sufficiency."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 
-from foci.metrics import deletion_drop, faithfulness_auc, mean_drops, tiles_to_flip
+from foci.metrics import (
+    comprehensiveness,
+    deletion_drop,
+    faithfulness_auc,
+    sufficiency,
+    tiles_to_flip,
+)
 from tests.metrics.strategies import Curve, curves, quick
 
 PAPER_KS = [16, 32, 64, 128, 256]
@@ -38,26 +44,29 @@ def test_a_constant_drop_covers_the_range_of_the_counts() -> None:
     assert faithfulness_auc([0, 64], [0.25, 0.25], k_max=64) == pytest.approx(0.25)
 
 
-def test_area_of_the_mean_drop_is_the_mean_area() -> None:
-    rng = np.random.default_rng(0)
-    drops = rng.uniform(-1, 1, size=(7, 5))
-    means, n = mean_drops([PAPER_KS] * 7, list(drops))
-    np.testing.assert_allclose(means, drops.mean(axis=0), atol=1e-15)
-    np.testing.assert_array_equal(n, 7)
-    each = [faithfulness_auc(PAPER_KS, row) for row in drops]
-    assert faithfulness_auc(PAPER_KS, means) == pytest.approx(np.mean(each))
-
-
-def test_short_bags_leave_the_long_counts_to_others() -> None:
-    means, n = mean_drops(
-        [[16, 32], [32, 16 * 4]], [[0.2, 0.4], [0.6, 0.8]], grid=[16, 32, 64, 128]
-    )
-    np.testing.assert_allclose(means, [0.2, 0.5, 0.8, np.nan])
-    assert n.tolist() == [1, 2, 1, 0]
-
-
 def test_tiles_to_flip_by_hand() -> None:
     curve = [[0.1, 0.9], [0.5, 0.5], [0.1, 0.9]]
     assert tiles_to_flip(curve, [1, 4, 9], target=1) == 4
     assert tiles_to_flip(curve, [1, 4, 9], target=0) == 1
     assert tiles_to_flip(curve[:1], [1], target=1) is None
+
+
+def test_a_rationale_that_carries_everything() -> None:
+    full, uniform = [0.1, 0.9], [0.5, 0.5]
+    assert comprehensiveness(full, [uniform], [32], 1, budgets=[32]) == pytest.approx(0.4)
+    assert sufficiency(full, [full], [32], 1, budgets=[32]) == 0
+
+
+def test_only_the_budgets_count() -> None:
+    revealed = [[0.5, 0.5], [0.3, 0.7], [0.1, 0.9]]
+    assert sufficiency([0.1, 0.9], revealed, [1, 8, 32], 1, [1, 32]) == pytest.approx(0.2)
+
+
+@quick
+@given(curves())
+def test_all_budgets_give_the_mean_drop(curve: Curve) -> None:
+    probs, ks, target = curve
+    full = probs[-1]
+    want = np.mean(deletion_drop(full, probs, ks, target))
+    assert comprehensiveness(full, probs, ks, target, ks) == pytest.approx(want, abs=1e-12)
+    assert sufficiency(full, probs, ks, target, ks) == pytest.approx(want, abs=1e-12)

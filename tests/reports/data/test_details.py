@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.analysis.recompute import changed_settings
+from foci.audits.recompute import changed_settings
 from foci.metrics import msk
 from foci.reports.data.models import AuditPayload
 from foci.reports.data.packing import COARSE, FINE, unpack
@@ -81,7 +81,7 @@ def test_places_are_exact_and_may_be_missing(audit: StoredAudit) -> None:
 
 
 def test_a_smaller_budget_cuts_curves_and_orders(audit: StoredAudit) -> None:
-    from foci.audits.analysis.recompute import recompute
+    from foci.audits.recompute import recompute
 
     settings = changed_settings(audit, k_max=10)
     data = payload(audit, recompute(audit, k_max=10), settings)

@@ -29,11 +29,12 @@ from foci.metrics import (
     captured_headroom,
     fallback_share,
     kaplan_meier,
+    mean_drops,
     msk_cond,
     paired_msk,
     percentile_interval,
     reach_split,
-    restricted,
+    restricted_mean,
     shi,
     wilcoxon,
 )
@@ -63,8 +64,9 @@ def ranking_numbers(
     """
     own, draws, level = metrics[name], drawn[name], settings.level
     counts = [msk_cond(row) for row in own.msk]
-    stable = [restricted(row, settings.k_max).mean() for row in own.stable]
+    stable = [restricted_mean(row, settings.k_max) for row in own.stable]
     fallback = [fallback_share(*rows) for rows in zip(own.msk, own.stable, strict=True)]
+    mean_drop, n_dropped = mean_drops(own.drops)
     km = kaplan_meier(own.msk.ravel(), settings.k_max)
     survival = Survival(ks=km.ks.astype(np.int64).tolist(), survival=km.survival.tolist())
     correct, wrong = _reach_by_correctness(own, slides)
@@ -88,8 +90,8 @@ def ranking_numbers(
         faithfulness_seeds=_per_seed(own.faithfulness),
         drops=MeanDrops(
             ks=list(settings.deletion),
-            mean=_listed(defined_mean(own.drops, axis=0)),
-            n_slides=(~np.isnan(own.drops)).sum(axis=0).tolist(),
+            mean=_listed(mean_drop),
+            n_slides=n_dropped.tolist(),
         ),
         km=survival,
         median_k=median_k(survival),

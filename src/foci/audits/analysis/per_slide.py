@@ -18,15 +18,16 @@ from foci.audits.analysis.views import ViewSlides, slides_by_view
 from foci.audits.folder.curves import Curve, CurveTable
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AnalysisSettings, View
-from foci.metrics import restricted
-from foci.metrics.cohort.stacked import (
+from foci.metrics import (
     drops_on_grid,
-    on_grid,
     operating_points,
+    restricted,
     slide_faithfulness,
     stack,
 )
+from foci.metrics.cohort.stacked import on_grid
 from foci.metrics.curve.deletion import PAPER_COUNTS
+from foci.metrics.curve.sufficiency import reached
 from foci.metrics.inputs import Floats, Integers, defined_mean
 
 _HEADLINES = ("selector", "native")
@@ -66,7 +67,7 @@ class SlideMetrics:
     @cached_property
     def reached(self) -> Floats:
         """``[R, S]`` 1 where reached, else 0."""
-        return (~np.isnan(self.msk)).astype(np.float64)
+        return reached(self.msk).astype(np.float64)
 
 
 def measure_ranking(

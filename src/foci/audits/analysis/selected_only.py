@@ -7,8 +7,7 @@ import numpy as np
 from foci.audits.analysis.summary import FullBag, SelectedOnly
 from foci.audits.analysis.views import ViewSlides
 from foci.audits.folder.curves import CurveTable
-from foci.metrics import adaptive_budget, auc
-from foci.metrics.cohort.stacked import probabilities_at, stack
+from foci.metrics import auc, selected_only_auc
 from foci.metrics.inputs import Floats, Integers
 
 KEPT = 32
@@ -32,34 +31,33 @@ def selected_only(
     """
     if labelled is None:
         return None
-    n_tiles = labelled.n_tiles
-    fixed = np.minimum(KEPT, n_tiles)
-    adaptive = np.minimum([adaptive_budget(int(n)) for n in n_tiles], n_tiles)
     return SelectedOnly(
         k=KEPT,
-        auc=_mean_auc(curves, ranking, labelled, fixed),
-        adaptive_auc=_mean_auc(curves, ranking, labelled, adaptive),
+        auc=_mean_auc(curves, ranking, labelled, KEPT),
+        adaptive_auc=_mean_auc(curves, ranking, labelled, None),
     )
 
 
 def auc_or_none(probs: Floats, labels: Integers) -> float | None:
     """AUC, or None where a class is absent or a probability is missing."""
-    complete = set(range(probs.shape[1])) == set(labels.tolist())
-    return auc(probs, labels) if complete and not np.isnan(probs).any() else None
+    defined = _every_class(labels, probs.shape[1]) and not np.isnan(probs).any()
+    return auc(probs, labels) if defined else None
+
+
+def _every_class(labels: Integers, n_classes: int) -> bool:
+    return set(range(n_classes)) == set(labels.tolist())
 
 
 def _mean_auc(
-    curves: CurveTable, ranking: str, labelled: ViewSlides, kept: Integers
+    curves: CurveTable, ranking: str, labelled: ViewSlides, k: int | None
 ) -> float | None:
+    if not _every_class(labelled.labels, labelled.full.shape[1]):
+        return None
     values = []
     for inserted in curves.every_seed(ranking):
         chosen = labelled.of(inserted)
-        stacks = stack([c.probs for c in chosen], [c.ks for c in chosen])
-        probs = probabilities_at(stacks, labelled.full.shape[1], kept)
-        whole = (kept == labelled.n_tiles)[:, None]  # all tiles kept: that is the full bag
-        probs = np.where(np.isnan(probs) & whole, labelled.full, probs)
-        value = auc_or_none(probs, labelled.labels)
-        if value is None:
-            return None
-        values.append(value)
-    return float(np.mean(values))
+        probs, ks = [c.probs for c in chosen], [c.ks for c in chosen]
+        values.append(
+            selected_only_auc(probs, ks, labelled.n_tiles, labelled.full, labelled.labels, k)
+        )
+    return None if np.isnan(values).any() else float(np.mean(values))

@@ -10,6 +10,7 @@ import numpy as np
 from foci.audits.analysis.per_ranking import GREEDY, NATIVE, RANDOM
 from foci.audits.analysis.per_slide import SlideMetrics
 from foci.audits.analysis.summary import VerdictSummary
+from foci.audits.analysis.verdict_sentence import verdict_sentence
 from foci.audits.analysis.views import ViewSlides
 from foci.audits.settings import AnalysisSettings
 from foci.metrics import judge
@@ -51,4 +52,4 @@ def judgement(
         n_boot=settings.n_boot,
         level=settings.level,
     )
-    return VerdictSummary(**asdict(verdict))
+    return VerdictSummary(**asdict(verdict), sentence=verdict_sentence(verdict))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
+from foci.metrics.curve.sufficiency import reached
 from foci.metrics.inputs import Counts
 
 
@@ -43,14 +43,14 @@ def reach_split(msks: Counts, predictions: ArrayLike, labels: ArrayLike) -> Reac
     >>> reach_split([1, 4, None, 2], predictions=[0, 1, 1, 0], labels=[0, 1, 1, 1])
     ReachSplit(correct=0.6666666666666666, wrong=1.0, n_correct=3, n_wrong=1)
     """
-    reached = ~np.isnan(inputs.counts(msks))
+    marks = reached(inputs.counts(msks))
     predicted = inputs.class_indices(predictions, "predictions")
     true = inputs.class_indices(labels, "labels")
-    inputs.same_length(msks=reached, predictions=predicted, labels=true)
+    inputs.same_length(msks=marks, predictions=predicted, labels=true)
     right = predicted == true
     return ReachSplit(
-        correct=float(reached[right].mean()) if right.any() else math.nan,
-        wrong=float(reached[~right].mean()) if not right.all() else math.nan,
+        correct=float(marks[right].mean()) if right.any() else math.nan,
+        wrong=float(marks[~right].mean()) if not right.all() else math.nan,
         n_correct=int(right.sum()),
         n_wrong=int((~right).sum()),
     )

@@ -1,4 +1,8 @@
-"""How much smaller a sufficient set a selector finds: SHI, and the share of what was possible."""
+"""How many tiles a selector saves: SHI, captured headroom, MSK on the slides both rankings reach.
+
+SHI compares conditional means, and each ranking may reach other slides; :func:`paired_msk` keeps
+to the slides that both reach.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,14 @@ from numpy.typing import ArrayLike
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
+from foci.metrics.curve.sufficiency import reached
 from foci.metrics.inputs import Counts, Floats
 
 EPS = 1e-8
 
 
 def relative_saving(base: Floats, foci: Floats, eps: float = EPS) -> Floats:
-    """The paper's ratio, element by element."""
+    """SHI of every pair of counts: ``(base - foci) / (base + eps)``."""
     saving: Floats = (base - foci) / (base + eps)
     return saving
 
@@ -182,7 +187,7 @@ def paired_msk(base: Counts, foci: Counts) -> PairedMSK:
     """
     first, second = inputs.counts(base, "base"), inputs.counts(foci, "foci")
     inputs.same_length(base=first, foci=second)
-    in_first, in_second = ~np.isnan(first), ~np.isnan(second)
+    in_first, in_second = reached(first), reached(second)
     both = in_first & in_second
     return PairedMSK(
         base=float(first[both].mean()) if both.any() else math.nan,

@@ -1,8 +1,7 @@
-"""What chance achieves: every ranking is read against seeded random orders."""
+"""AUKC corrected for chance: minus the mean over seeded random orders."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import SupportsIndex
 
 import numpy as np
@@ -11,26 +10,6 @@ from numpy.typing import ArrayLike
 from foci.metrics import inputs
 from foci.metrics.cards import card
 from foci.metrics.curve.sufficiency import aukc
-
-
-@dataclass(frozen=True)
-class Band:
-    """Mean, smallest and largest value over the random orders."""
-
-    mean: float
-    low: float
-    high: float
-    n_orders: int
-
-
-def random_band(values: ArrayLike) -> Band:
-    """The band a figure draws: mean and full extent of one number per random order.
-
-    >>> random_band([5.0, 4.0, 6.0])
-    Band(mean=5.0, low=4.0, high=6.0, n_orders=3)
-    """
-    array = inputs.numbers(values, "values")
-    return Band(float(array.mean()), float(array.min()), float(array.max()), array.size)
 
 
 @card(

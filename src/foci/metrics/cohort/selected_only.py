@@ -1,10 +1,9 @@
-"""Does the prediction survive when only the selected tiles are kept?"""
+"""AUC of the classifier with all tiles, and with only the top K of every slide."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import SupportsIndex
 
 import numpy as np
@@ -13,12 +12,15 @@ from scipy.stats import rankdata
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
-from foci.metrics.cohort.stacked import per_curve
-from foci.metrics.inputs import Floats
+from foci.metrics.cohort.stacked import fill, stack
+from foci.metrics.inputs import Floats, Integers
 
 
 def _binary_auc(scores: Floats, positive: NDArray[np.bool_]) -> float:
-    """Mann-Whitney U over the number of pairs; a tied pair counts one half."""
+    """Mann-Whitney U over the number of pairs; a tied pair counts one half.
+
+    :func:`scipy.stats.mannwhitneyu` gives the same U, but computes a p-value with it.
+    """
     n_positive = int(positive.sum())
     n_negative = positive.size - n_positive
     rank_sum = rankdata(scores)[positive].sum()
@@ -37,7 +39,7 @@ def _binary_auc(scores: Floats, positive: NDArray[np.bool_]) -> float:
     source="Mann and Whitney, 1947; one-vs-rest macro mean for several classes",
 )
 def auc(probs: ArrayLike, labels: ArrayLike) -> float:
-    r"""AUC for two classes, the unweighted mean of one-vs-rest AUCs for more.
+    r"""ROC AUC of two classes; for more, the macro mean of one-vs-rest AUCs.
 
     .. math:: \mathrm{AUC} = C^{-1} \sum_c \Pr[p_c(i) > p_c(j)]
        + \tfrac12 \Pr[p_c(i) = p_c(j)], \qquad y_i = c,\ y_j \ne c
@@ -62,47 +64,84 @@ def auc(probs: ArrayLike, labels: ArrayLike) -> float:
     return float(np.mean([_binary_auc(scores[:, c], true == c) for c in range(n_classes)]))
 
 
+def adaptive_budgets(n_tiles: Integers, alpha: float = 0.03, k_min: int = 16) -> Integers:
+    """:func:`adaptive_budget` of every bag size in an array."""
+    share = np.floor(inputs.threshold(alpha, "alpha") * n_tiles).astype(np.int64)
+    budgets: Integers = np.maximum(inputs.whole(k_min, "k_min"), share)
+    return budgets
+
+
 def adaptive_budget(n_tiles: SupportsIndex, alpha: float = 0.03, k_min: SupportsIndex = 16) -> int:
     r"""The paper's adaptive count :math:`K_s = \max(K_{\min}, \lfloor \alpha N_s \rfloor)`.
 
     >>> adaptive_budget(1024), adaptive_budget(100)
     (30, 16)
     """
-    share = inputs.threshold(alpha, "alpha")
-    return max(inputs.whole(k_min, "k_min"), math.floor(share * inputs.whole(n_tiles, "n_tiles")))
+    smallest, size = inputs.whole(k_min, "k_min"), inputs.whole(n_tiles, "n_tiles")
+    return int(adaptive_budgets(np.array(size), alpha, smallest))
+
+
+def revealed_at(probs: Floats, ks: Integers, wanted: Integers) -> Floats:
+    """Class probabilities ``[..., C]`` at one count per curve; NaN where it was not measured.
+
+    Args:
+        probs: ``[..., K, C]``, one curve or many of the same counts.
+        ks: ``[K]`` their counts.
+        wanted: The count asked for, one per curve.
+    """
+    place = np.minimum(np.searchsorted(ks, wanted), len(ks) - 1)
+    values = np.take_along_axis(probs, place[..., None, None], axis=-2)[..., 0, :]
+    return np.where((ks[place] == wanted)[..., None], values, np.nan)
 
 
 def probability_at(
     probs: ArrayLike, ks: ArrayLike, n_tiles: SupportsIndex, k: SupportsIndex = 32
 ) -> Floats:
-    """Class probabilities ``[C]`` with only the top ``min(k, N)`` tiles, read from a stored curve.
+    """Class probabilities ``[C]`` of one slide with only its top ``min(k, N)`` tiles.
 
     >>> probability_at([[0.5, 0.5], [0.25, 0.75]], ks=[1, 32], n_tiles=500, k=32).tolist()
     [0.25, 0.75]
     """
     curve, counts, _ = inputs.curve(probs, ks, 0)
-    wanted = min(inputs.whole(k, "k"), inputs.whole(n_tiles, "n_tiles"))
-    row: Floats = curve[inputs.rows_at(counts, np.array([wanted]))[0]]
-    return row
+    wanted = np.array(min(inputs.whole(k, "k"), inputs.whole(n_tiles, "n_tiles")))
+    inputs.rows_at(counts, np.atleast_1d(wanted))
+    return revealed_at(curve, counts, wanted)
 
 
-@dataclass(frozen=True)
-class SelectedOnly:
-    """AUC with all tiles, with the selected ones, and with as many random ones."""
+def selected_probabilities(
+    probs: Sequence[ArrayLike],
+    ks: Sequence[ArrayLike],
+    n_tiles: ArrayLike,
+    full: ArrayLike,
+    k: SupportsIndex | None = 32,
+) -> Floats:
+    """Class probabilities ``[S, C]`` of every slide with only its top ``min(k, N)`` tiles.
 
-    full: float
-    selected: float
-    random: float
+    Where all tiles are kept and the curve stops earlier, the full bag is the answer; NaN where the
+    count was not revealed otherwise.
 
-    @property
-    def kept(self) -> float:
-        """Selected minus full bag: 0 where nothing is lost."""
-        return self.selected - self.full
+    Args:
+        probs: One insertion curve ``[len(ks), C]`` per slide.
+        ks: One array of reveal counts per slide.
+        n_tiles: ``[S]`` candidate tiles.
+        full: ``[S, C]`` full-bag probabilities.
+        k: Tiles kept; None for :func:`adaptive_budget`.
 
-    @property
-    def over_random(self) -> float:
-        """Selected minus random: 0 where any tiles would do."""
-        return self.selected - self.random
+    >>> curves, full = [[[0.5, 0.5]], [[0.25, 0.75]]], [[0.5, 0.5], [0.1, 0.9]]
+    >>> selected_probabilities(curves, [[8], [16]], [8, 90], full, k=None)
+    array([[0.5 , 0.5 ],
+           [0.25, 0.75]])
+    """
+    whole = inputs.probabilities(full, "full")
+    sizes = inputs.bag_sizes(n_tiles)
+    n_slides = inputs.same_length(probs=probs, ks=ks, n_tiles=sizes, full=whole)
+    kept = np.minimum(adaptive_budgets(sizes) if k is None else inputs.whole(k, "k"), sizes)
+    found = fill(
+        stack(probs, ks),
+        (n_slides, whole.shape[1]),
+        lambda part: revealed_at(part.probs, part.ks, kept[part.rows]),
+    )
+    return np.where(np.isnan(found) & (kept == sizes)[:, None], whole, found)
 
 
 @card(
@@ -112,52 +151,36 @@ class SelectedOnly:
     r"\max(16, \lfloor 0.03 N_s \rfloor)",
     direction="higher",
     range=(0.0, 1.0),
-    needs="insertion curves that hold K, full-bag probabilities, random orders and labels",
+    needs="insertion curves that hold K, full-bag probabilities and labels",
     does_not_show="that the selection is good where random tiles keep the AUC as well",
     source="the paper, Table selected-only downstream performance",
 )
 def selected_only_auc(
-    full: ArrayLike, selected: ArrayLike, random: ArrayLike, labels: ArrayLike
-) -> SelectedOnly:
-    r"""AUC when only the top K tiles are kept, against the full bag and random tiles.
+    probs: Sequence[ArrayLike],
+    ks: Sequence[ArrayLike],
+    n_tiles: ArrayLike,
+    full: ArrayLike,
+    labels: ArrayLike,
+    k: SupportsIndex | None = 32,
+) -> float:
+    r"""AUC when every slide keeps only its top K tiles; NaN where K was not revealed.
 
     .. math:: \mathrm{AUC}_K = \mathrm{AUC}\{p^{(s)}(K_s)\}_s
 
+    Compare it with :func:`auc` of the full bags, and with the same of random orders.
+
     Args:
+        probs: One insertion curve ``[len(ks), C]`` per slide.
+        ks: One array of reveal counts per slide.
+        n_tiles: ``[S]`` candidate tiles.
         full: ``[S, C]`` full-bag probabilities.
-        selected: ``[S, C]``, :func:`probability_at` for every slide.
-        random: ``[R, S, C]``, the same for R random orders; their AUCs are averaged.
-        labels: ``[S]`` class indices.
+        labels: ``[S]`` class indices; every class must occur.
+        k: Tiles kept; None for the adaptive number.
 
     >>> full = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]
-    >>> some = [[0.9, 0.1], [0.4, 0.6], [0.5, 0.5], [0.1, 0.9]]
-    >>> selected_only_auc(full, some, [some, full], labels=[0, 0, 1, 1])
-    SelectedOnly(full=1.0, selected=0.75, random=0.875)
+    >>> some = [[[0.9, 0.1]], [[0.4, 0.6]], [[0.5, 0.5]], [[0.1, 0.9]]]
+    >>> selected_only_auc(some, [[32]] * 4, [500] * 4, full, labels=[0, 0, 1, 1])
+    0.75
     """
-    orders = inputs.probabilities(random, "random", ndim=3)
-    return SelectedOnly(
-        full=auc(full, labels),
-        selected=auc(selected, labels),
-        random=float(np.mean([auc(order, labels) for order in orders])),
-    )
-
-
-def selected_probabilities(
-    probs: Sequence[ArrayLike],
-    ks: Sequence[ArrayLike],
-    n_tiles: Sequence[int],
-    k: SupportsIndex | None = 32,
-) -> Floats:
-    """:func:`probability_at` for every slide, ``[S, C]``; ``k=None`` uses the adaptive count.
-
-    >>> selected_probabilities([[[0.5, 0.5]], [[0.25, 0.75]]], [[8], [16]], [8, 90], k=None)
-    array([[0.5 , 0.5 ],
-           [0.25, 0.75]])
-    """
-    n_slides = inputs.same_length(probs=probs, ks=ks, n_tiles=n_tiles)
-
-    def selected(i: int) -> Floats:
-        budget = adaptive_budget(n_tiles[i]) if k is None else k
-        return probability_at(probs[i], ks[i], n_tiles[i], budget)
-
-    return inputs.probabilities(per_curve(selected, n_slides))
+    selected = selected_probabilities(probs, ks, n_tiles, full, k)
+    return math.nan if np.isnan(selected).any() else auc(selected, labels)

@@ -1,4 +1,4 @@
-"""Areas that other tools report, so that their numbers can be compared."""
+"""Areas under reveal and deletion curves: the trapezoid rule, AUPC, MoRF minus LeRF."""
 
 from __future__ import annotations
 
@@ -9,6 +9,21 @@ from scipy.integrate import trapezoid
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
+from foci.metrics.inputs import Floats, Integers
+
+
+def area_over_counts(values: Floats, ks: Integers, divisor: int | None = None) -> Floats:
+    """Trapezoid rule over the counts for every row of ``[..., K]``; a single value as it is.
+
+    Args:
+        values: One value per count.
+        ks: ``[K]`` counts.
+        divisor: What the area is divided by; None for the last count.
+    """
+    if len(ks) == 1:
+        return values[..., 0]
+    area: Floats = trapezoid(values, ks, axis=-1) / (ks[-1] if divisor is None else divisor)
+    return area
 
 
 @card(
@@ -72,6 +87,4 @@ def morf_minus_lerf(
     gap = first[:, followed] - last[:, followed]
     if direction == "delete":
         gap = -gap
-    if len(counts) == 1:
-        return float(gap[0])
-    return float(trapezoid(gap, counts) / (counts[-1] - counts[0]))
+    return float(area_over_counts(gap, counts, divisor=int(counts[-1] - counts[0])))

@@ -1,4 +1,4 @@
-"""Tile counts of slides that never reach: censored at K_max instead of dropped.
+"""Restricted mean and Kaplan-Meier curve of MSK, slides that never reach censored at K_max.
 
 A bag with fewer than K_max tiles that does not reach with all of them counts as K_max too: more
 tiles of that slide do not exist, so it is at least as bad as a bag that ran out of budget. Hence
@@ -92,7 +92,9 @@ def kaplan_meier(msks: Counts, k_max: SupportsIndex = 256) -> KaplanMeier:
 
     .. math:: S(k) = \prod_{k_i \le k} \Big(1 - \frac{d_i}{n_i}\Big)
 
-    with :math:`d_i` slides reaching at :math:`k_i` of the :math:`n_i` still open.
+    with :math:`d_i` slides reaching at :math:`k_i` of the :math:`n_i` still open. Nothing is
+    censored before K_max, so the product is the share of slides still open. It is computed as that
+    share, without the rounding of the products in :func:`scipy.stats.ecdf`.
 
     >>> curve = kaplan_meier([1, 1, 4, None], k_max=8)
     >>> curve.ks.tolist(), curve.survival.tolist()

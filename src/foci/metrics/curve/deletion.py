@@ -1,20 +1,38 @@
-"""Are the top tiles load-bearing? Probabilities after they are removed."""
+"""Deletion drop, Faithfulness AUC, tiles to flip, and ERASER's two scores.
+
+Each compares the full bag with a curve: the bag without its top K tiles (deletion), or, for
+:func:`sufficiency`, with only them (insertion).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import trapezoid
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
-from foci.metrics.inputs import Floats, Integers, defined_mean
+from foci.metrics.curve.areas import area_over_counts
+from foci.metrics.curve.sufficiency import followed_class
+from foci.metrics.inputs import Floats, Integers
 
 PAPER_COUNTS = (16, 32, 64, 128, 256)
+"""Deletion counts of the paper's Faithfulness AUC."""
+
+
+def drops_from_full(full: Floats, probs: Floats, target: int | Integers) -> Floats:
+    """Full-bag probability of the target minus that of every step, ``[..., K]``.
+
+    Args:
+        full: ``[..., C]`` full-bag probabilities.
+        probs: ``[..., K, C]``, one curve or many of the same counts.
+        target: The class followed, one per curve.
+    """
+    whole = np.take_along_axis(full, np.asarray(target)[..., None], axis=-1)
+    drops: Floats = whole - followed_class(probs, target)
+    return drops
 
 
 @card(
@@ -41,8 +59,7 @@ def deletion_drop(
     [0.25, 0.5]
     """
     curve, _, followed = inputs.curve(probs, ks, target, lowest=0)
-    drops: Floats = inputs.full_bag(full, curve.shape[1])[followed] - curve[:, followed]
-    return drops
+    return drops_from_full(inputs.full_bag(full, curve.shape[1]), curve, followed)
 
 
 @card(
@@ -56,7 +73,7 @@ def deletion_drop(
     source="the paper, Table deletion-based perturbation faithfulness",
 )
 def faithfulness_auc(ks: ArrayLike, drops: ArrayLike, k_max: SupportsIndex = 256) -> float:
-    r"""Trapezoid of the deletion drops over K, divided by K_max.
+    r"""Faithfulness AUC: trapezoid rule over the deletion drops, divided by K_max.
 
     .. math:: \frac{1}{K_{\max}} \sum_j
        \frac{\Delta p(K_j) + \Delta p(K_{j+1})}{2}(K_{j+1} - K_j)
@@ -75,32 +92,7 @@ def faithfulness_auc(ks: ArrayLike, drops: ArrayLike, k_max: SupportsIndex = 256
     bounded = np.abs(values).max() <= 1
     inputs.require(bounded, "drops", "leaves [-1, 1]", "give differences of probabilities")
     inputs.require(len(counts) > 1, "ks", "has a single count", "an area needs two or more")
-    return float(trapezoid(values, counts) / ceiling)
-
-
-def mean_drops(
-    ks: Sequence[ArrayLike], drops: Sequence[ArrayLike], grid: ArrayLike = PAPER_COUNTS
-) -> tuple[Floats, Integers]:
-    """Mean drop at every count of a grid, over the slides that were measured there.
-
-    A bag of N tiles has no drop at K >= N, so the longest counts may rest on fewer slides.
-
-    Returns:
-        The means (NaN where no slide was measured), and the number of slides behind each.
-
-    >>> means, n = mean_drops([[16, 32], [16]], [[0.25, 0.5], [0.75]], grid=[16, 32])
-    >>> means.tolist(), n.tolist()
-    ([0.5, 0.5], [2, 1])
-    """
-    columns = inputs.increasing(grid, lowest=0, name="grid")
-    table = np.full((inputs.same_length(ks=ks, drops=drops), len(columns)), np.nan)
-    for row, slide_ks, slide_drops in zip(table, ks, drops, strict=True):
-        values = inputs.numbers(slide_drops, "drops")
-        by_count = dict(
-            zip(inputs.increasing(slide_ks, len(values), lowest=0), values, strict=True)
-        )
-        row[:] = [by_count.get(count, np.nan) for count in columns]
-    return defined_mean(table, axis=0), (~np.isnan(table)).sum(axis=0)
+    return float(area_over_counts(values, counts, divisor=ceiling))
 
 
 @card(
@@ -114,7 +106,7 @@ def mean_drops(
     source="after tokens-to-flip of ERASER (DeYoung et al., 2020), counted instead of divided",
 )
 def tiles_to_flip(probs: ArrayLike, ks: ArrayLike, target: SupportsIndex) -> int | None:
-    r"""Fewest top tiles whose removal changes the decision: the deletion twin of MSK.
+    r"""Fewest top tiles whose removal changes the decision: the counterpart of MSK.
 
     .. math:: \min\{K : \arg\max_c p_c(\text{without the top } K) \ne y\}
 

@@ -1,4 +1,4 @@
-"""Does the ranking bring out the target class, or whichever class is looked for?"""
+"""Specificity: is the target class reached before its strongest rival?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from foci.metrics.inputs import Floats, Marks
 
 @dataclass(frozen=True)
 class Specificity:
-    """MSK of the target and of its strongest rival along the same curve."""
+    """MSK of the target and of its strongest rival on the same curve."""
 
     target_msk: int | None
     rival_msk: int | None
@@ -27,13 +27,13 @@ class Specificity:
 
     @property
     def specific(self) -> bool:
-        """The target is reached, and the rival is not reached before it."""
+        """The target is reached, and reached before its rival."""
         counts = [np.nan if k is None else float(k) for k in (self.target_msk, self.rival_msk)]
         return bool(comes_first(*np.array(counts)))
 
 
 def comes_first(target: Floats, rival: Floats) -> Marks:
-    """Where the target is reached, and its rival (NaN: never) is not reached before it."""
+    """Where the target is reached, and reached before its rival; NaN is never reached."""
     first: Marks = ~np.isnan(target) & ~(rival <= target)
     return first
 

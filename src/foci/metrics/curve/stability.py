@@ -1,4 +1,4 @@
-"""Does the confidence stay once it is there? Reveal curves are not monotone."""
+"""Stable MSK: the count from which the confidence stays. Reveal curves are not monotone."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
-from foci.metrics.curve.sufficiency import sufficient_steps
+from foci.metrics.curve.sufficiency import count_or_none, reached, sufficient_steps
 from foci.metrics.inputs import Counts, Floats, Integers, Marks
 
 
-def settled_from(steps: Marks, ks: Integers) -> Floats:
-    """The count from which every row of ``[..., K]`` stays marked; NaN if it ends unmarked."""
+def stable_from(steps: Marks, ks: Integers) -> Floats:
+    """Count from which every row of ``[..., K]`` stays marked; NaN if it ends unmarked."""
     n_last = np.logical_and.accumulate(steps[..., ::-1], axis=-1).sum(axis=-1)
     return np.where(n_last > 0, ks[np.minimum(len(ks) - n_last, len(ks) - 1)], np.nan)
 
@@ -44,8 +44,7 @@ def stable_msk(
     """
     curve, counts, followed = inputs.curve(probs, ks, target)
     steps = sufficient_steps(curve, followed, inputs.threshold(kappa))
-    count = float(settled_from(steps, counts))
-    return None if math.isnan(count) else int(count)
+    return count_or_none(stable_from(steps, counts))
 
 
 @card(
@@ -70,7 +69,7 @@ def fallback_share(msks: Counts, stable_msks: Counts) -> float:
     """
     first, stable = inputs.counts(msks), inputs.counts(stable_msks, "stable_msks")
     inputs.same_length(msks=first, stable_msks=stable)
-    crossed = ~np.isnan(first)
+    crossed = reached(first)
     possible = np.isnan(stable) | (stable >= first)
     what, fix = "holds a count before the first crossing", "compute both from the same curves"
     inputs.require(possible.all(), "stable_msks", what, fix)

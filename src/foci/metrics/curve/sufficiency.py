@@ -1,4 +1,8 @@
-"""Where a reveal curve becomes sufficient: MSK, Reach, and the area under the whole curve."""
+"""MSK, Reach, conditional MSK and AUKC: where a reveal curve becomes sufficient.
+
+The functions over ``[..., K]`` arrays hold the definitions. ``msk`` and ``aukc`` apply them to one
+curve, :func:`foci.metrics.operating_points` to a whole cohort.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,26 @@ from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import trapezoid
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
+from foci.metrics.curve.areas import area_over_counts
 from foci.metrics.inputs import Counts, Floats, Integers, Marks
 
 
 def followed_class(probs: Floats, target: int | Integers) -> Floats:
     """Probability of the target, ``[..., K]`` from ``[..., K, C]``; one target per curve."""
-    index = np.asarray(target)[..., None, None]
-    followed: Floats = np.take_along_axis(probs, index, axis=-1)[..., 0]
+    classes = np.asarray(target)
+    if classes.ndim == 0:
+        return probs[..., classes]
+    followed: Floats = np.take_along_axis(probs, classes[..., None, None], axis=-1)[..., 0]
     return followed
 
 
 def sufficient_steps(probs: Floats, target: int | Integers, kappa: float) -> Marks:
-    """Steps whose (first) largest class is the target, with at least ``kappa`` of the mass.
+    """Steps at which the model predicts the target with a probability of at least ``kappa``.
+
+    Where two classes are largest, the one with the lower index is predicted.
 
     Args:
         probs: ``[..., K, C]``, one curve or many of the same counts.
@@ -35,16 +43,19 @@ def sufficient_steps(probs: Floats, target: int | Integers, kappa: float) -> Mar
 
 
 def first_crossing(steps: Marks, ks: Integers) -> Floats:
-    """The first count of every row of steps ``[..., K]`` that is marked; NaN if none is."""
+    """First marked count of every row of ``[..., K]``; NaN if none is marked."""
     return np.where(steps.any(axis=-1), ks[steps.argmax(axis=-1)], np.nan)
 
 
-def area_over_counts(values: Floats, ks: Integers) -> Floats:
-    """Trapezoid of ``[..., K]`` over the counts divided by the last one; a single value as is."""
-    if len(ks) == 1:
-        return values[..., 0]
-    area: Floats = trapezoid(values, ks, axis=-1) / ks[-1]
-    return area
+def count_or_none(count: Floats) -> int | None:
+    """One count as an integer; None for NaN."""
+    return None if np.isnan(count) else int(count)
+
+
+def reached(msks: Floats) -> Marks:
+    """Where a count exists, for every element of an array of MSK."""
+    marks: Marks = ~np.isnan(msks)
+    return marks
 
 
 @card(
@@ -59,7 +70,7 @@ def area_over_counts(values: Floats, ks: Integers) -> Floats:
     source="the paper, Sequential Reveal Protocol",
 )
 def msk(probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, kappa: float = 0.9) -> int | None:
-    r"""Fewest top-ranked tiles after which the classifier says the target with confidence.
+    r"""Minimum Sufficient K: fewest top-ranked tiles for a confident prediction of the target.
 
     .. math:: \mathrm{MSK}_s(\kappa) = \min\{K \le K_{\max} :
        \arg\max_c p_c(K) = y \wedge p_y(K) \ge \kappa\}
@@ -71,8 +82,8 @@ def msk(probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, kappa: float = 0
         kappa: Operating confidence in (0, 1].
 
     Returns:
-        The count, or None where the curve never gets there. On a tie of the largest class the
-        lower class index wins.
+        The count, or None where the curve never reaches kappa. Where two classes are largest,
+        the one with the lower index is predicted.
 
     >>> msk([[0.6, 0.4], [0.2, 0.8], [0.05, 0.95]], ks=[1, 2, 3], target=1)
     3
@@ -81,8 +92,7 @@ def msk(probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, kappa: float = 0
     """
     curve, counts, followed = inputs.curve(probs, ks, target)
     steps = sufficient_steps(curve, followed, inputs.threshold(kappa))
-    count = float(first_crossing(steps, counts))
-    return None if math.isnan(count) else int(count)
+    return count_or_none(first_crossing(steps, counts))
 
 
 @card(
@@ -96,7 +106,7 @@ def msk(probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, kappa: float = 0
     source="the paper, Sequential Reveal Protocol",
 )
 def reach(msks: Counts) -> float:
-    r"""Share of slides on which the threshold is reached at all.
+    r"""Reach: share of slides on which the threshold is reached.
 
     .. math:: \mathrm{Reach}(\kappa) = |S|^{-1} \sum_{s \in S}
        \mathbf{1}[\mathrm{MSK}_s(\kappa)\ \text{exists}]
@@ -104,7 +114,7 @@ def reach(msks: Counts) -> float:
     >>> reach([3, None, 1, 8])
     0.75
     """
-    return float(np.mean(~np.isnan(inputs.counts(msks))))
+    return float(np.mean(reached(inputs.counts(msks))))
 
 
 @card(
@@ -130,8 +140,8 @@ def msk_cond(msks: Counts) -> float:
     4.0
     """
     values = inputs.counts(msks)
-    reached = values[~np.isnan(values)]
-    return float(reached.mean()) if reached.size else math.nan
+    known = values[reached(values)]
+    return float(known.mean()) if known.size else math.nan
 
 
 @card(
@@ -146,7 +156,7 @@ def msk_cond(msks: Counts) -> float:
     source="the paper, Sequential Reveal Protocol",
 )
 def aukc(probs: ArrayLike, ks: ArrayLike, n_tiles: SupportsIndex, target: SupportsIndex) -> float:
-    r"""Area under the target's probability over the revealed fraction, for one slide.
+    r"""Area under the K-curve: the target's probability over the revealed fraction of one slide.
 
     .. math:: \frac{1}{\rho_m} \sum_{j=1}^{m-1}
        \frac{p_y(K_j) + p_y(K_{j+1})}{2}(\rho_{j+1} - \rho_j), \qquad \rho_j = K_j / N
@@ -160,4 +170,4 @@ def aukc(probs: ArrayLike, ks: ArrayLike, n_tiles: SupportsIndex, target: Suppor
     """
     curve, counts, followed = inputs.curve(probs, ks, target)
     inputs.up_to(counts, n_tiles, "n_tiles")
-    return float(area_over_counts(curve[:, followed], counts))  # N cancels
+    return float(area_over_counts(followed_class(curve, followed), counts))  # N cancels

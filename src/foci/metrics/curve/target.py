@@ -1,4 +1,4 @@
-"""Other views of a stored curve: another class, a smaller budget. No model is run again."""
+"""The class a curve is followed for, and curves cut to a smaller budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foci.metrics.inputs import Floats, Integers
 
 
 def predicted_class(full: ArrayLike) -> int:
-    r"""The model's own decision :math:`\hat y = \arg\max_c p_c(\text{full bag})`.
+    r"""Predicted class of the full bag, :math:`\hat y = \arg\max_c p_c(\text{full bag})`.
 
     Used as ``target`` it asks whether a subset recovers what the model *says*; the label asks
     whether it recovers what is *true*.
@@ -24,7 +24,7 @@ def predicted_class(full: ArrayLike) -> int:
 
 
 def runner_up(full: ArrayLike, target: SupportsIndex) -> int:
-    """The strongest class beside the target in the full bag; the lower index on a tie.
+    """Most probable class of the full bag other than the target; the lower index on a tie.
 
     >>> runner_up([0.2, 0.5, 0.3], target=1)
     2
@@ -41,7 +41,7 @@ def runners_up(full: Floats, target: int | Integers) -> Integers:
 
 
 def truncate(probs: ArrayLike, ks: ArrayLike, k_max: SupportsIndex) -> tuple[Floats, Integers]:
-    """The part of a curve within a smaller budget (the paper's equal-budget table: 32 tiles).
+    """Cut a curve at ``k_max`` tiles (the paper's equal-budget table uses 32).
 
     >>> probs, ks = truncate([[0.6, 0.4], [0.3, 0.7], [0.1, 0.9]], ks=[1, 16, 64], k_max=32)
     >>> ks.tolist()

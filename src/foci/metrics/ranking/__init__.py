@@ -1,1 +1,1 @@
-"""Metrics of an order of tiles, without a curve."""
+"""Metrics of a ranking of tiles, without a curve."""

@@ -1,4 +1,8 @@
-"""Do two rankings of the same bag agree?"""
+"""Agreement of two rankings of a bag: Jaccard of the top K, Spearman, Kendall.
+
+Jaccard and Spearman are computed for all pairs of M rankings at once, as an audit needs them;
+:func:`scipy.stats.spearmanr` would compute p-values with them and warn about constant rankings.
+"""
 
 from __future__ import annotations
 

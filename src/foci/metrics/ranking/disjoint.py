@@ -1,4 +1,4 @@
-"""Separate rationales of one slide."""
+"""Number of disjoint sufficient sets of tiles in one slide."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from foci.metrics.cards import card
     source="Carter et al. 2019 (sufficient input subsets), applied to tiles",
 )
 def disjoint_sets(sets: Iterable[Sequence[int]]) -> int:
-    """Number of sufficient sets that share no tile; a shared or empty set is refused.
+    """Number of disjoint sufficient sets; sets that share a tile or are empty are refused.
 
     One set means that the decision hangs on one group of tiles, many that the evidence is spread
     over the slide.

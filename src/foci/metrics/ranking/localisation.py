@@ -1,4 +1,8 @@
-"""Do the top tiles lie where an annotation, or a planted truth, says they should?"""
+"""Precision, recall, average precision and NDCG of a ranking against marked tiles.
+
+The marks come from an annotation or from the planted truth of a synthetic cohort. scikit-learn has
+these metrics too, but is not needed to run FOCI; the tests compare with it.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +103,7 @@ def average_precision(scores: ArrayLike, truth: ArrayLike) -> float:
     source="Jarvelin and Kekalainen, 2002; ties averaged after McSherry and Najork, 2008",
 )
 def ndcg(scores: ArrayLike, gains: ArrayLike, k: SupportsIndex | None = None) -> float:
-    r"""Gain collected from the top, discounted by rank, over the best that is possible.
+    r"""NDCG at k: gain of the top tiles, discounted by rank, over the best possible.
 
     .. math:: \mathrm{NDCG}@k = \mathrm{DCG}_k / \mathrm{DCG}_k^{ideal}, \qquad
        \mathrm{DCG}_k = \sum_{i \le k} g_{\pi(i)} / \log_2(i + 1)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.analysis.recompute import recompute
+from foci.audits.recompute import recompute
 from foci.errors import FociError
 from tests.audits.cohorts import Counts, Settings, summary_of
 from tests.audits.folders import write_folder
