@@ -1,17 +1,17 @@
 /** Everything on the page of one audit that moves. */
 
-import { deletionFigure } from "./deletionFigure";
-import { find } from "./dom";
-import { commonScale, drawInterval, drawScale } from "./intervals";
-import { formatLink, type Link, parseLink } from "./link";
-import { histogramFigure, survivalFigure } from "./needFigures";
-import type { AuditPayload, Interval, Verdict, View } from "./payload";
-import { revealFigure } from "./revealFigure";
-import type { Row } from "./rows";
-import { sceneOf } from "./scene";
-import { selectedOnlyFigure } from "./selectedOnlyFigure";
-import { slideTable } from "./slideTable";
-import { slideView } from "./slideView";
+import { commonScale, drawInterval, drawScale } from "./charts/intervals";
+import { deletionFigure } from "./figures/deletion";
+import { revealFigure } from "./figures/reveal";
+import { sceneOf } from "./figures/scene";
+import { selectedOnlyFigure } from "./figures/selectedOnly";
+import { histogramFigure, survivalFigure } from "./figures/tilesNeeded";
+import { find } from "./page/dom";
+import { formatLink, type Link, parseLink } from "./page/link";
+import type { AuditPayload, Interval, Verdict, View } from "./page/payload";
+import type { Row } from "./slides/rows";
+import { slideTable } from "./slides/table";
+import { slideView } from "./slides/view";
 
 export function startAuditPage(payload: AuditPayload): void {
   let view = payload.first_view;

@@ -1,0 +1,28 @@
+/** What the figures of one view are drawn from. */
+
+import { type Ink, inkOf } from "../charts/ink";
+import type { AuditPayload, Numbers, View } from "../page/payload";
+
+export interface Scene {
+  payload: AuditPayload;
+  view: View;
+  rankings: string[];
+  numbers: (ranking: string) => Numbers;
+  ink: (ranking: string) => Ink;
+}
+
+export function sceneOf(payload: AuditPayload, view: View): Scene {
+  const byRanking = payload.numbers[view]!;
+  const rankings = payload.rankings.map((r) => r.name);
+  return {
+    payload,
+    view,
+    rankings,
+    numbers: (name) => byRanking[name],
+    ink: (name) => inkOf(name, rankings),
+  };
+}
+
+/** The class that is followed, in words. */
+export const ofTarget = (view: View) =>
+  view === "prediction" ? "the predicted class" : "the label";
