@@ -6,7 +6,7 @@ import { colour } from "../page/theme";
 import { decorate } from "./annotations";
 import { type Ink, stroke } from "./ink";
 import { onResize } from "./resize";
-import { sharpen } from "./sharp";
+import { canvasPerPlotPixel, sharpen } from "./sharp";
 import { linearTicks, powersOfTwo } from "./ticks";
 
 export interface Line {
@@ -94,6 +94,8 @@ function data(chart: LineChart): uPlot.AlignedData {
 }
 
 function options(chart: LineChart, width: number, drawn: () => void): uPlot.Options {
+  // uPlot counts dashes and rounds positions in its own pixels; we want both in canvas pixels.
+  const pixel = 1 / canvasPerPlotPixel();
   const banded = chart.lines.filter((line) => line.band);
   const bands: uPlot.Band[] = banded.map((line, i) => ({
     series: [2 + 2 * i, 1 + 2 * i],
@@ -107,7 +109,7 @@ function options(chart: LineChart, width: number, drawn: () => void): uPlot.Opti
     show: !line.hidden,
     stroke: stroke(line.ink),
     width: line.ink.width,
-    dash: line.ink.dash,
+    dash: line.ink.dash.map((length) => length * pixel),
     points: { show: false },
     paths,
     spanGaps: false,
@@ -124,6 +126,7 @@ function options(chart: LineChart, width: number, drawn: () => void): uPlot.Opti
   return {
     width,
     height: chart.height ?? 300,
+    pxAlign: pixel,
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     scales: {

@@ -15,6 +15,11 @@ export function sizeCanvas(canvas: HTMLCanvasElement, width: number, height: num
   canvas.getContext("2d")!.scale(ratio, ratio);
 }
 
+/** How many canvas pixels stand for one pixel of uPlot, which draws at the screen's resolution. */
+export function canvasPerPlotPixel(): number {
+  return canvasRatio() / uPlot.pxRatio;
+}
+
 /**
  * Hook for uPlot's setSize: enlarge the canvas that uPlot has just sized, and scale its drawing.
  *
@@ -23,7 +28,7 @@ export function sizeCanvas(canvas: HTMLCanvasElement, width: number, height: num
  */
 export function sharpen(plot: Pick<uPlot, "ctx">): void {
   const { canvas } = plot.ctx;
-  const factor = canvasRatio() / uPlot.pxRatio;
+  const factor = canvasPerPlotPixel();
   if (factor === 1) return;
   canvas.width = Math.round(canvas.width * factor);
   canvas.height = Math.round(canvas.height * factor);

@@ -1,6 +1,6 @@
 import uPlot from "uplot";
 import { afterEach, expect, test, vi } from "vitest";
-import { canvasRatio, sharpen, sizeCanvas } from "../../src/charts/sharp";
+import { canvasPerPlotPixel, canvasRatio, sharpen, sizeCanvas } from "../../src/charts/sharp";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -26,6 +26,7 @@ test.each([
   expect(own.canvas).toMatchObject({ width: 400 * ratio, height: 300 * ratio });
   expect(own.canvas.scale).toEqual([ratio, ratio]);
 
+  expect(canvasPerPlotPixel()).toBe(ratio / screen);
   const plot = blank(400 * screen, 300 * screen);
   sharpen({ ctx: plot.context });
   expect(plot.canvas).toMatchObject({ width: 400 * ratio, height: 300 * ratio });
