@@ -1,4 +1,4 @@
-"""The pages in a real browser, from a file and without a network."""
+"""The report and comparison pages in Chromium, opened from a file without a network."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,7 +33,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def visit(browser: Browser, page: Path) -> Iterator[Open]:
-    """Opens the report; at the end nothing may have been said or fetched."""
+    """Open the report; fail at the end if the page logged or fetched anything."""
     opened: list[tuple[Watched, str]] = []
 
     def go(fragment: str = "", file: Path = page, **context: Any) -> Page:

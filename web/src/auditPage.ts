@@ -1,4 +1,4 @@
-/** Everything on the page of one audit that moves. */
+/** Interactive parts of an audit's page: figures, table of slides, and the open slide. */
 
 import { commonScale, drawInterval, drawScale } from "./charts/intervals";
 import { deletionFigure } from "./figures/deletion";
@@ -70,11 +70,11 @@ function startSlides(payload: AuditPayload, view: () => View): { setView: () => 
   function render(): void {
     table.markOpen(open);
     if (open === null) return place.replaceChildren();
-    const settled = (now: Link) => {
+    const chosen = (now: Link) => {
       link = now;
       remember(now, "replaceState");
     };
-    place.replaceChildren(slideView(payload, open, view(), link, { settled, step, close }));
+    place.replaceChildren(slideView(payload, open, view(), link, { chosen, step, close }));
   }
 
   function step(by: number): void {
@@ -96,7 +96,7 @@ function startSlides(payload: AuditPayload, view: () => View): { setView: () => 
     if (event.key === "Escape") close();
   });
   window.addEventListener("popstate", () => {
-    // A link to a section leaves the open slide alone.
+    // A link to a section of the page keeps the slide open.
     if (!location.hash || parseLink(location.hash).slide !== null)
       show(parseLink(location.hash), true);
   });
@@ -109,7 +109,7 @@ function startSlides(payload: AuditPayload, view: () => View): { setView: () => 
   };
 }
 
-/** Put the link into the address bar, where the browser allows it (not in a sandboxed frame). */
+/** Put the link into the address bar, if the browser allows it (not in a sandboxed frame). */
 function remember(link: Link, how: "pushState" | "replaceState"): void {
   try {
     history[how](

@@ -1,3 +1,5 @@
+/** Entry of the bundle: reads the data in the page and starts its charts and tables. */
+
 import "uplot/dist/uPlot.min.css";
 import "./style/theme.css";
 import "./style/page.css";

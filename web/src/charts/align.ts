@@ -1,17 +1,17 @@
-/** Curves measured at different counts, brought onto one axis. */
+/** Align curves with different tile counts on one axis. */
 
-/** All counts that occur, ascending. */
+/** Sorted union of tile counts. */
 export function unionOfCounts(lists: number[][]): number[] {
   return [...new Set(lists.flat())].sort((a, b) => a - b);
 }
 
-/** Values at counts of the axis; null where the curve was not measured. */
+/** Values of a curve on the axis; null at counts where it was not measured. */
 export function onAxis(axis: number[], ks: number[], values: (number | null)[]): (number | null)[] {
   const byCount = new Map(ks.map((k, i) => [k, values[i]]));
   return axis.map((k) => byCount.get(k) ?? null);
 }
 
-/** A right-continuous step function: between its counts it keeps the last value. */
+/** Values of a right-continuous step function on the axis. */
 export function heldOnAxis(axis: number[], ks: number[], values: number[]): number[] {
   let at = 0;
   return axis.map((k) => {
@@ -20,7 +20,7 @@ export function heldOnAxis(axis: number[], ks: number[], values: number[]): numb
   });
 }
 
-/** A curve's value at any count, linear between its points, flat beyond them. */
+/** Value of a curve at any count, by linear interpolation; constant beyond its ends. */
 export function valueAt(ks: number[], values: (number | null)[], k: number): number | null {
   const above = ks.findIndex((value) => value >= k);
   if (above < 0) return values[values.length - 1];

@@ -1,4 +1,4 @@
-/** What a line chart has beside its lines: a level, markers, and marks on the axis. */
+/** Annotations on a line chart: a horizontal level, line markers, and marks on the axis. */
 
 import uPlot from "uplot";
 import { colour } from "../page/theme";

@@ -1,4 +1,4 @@
-/** Upright bars in groups, with whiskers where an interval is known. */
+/** Grouped bar chart in SVG, with whiskers for intervals. */
 
 import { h, s } from "../page/dom";
 import type { Ink } from "./ink";
@@ -29,7 +29,7 @@ const BOTTOM = 50;
 const TOP = 16;
 const HEIGHT = 300;
 
-/** Patterns differ as the lines' dashes do: full, hatched, dotted. */
+/** Bars differ by texture as well as colour, as lines differ by their dashes. */
 export function drawBars(chart: BarChart): SVGSVGElement {
   const width = chart.width ?? 520;
   const right = width - (chart.level ? 66 : 8);
@@ -127,7 +127,7 @@ export function drawBars(chart: BarChart): SVGSVGElement {
   return svg;
 }
 
-/** Textures of the bars, once per page. */
+/** SVG patterns that the bars refer to; needed once per page. */
 export function textures(): SVGSVGElement {
   const svg = s("svg", { width: 0, height: 0, class: "textures", "aria-hidden": "true" });
   const pattern = (id: number, ...marks: SVGElement[]) =>
@@ -154,7 +154,7 @@ export function textures(): SVGSVGElement {
   return svg;
 }
 
-/** The legend of a bar chart. */
+/** Legend of a bar chart. */
 export function barLegend(names: string[], ink: (name: string) => Ink): HTMLElement {
   return h(
     "div",
@@ -163,7 +163,7 @@ export function barLegend(names: string[], ink: (name: string) => Ink): HTMLElem
   );
 }
 
-/** A bar in small, for legends: colour and texture. */
+/** Sample of a bar for the legend: colour and texture. */
 function swatch(ink: Ink): SVGSVGElement {
   const box = { x: 1, y: 1, width: 12, height: 10 };
   const svg = s(
@@ -176,7 +176,7 @@ function swatch(ink: Ink): SVGSVGElement {
   return svg;
 }
 
-/** The pattern laid over a bar; the first ranking has none. */
+/** URL of the pattern that is drawn over a bar; the first ranking has none. */
 function texture(ink: Ink): string | null {
   return ink.index > 0 ? `url(#texture-${Math.min(ink.index, 3)})` : null;
 }

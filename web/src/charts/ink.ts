@@ -1,4 +1,4 @@
-/** How each ranking is drawn everywhere: colour, dash and marker differ, so grey suffices. */
+/** Line style of each ranking: colour, dash and marker, so that it can be told in grey. */
 
 import { s } from "../page/dom";
 import { colour } from "../page/theme";
@@ -24,7 +24,7 @@ const INKS: Omit<Ink, "index">[] = [
 ];
 const FIXED = ["selector", "native", "random"];
 
-/** The three rankings of every audit look the same in every report; others follow in order. */
+/** Style of a ranking: fixed for selector, native and random, in order of appearance for others. */
 export function inkOf(ranking: string, rankings: string[]): Ink {
   const others = rankings.filter((name) => !FIXED.includes(name));
   const at = FIXED.indexOf(ranking);
@@ -40,7 +40,7 @@ export function stroke(ink: Ink): string {
   return colour(`--ink-${ink.index}`);
 }
 
-/** The corners of a marker around a point, as a closed path; a circle is null. */
+/** Corners of a marker around a point, as a closed path; null for a circle. */
 export function outline(
   marker: Marker,
   x: number,
@@ -108,7 +108,7 @@ export function drawMarker(
   context.fill();
 }
 
-/** The same marker in SVG. */
+/** A marker as an SVG element. */
 export function svgMarker(
   marker: Marker,
   x: number,
@@ -121,7 +121,7 @@ export function svgMarker(
   return s("polygon", { points: corners.map((c) => c.join(",")).join(" "), class: className });
 }
 
-/** A short piece of the line, for legends. */
+/** Sample of a line for the legend. */
 export function sample(ink: Ink): SVGSVGElement {
   const svg = s("svg", {
     width: 34,

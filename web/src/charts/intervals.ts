@@ -1,4 +1,4 @@
-/** Small interval plots beside the evidence of the verdict: estimate, interval, and nothing. */
+/** Small plots of an estimate and its interval, for the evidence of the verdict. */
 
 import { s } from "../page/dom";
 import { interval } from "../page/format";
@@ -14,7 +14,7 @@ export interface Scale {
 const WIDTH = 240;
 const EDGE = 16;
 
-/** One scale for all intervals, with 0 (and what counts as nothing) always inside. */
+/** Common scale of all intervals; it always includes 0 and the other values given. */
 export function commonScale(
   intervals: Interval[],
   others: number[],
@@ -47,7 +47,7 @@ export function drawInterval(value: Interval, scale: Scale, name: string): SVGSV
   return svg;
 }
 
-/** The axis under the plots. */
+/** Axis below the plots. */
 export function drawScale(scale: Scale, label: string): SVGSVGElement {
   const svg = s("svg", { viewBox: `0 0 ${WIDTH} 36`, class: "interval", "aria-hidden": "true" });
   svg.append(

@@ -1,4 +1,4 @@
-/** A legend whose entries switch lines on and off and show the values under the cursor. */
+/** Legend of a line chart: switches lines on and off and shows the values under the cursor. */
 
 import { h } from "../page/dom";
 import { fixed } from "../page/format";

@@ -1,4 +1,4 @@
-/** Lines with their legend and an optional logarithmic axis, as one thing to put into a figure. */
+/** Line chart with its legend and a checkbox for a logarithmic axis. */
 
 import { checkbox } from "../page/dom";
 import { onTheme } from "../page/theme";
@@ -11,7 +11,7 @@ export interface Chart {
   drawn: DrawnLines;
 }
 
-/** `x` is the short name of the horizontal axis, for the read-out in the legend. */
+/** `x` is the short name of the horizontal axis; the legend shows it with the value there. */
 export function chartOf(chart: LineChart, x: string): Chart {
   const key = legend(chart.lines, { label: x, values: chart.x }, () => drawn.draw(chart));
   const hover = chart.onHover;

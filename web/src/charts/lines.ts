@@ -1,4 +1,4 @@
-/** A line chart with named axes, dashes, markers, bands and a cursor that other code can move. */
+/** Line chart by uPlot: axes, dashes, markers, bands, and a cursor that other code can move. */
 
 import uPlot from "uplot";
 import { h } from "../page/dom";
@@ -85,7 +85,7 @@ export function drawLines(first: LineChart): DrawnLines {
   };
 }
 
-/** uPlot wants one array per series; a band is two more, invisible ones. */
+/** One array per series, as uPlot expects; a band adds two invisible series. */
 function data(chart: LineChart): uPlot.AlignedData {
   const columns: (number | null)[][] = [chart.x];
   for (const line of chart.lines) if (line.band) columns.push(line.band.low, line.band.high);

@@ -7,7 +7,7 @@ export function canvasRatio(): number {
   return Math.max(2, devicePixelRatio);
 }
 
-/** Size a canvas of our own in CSS pixels; what is drawn on it is then in CSS pixels too. */
+/** Set the size of a canvas in CSS pixels, and draw on it in CSS pixels from then on. */
 export function sizeCanvas(canvas: HTMLCanvasElement, width: number, height: number): void {
   const ratio = canvasRatio();
   canvas.width = width * ratio;
@@ -15,16 +15,16 @@ export function sizeCanvas(canvas: HTMLCanvasElement, width: number, height: num
   canvas.getContext("2d")!.scale(ratio, ratio);
 }
 
-/** How many canvas pixels stand for one pixel of uPlot, which draws at the screen's resolution. */
+/** Canvas pixels per pixel of uPlot, which draws at the resolution of the screen. */
 export function canvasPerPlotPixel(): number {
   return canvasRatio() / uPlot.pxRatio;
 }
 
 /**
- * Hook for uPlot's setSize: enlarge the canvas that uPlot has just sized, and scale its drawing.
+ * Enlarge the canvas that uPlot has just sized, and scale its drawing (for the setSize hook).
  *
- * uPlot takes its resolution from the screen and has no option for another one. It neither resets
- * the transform nor reads the canvas size back, so it goes on drawing in its own pixels.
+ * uPlot has no option for the resolution. It never resets the transform and reads the size of the
+ * canvas only to clear it, so it keeps drawing in its own pixels.
  */
 export function sharpen(plot: Pick<uPlot, "ctx">): void {
   const { canvas } = plot.ctx;

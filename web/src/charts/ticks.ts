@@ -1,13 +1,13 @@
-/** Where axes are marked. */
+/** Positions of axis ticks and line markers. */
 
-/** 1, 2, 4, ... up to a value. */
+/** Powers of two (1, 2, 4, ...) up to a value. */
 export function powersOfTwo(last: number): number[] {
   const ticks: number[] = [];
   for (let k = 1; k <= last; k *= 2) ticks.push(k);
   return ticks;
 }
 
-/** Steps of 1, 2 or 5 times a power of ten, about one per 80 pixels, the first count included. */
+/** Ticks at the first count and in steps of 1, 2 or 5 times a power of ten, one per 80 pixels. */
 export function linearTicks(first: number, last: number, width: number): number[] {
   const step = niceStep(last - first, Math.max(2, Math.floor(width / 80)));
   const ticks = first >= 1 ? [first] : [];
@@ -17,7 +17,7 @@ export function linearTicks(first: number, last: number, width: number): number[
   return ticks;
 }
 
-/** The smallest whole step of the kind 1, 2, 5 that cuts a span into at most so many parts. */
+/** The smallest whole step (1, 2 or 5 times a power of ten) with at most `parts` in a span. */
 export function niceStep(span: number, parts: number): number {
   const raw = Math.max(span, 1) / parts;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -25,7 +25,7 @@ export function niceStep(span: number, parts: number): number {
   return Math.max(1, step);
 }
 
-/** A round scale for any span, whole or not. */
+/** Round ticks for any span, in fractions if needed. */
 export function scaleTicks(low: number, high: number, parts: number): number[] {
   const raw = (high - low || 1) / parts;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -36,7 +36,7 @@ export function scaleTicks(low: number, high: number, parts: number): number[] {
   return ticks;
 }
 
-/** Few enough points that markers stay apart: doublings on a log axis, even steps otherwise. */
+/** Indices of points that get a marker: doublings on a log axis, even steps otherwise. */
 export function markerIndices(x: number[], log: boolean): number[] {
   if (x.length <= 12) return x.map((_, i) => i);
   const wanted = log

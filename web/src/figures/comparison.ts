@@ -1,4 +1,4 @@
-/** Figures of several audits side by side: headroom against AUC, and tiles needed. */
+/** Figures that compare audits: AUC against headroom, and tiles needed. */
 
 import { barLegend, drawBars } from "../charts/bars";
 import { inkOf } from "../charts/ink";

@@ -1,4 +1,4 @@
-/** Mean deletion curves of all rankings. */
+/** Figure: mean deletion curve of each ranking. */
 
 import { onAxis, unionOfCounts } from "../charts/align";
 import { chartOf } from "../charts/lineChart";

@@ -1,4 +1,4 @@
-/** How many slides need how many tiles, from the Kaplan-Meier curve. */
+/** Histogram of the tiles needed, from the Kaplan-Meier curve. */
 
 export interface Bin {
   from: number;
@@ -8,7 +8,7 @@ export interface Bin {
 
 /**
  * Shares of slides in doubling bins (1, 2, 3-4, 5-8, ...) up to kMax, and the share that never
- * reaches. The survival curve is a right-continuous step function that starts at (0, 1).
+ * reaches κ. The survival curve is a right-continuous step function that starts at (0, 1).
  */
 export function doublingBins(
   ks: number[],
@@ -32,7 +32,7 @@ export function binName({ from, to }: Bin): string {
   return from === to ? String(from) : `${from} to ${to}`;
 }
 
-/** Short enough for an axis: the bins are read from left to right. */
+/** Short name for an axis; the lower end follows from the bin to the left. */
 export function binTick({ from, to }: Bin): string {
   return from === to ? String(from) : `≤${to}`;
 }

@@ -1,4 +1,4 @@
-/** A figure: heading, controls, chart, caption, and its numbers as a table below. */
+/** Frame of a figure: heading, controls, chart, caption, and a table of its numbers. */
 
 import { h } from "../page/dom";
 

@@ -1,4 +1,4 @@
-/** Audits as points: discrimination against headroom. */
+/** Points of the scatter plot of AUC against headroom. */
 
 import type { ComparedAudit, Interval } from "../page/payload";
 
@@ -9,7 +9,7 @@ export interface Point {
   audit: ComparedAudit;
 }
 
-/** Audits that have both numbers; the others are left out and counted. */
+/** One point per audit that has both numbers; the caption counts the others. */
 export function pointsOf(audits: ComparedAudit[], which: "shi_native" | "shi_random"): Point[] {
   return audits.flatMap((audit, i) => {
     const y = audit[which];

@@ -1,4 +1,4 @@
-/** Mean reveal curves of all rankings. */
+/** Figure: mean reveal curve of each ranking. */
 
 import { onAxis, unionOfCounts, valueAt } from "../charts/align";
 import { chartOf } from "../charts/lineChart";

@@ -1,4 +1,4 @@
-/** Discrimination against headroom: one point per audit, its shape says the verdict. */
+/** Scatter plot of AUC against headroom: one point per audit, shaped by its verdict. */
 
 import { type Marker, svgMarker } from "../charts/ink";
 import { scaleTicks } from "../charts/ticks";
@@ -61,7 +61,7 @@ export function drawScatter(points: Point[], yLabel: string): SVGSVGElement {
       ),
     );
   }
-  // A number goes to the left of its point where another point stands close on the right.
+  // The number goes to the left of its point if another point is close on the right.
   const crowded = (point: Point) =>
     points.some((other) => {
       const gap = x(other.x) - x(point.x);
@@ -125,7 +125,7 @@ export function drawScatter(points: Point[], yLabel: string): SVGSVGElement {
 
 const shapeOf = (verdict: string | null): Marker => SHAPES[verdict ?? ""] ?? "diamond";
 
-/** What the shapes mean, for those that occur. */
+/** Legend of the shapes that occur. */
 export function shapeLegend(points: Point[]): HTMLElement {
   const names = [...new Set(points.map((p) => p.audit.verdict ?? "no verdict"))];
   const entry = (name: string) => {

@@ -1,4 +1,4 @@
-/** What the figures of one view are drawn from. */
+/** Data that the figures of one view share. */
 
 import { type Ink, inkOf } from "../charts/ink";
 import type { AuditPayload, Numbers, View } from "../page/payload";
@@ -23,6 +23,6 @@ export function sceneOf(payload: AuditPayload, view: View): Scene {
   };
 }
 
-/** The class that is followed, in words. */
+/** The target class of a view, in words. */
 export const ofTarget = (view: View) =>
   view === "prediction" ? "the predicted class" : "the label";

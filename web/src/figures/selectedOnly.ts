@@ -1,4 +1,4 @@
-/** AUC when only the selected tiles are kept. */
+/** Figure: AUC when only the selected tiles are kept. */
 
 import { barLegend, drawBars } from "../charts/bars";
 import { table } from "../page/dom";

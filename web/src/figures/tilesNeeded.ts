@@ -1,4 +1,4 @@
-/** How many tiles slides need: histogram and Kaplan-Meier curve. */
+/** Figures: how many tiles slides need, as a histogram and as a Kaplan-Meier curve. */
 
 import { heldOnAxis, unionOfCounts } from "../charts/align";
 import { barLegend, drawBars } from "../charts/bars";

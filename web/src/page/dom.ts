@@ -1,4 +1,4 @@
-/** Elements from plain values. Text is always a text node, so a name can never become markup. */
+/** Create HTML and SVG elements. Text is always a text node, so a name can never become markup. */
 
 type Child = Node | string | number | null;
 type Attributes = Record<string, string | number | boolean | null | undefined>;
@@ -32,7 +32,7 @@ export function find<E extends Element = HTMLElement>(selector: string): E | nul
   return document.querySelector<E>(selector);
 }
 
-/** A table with a header row; numbers are right-aligned by the style sheet. */
+/** A table with a header row; the style sheet aligns numbers to the right. */
 export function table(head: string[], rows: (string | number)[][]): HTMLTableElement {
   const cell = (value: string | number, i: number) =>
     i === 0 ? h("th", { scope: "row" }, value) : h("td", {}, value);

@@ -1,4 +1,4 @@
-/** Numbers for people. Undefined is an en dash, never NaN. */
+/** Format numbers as text; an undefined value is an en dash, never NaN. */
 
 import type { Interval } from "./payload";
 
@@ -10,7 +10,7 @@ export function fixed(value: number | null | undefined, digits = 3): string {
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 
-/** Tile counts: one decimal, none where the count is whole or large. */
+/** Format a tile count: one decimal, or none if it is whole or at least 100. */
 export function tiles(value: number | null | undefined): string {
   if (value == null || !Number.isFinite(value)) return NOTHING;
   return Number.isInteger(value) || Math.abs(value) >= 100 ? fixed(value, 0) : fixed(value, 1);

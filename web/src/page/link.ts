@@ -1,4 +1,4 @@
-/** Deep links: which slide is open, at which count, under which two rankings. */
+/** Deep links: the open slide, its number of tiles, and its two rankings in the URL fragment. */
 
 export interface Link {
   slide: string | null;
@@ -25,7 +25,7 @@ export function formatLink(link: Link): string {
   return `#${values}`;
 }
 
-/** The two rankings that a slide opens with: as linked, else native beside the headline. */
+/** The two rankings that a slide opens with: as linked, otherwise native and the headline. */
 export function startingPair(
   columns: string[],
   headline: string,

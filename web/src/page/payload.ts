@@ -1,8 +1,8 @@
-/** What a report carries: the shapes that foci.reports.payload writes. */
+/** Types of the data in a report, as foci.reports.data.payload writes it. */
 
 export type View = "prediction" | "label";
 
-/** Bits per number, how many numbers, and the numbers as base64. */
+/** Bits per number, count of numbers, and the numbers in base64. */
 export type Packed = [bits: number, length: number, base64: string];
 
 export interface Interval {
@@ -41,13 +41,13 @@ export interface Verdict {
   margin: number;
 }
 
-/** One ranking, and the columns (one per seed) under which its orders are stored. */
+/** A ranking and the columns (one per seed) under which its orders are stored. */
 export interface RankingFacts {
   name: string;
   columns: string[];
 }
 
-/** Per slide and ranking, averaged over seeds. */
+/** Metrics of one ranking, one entry per slide, averaged over seeds. */
 export interface Measures {
   k: number[];
   reach: number[];

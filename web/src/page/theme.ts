@@ -1,4 +1,4 @@
-/** Light or dark: what the system asks for, unless the reader says otherwise; light on paper. */
+/** Light and dark theme: the system's preference or the reader's choice; light on paper. */
 
 import { find } from "./dom";
 
@@ -18,12 +18,12 @@ export function onPaper(): boolean {
   return printing;
 }
 
-/** A colour of the style sheet, as the current theme has it. */
+/** Value of a CSS colour variable in the current theme. */
 export function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** Draw an element again, at once, whenever the theme changes, for as long as it is on the page. */
+/** Redraw an element whenever the theme changes, for as long as it is on the page. */
 export function onTheme(element: Element, draw: () => void): void {
   drawings.set(element, draw);
 }

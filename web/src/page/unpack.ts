@@ -1,4 +1,4 @@
-/** Numbers packed to the bit, least significant bit first, as foci.reports.packing writes them. */
+/** Unpack integers of any bit width, lowest bit first, as foci.reports.data.packing packs them. */
 
 import type { Packed } from "./payload";
 
@@ -26,7 +26,7 @@ export function unpack([bits, length, base64]: Packed): Uint32Array {
   return numbers;
 }
 
-/** Probabilities stored in steps of 1 / (2^bits - 1). */
+/** Unpack probabilities, stored in steps of 1 / (2^bits - 1). */
 export function unpackProbabilities(packed: Packed): number[] {
   const top = 2 ** packed[0] - 1;
   return Array.from(unpack(packed), (value) => value / top);

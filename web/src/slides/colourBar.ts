@@ -1,4 +1,4 @@
-/** The legend of the tile colours: rank on a doubling scale. */
+/** Colour bar of the tile maps: rank on a log scale. */
 
 import { powersOfTwo } from "../charts/ticks";
 import { h, s } from "../page/dom";

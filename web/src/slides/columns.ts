@@ -1,4 +1,4 @@
-/** The columns of the table of slides: what they sort by and what they show. */
+/** Columns of the table of slides: the value to sort by and the text to show. */
 
 import { fixed, NOTHING, tiles } from "../page/format";
 import type { AuditPayload } from "../page/payload";
@@ -6,7 +6,7 @@ import type { Row } from "./rows";
 
 export interface Column {
   key: string;
-  /** Columns of a group stand under one heading, one per ranking. */
+  /** Heading above the columns of one metric, one column per ranking. */
   group: string | null;
   title: string;
   hint: string;
@@ -51,7 +51,7 @@ function number(
   return { key, group: null, title, hint, numeric: true, value, text: (r) => fixed(value(r)) };
 }
 
-/** A count that no seed reaches is beyond the budget; a star says that some seeds do not. */
+/** Tiles needed: "> k_max" if no seed reaches κ, a star if some seeds do not. */
 function needed(payload: AuditPayload): Column[] {
   const hint = `Tiles needed, mean over seeds; a seed that never reaches counts as ${payload.k_max}`;
   const columns = perRanking(payload, "k", "Tiles needed, K", hint);

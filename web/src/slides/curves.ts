@@ -1,4 +1,4 @@
-/** The reveal curves of one slide: every stored order, the random band, and marks at MSK. */
+/** Reveal curves of one slide: every stored order, the random band, and marks at MSK. */
 
 import { type Ink, inkOf } from "../charts/ink";
 import { type Chart, chartOf } from "../charts/lineChart";
@@ -22,7 +22,7 @@ export function slideCurves(
   const ink = (column: string): Ink =>
     inkOf(payload.rankings.find((r) => r.columns.includes(column))!.name, rankings);
   const isFirst = (column: string) => payload.rankings.some((r) => r.columns[0] === column);
-  // Further seeds of a ranking are thinner, and the first one carries the markers.
+  // Only the first seed of a ranking has markers; the others are thinner.
   const thin = (look: Ink): Ink => ({ ...look, width: 1.25, marker: "none" });
   const lines: Line[] = data.columns.map((name) => ({
     name,

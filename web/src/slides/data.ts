@@ -1,4 +1,4 @@
-/** The curves and orders of one slide, unpacked when it is opened. */
+/** Curves, orders and tile positions of one slide, unpacked when it is opened. */
 
 import type { AuditPayload, Detail, View } from "../page/payload";
 import { unpack, unpackProbabilities } from "../page/unpack";
@@ -13,11 +13,11 @@ export interface SlideData {
   random: { low: number[]; mean: number[]; high: number[] } | null;
   msk: Record<string, number | null>;
   order: Record<string, Uint32Array>;
-  /** Position in the reveal order by tile, 1 is first; tiles beyond the stored ones are absent. */
+  /** Rank by tile (1 is first); tiles beyond the stored order are absent. */
   rank: Record<string, Map<number, number>>;
   corners: Corners;
   placed: boolean;
-  /** "tile 37, x 1024, y 512 px". */
+  /** For example "tile 37, x 1024, y 512 px". */
   name: (tile: number) => string;
 }
 

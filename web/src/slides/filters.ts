@@ -1,4 +1,4 @@
-/** What narrows the table of slides: text, class, failures under the headline ranking. */
+/** Filter controls of the table of slides: text, label, misclassified, never reached. */
 
 import { h } from "../page/dom";
 import type { AuditPayload } from "../page/payload";

@@ -1,6 +1,6 @@
-/** A perceptually uniform scale whose lightness rises evenly, so that it survives a grey printer. */
+/** Viridis colours by rank: lightness rises evenly, so that they can be told apart in grey. */
 
-// Eleven stops of viridis (0, 0.1, ..., 1), linear between.
+// Eleven stops of viridis (0, 0.1, ..., 1), with linear interpolation between them.
 const STOPS = [
   [68, 1, 84],
   [72, 36, 117],
@@ -27,8 +27,8 @@ export function viridis(share: number): [number, number, number] {
 }
 
 /**
- * Colour of the tile revealed at a rank (1 is first), over doublings of the rank. The first tiles
- * stand out from the page: darkest on a light one, brightest on a dark one.
+ * Colour of a tile by its rank (1 is first), on a log scale. The first tiles stand out from the
+ * page: darkest on a light page, brightest on a dark one.
  */
 export function rankColour(rank: number, kMax: number, dark: boolean): string {
   const share = Math.log(rank) / Math.log(Math.max(kMax, 2));

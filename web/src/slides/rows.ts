@@ -1,4 +1,4 @@
-/** The table of slides as plain values: build, sort, filter. */
+/** Build, sort and filter the rows of the table of slides. */
 
 import type { AuditPayload, View } from "../page/payload";
 import type { Column } from "./columns";
@@ -13,7 +13,7 @@ export interface Row {
   n: number;
   wrong: boolean;
   detailed: boolean;
-  /** Per ranking, in the payload's order. */
+  /** One entry per ranking, in the order of the payload. */
   k: number[];
   reach: number[];
   aukc: number[];
@@ -31,7 +31,7 @@ export interface Filter {
 
 export const NO_FILTER: Filter = { text: "", wrong: false, unreached: false, label: null };
 
-/** The slides of a view, in the order of the audit; a slide without a label has no label view. */
+/** The slides of a view, in the order of the audit; the label view leaves out unlabelled slides. */
 export function rowsOf(payload: AuditPayload, view: View): Row[] {
   const { slides, classes, rankings } = payload;
   const measures = rankings.map((r) => slides.measures[view]![r.name]);
@@ -58,7 +58,7 @@ export function rowsOf(payload: AuditPayload, view: View): Row[] {
   });
 }
 
-/** Stable; what is not defined comes last in both directions. */
+/** Sort by a column (stable); undefined values come last in both directions. */
 export function sortRows(rows: Row[], column: Column, direction: Direction): Row[] {
   const sign = direction === "ascending" ? 1 : -1;
   return [...rows].sort((a, b) => {
@@ -70,7 +70,7 @@ export function sortRows(rows: Row[], column: Column, direction: Direction): Row
   });
 }
 
-/** Hardest or most compact first: by tiles needed under one ranking, then by the area. */
+/** Sort by the tiles needed under one ranking, then by AUKC: hardest or most compact first. */
 export function sortByHardness(rows: Row[], ranking: number, hardest: boolean): Row[] {
   const sign = hardest ? 1 : -1;
   return [...rows].sort(

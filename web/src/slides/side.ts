@@ -1,4 +1,4 @@
-/** One of the two rankings beside each other: which one, how sure the model is, and its tiles. */
+/** One of the two rankings shown side by side: its name, the probability at K, and its tile map. */
 
 import { h } from "../page/dom";
 import { fixed } from "../page/format";
@@ -8,7 +8,7 @@ import { tileMap } from "./tileMap";
 export interface SlideSide {
   element: HTMLElement;
   column(): string;
-  /** Reveal as many tiles as the step has; mark those that the other side reveals too. */
+  /** Show the tiles revealed at a slider step; mark those that the other side reveals too. */
   show(step: number, shared: Set<number>): void;
 }
 

@@ -1,4 +1,4 @@
-/** The table of slides: every column sorts, every row opens its slide. */
+/** Table of slides: click a heading to sort, a row to open its slide. */
 
 import { h } from "../page/dom";
 import type { AuditPayload, View } from "../page/payload";
@@ -23,7 +23,7 @@ const PAGE = 100;
 export interface SlideTable {
   element: HTMLElement;
   setView(view: View): void;
-  /** Slides with details, as sorted and filtered now. */
+  /** Slides that can be opened, in the present order and filter. */
   openable(): Row[];
   markOpen(index: number | null): void;
 }

@@ -1,11 +1,11 @@
-/** Rows of the table of slides as elements. */
+/** Rows and headings of the table of slides as HTML elements. */
 
 import { h } from "../page/dom";
 import { formatLink } from "../page/link";
 import type { Column } from "./columns";
 import type { Row } from "./rows";
 
-/** One slide; a click or Enter on its name opens it, where its curves are in the file. */
+/** Row of one slide; a click or Enter opens it, if its curves are in the file. */
 export function slideRow(row: Row, columns: Column[], open: (row: Row) => void): HTMLElement {
   const [, ...others] = columns;
   const element = h(
@@ -43,7 +43,7 @@ export function headCell(column: Column, sort: () => void): HTMLTableCellElement
   return h("th", { scope: "col", "data-key": column.key, class: className }, button);
 }
 
-/** The headings of groups, above the columns' own. */
+/** Row of group headings above the headings of the columns. */
 export function groupRow(columns: Column[]): HTMLTableRowElement {
   const row = h("tr", { class: "groups" });
   for (const [i, { group }] of columns.entries()) {

@@ -1,4 +1,4 @@
-/** Where tiles are drawn. */
+/** Positions of tiles on a map, in pixels. */
 
 export interface TileLayout {
   width: number;
@@ -11,11 +11,11 @@ export interface TileLayout {
 export interface Corners {
   x: ArrayLike<number>;
   y: ArrayLike<number>;
-  /** Side of a tile in the same steps as the corners. */
+  /** Side of a tile in the unit of the corners. */
   side: number;
 }
 
-/** Fit tiles into a box, all sides equal; a tile is never smaller than two pixels. */
+/** Scale the tiles to fit a box; a tile is never smaller than two pixels. */
 export function fit({ x, y, side }: Corners, width: number, maxHeight: number): TileLayout {
   const right = Math.max(...Array.from(x)) + side;
   const bottom = Math.max(...Array.from(y)) + side;
@@ -33,7 +33,7 @@ export function fit({ x, y, side }: Corners, width: number, maxHeight: number): 
 
 const MAX_TILE = 40;
 
-/** Tiles without coordinates: rows of a plain grid, in bag order. */
+/** Corners for tiles without coordinates: a plain grid, row by row, in bag order. */
 export function gridCorners(count: number): Corners {
   const columns = Math.max(1, Math.ceil(Math.sqrt(count * 1.4)));
   return {
@@ -43,7 +43,7 @@ export function gridCorners(count: number): Corners {
   };
 }
 
-/** The tile under a point, the last drawn first; null on empty glass. */
+/** The topmost tile under a point, or null. */
 export function tileAt(layout: TileLayout, px: number, py: number): number | null {
   for (let i = layout.left.length - 1; i >= 0; i--) {
     const dx = px - layout.left[i];
@@ -53,7 +53,7 @@ export function tileAt(layout: TileLayout, px: number, py: number): number | nul
   return null;
 }
 
-/** Shared share of two sets of tiles: the first k of two orders. */
+/** Jaccard index of the first k tiles of two orders. */
 export function jaccard(first: ArrayLike<number>, second: ArrayLike<number>, k: number): number {
   const a = new Set(Array.from(first).slice(0, k));
   const b = new Set(Array.from(second).slice(0, k));

@@ -1,4 +1,4 @@
-/** One ranking on one slide: the first K tiles filled by rank, the others as outlines. */
+/** Map of the tiles of a slide: the first K filled, coloured by rank, the others outlined. */
 
 import { onResize } from "../charts/resize";
 import { sizeCanvas } from "../charts/sharp";
@@ -75,7 +75,7 @@ function paint(
       side - 2 * gap - 0.8,
     );
   }
-  // Late tiles first, so that early ones stay on top where tiles overlap.
+  // Draw late tiles first, so that early ones are on top where tiles overlap.
   for (let rank = Math.min(k, order.length); rank >= 1; rank--) {
     const tile = order[rank - 1];
     context.fillStyle = rankColour(rank, kMax, dark);

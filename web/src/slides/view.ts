@@ -1,4 +1,4 @@
-/** One slide: its reveal curves, a slider over K, and two rankings side by side on the glass. */
+/** View of one slide: reveal curves, a slider over K, and tile maps of two rankings. */
 
 import { h } from "../page/dom";
 import { fixed } from "../page/format";
@@ -11,8 +11,8 @@ import { slideSide } from "./side";
 import { jaccard } from "./tileLayout";
 
 export interface SlideActions {
-  /** Called when the reader has settled on a count or on other rankings. */
-  settled: (link: Link) => void;
+  /** Called when the reader has chosen another K or another ranking. */
+  chosen: (link: Link) => void;
   step: (by: number) => void;
   close: () => void;
 }
@@ -30,14 +30,14 @@ export function slideView(
   const change = () => {
     curves.mark(sides.map((side) => side.column()));
     move(at);
-    settle();
+    tellChoice();
   };
   const sides = (["left", "right"] as const).map((id, i) =>
     slideSide(id, pair[i], data, payload.k_max, change),
   );
   const curves = slideCurves(payload, data, targetName(payload, index, view), (step) => {
     move(step);
-    settle();
+    tellChoice();
   });
   const last = data.ks.length - 1;
   const range = { type: "range", id: "k-slider", min: 0, max: last, step: 1 };
@@ -59,17 +59,17 @@ export function slideView(
     overlap.textContent = [
       `Shared by both: ${shared.size} of ${first.length} tiles`,
       `Jaccard ${fixed(jaccard(first, second, k), 2)}`,
-      ...chance(data, at),
+      ...randomText(data, at),
     ].join(" · ");
   }
 
-  function settle(): void {
+  function tellChoice(): void {
     const [left, right] = sides.map((side) => side.column());
-    actions.settled({ slide: payload.slides.id[index], k: data.ks[at], left, right });
+    actions.chosen({ slide: payload.slides.id[index], k: data.ks[at], left, right });
   }
 
   slider.addEventListener("input", () => move(Number(slider.value)));
-  slider.addEventListener("change", settle);
+  slider.addEventListener("change", tellChoice);
   const start = link.k ?? data.msk[headline] ?? data.msk[pair[0]] ?? 1;
   curves.mark(pair);
   move(data.ks.findLastIndex((k) => k <= start));
@@ -112,7 +112,7 @@ function head(name: string, { step, close }: SlideActions): HTMLElement {
   );
 }
 
-function chance(data: SlideData, at: number): string[] {
+function randomText(data: SlideData, at: number): string[] {
   if (data.random === null) return [];
   const [low, mean, high] = (["low", "mean", "high"] as const).map((end) =>
     fixed(data.random![end][at], 2),
