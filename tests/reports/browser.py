@@ -1,4 +1,4 @@
-"""A browser for tests, where the machine has one."""
+"""Headless Chromium for tests, if the machine has one."""
 
 import shutil
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ FLAGS = (
 
 @contextmanager
 def open_browser() -> Iterator[Browser]:
-    """Debian's Chromium or another one on the path; skips the test where there is none."""
+    """Launch the first Chromium on the path; skip the test if there is none."""
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     if found is None:
         pytest.skip(f"no browser on this machine (looked for {', '.join(NAMES)})")
@@ -29,7 +29,7 @@ def open_browser() -> Iterator[Browser]:
 
 @dataclass
 class Watched:
-    """A page, with everything that it said or asked for."""
+    """A page with a record of its console messages, errors, dialogs and requests."""
 
     page: Page
     said: list[str] = field(default_factory=list)
@@ -42,6 +42,6 @@ class Watched:
         self.page.on("request", lambda request: self.asked.append(request.url))
 
     def assert_quiet(self, url: str) -> None:
-        """Nothing was said, and nothing was asked for but the file itself."""
+        """Assert that the page logged nothing and requested only its own file."""
         assert self.said == []
         assert {asked.split("#")[0] for asked in self.asked} <= {url.split("#")[0]}

@@ -1,4 +1,4 @@
-"""The pages in a real browser, from a file and without a network."""
+"""The report and comparison pages in Chromium, opened from a file without a network."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,7 +33,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def visit(browser: Browser, page: Path) -> Iterator[Open]:
-    """Opens the report; at the end nothing may have been said or fetched."""
+    """Open the report; fail at the end if the page logged or fetched anything."""
     opened: list[tuple[Watched, str]] = []
 
     def go(fragment: str = "", file: Path = page, **context: Any) -> Page:
@@ -298,6 +298,42 @@ def test_a_phone_does_not_scroll_sideways(visit: Open) -> None:
     expect(tab.locator("#figures canvas").first).to_be_visible()
     expect(tab.locator("#slide-view canvas").first).to_be_visible()
     assert tab.evaluate("document.documentElement.scrollWidth") == 390
+
+
+PIXELS = "canvases => canvases.map(c => c.width / c.getBoundingClientRect().width)"
+
+
+def test_the_page_leaves_the_resolution_of_the_browser_alone(visit: Open) -> None:
+    tab = visit(f"#slide={PLAIN}")
+    expect(tab.locator("#slide-view canvas.tiles")).to_have_count(2)
+    own = "Object.getOwnPropertyDescriptor(window, 'devicePixelRatio').get.toString()"
+    assert "[native code]" in tab.evaluate(own)
+    assert tab.evaluate("devicePixelRatio") == 1
+
+
+@pytest.mark.parametrize(("screen", "drawn"), [(1, 2), (1.25, 2), (2, 2), (3, 3)])
+def test_charts_and_maps_are_sharp_on_paper_and_screen(
+    visit: Open, screen: float, drawn: float
+) -> None:
+    tab = visit(f"#slide={PLAIN}", device_scale_factor=screen)
+    expect(tab.locator("#figures canvas, #slide-view canvas")).to_have_count(6)
+    expect(tab.locator("#figures .cursor-line").first).to_be_attached()
+    ratios = tab.locator("canvas").evaluate_all(PIXELS)
+    assert ratios == pytest.approx([drawn] * 6, rel=0.01)
+
+
+def test_charts_and_maps_stay_sharp_after_a_zoom(visit: Open) -> None:
+    tab = visit(f"#slide={PLAIN}")
+    expect(tab.locator("canvas")).to_have_count(6)
+    devtools = tab.context.new_cdp_session(tab)
+    for zoomed, drawn in ((3, 3), (1, 2), (4, 4)):
+        # Chromium tells the page of an emulated zoom only together with another size.
+        size = {"width": 1280, "height": 900 + zoomed, "mobile": False}
+        devtools.send("Emulation.setDeviceMetricsOverride", {**size, "deviceScaleFactor": zoomed})
+        tab.wait_for_timeout(500)
+        assert tab.evaluate("devicePixelRatio") == zoomed
+        ratios = tab.locator("canvas").evaluate_all(PIXELS)
+        assert ratios == pytest.approx([drawn] * 6, rel=0.01)
 
 
 def test_lines_can_be_switched_off_and_the_axis_changed(visit: Open) -> None:

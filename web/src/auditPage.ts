@@ -1,17 +1,17 @@
-/** Everything on the page of one audit that moves. */
+/** Interactive parts of an audit's page: figures, table of slides, and the open slide. */
 
-import { deletionFigure } from "./deletionFigure";
-import { find } from "./dom";
-import { commonScale, drawInterval, drawScale } from "./intervals";
-import { formatLink, type Link, parseLink } from "./link";
-import { histogramFigure, survivalFigure } from "./needFigures";
-import type { AuditPayload, Interval, Verdict, View } from "./payload";
-import { revealFigure } from "./revealFigure";
-import type { Row } from "./rows";
-import { sceneOf } from "./scene";
-import { selectedOnlyFigure } from "./selectedOnlyFigure";
-import { slideTable } from "./slideTable";
-import { slideView } from "./slideView";
+import { commonScale, drawInterval, drawScale } from "./charts/intervals";
+import { deletionFigure } from "./figures/deletion";
+import { revealFigure } from "./figures/reveal";
+import { sceneOf } from "./figures/scene";
+import { selectedOnlyFigure } from "./figures/selectedOnly";
+import { histogramFigure, survivalFigure } from "./figures/tilesNeeded";
+import { find } from "./page/dom";
+import { formatLink, type Link, parseLink } from "./page/link";
+import type { AuditPayload, Interval, Verdict, View } from "./page/payload";
+import type { Row } from "./slides/rows";
+import { slideTable } from "./slides/table";
+import { slideView } from "./slides/view";
 
 export function startAuditPage(payload: AuditPayload): void {
   let view = payload.first_view;
@@ -70,11 +70,11 @@ function startSlides(payload: AuditPayload, view: () => View): { setView: () => 
   function render(): void {
     table.markOpen(open);
     if (open === null) return place.replaceChildren();
-    const settled = (now: Link) => {
+    const chosen = (now: Link) => {
       link = now;
       remember(now, "replaceState");
     };
-    place.replaceChildren(slideView(payload, open, view(), link, { settled, step, close }));
+    place.replaceChildren(slideView(payload, open, view(), link, { chosen, step, close }));
   }
 
   function step(by: number): void {
@@ -96,7 +96,7 @@ function startSlides(payload: AuditPayload, view: () => View): { setView: () => 
     if (event.key === "Escape") close();
   });
   window.addEventListener("popstate", () => {
-    // A link to a section leaves the open slide alone.
+    // A link to a section of the page keeps the slide open.
     if (!location.hash || parseLink(location.hash).slide !== null)
       show(parseLink(location.hash), true);
   });
@@ -109,7 +109,7 @@ function startSlides(payload: AuditPayload, view: () => View): { setView: () => 
   };
 }
 
-/** Put the link into the address bar, where the browser allows it (not in a sandboxed frame). */
+/** Put the link into the address bar, if the browser allows it (not in a sandboxed frame). */
 function remember(link: Link, how: "pushState" | "replaceState"): void {
   try {
     history[how](

@@ -1,4 +1,5 @@
-import "./sharp";
+/** Entry of the bundle: reads the data in the page and starts its charts and tables. */
+
 import "uplot/dist/uPlot.min.css";
 import "./style/theme.css";
 import "./style/page.css";
@@ -10,14 +11,15 @@ import "./style/cards.css";
 import "./style/phone.css";
 import "./style/print.css";
 import { startAuditPage } from "./auditPage";
-import { textures } from "./bars";
-import { startComparisonPage } from "./comparisonPage";
-import { readPayload } from "./payload";
-import { startTheme } from "./theme";
+import { textures } from "./charts/bars";
+import { comparisonFigures } from "./figures/comparison";
+import { find } from "./page/dom";
+import { readPayload } from "./page/payload";
+import { startTheme } from "./page/theme";
 
 const payload = readPayload();
 document.documentElement.classList.add("live");
 document.body.append(textures());
 startTheme();
 if (payload.kind === "audit") startAuditPage(payload);
-else startComparisonPage(payload);
+else find("#figures")!.replaceChildren(...comparisonFigures(payload));

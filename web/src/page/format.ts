@@ -1,0 +1,27 @@
+/** Format numbers as text; an undefined value is an en dash, never NaN. */
+
+import type { Interval } from "./payload";
+
+export const NOTHING = "–";
+
+export function fixed(value: number | null | undefined, digits = 3): string {
+  if (value == null || !Number.isFinite(value)) return NOTHING;
+  const text = value.toFixed(digits);
+  return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
+}
+
+/** Format a tile count: one decimal, or none if it is whole or at least 100. */
+export function tiles(value: number | null | undefined): string {
+  if (value == null || !Number.isFinite(value)) return NOTHING;
+  return Number.isInteger(value) || Math.abs(value) >= 100 ? fixed(value, 0) : fixed(value, 1);
+}
+
+export function percent(value: number | null | undefined): string {
+  if (value == null || !Number.isFinite(value)) return NOTHING;
+  return `${fixed(100 * value, 0)}%`;
+}
+
+export function interval(value: Interval | null | undefined, digits = 1): string {
+  if (value?.estimate == null) return NOTHING;
+  return `${fixed(value.estimate, digits)} (${fixed(value.low, digits)} to ${fixed(value.high, digits)})`;
+}

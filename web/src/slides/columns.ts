@@ -1,0 +1,75 @@
+/** Columns of the table of slides: the value to sort by and the text to show. */
+
+import { fixed, NOTHING, tiles } from "../page/format";
+import type { AuditPayload } from "../page/payload";
+import type { Row } from "./rows";
+
+export interface Column {
+  key: string;
+  /** Heading above the columns of one metric, one column per ranking. */
+  group: string | null;
+  title: string;
+  hint: string;
+  numeric: boolean;
+  value: (row: Row) => string | number | null;
+  text: (row: Row) => string;
+}
+
+export function columnsOf(payload: AuditPayload): Column[] {
+  const labelled = payload.slides.label.some((label) => label !== null);
+  return [
+    name("id", "Slide", "Name of the slide", (row) => row.id),
+    name("case", "Patient", "Name of the patient", (row) => row.case),
+    ...(labelled ? [name("label", "Label", "Class that is true", (row) => row.label)] : []),
+    {
+      ...name("predicted", "Predicted", "Class the model says of all tiles", (r) => r.predicted),
+      text: (row) => (row.wrong ? `${row.predicted} ✗` : row.predicted),
+    },
+    number("p", "p", "Probability of the predicted class with all tiles", (row) => row.p),
+    { ...number("n", "N", "Candidate tiles", (row) => row.n), text: (row) => String(row.n) },
+    ...needed(payload),
+    ...perRanking(payload, "aukc", "AUKC", "Area under the reveal curve"),
+    ...perRanking(payload, "faithfulness", "Faithfulness", "Faithfulness AUC of deletion"),
+  ];
+}
+
+function name(
+  key: string,
+  title: string,
+  hint: string,
+  value: (row: Row) => string | null,
+): Column {
+  return { key, group: null, title, hint, numeric: false, value, text: (r) => value(r) ?? NOTHING };
+}
+
+function number(
+  key: string,
+  title: string,
+  hint: string,
+  value: (row: Row) => number | null,
+): Column {
+  return { key, group: null, title, hint, numeric: true, value, text: (r) => fixed(value(r)) };
+}
+
+/** Tiles needed: "> k_max" if no seed reaches κ, a star if some seeds do not. */
+function needed(payload: AuditPayload): Column[] {
+  const hint = `Tiles needed, mean over seeds; a seed that never reaches counts as ${payload.k_max}`;
+  const columns = perRanking(payload, "k", "Tiles needed, K", hint);
+  const text = (row: Row, i: number) => {
+    if (row.reach[i] === 0) return `> ${payload.k_max}`;
+    return row.reach[i] < 1 ? `${tiles(row.k[i])} *` : tiles(row.k[i]);
+  };
+  return columns.map((column, i) => ({ ...column, text: (row) => text(row, i) }));
+}
+
+function perRanking(
+  payload: AuditPayload,
+  key: "k" | "aukc" | "faithfulness",
+  group: string,
+  hint: string,
+): Column[] {
+  return payload.rankings.map((ranking, i) => ({
+    ...number(`${key}:${ranking.name}`, ranking.name, `${hint}: ${ranking.name}`, (r) => r[key][i]),
+    group,
+  }));
+}

@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+
+const sources = import.meta.glob<string>("../src/**/*.{ts,css}", {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
+const files = Object.entries(sources).map(([path, text]) => ({
+  path: path.replace("../src/", ""),
+  text,
+}));
+const folderOf = (path: string) => (path.includes("/") ? path.split("/")[0] : "");
+
+/** What each folder may import from, beside itself. */
+const BELOW: Record<string, string[]> = {
+  page: [],
+  charts: ["page"],
+  figures: ["page", "charts"],
+  slides: ["page", "charts"],
+  "": ["page", "charts", "figures", "slides", "style"],
+};
+
+test("folders import from folders below them only", () => {
+  const scripts = files.filter(({ path }) => path.endsWith(".ts"));
+  expect(scripts.length).toBeGreaterThan(30);
+  for (const { path, text } of scripts) {
+    for (const [, from] of text.matchAll(/"(\.[^"]+)"/g)) {
+      const folder = folderOf(new URL(from, `file:///${path}`).pathname.slice(1));
+      expect([folderOf(path), ...BELOW[folderOf(path)]], `${path}: ${from}`).toContain(folder);
+    }
+  }
+});
+
+test("folders and files stay small", () => {
+  const folders = [...new Set(files.map(({ path }) => folderOf(path)))];
+  expect(folders.sort()).toEqual([...Object.keys(BELOW), "style"].sort());
+  for (const folder of folders) {
+    const entries = files.filter(({ path }) => folderOf(path) === folder);
+    expect(entries.length, folder).toBeLessThanOrEqual(14);
+  }
+  for (const { path, text } of files.filter(({ path }) => !path.includes(".generated.")))
+    expect(text.split("\n").length - 1, path).toBeLessThanOrEqual(250);
+});
