@@ -94,6 +94,12 @@ def test_every_step_of_a_bag_names_the_type_that_moves_on(step: str) -> None:
     assert moved in {*CLASSES, "Tensor", "Path"}
 
 
+def test_files_that_contributing_names_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:src|tests|docs|tools)/[\w./-]+)`", text)
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 def test_the_picture_shows_the_imports_as_they_are() -> None:
     again = "run: python -m tools.architecture_picture"
     assert PICTURE.read_text(encoding="utf-8") == picture(), again
