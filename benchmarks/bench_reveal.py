@@ -1,8 +1,8 @@
 """What a reveal curve costs, counted in full-bag inferences of the same classifier.
 
 Paper presets, N = 1024 tiles, D = 1536 features, all counts 1..256. A full-bag inference is the
-plain forward pass: for TransMIL every layer on every token. (FOCI's own forward spares the last
-layer all tokens but CLS; the column "own" counts in that cheaper unit.)
+plain forward pass: for TransMIL every layer on every token. (FOCI's own forward pass computes only
+the CLS token in the last layer; the column "own" counts in that cheaper unit.)
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tools.architecture_picture import PICTURE, picture
 
 from tests.cli.invoke import Foci
 
@@ -53,3 +54,52 @@ def test_links_lead_somewhere(page: str) -> None:
     path = ROOT / page if page == "README.md" else ROOT / "docs" / page
     for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8")):
         assert (path.parent / target).exists(), target
+
+
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+SECTIONS = dict(re.findall(r"^## (.+)\n((?:(?!## ).*\n)+)", ARCHITECTURE, flags=re.MULTILINE))
+WAY = "One bag, from file to report"
+CLASSES = {
+    name
+    for path in (ROOT / "src" / "foci").rglob("*.py")
+    for name in re.findall(r"^class (\w+)", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+}
+
+
+def items(section: str) -> list[str]:
+    """The numbered items of a section of the architecture page."""
+    return re.findall(r"^\d+\. (.+)", SECTIONS[section], flags=re.MULTILINE)
+
+
+def test_the_architecture_page_has_its_five_lists() -> None:
+    assert len(SECTIONS) == 5
+    assert 0 < len(items(WAY)) <= 15
+    assert all(0 < len(items(name)) <= 8 for name in SECTIONS if name != WAY)
+
+
+@pytest.mark.parametrize("item", [item for name in SECTIONS for item in items(name)])
+def test_every_item_of_the_architecture_page_opens_with_a_file(item: str) -> None:
+    (path,) = re.findall(r"^`((?:src/foci|tests)/[\w/]+\.py)`", item)
+    assert (ROOT / path).is_file()
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(r"(?:src/)?foci/[\w/]+\.py", ARCHITECTURE))))
+def test_files_of_the_architecture_page_exist(path: str) -> None:
+    assert (ROOT / "src" / path.removeprefix("src/")).is_file()
+
+
+@pytest.mark.parametrize("step", items(WAY))
+def test_every_step_of_a_bag_names_the_type_that_moves_on(step: str) -> None:
+    (moved,) = re.findall(r"^`[^`]+` → `(\w+)`: ", step)
+    assert moved in {*CLASSES, "Tensor", "Path"}
+
+
+def test_files_that_contributing_names_exist() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:src|tests|docs|tools)/[\w./-]+)`", text)
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_picture_shows_the_imports_as_they_are() -> None:
+    again = "run: python -m tools.architecture_picture"
+    assert PICTURE.read_text(encoding="utf-8") == picture(), again

@@ -1,55 +1,104 @@
-"""Data moves down the list of rooms and never back up."""
+"""The import graph: rooms in order, no cycles, folders and files of a readable size."""
 
-import ast
+import re
 from pathlib import Path
 
 import pytest
-
-SOURCE = Path(__file__).resolve().parent.parent / "src" / "foci"
-ROOMS = (
-    "bags", "backbones", "reveal", "testing", "metrics", "selectors", "rankings", "audits",
-    "reports", "demo", "cli",
-)  # fmt: skip
-LEAVES = (
-    "_version",
-    "errors",
-    "registry",
-    "atomic",
-    "configuration",
-    "progress",
-    "plural",
-    "digest",
+from tools.import_graph import (
+    ENTRANCES,
+    ORDER,
+    SOURCE,
+    Import,
+    existing_rooms,
+    first_cycle,
+    imports,
+    leaves,
+    modules,
+    place,
 )
-MODULES = sorted(p for p in SOURCE.rglob("*.py") if p.parent != SOURCE)
+
+FILES = modules()
+IMPORTS = imports()
+INSIDE = [name for name in FILES if place(name) not in ENTRANCES]
+FOLDERS = sorted({path.parent for path in FILES.values()} - {SOURCE})
+BUILT = {"__pycache__", "bundle"}
+"""Not in git: what Python and npm put there."""
 
 
-def imported(path: Path) -> set[str]:
-    """Rooms and leaves of foci that a module imports, at the top or inside a function."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [node.module]
-            if node.module == "foci":
-                names = [f"foci.{alias.name}" for alias in node.names]
-        found |= {n.split(".")[1] for n in names if n.startswith("foci.")}
-    return found
+def places_imported_by(module: str) -> set[str]:
+    return {place(one.imported) for one in IMPORTS if one.importer == module}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_a_module_imports_only_from_rooms_above_its_own(path: Path) -> None:
-    room = path.relative_to(SOURCE).parts[0]
-    allowed = {*ROOMS[: ROOMS.index(room) + 1], *LEAVES, "__version__"}
-    assert imported(path) <= allowed
+def test_every_folder_of_the_source_is_a_room() -> None:
+    folders = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert folders == set(existing_rooms())
 
 
-@pytest.mark.parametrize("name", LEAVES)
+@pytest.mark.parametrize("module", [name for name in INSIDE if place(name) in ORDER])
+def test_a_module_imports_only_from_its_own_room_and_those_before(module: str) -> None:
+    before = ORDER[: ORDER.index(place(module)) + 1]
+    assert places_imported_by(module) - {*before, *leaves()} == set()
+
+
+@pytest.mark.parametrize("module", [name for name in INSIDE if place(name) == "metrics"])
+def test_metrics_import_no_room(module: str) -> None:
+    assert places_imported_by(module) <= {"metrics", *leaves()}
+
+
+@pytest.mark.parametrize("name", leaves())
 def test_leaves_import_no_room(name: str) -> None:
-    assert imported(SOURCE / f"{name}.py") <= {*LEAVES}
+    assert places_imported_by(f"foci.{name}") <= {*leaves()}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_a_file_holds_one_concept(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 250
+def test_no_import_cycle() -> None:
+    assert first_cycle(IMPORTS) == []
+
+
+def test_a_cycle_is_found() -> None:
+    round_trip = [Import("foci.a", "foci.b", True), Import("foci.b", "foci.a", True)]
+    assert set(first_cycle(round_trip)) == {"foci.a", "foci.b"}
+    assert first_cycle([round_trip[0], Import("foci.b", "foci.a", False)]) == []
+
+
+def test_a_package_is_loaded_with_its_module() -> None:
+    through_init = [Import("foci.a", "foci.b.c", True), Import("foci.b", "foci.a", True)]
+    assert set(first_cycle(through_init)) == {"foci.a", "foci.b"}
+    assert first_cycle([Import("foci.b", "foci.b.c", True)]) == []
+
+
+def test_imports_are_read_as_written(tmp_path: Path) -> None:
+    source = tmp_path / "foci"
+    (source / "bags").mkdir(parents=True)
+    (source / "__init__.py").touch()
+    (source / "bags" / "__init__.py").touch()
+    (source / "bags" / "grid.py").touch()
+    (source / "errors.py").write_text(
+        "from typing import TYPE_CHECKING\n"
+        "import numpy\n"
+        "from foci.bags import grid\n"
+        "if TYPE_CHECKING:\n"
+        "    from foci.bags import Bag\n"
+        "def late():\n"
+        "    import foci.bags.grid\n"
+    )
+    assert imports(source) == [
+        Import("foci.errors", "foci.bags.grid", True),
+        Import("foci.errors", "foci.bags", False),
+        Import("foci.errors", "foci.bags.grid", False),
+    ]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_a_folder_reads_like_a_table_of_contents(folder: Path) -> None:
+    entries = [path for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()]
+    assert len([path for path in entries if path.name not in BUILT]) <= 14
+
+
+@pytest.mark.parametrize("module", INSIDE)
+def test_a_file_holds_one_concept(module: str) -> None:
+    assert len(FILES[module].read_text(encoding="utf-8").splitlines()) <= 250
+
+
+def test_contributing_lists_the_rooms_in_order() -> None:
+    text = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert tuple(re.findall(r"^\| `(\w+)/` \|", text, flags=re.MULTILINE)) == existing_rooms()

@@ -1,0 +1,1 @@
+"""Scripts for working on FOCI; nothing here is installed with it."""
