@@ -1,4 +1,4 @@
-"""Base class of the typed records in an audit folder, with NaN and NumPy taken care of."""
+"""Base class and building blocks of the typed records in an audit folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 class Record(BaseModel):
     """An immutable pydantic model; fields that a newer version has added are ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(
+        frozen=True, extra="ignore", json_schema_serialization_defaults_required=True
+    )
 
 
 def plain(value: Any) -> Any:
@@ -41,3 +43,31 @@ Numbers = Annotated[list[float | None], BeforeValidator(plain)]
 
 Counts = Annotated[list[int], BeforeValidator(plain)]
 """A list of whole numbers."""
+
+
+class Interval(Record):
+    """An estimate with its bootstrap interval over patients; None where it is not defined."""
+
+    estimate: Number
+    low: Number
+    high: Number
+
+
+class Mean(Interval):
+    """An interval that is always defined: of a mean over all slides."""
+
+    estimate: Defined
+    low: Defined
+    high: Defined
+
+
+class Difference(Mean):
+    """A paired difference in tiles between two rankings, with the coverage of its interval."""
+
+    level: float
+
+
+class Saving(Interval):
+    """SHI on means over the seeds, with its interval, and the SHI of every seed."""
+
+    seeds: Numbers

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from foci.audits import StoredAudit, Summary
-    from foci.audits.analysis.summary import Interval, RankingNumbers, VerdictSummary
+    from foci.audits.analysis.summary import RankingNumbers, VerdictSummary
+    from foci.audits.records import Interval
 
 QUESTION = {
     "prediction": "Prediction view: do the first tiles recover what the model says?",

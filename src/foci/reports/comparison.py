@@ -7,9 +7,9 @@ from pathlib import Path
 
 from foci.atomic import write_whole
 from foci.audits import StoredAudit
-from foci.audits.analysis.summary import Interval
 from foci.audits.compare.differences import differences
 from foci.audits.compare.table import VIEW, distinct_names
+from foci.audits.records import Interval
 from foci.errors import FociError
 from foci.reports.data.models import ComparedAudit, ComparisonPayload
 from foci.reports.data.payload import shortened

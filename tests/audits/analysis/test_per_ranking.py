@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foci.audits.analysis.per_ranking import per_patient
-from foci.audits.analysis.summary import Saving
+from foci.audits.records import Saving
 from foci.metrics import case_means, shi
 from tests.audits.cohorts import Counts, Settings, summary_of
 

@@ -11,9 +11,9 @@ from typing import Any
 from foci.atomic import write_whole
 from foci.audits.analysis.per_ranking import GREEDY
 from foci.audits.analysis.per_slide import MeasuredSlides
-from foci.audits.analysis.summary import Interval, RankingNumbers, Summary
+from foci.audits.analysis.summary import RankingNumbers, Summary
 from foci.audits.folder.slides import AuditedSlide
-from foci.audits.records import plain
+from foci.audits.records import Interval, plain
 from foci.audits.settings import View
 from foci.metrics.inputs import defined_mean
 

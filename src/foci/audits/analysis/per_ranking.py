@@ -11,19 +11,16 @@ from foci.audits.analysis.bootstrap import Resampled
 from foci.audits.analysis.per_slide import SlideMetrics
 from foci.audits.analysis.summary import (
     CurveBand,
-    Interval,
-    Mean,
     MeanDrops,
     Paired,
     RankingNumbers,
-    Saving,
     SelectedOnly,
     SignedRankTest,
     Survival,
     median_k,
 )
 from foci.audits.analysis.views import ViewSlides
-from foci.audits.records import plain
+from foci.audits.records import Interval, Mean, Saving, plain
 from foci.audits.settings import AnalysisSettings
 from foci.metrics import (
     captured_headroom,

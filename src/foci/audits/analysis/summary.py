@@ -7,37 +7,19 @@ from typing import Any
 
 from pydantic import model_validator
 
-from foci.audits.records import Counts, Defined, Number, Numbers, Record
+from foci.audits.records import (
+    Counts,
+    Defined,
+    Difference,
+    Interval,
+    Mean,
+    Number,
+    Numbers,
+    Record,
+    Saving,
+)
 from foci.audits.settings import View
 from foci.metrics import VerdictName
-
-
-class Interval(Record):
-    """An estimate with its bootstrap interval over patients; None where it is not defined."""
-
-    estimate: Number
-    low: Number
-    high: Number
-
-
-class Mean(Interval):
-    """An interval that is always defined: of a mean over all slides."""
-
-    estimate: Defined
-    low: Defined
-    high: Defined
-
-
-class Difference(Mean):
-    """A paired difference in tiles between two rankings, with the coverage of its interval."""
-
-    level: float
-
-
-class Saving(Interval):
-    """SHI on means over the seeds, with its interval, and the SHI of every seed."""
-
-    seeds: Numbers
 
 
 class MeanDrops(Record):

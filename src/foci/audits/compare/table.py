@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from foci.audits.analysis.csv_tables import as_csv
-from foci.audits.analysis.summary import Interval, RankingNumbers, Summary
+from foci.audits.analysis.summary import RankingNumbers, Summary
 from foci.audits.audit import StoredAudit
 from foci.audits.compare.differences import differences
+from foci.audits.records import Interval
 from foci.audits.settings import View
 from foci.errors import FociError
 

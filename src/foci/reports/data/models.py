@@ -6,14 +6,12 @@ from typing import Literal
 
 from foci.audits.analysis.summary import (
     CurveBand,
-    Interval,
-    Mean,
     MeanDrops,
     SelectedOnly,
     Survival,
     VerdictSummary,
 )
-from foci.audits.records import Counts, Numbers, Record
+from foci.audits.records import Counts, Interval, Mean, Numbers, Record
 from foci.audits.settings import View
 from foci.metrics import VerdictName
 from foci.reports.data.packing import Packed

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from foci.audits.analysis.summary import Interval, RankingNumbers, Summary
+from foci.audits.analysis.summary import RankingNumbers, Summary
+from foci.audits.records import Interval
 from foci.audits.settings import View
 from foci.plural import counted
 from foci.reports.text.wording import NOTHING, fixed, percent, spread, tiles

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foci.audits.analysis.summary import Interval
+from foci.audits.records import Interval
 
 NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 
