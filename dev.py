@@ -24,6 +24,11 @@ VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 STAMP = VENV / "foci-stamp"
 WEB = ROOT / "web"
+MODELS = tuple(
+    ROOT / "src" / "foci" / name
+    for name in ("audits/records.py", "audits/analysis/summary.py", "reports/data/models.py")
+)
+"""Python files that the types of the page's data are made from."""
 
 
 def main(arguments: list[str]) -> int:
@@ -118,13 +123,14 @@ def missing_venv(said: str) -> str:
 
 
 def build_web() -> None:
-    """Bundle the front end if its sources are newer than the bundle."""
+    """Bundle the front end if its sources, or the models of its data, are newer than the bundle."""
     if not (WEB / "package.json").is_file():
         return
     built = list((ROOT / "src" / "foci" / "reports" / "page" / "bundle").glob("report.*"))
-    newest = max(path.stat().st_mtime for path in web_sources())
+    newest = max(path.stat().st_mtime for path in (*web_sources(), *MODELS) if path.is_file())
     if built and min(path.stat().st_mtime for path in built) >= newest:
         return
+    tool("python", "-m", "foci.reports.data.schema", str(WEB / "schema.json"))
     npm = npm_command()
     for step in (("ci", "--no-audit", "--no-fund"), ("run", "--silent", "build")):
         if subprocess.call([*npm, *step], cwd=WEB) != 0:

@@ -87,11 +87,16 @@ def test_the_front_end_is_built_when_its_sources_are_newer(
     calls: list[list[str]] = []
     monkeypatch.setattr(dev.subprocess, "call", lambda command, cwd: calls.append(command) or 0)
     monkeypatch.setattr(dev, "npm_command", lambda: ["npm"])
+    schemas: list[tuple[str, ...]] = []
+    monkeypatch.setattr(dev, "tool", lambda *command: schemas.append(command))
+    monkeypatch.setattr(dev, "MODELS", (tmp_path / "models.py",))
     dev.build_web()
     assert calls == []
     (tmp_path / "web").mkdir()
     (tmp_path / "web" / "package.json").write_text("{}")
     dev.build_web()
+    schema = str(tmp_path / "web" / "schema.json")
+    assert schemas == [("python", "-m", "foci.reports.data.schema", schema)]
     assert [call[:2] for call in calls] == [["npm", "ci"], ["npm", "run"]]
     assert calls[1][-1] == "build"
     bundle = tmp_path / "src" / "foci" / "reports" / "page" / "bundle"
@@ -111,6 +116,11 @@ def test_the_front_end_is_built_when_its_sources_are_newer(
     (tmp_path / "web" / "src" / "main.ts").touch()
     dev.build_web()
     assert len(calls) == 6
+    (bundle / "report.js").touch()
+    (tmp_path / "models.py").touch()
+    os.utime(tmp_path / "models.py", (2**31, 2**31))
+    dev.build_web()
+    assert len(calls) == 8, "the data of the page has other types"
 
 
 def test_scripts_of_the_front_end_run_where_there_is_one(

@@ -8,7 +8,7 @@ import { selectedOnlyFigure } from "./figures/selectedOnly";
 import { histogramFigure, survivalFigure } from "./figures/tilesNeeded";
 import { find } from "./page/dom";
 import { formatLink, type Link, parseLink } from "./page/link";
-import type { AuditPayload, Interval, Verdict, View } from "./page/payload";
+import type { AuditPayload, Interval, VerdictSummary, View } from "./page/payload";
 import type { Row } from "./slides/rows";
 import { slideTable } from "./slides/table";
 import { slideView } from "./slides/view";
@@ -122,9 +122,10 @@ function remember(link: Link, how: "pushState" | "replaceState"): void {
   }
 }
 
-function drawEvidence(verdict: Verdict): void {
+function drawEvidence(verdict: VerdictSummary): void {
   const rows = [...document.querySelectorAll<HTMLElement>("[data-interval]")];
-  const value = (row: HTMLElement) => verdict[row.dataset.interval as keyof Verdict] as Interval;
+  const value = (row: HTMLElement) =>
+    verdict[row.dataset.interval as keyof VerdictSummary] as Interval;
   const scale = commonScale(rows.map(value), [verdict.margin]);
   for (const row of rows) row.replaceChildren(drawInterval(value(row), scale, row.dataset.name!));
   find("#evidence-scale")?.replaceChildren(drawScale(scale, "difference in tiles"));

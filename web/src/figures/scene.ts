@@ -1,13 +1,13 @@
 /** Data that the figures of one view share. */
 
 import { type Ink, inkOf } from "../charts/ink";
-import type { AuditPayload, Numbers, View } from "../page/payload";
+import type { AuditPayload, DrawnNumbers, View } from "../page/payload";
 
 export interface Scene {
   payload: AuditPayload;
   view: View;
   rankings: string[];
-  numbers: (ranking: string) => Numbers;
+  numbers: (ranking: string) => DrawnNumbers;
   ink: (ranking: string) => Ink;
 }
 

@@ -1,11 +1,11 @@
 /** Curves, orders and tile positions of one slide, unpacked when it is opened. */
 
-import type { AuditPayload, Detail, View } from "../page/payload";
+import type { AuditPayload, SlideDetail, View } from "../page/payload";
 import { unpack, unpackProbabilities } from "../page/unpack";
 import { gridCorners, type Corners } from "./tileLayout";
 
 export interface SlideData {
-  detail: Detail;
+  detail: SlideDetail;
   n: number;
   ks: number[];
   columns: string[];

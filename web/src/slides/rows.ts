@@ -49,9 +49,10 @@ export function rowsOf(payload: AuditPayload, view: View): Row[] {
         n: slides.n[index],
         wrong: label !== null && label !== slides.predicted[index],
         detailed: String(index) in payload.details,
-        k: measures.map((m) => m.k[index]),
-        reach: measures.map((m) => m.reach[index]),
-        aukc: measures.map((m) => m.aukc[index]),
+        // A slide of the view has these three; only slides outside it have none.
+        k: measures.map((m) => m.k[index]!),
+        reach: measures.map((m) => m.reach[index]!),
+        aukc: measures.map((m) => m.aukc[index]!),
         faithfulness: measures.map((m) => m.faithfulness[index]),
       },
     ];

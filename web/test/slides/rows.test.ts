@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 import { columnsOf } from "../../src/slides/columns";
-import type { AuditPayload, Measures } from "../../src/page/payload";
+import type { AuditPayload, SlideMeasures } from "../../src/page/payload";
 import { filterRows, NO_FILTER, rowsOf, sortByHardness, sortRows } from "../../src/slides/rows";
 
-const native: Measures = {
+const native: SlideMeasures = {
   k: [256, 12, 3, 3],
   reach: [0, 1, 1, 1],
   aukc: [0.5, 0.8, 0.9, 0.7],
   faithfulness: [null, 0.2, 0.1, 0.3],
 };
-const selector: Measures = {
+const selector: SlideMeasures = {
   k: [256, 87.5, 1, 2],
   reach: [0, 2 / 3, 1, 1],
   aukc: [0.4, 0.6, 0.95, 0.9],

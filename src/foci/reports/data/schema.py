@@ -1,0 +1,34 @@
+"""JSON Schema of the data that pages carry, from which the page's TypeScript types are made."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter
+
+from foci.reports.data.models import AuditPayload, ComparisonPayload
+
+Payload = Annotated[AuditPayload | ComparisonPayload, Field(discriminator="kind")]
+
+
+def page_schema() -> str:
+    """The schema as text: the same models give the same bytes."""
+    adapter: TypeAdapter[Payload] = TypeAdapter(Payload)
+    schema = {"title": "Payload", **adapter.json_schema(mode="serialization")}
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_schema(path: str | Path) -> bool:
+    """Write the schema where it differs from what is there; whether it did."""
+    path, text = Path(path), page_schema()
+    if path.is_file() and path.read_text(encoding="utf-8") == text:
+        return False
+    path.write_text(text, encoding="utf-8")
+    return True
+
+
+if __name__ == "__main__":
+    write_schema(sys.argv[1])
