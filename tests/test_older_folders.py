@@ -1,0 +1,69 @@
+"""Model, selector and audit folders written by FOCI 0.1.0 before its modules moved still open.
+
+``tests/fixtures/before`` was made by that code: 24 slides of the embedded cohort cut to 24 tiles of
+16 features, an ABMIL of width 16 trained for two epochs, a selector fitted for two epochs, and an
+audit of five slides with two selector seeds and two random orders.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+import foci
+from foci.audits.analysis.csv_tables import write_tables
+from foci.audits.analysis.summarise import summarise
+from foci.audits.compare.table import compare
+from foci.reports import write_comparison
+
+BEFORE = Path(__file__).parent / "fixtures" / "before"
+
+
+@pytest.fixture
+def audit(tmp_path: Path) -> foci.Audit:
+    shutil.copytree(BEFORE / "audit", tmp_path / "audit")
+    return foci.Audit.load(tmp_path / "audit")
+
+
+def test_a_model_and_its_selector() -> None:
+    backbone = foci.backbones.load(BEFORE / "model")
+    assert (backbone.architecture, backbone.d_in, backbone.d_token) == ("abmil", 16, 16)
+    fingerprint = "d549682ac09d674f199a6f49f1af8fb82da3900f89a83ef100ec43655d47e91d"
+    assert foci.backbones.fingerprint(backbone) == fingerprint
+    selector = foci.selectors.load(BEFORE / "selector", backbone)
+    assert (selector.seed, selector.best_epoch, len(selector.history)) == (0, 2, 2)
+    assert selector.best.rank(torch.zeros(3, 16), 1).shape == (3,)
+
+
+def test_an_audit_opens(audit: foci.Audit) -> None:
+    assert audit.manifest.name == "model"
+    assert audit.manifest.settings.seeds == (0, 1)
+    assert audit.summary.views["prediction"]["native"].restricted.estimate == 1.2
+    assert audit.summary.views["prediction"]["native"].median_k == 1
+    assert audit.verdict is not None
+    assert audit.verdict.verdict == "saturated"
+    assert audit.verdict == audit.manifest.verdict
+    backbone = foci.backbones.load(BEFORE / "model")
+    for seed in (0, 1):
+        foci.selectors.load(audit.folder / "selectors" / f"seed-{seed}", backbone)
+
+
+def test_its_curves_give_the_same_tables_to_the_byte(audit: foci.Audit, tmp_path: Path) -> None:
+    settings, classes = audit.manifest.settings, audit.manifest.classes
+    measured = audit.measured()
+    summary = summarise(measured, audit.curves, classes, settings, audit.tiles())
+    assert summary.views == audit.summary.views
+    assert summary.verdict == audit.summary.verdict
+    for path in write_tables(tmp_path / "again", summary, measured, audit.slides, audit.skipped):
+        assert path.read_bytes() == (audit.folder / "tables" / path.name).read_bytes()
+
+
+def test_it_is_reported_and_compared(audit: foci.Audit, tmp_path: Path) -> None:
+    page = audit.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert audit.summary.verdict is not None
+    assert audit.summary.verdict.sentence in page
+    shutil.copytree(audit.folder, tmp_path / "other")
+    other = foci.Audit.load(tmp_path / "other")
+    assert [row.verdict for row in compare([audit, other]).rows] == ["saturated", "saturated"]
+    assert write_comparison([audit, other], tmp_path / "comparison.html").is_file()
