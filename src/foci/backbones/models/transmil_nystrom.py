@@ -54,16 +54,7 @@ class TransMILNystrom(OrderedBackbone):
             raise FociError(
                 "transmil-nystrom", f"d={d} is not a multiple of heads={heads}", "change one"
             )
-        super().__init__(
-            d_in,
-            n_classes,
-            d_token=d,
-            d=d,
-            heads=heads,
-            landmarks=landmarks,
-            dropout=dropout,
-            aligned=aligned,
-        )
+        super().__init__(d_in, n_classes, d_token=d)
         landmarks = d // 2 if landmarks is None else landmarks
         self.projection = projection(d_in, d, bias=True)
         self.cls = nn.Parameter(torch.randn(1, 1, d))

@@ -1,6 +1,8 @@
-"""How ACMIL trains: every branch classifies, branches look apart, top tiles are hidden."""
+"""ACMIL's loss: slide and branch cross-entropy, diversity, and masked top-K tiles (STKIM)."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -8,10 +10,12 @@ from torch import Tensor
 
 from foci.backbones.batch import Batch
 from foci.backbones.layers.softmax_pooling import pool
-from foci.backbones.models._branched import BranchedBackbone
 from foci.backbones.objectives.base import Objective
 from foci.backbones.objectives.random_subset import choose
 from foci.errors import FociError
+
+if TYPE_CHECKING:
+    from foci.backbones.models.acmil import ACMIL, ACMILMultiHead
 
 
 def stochastic_topk_mask(
@@ -79,10 +83,10 @@ class ACMILObjective(Objective):
         mask_drop: Share of them that is hidden.
     """
 
-    backbone: BranchedBackbone
+    backbone: ACMIL | ACMILMultiHead
 
     def __init__(
-        self, backbone: BranchedBackbone, *, n_mask: int = 10, mask_drop: float = 0.6
+        self, backbone: ACMIL | ACMILMultiHead, *, n_mask: int = 10, mask_drop: float = 0.6
     ) -> None:
         if n_mask < 0:
             raise FociError("n_mask", f"{n_mask} is negative", "choose 0 (off) or more")
