@@ -1,8 +1,9 @@
-"""A trained classifier on disk: ``weights.safetensors`` and ``backbone.json`` in one folder."""
+"""Save and load a trained classifier: a folder of ``weights.safetensors`` and ``backbone.json``."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,12 @@ WEIGHTS, FACTS = "weights.safetensors", "backbone.json"
 
 
 def save(backbone: Backbone, folder: str | Path, **facts: Any) -> Path:
-    """Write a classifier; the weights come first, so a folder with ``backbone.json`` is whole.
+    """Save a classifier; the weights come first, so a folder with ``backbone.json`` is complete.
 
     Args:
         backbone: Of a registered architecture.
-        folder: Made if it does not exist.
-        **facts: More to keep in ``backbone.json``: classes, recipe, metrics, history.
+        folder: Created if it does not exist.
+        **facts: Further content of ``backbone.json``: classes, recipe, metrics, history.
     """
     from safetensors.torch import save as to_bytes
 
@@ -46,7 +47,7 @@ def save(backbone: Backbone, folder: str | Path, **facts: Any) -> Path:
 
 
 def read_facts(folder: str | Path) -> dict[str, Any]:
-    """Content of ``backbone.json``."""
+    """Read ``backbone.json``."""
     path = Path(folder) / FACTS
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
@@ -60,14 +61,22 @@ def read_facts(folder: str | Path) -> dict[str, Any]:
 
 
 def load_folder(folder: str | Path) -> Backbone:
-    """The classifier of a folder, frozen, in the precision in which it was saved.
+    """Load the classifier of a folder, frozen, in the precision in which it was saved."""
+    return load_weights(folder, read_facts(folder))
 
-    Its weights must be those that the folder describes.
+
+def load_weights(folder: str | Path, facts: Mapping[str, Any]) -> Backbone:
+    """Build the classifier that ``backbone.json`` describes and load its weights, frozen.
+
+    Refused unless the weights have the fingerprint that the facts name.
+
+    Args:
+        folder: Holds the weights.
+        facts: Content of ``backbone.json``.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    facts = read_facts(folder)
     path = Path(folder) / WEIGHTS
     try:
         backbone = ARCHITECTURES[facts["architecture"]](**facts["config"])

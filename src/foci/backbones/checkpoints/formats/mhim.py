@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from foci.backbones.checkpoints.formats.base import Family, Option, Reading, gated_names, two_logits
+from foci.backbones.checkpoints.formats.base import (
+    CheckpointFormat,
+    KeyMapping,
+    Option,
+    gated_names,
+    two_logits,
+)
 from foci.backbones.checkpoints.formats.transmil import LANDMARKS, nystrom_names, ppeg_names
 from foci.backbones.checkpoints.state_dict import StateDict
 
-Read = Callable[[StateDict, Mapping[str, Any]], Reading]
+Read = Callable[[StateDict, Mapping[str, Any]], KeyMapping]
 
 ENCODER = "online_encoder"
 IGNORED = ("merge.*",)
@@ -34,7 +40,7 @@ def _read(
     projection: str,
     names: dict[str, str],
     widths: Mapping[str, Any],
-) -> Reading:
+) -> KeyMapping:
     state, n_classes, notes = two_logits(state, "predictor")
     config = {
         "d_in": state.columns(f"{projection}.weight"),
@@ -44,13 +50,13 @@ def _read(
     }
     names = {**names, "projection.0": projection, "head": "predictor"}
     notes += (MERGING,) * any(key.startswith("merge.") for key in state)
-    return Reading(architecture, config, names, state, IGNORED, notes)
+    return KeyMapping(architecture, config, names, state, IGNORED, notes)
 
 
 def _attention(projection: str) -> Read:
     net = f"{ENCODER}.attention"
 
-    def read(state: StateDict, options: Mapping[str, Any]) -> Reading:
+    def read(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
         names = gated_names("attention", net)
         gated = f"{names['attention.V']}.weight" in state
         if not gated:
@@ -69,7 +75,7 @@ def _attention(projection: str) -> Read:
 
 
 def _self_attention(projection: str) -> Read:
-    def read(state: StateDict, options: Mapping[str, Any]) -> Reading:
+    def read(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
         names = {
             "cls": f"{ENCODER}.cls_token",
             **nystrom_names("layer1", f"{ENCODER}.layer1"),
@@ -89,17 +95,17 @@ def _self_attention(projection: str) -> Read:
     return read
 
 
-def _dsmil(state: StateDict, options: Mapping[str, Any]) -> Reading:
+def _dsmil(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     raise state.refused(
         "is MHIM-MIL with a DSMIL encoder, which FOCI does not have",
         "wrap the model in foci.backbones.CallableBackbone",
     )
 
 
-def _version(name: str, projection: str, activation: Option) -> tuple[Family, ...]:
+def _version(name: str, projection: str, activation: Option) -> tuple[CheckpointFormat, ...]:
     signature = (f"{projection}.weight", "predictor.weight")
     return (
-        Family(
+        CheckpointFormat(
             name,
             has=(*signature, f"{ENCODER}.attention.*"),
             read=_attention(projection),
@@ -108,17 +114,19 @@ def _version(name: str, projection: str, activation: Option) -> tuple[Family, ..
                 "projection_activation": activation,
             },
         ),
-        Family(
+        CheckpointFormat(
             f"{name} with self-attention",
             has=(*signature, f"{ENCODER}.cls_token"),
             read=_self_attention(projection),
             options={"landmarks": LANDMARKS, "projection_activation": activation},
         ),
-        Family(f"{name} with DSMIL", has=(*signature, f"{ENCODER}.b_classifier.*"), read=_dsmil),
+        CheckpointFormat(
+            f"{name} with DSMIL", has=(*signature, f"{ENCODER}.b_classifier.*"), read=_dsmil
+        ),
     )
 
 
-FAMILIES = (
+FORMATS = (
     *_version(
         "MHIM-MIL v1",
         "patch_to_emb.0",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foci.backbones.checkpoints.formats.base import Family, Option, Reading, two_logits
+from foci.backbones.checkpoints.formats.base import CheckpointFormat, KeyMapping, Option, two_logits
 from foci.backbones.checkpoints.state_dict import StateDict
 
 LANDMARKS = Option(None, "landmarks: half the token width, as published")
@@ -36,7 +36,7 @@ def ppeg_names(theirs: str) -> dict[str, str]:
     return {f"position.{mine}": f"{theirs}.{their}" for mine, their in kernels.items()}
 
 
-def _read(state: StateDict, options: Mapping[str, Any], names: dict[str, str]) -> Reading:
+def _read(state: StateDict, options: Mapping[str, Any], names: dict[str, str]) -> KeyMapping:
     state, n_classes, notes = two_logits(state, names["head"])
     projection = f"{names['projection.0']}.weight"
     config = {
@@ -46,10 +46,10 @@ def _read(state: StateDict, options: Mapping[str, Any], names: dict[str, str]) -
         "heads": state.rows(f"{names['layer1.attention.residual']}.weight"),
         **options,
     }
-    return Reading("transmil-nystrom", config, names, state, notes=notes)
+    return KeyMapping("transmil-nystrom", config, names, state, notes=notes)
 
 
-def _official(state: StateDict, options: Mapping[str, Any]) -> Reading:
+def _official(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     names = {
         "projection.0": "_fc1.0",
         "cls": "cls_token",
@@ -62,7 +62,7 @@ def _official(state: StateDict, options: Mapping[str, Any]) -> Reading:
     return _read(state, options, names)
 
 
-def _mil_lab(state: StateDict, options: Mapping[str, Any]) -> Reading:
+def _mil_lab(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     layers = state.count("blocks.{}.norm.weight")
     if layers != 2:
         raise state.refused(
@@ -81,14 +81,14 @@ def _mil_lab(state: StateDict, options: Mapping[str, Any]) -> Reading:
     return _read(state, options, names)
 
 
-FAMILIES = (
-    Family(
+FORMATS = (
+    CheckpointFormat(
         "TransMIL",
         has=("_fc1.0.weight", "layer1.attn.res_conv.weight"),
         read=_official,
         options=OPTIONS,
     ),
-    Family(
+    CheckpointFormat(
         "TransMIL of MIL-Lab",
         has=("patch_embed.0.weight", "blocks.0.attention.res_conv.weight"),
         read=_mil_lab,
