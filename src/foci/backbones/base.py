@@ -28,7 +28,7 @@ SHORTCUTS: Mapping[Shortcut, tuple[str, ...]] = {
 }
 """Methods that each shortcut computes around; all of them have to declare it."""
 
-M = TypeVar("M", bound=Callable[..., Any])
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 _DECLARATIONS: WeakKeyDictionary[Callable[..., Any], frozenset[Shortcut]] = WeakKeyDictionary()
 
@@ -55,7 +55,7 @@ class Capabilities:
     homogeneous: bool = False
 
 
-def declares(*shortcuts: Shortcut) -> Callable[[M], M]:
+def declares(*shortcuts: Shortcut) -> Callable[[Method], Method]:
     """Decorate a method to say that shortcuts may compute its result another way.
 
     The declaration belongs to this implementation alone: a subclass or an instance that replaces
@@ -65,7 +65,7 @@ def declares(*shortcuts: Shortcut) -> Callable[[M], M]:
         *shortcuts: Keys of ``SHORTCUTS``.
     """
 
-    def decorate(method: M) -> M:
+    def decorate(method: Method) -> Method:
         _DECLARATIONS[method] = frozenset(shortcuts)
         return method
 

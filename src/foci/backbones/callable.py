@@ -1,4 +1,4 @@
-"""Any callable from features to logits as a Backbone."""
+"""Wrap any function from features to logits as a Backbone."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _TWO_CLASSES = {
     "probabilities": "a single sigmoid output p is the probabilities [1 - p, p], "
     "pick=lambda p: torch.stack([1 - p.squeeze(), p.squeeze()])",
 }
-"""How a binary classifier with one output has two."""
+"""How a classifier with one sigmoid output gives two classes."""
 
 
 class CallableBackbone(Backbone):
-    """A classifier known only by its answers.
+    """A backbone around any function from the features of one bag to class scores.
 
-    Tokens are the features themselves; every bag, padded or not, is cut down to its present
-    tiles, in bag order, and given to the function alone. Nothing is assumed about the function,
-    so there is no closed form, no attention gate, and order matters unless declared otherwise.
+    Tokens are the features themselves; every bag, padded or not, is reduced to its present tiles,
+    in bag order, and passed to the function alone. Nothing is assumed about the function, so there
+    is no closed form, no attention gate, and order matters unless declared otherwise.
 
     A single sigmoid output u is the two logits ``[0, u]``: say so with ``pick``.
 
@@ -82,7 +82,7 @@ class CallableBackbone(Backbone):
 
     @property
     def capabilities(self) -> Capabilities:
-        """As declared by the user."""
+        """As declared in the constructor."""
         return Capabilities(
             order_free=self.order_free,
             closed_form=False,

@@ -60,23 +60,19 @@ def read_facts(folder: str | Path) -> dict[str, Any]:
     return facts
 
 
-def load_folder(folder: str | Path) -> Backbone:
-    """Load the classifier of a folder, frozen, in the precision in which it was saved."""
-    return load_weights(folder, read_facts(folder))
+def load_folder(folder: str | Path, facts: Mapping[str, Any] | None = None) -> Backbone:
+    """Load the classifier of a folder, frozen, in the precision in which it was saved.
 
-
-def load_weights(folder: str | Path, facts: Mapping[str, Any]) -> Backbone:
-    """Build the classifier that ``backbone.json`` describes and load its weights, frozen.
-
-    Refused unless the weights have the fingerprint that the facts name.
+    Refused unless the weights have the fingerprint that ``backbone.json`` names.
 
     Args:
-        folder: Holds the weights.
-        facts: Content of ``backbone.json``.
+        folder: Holds both files.
+        facts: Content of ``backbone.json``, where it has been read already.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
+    facts = read_facts(folder) if facts is None else facts
     path = Path(folder) / WEIGHTS
     try:
         backbone = ARCHITECTURES[facts["architecture"]](**facts["config"])

@@ -11,7 +11,7 @@ from foci.backbones.checkpoints.state_dict import listed
 from foci.backbones.registry import ARCHITECTURES
 from foci.errors import FociError
 
-FIX = "give weights of an unmodified model, or wrap it in foci.backbones.CallableBackbone"
+_FIX = "give weights of an unmodified model, or wrap it in foci.backbones.CallableBackbone"
 
 
 def empty_backbone(mapping: KeyMapping) -> Backbone:
@@ -38,16 +38,16 @@ def match_tensors(
         )
     places = {name: mapping.name_of(name) for name in backbone.state_dict()}
     if missing := [theirs for theirs in places.values() if theirs not in state]:
-        raise state.refused(f"is {format_name}, but lacks {listed(missing)}", FIX)
+        raise state.refused(f"is {format_name}, but lacks {listed(missing)}", _FIX)
     used = set(places.values())
     if extra := [key for key in state if key not in used and not mapping.ignores(key)]:
-        raise state.refused(f"is {format_name}, but holds also {listed(extra)}", FIX)
+        raise state.refused(f"is {format_name}, but holds also {listed(extra)}", _FIX)
     tensors = {}
     for name, place in backbone.state_dict().items():
         theirs, tensor = places[name], state[places[name]]
         if tensor.shape != place.shape:
             shapes = f"{list(tensor.shape)}, which does not fit {list(place.shape)}"
-            raise state.refused(f"is {format_name}, but {theirs} has shape {shapes}", FIX)
+            raise state.refused(f"is {format_name}, but {theirs} has shape {shapes}", _FIX)
         tensors[name] = tensor.to(torch.float32)
         if not bool(torch.isfinite(tensors[name]).all()):
             raise state.refused(f"{theirs} holds NaN or Inf", "take an earlier checkpoint")

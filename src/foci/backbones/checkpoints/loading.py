@@ -13,7 +13,7 @@ from foci.backbones.checkpoints.containers import state_dict_of
 from foci.backbones.checkpoints.files import read_content
 from foci.backbones.checkpoints.formats import complete_options, recognise
 from foci.backbones.registry import ARCHITECTURES, PRESETS
-from foci.backbones.saved import FACTS, WEIGHTS, load_weights, read_facts
+from foci.backbones.saved import FACTS, WEIGHTS, load_folder, read_facts
 from foci.errors import CheckpointError
 
 
@@ -110,7 +110,7 @@ def _own(folder: Path, options: Mapping[str, Any]) -> LoadedCheckpoint:
             folder, f"has no option {min(options)!r}", "backbone.json already says everything"
         )
     metadata = read_facts(folder)
-    return _described(load_weights(folder, metadata), path=folder, format="FOCI", metadata=metadata)
+    return _described(load_folder(folder, metadata), path=folder, format="FOCI", metadata=metadata)
 
 
 def _foreign(path: Path, options: Mapping[str, Any]) -> LoadedCheckpoint:

@@ -13,7 +13,7 @@ from foci.errors import FociError
 M = TypeVar("M", bound=nn.Module)
 
 
-PROJECTION_ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
+_ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
 
 
 def projection(
@@ -25,10 +25,10 @@ def projection(
     """
     if d is None:
         return nn.Identity()
-    if activation not in PROJECTION_ACTIVATIONS:
-        known = " or ".join(PROJECTION_ACTIVATIONS)
+    if activation not in _ACTIVATIONS:
+        known = " or ".join(_ACTIVATIONS)
         raise FociError("projection activation", f"is {activation!r}", f"choose {known}")
-    act = PROJECTION_ACTIVATIONS[activation]()
+    act = _ACTIVATIONS[activation]()
     return nn.Sequential(nn.Linear(d_in, d, bias=bias), act, nn.Dropout(dropout))
 
 

@@ -1,4 +1,4 @@
-r"""Multi-head attention whose queries are learned constants.
+r"""Multi-head attention with learned queries.
 
 As the query :math:`q` does not depend on the bag, the key projection of head j folds into one
 vector per head, and as softmax weights add up to 1, values may be projected before or after the
@@ -84,7 +84,7 @@ class QueryAttention(HeadReadout):
 
 
 class QueryBranches(nn.Module):
-    """K learned queries, each with an attention of its own.
+    """K learned queries, each with its own multi-head attention.
 
     Args:
         d: Token width.

@@ -15,7 +15,7 @@ from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.objectives.clam import InstanceClustering
 from foci.backbones.registry import architecture, preset
 
-ATTENTION_DROPOUT = 0.25
+_ATTENTION_DROPOUT = 0.25
 """Fixed by the authors: whatever the dropout after the projection, unless that is 0."""
 
 
@@ -140,7 +140,7 @@ CLAM: TypeAlias = CLAMSB | CLAMMB
 
 
 def _attention(d: int, hidden: int, rows: int, gated: bool, dropout: float) -> GatedAttention:
-    inner = ATTENTION_DROPOUT if dropout else 0.0
+    inner = _ATTENTION_DROPOUT if dropout else 0.0
     return GatedAttention(d, hidden, rows, gated=gated, dropout=inner)
 
 

@@ -17,7 +17,7 @@ from foci.backbones.registry import architecture, preset
 
 @architecture("mhim")
 class MHIM(PooledBackbone):
-    r"""An attention pool whose training hides the tiles that a teacher finds easy.
+    r"""Attention pooling, trained on bags without the tiles that a teacher finds easy.
 
     .. math:: h_i = \phi_p(W x_i), \quad
        a_i = w^\top(\phi(V h_i) \odot \sigma(U h_i)), \quad
@@ -74,7 +74,7 @@ class MHIM(PooledBackbone):
         return pooled.squeeze(-2), logits.squeeze(-1)
 
     def restart(self) -> None:
-        """Keep the projection and initialise the rest anew: how a student begins."""
+        """Reinitialise everything but the projection, as the student starts."""
         self.attention.apply(_xavier)
         self.head.apply(_xavier)
 

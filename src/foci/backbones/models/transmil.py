@@ -110,7 +110,7 @@ class TransMIL(Backbone):
             tokens: Embedded tiles.
             mask: ``[B, N]`` bool, True where a tile is present.
             gate: ``[B, N]``, multiplies a tile's unnormalised attention weight in every layer.
-            n_queries: Return the first so many tokens only, and spare the last layer the rest.
+            n_queries: Number of leading tokens to compute in the last layer; None for all.
         """
         hidden = torch.cat([self.cls.expand(len(tokens), 1, -1), tokens], dim=1)
         mask = None if mask is None else F.pad(mask, (1, 0), value=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def stochastic_topk_mask(
     logits: Tensor, mask: Tensor, *, n_mask: int = 10, mask_drop: float = 0.6
 ) -> Tensor:
-    r"""Which tiles STKIM hides: a random part of every row's strongest tiles.
+    r"""Stochastic top-K instance masking (STKIM): hide some of every row's strongest tiles.
 
     Among the :math:`m = \min(n_\mathrm{mask}, N)` tiles with the highest logits
     :math:`\lfloor m \cdot \mathrm{mask\_drop} \rfloor` are chosen at random, row by row and bag
@@ -46,7 +46,7 @@ def stochastic_topk_mask(
 
 
 def diversity(weights: Tensor, branches: int) -> Tensor:
-    r"""How alike the branches look, between 0 (disjoint tiles) and 1 (the same map).
+    r"""Mean cosine similarity of the branches' attention maps: 0 if disjoint, 1 if equal.
 
     .. math:: \frac{2}{K(K-1)} \sum_{r<r'} \cos(\alpha_r, \alpha_{r'})
 

@@ -23,7 +23,7 @@ _EPSILON = 1e-8
 
 
 def normalised_sigmoid(logits: Tensor, mask: Tensor | None = None) -> Tensor:
-    r"""Attention maps that no single tile can take over.
+    r"""Sigmoid attention normalised over the tiles, so that no single tile takes it over.
 
     .. math:: \mathrm{NSF}(z)_i = \frac{\sigma(z_i)}{\sum_j \sigma(z_j) + 10^{-8}}
 
@@ -118,7 +118,7 @@ class AnchorObjective(Objective, ABC):
 
 
 class ASMILObjective(AnchorObjective):
-    r"""The anchored loss, on bags that may be thinned at random.
+    r"""ASMIL's loss for gated attention, with random tile dropping.
 
     The published model drops query tokens at random; the gated form has none, and drops
     :math:`\lfloor \mathrm{tile\_drop} \cdot N \rfloor` tiles of every bag instead. Both terms of
@@ -139,7 +139,7 @@ class ASMILObjective(AnchorObjective):
         self.tile_drop = tile_drop
 
     def pair(self) -> tuple[nn.Module, nn.Module]:
-        """The anchor belongs to the model."""
+        """The model's own anchor and its attention."""
         return self.backbone.anchor, self.backbone.attention
 
     def forward(self, batch: Batch) -> Tensor:
@@ -157,7 +157,7 @@ class ASMILObjective(AnchorObjective):
 
 
 class ASMILQueryObjective(AnchorObjective):
-    """The anchored loss; some summaries are withheld from the class query at random.
+    """ASMIL's loss for query tokens; some summaries are hidden from the class query at random.
 
     The anchor copies what leads to the attention logits, the projection included. It follows the
     method as described: it starts as a copy, moves after every step, and its loss is summed over
@@ -166,7 +166,7 @@ class ASMILQueryObjective(AnchorObjective):
 
     Args:
         backbone: The classifier.
-        n_drop: Summaries withheld while training, fewer than the queries; 0 withholds none.
+        n_drop: Summaries hidden while training, fewer than the queries; 0 hides none.
         **settings: As for :class:`AnchorObjective`.
     """
 
@@ -184,7 +184,7 @@ class ASMILQueryObjective(AnchorObjective):
         return nn.Sequential(self.backbone.projection, self.backbone.branches)
 
     def pair(self) -> tuple[nn.Module, nn.Module]:
-        """The anchor lives only while training."""
+        """The anchor, which exists only while training, and the modules it copies."""
         return self.anchor, self._online()
 
     def forward(self, batch: Batch) -> Tensor:

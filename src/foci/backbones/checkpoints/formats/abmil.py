@@ -1,4 +1,4 @@
-"""ABMIL under the names of the projects that implement it."""
+"""ABMIL checkpoints of its authors and of other projects that implement it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from foci.backbones.checkpoints.formats.base import CheckpointFormat, KeyMapping
 from foci.backbones.checkpoints.formats.clam import attention_names
 from foci.backbones.checkpoints.state_dict import StateDict
 
-WRAP = "wrap the model in foci.backbones.CallableBackbone"
-ACTIVATION = Option(
+_WRAP = "wrap the model in foci.backbones.CallableBackbone"
+_ACTIVATION = Option(
     "tanh", "activation='tanh' in the attention, the default", ("tanh", "relu", "gelu")
 )
 
 
 @dataclass(frozen=True)
-class Layout:
-    """The names of one project's layers.
+class _Layout:
+    """Layer names of one project's ABMIL.
 
     Attributes:
         V: First layer of the attention, followed by its activation.
@@ -37,7 +37,7 @@ class Layout:
     projection: str | None = None
 
     def read(self, state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
-        """ABMIL of this layout."""
+        """Map the keys of a file with these layer names."""
         names = {"attention.V": self.V, "attention.w": self.w, "head": self.head}
         gated = self.U is not None and f"{self.U}.weight" in state
         if self.U is not None and gated:
@@ -71,12 +71,12 @@ def _ilse(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     if "attention_weights.weight" in state:  # its name before June 2023
         w = "attention_weights"
     gate = None if plain else "attention_U.0"
-    return Layout(V, w, "classifier.0", gate, "feature_extractor_part2.0").read(state, options)
+    return _Layout(V, w, "classifier.0", gate, "feature_extractor_part2.0").read(state, options)
 
 
 def _mil_lab(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     names = attention_names(state, "global_attn")
-    layout = Layout(
+    layout = _Layout(
         names["attention.V"],
         names["attention.w"],
         "classifier",
@@ -88,14 +88,14 @@ def _mil_lab(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
 
 def _torchmil(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     if any(key.startswith("feat_ext.") for key in state):
-        raise state.refused("has a feature extractor of its own (feat_ext)", WRAP)
+        raise state.refused("has a feature extractor of its own (feat_ext)", _WRAP)
     no_bias = {"pool.fc2.bias": torch.zeros(state.rows("pool.fc2.weight"))}
-    layout = Layout("pool.fc1.module", "pool.fc2", "classifier.module", "pool.fc_gated.module")
+    layout = _Layout("pool.fc1.module", "pool.fc2", "classifier.module", "pool.fc_gated.module")
     return layout.read(state.replaced(no_bias), options)
 
 
 def _residual_adaptor(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
-    raise state.refused("is AttriMIL's ABMIL, with a residual adaptor that FOCI's lacks", WRAP)
+    raise state.refused("is AttriMIL's ABMIL, with a residual adaptor that FOCI's lacks", _WRAP)
 
 
 FORMATS = (
@@ -113,7 +113,7 @@ FORMATS = (
             "attention.attention_weights.weight",
             "classifier.fc.weight",
         ),
-        read=Layout(
+        read=_Layout(
             "attention.attention_V.0",
             "attention.attention_weights",
             "classifier.fc",
@@ -124,7 +124,7 @@ FORMATS = (
     CheckpointFormat(
         "ABMIL of the MHIM-MIL code",
         has=("feature.0.weight", "attention.0.weight", "classifier.0.weight"),
-        read=Layout("attention.0", "attention.2", "classifier.0", projection="feature.0").read,
+        read=_Layout("attention.0", "attention.2", "classifier.0", projection="feature.0").read,
     ),
     CheckpointFormat(
         "ABMIL of MIL-Lab",
@@ -135,7 +135,7 @@ FORMATS = (
     CheckpointFormat(
         "ABMIL of xMIL",
         has=("linear_layers.0.0.weight", "attention.0.weight", "classifier.weight"),
-        read=Layout(
+        read=_Layout(
             "attention.0", "attention.2", "classifier", projection="linear_layers.0.0"
         ).read,
     ),
@@ -143,7 +143,7 @@ FORMATS = (
         "ABMIL of torchmil",
         has=("pool.fc1.module.weight", "pool.fc2.weight", "classifier.module.weight"),
         read=_torchmil,
-        options={"activation": ACTIVATION},
+        options={"activation": _ACTIVATION},
     ),
     CheckpointFormat(
         "ABMIL of the AttriMIL code",

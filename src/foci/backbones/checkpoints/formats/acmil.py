@@ -1,4 +1,4 @@
-"""ACMIL (gated or multi-head) and ASMIL, which was written from its code and shares its names."""
+"""ACMIL checkpoints (gated or multi-head) and ASMIL's, which share their tensor names."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from foci.backbones.checkpoints.formats.base import CheckpointFormat, KeyMapping, Option
 from foci.backbones.checkpoints.state_dict import StateDict
 
-IGNORED = ("dimreduction.bn.*",)
+_IGNORED = ("dimreduction.bn.*",)
 """A normalisation that the released ASMIL code creates and never applies."""
 
-SCORE = Option("logits", choices=("logits", "softmax"))
-HEADS = Option(8, "heads=8, as published")
+_SCORE = Option("logits", choices=("logits", "softmax"))
+_HEADS = Option(8, "heads=8, as published")
 
 
 def _read(
@@ -31,7 +31,7 @@ def _read(
         "branches": branches,
         **widths,
     }
-    return KeyMapping(architecture, config, names, state, IGNORED)
+    return KeyMapping(architecture, config, names, state, _IGNORED)
 
 
 def _gated(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
@@ -80,19 +80,19 @@ FORMATS = (
         "ACMIL",
         has=("Slide_classifier.fc.weight", "attention.attention_weights.weight"),
         read=_gated,
-        options={"score": SCORE},
+        options={"score": _SCORE},
     ),
     CheckpointFormat(
         "ACMIL with multi-head attention",
         has=("Slide_classifier.fc.weight", "sub_attention.0.q_proj.weight"),
         lacks=("cls",),
         read=_multi_head,
-        options={"heads": HEADS, "score": SCORE},
+        options={"heads": _HEADS, "score": _SCORE},
     ),
     CheckpointFormat(
         "ASMIL",
         has=("Slide_classifier.fc.weight", "sub_attention.0.q_proj.weight", "cls"),
         read=_asmil,
-        options={"heads": HEADS, "score": SCORE},
+        options={"heads": _HEADS, "score": _SCORE},
     ),
 )

@@ -1,4 +1,4 @@
-"""AttriMIL, as published (no projection) or with the ``alignment`` layer in front."""
+"""AttriMIL checkpoints, as published (no projection) or with an ``alignment`` layer in front."""
 
 from __future__ import annotations
 

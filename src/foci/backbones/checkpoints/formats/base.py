@@ -59,14 +59,14 @@ class KeyMapping:
     notes: tuple[str, ...] = ()
 
     def name_of(self, ours: str) -> str:
-        """The file's name of one of the backbone's tensors."""
+        """Key in the file of one of the backbone's tensors."""
         if ours in self.names:
             return self.names[ours]
         module, _, part = ours.rpartition(".")
         return f"{self.names[module]}.{part}"
 
     def ignores(self, key: str) -> bool:
-        """Whether a tensor may be left out."""
+        """Whether a tensor of the file may be left out."""
         return any(fnmatchcase(key, pattern) for pattern in self.ignored)
 
 
@@ -99,13 +99,13 @@ class CheckpointFormat:
 
 
 def gated_names(ours: str, theirs: str) -> dict[str, str]:
-    """A gated attention net as CLAM named its layers, and most others after it."""
+    """Key names of a gated attention net as CLAM named its layers, and most others after it."""
     parts = {"V": "attention_a.0", "U": "attention_b.0", "w": "attention_c"}
     return {f"{ours}.{mine}": f"{theirs}.{their}" for mine, their in parts.items()}
 
 
 def two_logits(state: StateDict, head: str) -> tuple[StateDict, int, tuple[str, ...]]:
-    r"""One sigmoid output u as two softmax logits, ``[0, u]``; more outputs stay as they are.
+    r"""Turn one sigmoid output u into two softmax logits ``[0, u]``; leave more outputs alone.
 
     .. math:: \mathrm{softmax}([0, u])_1 = \frac{e^u}{1 + e^u} = \sigma(u)
 

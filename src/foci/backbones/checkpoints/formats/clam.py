@@ -1,4 +1,4 @@
-"""CLAM, single and multi branch, gated or not: the authors' files and MIL-Lab's."""
+"""CLAM checkpoints, single and multi branch, gated or not, of the authors and of MIL-Lab."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from foci.backbones.checkpoints.formats.base import CheckpointFormat, KeyMapping, gated_names
 from foci.backbones.checkpoints.state_dict import StateDict
 
-IGNORED = ("instance_loss_fn.labels",)
+_IGNORED = ("instance_loss_fn.labels",)
 
 
 def attention_names(state: StateDict, net: str) -> dict[str, str]:
-    """Gated, or plain with dropout (last layer 3) or without (last layer 2)."""
+    """Key names of an attention net: gated, or plain with or without dropout."""
     if f"{net}.module.0.weight" not in state:
         return gated_names("attention", net)
     last = 3 if f"{net}.module.3.weight" in state else 2
@@ -32,7 +32,7 @@ def _read(
         "hidden": state.rows(f"{names['attention.V']}.weight"),
         "gated": "attention.U" in names,
     }
-    return KeyMapping(architecture, config, names, state, IGNORED)
+    return KeyMapping(architecture, config, names, state, _IGNORED)
 
 
 def _net(state: StateDict) -> str:

@@ -1,4 +1,4 @@
-"""MHIM-MIL, versions 1 and 2, with its attention-pooling and its self-attention encoder."""
+"""MHIM-MIL checkpoints, versions 1 and 2, with attention-pooling or self-attention encoder."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from foci.backbones.checkpoints.formats.base import (
 from foci.backbones.checkpoints.formats.transmil import LANDMARKS, nystrom_names, ppeg_names
 from foci.backbones.checkpoints.state_dict import StateDict
 
-Read = Callable[[StateDict, Mapping[str, Any]], KeyMapping]
+_Read = Callable[[StateDict, Mapping[str, Any]], KeyMapping]
 
-ENCODER = "online_encoder"
-IGNORED = ("merge.*",)
-MERGING = (
+_ENCODER = "online_encoder"
+_IGNORED = ("merge.*",)
+_MERGING = (
     "merge.* left out: merging of tiles belongs to training; a model that was evaluated with "
     "merge_test predicts differently"
 )
-ATTENTION_ACTIVATION = Option(
+_ATTENTION_ACTIVATION = Option(
     "relu",
     "activation='relu' in the attention, the authors' default",
     ("relu", "gelu", "tanh"),
@@ -49,12 +49,12 @@ def _read(
         **widths,
     }
     names = {**names, "projection.0": projection, "head": "predictor"}
-    notes += (MERGING,) * any(key.startswith("merge.") for key in state)
-    return KeyMapping(architecture, config, names, state, IGNORED, notes)
+    notes += (_MERGING,) * any(key.startswith("merge.") for key in state)
+    return KeyMapping(architecture, config, names, state, _IGNORED, notes)
 
 
-def _attention(projection: str) -> Read:
-    net = f"{ENCODER}.attention"
+def _attention(projection: str) -> _Read:
+    net = f"{_ENCODER}.attention"
 
     def read(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
         names = gated_names("attention", net)
@@ -74,14 +74,14 @@ def _attention(projection: str) -> Read:
     return read
 
 
-def _self_attention(projection: str) -> Read:
+def _self_attention(projection: str) -> _Read:
     def read(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
         names = {
-            "cls": f"{ENCODER}.cls_token",
-            **nystrom_names("layer1", f"{ENCODER}.layer1"),
-            **ppeg_names(f"{ENCODER}.pos_embedding"),
-            **nystrom_names("layer2", f"{ENCODER}.layer2"),
-            "norm": f"{ENCODER}.norm",
+            "cls": f"{_ENCODER}.cls_token",
+            **nystrom_names("layer1", f"{_ENCODER}.layer1"),
+            **ppeg_names(f"{_ENCODER}.pos_embedding"),
+            **nystrom_names("layer2", f"{_ENCODER}.layer2"),
+            "norm": f"{_ENCODER}.norm",
         }
         heads = state.rows(f"{names['layer1.attention.residual']}.weight")
         widths = {
@@ -107,21 +107,21 @@ def _version(name: str, projection: str, activation: Option) -> tuple[Checkpoint
     return (
         CheckpointFormat(
             name,
-            has=(*signature, f"{ENCODER}.attention.*"),
+            has=(*signature, f"{_ENCODER}.attention.*"),
             read=_attention(projection),
             options={
-                "activation": ATTENTION_ACTIVATION,
+                "activation": _ATTENTION_ACTIVATION,
                 "projection_activation": activation,
             },
         ),
         CheckpointFormat(
             f"{name} with self-attention",
-            has=(*signature, f"{ENCODER}.cls_token"),
+            has=(*signature, f"{_ENCODER}.cls_token"),
             read=_self_attention(projection),
             options={"landmarks": LANDMARKS, "projection_activation": activation},
         ),
         CheckpointFormat(
-            f"{name} with DSMIL", has=(*signature, f"{ENCODER}.b_classifier.*"), read=_dsmil
+            f"{name} with DSMIL", has=(*signature, f"{_ENCODER}.b_classifier.*"), read=_dsmil
         ),
     )
 

@@ -1,4 +1,4 @@
-"""TransMIL with Nyström attention: the authors' files (also through Lightning) and MIL-Lab's."""
+"""TransMIL checkpoints with Nyström attention, of the authors (also Lightning) and of MIL-Lab."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from foci.backbones.checkpoints.formats.base import CheckpointFormat, KeyMapping
 from foci.backbones.checkpoints.state_dict import StateDict
 
 LANDMARKS = Option(None, "landmarks: half the token width, as published")
-OPTIONS = {
+_OPTIONS = {
     "aligned": Option(
         True,
         "aligned=True: every token gets its own row of the attention, as in nystrom-attention "
@@ -21,7 +21,7 @@ OPTIONS = {
 
 
 def nystrom_names(ours: str, theirs: str, attention: str = "attn") -> dict[str, str]:
-    """One Nyström layer: norm, qkv, output and residual convolution."""
+    """Key names of one Nyström layer: norm, qkv, output and residual convolution."""
     return {
         f"{ours}.norm": f"{theirs}.norm",
         f"{ours}.attention.qkv": f"{theirs}.{attention}.to_qkv",
@@ -31,7 +31,7 @@ def nystrom_names(ours: str, theirs: str, attention: str = "attn") -> dict[str, 
 
 
 def ppeg_names(theirs: str) -> dict[str, str]:
-    """The three convolutions of the position encoding."""
+    """Key names of the three convolutions of the position encoding."""
     kernels = {"conv7": "proj", "conv5": "proj1", "conv3": "proj2"}
     return {f"position.{mine}": f"{theirs}.{their}" for mine, their in kernels.items()}
 
@@ -86,12 +86,12 @@ FORMATS = (
         "TransMIL",
         has=("_fc1.0.weight", "layer1.attn.res_conv.weight"),
         read=_official,
-        options=OPTIONS,
+        options=_OPTIONS,
     ),
     CheckpointFormat(
         "TransMIL of MIL-Lab",
         has=("patch_embed.0.weight", "blocks.0.attention.res_conv.weight"),
         read=_mil_lab,
-        options=OPTIONS,
+        options=_OPTIONS,
     ),
 )
