@@ -7,7 +7,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -16,6 +16,9 @@ from torch import Tensor, nn
 from foci.backbones.batch import Batch
 from foci.backbones.objectives.base import CrossEntropy, Objective
 from foci.errors import FociError
+
+if TYPE_CHECKING:
+    from typing import Self  # from Python 3.11
 
 GateSite = Literal["feature", "attention"]
 Shortcut = Literal["pooling", "pooled-prefixes", "split-readout", "encoder"]

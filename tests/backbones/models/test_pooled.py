@@ -9,6 +9,7 @@ from foci.backbones.layers.mlp import split_head
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.models.abmil import ABMIL
+from foci.reveal import Revealer
 from tests.backbones.every import D_IN, EVERY, small
 
 POOLED = [pair for pair in EVERY if isinstance(small(*pair, n_classes=2), PooledBackbone)]
@@ -88,6 +89,20 @@ def test_a_readout_replaced_on_one_object_keeps_its_prefixes_right() -> None:
     tokens = model.embed(torch.randn(5, D_IN, dtype=torch.float64))
     want = torch.cat([model.aggregate(tokens[None, :k]) for k in range(1, 6)])
     torch.testing.assert_close(model.prefixes(tokens), want, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("change", ["subclass", "object"])
+def test_curves_follow_another_readout(change: str) -> None:
+    torch.manual_seed(0)
+    model = (Tempered if change == "subclass" else ABMIL)(8, 2, d=4, hidden=4, head_hidden=4)
+    plain = model.double().readout
+    if change == "object":
+        model.readout = lambda pooled: plain(pooled) / 2  # type: ignore[method-assign]
+    x, order = 9 * torch.randn(6, 8, dtype=torch.float64), torch.randperm(6)
+    got, want = (
+        Revealer(model, engine=engine).open(x).curve(order) for engine in ("auto", "reference")
+    )
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
 
 
 def test_splitting_a_head() -> None:
