@@ -201,7 +201,6 @@ class NotJson(MeanPool):
 
     def __init__(self, d_in: int = 6, n_classes: int = 2, like: object = torch.sum) -> None:
         super().__init__(d_in, n_classes)
-        self._widths = {"like": like}
 
 
 class Counts(MeanPool):

@@ -15,14 +15,15 @@ from foci.audits.analysis.summary import RankingNumbers
 from foci.audits.recompute import recompute
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings, View
-from foci.audits.setup.inputs import model_facts, told_of, with_alphabetical_classes, with_classes
-from foci.backbones import Backbone, load
-from foci.backbones.training.loop import Progress
+from foci.audits.setup.inputs import model_metadata, with_alphabetical_classes, with_classes
+from foci.backbones import Backbone
+from foci.backbones.checkpoints import open_checkpoint
 from foci.bags import N_CAP, Cohort
 from foci.bags.store import BagStore
 from foci.configuration import configure
 from foci.errors import FociError
 from foci.plural import counted
+from foci.progress import Progress
 from foci.reports.report import write_report
 from foci.reports.text.wording import LINE, fixed, percent, with_spread
 
@@ -148,9 +149,9 @@ def _opened(model: object, cohort: Cohort) -> tuple[Backbone, Cohort, dict[str, 
         fix = "wrap it: foci.backbones.CallableBackbone(...)"
         raise FociError("model", f"is a {type(model).__name__}", fix)
     path = Path(model)
-    facts = model_facts(path)
-    told = {**told_of(path, facts), "sources": {"model": str(path.resolve())}}
-    return load(path), _as_trained(cohort, facts), told
+    checkpoint = open_checkpoint(path)
+    given = {**vars(model_metadata(checkpoint.facts)), "sources": {"model": str(path.resolve())}}
+    return checkpoint.backbone, _as_trained(cohort, checkpoint.facts.metadata), given
 
 
 def _as_trained(cohort: Cohort, facts: Mapping[str, Any]) -> Cohort:

@@ -1,4 +1,4 @@
-"""Progress for people: a bar on a terminal, a plain line now and then anywhere else."""
+"""Progress bar on a terminal, a plain line every ten seconds anywhere else."""
 
 from __future__ import annotations
 
@@ -14,15 +14,22 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 class Sized(Protocol[T_co]):
-    """Anything that can be counted and gone through: a list, a stream of bags."""
+    """An iterable with a length: a list, a stream of bags."""
 
     def __len__(self) -> int: ...
 
     def __iter__(self) -> Iterator[T_co]: ...
 
 
+class Progress(Protocol):
+    """A function that wraps a loop to show its progress, as :func:`track` does."""
+
+    def __call__(self, items: Sized[T], what: str, /) -> Iterable[T]:
+        """Yield the items; ``what`` describes the loop."""
+
+
 def track(items: Sized[T], what: str) -> Iterable[T]:
-    """Yield the items while showing how far they have come, on standard error."""
+    """Yield the items while showing progress on standard error."""
     return _bar(items, what) if sys.stderr.isatty() else _lines(items, what)
 
 

@@ -3,12 +3,15 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
-from foci.backbones.models._branched import BranchedBackbone
+from foci.backbones.models.acmil import ACMIL, ACMILMultiHead
+from foci.backbones.models.asmil import ASMILQuery
 from tests.backbones.golden_weights import fill
+
+Branched: TypeAlias = ACMIL | ACMILMultiHead | ASMILQuery
 
 _PARTS = (
     (r"^projection\.0\.", "dimreduction.fc1."),
@@ -54,8 +57,8 @@ def filled(
 
 
 def build(
-    cls: type[BranchedBackbone], golden: dict[str, Any], case: dict[str, Any], **widths: Any
-) -> BranchedBackbone:
+    cls: type[Branched], golden: dict[str, Any], case: dict[str, Any], **widths: Any
+) -> Branched:
     """The variant that a case names, filled, in float64."""
     variant = {k: v for k, v in golden["variants"][case["variant"]].items() if k != "keys"}
     model = cls(**variant, **widths).double()
@@ -63,6 +66,6 @@ def build(
     return model.eval()
 
 
-def pooled(model: BranchedBackbone, x: torch.Tensor) -> torch.Tensor:
+def pooled(model: Branched, x: torch.Tensor) -> torch.Tensor:
     tokens = model.embed(x)
     return torch.softmax(model.attend(tokens), dim=0).T @ tokens

@@ -4,9 +4,20 @@ import pytest
 import torch
 
 from foci import backbones
-from foci.backbones import Backbone, Batch
+from foci.backbones import ARCHITECTURES, Backbone, Batch
 from foci.testing import check_backbone
 from tests.backbones.every import D_IN, EVERY, small
+
+
+@pytest.mark.parametrize("name", list(ARCHITECTURES))
+def test_it_is_at_most_three_classes_deep(name: str) -> None:
+    """Backbone, one shared base, the model."""
+
+    def depth(cls: type) -> int:
+        parents = [base for base in cls.__bases__ if issubclass(base, Backbone)]
+        return 1 + max(map(depth, parents), default=0)
+
+    assert depth(ARCHITECTURES[name]) <= 3
 
 
 def two_bags(n_classes: int) -> Batch:

@@ -1,7 +1,7 @@
-"""Frozen slide classifiers: seven of the paper, their presets, and any other by adapter."""
+"""MIL classifiers of whole slides: the paper's seven, their presets, and an adapter for others."""
 
 from foci.backbones import models
-from foci.backbones.base import Backbone, Capabilities
+from foci.backbones.base import Backbone, Capabilities, declared, declares
 from foci.backbones.batch import Batch, pad
 from foci.backbones.callable import CallableBackbone
 from foci.backbones.checkpoints import load
@@ -19,6 +19,8 @@ __all__ = [
     "Objective",
     "available",
     "create",
+    "declared",
+    "declares",
     "fingerprint",
     "load",
     "models",

@@ -1,11 +1,14 @@
-"""What every slide classifier offers, and what it declares about itself."""
+"""Backbone: the abstract bag classifier, its capabilities and the shortcuts that it declares."""
 
 from __future__ import annotations
 
+import inspect
 import operator
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -14,12 +17,28 @@ from foci.backbones.batch import Batch
 from foci.backbones.objectives.base import CrossEntropy, Objective
 from foci.errors import FociError
 
+if TYPE_CHECKING:
+    from typing import Self  # from Python 3.11
+
 GateSite = Literal["feature", "attention"]
+Shortcut = Literal["pooling", "pooled-prefixes", "split-readout", "encoder"]
+
+SHORTCUTS: Mapping[Shortcut, tuple[str, ...]] = {
+    "pooling": ("aggregate",),
+    "pooled-prefixes": ("aggregate", "prefixes"),
+    "split-readout": ("readout", "project", "read"),
+    "encoder": ("aggregate", "encode"),
+}
+"""Methods that each shortcut computes around; all of them have to declare it."""
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+_DECLARATIONS: WeakKeyDictionary[Callable[..., Any], frozenset[Shortcut]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
 class Capabilities:
-    """Declared, never guessed; :func:`foci.testing.check_backbone` checks every claim.
+    """What a backbone can do; :func:`foci.testing.check_backbone` checks every claim.
 
     Attributes:
         order_free: Permuting the tiles leaves the logits unchanged.
@@ -39,11 +58,44 @@ class Capabilities:
     homogeneous: bool = False
 
 
+def declares(*shortcuts: Shortcut) -> Callable[[Method], Method]:
+    """Decorate a method to say that shortcuts may compute its result another way.
+
+    The declaration belongs to this implementation alone: a subclass or an instance that replaces
+    the method is computed the plain way, unless the new method declares the shortcut itself.
+
+    Args:
+        *shortcuts: Keys of ``SHORTCUTS``.
+    """
+
+    def decorate(method: Method) -> Method:
+        _DECLARATIONS[method] = frozenset(shortcuts)
+        return method
+
+    return decorate
+
+
+def declared(backbone: Backbone, shortcut: Shortcut) -> bool:
+    """Whether all methods that a shortcut computes around still declare it.
+
+    Args:
+        backbone: Perhaps of a subclass that calibrates, clips or otherwise changes an answer.
+        shortcut: Key of ``SHORTCUTS``.
+    """
+    methods = (getattr(backbone, name, None) for name in SHORTCUTS[shortcut])
+    # By the function itself, because functools.wraps copies attributes to the wrapper.
+    functions = (getattr(method, "__func__", None) for method in methods)
+    return all(f is not None and shortcut in _DECLARATIONS.get(f, ()) for f in functions)
+
+
 class Backbone(nn.Module, ABC):
     """A bag classifier split into tile-wise and set-wise work.
 
     ``embed`` sees every tile alone and runs once per bag; ``aggregate`` sees sets of tokens and
     runs once per subset. A mask is True where a tile is present: what is masked out is *removed*.
+
+    The arguments of a subclass's constructor are recorded when an object is made and come back as
+    ``config``; the constructor need not hand them on.
 
     Attributes:
         architecture: Name under which the class is registered and stored.
@@ -55,20 +107,29 @@ class Backbone(nn.Module, ABC):
         d_in: Feature width.
         n_classes: Number of classes.
         d_token: Token width.
-        **widths: The subclass's own constructor arguments, kept for ``config``.
+        **resolved: Constructor arguments to record with another value than was given, such as a
+            width that None left to be computed.
     """
 
     architecture: ClassVar[str]
+    _arguments: dict[str, Any]
 
-    def __init__(self, d_in: int, n_classes: int, *, d_token: int, **widths: Any) -> None:
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """An empty object that knows the arguments of its constructor."""
+        self = super().__new__(cls)
+        self.__dict__["_arguments"] = _named_arguments(cls, args, kwargs)
+        return self
+
+    def __init__(self, d_in: int, n_classes: int, *, d_token: int, **resolved: Any) -> None:
         super().__init__()
         self.d_in, self.n_classes, self.d_token = d_in, n_classes, d_token
-        self._widths = widths
+        self._arguments.update(resolved)
 
     @property
     def config(self) -> dict[str, Any]:
         """The constructor's arguments: ``type(self)(**config)`` has the same shapes."""
-        return {"d_in": self.d_in, "n_classes": self.n_classes, **self._widths}
+        known = {"d_in": self.d_in, "n_classes": self.n_classes}
+        return known | {k: v for k, v in self._arguments.items() if k not in known}
 
     @property
     @abstractmethod
@@ -104,7 +165,7 @@ class Backbone(nn.Module, ABC):
         raise NotImplementedError(f"{type(self).__name__} has no closed form over prefixes")
 
     def make_objective(self, **settings: Any) -> Objective:
-        """The classifier's own training objective, with whatever state it needs while training."""
+        """The classifier's own training objective, with the state that it needs in training."""
         return CrossEntropy(self, **settings)
 
     def objective(self, batch: Batch) -> Tensor:
@@ -130,7 +191,7 @@ class Backbone(nn.Module, ABC):
 
 
 def class_index(target: int, n_classes: int) -> int:
-    """A class as a plain number; NumPy's are welcome.
+    """Check a class index and return it as a plain int; NumPy integers are accepted.
 
     >>> class_index(1, n_classes=2)
     1
@@ -139,3 +200,21 @@ def class_index(target: int, n_classes: int) -> int:
         fix = f"give a class index from 0 to {n_classes - 1}, or None for the predicted class"
         raise FociError("target", f"is {target!r}", fix)
     return operator.index(target)
+
+
+def _named_arguments(cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Constructor arguments by name, defaults included, in the order of the signature."""
+    signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+    try:
+        bound = signature.bind(None, *args, **kwargs)
+    except TypeError:  # a copy is made without arguments; wrong ones are refused by __init__
+        return {}
+    bound.apply_defaults()
+    named: dict[str, Any] = {}
+    for parameter in list(signature.parameters.values())[1:]:
+        value = bound.arguments[parameter.name]
+        if parameter.kind is parameter.VAR_KEYWORD:
+            named |= value
+        elif parameter.kind is not parameter.VAR_POSITIONAL:
+            named[parameter.name] = value
+    return named

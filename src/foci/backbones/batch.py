@@ -1,4 +1,4 @@
-"""Several bags padded to the longest one."""
+"""Batches of bags, padded to the longest one and masked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Batch:
-    """Padded bags; ``mask`` is True where a tile is real.
+    """A batch of padded bags; ``mask`` is True where a tile is real.
 
     Attributes:
         features: ``[B, N, D]``, zero where padded.

@@ -1,4 +1,4 @@
-"""Any callable from features to logits as a Backbone."""
+"""Wrap any function from features to logits as a Backbone."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _TWO_CLASSES = {
     "probabilities": "a single sigmoid output p is the probabilities [1 - p, p], "
     "pick=lambda p: torch.stack([1 - p.squeeze(), p.squeeze()])",
 }
-"""How a binary classifier with one output has two."""
+"""How a classifier with one sigmoid output gives two classes."""
 
 
 class CallableBackbone(Backbone):
-    """A classifier known only by its answers.
+    """A backbone around any function from the features of one bag to class scores.
 
-    Tokens are the features themselves; every bag, padded or not, is cut down to its present
-    tiles, in bag order, and given to the function alone. Nothing is assumed about the function,
-    so there is no closed form, no attention gate, and order matters unless declared otherwise.
+    Tokens are the features themselves; every bag, padded or not, is reduced to its present tiles,
+    in bag order, and passed to the function alone. Nothing is assumed about the function, so there
+    is no closed form, no attention gate, and order matters unless declared otherwise.
 
     A single sigmoid output u is the two logits ``[0, u]``: say so with ``pick``.
 
@@ -68,26 +68,26 @@ class CallableBackbone(Backbone):
             raise FociError(
                 "n_classes", f"is {n_classes}", f"give 2 or more: {_TWO_CLASSES[output]}"
             )
-        super().__init__(
-            d_in,
-            n_classes,
-            d_token=d_in,
-            output=output,
-            order_free=order_free,
-            differentiable=differentiable,
-        )
+        super().__init__(d_in, n_classes, d_token=d_in)
         self.function = function
         self.pick = pick
         self.score_function = scores
+        self.output, self.order_free, self.differentiable = output, order_free, differentiable
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The constructor's arguments without the functions, which no file can hold."""
+        functions = ("function", "pick", "scores")
+        return {name: value for name, value in super().config.items() if name not in functions}
 
     @property
     def capabilities(self) -> Capabilities:
-        """As declared by the user."""
+        """As declared in the constructor."""
         return Capabilities(
-            order_free=self.config["order_free"],
+            order_free=self.order_free,
             closed_form=False,
             score="none" if self.score_function is None else "native",
-            gate_sites=("feature",) if self.config["differentiable"] else (),
+            gate_sites=("feature",) if self.differentiable else (),
             homogeneous=True,
         )
 
@@ -148,7 +148,7 @@ class CallableBackbone(Backbone):
             ) from error
         if answer.shape not in ((c,), (1, c)):
             way_out = (
-                _TWO_CLASSES[self.config["output"]]
+                _TWO_CLASSES[self.output]
                 if answer.numel() == 1
                 else "check n_classes, or say with pick=... where they are"
             )
@@ -158,7 +158,7 @@ class CallableBackbone(Backbone):
                 f"expected [{c}] or [1, {c}]: {way_out}",
             )
         answer = answer.reshape(c)
-        return answer if self.config["output"] == "logits" else _log(answer, where)
+        return answer if self.output == "logits" else _log(answer, where)
 
 
 def _log(probabilities: Tensor, where: str) -> Tensor:

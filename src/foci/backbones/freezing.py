@@ -1,4 +1,4 @@
-"""A model as it is when nobody trains it, for the time being."""
+"""Eval mode, device and dtype of a model, and the fingerprint of its weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 @contextmanager
 def eval_mode(*models: nn.Module) -> Iterator[None]:
-    """Eval mode inside; afterwards every module has its own mode back.
+    """Eval mode, restored on exit module by module.
 
     >>> model = nn.Sequential(nn.Dropout(), nn.Dropout().eval())
     >>> with eval_mode(model):
@@ -33,15 +33,15 @@ def eval_mode(*models: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def frozen(*models: nn.Module) -> Iterator[None]:
-    """Eval mode and no gradients."""
+    """Eval mode and no gradients, restored on exit."""
     with eval_mode(*models), torch.no_grad():
         yield
 
 
 def placed(x: Tensor, model: nn.Module) -> Tensor:
-    """A tensor on the model's device and in its floating-point type.
+    """Move a tensor to the model's device and floating-point type.
 
-    A model without floating-point parameters takes what it is given.
+    For a model without floating-point parameters the tensor stays as it is.
 
     >>> placed(torch.zeros(2, dtype=torch.float16), nn.Linear(2, 1)).dtype
     torch.float32
@@ -51,7 +51,7 @@ def placed(x: Tensor, model: nn.Module) -> Tensor:
 
 
 def home(model: nn.Module) -> tuple[torch.device, torch.dtype]:
-    """The model's device and precision; the CPU and float32 for one without parameters."""
+    """Device and dtype of a model; CPU and float32 for one without parameters."""
     number = placed(torch.zeros(()), model)
     return number.device, number.dtype
 

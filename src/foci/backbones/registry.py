@@ -1,4 +1,4 @@
-"""Where classifiers are found: by architecture (what is stored) and by preset (what is created)."""
+"""Registries of backbone classes (by stored name) and of presets (by the name to create)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ARCHITECTURES: Registry[type[Backbone]] = Registry("backbone architecture")
 
 @dataclass(frozen=True)
 class Preset:
-    """A class with its widths."""
+    """A backbone class with constructor arguments."""
 
     architecture: type[Backbone]
     widths: dict[str, Any]
@@ -29,7 +29,7 @@ PRESETS: Registry[dict[str, Preset]] = Registry("backbone")
 
 
 def architecture(name: str) -> Callable[[B], B]:
-    """Register a class under the name that is stored with its weights."""
+    """Class decorator that registers a backbone under the name stored with its weights."""
 
     def decorate(cls: B) -> B:
         ARCHITECTURES.add(name, cls)
@@ -40,26 +40,26 @@ def architecture(name: str) -> Callable[[B], B]:
 
 
 def preset(name: str, preset_name: str, cls: type[Backbone], **widths: Any) -> None:
-    """Register ``create(name, preset=preset_name)``."""
+    """Register what ``create(name, preset=preset_name)`` makes."""
     if name not in PRESETS:
         PRESETS.add(name, {})
     PRESETS[name][preset_name] = Preset(cls, widths)
 
 
 def available() -> tuple[str, ...]:
-    """Names of all classifiers that :func:`create` knows, alphabetically."""
+    """Names of all classifiers that :func:`create` can make, sorted."""
     return tuple(sorted(PRESETS))
 
 
 def presets(name: str) -> tuple[str, ...]:
-    """Presets of one classifier."""
+    """Names of a classifier's presets."""
     return tuple(PRESETS[name])
 
 
 def create(
     name: str, preset: str = "paper", *, d_in: int, n_classes: int, **widths: Any
 ) -> Backbone:
-    """A freshly initialised classifier.
+    """Create a classifier with random weights.
 
     Args:
         name: One of :func:`available`.

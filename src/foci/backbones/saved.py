@@ -1,8 +1,9 @@
-"""A trained classifier on disk: ``weights.safetensors`` and ``backbone.json`` in one folder."""
+"""Save and load a trained classifier: a folder of ``weights.safetensors`` and ``backbone.json``."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,12 @@ WEIGHTS, FACTS = "weights.safetensors", "backbone.json"
 
 
 def save(backbone: Backbone, folder: str | Path, **facts: Any) -> Path:
-    """Write a classifier; the weights come first, so a folder with ``backbone.json`` is whole.
+    """Save a classifier; the weights come first, so a folder with ``backbone.json`` is complete.
 
     Args:
         backbone: Of a registered architecture.
-        folder: Made if it does not exist.
-        **facts: More to keep in ``backbone.json``: classes, recipe, metrics, history.
+        folder: Created if it does not exist.
+        **facts: Further content of ``backbone.json``: classes, recipe, metrics, history.
     """
     from safetensors.torch import save as to_bytes
 
@@ -46,7 +47,7 @@ def save(backbone: Backbone, folder: str | Path, **facts: Any) -> Path:
 
 
 def read_facts(folder: str | Path) -> dict[str, Any]:
-    """Content of ``backbone.json``."""
+    """Read ``backbone.json``."""
     path = Path(folder) / FACTS
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
@@ -59,15 +60,19 @@ def read_facts(folder: str | Path) -> dict[str, Any]:
     return facts
 
 
-def load_folder(folder: str | Path) -> Backbone:
-    """The classifier of a folder, frozen, in the precision in which it was saved.
+def load_folder(folder: str | Path, facts: Mapping[str, Any] | None = None) -> Backbone:
+    """Load the classifier of a folder, frozen, in the precision in which it was saved.
 
-    Its weights must be those that the folder describes.
+    Refused unless the weights have the fingerprint that ``backbone.json`` names.
+
+    Args:
+        folder: Holds both files.
+        facts: Content of ``backbone.json``, where it has been read already.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    facts = read_facts(folder)
+    facts = read_facts(folder) if facts is None else facts
     path = Path(folder) / WEIGHTS
     try:
         backbone = ARCHITECTURES[facts["architecture"]](**facts["config"])

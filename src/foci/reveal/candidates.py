@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
-from foci.backbones.inheritance import keeps
+from foci.backbones.base import declared
 from foci.backbones.layers.softmax_pooling import pool
 from foci.backbones.models._pooled import PooledBackbone
 
@@ -35,14 +35,14 @@ _NUMBERS_AT_ONCE = 2**22
 
 def pools(backbone: Backbone) -> TypeGuard[PooledBackbone]:
     """Whether a classifier says of a set what :class:`PooledCandidates` computes."""
-    return isinstance(backbone, PooledBackbone) and keeps(backbone, PooledBackbone, "aggregate")
+    return isinstance(backbone, PooledBackbone) and declared(backbone, "pooling")
 
 
 class PooledCandidates:
     """What a pooling classifier says of a set with one tile more or fewer.
 
     Sums are in float64, what follows them in the model's own dtype. Tiles are projected through
-    the affine start of the readout once (:meth:`PooledBackbone.project`).
+    the affine start of the readout once (:meth:`PooledBackbone.split`).
 
     Args:
         backbone: The classifier.
@@ -50,9 +50,10 @@ class PooledCandidates:
     """
 
     def __init__(self, backbone: PooledBackbone, tokens: Tensor) -> None:
-        self.backbone, self.dtype = backbone, tokens.dtype
+        project, self._readout = backbone.split()
+        self.dtype = tokens.dtype
         self.attention = backbone.attend(tokens).double()  # [N, R]
-        self.values = backbone.project(backbone.values(tokens)).double()  # [N, 1 or R, dv]
+        self.values = project(backbone.values(tokens)).double()  # [N, 1 or R, dv]
 
     def full(self) -> Tensor:
         """Logits ``[C]`` of all tiles."""
@@ -122,4 +123,4 @@ class PooledCandidates:
         )
 
     def _read(self, pooled: Tensor) -> Tensor:
-        return self.backbone.read(pooled.to(self.dtype))
+        return self._readout(pooled.to(self.dtype))

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
+from foci.backbones.base import declared
 from foci.backbones.freezing import frozen, home, placed
-from foci.backbones.inheritance import keeps
 from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.models.transmil import TransMIL
 from foci.errors import FociError
@@ -114,9 +114,7 @@ class OpenBag:
         if tokens is None:
             tokens = backbone.embed(self.features)
         if revealer.engine == "closed-form":
-            if isinstance(backbone, PooledBackbone) and keeps(
-                backbone, PooledBackbone, "aggregate", "prefixes"
-            ):
+            if isinstance(backbone, PooledBackbone) and declared(backbone, "pooled-prefixes"):
                 return PooledReveal(backbone, tokens)
             return PrefixReveal(backbone, tokens)
         budget = token_budget(backbone, tokens, revealer.memory_mb)
@@ -166,7 +164,7 @@ def choose_engine(backbone: Backbone, engine: Engine = "auto") -> Engine:
     possible: list[Engine] = []
     if backbone.capabilities.closed_form:
         possible.append("closed-form")
-    if isinstance(backbone, TransMIL) and keeps(backbone, TransMIL, "aggregate", "encode"):
+    if isinstance(backbone, TransMIL) and declared(backbone, "encoder"):
         possible.append("packed")
     possible += ["generic", "reference"]
     if engine == "auto":

@@ -16,15 +16,16 @@ class PooledReveal:
     """Attention logits and pooled values of a bag, computed once and summed in any order."""
 
     def __init__(self, backbone: PooledBackbone, tokens: Tensor) -> None:
-        self.backbone, self.dtype = backbone, tokens.dtype
+        project, self.read = backbone.split()
+        self.dtype = tokens.dtype
         self.logits = backbone.attend(tokens).double()
-        self.values = backbone.project(backbone.values(tokens)).double()
+        self.values = project(backbone.values(tokens)).double()
 
     def steps(self, nested: Nested) -> Iterator[tuple[slice, Tensor]]:
         """Logits of all steps at once."""
         order = nested.sequence[: int(nested.sizes.max())]
         pooled = prefix_pool(self.logits[order], self.values[order], nested.sizes)
-        yield slice(0, len(nested.sizes)), self.backbone.read(pooled.to(self.dtype))
+        yield slice(0, len(nested.sizes)), self.read(pooled.to(self.dtype))
 
 
 class PrefixReveal:

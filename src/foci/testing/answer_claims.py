@@ -1,4 +1,4 @@
-"""Claims about a model's answers: their form, and that every way to them gives the same."""
+"""Checks of a model's outputs: shapes, determinism, and agreement of every way to compute them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def logits_are_not_probabilities(s: Specimen) -> Iterator[str]:
 
 @claim()
 def forward_is_aggregate_of_embed(s: Specimen) -> Iterator[str]:
-    """``forward`` and ``predict`` say what ``aggregate(embed(x))`` says, on which curves rest."""
+    """``forward`` and ``predict`` agree with ``aggregate(embed(x))``, which makes the curves."""
     n = max(s.n_tiles)
     bags, mask = s.random(2, n, s.d_in), s.random(2, n, salt=12) > 0
     mask[:, -1] = True

@@ -1,4 +1,4 @@
-"""Does a classifier do what it declares? Run this before auditing a model of your own."""
+"""Check that a backbone does what it declares, before you audit it."""
 
 from __future__ import annotations
 

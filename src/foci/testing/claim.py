@@ -1,4 +1,4 @@
-"""A named check of one claim that a backbone makes."""
+"""Registry of checks, one for each claim that a backbone makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Claims about gates: closing one removes its tile, and gradients reach it."""
+"""Checks of gates: closing one removes its tile, and gradients reach it."""
 
 from __future__ import annotations
 

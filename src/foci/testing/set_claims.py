@@ -1,4 +1,4 @@
-"""Claims about sets of tiles: what is removed, padded, batched, permuted or not yet revealed."""
+"""Checks of sets of tiles: masking, padding, batching, permutation, prefixes and curves."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def batch_mates_do_not_matter(s: Specimen) -> Iterator[str]:
 
 @claim()
 def every_row_has_its_own_mask(s: Specimen) -> Iterator[str]:
-    """In a batch of bags of several lengths, or with scattered masks, each row is its bag alone."""
+    """In a batch with different lengths or scattered masks, each row equals its bag alone."""
     for n in (n for n in s.n_tiles if n > 1):
         tokens = s.model.embed(s.random(3, n, s.d_in, salt=10))
         place = torch.arange(n, device=tokens.device)
@@ -108,7 +108,7 @@ def prefixes_equal_subsets(s: Specimen) -> Iterator[str]:
 
 @claim()
 def curve_equals_reference(s: Specimen) -> Iterator[str]:
-    """The engine that a curve takes by itself gives what forwarding every subset alone gives."""
+    """A curve by the default engine equals forwarding every subset alone."""
     n = max(s.n_tiles)
     bag, order = s.bag(n), s.order(n)
     fast = reveal.Revealer(s.model, settle=())

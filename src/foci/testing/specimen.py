@@ -1,4 +1,4 @@
-"""A private copy of the classifier under test, with bags to try it on."""
+"""Copy of the model under test, with reproducible random bags."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PADDING = 5
 
 @dataclass(frozen=True)
 class Specimen:
-    """What a check works on; the same seed gives every check the same bags.
+    """The model and the bags of a check; the same seed gives every check the same bags.
 
     Attributes:
         model: The copy, in eval mode.
         d_in: Feature width.
         n_tiles: Bag sizes to try.
-        long_bag: One more size, for the claims that may hold of short bags only.
+        long_bag: One larger size, for claims that may hold for short bags only.
         seed: Seed of the bags.
         dtype: Of the features.
         tolerance: Largest difference, relative where values exceed 1, that counts as equal.
@@ -46,7 +46,7 @@ class Specimen:
 
     @property
     def all_sizes(self) -> tuple[int, ...]:
-        """The bag sizes with that of the long bag."""
+        """All bag sizes, the long bag included."""
         return tuple(dict.fromkeys((*self.n_tiles, self.long_bag)))
 
     def random(self, *shape: int, salt: int = 0) -> Tensor:
@@ -68,7 +68,7 @@ class Specimen:
     def subsets(self, n: int) -> Iterator[Tensor]:
         """Masks ``[n]``: about half of the tiles, all but the first, only the last.
 
-        Of the long bag, where a pass is dear, only the first of them.
+        Only the first of them for the long bag, where a pass is expensive.
         """
         if n > 1:
             half = self.random(n, salt=2) > 0
@@ -79,12 +79,12 @@ class Specimen:
                 yield from (index > 0, index == n - 1)
 
     def counts(self, n: int) -> Tensor:
-        """Increasing counts up to n: all of them, of the long bag a few."""
+        """Increasing counts up to n: all of them, a few for the long bag."""
         every = torch.arange(1, n + 1, device=home(self.model)[0])
         return every if n in self.n_tiles else every.flip(0)[:: max(1, n // 8)].flip(0)
 
     def compare(self, got: Tensor, want: Tensor) -> str | None:
-        """What is wrong with ``got``, in words, or None if it equals ``want``."""
+        """Describe the difference of ``got`` from ``want``; None if they are equal."""
         if got.shape != want.shape:
             return f"have shape {list(got.shape)} instead of {list(want.shape)}"
         gap = (got - want).abs() / want.abs().clamp_min(1.0)
@@ -104,7 +104,7 @@ def prepare(
 ) -> Specimen:
     """Copy the model and cast it, as far as it can be copied and cast.
 
-    A function that closes over float32 weights does not follow a cast: it is then tried in its
+    A function that closes over float32 weights does not follow a cast: it is then checked in its
     own precision, with the tolerance of that precision.
     """
     _, own = home(model)

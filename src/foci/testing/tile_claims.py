@@ -1,4 +1,4 @@
-"""Claims about single tiles: their tokens, their scores, and that they stay what they were."""
+"""Checks of single tiles: tokens and scores belong to them, and nothing changes in place."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def scores_belong_to_tiles(s: Specimen) -> Iterator[str]:
 
 @claim()
 def inputs_are_left_unchanged(s: Specimen) -> Iterator[str]:
-    """Nothing works in place on what it is given: a bag is embedded once for all its curves."""
+    """No method changes its inputs in place: a bag is embedded once for all its curves."""
     n = max(s.n_tiles)
     bag = s.bag(n)
     tokens = s.model.embed(bag)

@@ -8,8 +8,9 @@ import torch
 
 from foci import backbones
 from foci.audits.config import read_configuration
-from foci.audits.setup.inputs import Sources, model_facts, open_sources
+from foci.audits.setup.inputs import Sources, open_sources
 from foci.backbones import fingerprint
+from foci.backbones.checkpoints import inspect, loading
 from foci.errors import FociError
 from tests.audits.runs import model
 from tests.backbones.checkpoints.official_files import OFFICIAL
@@ -36,7 +37,7 @@ def test_the_model_folder_says_classes_cap_and_seed(files: Path, path: str) -> N
     assert (found.name, found.split_seed, found.model_notes) == ("abmil-small", 7, ())
     assert found.places["labels"] == str((files / "labels.csv").resolve())
     assert "kappa" not in found.places
-    assert model_facts(files / path)["n_cap"] == 9
+    assert inspect(files / path).metadata["n_cap"] == 9
 
 
 def test_the_configuration_wins(files: Path) -> None:
@@ -81,3 +82,32 @@ def test_options_of_the_checkpoint(files: Path) -> None:
     with pytest.raises(FociError, match="abmil-small: has no option 'aligned'"):
         opened(files, "abmil-small", model_options={"aligned": False})
     assert "model_options" not in opened(files, "abmil-small").places
+
+
+def test_the_notes_are_of_the_model_that_was_loaded(
+    files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    official = OFFICIAL["transmil"]
+    torch.save(official.state(official.model()), files / "transmil.pt")
+    calls: list[str] = []
+    for step in ("read_content", "empty_backbone"):
+        _count(monkeypatch, step, calls)
+
+    found = opened(files, "transmil.pt", model_options={"aligned": False})
+
+    assert calls == ["read_content", "empty_backbone"]
+    assert found.backbone.config["aligned"] is False
+    assert found.places["model_options"] == "aligned=False"
+    assert not any("aligned=True" in note for note in found.model_notes)
+    assert found.model_notes == inspect(files / "transmil.pt", aligned=False).notes
+    assert any("aligned=True" in note for note in opened(files, "transmil.pt").model_notes)
+
+
+def _count(monkeypatch: pytest.MonkeyPatch, step: str, calls: list[str]) -> None:
+    done = getattr(loading, step)
+
+    def counted(*args: Any) -> Any:
+        calls.append(step)
+        return done(*args)
+
+    monkeypatch.setattr(loading, step, counted)

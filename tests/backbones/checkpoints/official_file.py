@@ -15,9 +15,9 @@ SMALL = {"d": 8, "hidden": 6}
 
 @dataclass(frozen=True)
 class Official:
-    """One naming: the family that should be found, our class and widths, their name -> ours."""
+    """One naming: the format that should be found, our class and widths, their name -> ours."""
 
-    family: str
+    format: str
     architecture: str
     widths: dict[str, Any]
     names: dict[str, str]

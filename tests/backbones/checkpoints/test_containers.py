@@ -97,7 +97,7 @@ def test_lightning_keeps_hyper_parameters_and_the_weights_of_its_loss(tmp_path: 
 
     facts = inspect(path)
 
-    assert facts.family == "TransMIL"
+    assert facts.format == "TransMIL"
     assert facts.notes[0] == "part of the loss, left out: loss.weight"
     assert torch.equal(load(path).state_dict()["cls"], model.state_dict()["cls"])
 

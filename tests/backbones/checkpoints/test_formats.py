@@ -9,7 +9,7 @@ import torch
 
 from foci.backbones import load
 from foci.backbones.checkpoints import inspect
-from foci.backbones.checkpoints.formats import FAMILIES
+from foci.backbones.checkpoints.formats import FORMATS
 from foci.errors import CheckpointError
 from tests.backbones.checkpoints.official_files import D_IN, OFFICIAL, Official
 
@@ -32,7 +32,7 @@ def test_names_and_widths_come_back(official: Official, tmp_path: Path, bag: tor
 
     loaded = load(path, **official.options)
 
-    assert inspect(path, **official.options).family == official.family
+    assert inspect(path, **official.options).format == official.format
     assert type(loaded) is type(model)
     assert loaded.state_dict().keys() == model.state_dict().keys()
     for name, tensor in model.state_dict().items():
@@ -43,18 +43,18 @@ def test_names_and_widths_come_back(official: Official, tmp_path: Path, bag: tor
 
 
 @pytest.mark.parametrize("official", OFFICIAL.values(), ids=OFFICIAL)
-def test_only_one_family_claims_a_file(official: Official) -> None:
+def test_only_one_format_claims_a_file(official: Official) -> None:
     keys = [
         re.sub(r"^attention_net\.module\.", "attention_net.", key)
         for key in official.state(official.model())
     ]
-    assert [f.name for f in FAMILIES if f.recognises(keys)] == [official.family]
+    assert [f.name for f in FORMATS if f.recognises(keys)] == [official.format]
 
 
-def test_every_family_that_can_be_read_is_tried_here() -> None:
+def test_every_format_that_can_be_read_is_tried_here() -> None:
     refused = {"MHIM-MIL v1 with DSMIL", "MHIM-MIL v2 with DSMIL", "ABMIL of the AttriMIL code"}
-    tried = {official.family for official in OFFICIAL.values()} | {"ABMIL of torchmil"}
-    assert {family.name for family in FAMILIES} == tried | refused
+    tried = {official.format for official in OFFICIAL.values()} | {"ABMIL of torchmil"}
+    assert {format_.name for format_ in FORMATS} == tried | refused
 
 
 @pytest.mark.parametrize("gated", [False, True])

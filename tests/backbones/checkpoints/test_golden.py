@@ -49,9 +49,12 @@ def test_acmil(name: str, variant: str, tmp_path: Path) -> None:
     reference = golden(name)
     state = filled(reference["variants"][variant]["keys"])
     model = through_a_file({"model": state, "epoch": 1}, tmp_path)
-    for case in reference["cases"]:
-        if case["variant"] == variant and "scaled" not in case:
-            check(model, case, 24)
+    cases = [
+        case for case in reference["cases"] if case["variant"] == variant and "scaled" not in case
+    ]
+    assert len(cases) == 4
+    for case in cases:
+        check(model, case, 24)
 
 
 @pytest.mark.parametrize("variant", ["t4_c3", "t1_c2"])
@@ -59,9 +62,12 @@ def test_asmil(variant: str, tmp_path: Path) -> None:
     reference = golden("asmil_query")
     state = filled(reference["variants"][variant]["keys"])
     model = through_a_file({"model": state}, tmp_path)
-    for case in reference["cases"]:
-        if case["variant"] == variant and "scaled" not in case:
-            check(model, case, 24)
+    cases = [
+        case for case in reference["cases"] if case["variant"] == variant and "scaled" not in case
+    ]
+    assert len(cases) == 4
+    for case in cases:
+        check(model, case, 24)
 
 
 def clam(gated: bool, hidden: int, rows: int, dropout: float) -> dict[str, Any]:
@@ -105,7 +111,7 @@ def test_attrimil(tmp_path: Path) -> None:
             shapes |= linear(f"classifiers.{c}", 1, 24)
         model = through_a_file(filled(shapes), tmp_path)
         cases = [case for case in golden("attrimil")["cases"] if case["n_classes"] == n]
-        assert cases
+        assert len(cases) == 4
         for case in cases:
             check(model, case, 24)
 
@@ -117,9 +123,10 @@ def test_abmil(gated: bool, tmp_path: Path) -> None:
     if gated:
         shapes |= linear("attention_U.0", 128, 500)
     model = through_a_file(filled(shapes), tmp_path)
-    for case in golden("abmil")["cases"]:
-        if case["gated"] == gated:
-            check(model, case, 500)
+    cases = [case for case in golden("abmil")["cases"] if case["gated"] == gated]
+    assert len(cases) == 4
+    for case in cases:
+        check(model, case, 500)
 
 
 def test_mhim_with_attention(tmp_path: Path) -> None:

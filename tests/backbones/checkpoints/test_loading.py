@@ -34,7 +34,7 @@ def test_a_folder_of_foci_is_loaded_through_any_of_its_files(inside: str, tmp_pa
     assert loaded.config == model.config
     assert torch.equal(loaded.state_dict()["head.weight"], model.state_dict()["head.weight"])
     facts = inspect(folder / inside)
-    assert (facts.path, facts.family, facts.architecture) == (folder, "FOCI", "clam-sb")
+    assert (facts.path, facts.format, facts.architecture) == (folder, "FOCI", "clam-sb")
     assert (facts.config, facts.notes, facts.ignored) == (model.config, (), ())
     assert facts.parameters == sum(p.numel() for p in model.parameters())
 
@@ -44,7 +44,7 @@ def test_weights_safetensors_of_another_project_is_a_file_like_any_other(tmp_pat
 
     path = tmp_path / "weights.safetensors"
     save_file(OFFICIAL["clam-sb"].state(OFFICIAL["clam-sb"].model()), path)
-    assert inspect(path).family == "CLAM-SB"
+    assert inspect(path).format == "CLAM-SB"
 
 
 def test_a_folder_without_a_backbone_is_refused(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_the_facts_of_a_file(tmp_path: Path) -> None:
     path = official(tmp_path, "clam-sb-svm")
     facts = inspect(path)
     assert facts.path == path
-    assert (facts.family, facts.architecture) == ("CLAM-SB", "clam-sb")
+    assert (facts.format, facts.architecture) == ("CLAM-SB", "clam-sb")
     assert facts.config == OFFICIAL["clam-sb"].model().config
     assert facts.parameters == sum(p.numel() for p in OFFICIAL["clam-sb"].model().parameters())
     assert facts.ignored == ("instance_loss_fn.labels",)

@@ -5,7 +5,8 @@ import torch
 import torch.nn.functional as F
 
 from foci import backbones
-from foci.backbones.models.asmil import ASMILQuery, ASMILQueryObjective
+from foci.backbones.models.asmil import ASMILQuery
+from foci.backbones.objectives.asmil import ASMILQueryObjective
 from foci.errors import FociError
 from tests.backbones.golden_branches import build, filled, official, pooled, read
 from tests.backbones.golden_weights import features
@@ -66,7 +67,7 @@ def test_withholding_summaries_agrees_with_the_official_model(case: dict[str, An
     keep = torch.ones(model.n_branches, dtype=torch.bool)
     keep[case["dropped_tokens"]] = False
     with torch.no_grad():
-        summaries = model.branch_tokens(pooled(model, features(case["n_tiles"], model.d_in)))
+        summaries = model.branches.read(pooled(model, features(case["n_tiles"], model.d_in)))
         assert model.classify(summaries, keep).tolist() == pytest.approx(case["logits"], abs=1e-9)
 
 
@@ -75,7 +76,7 @@ def test_n_drop_withholds_that_many_summaries_in_training_only() -> None:
     model = ASMILQuery(6, 2, d=8, heads=2, branches=3, dropout=0.0).double()
     bags = backbones.pad([torch.randn(9, 6, dtype=torch.float64)], [0])
     objective = ASMILQueryObjective(model, n_drop=2)
-    summaries = model.branch_tokens(pooled(model, bags.features[0]))
+    summaries = model.branches.read(pooled(model, bags.features[0]))
     alone = [F.cross_entropy(model.classify(s[None]), bags.labels[0]) for s in summaries]
     torch.manual_seed(0)
     seen = set()

@@ -55,6 +55,8 @@ def test_logits_and_scores_equal_the_published_code(heads: int) -> None:
         weights[ours] = fill(key, tuple(shape), norm=stem.endswith("norm") and kind == "weight")
     model = create("mhim-mil", "selfattn", d_in=1024, n_classes=golden["n_classes"], heads=heads)
     model.double().eval().load_state_dict(weights)
+    assert len(golden["cases"]) == 2
+    assert any("scores" in case for case in golden["cases"])
     with torch.no_grad():
         for case in golden["cases"]:
             n = case["n_tiles"]

@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from foci import backbones
-from foci.backbones.models._branched import BranchedBackbone
 from foci.backbones.models.acmil import ACMIL, ACMILMultiHead
 from foci.backbones.objectives.acmil import ACMILObjective, diversity, stochastic_topk_mask
 from foci.errors import FociError
 from tests.backbones.golden_branches import build, read
 from tests.backbones.golden_weights import features
 
-FORMS: dict[str, type[BranchedBackbone]] = {"acmil": ACMIL, "acmil_mha": ACMILMultiHead}
+FORMS: dict[str, type[ACMIL] | type[ACMILMultiHead]] = {"acmil": ACMIL, "acmil_mha": ACMILMultiHead}
 LOSSES = [(form, case) for form in FORMS for case in read(form)["losses"]]
 HIDDEN = [(form, case) for form in FORMS for case in read(form)["top10_hidden"]]
 

@@ -10,7 +10,7 @@ import torch
 from foci import backbones
 from foci.backbones.layers.mlp import ema_update
 from foci.backbones.models.mhim import MHIM
-from foci.backbones.objectives.mhim import MaskedHardMining, cosine, soft_cross_entropy
+from foci.backbones.objectives.mhim import MaskedHardMining, cosine_schedule, soft_cross_entropy
 from foci.errors import FociError
 from tests.backbones.golden_mhim import GOLDEN, official
 from tests.backbones.golden_weights import features
@@ -103,7 +103,7 @@ def test_schedules_equal_the_published_code_and_reach_their_ends() -> None:
     assert momentum == pytest.approx(GOLDEN["momentum_schedule"], abs=1e-12)
     assert objective.current_ratios.high == 0.0
     assert objective.current_momentum == 1.0
-    assert cosine(0.9999, 1.0, 0.5) == pytest.approx(0.99995)
+    assert cosine_schedule(0.9999, 1.0, 0.5) == pytest.approx(0.99995)
 
 
 def test_schedules_can_be_switched_off() -> None:

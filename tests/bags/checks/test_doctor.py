@@ -87,7 +87,7 @@ def test_missing_coordinates_and_mixed_layouts(features: Path) -> None:
 def test_sampling_reads_fewer_files(features: Path) -> None:
     seen: list[str] = []
 
-    def watch(names):  # type: ignore[no-untyped-def]
+    def watch(names, what):  # type: ignore[no-untyped-def]
         seen.extend(names)
         return seen
 

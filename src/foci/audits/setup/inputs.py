@@ -10,10 +10,26 @@ from typing import Any
 from foci.audits.config import Origin
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
-from foci.backbones.checkpoints import inspect, load
-from foci.backbones.saved import FACTS, WEIGHTS, read_facts
+from foci.backbones.checkpoints import CheckpointFacts, open_checkpoint
 from foci.bags import N_CAP, Cohort
 from foci.bags.cohort.splits import check_labels
+
+
+@dataclass(frozen=True)
+class ModelMetadata:
+    """What an audit records of a model beside its weights.
+
+    Attributes:
+        name: Name of its folder or file.
+        split_seed: Seed of the patient split that it was trained with.
+        model_notes: What was assumed when the checkpoint was read.
+        trained_on: Slides that it was trained on.
+    """
+
+    name: str
+    split_seed: int
+    model_notes: tuple[str, ...]
+    trained_on: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -45,44 +61,35 @@ def open_sources(origin: Origin, device: str) -> Sources:
     Classes, tile cap and split seed are those that the model was trained with, unless the
     origin says otherwise.
     """
-    facts = model_facts(origin.model)
-    told = told_of(origin.model, facts)
-    if origin.split_seed is not None:
-        told["split_seed"] = origin.split_seed
+    checkpoint = open_checkpoint(origin.model, **origin.model_options)
+    model = model_metadata(checkpoint.facts)
     return Sources(
-        backbone=load(origin.model, **origin.model_options).to(device),
-        cohort=_cohort(origin, facts),
+        backbone=checkpoint.backbone.to(device),
+        cohort=_cohort(origin, checkpoint.facts.metadata),
+        name=model.name,
+        split_seed=model.split_seed if origin.split_seed is None else origin.split_seed,
+        model_notes=model.model_notes,
+        trained_on=model.trained_on,
         places=_described(origin),
-        **told,
     )
 
 
-def told_of(model: Path, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What an audit is told of a model: name, split seed, notes, and the slides it has seen.
+def model_metadata(facts: CheckpointFacts) -> ModelMetadata:
+    """Name, split seed, notes and training slides of a model, as far as its checkpoint says.
 
     Args:
-        model: Where it is.
-        facts: Of :func:`model_facts`.
+        facts: Of the load that gave the backbone, so that the notes are about that backbone.
     """
-    return {
-        "name": _folder(model).resolve().name if facts else model.stem,
-        "split_seed": facts.get("recipe", {}).get("seed", 0),
-        "model_notes": () if facts else inspect(model).notes,
-        "trained_on": frozenset(facts.get("trained_on", ())),
-    }
+    written = facts.metadata
+    return ModelMetadata(
+        name=facts.path.resolve().name if written else facts.path.stem,
+        split_seed=written.get("recipe", {}).get("seed", 0),
+        model_notes=facts.notes,
+        trained_on=frozenset(written.get("trained_on", ())),
+    )
 
 
-def model_facts(model: Path) -> dict[str, Any]:
-    """What ``foci train`` wrote beside the weights; nothing for a foreign checkpoint."""
-    folder = _folder(model)
-    return read_facts(folder) if (folder / FACTS).is_file() else {}
-
-
-def _folder(model: Path) -> Path:
-    return model.parent if model.name in (WEIGHTS, FACTS) else model
-
-
-def _cohort(origin: Origin, facts: dict[str, Any]) -> Cohort:
+def _cohort(origin: Origin, metadata: Mapping[str, Any]) -> Cohort:
     cohort = Cohort.read(
         origin.features,
         origin.labels,
@@ -91,10 +98,10 @@ def _cohort(origin: Origin, facts: dict[str, Any]) -> Cohort:
         label_column=origin.label_column,
         fold=origin.fold,
         layout=origin.layout,
-        n_cap=origin.n_cap or facts.get("n_cap", N_CAP),
+        n_cap=origin.n_cap or metadata.get("n_cap", N_CAP),
         mpp=origin.mpp,
     )
-    names = origin.classes or tuple(facts.get("classes", ()))
+    names = origin.classes or tuple(metadata.get("classes", ()))
     return with_classes(cohort, names) if names else with_alphabetical_classes(cohort)
 
 

@@ -11,8 +11,8 @@ from foci.audits.folder.manifest import SelectorRecord
 from foci.audits.folder.names import seed_folder
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
-from foci.backbones.training.loop import Progress
 from foci.bags import Cohort
+from foci.progress import Progress
 from foci.selectors import FittedSelector
 from foci.selectors.fitting.criterion import validation_aukc
 from foci.selectors.saved import FACTS, WEIGHTS

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AuditSettings
-from foci.backbones.training.loop import Progress
 from foci.backbones.training.run import with_train_and_val
 from foci.bags import Bag, BagStream, Cohort
 from foci.bags.cohort.splits import SPLITS
 from foci.errors import CohortError
 from foci.plural import counted
+from foci.progress import Progress
 
 FITTING = ("train", "val")
 

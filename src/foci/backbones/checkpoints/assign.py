@@ -1,4 +1,4 @@
-"""A file's tensors in the places of a backbone: all of them, and nothing left over."""
+"""Match a file's tensors to a backbone's state dict, strictly: none missing, none left over."""
 
 from __future__ import annotations
 
@@ -6,46 +6,48 @@ import torch
 from torch import Tensor
 
 from foci.backbones.base import Backbone
-from foci.backbones.checkpoints.formats.base import Reading
+from foci.backbones.checkpoints.formats.base import KeyMapping
 from foci.backbones.checkpoints.state_dict import listed
 from foci.backbones.registry import ARCHITECTURES
 from foci.errors import FociError
 
-FIX = "give weights of an unmodified model, or wrap it in foci.backbones.CallableBackbone"
+_FIX = "give weights of an unmodified model, or wrap it in foci.backbones.CallableBackbone"
 
 
-def empty(reading: Reading) -> Backbone:
-    """The backbone without numbers: shapes only, no memory, no random initialisation."""
+def empty_backbone(mapping: KeyMapping) -> Backbone:
+    """Build the backbone on the meta device: shapes only, no memory, no random initialisation."""
     try:
         with torch.device("meta"):
-            return ARCHITECTURES[reading.architecture](**reading.config)
+            return ARCHITECTURES[mapping.architecture](**mapping.config)
     except FociError as error:
-        raise reading.state.refused(f"{error.where} {error.what}", error.fix) from error
+        raise mapping.state.refused(f"{error.where} {error.what}", error.fix) from error
 
 
-def fitted(
-    reading: Reading, backbone: Backbone, family: str
+def match_tensors(
+    mapping: KeyMapping, backbone: Backbone, format_name: str
 ) -> tuple[dict[str, Tensor], tuple[str, ...]]:
-    """The tensors under the backbone's own names in float32, and a note if they were otherwise.
+    """State dict in float32 under the backbone's own keys, and a note on any other precision.
 
-    Refused, by the file's names: a tensor that is missing, one of another shape, one that is not
+    Refused, by the file's keys: a tensor that is missing, one of another shape, one that is not
     finite, and one that the backbone has no place for.
     """
-    state = reading.state
+    state = mapping.state
     if backbone.n_classes < 2:
-        raise state.refused(f"is {family} with {backbone.n_classes} class", "two are the least")
-    places = {name: reading.name_of(name) for name in backbone.state_dict()}
+        raise state.refused(
+            f"is {format_name} with {backbone.n_classes} class", "two are the least"
+        )
+    places = {name: mapping.name_of(name) for name in backbone.state_dict()}
     if missing := [theirs for theirs in places.values() if theirs not in state]:
-        raise state.refused(f"is {family}, but lacks {listed(missing)}", FIX)
+        raise state.refused(f"is {format_name}, but lacks {listed(missing)}", _FIX)
     used = set(places.values())
-    if extra := [key for key in state if key not in used and not reading.ignores(key)]:
-        raise state.refused(f"is {family}, but holds also {listed(extra)}", FIX)
+    if extra := [key for key in state if key not in used and not mapping.ignores(key)]:
+        raise state.refused(f"is {format_name}, but holds also {listed(extra)}", _FIX)
     tensors = {}
     for name, place in backbone.state_dict().items():
         theirs, tensor = places[name], state[places[name]]
         if tensor.shape != place.shape:
             shapes = f"{list(tensor.shape)}, which does not fit {list(place.shape)}"
-            raise state.refused(f"is {family}, but {theirs} has shape {shapes}", FIX)
+            raise state.refused(f"is {format_name}, but {theirs} has shape {shapes}", _FIX)
         tensors[name] = tensor.to(torch.float32)
         if not bool(torch.isfinite(tensors[name]).all()):
             raise state.refused(f"{theirs} holds NaN or Inf", "take an earlier checkpoint")
@@ -54,6 +56,6 @@ def fitted(
     return tensors, notes
 
 
-def left_out(reading: Reading) -> tuple[str, ...]:
-    """The tensors that play no part in a prediction."""
-    return tuple(key for key in reading.state if reading.ignores(key))
+def ignored_keys(mapping: KeyMapping) -> tuple[str, ...]:
+    """Keys of the tensors that play no part in a prediction."""
+    return tuple(key for key in mapping.state if mapping.ignores(key))

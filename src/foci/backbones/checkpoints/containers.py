@@ -1,4 +1,4 @@
-"""Where in a file the state dict is, and what was wrapped around its names."""
+"""Find the state dict in a checkpoint's content and strip wrapper prefixes from its keys."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from foci.backbones.checkpoints.state_dict import StateDict, listed
 from foci.backbones.checkpoints.unpickle import StoredTensor, Stub
 from foci.errors import CheckpointError
 
-ENTRIES = ("state_dict", "model_state_dict", "model")
-"""Under which a training script keeps the state dict, beside its optimizer and the like."""
+_ENTRIES = ("state_dict", "model_state_dict", "model")
+"""Keys under which training scripts keep the state dict, beside the optimizer and the like."""
 
-DEPTH = 8
-"""How many of them may stand inside each other; a file may also hold itself."""
+_DEPTH = 8
+"""Most levels of nesting; a hostile file may contain itself."""
 
-PREFIXES = ("module.", "model.", "net.", "_orig_mod.")
+_PREFIXES = ("module.", "model.", "net.", "_orig_mod.")
 """Put before *every* name by DataParallel, Lightning or MIL-Lab, and ``torch.compile``."""
 
-LOSSES = ("loss.", "loss_fn.", "criterion.")
-"""What a Lightning module may keep beside its model."""
+_LOSSES = ("loss.", "loss_fn.", "criterion.")
+"""Prefixes of what a Lightning module may keep beside its model."""
 
 
 def state_dict_of(content: Any, path: Path) -> StateDict:
-    """The classifier's tensors in a file's content, with plain names."""
+    """Extract the classifier's state dict, with plain keys, from a file's content."""
     content, notes = _innermost(content, path)
     if not isinstance(content, dict):
         raise _no_state_dict(content, path)
@@ -51,19 +51,19 @@ def state_dict_of(content: Any, path: Path) -> StateDict:
 
 def _innermost(content: Any, path: Path) -> tuple[Any, list[str]]:
     notes: list[str] = []
-    for _ in range(DEPTH + 1):
+    for _ in range(_DEPTH + 1):
         if not isinstance(content, dict) or (entry := _entry(content)) is None:
             return content, notes
         if content.get("teacher") is not None:
             notes.append("the file holds a teacher too; the student ('model') is read")
         content = content[entry]
     raise CheckpointError(
-        path, f"holds a state dict more than {DEPTH} entries deep", "save model.state_dict()"
+        path, f"holds a state dict more than {_DEPTH} entries deep", "save model.state_dict()"
     )
 
 
 def _entry(content: dict[Any, Any]) -> str | None:
-    found = (key for key in ENTRIES if key in content)
+    found = (key for key in _ENTRIES if key in content)
     return next((key for key in found if isinstance(content[key], dict | Stub)), None)
 
 
@@ -91,7 +91,7 @@ def _tensor(value: StoredTensor | Tensor, key: str, path: Path) -> Tensor:
 
 
 def _stripped(tensors: dict[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
-    losses = [key for key in tensors if key.startswith(LOSSES)]
+    losses = [key for key in tensors if key.startswith(_LOSSES)]
     inner = {key: tensor for key, tensor in tensors.items() if key not in losses}
     while inner and (prefix := _shared_prefix(inner)) is not None:
         inner = {key.removeprefix(prefix): tensor for key, tensor in inner.items()}
@@ -99,7 +99,7 @@ def _stripped(tensors: dict[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]
 
 
 def _shared_prefix(tensors: dict[str, Tensor]) -> str | None:
-    return next((p for p in PREFIXES if all(key.startswith(p) for key in tensors)), None)
+    return next((p for p in _PREFIXES if all(key.startswith(p) for key in tensors)), None)
 
 
 def _attention_alone(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""The content of a checkpoint file, whatever wrote it: nested dictionaries with tensors in them."""
+"""Read torch.save and safetensors files without executing what is pickled in them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import torch
 from foci.backbones.checkpoints.unpickle import InertUnpickler, Storage
 from foci.errors import CheckpointError
 
-MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
-"""How a file begins that ``torch.save`` wrote before version 1.6."""
+_MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
+"""First number in a file that ``torch.save`` wrote before version 1.6."""
 
 
 def read_content(path: Path) -> Any:
-    """Content of a ``torch.save`` file, old or new, or of a safetensors file.
+    """Read a ``torch.save`` file, old or new, or a safetensors file, as nested dictionaries.
 
     The bytes decide what the file is, not its suffix.
     """
@@ -86,7 +86,7 @@ def _zipped(path: Path, file: IO[bytes]) -> Any:
 
 
 def _legacy(path: Path, file: IO[bytes]) -> Any:
-    if InertUnpickler(file).load() != MAGIC_NUMBER:
+    if InertUnpickler(file).load() != _MAGIC_NUMBER:
         raise CheckpointError(
             path, "is a pickle, but not one of torch.save", "save the state dict with torch.save"
         )

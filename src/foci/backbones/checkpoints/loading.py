@@ -1,19 +1,19 @@
-"""Any supported checkpoint as a frozen backbone."""
+"""Load a checkpoint file or folder as a frozen backbone."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from foci.backbones.base import Backbone
-from foci.backbones.checkpoints.assign import empty, fitted, left_out
+from foci.backbones.checkpoints.assign import empty_backbone, ignored_keys, match_tensors
 from foci.backbones.checkpoints.containers import state_dict_of
 from foci.backbones.checkpoints.files import read_content
-from foci.backbones.checkpoints.formats import chosen, recognised
+from foci.backbones.checkpoints.formats import complete_options, recognise
 from foci.backbones.registry import ARCHITECTURES, PRESETS
-from foci.backbones.saved import FACTS, WEIGHTS, load_folder
+from foci.backbones.saved import FACTS, WEIGHTS, load_folder, read_facts
 from foci.errors import CheckpointError
 
 
@@ -23,40 +23,53 @@ class CheckpointFacts:
 
     Attributes:
         path: The file, or the folder.
-        family: Whose file it is: ``"CLAM-SB"``, ``"ABMIL of torchmil"``, ... or ``"FOCI"``.
+        format: Whose file it is: ``"CLAM-SB"``, ``"ABMIL of torchmil"``, ... or ``"FOCI"``.
         architecture: Name of the backbone's class.
         config: The class's constructor arguments.
         parameters: Number of parameters.
         notes: What was assumed because no tensor shows it, and what was left out.
         ignored: Tensors that play no part in a prediction.
+        metadata: Content of ``backbone.json`` (classes, recipe, slides trained on, ...) for a
+            folder that FOCI wrote; empty for any other checkpoint.
     """
 
     path: Path
-    family: str
+    format: str
     architecture: str
     config: dict[str, Any]
     parameters: int
     notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LoadedCheckpoint:
+    """A checkpoint's backbone with the facts of the same read.
+
+    Attributes:
+        backbone: Frozen and in ``eval`` mode.
+        facts: What the checkpoint is, and what was assumed about it.
+    """
+
+    backbone: Backbone
+    facts: CheckpointFacts
 
 
 def inspect(path: str | Path, **options: Any) -> CheckpointFacts:
-    """What :func:`load` would make of a checkpoint; refuses what it refuses.
+    """Describe a checkpoint; refuses what :func:`load` refuses.
 
     Args:
         path: As for :func:`load`.
         **options: As for :func:`load`.
     """
-    path = Path(path)
-    if (folder := _folder(path)) is not None:
-        return _own(folder, options)[0]
-    return _foreign(path, options)[0]
+    return open_checkpoint(path, **options).facts
 
 
 def load(
     path: str | Path, *, expect: str | None = None, d_in: int | None = None, **options: Any
 ) -> Backbone:
-    """The backbone of a checkpoint, frozen and in ``eval`` mode.
+    """Load a checkpoint's backbone, frozen and in ``eval`` mode.
 
     Args:
         path: A folder that FOCI wrote (or its ``weights.safetensors``), or a file of another
@@ -67,13 +80,21 @@ def load(
         **options: What the tensors do not show (``heads``, ``aligned``, ``landmarks``,
             ``activation``, ...); :func:`inspect` says what is assumed without them.
     """
+    loaded = open_checkpoint(path, **options)
+    _check(loaded.facts, expect, d_in)
+    return loaded.backbone
+
+
+def open_checkpoint(path: str | Path, **options: Any) -> LoadedCheckpoint:
+    """Read a checkpoint once, for its backbone and its facts.
+
+    Args:
+        path: As for :func:`load`.
+        **options: As for :func:`load`.
+    """
     path = Path(path)
-    if (folder := _folder(path)) is not None:
-        facts, backbone = _own(folder, options)
-    else:
-        facts, backbone = _foreign(path, options)
-    _check(facts, expect, d_in)
-    return backbone
+    folder = _folder(path)
+    return _foreign(path, options) if folder is None else _own(folder, options)
 
 
 def _folder(path: Path) -> Path | None:
@@ -83,42 +104,44 @@ def _folder(path: Path) -> Path | None:
     return path.parent if described else None
 
 
-def _own(folder: Path, options: Mapping[str, Any]) -> tuple[CheckpointFacts, Backbone]:
+def _own(folder: Path, options: Mapping[str, Any]) -> LoadedCheckpoint:
     if options:
         raise CheckpointError(
             folder, f"has no option {min(options)!r}", "backbone.json already says everything"
         )
-    backbone = load_folder(folder)
-    return _facts(folder, "FOCI", backbone), backbone
+    metadata = read_facts(folder)
+    return _described(load_folder(folder, metadata), path=folder, format="FOCI", metadata=metadata)
 
 
-def _foreign(path: Path, options: Mapping[str, Any]) -> tuple[CheckpointFacts, Backbone]:
+def _foreign(path: Path, options: Mapping[str, Any]) -> LoadedCheckpoint:
     state = state_dict_of(read_content(path), path)
-    family = recognised(state)
-    values, assumed = chosen(family, options, state)
-    reading = family.read(state, values)
-    backbone = empty(reading)
-    tensors, notes = fitted(reading, backbone, family.name)
+    format_ = recognise(state)
+    values, assumed = complete_options(format_, options, state)
+    mapping = format_.read(state, values)
+    backbone = empty_backbone(mapping)
+    tensors, notes = match_tensors(mapping, backbone, format_.name)
     backbone.load_state_dict(tensors, assign=True)
-    backbone.requires_grad_(False).eval()
-    notes = (*state.notes, *assumed, *reading.notes, *notes)
-    return _facts(path, family.name, backbone, notes, left_out(reading)), backbone
+    return _described(
+        backbone.requires_grad_(False).eval(),
+        path=path,
+        format=format_.name,
+        notes=(*state.notes, *assumed, *mapping.notes, *notes),
+        ignored=ignored_keys(mapping),
+    )
 
 
-def _facts(
-    path: Path,
-    family: str,
-    backbone: Backbone,
-    notes: tuple[str, ...] = (),
-    ignored: tuple[str, ...] = (),
-) -> CheckpointFacts:
-    parameters = sum(p.numel() for p in backbone.parameters())
-    architecture, config = backbone.architecture, backbone.config
-    return CheckpointFacts(path, family, architecture, config, parameters, notes, ignored)
+def _described(backbone: Backbone, **facts: Any) -> LoadedCheckpoint:
+    described = CheckpointFacts(
+        architecture=backbone.architecture,
+        config=backbone.config,
+        parameters=sum(p.numel() for p in backbone.parameters()),
+        **facts,
+    )
+    return LoadedCheckpoint(backbone, described)
 
 
 def _check(facts: CheckpointFacts, expect: str | None, d_in: int | None) -> None:
-    what = f"{facts.family} ({facts.architecture}) for features of width {facts.config['d_in']}"
+    what = f"{facts.format} ({facts.architecture}) for features of width {facts.config['d_in']}"
     if expect is not None and facts.architecture not in _architectures(expect):
         raise CheckpointError(facts.path, f"is {what}, not {expect}", "give another checkpoint")
     if d_in is not None and facts.config["d_in"] != d_in:
@@ -128,7 +151,7 @@ def _check(facts: CheckpointFacts, expect: str | None, d_in: int | None) -> None
 
 
 def _architectures(name: str) -> set[str]:
-    """Of a classifier with all its presets, or of an architecture itself."""
+    """Architectures of a classifier with all its presets, or the one that is named itself."""
     if name in ARCHITECTURES and name not in PRESETS:
         return {name}
     return {preset.architecture.architecture for preset in PRESETS[name].values()}

@@ -1,4 +1,4 @@
-"""A file's tensors under the names that the file gives them."""
+"""State dict of a checkpoint file, with errors that name the file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from foci.errors import CheckpointError
 
 
 class StateDict:
-    """Named tensors that know their file, so that every refusal can name it.
+    """Named tensors with the path of their file.
 
     Args:
         path: The file.
         tensors: Its tensors by name.
-        notes: What was left out on the way here, and why.
+        notes: What was left out of the file's content, and why.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class StateDict:
         return n
 
     def replaced(self, tensors: Mapping[str, Tensor]) -> StateDict:
-        """The same with some tensors exchanged or added."""
+        """Copy with some tensors replaced or added."""
         return StateDict(self.path, {**self.tensors, **tensors}, self.notes)
 
     def refused(self, what: str, fix: str) -> CheckpointError:
-        """The error that names this file."""
+        """Error that names this file."""
         return CheckpointError(self.path, what, fix)
 
     def _size(self, key: str, dimension: int) -> int:

@@ -1,8 +1,9 @@
-"""Pickles read without importing or calling anything that they name.
+"""Safe unpickling: read a pickle without importing or calling anything it names.
 
-A pickle is a program: it names functions and says with what to call them. Here every name becomes
-an inert stand-in, and the few that describe a tensor are taken down as a description. As nothing
-real ever reaches the unpickler's stack, there is nothing that a pickle could run.
+A pickle is a program: it names functions and the arguments to call them with. Here every name
+becomes an inert stand-in, and the few that describe a tensor are kept as a description. No real
+function ever reaches the unpickler's stack, so there is nothing that a pickle could run.
+Written by hand because ``torch.load(weights_only=True)`` refuses files with pickled settings.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _STORAGES = {
 
 
 class Inert:
-    """Whatever a pickle does to it, it stays what it was."""
+    """Base of stand-ins whose state a pickle cannot set."""
 
     __slots__ = ()
 
@@ -39,7 +40,7 @@ class Inert:
 
 
 class Stub(Inert):
-    """An object of a class that was never imported; what is put into it is gone."""
+    """Stand-in for an object of any class, which is not imported; discards what is put into it."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Stub:
         """An empty object, whatever the arguments."""
@@ -64,14 +65,14 @@ class Stub(Inert):
 
 
 class Record(dict[Any, Any]):
-    """An ordered dictionary without the attributes that a pickle may hang onto one."""
+    """Stand-in for an OrderedDict, without the attributes that a pickle may set on one."""
 
     def __setstate__(self, state: Any) -> None:
         """Ignore the attributes."""
 
 
 class Storage(Inert):
-    """A run of numbers in the file, known by type and length before it is read."""
+    """A tensor storage, known by dtype and length before its numbers are read."""
 
     __slots__ = ("dtype", "numbers", "numel")
 
@@ -96,7 +97,7 @@ class Storage(Inert):
 
 
 class StoredTensor(Inert):
-    """A tensor as the pickle describes it: a window on a storage."""
+    """A tensor as the pickle describes it: a strided view of a storage."""
 
     __slots__ = ("offset", "size", "storage", "stride")
 
@@ -108,7 +109,7 @@ class StoredTensor(Inert):
         self.storage, self.offset, self.size, self.stride = storage, offset, size, stride
 
     def read(self) -> Tensor:
-        """The tensor itself; a window that leaves its storage is refused."""
+        """Read the tensor; a view that leaves its storage is refused."""
         if self.storage.numbers is None or math.prod(self.size) > self.storage.numel:
             raise ValueError("a tensor larger than its storage")
         return torch.as_strided(self.storage.numbers, self.size, self.stride, self.offset).clone()
@@ -133,13 +134,13 @@ _KNOWN = {
 }
 
 
-def no_storage(dtype: torch.dtype, key: str, numel: int) -> Storage:
-    """For pickles that should hold no tensors."""
+def _no_storage(dtype: torch.dtype, key: str, numel: int) -> Storage:
+    """Refuse tensors, for pickles that should hold none."""
     raise ValueError("a tensor where none should be")
 
 
 class InertUnpickler(pickle.Unpickler):
-    """Reads dictionaries, lists, numbers, strings and descriptions of tensors; stubs the rest.
+    """Unpickler of dictionaries, lists, numbers, strings and tensors; stubs everything else.
 
     Args:
         file: Open at the beginning of a pickle.
@@ -151,13 +152,13 @@ class InertUnpickler(pickle.Unpickler):
     """
 
     def __init__(
-        self, file: IO[bytes], storage: Callable[[torch.dtype, str, int], Storage] = no_storage
+        self, file: IO[bytes], storage: Callable[[torch.dtype, str, int], Storage] = _no_storage
     ) -> None:
         super().__init__(file, encoding="utf-8")
         self._storage = storage
 
     def find_class(self, module: str, name: str) -> Any:
-        """What stands for a name in the pickle; nothing is imported."""
+        """Stand-in for a name in the pickle; nothing is imported."""
         if (module, name) in _KNOWN:
             return _KNOWN[module, name]
         if module == "torch" and name in _STORAGES:

@@ -1,1 +1,1 @@
-"""Layers that several classifiers share."""
+"""Layers that several backbones share."""

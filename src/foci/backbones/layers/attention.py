@@ -1,4 +1,4 @@
-"""The attention scorers that the pooling classifiers share."""
+"""Gated attention: one or more scores per token (Ilse et al. 2018)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+
+from foci.errors import FociError
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -16,8 +18,15 @@ ACTIVATIONS: dict[str, Activation] = {
 }
 
 
+def check_activation(name: str) -> None:
+    """Refuse an activation that no attention has."""
+    if name not in ACTIVATIONS:
+        known = ", ".join(ACTIVATIONS)
+        raise FociError("attention activation", f"is {name!r}", f"choose one of {known}")
+
+
 class GatedAttention(nn.Module):
-    r"""Scores every token by itself, ``rows`` scores each (Ilse et al. 2018).
+    r"""Attention logits, ``rows`` of them for every token.
 
     .. math:: a_{ri} = w_r^\top \big(\phi(V h_i) \odot \sigma(U h_i)\big) + b_r
 

@@ -1,4 +1,4 @@
-"""One layer of a plain transformer encoder, in pieces that can also be used on their own."""
+"""Transformer encoder layer (pre-norm), in steps that can be called one by one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 
 
 class EncoderLayer(nn.Module):
-    r"""Pre-norm self-attention and feed-forward block.
+    r"""Pre-norm self-attention followed by a feed-forward block.
 
     .. math:: H' = H + W_o\,\mathrm{attend}(\mathrm{LN}(H)), \qquad
        H'' = H' + W_2\,\phi(W_1 \mathrm{LN}(H'))
@@ -47,7 +47,7 @@ class EncoderLayer(nn.Module):
 
         Args:
             tokens: Tokens before the LayerNorm.
-            n_queries: Queries for the first so many tokens only; None for all.
+            n_queries: Number of leading tokens that get a query; None for all.
         """
         normed = self.attention_norm(tokens)
         keys, values = self.key_value(normed).chunk(2, dim=-1)
@@ -62,7 +62,7 @@ class EncoderLayer(nn.Module):
         mask: Tensor | None = None,
         gate: Tensor | None = None,
     ) -> Tensor:
-        r"""What every query gathers from the keys, ``[..., n_queries, d]``.
+        r"""Scaled dot-product attention with a mask and a gate, ``[..., n_queries, d]``.
 
         .. math:: w_{ij} = \frac{g_j\, e^{q_i \cdot k_j / \sqrt{d_h}}}
            {\sum_{j'} g_{j'}\, e^{q_i \cdot k_{j'} / \sqrt{d_h}}}
@@ -72,7 +72,7 @@ class EncoderLayer(nn.Module):
             k: Keys ``[..., heads, n, d / heads]``.
             v: Values, like the keys.
             mask: ``[..., n]`` bool, True where a key is present.
-            gate: ``[..., n]``, the :math:`g_j`; a key with gate 0 is not there.
+            gate: ``[..., n]``, the :math:`g_j`; gate 0 removes a key.
         """
         over_heads = None if mask is None else mask.unsqueeze(-2)
         if gate is None:
@@ -85,12 +85,12 @@ class EncoderLayer(nn.Module):
         return self.merge(gathered)
 
     def merge(self, gathered: Tensor) -> Tensor:
-        """What the heads gathered, ``[..., heads, n, d / heads]``, as one token ``[..., n, d]``."""
+        """Merge heads ``[..., heads, n, d / heads]`` and project, ``[..., n, d]``."""
         out: Tensor = self.dropout(self.output(gathered.transpose(-3, -2).flatten(-2)))
         return out
 
     def feed_forward(self, tokens: Tensor) -> Tensor:
-        """What the feed-forward block adds to every token, ``[..., n, d]``."""
+        """Feed-forward block without its residual, ``[..., n, d]``."""
         hidden = self.activation(self.widen(self.feed_forward_norm(tokens)))
         out: Tensor = self.dropout(self.narrow(hidden))
         return out
@@ -102,7 +102,7 @@ class EncoderLayer(nn.Module):
         gate: Tensor | None = None,
         n_queries: int | None = None,
     ) -> Tensor:
-        """Tokens ``[..., n, d]`` to the next layer's, of which only the first ``n_queries``."""
+        """Tokens ``[..., n, d]`` to the next layer's first ``n_queries`` tokens (None for all)."""
         q, k, v = self.qkv(tokens, n_queries)
         tokens = tokens[..., :n_queries, :] + self.attend(q, k, v, mask, gate)
         return tokens + self.feed_forward(tokens)
@@ -110,7 +110,7 @@ class EncoderLayer(nn.Module):
     def first(
         self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
     ) -> Tensor:
-        r"""The first token alone, ``[..., d]``, from all tokens ``[..., n, d]`` before the layer.
+        r"""Output of the first token alone, ``[..., d]``, from the layer's input ``[..., n, d]``.
 
         The same as ``forward(tokens, mask, gate, n_queries=1)``, but with one query per head no
         keys and values need be formed. Up to a constant, which a softmax does not see,

@@ -1,4 +1,4 @@
-"""Projection and head, as every classifier of the paper presets has them."""
+"""Projection and head layers, split heads, EMA updates and frozen copies."""
 
 from __future__ import annotations
 
@@ -13,17 +13,22 @@ from foci.errors import FociError
 M = TypeVar("M", bound=nn.Module)
 
 
-PROJECTION_ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
+_ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
 
 
 def projection(
-    d_in: int, d: int, *, bias: bool, dropout: float = 0.0, activation: str = "relu"
-) -> nn.Sequential:
-    """``h = act(W x)``; with ReLU and no bias it is homogeneous, so gating x is gating h."""
-    if activation not in PROJECTION_ACTIVATIONS:
-        known = " or ".join(PROJECTION_ACTIVATIONS)
+    d_in: int, d: int | None, *, bias: bool, dropout: float = 0.0, activation: str = "relu"
+) -> nn.Module:
+    """Linear, activation, dropout: ``h = act(W x)``; the identity where ``d`` is None.
+
+    With ReLU and no bias it is homogeneous, so that gating x is gating h.
+    """
+    if d is None:
+        return nn.Identity()
+    if activation not in _ACTIVATIONS:
+        known = " or ".join(_ACTIVATIONS)
         raise FociError("projection activation", f"is {activation!r}", f"choose {known}")
-    act = PROJECTION_ACTIVATIONS[activation]()
+    act = _ACTIVATIONS[activation]()
     return nn.Sequential(nn.Linear(d_in, d, bias=bias), act, nn.Dropout(dropout))
 
 
@@ -35,7 +40,7 @@ def head(d: int, n_classes: int, hidden: int | None) -> nn.Module:
 
 
 def split_head(head: nn.Module) -> tuple[nn.Module, nn.Module]:
-    """The affine layer that a head begins with (identity if with none), and what follows it.
+    """Split a head into the affine layer it begins with (identity if none) and the rest.
 
     >>> first, rest = split_head(nn.Sequential(nn.Linear(4, 3), nn.ReLU()))
     >>> first, list(rest)
@@ -50,11 +55,14 @@ def split_head(head: nn.Module) -> tuple[nn.Module, nn.Module]:
 
 @torch.no_grad()
 def ema_update(target: nn.Module, source: nn.Module, momentum: float) -> None:
-    r"""Let the target trail: :math:`\theta' \leftarrow m\,\theta' + (1-m)\,\theta`."""
+    r"""Exponential moving average of parameters.
+
+    .. math:: \theta' \leftarrow m\,\theta' + (1-m)\,\theta
+    """
     for slow, fast in zip(target.parameters(), source.parameters(), strict=True):
         slow.lerp_(fast, 1.0 - momentum)
 
 
 def frozen_copy(module: M) -> M:
-    """A copy that no optimizer will move: where a teacher or an anchor starts."""
+    """Deep copy without gradients: where a teacher or an anchor starts."""
     return copy.deepcopy(module).requires_grad_(False)

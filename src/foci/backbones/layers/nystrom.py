@@ -27,8 +27,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-PINV_ITERATIONS = 6
-KERNEL = 33
+_PINV_ITERATIONS = 6
+_KERNEL = 33
 
 
 def pinv_scale(a: Tensor) -> Tensor:
@@ -37,7 +37,7 @@ def pinv_scale(a: Tensor) -> Tensor:
     .. math:: \max_i \sum_j |a_{ij}| \; \max_j \sum_i |a_{ij}|
 
     Both maxima run over the heads and rows of *one* batch item, so that a bag gets the same
-    result in any company.
+    result in any batch.
     """
     rows, columns = a.abs().sum(dim=-1), a.abs().sum(dim=-2)
     return (rows.amax(dim=(-2, -1)) * columns.amax(dim=(-2, -1)))[..., None, None, None]
@@ -49,18 +49,18 @@ def iterated_pinv(a: Tensor, scale: Tensor) -> Tensor:
     .. math:: Z_{t+1} = \tfrac14 Z_t \big(13 I - A Z_t (15 I - A Z_t (7 I - A Z_t))\big), \qquad
        Z_0 = A^\top / \mathrm{scale}
 
-    Six iterations do not forget their start: the scale is part of the model.
+    Six iterations still depend on their start: the scale is part of the model.
     """
     z = a.transpose(-1, -2) / scale
     identity = torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)
-    for _ in range(PINV_ITERATIONS):
+    for _ in range(_PINV_ITERATIONS):
         az = a @ z
         z = 0.25 * z @ (13 * identity - az @ (15 * identity - az @ (7 * identity - az)))
     return z
 
 
-def merge_alike(factor: Tensor, alike: int, dim: int) -> Tensor:
-    r"""Merge the first ``alike`` landmarks along ``dim`` into one, times :math:`\sqrt z`."""
+def _merge_alike(factor: Tensor, alike: int, dim: int) -> Tensor:
+    r"""Merge the first ``alike`` = z equal landmarks into one, times :math:`\sqrt z`."""
     if alike < 2:
         return factor
     first = factor.narrow(dim, 0, 1) * math.sqrt(alike)
@@ -68,7 +68,7 @@ def merge_alike(factor: Tensor, alike: int, dim: int) -> Tensor:
 
 
 class _Factors(NamedTuple):
-    """The three factors of the attention matrix and the values, all over the padded sequence."""
+    """Three factors of the attention matrix, and the values, over the padded sequence."""
 
     to_landmarks: Tensor  # S_1 P  [B, H, n, m']
     inverse: Tensor  # pseudo-inverse of P^T S_2 P  [B, H, m', m']
@@ -77,7 +77,7 @@ class _Factors(NamedTuple):
 
 
 class NystromAttention(nn.Module):
-    r"""Multi-head :math:`\hat S V + \mathrm{conv}(V)`, then an output projection.
+    r"""Multi-head Nyström attention :math:`\hat S V + \mathrm{conv}(V)` with output projection.
 
     The residual convolution runs along the sequence, one filter of 33 taps per head.
 
@@ -106,7 +106,7 @@ class NystromAttention(nn.Module):
         self.aligned = aligned
         self.qkv = nn.Linear(d, 3 * heads * head_width, bias=False)
         self.residual = nn.Conv2d(
-            heads, heads, (KERNEL, 1), padding=(KERNEL // 2, 0), groups=heads, bias=False
+            heads, heads, (_KERNEL, 1), padding=(_KERNEL // 2, 0), groups=heads, bias=False
         )
         self.output = nn.Linear(heads * head_width, d)
         self.dropout = nn.Dropout(dropout)
@@ -123,11 +123,11 @@ class NystromAttention(nn.Module):
         s1 = torch.softmax(q @ k_landmarks.transpose(-1, -2), dim=-1)
         s2 = torch.softmax(q_landmarks @ k_landmarks.transpose(-1, -2), dim=-1)
         s3 = torch.softmax(q_landmarks @ k.transpose(-1, -2), dim=-1)
-        merged = merge_alike(merge_alike(s2, alike, -1), alike, -2)
+        merged = _merge_alike(_merge_alike(s2, alike, -1), alike, -2)
         return _Factors(
-            merge_alike(s1, alike, -1),
+            _merge_alike(s1, alike, -1),
             iterated_pinv(merged, pinv_scale(s2)),
-            merge_alike(s3, alike, -2),
+            _merge_alike(s3, alike, -2),
             v,
         )
 
@@ -151,7 +151,9 @@ class NystromAttention(nn.Module):
 
 
 class NystromLayer(nn.Module):
-    """``h + attention(LayerNorm(h))``, with no feed-forward block.
+    """Pre-norm Nyström attention with a residual: ``h + attention(LayerNorm(h))``.
+
+    There is no feed-forward block.
 
     Args:
         d: Token width.

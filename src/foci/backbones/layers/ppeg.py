@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 def squared(tokens: Tensor) -> Tensor:
-    """Repeat the first tiles behind the last one until their number is a square.
+    """Pad a sequence to a square length by repeating its first tiles.
 
     >>> squared(torch.tensor([[[1.0], [2.0]]])).flatten().tolist()
     [1.0, 2.0, 1.0, 2.0]
@@ -21,7 +21,9 @@ def squared(tokens: Tensor) -> Tensor:
 
 
 class PPEG(nn.Module):
-    r"""Convolutions over the tiles laid out row by row in a square, whatever their real places.
+    r"""Position encoding by convolutions over the tiles, laid out row by row in a square.
+
+    The tiles' real positions play no part.
 
     .. math:: \mathrm{PPEG}(H) = H + \mathrm{conv}_{7}(H) + \mathrm{conv}_{5}(H)
        + \mathrm{conv}_{3}(H)
@@ -48,9 +50,9 @@ class PPEG(nn.Module):
 
 
 class CroppedPPEG(PPEG):
-    """MHIM-MIL's form for any number of tiles.
+    """PPEG for any number of tiles, as in MHIM-MIL.
 
-    The bag is squared inside, filled with zeros to 7 x 7 if smaller, and cropped afterwards.
+    The bag is padded to a square, with zeros to 7 x 7 if smaller, and cropped afterwards.
     """
 
     smallest = 49

@@ -1,4 +1,4 @@
-r"""Multi-head attention whose queries are learned constants.
+r"""Multi-head attention with learned queries.
 
 As the query :math:`q` does not depend on the bag, the key projection of head j folds into one
 vector per head, and as softmax weights add up to 1, values may be projected before or after the
@@ -25,7 +25,7 @@ from foci.errors import FociError
 
 
 class HeadReadout(nn.Module):
-    r"""From the pooled tokens of H heads to one token.
+    r"""Output of multi-head attention: the pooled tokens of H heads become one token.
 
     .. math:: o = \mathrm{LayerNorm}\big(W_o\,[V_1 z_1 + c_1; \dots; V_H z_H + c_H] + b_o\big)
 
@@ -66,7 +66,7 @@ class HeadReadout(nn.Module):
 
 
 class QueryAttention(HeadReadout):
-    """Scores the tiles for one learned query; the caller pools, then the readout follows."""
+    """Multi-head attention logits for one learned query; the caller pools, the readout follows."""
 
     def __init__(self, d: int, heads: int, dropout: float) -> None:
         super().__init__(d, heads, dropout)
@@ -84,7 +84,7 @@ class QueryAttention(HeadReadout):
 
 
 class QueryBranches(nn.Module):
-    """K learned queries, each with an attention of its own.
+    """K learned queries, each with its own multi-head attention.
 
     Args:
         d: Token width.
@@ -116,3 +116,7 @@ class QueryBranches(nn.Module):
         """Pooled values ``[..., K*H, d/H]`` to one token per query ``[..., K, d]``."""
         pairs = zip(self.attention, values.chunk(len(self.attention), dim=-2), strict=True)
         return torch.stack([attention(group) for attention, group in pairs], dim=-2)
+
+    def read(self, pooled: Tensor) -> Tensor:
+        """Pooled tokens ``[..., K*H, d]`` to one token per query ``[..., K, d]``."""
+        return self.summarise(self.project(pooled))

@@ -14,17 +14,19 @@ import torch
 from torch import Tensor
 
 MAX_EXCESS = 30.0
-"""How far a gated-out tile's logit may count above the kept ones. Its weight is 0, but its gradient
+"""Largest excess of a gated-out tile's logit over the kept ones. Its weight is 0, but its gradient
 is proportional to exp(logit - max kept), which has to stay finite."""
 
-BLOCK = 64
-"""How many prefixes get a softmax of their own at a time."""
+_BLOCK = 64
+"""Prefixes per block where each needs a softmax of its own."""
 
 
 def softmax_weights(
     logits: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
 ) -> Tensor:
-    """Pooling weights ``[..., N, R]``; a tile masked out or gated to 0 has weight 0.
+    """Softmax over the tiles with a mask and a gate, ``[..., N, R]``.
+
+    A tile that is masked out or gated to 0 has weight 0.
 
     Args:
         logits: ``[..., N, R]``.
@@ -62,7 +64,7 @@ def prefix_pool(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
     .. math:: z(k) = \frac{\sum_{i \le k} e^{a_i - m_k} v_i}{\sum_{i \le k} e^{a_i - m_k}},
        \qquad m_k = \max_{i \le k} a_i
 
-    Under a foreign order the tile with the largest logit may come last. As long as it lies less
+    In an arbitrary order the tile with the largest logit may come last. As long as it lies less
     than 600 above the first one, nothing underflows with one maximum for all prefixes, and running
     sums give every count at once; beyond that every count gets a softmax with its own maximum.
 
@@ -93,7 +95,7 @@ def _running_sums(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
 
 
 def _triangular(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
-    return torch.cat([_own_softmax(logits, values, block) for block in torch.split(ks, BLOCK)])
+    return torch.cat([_own_softmax(logits, values, block) for block in torch.split(ks, _BLOCK)])
 
 
 def _own_softmax(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Classifiers that see a sequence of tiles, not a set, and know no mask."""
+"""Order-dependent classifiers without a mask: hidden tiles are not forwarded."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from foci.errors import FociError
 
 
 class OrderedBackbone(Backbone):
-    """A mask is carried out by forwarding the tiles that are present, in bag order.
+    """Base of order-dependent classifiers: masking forwards the present tiles, in bag order.
 
-    A subclass says how bags of one length are classified (``classify``), item by item
-    independently; items with equally many tiles run together.
+    A subclass defines ``classify`` for bags of one length, independently for every item; items
+    with equally many tiles run together.
     """
 
     @abstractmethod

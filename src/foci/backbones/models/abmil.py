@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from torch import nn
-
-from foci.backbones.layers.attention import ACTIVATIONS, GatedAttention
+from foci.backbones.layers.attention import GatedAttention, check_activation
 from foci.backbones.layers.mlp import head, projection
-from foci.backbones.models._pooled import AttentionPool
+from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.registry import architecture, preset
-from foci.errors import FociError
 
 
 @architecture("abmil")
-class ABMIL(AttentionPool):
+class ABMIL(PooledBackbone):
     r"""One attention score per tile, one weighted mean, one head.
 
     .. math:: h_i = \mathrm{ReLU}(W x_i), \quad
@@ -46,27 +43,10 @@ class ABMIL(AttentionPool):
         activation: str = "tanh",
         dropout: float = 0.0,
     ) -> None:
-        if activation not in ACTIVATIONS:
-            known = ", ".join(ACTIVATIONS)
-            raise FociError("attention activation", f"is {activation!r}", f"choose one of {known}")
+        check_activation(activation)
         width = d_in if d is None else d
-        super().__init__(
-            d_in,
-            n_classes,
-            d_token=width,
-            d=d,
-            hidden=hidden,
-            head_hidden=head_hidden,
-            projection_bias=projection_bias,
-            gated=gated,
-            activation=activation,
-            dropout=dropout,
-        )
-        self.projection: nn.Module = (
-            nn.Identity()
-            if d is None
-            else projection(d_in, d, bias=projection_bias, dropout=dropout)
-        )
+        super().__init__(d_in, n_classes, d_token=width)
+        self.projection = projection(d_in, d, bias=projection_bias, dropout=dropout)
         self.attention = GatedAttention(width, hidden, gated=gated, activation=activation)
         self.head = head(width, n_classes, head_hidden)
         self.homogeneous = d is None or not projection_bias

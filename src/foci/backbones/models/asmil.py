@@ -1,4 +1,4 @@
-"""ASMIL as the paper runs it: gated attention held steady by an anchor (after Ye et al. 2026)."""
+"""ASMIL: attention held steady by an anchor (after Ye et al. 2026), gated or with query tokens."""
 
 from __future__ import annotations
 
@@ -7,86 +7,75 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from foci.backbones.batch import Batch
-from foci.backbones.layers.mlp import frozen_copy
-from foci.backbones.layers.query_attention import QueryAttention
+from foci.backbones.base import declares
+from foci.backbones.layers.attention import GatedAttention, check_activation
+from foci.backbones.layers.mlp import frozen_copy, head, projection
+from foci.backbones.layers.query_attention import QueryAttention, QueryBranches
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
-from foci.backbones.models._branched import QueryBackbone
-from foci.backbones.models.abmil import ABMIL
-from foci.backbones.objectives.asmil import AnchorObjective
+from foci.backbones.models._branched import (
+    Score,
+    branch_heads,
+    check_branches,
+    classify_branches,
+    mean_attention,
+    official_width,
+)
+from foci.backbones.models._pooled import PooledBackbone
+from foci.backbones.objectives.asmil import ASMILObjective, ASMILQueryObjective
 from foci.backbones.objectives.base import Objective
-from foci.backbones.objectives.random_subset import choose
 from foci.backbones.registry import architecture, preset
-from foci.errors import FociError
 
 
 @architecture("asmil")
-class ASMIL(ABMIL):
-    """ABMIL with a second, slowly trailing copy of its attention.
+class ASMIL(PooledBackbone):
+    """ABMIL with a second, slowly trailing copy of its attention, as the paper runs it.
 
-    The anchor takes part in training only (:class:`ASMILObjective`); it is kept and counted as
-    part of the model, as in the paper's efficiency table. Native score: the online attention
-    logits before the softmax. The authors' published architecture is
-    :class:`~foci.backbones.models.asmil.ASMILQuery`.
+    The anchor takes part in training only
+    (:class:`~foci.backbones.objectives.asmil.ASMILObjective`); it is kept and counted as part of
+    the model, as in the paper's efficiency table. Native score: the online attention logits
+    before the softmax. The authors' published architecture is :class:`ASMILQuery`.
 
     Args:
-        *args: As for :class:`~foci.backbones.models.abmil.ABMIL`.
-        **widths: As for :class:`~foci.backbones.models.abmil.ABMIL`.
+        d_in: Feature width.
+        n_classes: Number of classes.
+        d: Token width; None for no projection (``h = x``, ``d = d_in``).
+        hidden: Attention width.
+        head_hidden: Width of a two-layer head; None for a linear one.
+        projection_bias: Whether the projection has a bias.
+        gated: Gated or plain attention.
+        activation: Of the attention, in place of tanh: ``"relu"`` or ``"gelu"``.
+        dropout: After the projection, while training.
     """
 
-    def __init__(self, *args: Any, **widths: Any) -> None:
-        super().__init__(*args, **widths)
+    def __init__(
+        self,
+        d_in: int,
+        n_classes: int,
+        *,
+        d: int | None,
+        hidden: int,
+        head_hidden: int | None = None,
+        projection_bias: bool = True,
+        gated: bool = True,
+        activation: str = "tanh",
+        dropout: float = 0.0,
+    ) -> None:
+        check_activation(activation)
+        width = d_in if d is None else d
+        super().__init__(d_in, n_classes, d_token=width)
+        self.projection = projection(d_in, d, bias=projection_bias, dropout=dropout)
+        self.attention = GatedAttention(width, hidden, gated=gated, activation=activation)
+        self.head = head(width, n_classes, head_hidden)
         self.anchor = frozen_copy(self.attention)
+        self.homogeneous = d is None or not projection_bias
 
     def make_objective(self, **settings: Any) -> Objective:
-        """See :class:`ASMILObjective`."""
+        """See :class:`~foci.backbones.objectives.asmil.ASMILObjective`."""
         return ASMILObjective(self, **settings)
 
 
-class ASMILObjective(AnchorObjective):
-    r"""The anchored loss, on bags that may be thinned at random.
-
-    The published model drops query tokens at random; the gated form has none, and drops
-    :math:`\lfloor \mathrm{tile\_drop} \cdot N \rfloor` tiles of every bag instead. Both terms of
-    the loss then see the thinned bag. A backbone in ``eval`` mode sees every tile.
-
-    Args:
-        backbone: The classifier.
-        tile_drop: Share of tiles dropped while training, below 1; 0 drops none.
-        **settings: As for :class:`~foci.backbones.objectives.asmil.AnchorObjective`.
-    """
-
-    backbone: ASMIL
-
-    def __init__(self, backbone: ASMIL, *, tile_drop: float = 0.0, **settings: float) -> None:
-        if not 0 <= tile_drop < 1:
-            raise FociError("tile_drop", f"{tile_drop} drops every tile", "choose in [0, 1)")
-        super().__init__(backbone, **settings)
-        self.tile_drop = tile_drop
-
-    def pair(self) -> tuple[nn.Module, nn.Module]:
-        """The anchor belongs to the model."""
-        return self.backbone.anchor, self.backbone.attention
-
-    def forward(self, batch: Batch) -> Tensor:
-        """Mean over the batch."""
-        model, mask = self.backbone, batch.mask
-        if model.training and self.tile_drop:
-            n_tiles = mask.sum(dim=-1, keepdim=True)
-            mask = mask & ~choose(mask, (n_tiles * self.tile_drop).long())
-        tokens = model.embed(batch.features)
-        online = model.attend(tokens)
-        with torch.no_grad():
-            anchor = model.anchor(tokens)
-        slide = model.readout(pool(softmax_weights(online, mask), model.values(tokens)))
-        return self.loss(slide, batch.labels, online, anchor, mask)
-
-
-preset("asmil", "paper", ASMIL, d=256, hidden=128, head_hidden=128, projection_bias=False)
-
-
 @architecture("asmil-query")
-class ASMILQuery(QueryBackbone):
+class ASMILQuery(PooledBackbone):
     r"""T learned queries summarise the bag, a class query summarises the summaries.
 
     Query t pools the tiles with its own multi-head attention into :math:`f_t`; then
@@ -99,18 +88,46 @@ class ASMILQuery(QueryBackbone):
     Args:
         d_in: Feature width.
         n_classes: Number of classes.
+        d: Token width, a multiple of ``heads``; None for the authors' choice, half of ``d_in``.
         branches: Number of queries T.
-        **widths: As for :class:`~foci.backbones.models._branched.QueryBackbone`.
+        score: What the native score averages over queries and heads: ``"logits"`` or
+            ``"softmax"``.
+        heads: Heads H of every attention.
+        dropout: On the attention outputs, while training.
     """
 
-    def __init__(self, d_in: int, n_classes: int, *, branches: int = 8, **widths: Any) -> None:
-        super().__init__(d_in, n_classes, branches=branches, **widths)
-        self.class_query = nn.Parameter(torch.zeros(1, 1, self.d_token))
-        self.bag = QueryAttention(self.d_token, self.config["heads"], self.config["dropout"])
+    homogeneous = True
 
-    def project(self, tokens: Tensor) -> Tensor:
-        """Every query's own values."""
-        return self.branches.project(tokens)
+    def __init__(
+        self,
+        d_in: int,
+        n_classes: int,
+        *,
+        d: int | None = None,
+        branches: int = 8,
+        score: Score = "logits",
+        heads: int = 8,
+        dropout: float = 0.1,
+    ) -> None:
+        check_branches(branches, score)
+        d = official_width(d_in) if d is None else d
+        super().__init__(d_in, n_classes, d_token=d, d=d)
+        self.n_branches, self.score = branches, score
+        self.projection = projection(d_in, d, bias=False)
+        self.branch_heads = branch_heads(d, n_classes, branches)
+        self.head = head(d, n_classes, None)
+        self.branches = QueryBranches(d, branches, heads, dropout)
+        self.class_query = nn.Parameter(torch.zeros(1, 1, d))
+        self.bag = QueryAttention(d, heads, dropout)
+
+    def attend(self, tokens: Tensor) -> Tensor:
+        """One row per query and head."""
+        logits: Tensor = self.branches(tokens)
+        return logits
+
+    def branch_logits(self, pooled: Tensor) -> Tensor:
+        """Pooled tokens ``[..., R, d]`` to every query's own logits ``[..., T, C]``."""
+        return classify_branches(self.branch_heads, self.branches.read(pooled))
 
     def classify(self, summaries: Tensor, keep: Tensor | None = None) -> Tensor:
         """Summaries ``[..., T, d]`` (those in ``keep`` ``[..., T]``) to logits ``[..., C]``."""
@@ -119,60 +136,29 @@ class ASMILQuery(QueryBackbone):
         logits: Tensor = self.head(self.bag(values))
         return logits
 
-    def read(self, values: Tensor) -> Tensor:
+    @declares("split-readout")
+    def readout(self, pooled: Tensor) -> Tensor:
+        """Values of the pooled tokens, then the slide."""
+        return self.read(self.project(pooled))
+
+    @declares("split-readout")
+    def project(self, values: Tensor) -> Tensor:
+        """Every query's own values ``[..., R, d/H]``, of pooled tokens or tiles ``[..., 1, d]``."""
+        return self.branches.project(values)
+
+    @declares("split-readout")
+    def read(self, projected: Tensor) -> Tensor:
         """Class attention over all summaries."""
-        return self.classify(self.branches.summarise(values))
+        return self.classify(self.branches.summarise(projected))
+
+    def scores(self, tokens: Tensor) -> Tensor:
+        """Mean over queries and heads of the attention logits, or of the softmax maps."""
+        return mean_attention(self.attend(tokens), self.score)
 
     def make_objective(self, **settings: Any) -> Objective:
-        """See :class:`ASMILQueryObjective`."""
+        """See :class:`~foci.backbones.objectives.asmil.ASMILQueryObjective`."""
         return ASMILQueryObjective(self, **settings)
 
 
-class ASMILQueryObjective(AnchorObjective):
-    """The anchored loss; some summaries are withheld from the class query at random.
-
-    The anchor copies what leads to the attention logits, the projection included. It follows the
-    method as described: it starts as a copy, moves after every step, and its loss is summed over
-    the tiles. (The released code leaves the anchor where it was initialised and averages over
-    the tiles.)
-
-    Args:
-        backbone: The classifier.
-        n_drop: Summaries withheld while training, fewer than the queries; 0 withholds none.
-        **settings: As for :class:`~foci.backbones.objectives.asmil.AnchorObjective`.
-    """
-
-    backbone: ASMILQuery
-
-    def __init__(self, backbone: ASMILQuery, *, n_drop: int = 0, **settings: float) -> None:
-        if not 0 <= n_drop < backbone.n_branches:
-            queries = f"{backbone.n_branches} queries"
-            raise FociError("n_drop", f"{n_drop} of {queries}", "at least one has to remain")
-        super().__init__(backbone, **settings)
-        self.n_drop = n_drop
-        self.anchor = frozen_copy(self._online())
-
-    def _online(self) -> nn.Sequential:
-        return nn.Sequential(self.backbone.projection, self.backbone.branches)
-
-    def pair(self) -> tuple[nn.Module, nn.Module]:
-        """The anchor lives only while training."""
-        return self.anchor, self._online()
-
-    def forward(self, batch: Batch) -> Tensor:
-        """Mean over the batch."""
-        model, keep = self.backbone, None
-        tokens = model.embed(batch.features)
-        online = model.attend(tokens)
-        with torch.no_grad():
-            anchor = self.anchor(batch.features)
-        weights = softmax_weights(online, batch.mask)
-        summaries = model.branch_tokens(pool(weights, model.values(tokens)))
-        if model.training and self.n_drop:
-            everyone = torch.ones(summaries.shape[:-1], dtype=torch.bool, device=summaries.device)
-            keep = ~choose(everyone, self.n_drop)
-        slide = model.classify(summaries, keep)
-        return self.loss(slide, batch.labels, online, anchor, batch.mask)
-
-
+preset("asmil", "paper", ASMIL, d=256, hidden=128, head_hidden=128, projection_bias=False)
 preset("asmil", "official", ASMILQuery, branches=8, heads=8)

@@ -9,13 +9,13 @@ from torch import Tensor, nn
 
 from foci.backbones.layers.attention import GatedAttention
 from foci.backbones.layers.mlp import head, projection
-from foci.backbones.models._pooled import ProjectedPool
+from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.objectives.attrimil import AttributeConstraints
 from foci.backbones.registry import architecture, preset
 
 
 @architecture("attrimil")
-class AttriMIL(ProjectedPool):
+class AttriMIL(PooledBackbone):
     r"""Per class, an attention net and a scorer; the logit is the attention-weighted score.
 
     .. math:: h_i = r_i + W_2\,\mathrm{ReLU}(W_1 r_i), \quad
@@ -36,6 +36,7 @@ class AttriMIL(ProjectedPool):
         projection_bias: Whether the projection has a bias.
     """
 
+    attention: nn.ModuleList
     homogeneous = False  # the adaptor has biases
 
     def __init__(
@@ -50,20 +51,9 @@ class AttriMIL(ProjectedPool):
         projection_bias: bool = True,
     ) -> None:
         width = d_in if d is None else d
-        super().__init__(
-            d_in,
-            n_classes,
-            d_token=width,
-            d=d,
-            hidden=hidden,
-            adaptor_hidden=adaptor_hidden,
-            scorer_hidden=scorer_hidden,
-            projection_bias=projection_bias,
-        )
+        super().__init__(d_in, n_classes, d_token=width)
         hidden, adaptor_hidden = hidden or width // 2, adaptor_hidden or width // 2
-        self.projection: nn.Module = (
-            nn.Identity() if d is None else projection(d_in, d, bias=projection_bias)
-        )
+        self.projection = projection(d_in, d, bias=projection_bias)
         self.adaptor = nn.Sequential(
             nn.Linear(width, adaptor_hidden), nn.ReLU(), nn.Linear(adaptor_hidden, width)
         )

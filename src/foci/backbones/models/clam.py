@@ -1,39 +1,46 @@
-"""CLAM with a single attention branch, and what both CLAMs share (Lu et al., 2021)."""
+"""CLAM with a single attention branch or one per class (Lu et al., 2021)."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
 
+from foci.backbones.base import declares
 from foci.backbones.layers.attention import GatedAttention
 from foci.backbones.layers.mlp import head, projection
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
-from foci.backbones.models._pooled import AttentionPool
+from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.objectives.clam import InstanceClustering
 from foci.backbones.registry import architecture, preset
 
-ATTENTION_DROPOUT = 0.25
+_ATTENTION_DROPOUT = 0.25
 """Fixed by the authors: whatever the dropout after the projection, unless that is 0."""
 
 
-class CLAM(AttentionPool):
-    """Projection, attention with one or more rows, and one instance classifier per class.
+@architecture("clam-sb")
+class CLAMSB(PooledBackbone):
+    r"""CLAM-SB: one attention score per tile, one weighted mean, one head.
 
-    The instance classifiers serve only the training objective; no prediction sees them.
+    .. math:: h_i = \mathrm{ReLU}(W x_i), \quad
+       a_i = w^\top(\tanh(V h_i) \odot \sigma(U h_i)), \quad
+       \ell = \mathrm{head}\Big(\sum_i \mathrm{softmax}(a)_i\, h_i\Big)
+
+    Trained with :class:`~foci.backbones.objectives.clam.InstanceClustering`; its instance
+    classifiers, one per class, take no part in a prediction. Native score: :math:`a_i` before the
+    softmax.
 
     Args:
         d_in: Feature width.
         n_classes: Number of classes.
-        rows: Attention rows R.
         d: Token width.
         hidden: Attention width.
         projection_bias: Whether the projection has a bias.
         gated: Gated or plain tanh attention.
         dropout: After the projection, while training; unless it is 0, the attention factors have
             a dropout of 0.25 each.
-        **widths: The subclass's further constructor arguments.
+        head_hidden: Width of a two-layer head; None for a linear one.
     """
 
     def __init__(
@@ -41,93 +48,28 @@ class CLAM(AttentionPool):
         d_in: int,
         n_classes: int,
         *,
-        rows: int,
         d: int,
         hidden: int,
-        projection_bias: bool,
-        gated: bool,
-        dropout: float,
-        **widths: Any,
+        projection_bias: bool = True,
+        gated: bool = True,
+        dropout: float = 0.0,
+        head_hidden: int | None = None,
     ) -> None:
-        super().__init__(
-            d_in,
-            n_classes,
-            d_token=d,
-            d=d,
-            hidden=hidden,
-            projection_bias=projection_bias,
-            gated=gated,
-            dropout=dropout,
-            **widths,
-        )
+        super().__init__(d_in, n_classes, d_token=d)
         self.projection = projection(d_in, d, bias=projection_bias, dropout=dropout)
         self.homogeneous = not projection_bias
-        self.attention = GatedAttention(
-            d, hidden, rows, gated=gated, dropout=ATTENTION_DROPOUT if dropout else 0.0
-        )
-        self.instance_classifiers = nn.ModuleList(nn.Linear(d, 2) for _ in range(n_classes))
+        self.attention = _attention(d, hidden, 1, gated, dropout)
+        self.instance_classifiers = _instance_classifiers(d, n_classes)
+        self.head = head(d, n_classes, head_hidden)
 
     def make_objective(self, **settings: Any) -> InstanceClustering:
         """Bag loss and instance clustering; see :class:`InstanceClustering` for the settings."""
         return InstanceClustering(self, **settings)
 
 
-@architecture("clam-sb")
-class CLAMSB(CLAM):
-    r"""One attention score per tile, one weighted mean, one head; tiles clustered in training.
-
-    .. math:: h_i = \mathrm{ReLU}(W x_i), \quad
-       a_i = w^\top(\tanh(V h_i) \odot \sigma(U h_i)), \quad
-       \ell = \mathrm{head}\Big(\sum_i \mathrm{softmax}(a)_i\, h_i\Big)
-
-    Trained with :class:`~foci.backbones.objectives.clam.InstanceClustering`. Native score:
-    :math:`a_i` before the softmax.
-
-    Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
-        d: Token width.
-        hidden: Attention width.
-        head_hidden: Width of a two-layer head; None for a linear one.
-        projection_bias: Whether the projection has a bias.
-        gated: Gated or plain tanh attention.
-        dropout: After the projection, while training; see :class:`CLAM`.
-    """
-
-    def __init__(
-        self,
-        d_in: int,
-        n_classes: int,
-        *,
-        d: int,
-        hidden: int,
-        head_hidden: int | None = None,
-        projection_bias: bool = True,
-        gated: bool = True,
-        dropout: float = 0.0,
-    ) -> None:
-        super().__init__(
-            d_in,
-            n_classes,
-            rows=1,
-            d=d,
-            hidden=hidden,
-            head_hidden=head_hidden,
-            projection_bias=projection_bias,
-            gated=gated,
-            dropout=dropout,
-        )
-        self.head = head(d, n_classes, head_hidden)
-
-
-preset("clam-sb", "paper", CLAMSB, d=256, hidden=128, head_hidden=128, projection_bias=False)
-preset("clam-sb", "official", CLAMSB, d=512, hidden=256, dropout=0.25)
-preset("clam-sb", "big", CLAMSB, d=512, hidden=384, dropout=0.25)
-
-
 @architecture("clam-mb")
-class CLAMMB(CLAM):
-    r"""One attention row, one weighted mean and one linear head per class.
+class CLAMMB(PooledBackbone):
+    r"""CLAM-MB: one attention row, one weighted mean and one linear head per class.
 
     .. math:: a_{ci} = w_c^\top(\tanh(V h_i) \odot \sigma(U h_i)), \quad
        \ell_c = u_c^\top \sum_i \mathrm{softmax}(a_c)_i\, h_i + b_c
@@ -142,7 +84,8 @@ class CLAMMB(CLAM):
         hidden: Attention width.
         projection_bias: Whether the projection has a bias.
         gated: Gated or plain tanh attention.
-        dropout: After the projection, while training; see :class:`CLAM`.
+        dropout: After the projection, while training; unless it is 0, the attention factors have
+            a dropout of 0.25 each.
     """
 
     def __init__(
@@ -156,27 +99,25 @@ class CLAMMB(CLAM):
         gated: bool = True,
         dropout: float = 0.0,
     ) -> None:
-        super().__init__(
-            d_in,
-            n_classes,
-            rows=n_classes,
-            d=d,
-            hidden=hidden,
-            projection_bias=projection_bias,
-            gated=gated,
-            dropout=dropout,
-        )
+        super().__init__(d_in, n_classes, d_token=d)
+        self.projection = projection(d_in, d, bias=projection_bias, dropout=dropout)
+        self.homogeneous = not projection_bias
+        self.attention = _attention(d, hidden, n_classes, gated, dropout)
+        self.instance_classifiers = _instance_classifiers(d, n_classes)
         self.heads = nn.ModuleList(nn.Linear(d, 1) for _ in range(n_classes))
 
+    @declares("split-readout")
     def readout(self, pooled: Tensor) -> Tensor:
         """Head c on the token pooled by row c."""
         rows = pooled.unbind(dim=-2)
         return torch.cat([head(row) for head, row in zip(self.heads, rows, strict=True)], dim=-1)
 
+    @declares("split-readout")
     def project(self, values: Tensor) -> Tensor:
         """Head c on the token of a tile, for row c: ``[..., 1, d]`` to ``[..., C, 1]``."""
         return torch.cat([head(values) for head in self.heads], dim=-2)
 
+    @declares("split-readout")
     def read(self, projected: Tensor) -> Tensor:
         """Each row is a logit already."""
         return projected.squeeze(-1)
@@ -190,5 +131,24 @@ class CLAMMB(CLAM):
         logits = self.readout(pool(softmax_weights(attention), self.values(tokens)))
         return attention[:, int(logits.argmax())]
 
+    def make_objective(self, **settings: Any) -> InstanceClustering:
+        """Bag loss and instance clustering; see :class:`InstanceClustering` for the settings."""
+        return InstanceClustering(self, **settings)
 
+
+CLAM: TypeAlias = CLAMSB | CLAMMB
+
+
+def _attention(d: int, hidden: int, rows: int, gated: bool, dropout: float) -> GatedAttention:
+    inner = _ATTENTION_DROPOUT if dropout else 0.0
+    return GatedAttention(d, hidden, rows, gated=gated, dropout=inner)
+
+
+def _instance_classifiers(d: int, n_classes: int) -> nn.ModuleList:
+    return nn.ModuleList(nn.Linear(d, 2) for _ in range(n_classes))
+
+
+preset("clam-sb", "paper", CLAMSB, d=256, hidden=128, head_hidden=128, projection_bias=False)
+preset("clam-sb", "official", CLAMSB, d=512, hidden=256, dropout=0.25)
+preset("clam-sb", "big", CLAMSB, d=512, hidden=384, dropout=0.25)
 preset("clam-mb", "official", CLAMMB, d=512, hidden=256, dropout=0.25)

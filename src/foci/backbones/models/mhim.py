@@ -6,19 +6,18 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from foci.backbones.layers.attention import ACTIVATIONS, GatedAttention
+from foci.backbones.layers.attention import GatedAttention, check_activation
 from foci.backbones.layers.mlp import head, projection
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
-from foci.backbones.models._pooled import AttentionPool
+from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.objectives.base import Objective
 from foci.backbones.objectives.mhim import MaskedHardMining
 from foci.backbones.registry import architecture, preset
-from foci.errors import FociError
 
 
 @architecture("mhim")
-class MHIM(AttentionPool):
-    r"""An attention pool whose training hides the tiles that a teacher finds easy.
+class MHIM(PooledBackbone):
+    r"""Attention pooling, trained on bags without the tiles that a teacher finds easy.
 
     .. math:: h_i = \phi_p(W x_i), \quad
        a_i = w^\top(\phi(V h_i) \odot \sigma(U h_i)), \quad
@@ -56,23 +55,8 @@ class MHIM(AttentionPool):
         head_hidden: int | None = None,
         dropout: float = 0.25,
     ) -> None:
-        super().__init__(
-            d_in,
-            n_classes,
-            d_token=d,
-            d=d,
-            hidden=hidden,
-            gated=gated,
-            activation=activation,
-            attention_bias=attention_bias,
-            projection_activation=projection_activation,
-            projection_bias=projection_bias,
-            head_hidden=head_hidden,
-            dropout=dropout,
-        )
-        if activation not in ACTIVATIONS:
-            known = ", ".join(ACTIVATIONS)
-            raise FociError("attention activation", f"is {activation!r}", f"choose one of {known}")
+        check_activation(activation)
+        super().__init__(d_in, n_classes, d_token=d)
         self.projection = projection(
             d_in, d, bias=projection_bias, dropout=dropout, activation=projection_activation
         )
@@ -90,7 +74,7 @@ class MHIM(AttentionPool):
         return pooled.squeeze(-2), logits.squeeze(-1)
 
     def restart(self) -> None:
-        """Keep the projection and initialise the rest anew: how a student begins."""
+        """Reinitialise everything but the projection, as the student starts."""
         self.attention.apply(_xavier)
         self.head.apply(_xavier)
 

@@ -52,18 +52,7 @@ class MHIMSelfAttention(OrderedBackbone):
         dropout: float = 0.0,
         attention_dropout: float = 0.0,
     ) -> None:
-        super().__init__(
-            d_in,
-            n_classes,
-            d_token=d,
-            d=d,
-            heads=heads,
-            head_width=head_width,
-            landmarks=landmarks,
-            activation=activation,
-            dropout=dropout,
-            attention_dropout=attention_dropout,
-        )
+        super().__init__(d_in, n_classes, d_token=d)
         head_width = d // 8 if head_width is None else head_width
         landmarks = d // 2 if landmarks is None else landmarks
         self.projection = projection(d_in, d, bias=True, dropout=dropout, activation=activation)

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.base import Backbone, Capabilities
+from foci.backbones.base import Backbone, Capabilities, declares
 from foci.backbones.layers.encoder import EncoderLayer
 from foci.backbones.layers.mlp import head, projection
 from foci.backbones.registry import architecture, preset
@@ -70,20 +70,8 @@ class TransMIL(Backbone):
             raise FociError("transmil", f"has no proxy {proxy!r}", "use after_norm or before_norm")
         if activation not in ("gelu", "relu"):
             raise FociError("transmil", f"has no activation {activation!r}", "use gelu or relu")
-        super().__init__(
-            d_in,
-            n_classes,
-            d_token=d,
-            d=d,
-            heads=heads,
-            depth=depth,
-            hidden=hidden,
-            head_hidden=head_hidden,
-            projection_bias=projection_bias,
-            activation=activation,
-            proxy=proxy,
-            dropout=dropout,
-        )
+        super().__init__(d_in, n_classes, d_token=d)
+        self.proxy, self.homogeneous = proxy, not projection_bias
         self.projection = projection(d_in, d, bias=projection_bias)
         self.cls = nn.Parameter(0.02 * torch.randn(d))
         self.layers = nn.ModuleList(
@@ -100,7 +88,7 @@ class TransMIL(Backbone):
             closed_form=False,
             score="proxy",
             gate_sites=("feature", "attention"),
-            homogeneous=not self.config["projection_bias"],
+            homogeneous=self.homogeneous,
         )
 
     def embed(self, x: Tensor) -> Tensor:
@@ -108,6 +96,7 @@ class TransMIL(Backbone):
         tokens: Tensor = self.projection(x)
         return tokens
 
+    @declares("encoder")
     def encode(
         self,
         tokens: Tensor,
@@ -121,7 +110,7 @@ class TransMIL(Backbone):
             tokens: Embedded tiles.
             mask: ``[B, N]`` bool, True where a tile is present.
             gate: ``[B, N]``, multiplies a tile's unnormalised attention weight in every layer.
-            n_queries: Return the first so many tokens only, and spare the last layer the rest.
+            n_queries: Number of leading tokens to compute in the last layer; None for all.
         """
         hidden = torch.cat([self.cls.expand(len(tokens), 1, -1), tokens], dim=1)
         mask = None if mask is None else F.pad(mask, (1, 0), value=True)
@@ -136,6 +125,7 @@ class TransMIL(Backbone):
         logits: Tensor = self.head(self.norm(cls))
         return logits
 
+    @declares("encoder")
     def aggregate(
         self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
     ) -> Tensor:
@@ -145,7 +135,7 @@ class TransMIL(Backbone):
     def scores(self, tokens: Tensor) -> Tensor:
         """Proxy: dot product of tile and CLS token after the last layer."""
         hidden = self.encode(tokens.unsqueeze(0))[0]
-        if self.config["proxy"] == "after_norm":
+        if self.proxy == "after_norm":
             hidden = self.norm(hidden)
         return hidden[1:] @ hidden[0]
 

@@ -23,8 +23,8 @@ class TransMILNystrom(OrderedBackbone):
        \ell = W_o\,\mathrm{LN}(H_2)_0 + b_o
 
     Squaring repeats the first tiles until their number is a square; they count twice. The model
-    depends on the order of the tiles and has no mask, so a hidden tile is one not forwarded, and
-    the tiles that stay keep their bag order. Trained with cross-entropy. It has no tile score;
+    depends on the order of the tiles and has no mask: hidden tiles are not forwarded, and the
+    others keep their bag order. Trained with cross-entropy. It has no tile score;
     the proxy is :math:`\langle \mathrm{LN}(H_2)_i, \mathrm{LN}(H_2)_0 \rangle`.
 
     Args:
@@ -54,16 +54,7 @@ class TransMILNystrom(OrderedBackbone):
             raise FociError(
                 "transmil-nystrom", f"d={d} is not a multiple of heads={heads}", "change one"
             )
-        super().__init__(
-            d_in,
-            n_classes,
-            d_token=d,
-            d=d,
-            heads=heads,
-            landmarks=landmarks,
-            dropout=dropout,
-            aligned=aligned,
-        )
+        super().__init__(d_in, n_classes, d_token=d)
         landmarks = d // 2 if landmarks is None else landmarks
         self.projection = projection(d_in, d, bias=True)
         self.cls = nn.Parameter(torch.randn(1, 1, d))
@@ -99,7 +90,7 @@ class TransMILNystrom(OrderedBackbone):
         return logits
 
     def scores(self, tokens: Tensor) -> Tensor:
-        """Proxy: dot product of tile and CLS token; repeated tiles are scored at first sight."""
+        """Proxy: dot product of tile and CLS token; of repeated tiles the first copy counts."""
         encoded = self.encode(tokens.unsqueeze(0))[0]
         return encoded[1 : len(tokens) + 1] @ encoded[0]
 

@@ -1,1 +1,1 @@
-"""Training losses of the classifiers that use more than cross-entropy."""
+"""Training objectives of the backbones."""

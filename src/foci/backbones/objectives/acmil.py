@@ -1,6 +1,8 @@
-"""How ACMIL trains: every branch classifies, branches look apart, top tiles are hidden."""
+"""ACMIL's loss: slide and branch cross-entropy, diversity, and masked top-K tiles (STKIM)."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
@@ -8,16 +10,18 @@ from torch import Tensor
 
 from foci.backbones.batch import Batch
 from foci.backbones.layers.softmax_pooling import pool
-from foci.backbones.models._branched import BranchedBackbone
 from foci.backbones.objectives.base import Objective
 from foci.backbones.objectives.random_subset import choose
 from foci.errors import FociError
+
+if TYPE_CHECKING:
+    from foci.backbones.models.acmil import ACMIL, ACMILMultiHead
 
 
 def stochastic_topk_mask(
     logits: Tensor, mask: Tensor, *, n_mask: int = 10, mask_drop: float = 0.6
 ) -> Tensor:
-    r"""Which tiles STKIM hides: a random part of every row's strongest tiles.
+    r"""Stochastic top-K instance masking (STKIM): hide some of every row's strongest tiles.
 
     Among the :math:`m = \min(n_\mathrm{mask}, N)` tiles with the highest logits
     :math:`\lfloor m \cdot \mathrm{mask\_drop} \rfloor` are chosen at random, row by row and bag
@@ -42,7 +46,7 @@ def stochastic_topk_mask(
 
 
 def diversity(weights: Tensor, branches: int) -> Tensor:
-    r"""How alike the branches look, between 0 (disjoint tiles) and 1 (the same map).
+    r"""Mean cosine similarity of the branches' attention maps: 0 if disjoint, 1 if equal.
 
     .. math:: \frac{2}{K(K-1)} \sum_{r<r'} \cos(\alpha_r, \alpha_{r'})
 
@@ -79,10 +83,10 @@ class ACMILObjective(Objective):
         mask_drop: Share of them that is hidden.
     """
 
-    backbone: BranchedBackbone
+    backbone: ACMIL | ACMILMultiHead
 
     def __init__(
-        self, backbone: BranchedBackbone, *, n_mask: int = 10, mask_drop: float = 0.6
+        self, backbone: ACMIL | ACMILMultiHead, *, n_mask: int = 10, mask_drop: float = 0.6
     ) -> None:
         if n_mask < 0:
             raise FociError("n_mask", f"{n_mask} is negative", "choose 0 (off) or more")

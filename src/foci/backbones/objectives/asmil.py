@@ -1,23 +1,29 @@
-"""How ASMIL steadies its attention: a slow anchor that the online attention must not leave."""
+"""ASMIL's losses: cross-entropy, and the divergence of the attention from an EMA anchor."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.base import Backbone
-from foci.backbones.layers.mlp import ema_update
+from foci.backbones.batch import Batch
+from foci.backbones.layers.mlp import ema_update, frozen_copy
+from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.objectives.base import Objective
+from foci.backbones.objectives.random_subset import choose
 from foci.errors import FociError
+
+if TYPE_CHECKING:
+    from foci.backbones.models.asmil import ASMIL, ASMILQuery
 
 _EPSILON = 1e-8
 
 
 def normalised_sigmoid(logits: Tensor, mask: Tensor | None = None) -> Tensor:
-    r"""Attention maps that no single tile can take over.
+    r"""Sigmoid attention normalised over the tiles, so that no single tile takes it over.
 
     .. math:: \mathrm{NSF}(z)_i = \frac{\sigma(z_i)}{\sum_j \sigma(z_j) + 10^{-8}}
 
@@ -74,7 +80,7 @@ class AnchorObjective(Objective, ABC):
 
     def __init__(
         self,
-        backbone: Backbone,
+        backbone: ASMIL | ASMILQuery,
         *,
         beta: float = 1.0,
         temperature: float = 0.5,
@@ -109,3 +115,89 @@ class AnchorObjective(Objective, ABC):
         """Both terms, from slide logits ``[B, C]`` and attention logits ``[B, N, R]``."""
         divergence = anchor_divergence(online, anchor, mask, temperature=self.temperature)
         return self.named_terms(bag=F.cross_entropy(slide, labels), anchor=self.beta * divergence)
+
+
+class ASMILObjective(AnchorObjective):
+    r"""ASMIL's loss for gated attention, with random tile dropping.
+
+    The published model drops query tokens at random; the gated form has none, and drops
+    :math:`\lfloor \mathrm{tile\_drop} \cdot N \rfloor` tiles of every bag instead. Both terms of
+    the loss then see the thinned bag. A backbone in ``eval`` mode sees every tile.
+
+    Args:
+        backbone: The classifier.
+        tile_drop: Share of tiles dropped while training, below 1; 0 drops none.
+        **settings: As for :class:`AnchorObjective`.
+    """
+
+    backbone: ASMIL
+
+    def __init__(self, backbone: ASMIL, *, tile_drop: float = 0.0, **settings: float) -> None:
+        if not 0 <= tile_drop < 1:
+            raise FociError("tile_drop", f"{tile_drop} drops every tile", "choose in [0, 1)")
+        super().__init__(backbone, **settings)
+        self.tile_drop = tile_drop
+
+    def pair(self) -> tuple[nn.Module, nn.Module]:
+        """The model's own anchor and its attention."""
+        return self.backbone.anchor, self.backbone.attention
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Mean over the batch."""
+        model, mask = self.backbone, batch.mask
+        if model.training and self.tile_drop:
+            n_tiles = mask.sum(dim=-1, keepdim=True)
+            mask = mask & ~choose(mask, (n_tiles * self.tile_drop).long())
+        tokens = model.embed(batch.features)
+        online = model.attend(tokens)
+        with torch.no_grad():
+            anchor = model.anchor(tokens)
+        slide = model.readout(pool(softmax_weights(online, mask), model.values(tokens)))
+        return self.loss(slide, batch.labels, online, anchor, mask)
+
+
+class ASMILQueryObjective(AnchorObjective):
+    """ASMIL's loss for query tokens; some summaries are hidden from the class query at random.
+
+    The anchor copies what leads to the attention logits, the projection included. It follows the
+    method as described: it starts as a copy, moves after every step, and its loss is summed over
+    the tiles. (The released code leaves the anchor where it was initialised and averages over
+    the tiles.)
+
+    Args:
+        backbone: The classifier.
+        n_drop: Summaries hidden while training, fewer than the queries; 0 hides none.
+        **settings: As for :class:`AnchorObjective`.
+    """
+
+    backbone: ASMILQuery
+
+    def __init__(self, backbone: ASMILQuery, *, n_drop: int = 0, **settings: float) -> None:
+        if not 0 <= n_drop < backbone.n_branches:
+            queries = f"{backbone.n_branches} queries"
+            raise FociError("n_drop", f"{n_drop} of {queries}", "at least one has to remain")
+        super().__init__(backbone, **settings)
+        self.n_drop = n_drop
+        self.anchor = frozen_copy(self._online())
+
+    def _online(self) -> nn.Sequential:
+        return nn.Sequential(self.backbone.projection, self.backbone.branches)
+
+    def pair(self) -> tuple[nn.Module, nn.Module]:
+        """The anchor, which exists only while training, and the modules it copies."""
+        return self.anchor, self._online()
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Mean over the batch."""
+        model, keep = self.backbone, None
+        tokens = model.embed(batch.features)
+        online = model.attend(tokens)
+        with torch.no_grad():
+            anchor = self.anchor(batch.features)
+        weights = softmax_weights(online, batch.mask)
+        summaries = model.branches.read(pool(weights, model.values(tokens)))
+        if model.training and self.n_drop:
+            everyone = torch.ones(summaries.shape[:-1], dtype=torch.bool, device=summaries.device)
+            keep = ~choose(everyone, self.n_drop)
+        slide = model.classify(summaries, keep)
+        return self.loss(slide, batch.labels, online, anchor, batch.mask)

@@ -1,4 +1,4 @@
-"""AttriMIL's attribute scores, and what is asked of them in training."""
+"""AttriMIL's loss: cross-entropy with a spatial and a rank constraint on attribute scores."""
 
 from __future__ import annotations
 
@@ -18,20 +18,15 @@ if TYPE_CHECKING:
     from foci.backbones.models.attrimil import AttriMIL
 
 
-def attribute_scores(attention: Tensor, values: Tensor) -> Tensor:
-    r""":math:`A_{ci} = s_{ci}\,e^{a_{ci}}` from logits ``[N, C]`` and scores ``[N, C, 1]``."""
-    return values.squeeze(-1) * attention.exp()
-
-
 def spatial_constraint(attributes: Tensor, around: Tensor) -> Tensor:
-    r"""How far tiles are from the strongest tile of their neighbourhood.
+    r"""Spatial loss: how far tiles are from the strongest tile of their neighbourhood.
 
     .. math:: L_\mathrm{spatial} = \sum_c \frac{1}{N} \sum_i \big|\tanh(A_{ci} - A_{c,j(i)})\big|,
        \qquad j(i) = \arg\max_{j \in \mathrm{around}(i)} |A_{cj}|
 
     Args:
         attributes: ``[N, C']`` attribute scores of the classes concerned.
-        around: ``[N, 9]`` indices from :func:`~foci.backbones.objectives.attrimil.neighbourhoods`.
+        around: ``[N, 9]`` indices from :func:`neighbourhoods`.
     """
     near = attributes[around]  # [N, 9, C']
     strongest = near.gather(1, near.abs().argmax(dim=1, keepdim=True)).squeeze(1)
@@ -39,7 +34,7 @@ def spatial_constraint(attributes: Tensor, around: Tensor) -> Tensor:
 
 
 def rank_constraint(top: Tensor, other: Tensor, of_class: bool, negative_class: bool) -> Tensor:
-    r"""Order of this bag's top tile v and a queued tile u of the opposite kind, for one class c.
+    r"""Rank loss of this bag's top tile v and a queued tile u of the opposite kind, for a class c.
 
     ============================  ===================================  ======================
     bag                           c any other class                    c the negative class
@@ -93,16 +88,15 @@ def neighbourhoods(coords: Tensor, stride: int) -> Tensor:
 
 
 class AttributeConstraints(Objective):
-    r"""Neighbouring tiles should agree, and tiles of different slides should be ordered.
+    r"""Cross-entropy plus a spatial constraint within and a rank constraint between slides.
 
     .. math:: L = \mathrm{CE} + \lambda_s L_\mathrm{spatial} + \lambda_r L_\mathrm{rank}
 
-    on the attribute scores :math:`A_{ci} = s_{ci} e^{a_{ci}}` of each bag
-    (see :mod:`foci.backbones.objectives.attrimil`). For the rank constraint every class has
-    two queues of tiles: top tiles of bags of that class, and of other bags. They hold
-    *features*, so that an old tile is scored by the present weights. Bags are processed in the
-    order of the batch; the loss is their mean. Without coordinates or strides there is no spatial
-    constraint.
+    on the attribute scores :math:`A_{ci} = s_{ci} e^{a_{ci}}` of each bag. For the rank
+    constraint every class has two queues of tiles: top tiles of bags of that class, and of other
+    bags. They hold *features*, so that an old tile is scored by the present weights. Bags are
+    processed in the order of the batch; the loss is their mean. Without coordinates or strides
+    there is no spatial constraint.
 
     As published, class 0 is the negative class: it has no spatial constraint and its own rank
     constraint. For subtypes of equal standing set ``symmetric``.
@@ -137,7 +131,7 @@ class AttributeConstraints(Objective):
         self.to(backbone.beta)  # its device and dtype
 
     def begin_epoch(self) -> None:
-        """Empty the queues: what they hold was chosen by weights of an epoch ago."""
+        """Empty the queues, whose tiles were chosen by the weights of an epoch ago."""
         self.positive.clear()
         self.negative.clear()
 
@@ -156,7 +150,7 @@ class AttributeConstraints(Objective):
         tokens = self.backbone.embed(features)
         attention, values = self.backbone.attend(tokens), self.backbone.values(tokens)
         logits = self.backbone.readout(pool(softmax_weights(attention), values))
-        attributes = attribute_scores(attention, values)
+        attributes = _attribute_scores(attention, values)
 
         spatial = logits.new_zeros(())
         if batch.coords is not None and batch.strides is not None:
@@ -178,7 +172,12 @@ class AttributeConstraints(Objective):
             if opposite.size(c):
                 token = self.backbone.embed(opposite.next(c)[None].to(features))
                 attention, values = self.backbone.attend(token), self.backbone.values(token)
-                other = attribute_scores(attention, values)[0, c]
+                other = _attribute_scores(attention, values)[0, c]
                 negative_class = c == 0 and not self.symmetric
                 total = total + rank_constraint(top, other, of_class, negative_class)
         return total / self.backbone.n_classes
+
+
+def _attribute_scores(attention: Tensor, values: Tensor) -> Tensor:
+    r"""Attribute scores :math:`A_{ci} = s_{ci}\,e^{a_{ci}}` of logits ``[N, C]`` and scores."""
+    return values.squeeze(-1) * attention.exp()

@@ -1,7 +1,7 @@
-"""How a classifier is trained: the loss of a batch, and the state that lives only in training.
+"""Training objective: the loss of a batch, with state that exists only while training.
 
-An EMA teacher, an anchor or a queue belongs to training, not to the frozen model, yet a killed
-run must resume with it. Objectives are therefore modules of their own: their state dict is
+An EMA teacher, an anchor or a queue belongs to training, not to the frozen model, but a run that
+was killed has to resume with it. Objectives are therefore modules of their own: their state dict is
 saved beside the weights while training and left out of the finished model.
 """
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Objective(nn.Module):
-    """Loss of a batch for one backbone.
+    """Training loss of a backbone.
 
     The backbone is kept outside the module tree: the optimizer, the parameter count and the state
     dict of an objective concern only what the objective adds.
 
     Attributes:
         stages: Names of the consecutive training stages; all but MHIM-MIL have one.
-        terms: The last batch's loss terms by name, for progress lines.
+        terms: Loss terms of the last batch by name, for logging.
     """
 
     stages: ClassVar[tuple[str, ...]] = ("train",)
@@ -47,7 +47,7 @@ class Objective(nn.Module):
         """Called after every optimizer step (EMA updates)."""
 
     def named_terms(self, **terms: Tensor) -> Tensor:
-        """Add up the terms and remember their values."""
+        """Sum of the loss terms; their values are kept in ``terms``."""
         self.terms = {name: float(value.detach()) for name, value in terms.items()}
         total: Tensor = sum(terms.values())  # type: ignore[assignment]
         return total

@@ -1,4 +1,4 @@
-"""How CLAM is trained: a bag loss, and tiles clustered by the attention they get."""
+"""CLAM's loss: bag loss plus clustering of tiles by their attention."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 Loss = Literal["ce", "svm"]
 
-LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+_LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "ce": F.cross_entropy,
     "svm": smooth_top1_svm,
 }
 
 
 class InstanceClustering(Objective):
-    r"""The slide is classified, and its most and least attended tiles are told apart.
+    r"""Bag loss plus instance clustering of the most and least attended tiles.
 
     .. math:: L = w\,L_\mathrm{bag} + (1 - w)\,L_\mathrm{inst}
 
@@ -112,6 +112,6 @@ class InstanceClustering(Objective):
 
 
 def _loss(option: str, name: str) -> Callable[[Tensor, Tensor], Tensor]:
-    if name not in LOSSES:
-        raise FociError(option, f"{name!r} is not a loss", f"choose one of {', '.join(LOSSES)}")
-    return LOSSES[name]
+    if name not in _LOSSES:
+        raise FociError(option, f"{name!r} is not a loss", f"choose one of {', '.join(_LOSSES)}")
+    return _LOSSES[name]

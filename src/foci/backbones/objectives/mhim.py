@@ -1,4 +1,4 @@
-"""Which tiles a student must do without: masked hard instance mining (Tang et al., 2023)."""
+"""MHIM-MIL's loss: masked hard instance mining with an EMA teacher (Tang et al., 2023)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MaskRatios:
-    """How much of a bag is hidden, as shares of its N tiles; the three sets may overlap.
+    """Mask ratios: shares of a bag's N tiles that are hidden; the three sets may overlap.
 
     The defaults are the published TCGA-NSCLC run with gated attention.
 
@@ -47,7 +47,7 @@ class MaskRatios:
 
 
 def share(n: int, ratio: float) -> int:
-    """``ceil(n * ratio)``, with products like 100 * 0.07 taken for the 7 they stand for.
+    """``ceil(n * ratio)``, robust to rounding: 100 * 0.07 counts as 7.
 
     >>> share(10, 0.25), share(100, 0.07), share(5, 0.0)
     (3, 7, 0)
@@ -56,7 +56,7 @@ def share(n: int, ratio: float) -> int:
 
 
 def mask_tiles(attention: Tensor, ratios: MaskRatios) -> Tensor:
-    r"""The tiles of one bag that are hidden from the student.
+    r"""Choose the tiles of one bag to hide from the student.
 
     .. math:: M = R_{\lceil rN \rceil} \cup L_{\lceil r_l N \rceil} \cup
        \mathrm{draw}_{r_{hr}}\big(H_{\lceil r_h N / r_{hr} \rceil}\big)
@@ -84,28 +84,31 @@ def mask_tiles(attention: Tensor, ratios: MaskRatios) -> Tensor:
     return hidden & ~choose(tiles, 1) if hidden.all() else hidden
 
 
-def cosine(start: float, end: float, progress: float) -> float:
-    r"""Half a cosine from start to end: :math:`e + (s - e)\,(1 + \cos \pi p) / 2`.
+def cosine_schedule(start: float, end: float, progress: float) -> float:
+    r"""Cosine schedule from start to end: :math:`e + (s - e)\,(1 + \cos \pi p) / 2`.
 
-    >>> [round(cosine(1.0, 0.0, p), 6) for p in (0.0, 0.5, 1.0)]
+    >>> [round(cosine_schedule(1.0, 0.0, p), 6) for p in (0.0, 0.5, 1.0)]
     [1.0, 0.5, 0.0]
     """
     return end + (start - end) * (1 + math.cos(math.pi * min(progress, 1.0))) / 2
 
 
 def soft_cross_entropy(teacher: Tensor, student: Tensor, temperature: float) -> Tensor:
-    r"""Mean over bags of :math:`-\sum_j \mathrm{softmax}(t/T)_j \log\mathrm{softmax}(s)_j`."""
+    r"""Cross-entropy with the teacher's soft targets, averaged over the bags.
+
+    .. math:: -\sum_j \mathrm{softmax}(t/T)_j \log\mathrm{softmax}(s)_j
+    """
     target = torch.softmax(teacher / temperature, dim=-1)
     return -(target * F.log_softmax(student, dim=-1)).sum(dim=-1).mean()
 
 
 class MaskedHardMining(Objective):
-    r"""Cross-entropy for the teacher, then masked bags for the student.
+    r"""Plain cross-entropy for the teacher, then masked bags for the student.
 
     Stage ``"teacher"`` trains the backbone with plain cross-entropy. When stage ``"student"``
     begins, a frozen copy becomes the teacher and the backbone keeps only its projection. From
     then on the teacher attends to the full bag, the student sees what
-    :func:`~foci.backbones.objectives.mhim.mask_tiles` leaves of it, and
+    :func:`mask_tiles` leaves of it, and
 
     .. math:: L = \mathrm{CE} + \alpha\, H\big(\mathrm{softmax}(t / T), \mathrm{softmax}(s)\big),
        \qquad \theta_t \leftarrow m\,\theta_t + (1 - m)\,\theta_s
@@ -165,12 +168,16 @@ class MaskedHardMining(Objective):
         """The mask ratios of this step."""
         if not self.decay_high:
             return self.ratios
-        return replace(self.ratios, high=cosine(self.ratios.high, 0.0, self.progress))
+        return replace(self.ratios, high=cosine_schedule(self.ratios.high, 0.0, self.progress))
 
     @property
     def current_momentum(self) -> float:
         """The teacher's momentum of this step."""
-        return cosine(self.momentum, 1.0, self.progress) if self.anneal_momentum else self.momentum
+        return (
+            cosine_schedule(self.momentum, 1.0, self.progress)
+            if self.anneal_momentum
+            else self.momentum
+        )
 
     def begin_stage(self, stage: str, total_steps: int) -> None:
         """Enter a stage; the student's begins from the trained baseline."""
@@ -184,7 +191,7 @@ class MaskedHardMining(Objective):
             self.backbone.restart()
 
     def after_step(self) -> None:
-        """Let the teacher trail the student."""
+        """EMA update of the teacher."""
         if self.stages[int(self.stage)] == "student":
             ema_update(self.teacher, self.backbone, self.current_momentum)
         self.step += 1

@@ -1,4 +1,4 @@
-"""Random subsets of an exact size, as the training objectives hide tiles and tokens."""
+"""Random subsets of an exact size, for hiding tiles and tokens in training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A short memory of single tiles per class that survives a restart."""
+"""FIFO queues of tile features, one per class, kept in the state dict."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from torch import Tensor, nn
 
 
 class TileQueues(nn.Module):
-    """One queue per class: first in, first out; the oldest tile gives way when it is full.
+    """One first-in-first-out queue of tiles per class; a full queue drops its oldest tile.
 
-    Tiles are kept oldest first in a buffer, so that the state dict holds them.
+    Tiles are stored oldest first in a buffer, so that a resumed run has them.
 
     Args:
         n_classes: Number of queues.
@@ -46,13 +46,13 @@ class TileQueues(nn.Module):
         self.counts[c] += 1
 
     def next(self, c: int) -> Tensor:
-        """Oldest tile of class c, which moves to the end; the queue must not be empty."""
+        """Return the oldest tile of class c and move it to the end; the queue must not be empty."""
         oldest = self.tiles[c, 0].clone()
         queue = self.tiles[c, : self.size(c)]
         queue.copy_(queue.roll(-1, dims=0))
         return oldest
 
     def clear(self) -> None:
-        """Forget all tiles."""
+        """Empty all queues."""
         self.tiles.zero_()
         self.counts.zero_()

@@ -1,4 +1,4 @@
-"""Training a classifier with its own objective, until it is frozen."""
+"""Train a backbone with its own objective."""
 
 from foci.backbones.training.evaluate import Predictions, predict
 from foci.backbones.training.loop import EpochReport, train

@@ -1,4 +1,4 @@
-"""Slides in training order, as padded batches."""
+"""Shuffled, padded training batches of slides."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from foci.bags.grid import spacing
 def epoch_order(
     slides: Sequence[Slide], *, balanced: bool, rng: np.random.Generator
 ) -> list[Slide]:
-    """A random order; balanced draws with replacement, each class equally likely."""
+    """Shuffle the slides; ``balanced`` draws with replacement, each class equally likely."""
     if not balanced:
         return [slides[i] for i in rng.permutation(len(slides))]
     counts = Counter(slide.label for slide in slides)
@@ -43,6 +43,6 @@ def batches(cohort: Cohort, slides: Sequence[Slide], size: int) -> Iterator[Batc
 
 
 def stride(bag: Bag) -> int:
-    """Distance between neighbouring tiles; the tile size where no two tiles are neighbours."""
+    """Grid spacing of a bag's tiles; the tile size where no two tiles are neighbours."""
     step = None if bag.coords is None else spacing(bag.coords)
     return round(step) if step is not None else bag.patch_size or 1

@@ -1,4 +1,4 @@
-"""What a classifier says of whole slides."""
+"""Full-bag predictions of a cohort, with loss and accuracy."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class Predictions:
 
 
 def predict(backbone: Backbone, cohort: Cohort, bags: Iterable[Bag] | None = None) -> Predictions:
-    """Run the frozen classifier over the full bags of labelled slides.
+    """Predict the class probabilities of labelled slides from their full bags.
 
     Args:
-        backbone: Put into eval mode for the time being.
+        backbone: Used in eval mode, which is restored afterwards.
         cohort: Gives the labels.
         bags: Default is all readable bags of the cohort.
     """

@@ -1,9 +1,9 @@
-"""The training loop: resumable after every epoch, and the same bytes for the same seed."""
+"""Training loop: resumable after every epoch, the same bytes for the same seed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,13 +25,12 @@ from foci.bags import Cohort, Slide
 from foci.bags.cohort.stamps import what_is_read
 from foci.digest import digest
 from foci.errors import FociError
-
-Progress = Callable[[Sequence[int], str], Iterable[int]]
+from foci.progress import Progress
 
 
 @dataclass(frozen=True)
 class EpochReport:
-    """What one epoch came to.
+    """Losses and accuracy of one epoch.
 
     Attributes:
         stage: Name of the objective's stage.
@@ -67,14 +66,14 @@ def train(
     """Train in place with the classifier's own objective; the best validation epoch is kept.
 
     Every epoch draws its randomness from (seed, stage, epoch) alone, so a run that is resumed
-    from ``state_file`` goes on as if it had never stopped.
+    from ``state_file`` continues as if it had never stopped.
 
     Args:
-        backbone: Freshly created; its device is where training happens.
+        backbone: Untrained; training runs on its device.
         train_cohort: Slides to learn from; all must be readable.
         val_cohort: Slides that choose the epoch.
         recipe: How to train.
-        state_file: Written after every epoch; the caller removes it when all is done.
+        state_file: Written after every epoch; the caller removes it at the end.
         report: Called after every epoch.
         progress: Wraps the steps of an epoch, given a description.
 
@@ -134,9 +133,9 @@ def train(
 def run_key(
     backbone: Backbone, train_cohort: Cohort, val_cohort: Cohort, recipe: TrainingRecipe
 ) -> str:
-    """Digest of everything a run depends on; a state of another run is not resumed.
+    """Digest of everything that a run depends on; only a state with the same key is resumed.
 
-    Feature files are known by name, size and time of change.
+    Feature files enter by name, size and time of change.
     """
     cohorts = [what_is_read(cohort) for cohort in (train_cohort, val_cohort)]
     return digest([backbone.architecture, backbone.config, recipe.model_dump(), *cohorts])

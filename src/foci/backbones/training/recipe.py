@@ -1,4 +1,4 @@
-"""How long, how fast and in what order a classifier is trained."""
+"""Training hyperparameters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, PositiveInt
 
 
 class TrainingRecipe(BaseModel):
-    """Everything that decides the trained weights, besides the data and the architecture.
+    """Hyperparameters that decide the trained weights, besides data and architecture.
 
     Attributes:
         epochs: Passes over the training slides, in every stage of the objective (the paper: 20).

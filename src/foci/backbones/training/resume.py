@@ -1,4 +1,4 @@
-"""The state of a training run between two epochs, as plain tensors on disk."""
+"""Save and resume a training run between two epochs, as plain tensors on disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from foci.atomic import write_whole
 
 @dataclass
 class RunState:
-    """Where a run stands.
+    """State of a training run after its last complete epoch.
 
     Attributes:
         stage: Index of the objective's stage.
@@ -33,14 +33,14 @@ class RunState:
 
 
 def snapshot(model: nn.Module) -> dict[str, Tensor]:
-    """The weights as they are now, on the CPU."""
+    """Copy of the weights on the CPU."""
     return {name: value.detach().cpu().clone() for name, value in model.state_dict().items()}
 
 
 def save_run(
     path: Path, key: str, state: RunState, model: nn.Module, objective: nn.Module, optimizer: Any
 ) -> None:
-    """Write everything that the next epoch depends on; ``key`` names the run it belongs to."""
+    """Save everything that the next epoch depends on; ``key`` identifies the run."""
     from safetensors.torch import save
 
     tensors = {f"best/{k}": v for k, v in state.best.items()}
@@ -62,7 +62,7 @@ def save_run(
 def load_run(
     path: Path, key: str, model: nn.Module, objective: nn.Module, optimizer: Any
 ) -> RunState | None:
-    """Restore a run with the same key; None if there is none, or it is another's or damaged."""
+    """Restore a run with the same key; None if the file is missing, damaged or of another run."""
     from safetensors import SafetensorError, safe_open
 
     try:

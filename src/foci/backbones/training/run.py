@@ -1,4 +1,4 @@
-"""From a cohort to a folder with a trained classifier."""
+"""Train a classifier on a cohort and save it to a folder."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from foci.backbones.base import Backbone
 from foci.backbones.registry import create
 from foci.backbones.saved import FACTS, save
 from foci.backbones.training.evaluate import Predictions, predict
-from foci.backbones.training.loop import EpochReport, Progress, train
+from foci.backbones.training.loop import EpochReport, train
 from foci.backbones.training.recipe import TrainingRecipe
 from foci.backbones.training.settings import checked_widths
 from foci.bags import Cohort
 from foci.bags.cohort.splits import SPLITS, check_labels
 from foci.errors import CohortError
 from foci.plural import counted
+from foci.progress import Progress
 
 STATE = "training.safetensors"
 
@@ -60,7 +61,7 @@ def train_into(
 ) -> TrainedBackbone:
     """Train a classifier on a cohort's train split and write it to a folder.
 
-    A killed run, started again with the same arguments, goes on after its last whole epoch.
+    A killed run, started again with the same arguments, continues after its last complete epoch.
 
     Args:
         folder: Where ``weights.safetensors`` and ``backbone.json`` go.
@@ -133,10 +134,10 @@ def _scored(
 
 
 def trainable(cohort: Cohort) -> Cohort:
-    """The slides of a divided cohort that have a label and a split; notes say how many do not.
+    """Keep the slides that have a label and a split; notes say how many do not.
 
-    Apply it after :func:`with_train_and_val`: an audit divides all slides of the table, and its
-    split must be the same for the same seed.
+    Apply it after :func:`with_train_and_val`: an audit splits all slides of the table, and its
+    split has to be the same for the same seed.
     """
     labelled = [slide for slide in cohort if slide.label is not None]
     if not labelled:
@@ -152,7 +153,7 @@ def trainable(cohort: Cohort) -> Cohort:
 
 
 def with_train_and_val(cohort: Cohort, seed: int = 0) -> Cohort:
-    """All three splits where there are none; ``val`` out of ``train`` where only it is missing."""
+    """Split a cohort by patient; where only ``val`` is missing, take it out of ``train``."""
     present = {slide.split for slide in cohort}
     if present == {None}:
         return cohort.with_splits(seed=seed)

@@ -1,4 +1,4 @@
-"""Settings of a classifier and its objective, checked against the signatures that take them."""
+"""Validate settings of a classifier and its objective against their type hints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STRICT = ConfigDict(
 
 
 def checked_widths(name: str, preset: str, widths: Mapping[str, Any]) -> dict[str, Any]:
-    """Constructor arguments that replace a preset's: known, of their type, and possible.
+    """Validate constructor arguments that replace a preset's: names, types and ranges.
 
     Integers count something and are at least 1; a dropout lies in [0, 1).
 
@@ -41,7 +41,7 @@ def checked_widths(name: str, preset: str, widths: Mapping[str, Any]) -> dict[st
 
 
 def checked_objective(backbone: Backbone, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of the classifier's own objective: known, and of their type."""
+    """Validate settings of the classifier's own objective: names and types."""
     if not settings:
         return {}
     hints = _settings(type(backbone.make_objective()))
@@ -50,7 +50,7 @@ def checked_objective(backbone: Backbone, settings: Mapping[str, Any]) -> dict[s
 
 
 def _settings(cls: type) -> dict[str, Any]:
-    """Types of the settings that a constructor takes, those it hands on to its bases included."""
+    """Type hints of a constructor's settings, including those that it passes on to its bases."""
     found: dict[str, Any] = {}
     for owner in cls.__mro__[: cls.__mro__.index(nn.Module)]:
         init = vars(owner).get("__init__")
@@ -80,7 +80,7 @@ def _checked(what: str, hints: Mapping[str, Any], values: Mapping[str, Any]) -> 
 
 
 def _number(value: Any) -> Any:
-    """YAML takes 1e-3, which has no dot, for text."""
+    """Number from text, because YAML reads 1e-3, which has no dot, as a string."""
     try:
         return float(value) if isinstance(value, str) else value
     except ValueError:
@@ -105,7 +105,7 @@ def _possible(name: str, hint: Any) -> Any:
 
 
 def _each(hint: Any, change: Callable[[Any], Any]) -> Any:
-    """The type, or each of the types in a union, changed."""
+    """Apply a change to a type, or to each type of a union."""
     if get_origin(hint) in (Union, UnionType):
         return reduce(operator.or_, map(change, get_args(hint)))
     return change(hint)

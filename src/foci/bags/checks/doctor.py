@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foci.bags.checks.census import Progress, take_census
+from foci.bags.checks.census import take_census
 from foci.bags.checks.check import Check
 from foci.bags.checks.features import check_features
 from foci.bags.checks.table import check_matching, check_table
@@ -13,6 +13,7 @@ from foci.bags.cohort.inputs import find_slides
 from foci.bags.cohort.matching import Matched
 from foci.bags.importers import Imported
 from foci.errors import FociError
+from foci.progress import Progress
 
 
 def examine(
@@ -26,7 +27,7 @@ def examine(
     layout: str = "auto",
     mpp: float | None = None,
     sample: int | None = None,
-    progress: Progress = lambda names: names,
+    progress: Progress = lambda items, what: items,
 ) -> list[Check]:
     """Run every check that the given inputs allow; a refusal becomes a FAIL, never a crash.
 

@@ -47,7 +47,7 @@ def doctor(
         layout=layout,
         mpp=mpp,
         sample=sample,
-        progress=lambda names: track(list(names), "reading"),
+        progress=track,
     )
     if as_json:
         typer.echo(json.dumps([asdict(check) for check in checks], indent=2))

@@ -8,9 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from foci.backbones.base import Backbone, GateSite
+from foci.backbones.base import Backbone, GateSite, declared
 from foci.backbones.freezing import home
-from foci.backbones.inheritance import keeps
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.models.transmil import TransMIL
@@ -163,9 +162,9 @@ def view_of(backbone: Backbone, site: GateSite, *, dense: bool = False) -> View:
     if site == "feature":
         homogeneous = backbone.capabilities.homogeneous
         return TokenView(backbone, dense=dense) if homogeneous else FeatureView(backbone)
-    if isinstance(backbone, PooledBackbone) and keeps(backbone, PooledBackbone, "aggregate"):
+    if isinstance(backbone, PooledBackbone) and declared(backbone, "pooling"):
         return PooledAttentionView(backbone)
-    if isinstance(backbone, TransMIL) and keeps(backbone, TransMIL, "aggregate", "encode"):
+    if isinstance(backbone, TransMIL) and declared(backbone, "encoder"):
         return EncoderAttentionView(backbone)
     return AttentionView(backbone)
 

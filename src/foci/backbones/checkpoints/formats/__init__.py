@@ -1,4 +1,4 @@
-"""Every family of files that is recognised, and which one a file belongs to."""
+"""Checkpoint formats of other projects, recognised by the names of their tensors."""
 
 from __future__ import annotations
 
@@ -6,50 +6,52 @@ from collections.abc import Mapping
 from typing import Any
 
 from foci.backbones.checkpoints.formats import abmil, acmil, attrimil, clam, mhim, transmil
-from foci.backbones.checkpoints.formats.base import Family
+from foci.backbones.checkpoints.formats.base import CheckpointFormat
 from foci.backbones.checkpoints.state_dict import StateDict, listed
 
-FAMILIES: tuple[Family, ...] = (
-    *transmil.FAMILIES,
-    *clam.FAMILIES,
-    *attrimil.FAMILIES,
-    *acmil.FAMILIES,
-    *mhim.FAMILIES,
-    *abmil.FAMILIES,
+FORMATS: tuple[CheckpointFormat, ...] = (
+    *transmil.FORMATS,
+    *clam.FORMATS,
+    *attrimil.FORMATS,
+    *acmil.FORMATS,
+    *mhim.FORMATS,
+    *abmil.FORMATS,
 )
 """Tried in this order."""
 
 
-def recognised(state: StateDict) -> Family:
-    """The family that a file's names belong to."""
-    for family in FAMILIES:
-        if family.recognises(state):
-            return family
-    known = ", ".join(dict.fromkeys(family.name.split()[0] for family in FAMILIES))
+def recognise(state: StateDict) -> CheckpointFormat:
+    """The format whose tensor names a file has."""
+    for format_ in FORMATS:
+        if format_.recognises(state):
+            return format_
+    known = ", ".join(dict.fromkeys(format_.name.split()[0] for format_ in FORMATS))
     raise state.refused(
         f"is of no known architecture; its tensors are {listed(list(state))}",
         f"give one of {known}, or wrap the model in foci.backbones.CallableBackbone",
     )
 
 
-def chosen(
-    family: Family, given: Mapping[str, Any], state: StateDict
+def complete_options(
+    format_: CheckpointFormat, given: Mapping[str, Any], state: StateDict
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """All options of a family, and what was assumed about those that were not given."""
+    """The user's options filled up with defaults, and a note for every default assumed."""
     for name, value in given.items():
-        if name not in family.options:
+        if name not in format_.options:
             known = (
-                f"its options are {', '.join(family.options)}" if family.options else "it has none"
+                f"its options are {', '.join(format_.options)}"
+                if format_.options
+                else "it has none"
             )
-            raise state.refused(f"{family.name} files have no option {name!r}", known)
-        if not family.options[name].allows(value):
+            raise state.refused(f"{format_.name} files have no option {name!r}", known)
+        if not format_.options[name].allows(value):
             raise state.refused(
-                f"option {name} is {value!r}", f"choose {family.options[name].allowed}"
+                f"option {name} is {value!r}", f"choose {format_.options[name].allowed}"
             )
-    values = {name: option.default for name, option in family.options.items()}
+    values = {name: option.default for name, option in format_.options.items()}
     assumed = tuple(
         option.assumption
-        for name, option in family.options.items()
+        for name, option in format_.options.items()
         if name not in given and option.assumption
     )
     return {**values, **given}, assumed

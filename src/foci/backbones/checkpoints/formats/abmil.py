@@ -1,4 +1,4 @@
-"""ABMIL under the names of the projects that implement it."""
+"""ABMIL checkpoints of its authors and of other projects that implement it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 
 import torch
 
-from foci.backbones.checkpoints.formats.base import Family, Option, Reading, two_logits
+from foci.backbones.checkpoints.formats.base import CheckpointFormat, KeyMapping, Option, two_logits
 from foci.backbones.checkpoints.formats.clam import attention_names
 from foci.backbones.checkpoints.state_dict import StateDict
 
-WRAP = "wrap the model in foci.backbones.CallableBackbone"
-ACTIVATION = Option(
+_WRAP = "wrap the model in foci.backbones.CallableBackbone"
+_ACTIVATION = Option(
     "tanh", "activation='tanh' in the attention, the default", ("tanh", "relu", "gelu")
 )
 
 
 @dataclass(frozen=True)
-class Layout:
-    """The names of one project's layers.
+class _Layout:
+    """Layer names of one project's ABMIL.
 
     Attributes:
         V: First layer of the attention, followed by its activation.
@@ -36,8 +36,8 @@ class Layout:
     U: str | None = None
     projection: str | None = None
 
-    def read(self, state: StateDict, options: Mapping[str, Any]) -> Reading:
-        """ABMIL of this layout."""
+    def read(self, state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
+        """Map the keys of a file with these layer names."""
         names = {"attention.V": self.V, "attention.w": self.w, "head": self.head}
         gated = self.U is not None and f"{self.U}.weight" in state
         if self.U is not None and gated:
@@ -57,10 +57,10 @@ class Layout:
             "projection_bias": bias,
             **options,
         }
-        return Reading("abmil", config, names, state, ("dimreduction.bn.*",), notes)
+        return KeyMapping("abmil", config, names, state, ("dimreduction.bn.*",), notes)
 
 
-def _ilse(state: StateDict, options: Mapping[str, Any]) -> Reading:
+def _ilse(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     if any(key.startswith("feature_extractor_part1.") for key in state):
         raise state.refused(
             "is the ABMIL for images, with convolutions in front",
@@ -71,12 +71,12 @@ def _ilse(state: StateDict, options: Mapping[str, Any]) -> Reading:
     if "attention_weights.weight" in state:  # its name before June 2023
         w = "attention_weights"
     gate = None if plain else "attention_U.0"
-    return Layout(V, w, "classifier.0", gate, "feature_extractor_part2.0").read(state, options)
+    return _Layout(V, w, "classifier.0", gate, "feature_extractor_part2.0").read(state, options)
 
 
-def _mil_lab(state: StateDict, options: Mapping[str, Any]) -> Reading:
+def _mil_lab(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     names = attention_names(state, "global_attn")
-    layout = Layout(
+    layout = _Layout(
         names["attention.V"],
         names["attention.w"],
         "classifier",
@@ -86,34 +86,34 @@ def _mil_lab(state: StateDict, options: Mapping[str, Any]) -> Reading:
     return layout.read(state, options)
 
 
-def _torchmil(state: StateDict, options: Mapping[str, Any]) -> Reading:
+def _torchmil(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     if any(key.startswith("feat_ext.") for key in state):
-        raise state.refused("has a feature extractor of its own (feat_ext)", WRAP)
+        raise state.refused("has a feature extractor of its own (feat_ext)", _WRAP)
     no_bias = {"pool.fc2.bias": torch.zeros(state.rows("pool.fc2.weight"))}
-    layout = Layout("pool.fc1.module", "pool.fc2", "classifier.module", "pool.fc_gated.module")
+    layout = _Layout("pool.fc1.module", "pool.fc2", "classifier.module", "pool.fc_gated.module")
     return layout.read(state.replaced(no_bias), options)
 
 
-def _residual_adaptor(state: StateDict, options: Mapping[str, Any]) -> Reading:
-    raise state.refused("is AttriMIL's ABMIL, with a residual adaptor that FOCI's lacks", WRAP)
+def _residual_adaptor(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
+    raise state.refused("is AttriMIL's ABMIL, with a residual adaptor that FOCI's lacks", _WRAP)
 
 
-FAMILIES = (
-    Family("ABMIL", has=("attention_V.0.weight", "classifier.0.weight"), read=_ilse),
-    Family(
+FORMATS = (
+    CheckpointFormat("ABMIL", has=("attention_V.0.weight", "classifier.0.weight"), read=_ilse),
+    CheckpointFormat(
         "ABMIL without gate",
         has=("attention.0.weight", "attention.2.weight", "classifier.0.weight"),
         lacks=("feature.0.weight",),
         read=_ilse,
     ),
-    Family(
+    CheckpointFormat(
         "ABMIL of the ACMIL code",
         has=(
             "dimreduction.fc1.weight",
             "attention.attention_weights.weight",
             "classifier.fc.weight",
         ),
-        read=Layout(
+        read=_Layout(
             "attention.attention_V.0",
             "attention.attention_weights",
             "classifier.fc",
@@ -121,31 +121,31 @@ FAMILIES = (
             "dimreduction.fc1",
         ).read,
     ),
-    Family(
+    CheckpointFormat(
         "ABMIL of the MHIM-MIL code",
         has=("feature.0.weight", "attention.0.weight", "classifier.0.weight"),
-        read=Layout("attention.0", "attention.2", "classifier.0", projection="feature.0").read,
+        read=_Layout("attention.0", "attention.2", "classifier.0", projection="feature.0").read,
     ),
-    Family(
+    CheckpointFormat(
         "ABMIL of MIL-Lab",
         has=("patch_embed.0.weight", "global_attn.*"),
         lacks=("instance_classifiers.0.weight",),
         read=_mil_lab,
     ),
-    Family(
+    CheckpointFormat(
         "ABMIL of xMIL",
         has=("linear_layers.0.0.weight", "attention.0.weight", "classifier.weight"),
-        read=Layout(
+        read=_Layout(
             "attention.0", "attention.2", "classifier", projection="linear_layers.0.0"
         ).read,
     ),
-    Family(
+    CheckpointFormat(
         "ABMIL of torchmil",
         has=("pool.fc1.module.weight", "pool.fc2.weight", "classifier.module.weight"),
         read=_torchmil,
-        options={"activation": ACTIVATION},
+        options={"activation": _ACTIVATION},
     ),
-    Family(
+    CheckpointFormat(
         "ABMIL of the AttriMIL code",
         has=("adaptor.0.weight", "attention_net.attention_c.weight"),
         read=_residual_adaptor,

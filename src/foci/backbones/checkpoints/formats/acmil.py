@@ -1,18 +1,18 @@
-"""ACMIL (gated or multi-head) and ASMIL, which was written from its code and shares its names."""
+"""ACMIL checkpoints (gated or multi-head) and ASMIL's, which share their tensor names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from foci.backbones.checkpoints.formats.base import Family, Option, Reading
+from foci.backbones.checkpoints.formats.base import CheckpointFormat, KeyMapping, Option
 from foci.backbones.checkpoints.state_dict import StateDict
 
-IGNORED = ("dimreduction.bn.*",)
+_IGNORED = ("dimreduction.bn.*",)
 """A normalisation that the released ASMIL code creates and never applies."""
 
-SCORE = Option("logits", choices=("logits", "softmax"))
-HEADS = Option(8, "heads=8, as published")
+_SCORE = Option("logits", choices=("logits", "softmax"))
+_HEADS = Option(8, "heads=8, as published")
 
 
 def _read(
@@ -21,7 +21,7 @@ def _read(
     branches: int,
     names: dict[str, str],
     widths: Mapping[str, Any],
-) -> Reading:
+) -> KeyMapping:
     names = {**names, "projection.0": "dimreduction.fc1", "head": "Slide_classifier.fc"}
     names |= {f"branch_heads.{r}": f"classifier.{r}.fc" for r in range(branches)}
     config = {
@@ -31,10 +31,10 @@ def _read(
         "branches": branches,
         **widths,
     }
-    return Reading(architecture, config, names, state, IGNORED)
+    return KeyMapping(architecture, config, names, state, _IGNORED)
 
 
-def _gated(state: StateDict, options: Mapping[str, Any]) -> Reading:
+def _gated(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     names = {
         "attention.V": "attention.attention_V.0",
         "attention.U": "attention.attention_U.0",
@@ -62,37 +62,37 @@ def _query_names(branches: int) -> dict[str, str]:
     return names
 
 
-def _multi_head(state: StateDict, options: Mapping[str, Any]) -> Reading:
+def _multi_head(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     branches = state.count("sub_attention.{}.q_proj.weight")
     names = _query_names(branches) | _readout_names("bag", "bag_attention")
     return _read(state, "acmil-mha", branches, names, options)
 
 
-def _asmil(state: StateDict, options: Mapping[str, Any]) -> Reading:
+def _asmil(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     branches = state.count("sub_attention.{}.q_proj.weight")
     names = _query_names(branches) | _attention_names("bag", "bag_attention")
     names["class_query"] = "cls"
     return _read(state, "asmil-query", branches, names, options)
 
 
-FAMILIES = (
-    Family(
+FORMATS = (
+    CheckpointFormat(
         "ACMIL",
         has=("Slide_classifier.fc.weight", "attention.attention_weights.weight"),
         read=_gated,
-        options={"score": SCORE},
+        options={"score": _SCORE},
     ),
-    Family(
+    CheckpointFormat(
         "ACMIL with multi-head attention",
         has=("Slide_classifier.fc.weight", "sub_attention.0.q_proj.weight"),
         lacks=("cls",),
         read=_multi_head,
-        options={"heads": HEADS, "score": SCORE},
+        options={"heads": _HEADS, "score": _SCORE},
     ),
-    Family(
+    CheckpointFormat(
         "ASMIL",
         has=("Slide_classifier.fc.weight", "sub_attention.0.q_proj.weight", "cls"),
         read=_asmil,
-        options={"heads": HEADS, "score": SCORE},
+        options={"heads": _HEADS, "score": _SCORE},
     ),
 )

@@ -1,15 +1,15 @@
-"""AttriMIL, as published (no projection) or with the ``alignment`` layer in front."""
+"""AttriMIL checkpoints, as published (no projection) or with an ``alignment`` layer in front."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from foci.backbones.checkpoints.formats.base import Family, Reading, gated_names
+from foci.backbones.checkpoints.formats.base import CheckpointFormat, KeyMapping, gated_names
 from foci.backbones.checkpoints.state_dict import StateDict
 
 
-def _read(state: StateDict, options: Mapping[str, Any]) -> Reading:
+def _read(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     n_classes = state.count("attention_nets.{}.attention_c.weight")
     names = {"adaptor.0": "adaptor.0", "adaptor.2": "adaptor.2", "beta": "bias"}
     for c in range(n_classes):
@@ -26,11 +26,11 @@ def _read(state: StateDict, options: Mapping[str, Any]) -> Reading:
         "adaptor_hidden": state.rows("adaptor.0.weight"),
         "projection_bias": not projected or "alignment.0.bias" in state,
     }
-    return Reading("attrimil", config, names, state)
+    return KeyMapping("attrimil", config, names, state)
 
 
-FAMILIES = (
-    Family(
+FORMATS = (
+    CheckpointFormat(
         "AttriMIL",
         has=("attention_nets.0.attention_c.weight", "classifiers.0.weight", "bias"),
         read=_read,

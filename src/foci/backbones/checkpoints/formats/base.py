@@ -1,4 +1,4 @@
-"""What a family of checkpoint files says about itself: signature, options, and how to read it."""
+"""CheckpointFormat: tensor names that tell a format, its options, and the mapping of its keys."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from foci.backbones.checkpoints.state_dict import StateDict
 
 @dataclass(frozen=True)
 class Option:
-    """Something about the classifier that its tensors do not show.
+    """A setting of the classifier that its tensors do not show.
 
     Attributes:
-        default: Value if the user says nothing.
-        assumption: What that means, for the notes; empty if it needs no mention.
+        default: Value if the user gives none.
+        assumption: What the default means, for the notes; empty if it needs no mention.
         choices: Allowed values; without any, a positive whole number.
     """
 
@@ -39,8 +39,8 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How the tensors of one file become a backbone.
+class KeyMapping:
+    """How the keys of a file's state dict map to those of a backbone.
 
     Attributes:
         architecture: Name of the registered class.
@@ -59,37 +59,37 @@ class Reading:
     notes: tuple[str, ...] = ()
 
     def name_of(self, ours: str) -> str:
-        """The file's name of one of the backbone's tensors."""
+        """Key in the file of one of the backbone's tensors."""
         if ours in self.names:
             return self.names[ours]
         module, _, part = ours.rpartition(".")
         return f"{self.names[module]}.{part}"
 
     def ignores(self, key: str) -> bool:
-        """Whether a tensor may be left out."""
+        """Whether a tensor of the file may be left out."""
         return any(fnmatchcase(key, pattern) for pattern in self.ignored)
 
 
 @dataclass(frozen=True)
-class Family:
-    """Files of one architecture under one naming.
+class CheckpointFormat:
+    """Checkpoint files of one architecture under one set of tensor names.
 
     Attributes:
         name: In messages and in the documentation.
-        has: Patterns, each of which a name of the file must match.
-        lacks: Patterns that no name of the file may match.
-        read: From tensors and options to a reading.
-        options: What the user may have to say.
+        has: Patterns, each of which a tensor name of the file must match.
+        lacks: Patterns that no tensor name of the file may match.
+        read: Makes the mapping from tensors and options.
+        options: Settings that the user may have to give.
     """
 
     name: str
     has: tuple[str, ...]
-    read: Callable[[StateDict, Mapping[str, Any]], Reading]
+    read: Callable[[StateDict, Mapping[str, Any]], KeyMapping]
     lacks: tuple[str, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)
 
     def recognises(self, keys: Iterable[str]) -> bool:
-        """Whether a file with these names belongs to the family."""
+        """Whether a file with these tensor names is of this format."""
         keys = list(keys)
 
         def matched(pattern: str) -> bool:
@@ -99,13 +99,13 @@ class Family:
 
 
 def gated_names(ours: str, theirs: str) -> dict[str, str]:
-    """A gated attention net as CLAM named its layers, and most others after it."""
+    """Key names of a gated attention net as CLAM named its layers, and most others after it."""
     parts = {"V": "attention_a.0", "U": "attention_b.0", "w": "attention_c"}
     return {f"{ours}.{mine}": f"{theirs}.{their}" for mine, their in parts.items()}
 
 
 def two_logits(state: StateDict, head: str) -> tuple[StateDict, int, tuple[str, ...]]:
-    r"""One sigmoid output u as two softmax logits, ``[0, u]``; more outputs stay as they are.
+    r"""Turn one sigmoid output u into two softmax logits ``[0, u]``; leave more outputs alone.
 
     .. math:: \mathrm{softmax}([0, u])_1 = \frac{e^u}{1 + e^u} = \sigma(u)
 

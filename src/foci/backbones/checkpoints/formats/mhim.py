@@ -1,23 +1,29 @@
-"""MHIM-MIL, versions 1 and 2, with its attention-pooling and its self-attention encoder."""
+"""MHIM-MIL checkpoints, versions 1 and 2, with attention-pooling or self-attention encoder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from foci.backbones.checkpoints.formats.base import Family, Option, Reading, gated_names, two_logits
+from foci.backbones.checkpoints.formats.base import (
+    CheckpointFormat,
+    KeyMapping,
+    Option,
+    gated_names,
+    two_logits,
+)
 from foci.backbones.checkpoints.formats.transmil import LANDMARKS, nystrom_names, ppeg_names
 from foci.backbones.checkpoints.state_dict import StateDict
 
-Read = Callable[[StateDict, Mapping[str, Any]], Reading]
+_Read = Callable[[StateDict, Mapping[str, Any]], KeyMapping]
 
-ENCODER = "online_encoder"
-IGNORED = ("merge.*",)
-MERGING = (
+_ENCODER = "online_encoder"
+_IGNORED = ("merge.*",)
+_MERGING = (
     "merge.* left out: merging of tiles belongs to training; a model that was evaluated with "
     "merge_test predicts differently"
 )
-ATTENTION_ACTIVATION = Option(
+_ATTENTION_ACTIVATION = Option(
     "relu",
     "activation='relu' in the attention, the authors' default",
     ("relu", "gelu", "tanh"),
@@ -34,7 +40,7 @@ def _read(
     projection: str,
     names: dict[str, str],
     widths: Mapping[str, Any],
-) -> Reading:
+) -> KeyMapping:
     state, n_classes, notes = two_logits(state, "predictor")
     config = {
         "d_in": state.columns(f"{projection}.weight"),
@@ -43,14 +49,14 @@ def _read(
         **widths,
     }
     names = {**names, "projection.0": projection, "head": "predictor"}
-    notes += (MERGING,) * any(key.startswith("merge.") for key in state)
-    return Reading(architecture, config, names, state, IGNORED, notes)
+    notes += (_MERGING,) * any(key.startswith("merge.") for key in state)
+    return KeyMapping(architecture, config, names, state, _IGNORED, notes)
 
 
-def _attention(projection: str) -> Read:
-    net = f"{ENCODER}.attention"
+def _attention(projection: str) -> _Read:
+    net = f"{_ENCODER}.attention"
 
-    def read(state: StateDict, options: Mapping[str, Any]) -> Reading:
+    def read(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
         names = gated_names("attention", net)
         gated = f"{names['attention.V']}.weight" in state
         if not gated:
@@ -68,14 +74,14 @@ def _attention(projection: str) -> Read:
     return read
 
 
-def _self_attention(projection: str) -> Read:
-    def read(state: StateDict, options: Mapping[str, Any]) -> Reading:
+def _self_attention(projection: str) -> _Read:
+    def read(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
         names = {
-            "cls": f"{ENCODER}.cls_token",
-            **nystrom_names("layer1", f"{ENCODER}.layer1"),
-            **ppeg_names(f"{ENCODER}.pos_embedding"),
-            **nystrom_names("layer2", f"{ENCODER}.layer2"),
-            "norm": f"{ENCODER}.norm",
+            "cls": f"{_ENCODER}.cls_token",
+            **nystrom_names("layer1", f"{_ENCODER}.layer1"),
+            **ppeg_names(f"{_ENCODER}.pos_embedding"),
+            **nystrom_names("layer2", f"{_ENCODER}.layer2"),
+            "norm": f"{_ENCODER}.norm",
         }
         heads = state.rows(f"{names['layer1.attention.residual']}.weight")
         widths = {
@@ -89,36 +95,38 @@ def _self_attention(projection: str) -> Read:
     return read
 
 
-def _dsmil(state: StateDict, options: Mapping[str, Any]) -> Reading:
+def _dsmil(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     raise state.refused(
         "is MHIM-MIL with a DSMIL encoder, which FOCI does not have",
         "wrap the model in foci.backbones.CallableBackbone",
     )
 
 
-def _version(name: str, projection: str, activation: Option) -> tuple[Family, ...]:
+def _version(name: str, projection: str, activation: Option) -> tuple[CheckpointFormat, ...]:
     signature = (f"{projection}.weight", "predictor.weight")
     return (
-        Family(
+        CheckpointFormat(
             name,
-            has=(*signature, f"{ENCODER}.attention.*"),
+            has=(*signature, f"{_ENCODER}.attention.*"),
             read=_attention(projection),
             options={
-                "activation": ATTENTION_ACTIVATION,
+                "activation": _ATTENTION_ACTIVATION,
                 "projection_activation": activation,
             },
         ),
-        Family(
+        CheckpointFormat(
             f"{name} with self-attention",
-            has=(*signature, f"{ENCODER}.cls_token"),
+            has=(*signature, f"{_ENCODER}.cls_token"),
             read=_self_attention(projection),
             options={"landmarks": LANDMARKS, "projection_activation": activation},
         ),
-        Family(f"{name} with DSMIL", has=(*signature, f"{ENCODER}.b_classifier.*"), read=_dsmil),
+        CheckpointFormat(
+            f"{name} with DSMIL", has=(*signature, f"{_ENCODER}.b_classifier.*"), read=_dsmil
+        ),
     )
 
 
-FAMILIES = (
+FORMATS = (
     *_version(
         "MHIM-MIL v1",
         "patch_to_emb.0",

@@ -1,15 +1,15 @@
-"""TransMIL with Nyström attention: the authors' files (also through Lightning) and MIL-Lab's."""
+"""TransMIL checkpoints with Nyström attention, of the authors (also Lightning) and of MIL-Lab."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from foci.backbones.checkpoints.formats.base import Family, Option, Reading, two_logits
+from foci.backbones.checkpoints.formats.base import CheckpointFormat, KeyMapping, Option, two_logits
 from foci.backbones.checkpoints.state_dict import StateDict
 
 LANDMARKS = Option(None, "landmarks: half the token width, as published")
-OPTIONS = {
+_OPTIONS = {
     "aligned": Option(
         True,
         "aligned=True: every token gets its own row of the attention, as in nystrom-attention "
@@ -21,7 +21,7 @@ OPTIONS = {
 
 
 def nystrom_names(ours: str, theirs: str, attention: str = "attn") -> dict[str, str]:
-    """One Nyström layer: norm, qkv, output and residual convolution."""
+    """Key names of one Nyström layer: norm, qkv, output and residual convolution."""
     return {
         f"{ours}.norm": f"{theirs}.norm",
         f"{ours}.attention.qkv": f"{theirs}.{attention}.to_qkv",
@@ -31,12 +31,12 @@ def nystrom_names(ours: str, theirs: str, attention: str = "attn") -> dict[str, 
 
 
 def ppeg_names(theirs: str) -> dict[str, str]:
-    """The three convolutions of the position encoding."""
+    """Key names of the three convolutions of the position encoding."""
     kernels = {"conv7": "proj", "conv5": "proj1", "conv3": "proj2"}
     return {f"position.{mine}": f"{theirs}.{their}" for mine, their in kernels.items()}
 
 
-def _read(state: StateDict, options: Mapping[str, Any], names: dict[str, str]) -> Reading:
+def _read(state: StateDict, options: Mapping[str, Any], names: dict[str, str]) -> KeyMapping:
     state, n_classes, notes = two_logits(state, names["head"])
     projection = f"{names['projection.0']}.weight"
     config = {
@@ -46,10 +46,10 @@ def _read(state: StateDict, options: Mapping[str, Any], names: dict[str, str]) -
         "heads": state.rows(f"{names['layer1.attention.residual']}.weight"),
         **options,
     }
-    return Reading("transmil-nystrom", config, names, state, notes=notes)
+    return KeyMapping("transmil-nystrom", config, names, state, notes=notes)
 
 
-def _official(state: StateDict, options: Mapping[str, Any]) -> Reading:
+def _official(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     names = {
         "projection.0": "_fc1.0",
         "cls": "cls_token",
@@ -62,7 +62,7 @@ def _official(state: StateDict, options: Mapping[str, Any]) -> Reading:
     return _read(state, options, names)
 
 
-def _mil_lab(state: StateDict, options: Mapping[str, Any]) -> Reading:
+def _mil_lab(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     layers = state.count("blocks.{}.norm.weight")
     if layers != 2:
         raise state.refused(
@@ -81,17 +81,17 @@ def _mil_lab(state: StateDict, options: Mapping[str, Any]) -> Reading:
     return _read(state, options, names)
 
 
-FAMILIES = (
-    Family(
+FORMATS = (
+    CheckpointFormat(
         "TransMIL",
         has=("_fc1.0.weight", "layer1.attn.res_conv.weight"),
         read=_official,
-        options=OPTIONS,
+        options=_OPTIONS,
     ),
-    Family(
+    CheckpointFormat(
         "TransMIL of MIL-Lab",
         has=("patch_embed.0.weight", "blocks.0.attention.res_conv.weight"),
         read=_mil_lab,
-        options=OPTIONS,
+        options=_OPTIONS,
     ),
 )

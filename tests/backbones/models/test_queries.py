@@ -1,12 +1,15 @@
+from typing import TypeAlias
+
 import pytest
 import torch
 
-from foci.backbones.models._branched import QueryBackbone
 from foci.backbones.models.acmil import ACMILMultiHead
 from foci.backbones.models.asmil import ASMILQuery
 
+Queried: TypeAlias = ACMILMultiHead | ASMILQuery
 
-def make(cls: type[QueryBackbone], branches: int, heads: int) -> QueryBackbone:
+
+def make(cls: type[Queried], branches: int, heads: int) -> Queried:
     torch.manual_seed(0)
     model = cls(6, 3, d=8, branches=branches, heads=heads).double().eval()
     with torch.no_grad():
@@ -17,7 +20,7 @@ def make(cls: type[QueryBackbone], branches: int, heads: int) -> QueryBackbone:
 @pytest.mark.parametrize("cls", [ACMILMultiHead, ASMILQuery])
 @pytest.mark.parametrize(("branches", "heads"), [(1, 1), (3, 1), (1, 4), (3, 2)])
 def test_values_of_tiles_and_of_pooled_tokens_agree(
-    cls: type[QueryBackbone], branches: int, heads: int
+    cls: type[Queried], branches: int, heads: int
 ) -> None:
     model = make(cls, branches, heads)
     tokens = model.embed(torch.randn(7, 6, dtype=torch.float64))
@@ -33,7 +36,7 @@ def test_values_of_tiles_and_of_pooled_tokens_agree(
 
 
 @pytest.mark.parametrize("cls", [ACMILMultiHead, ASMILQuery])
-def test_tiles_beyond_the_last_count_are_not_read(cls: type[QueryBackbone]) -> None:
+def test_tiles_beyond_the_last_count_are_not_read(cls: type[Queried]) -> None:
     model = make(cls, 3, 2)
     tokens = model.embed(torch.randn(7, 6, dtype=torch.float64))
     tokens[4:] = torch.nan
