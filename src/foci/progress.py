@@ -1,4 +1,4 @@
-"""Progress for people: a bar on a terminal, a plain line now and then anywhere else."""
+"""Progress bar on a terminal, a plain line every ten seconds anywhere else."""
 
 from __future__ import annotations
 
@@ -14,15 +14,30 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 class Sized(Protocol[T_co]):
-    """Anything that can be counted and gone through: a list, a stream of bags."""
+    """An iterable with a length: a list, a range, a stream of bags."""
 
     def __len__(self) -> int: ...
 
     def __iter__(self) -> Iterator[T_co]: ...
 
 
+class Progress(Protocol):
+    """Wraps a loop, as ``for item in progress(items, what)``; :func:`track` is one.
+
+    The default everywhere is ``lambda items, what: items``, which shows nothing.
+    """
+
+    def __call__(self, items: Sized[T], what: str, /) -> Iterable[T]:
+        """Yield the items; ``what`` says in a word or two what is done with them."""
+
+
 def track(items: Sized[T], what: str) -> Iterable[T]:
-    """Yield the items while showing how far they have come, on standard error."""
+    """Show the progress of a loop on standard error.
+
+    Args:
+        items: What the loop goes through.
+        what: What is done, in a word or two: "reading bags".
+    """
     return _bar(items, what) if sys.stderr.isatty() else _lines(items, what)
 
 

@@ -29,9 +29,9 @@ from foci.audits.setup.selectors import described, fit_selectors, on_fitting
 from foci.audits.setup.splits import already_seen, divide
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.freezing import eval_mode
-from foci.backbones.training.loop import Progress
 from foci.bags import Cohort
 from foci.errors import FociError
+from foci.progress import Progress
 
 
 def run(

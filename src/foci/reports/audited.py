@@ -13,14 +13,14 @@ from markupsafe import Markup, escape
 from foci.audits import Audit
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings
-from foci.audits.setup.inputs import model_facts, told_of, with_alphabetical_classes, with_classes
+from foci.audits.setup.inputs import model_facts, told_of, with_alphabetical_classes
 from foci.backbones import Backbone, load
-from foci.backbones.training.loop import Progress
 from foci.bags import N_CAP, Cohort
 from foci.bags.store import BagStore
 from foci.configuration import configure
 from foci.errors import FociError
 from foci.plural import counted
+from foci.progress import Progress
 from foci.reports.report import write_report
 from foci.reports.text.wording import LINE, fixed, percent, with_spread
 
@@ -151,7 +151,7 @@ def _as_trained(cohort: Cohort, facts: Mapping[str, Any]) -> Cohort:
             cut = f"the cohort keeps {_cap(store.n_cap)} per bag, the model was trained with "
             cohort = replace(cohort, notes=(*cohort.notes, cut + _cap(facts["n_cap"])))
     if "classes" in facts:
-        return with_classes(cohort, facts["classes"])
+        return cohort.with_classes(facts["classes"])
     if not cohort.classes or list(cohort.classes) != sorted(cohort.classes):
         return cohort  # there are none, or somebody has put them in order
     return with_alphabetical_classes(cohort)

@@ -9,10 +9,10 @@ from foci.audits.compute.jobs import Unit
 from foci.audits.compute.partial import Parts
 from foci.audits.compute.slide import RevealedSlide, SlideReveal
 from foci.audits.folder.slides import AuditedSlide
-from foci.backbones.training.loop import Progress
 from foci.bags import Slide
 from foci.bags.store import BagStore
 from foci.errors import FociError
+from foci.progress import Progress
 
 
 @dataclass

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from foci.audits.config import Origin
+from foci.audits.config import Inputs
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import inspect, load
 from foci.backbones.saved import FACTS, WEIGHTS, read_facts
 from foci.bags import N_CAP, Cohort
-from foci.bags.cohort.splits import check_labels
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ class Sources:
     places: dict[str, str]
 
 
-def open_sources(origin: Origin, device: str) -> Sources:
+def open_sources(origin: Inputs, device: str) -> Sources:
     """Load the model and read the label table.
 
     Classes, tile cap and split seed are those that the model was trained with, unless the
@@ -82,29 +81,10 @@ def _folder(model: Path) -> Path:
     return model.parent if model.name in (WEIGHTS, FACTS) else model
 
 
-def _cohort(origin: Origin, facts: dict[str, Any]) -> Cohort:
-    cohort = Cohort.read(
-        origin.features,
-        origin.labels,
-        splits=origin.splits,
-        slide_table=origin.slide_table,
-        label_column=origin.label_column,
-        fold=origin.fold,
-        layout=origin.layout,
-        n_cap=origin.n_cap or facts.get("n_cap", N_CAP),
-        mpp=origin.mpp,
-    )
-    names = origin.classes or tuple(facts.get("classes", ()))
-    return with_classes(cohort, names) if names else with_alphabetical_classes(cohort)
-
-
-def with_classes(cohort: Cohort, names: Sequence[str]) -> Cohort:
-    """The cohort with the model's class names, in its order; other labels are refused.
-
-    A split with slides of one class only can be audited: there is no AUC, and the summary says so.
-    """
-    check_labels([replace(slide, split=None) for slide in cohort], names)
-    return replace(cohort, classes=tuple(names))
+def _cohort(inputs: Inputs, facts: dict[str, Any]) -> Cohort:
+    names = tuple(facts.get("classes", ()))
+    cohort = inputs.read(n_cap=facts.get("n_cap", N_CAP), classes=names)
+    return cohort if inputs.classes or names else with_alphabetical_classes(cohort)
 
 
 def with_alphabetical_classes(cohort: Cohort) -> Cohort:
@@ -116,8 +96,8 @@ def with_alphabetical_classes(cohort: Cohort) -> Cohort:
     return replace(cohort, notes=(*cohort.notes, note))
 
 
-def _described(origin: Origin) -> dict[str, str]:
-    own = origin.model_dump(exclude={"out", *AuditSettings.model_fields}, exclude_none=True)
+def _described(inputs: Inputs) -> dict[str, str]:
+    own = inputs.model_dump(exclude={"out", *AuditSettings.model_fields}, exclude_none=True)
     return {name: _text(value) for name, value in own.items() if value != {}}
 
 

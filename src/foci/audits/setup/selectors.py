@@ -11,8 +11,8 @@ from foci import selectors
 from foci.audits.folder.names import SELECTORS
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
-from foci.backbones.training.loop import Progress
 from foci.bags import Cohort
+from foci.progress import Progress
 from foci.selectors import FittedSelector
 from foci.selectors.fitting.criterion import validation_aukc
 from foci.selectors.fitting.fit import STATE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,7 @@ from foci.bags import Cohort, Slide
 from foci.bags.cohort.stamps import what_is_read
 from foci.digest import digest
 from foci.errors import FociError
-
-Progress = Callable[[Sequence[int], str], Iterable[int]]
+from foci.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,14 @@ from foci.backbones.base import Backbone
 from foci.backbones.registry import create
 from foci.backbones.saved import FACTS, save
 from foci.backbones.training.evaluate import Predictions, predict
-from foci.backbones.training.loop import EpochReport, Progress, train
+from foci.backbones.training.loop import EpochReport, train
 from foci.backbones.training.recipe import TrainingRecipe
 from foci.backbones.training.settings import checked_widths
 from foci.bags import Cohort
 from foci.bags.cohort.splits import SPLITS, check_labels
 from foci.errors import CohortError
 from foci.plural import counted
+from foci.progress import Progress
 
 STATE = "training.safetensors"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,8 +11,7 @@ from foci.bags.bag import Bag
 from foci.bags.grid import share_on_grid, spacing
 from foci.bags.read import read_bag
 from foci.errors import BagError, EmptyBagError, NotFiniteError
-
-Progress = Callable[[Iterable[str]], Iterable[str]]
+from foci.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -53,13 +51,13 @@ def take_census(
     layout: str = "auto",
     mpp: float | None = None,
     sample: int | None = None,
-    progress: Progress = lambda names: names,
+    progress: Progress = lambda items, what: items,
 ) -> list[FileFacts]:
     """Read every file, or ``sample`` of them spread evenly over the folder."""
     names = sorted(files)
     if sample is not None and sample < len(names):
         names = [names[i] for i in np.linspace(0, len(names) - 1, sample).astype(int)]
-    return [_facts(name, files[name], layout, mpp) for name in progress(names)]
+    return [_facts(name, files[name], layout, mpp) for name in progress(names, "reading")]
 
 
 def _facts(name: str, path: Path, layout: str, mpp: float | None) -> FileFacts:

@@ -8,33 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foci.cli.cohort_options import Given, cohort_options
 from foci.cli.commands.fit import Choice, TargetName
-from foci.cli.options import (
-    Classes,
-    Fold,
-    LabelColumn,
-    Labels,
-    Mpp,
-    SlideTable,
-    Splits,
-    SplitSeed,
-    names,
-    settings,
-)
+from foci.cli.options import SplitSeed, names, settings
 from foci.errors import FociError
 
 if TYPE_CHECKING:
     from foci.audits.config import AuditConfiguration
 
 
+@cohort_options()
 def audit(
+    cohort: Given,
     model: Annotated[
         Path | None, typer.Option(help="Folder of foci train, or a checkpoint file.")
     ] = None,
-    features: Annotated[
-        Path | None, typer.Option(help="Folder of feature files (CLAM, TRIDENT, STAMP, ...).")
-    ] = None,
-    labels: Labels = None,
     out: Annotated[Path | None, typer.Option(help="The audit folder.")] = None,
     rankings: Annotated[
         str | None,
@@ -49,9 +37,6 @@ def audit(
     ] = None,
     kappa: Annotated[float | None, typer.Option(help="Operating confidence; default 0.9.")] = None,
     k_max: Annotated[int | None, typer.Option(help="Largest reveal count; default 256.")] = None,
-    n_cap: Annotated[
-        int | None, typer.Option(help="Most tiles per bag; default is the model's, or 1024.")
-    ] = None,
     seeds: Annotated[str | None, typer.Option(help="One selector per seed; default 0,1,2.")] = None,
     random_orders: Annotated[
         int | None, typer.Option(help="Random orders of the control; default 10.")
@@ -60,16 +45,7 @@ def audit(
         Choice | None, typer.Option(help="What chooses the selector's epoch; default aukc.")
     ] = None,
     split: Annotated[str | None, typer.Option(help="Slides to audit; default test.")] = None,
-    classes: Classes = None,
     split_seed: SplitSeed = None,
-    splits: Splits = None,
-    slide_table: SlideTable = None,
-    label_column: LabelColumn = None,
-    fold: Fold = None,
-    layout: Annotated[
-        str | None, typer.Option(help="Force a feature layout instead of detecting it.")
-    ] = None,
-    mpp: Mpp = None,
     device: Annotated[
         str | None, typer.Option(help="auto, cpu, cuda, cuda:1, ...; default auto.")
     ] = None,
@@ -93,28 +69,19 @@ def audit(
 
     given: dict[str, Any] = {
         "model": model,
-        "features": features,
-        "labels": labels,
         "out": out,
         "rankings": names(rankings),
         "recipe": recipe,
         "target": _value(target),
         "kappa": kappa,
         "k_max": k_max,
-        "n_cap": n_cap,
         "seeds": _numbers(seeds),
         "random_orders": random_orders,
         "choose_by": _value(choose_by),
         "split": split,
-        "classes": names(classes),
         "split_seed": split_seed,
-        "splits": splits,
-        "slide_table": slide_table,
-        "label_column": label_column,
-        "fold": fold,
-        "layout": layout,
-        "mpp": mpp,
         "device": device,
+        **cohort,
     }
     configuration = read_configuration(config, given, settings(change, "--set"))
     try:

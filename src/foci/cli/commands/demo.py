@@ -25,12 +25,14 @@ def demo(
     What an earlier run of the same demo has finished is kept.
     """
     from foci.bags.checks.doctor import examine
+    from foci.bags.cohort.options import CohortOptions
     from foci.cli.commands.doctor import show as show_cohort
     from foci.demo import make
 
     folder = make(out, seed=seed, slides=slides, classes=classes)
     features = folder / "features_demo"
-    show_cohort(examine(features, folder / "cohort.csv"), features)
+    options = CohortOptions(features=features, labels=folder / "cohort.csv")
+    show_cohort(examine(options), features)
     typer.echo(f"\nSynthetic slides with planted rationales are in {folder}; see its README.md.")
     if cohort_only:
         return

@@ -8,21 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foci.cli.options import (
-    Classes,
-    Device,
-    FeatureFolder,
-    Fold,
-    LabelColumn,
-    Labels,
-    Layout,
-    Mpp,
-    SlideTable,
-    Splits,
-    SplitSeed,
-    names,
-    settings,
-)
+from foci.cli.cohort_options import Given, cohort_options
+from foci.cli.options import Device, SplitSeed, settings
 from foci.errors import FociError
 
 if TYPE_CHECKING:
@@ -44,11 +31,11 @@ class Choice(str, Enum):
     loss = "loss"
 
 
+@cohort_options(required=("features",))
 def fit(
+    cohort: Given,
     model: Annotated[Path, typer.Argument(help="Folder of foci train, or a checkpoint file.")],
-    features: FeatureFolder,
     out: Annotated[Path, typer.Option(help="Folder for the selector.")],
-    labels: Labels = None,
     recipe: Annotated[
         str, typer.Option(help="default, paper-ste, paper-soft, paper-adaptive, ...")
     ] = "default",
@@ -62,18 +49,7 @@ def fit(
         typer.Option(help="label, or the model's own prediction (needs no labels)."),
     ] = None,
     choose_by: Annotated[Choice, typer.Option(help="What chooses the epoch.")] = Choice.aukc,
-    classes: Classes = None,
     split_seed: SplitSeed = None,
-    splits: Splits = None,
-    slide_table: SlideTable = None,
-    label_column: LabelColumn = None,
-    fold: Fold = None,
-    layout: Layout = "auto",
-    mpp: Mpp = None,
-    n_cap: Annotated[
-        int | None,
-        typer.Option(min=1, help="Most tiles per bag; default is the model's, or 1024."),
-    ] = None,
     memory_gb: Annotated[
         float, typer.Option(min=0, help="Embedded bags that may stay in memory.")
     ] = 4.0,
@@ -84,7 +60,7 @@ def fit(
     A fit that was killed goes on where it stopped when the same command is given again.
     """
     from foci import selectors
-    from foci.audits.config import Origin
+    from foci.audits.config import Inputs
     from foci.audits.setup.inputs import open_sources
     from foci.audits.setup.preflight import for_backbone
     from foci.audits.setup.splits import ready_to_fit
@@ -97,38 +73,24 @@ def fit(
     changes, model_options = _parted(settings(change, "--set"))
     plan = selectors.vary(selectors.recipe(recipe), changes)
     wanted: Target = plan.target if target is None else target.value
-    if labels is None and wanted == "label":
+    if "labels" not in cohort and wanted == "label":
         raise FociError("--labels", "is missing", "give a label table, or --target prediction")
-    given = {
-        "model": model,
-        "model_options": model_options,
-        "features": features,
-        "labels": labels,
-        "splits": splits,
-        "slide_table": slide_table,
-        "label_column": label_column,
-        "fold": fold,
-        "classes": names(classes),
-        "layout": layout,
-        "mpp": mpp,
-        "n_cap": n_cap,
-        "split_seed": split_seed,
-    }
-    sources = open_sources(configure(Origin, given), choose(device))
+    given = {"model": model, "model_options": model_options, "split_seed": split_seed, **cohort}
+    sources = open_sources(configure(Inputs, given), choose(device))
     backbone = sources.backbone
     selectors.check_free(out)
-    cohort = for_backbone(sources.cohort, backbone)
-    cohort = ready_to_fit(cohort, sources.split_seed, track)
-    announce(cohort, sources.model_notes)
+    slides = for_backbone(sources.cohort, backbone)
+    slides = ready_to_fit(slides, sources.split_seed, track)
+    announce(slides, sources.model_notes)
     by_aukc = choose_by is Choice.aukc
     fitted = selectors.fit(
         backbone,
-        cohort,
+        slides,
         plan,
         seed=seed,
         target=wanted,
         out=out,
-        criterion=validation_aukc(backbone, cohort.split("val"), wanted) if by_aukc else None,
+        criterion=validation_aukc(backbone, slides.split("val"), wanted) if by_aukc else None,
         memory_gb=memory_gb,
         report=lambda epoch: typer.echo(line(epoch, "val aukc" if by_aukc else None)),
         progress=track,

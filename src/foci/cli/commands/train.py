@@ -7,29 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foci.cli.options import (
-    Device,
-    FeatureFolder,
-    Fold,
-    LabelColumn,
-    LabelTable,
-    Layout,
-    Mpp,
-    NCap,
-    SlideTable,
-    Splits,
-    settings,
-)
+from foci.cli.cohort_options import Given, cohort_options
+from foci.cli.options import Device, settings
 
 if TYPE_CHECKING:
     from foci.backbones.training import EpochReport, Predictions
     from foci.bags import Cohort
 
 
+@cohort_options(required=("features", "labels"), without=("classes",))
 def train(
+    cohort: Given,
     backbone: Annotated[str, typer.Argument(help="abmil, acmil, asmil, attrimil, clam-sb, ...")],
-    features: FeatureFolder,
-    labels: LabelTable,
     out: Annotated[Path, typer.Option(help="Folder for the trained backbone.")],
     preset: Annotated[str, typer.Option(help="paper, official, or another of its presets.")] = (
         "paper"
@@ -49,13 +38,6 @@ def train(
         bool, typer.Option("--balanced", help="See every class equally often.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Same seed, same weights (on a CPU).")] = 0,
-    splits: Splits = None,
-    slide_table: SlideTable = None,
-    label_column: LabelColumn = None,
-    fold: Fold = None,
-    layout: Layout = "auto",
-    mpp: Mpp = None,
-    n_cap: NCap = 1024,
     device: Device = "auto",
 ) -> None:
     """Train one of the seven classifiers with its own objective, then freeze it.
@@ -67,7 +49,7 @@ def train(
 
     from foci.backbones.training import TrainingRecipe
     from foci.backbones.training.run import train_into, trainable, with_train_and_val
-    from foci.bags import Cohort
+    from foci.bags.cohort.options import CohortOptions
     from foci.cli.announce import announce
     from foci.cli.device import choose
     from foci.cli.show_audit import number
@@ -87,24 +69,14 @@ def train(
             "seed": seed,
         },
     )
-    cohort = Cohort.read(
-        features,
-        labels,
-        splits=splits,
-        slide_table=slide_table,
-        label_column=label_column,
-        fold=fold,
-        layout=layout,
-        n_cap=n_cap,
-        mpp=mpp,
-    ).readable(lambda bags: track(bags, "reading bags"))
-    cohort = trainable(with_train_and_val(cohort, seed))
-    cohort = replace(cohort, notes=(*cohort.notes, *without_auc(cohort)))
-    announce(cohort)
+    slides = configure(CohortOptions, cohort).read().readable(track)
+    slides = trainable(with_train_and_val(slides, seed))
+    slides = replace(slides, notes=(*slides.notes, *without_auc(slides)))
+    announce(slides)
     result = train_into(
         out,
         backbone,
-        cohort,
+        slides,
         recipe,
         preset=preset,
         widths=settings(width, "--set"),

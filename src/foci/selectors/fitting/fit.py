@@ -12,8 +12,8 @@ import torch
 from foci._version import __version__
 from foci.backbones.base import Backbone
 from foci.backbones.freezing import home
-from foci.backbones.training.loop import Progress
 from foci.bags import Cohort
+from foci.progress import Progress
 from foci.selectors.fitting.admission import check_gradient, check_labels, check_seed, check_target
 from foci.selectors.fitting.loop import Fit, randomness, run
 from foci.selectors.fitting.prepared import PreparedBags, read

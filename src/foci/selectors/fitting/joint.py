@@ -18,8 +18,8 @@ from foci.backbones.base import Backbone
 from foci.backbones.freezing import home
 from foci.backbones.training.batches import batch_of, epoch_order
 from foci.backbones.training.evaluate import Predictions, predict
-from foci.backbones.training.loop import Progress
 from foci.bags import Cohort, Slide
+from foci.progress import Progress
 from foci.selectors.fitting.admission import check_seed
 from foci.selectors.fitting.fit import new_head
 from foci.selectors.fitting.loop import randomness

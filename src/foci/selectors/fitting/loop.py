@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from foci.backbones.training.batches import epoch_order
-from foci.backbones.training.loop import Progress
 from foci.backbones.training.resume import RunState, load_run, save_run, snapshot
 from foci.bags import Slide
 from foci.errors import FociError
+from foci.progress import Progress
 from foci.selectors.fitting.objective import GatedBatch, loss_terms, total
 from foci.selectors.fitting.prepared import PreparedBags
 from foci.selectors.head import SelectorHead
