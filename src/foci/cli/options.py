@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,20 @@ SplitSeed = Annotated[
     typer.Option(help="Seed of the patient split, if no table gives one; default is the model's."),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")]
+
+
+class TargetName(str, Enum):
+    """Class that the kept tiles should support."""
+
+    label = "label"
+    prediction = "prediction"
+
+
+class Choice(str, Enum):
+    """Validation criterion that chooses the best epoch."""
+
+    aukc = "aukc"
+    loss = "loss"
 
 
 def settings(pairs: list[str], option: str) -> dict[str, Any]:

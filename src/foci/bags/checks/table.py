@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from foci.bags.checks.check import Check, some, tally
+from foci.bags.checks.check import Check
 from foci.bags.cohort.slide import Skipped, Slide
 from foci.bags.cohort.splits import check_leakage
 from foci.errors import CohortError
+from foci.plural import some, tally
 
 _FEW = 10
 _NO_SPLIT = "no split"

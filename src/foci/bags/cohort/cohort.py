@@ -13,7 +13,7 @@ from foci.bags.cache import BagCache
 from foci.bags.cohort.feature_folder import find_features
 from foci.bags.cohort.inputs import find_slides
 from foci.bags.cohort.slide import Skipped, Slide
-from foci.bags.cohort.splits import check_labels, check_leakage, split_by_patient
+from foci.bags.cohort.splits import check_labels, check_leakage, split_by_patient, split_order
 from foci.bags.prefilter import N_CAP
 from foci.bags.store import BagStore, BagStream
 from foci.bags.tables import write_csv
@@ -117,12 +117,13 @@ class Cohort:
         if labels[None]:
             classes += f"{', ' if classes else ''}unlabelled {labels[None]}"
         splits = Counter(s.split or "no split" for s in self.slides if self._is_split)
+        ordered = sorted(splits, key=split_order)
         patients = len({s.case_id for s in self.slides})
         parts = [
             counted(len(self), "slide"),
             counted(patients, "patient"),
             f"classes: {classes or 'none'}",
-            f"splits: {', '.join(f'{name} {n}' for name, n in splits.items()) or 'none'}",
+            f"splits: {', '.join(f'{name} {splits[name]}' for name in ordered) or 'none'}",
         ]
         if self.skipped:
             parts.append(f"{len(self.skipped)} skipped")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foci.bags.checks.check import some
 from foci.bags.cohort.slide import Slide
 from foci.bags.cohort.tcga import case_of
 from foci.bags.importers.importer import Imported, Importer, ImportOptions
 from foci.bags.importers.rows import derived_cases_note, filled, splits, unique
 from foci.bags.tables import Table
+from foci.plural import some
 
 
 def matches(columns: tuple[str, ...]) -> bool:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foci.cli.cohort_options import Given, cohort_options
-from foci.cli.commands.fit import Choice, TargetName
-from foci.cli.options import SplitSeed, names, settings
+from foci.cli.options import Choice, SplitSeed, TargetName, names, settings
 from foci.errors import FociError
 
 if TYPE_CHECKING:

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from foci.cli.cohort_options import Given, cohort_options
-from foci.cli.options import Device, SplitSeed, settings
+from foci.cli.options import Choice, Device, SplitSeed, TargetName, settings
 from foci.errors import FociError
 
 if TYPE_CHECKING:
     from foci.selectors import FitEpoch
     from foci.selectors.recipes import Target
-
-
-class TargetName(str, Enum):
-    """Which class the kept tiles should support."""
-
-    label = "label"
-    prediction = "prediction"
-
-
-class Choice(str, Enum):
-    """What chooses the epoch."""
-
-    aukc = "aukc"
-    loss = "loss"
 
 
 @cohort_options(required=("features",))
