@@ -40,11 +40,11 @@ def test_doctor_table_and_exit_codes(foci: Foci, cohort: Path) -> None:
     good = foci("doctor", cohort / "features", "--labels", cohort / "labels.csv")
     assert good.code == 0, good.err
     assert "PASS" in good.out
-    assert "Ready to use, 1 to know of." in good.out
+    assert "Ready to use, 1 warning." in good.out
     (cohort / "features" / "s3.h5").write_bytes(b"cut")
     bad = foci("doctor", cohort / "features", "--labels", cohort / "labels.csv")
     assert bad.code == 1
-    assert "Not ready: 1 to mend" in bad.out
+    assert "Not ready: 1 failed" in bad.out
     assert "Traceback" not in bad.err
 
 

@@ -1,4 +1,4 @@
-"""What an audit found, on the terminal."""
+"""Print the result of an audit as a table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COLOUR = {
 def show(
     audit: Audit, echo: Callable[[str], Any] = typer.echo, *, width: int | None = None
 ) -> None:
-    """Print one table, the verdict, and what has to be known beside them.
+    """Print the table of rankings, the verdict and the caveats.
 
     Args:
         audit: A finished audit.
@@ -65,7 +65,7 @@ def show(
 
 @dataclass(frozen=True)
 class _Shape:
-    """What a table shows: columns, those with intervals, and where names of rankings are broken."""
+    """Layout of a table: its columns, those with intervals, and how ranking names are wrapped."""
 
     columns: tuple[str, ...]
     intervals: tuple[str, ...] = ()
@@ -113,7 +113,7 @@ def _population(summary: Mapping[str, Any]) -> str:
 
 
 def _table(summary: Mapping[str, Any], shape: _Shape) -> Table:
-    """One row per ranking; below an estimate its interval, for the columns that are named."""
+    """One row per ranking; some columns show the interval below the estimate."""
     from rich.text import Text
 
     from foci.audits.analysis.selected_only import KEPT
@@ -140,7 +140,7 @@ def _cells(numbers: Mapping[str, Any], shape: _Shape) -> Iterator[Text]:
 
 
 def estimate(interval: Mapping[str, Any] | None, digits: int, ends: bool = False) -> Text:
-    """An estimate, with the ends of its interval on a line below if they are wanted."""
+    """An estimate, optionally with its interval on the line below."""
     from rich.text import Text
 
     text = Text(number((interval or {}).get("estimate"), digits))
@@ -151,7 +151,7 @@ def estimate(interval: Mapping[str, Any] | None, digits: int, ends: bool = False
 
 
 def number(value: float | None, digits: int) -> str:
-    """So many digits; a dash where there is no number.
+    """Format a number with this many digits; a dash for None.
 
     >>> number(-0.001, 2), number(None, 1), number(3.14, 1)
     ('0.00', '-', '3.1')
@@ -160,7 +160,7 @@ def number(value: float | None, digits: int) -> str:
 
 
 def _legend(summary: Mapping[str, Any], shape: _Shape) -> Table:
-    """What the columns that are shown mean."""
+    """Legend of the columns that are shown."""
     from rich.table import Table
 
     from foci.audits.analysis.selected_only import KEPT

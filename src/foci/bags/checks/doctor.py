@@ -1,4 +1,4 @@
-"""``foci doctor``: is this folder, with this table, fit for an audit?"""
+"""Check a feature folder and its label table: what ``foci doctor`` runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of the feature files themselves."""
+"""Checks of the feature files: readable, finite, same width, on a grid."""
 
 from __future__ import annotations
 

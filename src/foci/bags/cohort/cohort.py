@@ -1,4 +1,4 @@
-"""A cohort: one tidy table of slides, and their bags on demand."""
+"""Cohort: slides with patients, labels and splits, and their bags on demand."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ COLUMNS = ("slide_id", "case_id", "label", "split", "site", "slide_path", "featu
 
 @dataclass(frozen=True, repr=False)
 class Cohort:
-    """Slides with patients, labels and splits; features are read when asked for.
+    """Slides with patients, labels and splits; features are read on demand.
 
     Attributes:
         slides: The rows, in table order.
         classes: Class names; a label's index in it is the class index of the model.
         skipped: Rows left out, each with its reason.
-        notes: What was assumed on the way, in plain sentences.
+        notes: What was assumed while reading, in plain sentences.
         store: Reads the bags.
     """
 
@@ -185,11 +185,11 @@ class Cohort:
         return self.store.bag(self[slide_id])
 
     def bags(self) -> BagStream:
-        """All bags, one at a time; bad ones are set aside and listed in ``.skipped``."""
+        """Iterate over all bags, one at a time; bad ones are listed in ``.skipped``."""
         return BagStream(self.store, self.slides)
 
     def readable(self, progress: Progress = lambda items, what: items) -> Cohort:
-        """Read every bag once (which fills the cache) and set the bad slides aside."""
+        """Read every bag once, which fills the cache, and leave out the bad slides."""
         stream = self.bags()
         good = {bag.slide_id for bag in progress(stream, "reading bags")}
         if not good:

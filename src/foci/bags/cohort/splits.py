@@ -1,4 +1,4 @@
-"""Train, validation and test, by patient; and the checks that a split is sound."""
+"""Train, validation and test splits by patient, and checks against leakage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BETWEEN = " \u00d7 "
 
 @dataclass(frozen=True)
 class Partition:
-    """Slides with their splits, in the order they came, and what could not be had."""
+    """Slides with their splits, in the given order, and notes on what could not be met."""
 
     slides: list[Slide]
     notes: tuple[str, ...] = ()
@@ -33,10 +33,10 @@ def split_by_patient(
     seed: int = 0,
     stratify_by: str | Sequence[str] = "label",
 ) -> Partition:
-    """Divide a cohort into train, val and test without tearing a patient apart.
+    """Stratified split into train, val and test that keeps each patient in one split.
 
-    Every stratum is shared out by largest remainder. Who goes where depends on the seed and the
-    patients' names alone: not on the order of the rows, the platform or a library's version.
+    Every stratum is divided by largest remainder. Where a patient goes depends only on the seed and
+    the patients' names, not on the order of the rows, the platform or a library's version.
 
     Args:
         slides: The cohort; splits it already has are replaced.

@@ -20,9 +20,9 @@ def matches(columns: tuple[str, ...]) -> bool:
 
 
 def read(table: Table, options: ImportOptions) -> Imported:
-    """Join both tables; whoever is left over on either side is counted and named in a note.
+    """Join both tables; a note counts and names what is left over on either side.
 
-    Clinical tables serve many targets, so that a patient without this label is routine: such
+    Clinical tables serve many targets, so a patient without this label is nothing unusual: such
     patients are left out and noted too.
     """
     if options.slide_table is None:

@@ -36,7 +36,7 @@ def read(table: Table, options: ImportOptions) -> Imported:
 
 
 def _label(path: Path) -> str:
-    """A single class number, written as people write it."""
+    """The class number in a file, as text."""
     if not path.is_file():
         fix = "keep the folder labels/ beside the split table"
         raise CohortError(path, "does not exist", fix)

@@ -15,7 +15,7 @@ from foci.errors import BagError
 
 
 def matches(path: Path) -> bool:
-    """It has an index beside it."""
+    """An ``.index.npz`` lies beside the file."""
     return _index(path) is not None
 
 

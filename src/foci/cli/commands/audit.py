@@ -22,28 +22,28 @@ def audit(
     model: Annotated[
         Path | None, typer.Option(help="Folder of foci train, or a checkpoint file.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The audit folder.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the audit.")] = None,
     rankings: Annotated[
         str | None,
-        typer.Option(help="Names with commas between them; default native,selector,random."),
+        typer.Option(help="Rankings, separated by commas; default native,selector,random."),
     ] = None,
     recipe: Annotated[
-        str | None, typer.Option(help="Of the selector: default, paper-ste, paper-soft, ...")
+        str | None, typer.Option(help="Recipe of the selector: default, paper-ste, paper-soft, ...")
     ] = None,
     target: Annotated[
         TargetName | None,
-        typer.Option(help="What the selector supports, and the view that stands first."),
+        typer.Option(help="Class that the selector supports; its view comes first in the report."),
     ] = None,
     kappa: Annotated[float | None, typer.Option(help="Operating confidence; default 0.9.")] = None,
     k_max: Annotated[int | None, typer.Option(help="Largest reveal count; default 256.")] = None,
     seeds: Annotated[str | None, typer.Option(help="One selector per seed; default 0,1,2.")] = None,
     random_orders: Annotated[
-        int | None, typer.Option(help="Random orders of the control; default 10.")
+        int | None, typer.Option(help="Number of random orders in the control; default 10.")
     ] = None,
     choose_by: Annotated[
-        Choice | None, typer.Option(help="What chooses the selector's epoch; default aukc.")
+        Choice | None, typer.Option(help="Criterion for the selector's best epoch; default aukc.")
     ] = None,
-    split: Annotated[str | None, typer.Option(help="Slides to audit; default test.")] = None,
+    split: Annotated[str | None, typer.Option(help="Split to audit; default test.")] = None,
     split_seed: SplitSeed = None,
     device: Annotated[
         str | None, typer.Option(help="auto, cpu, cuda, cuda:1, ...; default auto.")
@@ -56,13 +56,13 @@ def audit(
         typer.Option("--set", help="Any setting: --set n_boot=500, --set recipe_settings.dense=1."),
     ] = [],  # noqa: B006
     force: Annotated[
-        bool, typer.Option("--force", help="Remove another audit that is in --out.")
+        bool, typer.Option("--force", help="Overwrite another audit in --out.")
     ] = False,
 ) -> None:
     """Audit a frozen classifier: which tiles suffice, and can its heat map be believed?
 
-    An audit that was stopped goes on when the same command is given again. What --set says wins
-    over options, and options win over --config.
+    An interrupted audit resumes when the same command is run again. --set overrides options, and
+    options override --config.
     """
     from foci.audits.config import read_configuration
 

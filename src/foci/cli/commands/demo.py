@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 
 def demo(
-    out: Annotated[Path, typer.Argument(help="Folder to make.")] = Path("foci-demo"),
+    out: Annotated[Path, typer.Argument(help="Folder for the demo.")] = Path("foci-demo"),
     slides: Annotated[int, typer.Option(min=12, help="Number of slides.")] = 240,
     classes: Annotated[int, typer.Option(min=2, max=3, help="Number of classes.")] = 2,
     seed: Annotated[int, typer.Option(help="Seed of the synthetic slides.")] = 0,
     cohort_only: Annotated[
-        bool, typer.Option("--cohort-only", help="Make and check the slides, and leave.")
+        bool, typer.Option("--cohort-only", help="Make and check the slides, then exit.")
     ] = False,
 ) -> None:
-    """FOCI without any data of yours: synthetic slides, three classifiers, an audit of each.
+    """Try FOCI without data of your own: synthetic slides, three classifiers, an audit of each.
 
-    What an earlier run of the same demo has finished is kept.
+    Results of an earlier run of the same demo are kept.
     """
     from foci.bags.checks.doctor import examine
     from foci.bags.cohort.options import CohortOptions
@@ -51,7 +51,7 @@ def demo(
 
 
 def found(audit: Audit) -> str:
-    """How much of what was planted each ranking finds, in one line."""
+    """Share of planted tiles that each ranking finds, in one line."""
     truth = audit.manifest["truth"]
     shares = ", ".join(f"{name} {share:.0%}" for name, share in truth["precision8"].items())
     return (

@@ -44,7 +44,7 @@ def doctor(
 
 
 def show(checks: list[Check], features: Path) -> None:
-    """Print the checks as a table, and what follows from them."""
+    """Print the checks as a table, and a conclusion."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -64,6 +64,8 @@ def show(checks: list[Check], features: Path) -> None:
 
 
 def _conclusion(failed: int, warned: int) -> str:
+    from foci.plural import counted
+
     if failed:
-        return f"\nNot ready: {failed} to mend, {warned} to know of."
-    return f"\nReady to use, {warned} to know of." if warned else "\nReady to use."
+        return f"\nNot ready: {failed} failed, {counted(warned, 'warning')}."
+    return f"\nReady to use, {counted(warned, 'warning')}." if warned else "\nReady to use."

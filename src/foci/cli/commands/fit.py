@@ -22,27 +22,30 @@ def fit(
     model: Annotated[Path, typer.Argument(help="Folder of foci train, or a checkpoint file.")],
     out: Annotated[Path, typer.Option(help="Folder for the selector.")],
     recipe: Annotated[
-        str, typer.Option(help="default, paper-ste, paper-soft, paper-adaptive, ...")
+        str, typer.Option(help="Recipe: default, paper-ste, paper-soft, paper-adaptive, ...")
     ] = "default",
     change: Annotated[
         list[str],
         typer.Option("--set", help="Replace a setting of the recipe: --set budget.k_max=16."),
     ] = [],  # noqa: B006
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same selector (on a CPU).")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, help="Random seed; the same seed gives the same selector (on a CPU)."),
+    ] = 0,
     target: Annotated[
         TargetName | None,
-        typer.Option(help="label, or the model's own prediction (needs no labels)."),
+        typer.Option(
+            help="Class to support: the label, or the model's own prediction (needs no labels)."
+        ),
     ] = None,
-    choose_by: Annotated[Choice, typer.Option(help="What chooses the epoch.")] = Choice.aukc,
+    choose_by: Annotated[Choice, typer.Option(help="Criterion for the best epoch.")] = Choice.aukc,
     split_seed: SplitSeed = None,
-    memory_gb: Annotated[
-        float, typer.Option(min=0, help="Embedded bags that may stay in memory.")
-    ] = 4.0,
+    memory_gb: Annotated[float, typer.Option(min=0, help="Memory for embedded bags, in GB.")] = 4.0,
     device: Device = "auto",
 ) -> None:
-    """Fit a selector to a frozen classifier, which stays as it is.
+    """Fit a selector to a frozen classifier, which stays unchanged.
 
-    A fit that was killed goes on where it stopped when the same command is given again.
+    An interrupted fit resumes when the same command is run again.
     """
     from foci import selectors
     from foci.audits.config import Inputs
@@ -88,7 +91,7 @@ def fit(
 
 
 def _parted(changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings of the recipe, and options of the checkpoint."""
+    """Separate settings of the recipe from options of the checkpoint."""
     own = {k.partition(".")[2]: v for k, v in changes.items() if k.startswith("model_options.")}
     return {k: v for k, v in changes.items() if not k.startswith("model_options.")}, own
 

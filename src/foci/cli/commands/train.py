@@ -18,32 +18,38 @@ if TYPE_CHECKING:
 @cohort_options(required=("features", "labels"), without=("classes",))
 def train(
     cohort: Given,
-    backbone: Annotated[str, typer.Argument(help="abmil, acmil, asmil, attrimil, clam-sb, ...")],
+    backbone: Annotated[
+        str, typer.Argument(help="Architecture: abmil, acmil, asmil, attrimil, clam-sb, ...")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the trained backbone.")],
-    preset: Annotated[str, typer.Option(help="paper, official, or another of its presets.")] = (
+    preset: Annotated[str, typer.Option(help="Preset of the widths: paper, official, ...")] = (
         "paper"
     ),
     width: Annotated[
         list[str], typer.Option("--set", help="Replace a width of the preset: --set d=128.")
     ] = [],  # noqa: B006
     objective: Annotated[
-        list[str], typer.Option(help="Setting of its objective: --objective subtyping=true.")
+        list[str], typer.Option(help="Setting of the objective: --objective subtyping=true.")
     ] = [],  # noqa: B006
-    epochs: Annotated[int, typer.Option(min=1, help="Per stage of the objective.")] = 20,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs per stage of the objective.")] = 20,
     lr: Annotated[float, typer.Option(help="Peak learning rate of AdamW.")] = 2e-4,
-    weight_decay: Annotated[float, typer.Option(min=0.0, help="Of AdamW.")] = 1e-5,
-    schedule: Annotated[str, typer.Option(help="cosine or constant.")] = "cosine",
+    weight_decay: Annotated[float, typer.Option(min=0.0, help="Weight decay of AdamW.")] = 1e-5,
+    schedule: Annotated[
+        str, typer.Option(help="Learning-rate schedule: cosine or constant.")
+    ] = "cosine",
     batch_size: Annotated[int, typer.Option(min=1, help="Bags per step.")] = 1,
     balanced: Annotated[
-        bool, typer.Option("--balanced", help="See every class equally often.")
+        bool, typer.Option("--balanced", help="Sample every class equally often.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Same seed, same weights (on a CPU).")] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Random seed; the same seed gives the same weights (on a CPU).")
+    ] = 0,
     device: Device = "auto",
 ) -> None:
     """Train one of the seven classifiers with its own objective, then freeze it.
 
-    A run that was killed goes on where it stopped when the same command is given again. Other
-    options, slides or feature files are another run, which starts over.
+    An interrupted run resumes when the same command is run again. With other options, slides or
+    feature files it starts over.
     """
     from dataclasses import replace
 
@@ -94,7 +100,7 @@ def train(
 
 
 def without_auc(cohort: Cohort) -> list[str]:
-    """A sentence for every split in which a class is absent."""
+    """Notes on splits that lack a class, so that their AUC is undefined."""
     from foci.bags.cohort.splits import SPLITS
 
     notes, counts = [], cohort.counts()
@@ -106,7 +112,7 @@ def without_auc(cohort: Cohort) -> list[str]:
 
 
 def scores(predictions: Predictions) -> dict[str, float | None]:
-    """What ``backbone.json`` keeps of a split; no AUC where a class is absent."""
+    """AUC, accuracy and loss of a split; AUC is None if a class is absent."""
     from foci.audits.analysis.selected_only import auc_or_none
 
     return {
