@@ -8,7 +8,7 @@ import pytest
 
 from foci.audits.analysis.per_ranking import GREEDY
 from foci.metrics import VerdictName
-from tests.audits.cohorts import summary_of
+from tests.makers.curves import summary_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "reading-a-report.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from foci import metrics
 from foci.audits import CurveTable
 from foci.audits.analysis.per_ranking import GREEDY
 from foci.audits.analysis.summary import as_plain, summarise
-from tests.audits.cohorts import DELETION, Settings, random_table, slides, tiles
+from tests.makers.curves import DELETION, Settings, random_table, slides, tiles
 
 KAPPA, K_MAX, N = 0.8, 50, 14
 PAPER = (16, 32, 64, 128, 256)

@@ -7,7 +7,7 @@ import pytest
 
 from foci.bags.xlsx import read_first_sheet
 from foci.errors import CohortError
-from tests.bags.workbooks import text_row, workbook
+from tests.makers.workbooks import text_row, workbook
 
 
 def test_every_kind_of_cell(tmp_path: Path) -> None:

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from foci import __version__
-from tests.bags import feature_files as write
 from tests.cli.invoke import Foci
+from tests.makers import features as write
+from tests.makers.cohorts import Row, write_cohort
 
 
 @pytest.fixture
 def cohort(tmp_path: Path) -> Path:
-    rows = []
-    for i in range(24):
-        write.trident(tmp_path / "features" / f"s{i}.h5", write.features(seed=i), write.grid())
-        rows.append(f"s{i},c{i},{'ab'[i % 2]},{'train' if i < 12 else 'test'}")
-    (tmp_path / "labels.csv").write_text("\n".join(["slide_id,case_id,label,split", *rows]))
-    return tmp_path
+    rows = (
+        Row(f"s{i}", write.features(seed=i), f"c{i}", "ab"[i % 2], "train" if i < 12 else "test")
+        for i in range(24)
+    )
+    return write_cohort(tmp_path, rows)
 
 
 def test_help_and_version_do_not_import_torch() -> None:

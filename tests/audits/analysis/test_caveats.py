@@ -5,7 +5,7 @@ import pytest
 
 from foci.audits import Curve, CurveTable
 from foci.audits.analysis.summary import summarise
-from tests.audits.cohorts import CLASSES, Counts, Settings, slides, summary_of, two
+from tests.makers.curves import CLASSES, Counts, Settings, slides, summary_of, two
 
 
 @pytest.mark.parametrize(

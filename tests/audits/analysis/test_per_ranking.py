@@ -5,7 +5,7 @@ import numpy as np
 from foci.audits.analysis.per_ranking import paired, per_patient
 from foci.audits.analysis.per_slide import measure
 from foci.audits.analysis.views import populations
-from tests.audits.cohorts import CLASSES, Settings, slides, table
+from tests.makers.curves import CLASSES, Settings, slides, table
 
 
 def test_patients_are_means_of_their_slides_and_seeds() -> None:

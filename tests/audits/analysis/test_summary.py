@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foci import metrics
 from foci.audits import AuditedSlide, Curve, CurveTable
 from foci.audits.analysis.summary import as_plain, summarise, to_json
-from tests.audits.cohorts import (
+from tests.makers.curves import (
     CLASSES,
     DELETION,
     Counts,

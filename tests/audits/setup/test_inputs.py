@@ -11,8 +11,8 @@ from foci.audits.config import read_configuration
 from foci.audits.setup.inputs import Sources, model_facts, open_sources
 from foci.backbones import fingerprint
 from foci.errors import FociError
-from tests.audits.runs import model
 from tests.backbones.checkpoints.official_files import OFFICIAL
+from tests.makers.audits import model
 
 
 def opened(files: Path, path: str, **more: Any) -> Sources:

@@ -10,7 +10,7 @@ from foci.bags.checks.check import Check
 from foci.bags.checks.doctor import examine
 from foci.bags.cohort.options import CohortOptions
 from foci.progress import Progress
-from tests.bags import feature_files as write
+from tests.makers import features as write
 
 
 @pytest.fixture

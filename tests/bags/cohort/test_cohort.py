@@ -9,7 +9,7 @@ import pytest
 
 from foci import Cohort
 from foci.errors import CohortError
-from tests.bags import feature_files as write
+from tests.makers import features as write
 
 
 def folder(tmp_path: Path, names: list[str]) -> Path:

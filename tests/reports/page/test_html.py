@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foci.reports.page.html import embedded
-from tests.reports.synthetic import HOSTILE
+from tests.makers.synthetic import HOSTILE
 
 
 @given(st.text() | st.sampled_from(["</script>", "<!--", "]]>", "\u2028", "&lt;"]))
