@@ -75,7 +75,7 @@ def meet(placement: Placement, quotas: Quotas, counts: Sequence[int]) -> Placeme
         return miss(current, counts), imbalance(current, quotas)
 
     def sizes(rows: _Rows) -> tuple[int, ...]:
-        return tuple(slides_per_split(dict(zip(groups, rows, strict=True))))
+        return tuple(_slides_per_split(dict(zip(groups, rows, strict=True))))
 
     enough = least_miss(gcd(*(size for _, size in groups)), counts)
     best = tuple(placement.values())
@@ -106,7 +106,7 @@ def _search(
     return best
 
 
-def slides_per_split(placement: Placement) -> list[int]:
+def _slides_per_split(placement: Placement) -> list[int]:
     """Size of every split."""
     rows = [[size * patients for patients in row] for (_, size), row in placement.items()]
     return [sum(column) for column in zip(*rows, strict=True)]
@@ -115,7 +115,7 @@ def slides_per_split(placement: Placement) -> list[int]:
 def miss(placement: Placement, counts: Sequence[int]) -> int:
     """Slides too many or too few, over all splits."""
     return sum(
-        abs(n - wanted) for n, wanted in zip(slides_per_split(placement), counts, strict=True)
+        abs(n - wanted) for n, wanted in zip(_slides_per_split(placement), counts, strict=True)
     )
 
 

@@ -44,13 +44,13 @@ def demo(
     done = run_demo(out, seed=seed, slides=slides, classes=classes, say=typer.echo)
     typer.echo("")
     show(compare(done.audits))
-    typer.echo("\n" + "\n".join(found(audit) for audit in done.audits))
+    typer.echo("\n" + "\n".join(_planted_found(audit) for audit in done.audits))
     typer.echo(f"\nOpen {done.comparison} in a browser, and beside it")
     for audit in done.audits:
         typer.echo(f"  {audit.folder / 'report.html'}")
 
 
-def found(audit: Audit) -> str:
+def _planted_found(audit: Audit) -> str:
     """Share of planted tiles that each ranking finds, in one line."""
     truth = audit.manifest["truth"]
     shares = ", ".join(f"{name} {share:.0%}" for name, share in truth["precision8"].items())

@@ -80,7 +80,7 @@ def fit(
         out=out,
         criterion=validation_aukc(backbone, slides.split("val"), wanted) if by_aukc else None,
         memory_gb=memory_gb,
-        report=lambda epoch: typer.echo(line(epoch, "val aukc" if by_aukc else None)),
+        report=lambda epoch: typer.echo(_line(epoch, "val aukc" if by_aukc else None)),
         progress=track,
     )
     typer.echo(f"{plan.name}: gate at the {fitted.site}, best epoch {fitted.best_epoch}")
@@ -96,7 +96,7 @@ def _parted(changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return {k: v for k, v in changes.items() if not k.startswith("model_options.")}, own
 
 
-def line(epoch: FitEpoch, criterion: str | None) -> str:
+def _line(epoch: FitEpoch, criterion: str | None) -> str:
     """One epoch in one line."""
     terms = ", ".join(f"{name} {value:.3f}" for name, value in epoch.terms.items())
     width = len(str(epoch.epochs))

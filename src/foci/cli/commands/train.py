@@ -77,7 +77,7 @@ def train(
     )
     slides = configure(CohortOptions, cohort).read().readable(track)
     slides = trainable(with_train_and_val(slides, seed))
-    slides = replace(slides, notes=(*slides.notes, *without_auc(slides)))
+    slides = replace(slides, notes=(*slides.notes, *_without_auc(slides)))
     announce(slides)
     result = train_into(
         out,
@@ -88,7 +88,7 @@ def train(
         widths=settings(width, "--set"),
         device=choose(device),
         score=scores,
-        report=lambda epoch: typer.echo(line(epoch)),
+        report=lambda epoch: typer.echo(_line(epoch)),
         progress=track,
     )
     for split, values in result.metrics.items():
@@ -99,7 +99,7 @@ def train(
     typer.echo(f"wrote {out}")
 
 
-def without_auc(cohort: Cohort) -> list[str]:
+def _without_auc(cohort: Cohort) -> list[str]:
     """Notes on splits that lack a class, so that their AUC is undefined."""
     from foci.bags.cohort.splits import SPLITS
 
@@ -122,7 +122,7 @@ def scores(predictions: Predictions) -> dict[str, float | None]:
     }
 
 
-def line(epoch: EpochReport) -> str:
+def _line(epoch: EpochReport) -> str:
     """One epoch in one line."""
     terms = ", ".join(f"{name} {value:.3f}" for name, value in epoch.terms.items())
     width = len(str(epoch.epochs))
