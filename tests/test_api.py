@@ -11,8 +11,9 @@ import foci
 from foci.audits import StoredAudit
 from foci.audits.analysis.per_slide import MeasuredSlides, measure_slides
 from foci.errors import FociError
-from tests.audits.runs import SHORT, make_files, model, read
 from tests.backbones.checkpoints.official_files import OFFICIAL
+from tests.makers.audits import SHORT, model
+from tests.makers.cohorts import make_files, read
 
 QUICK: dict[str, Any] = {
     "recipe_settings": SHORT, "seeds": (0,), "random_orders": 2, "k_max": 8, "deletion": (1, 2),

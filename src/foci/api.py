@@ -15,7 +15,7 @@ from foci.audits.analysis.summary import RankingNumbers
 from foci.audits.recompute import recompute
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings, View
-from foci.audits.setup.inputs import model_metadata, with_alphabetical_classes, with_classes
+from foci.audits.setup.inputs import model_metadata, with_alphabetical_classes
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import open_checkpoint
 from foci.bags import N_CAP, Cohort
@@ -171,7 +171,7 @@ def _as_trained(cohort: Cohort, facts: Mapping[str, Any]) -> Cohort:
             cut = f"the cohort keeps {_cap(store.n_cap)} per bag, the model was trained with "
             cohort = replace(cohort, notes=(*cohort.notes, cut + _cap(facts["n_cap"])))
     if "classes" in facts:
-        return with_classes(cohort, facts["classes"])
+        return cohort.with_classes(facts["classes"])
     if not cohort.classes or list(cohort.classes) != sorted(cohort.classes):
         return cohort  # there are none, or somebody has put them in order
     return with_alphabetical_classes(cohort)

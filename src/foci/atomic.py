@@ -1,4 +1,4 @@
-"""Files and folders that are whole or absent, never half-written."""
+"""Atomic writes: a file or folder appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 TEMPORARY = ".writing-"
-"""How a name begins that a killed process may leave behind."""
+"""Prefix of temporary names, which a killed process may leave behind."""
 
 
 def write_whole(path: str | Path, content: bytes | str, *, durable: bool = True) -> None:
-    """Write under a temporary name in the same folder, then rename.
+    """Write a file atomically: under a temporary name in the same folder, then rename.
 
     Args:
         path: Final name; a file already there is replaced.
@@ -27,9 +27,9 @@ def write_whole(path: str | Path, content: bytes | str, *, durable: bool = True)
 
 @contextlib.contextmanager
 def whole_file(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
-    """A temporary file in the same folder that takes its final name at the end.
+    """Temporary file that replaces ``path`` when the block ends without an error.
 
-    For content that is written bit by bit. A block that ends with an error leaves the old file.
+    For content that is written piece by piece. After an error the old file is still there.
 
     Args:
         path: Final name; a file already there is replaced.
@@ -55,7 +55,7 @@ def whole_file(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def whole_folder(path: str | Path) -> Iterator[Path]:
-    """A temporary folder that takes its final name when the block ends without an error."""
+    """Temporary folder that is renamed to ``path`` when the block ends without an error."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=path.parent, prefix=f"{TEMPORARY}{path.name}-"))
@@ -69,7 +69,7 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
 
 
 def sweep(folder: Path, *, deep: bool = False) -> None:
-    """Remove what a killed process was just writing into a folder, or anywhere below it."""
+    """Delete the temporary files of killed processes in a folder, with ``deep`` also below it."""
     for path in folder.glob(f"{'**/' if deep else ''}{TEMPORARY}*"):
         if path.is_file():
             path.unlink(missing_ok=True)
@@ -77,7 +77,7 @@ def sweep(folder: Path, *, deep: bool = False) -> None:
 
 @contextlib.contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Let an error of the system name the file that was wanted, not a temporary one or none."""
+    """Make an OSError name the requested file, not the temporary one."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Strict settings whose mistakes are answered in one line."""
+"""Validate settings with pydantic, with one-line error messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def configure(model: type[M], values: dict[str, Any]) -> M:
-    """Build settings from plain values.
+    """Build a pydantic model from plain values, with a one-line error.
 
     Raises:
         FociError: Naming the first wrong setting, what is wrong with it, and the nearest known
@@ -43,13 +43,13 @@ def configure(model: type[M], values: dict[str, Any]) -> M:
         if first["type"] == "missing":
             raise FociError(where, "is missing", "give it") from None
         cause = first.get("ctx", {}).get("error")
-        if isinstance(cause, FociError):  # a validator that has its own words
+        if isinstance(cause, FociError):  # raised by a validator of ours
             raise cause from None
         raise FociError(*_in_plain_words(first, values)) from None
 
 
 def _in_plain_words(error: ErrorDetails, values: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Where, what and fix of a value of the wrong kind."""
+    """Where, what and fix, for a value of the wrong type."""
     given, place = error["input"], error["loc"]
     where, what = ".".join(map(str, place)), f"cannot be {given!r}"
     if error["type"] in ("tuple_type", "list_type"):

@@ -1,4 +1,4 @@
-"""One short name for what a run depends on."""
+"""Hash of plain values, to recognise a run by what it depends on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def digest(content: Any) -> str:
-    """SHA-256 of plain values.
+    """SHA-256 of plain values, whatever the order of their keys.
 
     >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
     True

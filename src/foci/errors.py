@@ -1,4 +1,4 @@
-"""One line per refusal: which file or slide, what is wrong, what to do."""
+"""Errors for bad input, in one line: which file or slide, what is wrong, what to do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from os import PathLike
 
 
 class FociError(ValueError):
-    """Input that FOCI refuses, said in one line.
+    """Bad input, described in one line.
 
     Args:
         where: The file, slide, patient or option that is wrong.

@@ -22,10 +22,13 @@ class Sized(Protocol[T_co]):
 
 
 class Progress(Protocol):
-    """A function that wraps a loop to show its progress, as :func:`track` does."""
+    """A function that wraps a loop to show its progress, as :func:`track` does.
+
+    The default everywhere is ``lambda items, what: items``, which shows nothing.
+    """
 
     def __call__(self, items: Sized[T], what: str, /) -> Iterable[T]:
-        """Yield the items; ``what`` describes the loop."""
+        """Yield the items; ``what`` says in a word or two what is done with them."""
 
 
 def track(items: Sized[T], what: str) -> Iterable[T]:

@@ -1,4 +1,4 @@
-"""A named collection that a new file joins with one line."""
+"""Registry: look up backbones, rankings, layouts and importers by name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Registry(Generic[T]):
-    """Maps names to things of one kind, in the order they were registered.
+    """Ordered mapping of names to things of one kind; a wrong name gets a suggestion.
 
     Args:
         kind: What is registered, in the words of an error message ("backbone", "ranking").
@@ -32,7 +32,7 @@ class Registry(Generic[T]):
         self._entries: dict[str, T] = {}
 
     def add(self, name: str, entry: T) -> T:
-        """Register ``entry`` under ``name``; a name is taken only once."""
+        """Register ``entry`` under ``name``; a name can be used only once."""
         if name in self._entries:
             raise FociError(name, f"is already a registered {self.kind}", "choose another name")
         self._entries[name] = entry
@@ -43,7 +43,7 @@ class Registry(Generic[T]):
         return lambda entry: self.add(name, entry)
 
     def names(self) -> tuple[str, ...]:
-        """All names, oldest first."""
+        """All names, in the order of registration."""
         return tuple(self._entries)
 
     def __getitem__(self, name: str) -> T:

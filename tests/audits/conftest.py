@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from foci.audits import StoredAudit
-from tests.audits.runs import audit, make_files
+from tests.makers.audits import audit
+from tests.makers.cohorts import make_files
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,8 @@ import pytest
 from foci.audits import StoredAudit
 from foci.audits.recompute import recompute
 from foci.errors import FociError
-from tests.audits.cohorts import Counts, Settings, summary_of
-from tests.audits.folders import write_folder
+from tests.makers.curves import Counts, Settings, summary_of
+from tests.makers.folders import write_folder
 
 COUNTS: Counts = {
     "native": [[4, None, 8]],

@@ -15,7 +15,7 @@ from foci.audits import StoredAudit
 from foci.audits.compute.jobs import RankingJob
 from foci.errors import FociError
 from foci.rankings import EmbeddedBag
-from tests.audits.runs import audit, content
+from tests.makers.audits import audit, content
 
 
 class Killed(BaseException):
@@ -158,7 +158,7 @@ def _child(folder: Path) -> None:
 def test_killed_for_real_at_any_moment(files: Path) -> None:
     whole = content(audit(files, "whole").folder)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.audits.runs", "torch._dynamo", "pandas"])
+    context.set_forkserver_preload(["tests.makers.audits", "torch._dynamo", "pandas"])
     draw = random.Random(1)
     for n_files in sorted(draw.sample(range(1, 17), 5)):
         child = context.Process(target=_child, args=(files,))

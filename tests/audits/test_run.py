@@ -15,8 +15,9 @@ from foci.audits.run import run
 from foci.backbones import Backbone, CallableBackbone, fingerprint
 from foci.errors import FociError
 from foci.reveal import Revealer
-from tests.audits.runs import D_IN, audit, content, model, read, settings
-from tests.bags import feature_files as write
+from tests.makers import features as write
+from tests.makers.audits import audit, content, model, settings
+from tests.makers.cohorts import D_IN, read
 
 FILES = {
     "manifest.json", "slides.parquet", "curves.parquet", "rankings.parquet", "summary.json",

@@ -9,7 +9,7 @@ import pytest
 from foci.audits import CurveTable
 from foci.audits.analysis.per_ranking import GREEDY
 from foci.audits.records import plain
-from tests.audits.cohorts import DELETION, Settings, random_table, slides, summarised, tiles
+from tests.makers.curves import DELETION, Settings, random_table, slides, summarised, tiles
 from tests.metrics import references
 
 KAPPA, K_MAX, N = 0.8, 50, 14

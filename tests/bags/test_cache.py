@@ -10,7 +10,7 @@ import pytest
 
 from foci.bags import Bag, BagCache, Provenance
 from foci.bags.cache import cache_key, default_root
-from tests.bags import feature_files as write
+from tests.makers import features as write
 
 
 def same(a: Bag, b: Bag) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foci.bags.grid import share_on_grid, spacing
-from tests.bags import feature_files as write
+from tests.makers import features as write
 
 
 def test_contours_with_different_origins() -> None:

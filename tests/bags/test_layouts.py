@@ -12,7 +12,7 @@ import torch
 from foci.bags import LAYOUTS, read_bag
 from foci.bags.layouts import detect
 from foci.errors import BagError
-from tests.bags import feature_files as write
+from tests.makers import features as write
 
 X = write.features()
 XY = write.grid()

@@ -8,7 +8,7 @@ import pytest
 
 from foci.bags import read_bag
 from foci.errors import BagError, EmptyBagError, FociError, NotFiniteError
-from tests.bags import feature_files as write
+from tests.makers import features as write
 
 X = write.features()
 XY = write.grid()

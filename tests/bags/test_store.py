@@ -11,7 +11,7 @@ import pytest
 from foci.bags import Bag, BagCache, Slide
 from foci.bags.store import BagStore, BagStream
 from foci.errors import BagError
-from tests.bags import feature_files as write
+from tests.makers import features as write
 
 
 def slides(folder: Path, n: int, tiles: int = 12) -> list[Slide]:

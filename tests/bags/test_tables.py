@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from foci.bags.tables import read_table, write_csv
 from foci.errors import CohortError
-from tests.bags.workbooks import text_row, workbook
+from tests.makers.workbooks import text_row, workbook
 
 
 def write(folder: Path, name: str, text: str | bytes) -> Path:

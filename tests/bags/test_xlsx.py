@@ -1,13 +1,13 @@
-"""The small reader of Excel workbooks."""
+"""Excel workbooks: cells as strings, and files that are refused."""
 
 from pathlib import Path
-from zipfile import ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
 from foci.bags.xlsx import read_first_sheet
 from foci.errors import CohortError
-from tests.bags.workbooks import text_row, workbook
+from tests.makers.workbooks import text_row, workbook
 
 
 def test_every_kind_of_cell(tmp_path: Path) -> None:
@@ -43,12 +43,54 @@ def test_references_may_be_missing_and_targets_absolute(tmp_path: Path) -> None:
         '<row><c t="s"><v>9</v></c></row>',
         '<row><c r="ZZZZZ1"><v>9</v></c></row>',
         "<row><c>",
-        "<row><c><v>many</v></c></row>",
+        '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"/></row>',
+        '<row r="99999999999"><c><v>1</v></c></row>',
     ],
 )
 def test_damage_is_refused_in_one_line(tmp_path: Path, rows: str) -> None:
     path = workbook(tmp_path / "a.xlsx", rows)
     with pytest.raises(CohortError, match=r"a\.xlsx: is not a readable \.xlsx workbook .*; open"):
+        read_first_sheet(path)
+
+
+def test_text_in_a_cell_of_numbers_stays_text(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", "<row><c><v>many</v></c></row>")
+    assert read_first_sheet(path) == [(1, ["many"])]
+
+
+def test_dates_are_in_iso_format(tmp_path: Path) -> None:
+    rows = '<row><c s="1"><v>45000</v></c><c s="1"><v>45000.25</v></c><c s="2"><v>0.5</v></c></row>'
+    path = workbook(tmp_path / "a.xlsx", rows)
+    with ZipFile(path, "a") as archive:  # number formats 14 (a date) and 9 (per cent)
+        archive.writestr(
+            "xl/styles.xml",
+            "<styleSheet><cellXfs>"
+            '<xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="9"/>'
+            "</cellXfs></styleSheet>",
+        )
+    assert read_first_sheet(path) == [(1, ["2023-03-15", "2023-03-15 06:00:00", "0.5"])]
+
+
+def test_a_small_archive_that_unpacks_to_a_huge_part_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foci.bags.xlsx._LARGEST_PART", 1024**2)
+    path = workbook(tmp_path / "bomb.xlsx", text_row(1, "a"))
+    assert read_first_sheet(path) == [(1, ["a"])]
+    with ZipFile(path, "a", ZIP_DEFLATED) as archive:
+        archive.writestr("xl/media/image1.png", bytes(1024**2 + 1))
+    assert path.stat().st_size < 10_000
+    with pytest.raises(CohortError, match="is not a readable") as refusal:
+        read_first_sheet(path)
+    assert "too large" in str(refusal.value.__cause__)
+
+
+def test_an_archive_that_lies_about_its_sizes_is_refused(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", text_row(1, "a" * 1000))
+    content, size = path.read_bytes(), ZipFile(path).getinfo("xl/worksheets/sheet7.xml").file_size
+    assert content.count(size.to_bytes(4, "little")) == 4  # packed and unpacked, stored twice
+    path.write_bytes(content.replace(size.to_bytes(4, "little"), (9).to_bytes(4, "little")))
+    with pytest.raises(CohortError, match="is not a readable"):
         read_first_sheet(path)
 
 

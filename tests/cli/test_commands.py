@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from foci import __version__
-from tests.bags import feature_files as write
 from tests.cli.invoke import Foci
+from tests.makers import features as write
+from tests.makers.cohorts import Row, write_cohort
 
 
 @pytest.fixture
 def cohort(tmp_path: Path) -> Path:
-    rows = []
-    for i in range(24):
-        write.trident(tmp_path / "features" / f"s{i}.h5", write.features(seed=i), write.grid())
-        rows.append(f"s{i},c{i},{'ab'[i % 2]},{'train' if i < 12 else 'test'}")
-    (tmp_path / "labels.csv").write_text("\n".join(["slide_id,case_id,label,split", *rows]))
-    return tmp_path
+    rows = (
+        Row(f"s{i}", write.features(seed=i), f"c{i}", "ab"[i % 2], "train" if i < 12 else "test")
+        for i in range(24)
+    )
+    return write_cohort(tmp_path, rows)
 
 
 def test_help_and_version_do_not_import_torch() -> None:
@@ -40,11 +40,11 @@ def test_doctor_table_and_exit_codes(foci: Foci, cohort: Path) -> None:
     good = foci("doctor", cohort / "features", "--labels", cohort / "labels.csv")
     assert good.code == 0, good.err
     assert "PASS" in good.out
-    assert "Ready to use, 1 to know of." in good.out
+    assert "Ready to use, 1 warning." in good.out
     (cohort / "features" / "s3.h5").write_bytes(b"cut")
     bad = foci("doctor", cohort / "features", "--labels", cohort / "labels.csv")
     assert bad.code == 1
-    assert "Not ready: 1 to mend" in bad.out
+    assert "Not ready: 1 failed" in bad.out
     assert "Traceback" not in bad.err
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.audits.cohorts import Counts
-from tests.audits.folders import write_folder
 from tests.cli.invoke import Foci
+from tests.makers.curves import Counts
+from tests.makers.folders import write_folder
 
 COUNTS: Counts = {"native": [[9, 8]], "random": [[6, 6]] * 2}
 READ = {

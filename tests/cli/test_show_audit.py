@@ -9,8 +9,8 @@ import pytest
 from foci.audits import StoredAudit
 from foci.cli.show_audit import show
 from foci.reports.text.wording import LINE
-from tests.audits.cohorts import Counts
-from tests.audits.folders import write_folder
+from tests.makers.curves import Counts
+from tests.makers.folders import write_folder
 
 COUNTS: Counts = {
     "native": [[9, None, 9, 9]],

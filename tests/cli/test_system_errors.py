@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from foci import backbones
-from tests.audits.cohorts import Counts
-from tests.audits.folders import write_folder
-from tests.audits.runs import make_files, model
 from tests.cli.invoke import Foci
+from tests.makers.audits import model
+from tests.makers.cohorts import make_files
+from tests.makers.curves import Counts
+from tests.makers.folders import write_folder
 
 COUNTS: Counts = {"native": [[9, 8]], "random": [[6, 6]] * 2}
 

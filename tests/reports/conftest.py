@@ -6,7 +6,7 @@ import pytest
 
 from foci.audits import StoredAudit
 from foci.reports import write_report
-from tests.reports.synthetic import Plan, make
+from tests.makers.synthetic import Plan, make
 
 
 @pytest.fixture(scope="session")

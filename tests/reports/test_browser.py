@@ -11,7 +11,7 @@ from foci.audits import StoredAudit
 from foci.reports import write_comparison
 from foci.reports.data.packing import unpack
 from foci.reports.text.wording import NOTHING
-from tests.reports.synthetic import HOSTILE
+from tests.makers.synthetic import HOSTILE
 from tests.reports.test_report import data_of
 
 pytest.importorskip("playwright", reason="playwright is not installed")

@@ -13,7 +13,7 @@ from foci.audits.recompute import recompute
 from foci.errors import FociError
 from foci.reports import write_report
 from foci.reports.text.wording import LINE
-from tests.reports.synthetic import Plan, make
+from tests.makers.synthetic import Plan, make
 
 
 def data_of(page: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import pytest
 
 from foci.bags import Cohort
-from tests.selectors.cohorts import planted
+from tests.makers.cohorts import planted
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import pytest
 from foci import selectors
 from foci.errors import CheckpointError
 from tests.backbones.every import small
-from tests.selectors.cohorts import planted
-from tests.selectors.quick import short
+from tests.makers.cohorts import planted
+from tests.makers.fits import short
 
 Facts = dict[str, Any]
 

@@ -16,9 +16,9 @@ from foci.errors import FociError
 from foci.selectors import FitEpoch, Selector
 from foci.selectors.fitting.fit import STATE
 from tests.backbones.every import small
-from tests.bags import feature_files as write
-from tests.selectors.cohorts import D, planted
-from tests.selectors.quick import same, short
+from tests.makers import features as write
+from tests.makers.cohorts import D, planted
+from tests.makers.fits import same, short
 
 
 class KilledError(Exception):

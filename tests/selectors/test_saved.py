@@ -10,7 +10,7 @@ from foci.backbones import CallableBackbone, fingerprint
 from foci.errors import CheckpointError, FociError
 from foci.selectors import recipe, vary
 from tests.backbones.every import D_IN, small
-from tests.selectors.cohorts import planted
+from tests.makers.cohorts import planted
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Where a model and its cohort are."""
+"""Configuration of an audit: a YAML file, command-line options and single settings."""
 
 from __future__ import annotations
 
@@ -7,50 +7,37 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveFloat, PositiveInt
+from pydantic import BaseModel, NonNegativeInt
 
 from foci.audits.settings import AuditSettings
+from foci.bags.cohort.options import CohortOptions
 from foci.configuration import configure
 from foci.errors import FociError
 
 
-class Origin(BaseModel):
-    """What has to be known to load a classifier and read its slides.
+class ModelOptions(BaseModel):
+    """The classifier to load.
 
     Attributes:
         model: Folder of ``foci train``, or a checkpoint file.
         model_options: What the tensors of a checkpoint do not show: ``aligned``, ...
-        features: Folder of feature files.
-        labels: Label table, if there is one.
-        splits: CLAM's ``splits_k.csv``.
-        slide_table: STAMP's slide table.
-        label_column: Column that holds the label.
-        fold: Fold of a Patho-Bench table.
-        classes: Class names in the model's order; default is what the model folder says.
-        layout: Feature layout.
-        mpp: Micrometres per level-0 pixel.
-        n_cap: Most tiles per bag; None for the model's own, or 1024.
-        split_seed: Of the patient split, if the table has none; None for the model's.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     model: Path
     model_options: dict[str, Any] = {}
-    features: Path
-    labels: Path | None = None
-    splits: Path | None = None
-    slide_table: Path | None = None
-    label_column: str | None = None
-    fold: NonNegativeInt | None = None
-    classes: tuple[str, ...] | None = None
-    layout: str = "auto"
-    mpp: PositiveFloat | None = None
-    n_cap: PositiveInt | None = None
+
+
+class Inputs(CohortOptions, ModelOptions):
+    """The classifier to load, and the cohort to read.
+
+    Attributes:
+        split_seed: Seed of the patient split, if no table gives one; None for the model's.
+    """
+
     split_seed: NonNegativeInt | None = None
 
 
-class AuditConfiguration(AuditSettings, Origin):
+class AuditConfiguration(AuditSettings, Inputs):
     """The settings of an audit, and where its model and cohort are: one ``foci audit``.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Feature files of every common layout, and the cohort they belong to."""
+"""Read tile features of the common tools, and the labels and splits of a cohort."""
 
 from foci.bags.bag import Bag, Provenance
 from foci.bags.cache import BagCache

@@ -1,4 +1,4 @@
-"""One slide as the rest of FOCI sees it."""
+"""Bag: the tile features and coordinates of one slide."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Unit = Literal["px", "um", "grid"]
 
 @dataclass(frozen=True)
 class Provenance:
-    """Where a bag comes from.
+    """Where the features of a bag come from.
 
     Attributes:
         layout: Name of the reader, or ``"memory"``.
@@ -35,7 +35,7 @@ class Provenance:
 
 @dataclass(frozen=True, eq=False)
 class Bag:
-    """The tiles of one slide.
+    """Tile features and coordinates of one slide.
 
     Attributes:
         slide_id: Always a string.
@@ -43,7 +43,7 @@ class Bag:
         coords: ``[N, 2]`` int64, top-left corner (x, y) of each tile, or None.
         unit: What ``coords`` and ``patch_size`` are measured in.
         patch_size: Side of a tile in the same unit, or None.
-        patch_size_inferred: True if ``patch_size`` was read off the spacing of the tiles.
+        patch_size_inferred: True if ``patch_size`` was estimated from the spacing of the tiles.
         kept: ``[N]`` int64, index in the file of each tile that a pre-filter kept; None means all.
         n_in_file: Number of tiles in the file, where a pre-filter has dropped some.
         provenance: Where it comes from.
@@ -78,12 +78,12 @@ class Bag:
 
     @property
     def tiles(self) -> NDArray[np.int64]:
-        """Index of every tile in its file."""
+        """Row of every tile in its feature file."""
         return np.arange(len(self), dtype=np.int64) if self.kept is None else self.kept
 
     @property
     def x(self) -> Tensor:
-        """The features as a torch tensor that shares their memory."""
+        """The features as a torch tensor that shares memory with the array."""
         import torch
 
         return torch.from_numpy(self.features)

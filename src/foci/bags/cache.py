@@ -1,7 +1,7 @@
-"""Pre-filtered bags on disk, so that an epoch costs milliseconds per slide.
+"""On-disk cache of pre-filtered bags, so that an epoch costs milliseconds per slide.
 
-A 12,000-tile file of 74 MB is read once; the at most 1,024 candidate tiles that survive the
-pre-filter are kept beside others under a key made of everything the result depends on.
+A file of 12,000 tiles (74 MB) is read once. The 1,024 candidate tiles that the pre-filter keeps are
+stored under a key that covers everything the result depends on.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _DEFAULT_LIMIT_GB = 100.0
 
 
 class BagCache:
-    """Bags by key; safe to share between processes.
+    """Least-recently-used cache of bags in a folder; safe to share between processes.
 
     Entries are written under a temporary name and renamed, so a reader sees a whole entry or
-    none. An entry that cannot be read counts as absent. When the folder has outgrown its limit,
-    the entries unused for longest are removed as the cache is opened.
+    none. An entry that cannot be read counts as absent. Opening the cache removes the least
+    recently used entries if the folder is larger than its limit.
 
     Args:
         root: Folder; defaults to ``$FOCI_CACHE`` or ``foci/bags`` in the user's cache folder.
@@ -56,7 +56,7 @@ class BagCache:
         return _assemble(arrays, facts)
 
     def put(self, key: str, bag: Bag) -> None:
-        """Store a bag; a full or read-only disk only costs the speed-up."""
+        """Store a bag; on a full or read-only disk nothing is stored."""
         from safetensors.numpy import save
 
         arrays, facts = _take_apart(bag)
@@ -65,7 +65,7 @@ class BagCache:
             write_whole(self._path(key), save(arrays, {"bag": json.dumps(facts)}), durable=False)
 
     def prune(self, limit_gb: float) -> None:
-        """Remove the entries unused for longest until the rest fits."""
+        """Remove the least recently used entries until the rest fits into ``limit_gb``."""
         entries = []
         for path in self.root.glob("*.safetensors"):
             with contextlib.suppress(OSError):
@@ -82,7 +82,7 @@ class BagCache:
 
 
 def cache_key(path: Path, sidecars: tuple[Path, ...], **settings: Any) -> str:
-    """Digest of path, size and modification time of all files read, and of the settings."""
+    """Hash of path, size and modification time of all files read, and of the settings."""
     files = [[str(f.resolve()), f.stat().st_size, f.stat().st_mtime_ns] for f in (path, *sidecars)]
     content = json.dumps([_VERSION, files, settings], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:40]

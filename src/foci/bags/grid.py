@@ -1,4 +1,4 @@
-"""How far apart the tiles of a slide lie."""
+"""Tile spacing, estimated from the coordinates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Candidate tiles: the paper's cap on the size of a bag."""
+"""Pre-filter: cap the size of a bag by feature norm, as in the paper."""
 
 from __future__ import annotations
 

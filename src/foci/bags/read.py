@@ -1,4 +1,4 @@
-"""From a feature file to a checked bag."""
+"""Read a feature file into a validated bag."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def read_bag(
     layout: str = "auto",
     mpp: float | None = None,
 ) -> Bag:
-    """Read one feature file, whatever common tool wrote it.
+    """Read a feature file of any of the common tools.
 
     Args:
         path: ``.h5``, ``.pt``, ``.npz`` or ``.npy``.
-        slide_id: Defaults to the file name without its ending.
-        layout: ``"auto"`` judges by content; or the name of a layout.
+        slide_id: Defaults to the file name without its suffix.
+        layout: ``"auto"`` to detect it by content, or the name of a layout.
         mpp: Micrometres per level-0 pixel, where the layout measures in micrometres.
 
     Raises:
@@ -39,7 +39,7 @@ def read_bag(
 
 
 def canonical(stored: Stored, path: Path, slide_id: str, layout: str) -> Bag:
-    """Check the stored arrays and bring them into the one form of :class:`Bag`."""
+    """Validate raw arrays and convert them to a :class:`Bag`."""
     features = _features(stored.features, path)
     coords = None if stored.coords is None else _coords(stored.coords, len(features), path)
     size, inferred = stored.patch_size, False

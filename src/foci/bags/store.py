@@ -1,4 +1,4 @@
-"""Bags on demand: from memory, from the cache, or from their files."""
+"""Load bags on demand: from memory, from the cache, or from their files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from foci.errors import BagError, FociError
 
 
 class BagStore:
-    """Reads, pre-filters and remembers bags.
+    """Reads and pre-filters bags; the last few stay in memory.
 
     Args:
         n_cap: Most candidate tiles per bag; None keeps all.
@@ -43,7 +43,7 @@ class BagStore:
         self._width: int | None = None
 
     def for_model(self, width: int) -> BagStore:
-        """The same bags for a model that reads features of one width; it refuses all others.
+        """A store that refuses bags of another feature width than the model reads.
 
         Without a model the first bag read decides which width is right.
         """
@@ -117,7 +117,7 @@ class BagStore:
 
 
 class BagStream(Iterable[Bag]):
-    """Iterates over bags one at a time; bad slides are set aside with their reason.
+    """Iterates over bags one at a time; bad slides are listed with their reason.
 
     Attributes:
         skipped: Slides left out so far, each with one line that says why.

@@ -1,4 +1,4 @@
-"""Tables as people keep them: CSV, TSV, Excel; every cell a string.
+"""Read CSV, TSV and Excel tables; every cell is a string.
 
 Slide names can look like numbers, so nothing is ever converted: ``007`` stays ``007``.
 """
@@ -22,7 +22,7 @@ _DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".txt": "\t"}
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of one file.
+    """Header and rows of one file.
 
     Attributes:
         columns: Column names, in file order.
@@ -41,7 +41,7 @@ class Table:
         return f"{self.path}, line {self.lines[index]}"
 
     def require(self, *names: str, fix: str = "") -> None:
-        """Refuse the table unless it has all these columns.
+        """Raise an error unless the table has all these columns.
 
         Args:
             names: Columns that must be there.
@@ -59,7 +59,7 @@ class Table:
 
 
 def nearest(name: str, columns: Iterable[str], likeness: float = 0.6) -> str | None:
-    """The column that was probably meant by a name, whatever its case and punctuation.
+    """The most similar column name, ignoring case and punctuation; None if none is close.
 
     >>> nearest("slide_id", ("Case", "SLIDE ID"))
     'SLIDE ID'
@@ -78,7 +78,7 @@ def _letters(column: str) -> str:
 def read_table(path: str | Path) -> Table:
     """Read ``.csv`` (comma, semicolon or TAB), ``.tsv`` and ``.txt`` (TAB), or ``.xlsx``.
 
-    Cells are stripped of surrounding blanks and rows without any content are passed over.
+    Cells are stripped of surrounding whitespace, and rows without any content are skipped.
 
     Raises:
         CohortError: If the file cannot be read, a row has more or fewer cells than the header, or
@@ -104,7 +104,7 @@ def read_table(path: str | Path) -> Table:
 def write_csv(
     path: str | Path, columns: Sequence[str], rows: Iterable[Mapping[str, str | None]]
 ) -> None:
-    """Write a CSV whole or not at all; missing values and None become empty cells."""
+    """Write a CSV atomically; missing values and None become empty cells."""
     path = Path(path)
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns, restval="", lineterminator="\n")
@@ -133,6 +133,7 @@ def _decode(path: Path) -> str:
 
 
 def _split(path: Path, text: str, delimiters: str) -> list[tuple[int, list[str]]]:
+    # csv.Sniffer guesses from the content too and takes letters of slide names for delimiters.
     header = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = max(delimiters, key=re.sub('"[^"]*"', "", header).count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)

@@ -1,7 +1,7 @@
-"""Command line: parse, call, print.
+"""The ``foci`` command line.
 
-Every command lives in a file of its own and imports what it needs when it runs, so that
-``foci --help`` answers at once and does not load torch.
+Every command has its own file and imports what it needs when it runs, so that ``foci --help`` is
+fast and does not load torch.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ app.command()(demo.demo)
 
 @app.callback(invoke_without_command=True)
 def version(
-    show: bool = typer.Option(False, "--version", help="Print the version and leave."),
+    show: bool = typer.Option(False, "--version", help="Show the version and exit."),
 ) -> None:
-    """Print the version."""
+    """Show the version."""
     if show:
         from foci._version import __version__
 
@@ -48,7 +48,7 @@ def version(
 
 
 def main() -> None:
-    """Entry point; a refusal, ours or the system's, is one line and exit code 2."""
+    """Entry point; an error of ours or of the system is one line and exit code 2."""
     try:
         app()
     except FociError as error:
@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def _refused(error: OSError) -> FociError:
-    """What the system refuses, as one line: which file, why, what to do."""
+    """An OSError as one line: which file, why, what to do."""
     where = "a file" if error.filename is None else str(error.filename)
     if error.errno is None:
         return FociError(where, str(error) or type(error).__name__, "try again")

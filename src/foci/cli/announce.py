@@ -1,4 +1,4 @@
-"""What a person should know of a cohort before hours are spent on it."""
+"""Print notes and skipped slides before a long run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def announce(cohort: Cohort, model_notes: Sequence[str] = ()) -> None:
-    """Print what was assumed of model and slides, and which slides are left out and why."""
+    """Print the assumptions about model and slides, and the skipped slides with reasons."""
     for note in (*model_notes, *cohort.notes):
         typer.echo(f"note: {note}")
     for slide in cohort.skipped:

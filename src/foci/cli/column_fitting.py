@@ -1,4 +1,4 @@
-"""Tables that are as rich as the terminal is wide."""
+"""Tables that drop columns until they fit the width of the terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PLAIN_WIDTH = 100
-"""Where there is no terminal to ask."""
+"""Width of the output where there is no terminal."""
 
 
 def console(width: int | None = None) -> Console:
@@ -23,14 +23,14 @@ def console(width: int | None = None) -> Console:
 
 
 def plain_table() -> Table:
-    """A table of columns without lines around them."""
+    """A rich table without borders."""
     from rich.table import Table
 
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
 
 
 def text_of(console: Console, parts: Iterable[RenderableType]) -> str:
-    """What a console would show, without blanks at the ends of lines."""
+    """Render to text, without trailing blanks."""
     with console.capture() as captured:
         for part in parts:
             console.print(part)
@@ -39,7 +39,7 @@ def text_of(console: Console, parts: Iterable[RenderableType]) -> str:
 
 
 def first_that_fits(console: Console, tables: Sequence[Table]) -> Table:
-    """The first table that needs no more than the console's width, else the last one."""
+    """The first table that fits the console's width, else the last one."""
     from rich.measure import Measurement
 
     unbounded = console.options.update(width=1000)

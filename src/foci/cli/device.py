@@ -1,4 +1,4 @@
-"""Which device a command runs on."""
+"""Choose the torch device of a command."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from foci.errors import FociError
 
 
 def choose(name: str) -> str:
-    """``"auto"`` is the first GPU if there is one, else the CPU."""
+    """Torch device by name; ``"auto"`` is the first GPU if there is one, else the CPU."""
     import torch
 
     if name == "auto":

@@ -1,4 +1,4 @@
-"""Where a command may write a page."""
+"""Check the file name of an HTML page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from foci.errors import FociError
 
 
 def page(out: Path | None) -> Path | None:
-    """The file given, if it is one that a browser opens; so nothing else is ever replaced.
+    """The given file, if its name is that of an HTML page, so that no other file is overwritten.
 
     >>> page(Path("summary.json"))
     Traceback (most recent call last):

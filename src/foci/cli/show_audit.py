@@ -1,4 +1,4 @@
-"""What an audit found, on the terminal."""
+"""Print the result of an audit as a table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COLOUR = {
 def show(
     audit: StoredAudit, echo: Callable[[str], Any] = typer.echo, *, width: int | None = None
 ) -> None:
-    """Print one table, the verdict, and what has to be known beside them.
+    """Print the table of rankings, the verdict and the caveats.
 
     Args:
         audit: A finished audit.
@@ -67,7 +67,7 @@ def show(
 
 @dataclass(frozen=True)
 class _Shape:
-    """What a table shows: columns, those with intervals, and where names of rankings are broken."""
+    """Layout of a table: its columns, those with intervals, and how ranking names are wrapped."""
 
     columns: tuple[str, ...]
     intervals: tuple[str, ...] = ()
@@ -156,7 +156,7 @@ def estimate(interval: Interval | None, digits: int, ends: bool = False) -> Text
 
 
 def number(value: float | None, digits: int) -> str:
-    """So many digits; a dash where there is no number.
+    """Format a number with this many digits; a dash for None.
 
     >>> number(-0.001, 2), number(None, 1), number(3.14, 1)
     ('0.00', '-', '3.1')

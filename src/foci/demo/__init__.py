@@ -1,4 +1,4 @@
-"""The embedded cohort: slides whose rationale is known because it was planted."""
+"""Synthetic cohort with planted rationales: slides whose decisive tiles are known."""
 
 from foci.demo.folder import make
 

@@ -1,66 +1,56 @@
-"""Connected sets of tiles: which tiles touch, which hang together, and growing a region."""
+"""Neighbouring tiles, connected components of tiles, and region growing."""
 
 from __future__ import annotations
 
 import heapq
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import KDTree
 
 Neighbours = list[list[int]]
-"""For every tile the indices of the tiles that touch it, side or corner."""
-
-_AROUND = [(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1) if (dx, dy) != (0, 0)]
+"""For every tile the indices of the tiles that touch it, by a side or a corner."""
 
 
 def neighbours(cells: NDArray[Any]) -> Neighbours:
-    """Who touches whom, for tiles given as (column, row).
+    """The 8-neighbours of every tile, for tiles given as (column, row).
 
     >>> neighbours(np.array([[0, 0], [1, 1], [5, 0]]))
     [[1], [0], []]
     """
-    places: list[tuple[int, int]] = [(int(x), int(y)) for x, y in cells]
-    index = {place: tile for tile, place in enumerate(places)}
-    return [
-        [index[x + dx, y + dy] for dx, dy in _AROUND if (x + dx, y + dy) in index]
-        for x, y in places
-    ]
+    near = KDTree(cells).query_ball_point(cells, r=1, p=np.inf)
+    return [[other for other in own if other != tile] for tile, own in enumerate(near)]
 
 
 def pieces(touching: Neighbours) -> NDArray[np.int64]:
-    """Number of the connected piece that each tile belongs to, counted from 0 in tile order.
+    """Connected component of every tile, numbered from 0 in tile order.
 
     >>> pieces([[2], [], [0]]).tolist()
     [0, 1, 0]
     """
-    piece: dict[int, int] = {}
-    number = -1
-    for first in range(len(touching)):
-        if first in piece:
-            continue
-        number += 1
-        piece[first] = number
-        waiting = [first]
-        while waiting:
-            for tile in touching[waiting.pop()]:
-                if tile not in piece:
-                    piece[tile] = number
-                    waiting.append(tile)
-    return np.array([piece[tile] for tile in range(len(touching))], dtype=np.int64)
+    ends = np.cumsum([0, *map(len, touching)])
+    others = np.fromiter(chain.from_iterable(touching), dtype=np.int64, count=ends[-1])
+    graph = csr_array((np.ones(len(others)), others, ends), shape=(len(touching),) * 2)
+    numbers: NDArray[np.int64] = connected_components(graph, directed=False)[1].astype(np.int64)
+    return numbers
 
 
 def grow(
     touching: Neighbours, seed: int, appeal: NDArray[Any], size: int, within: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """The region that grows from ``seed`` by its most appealing neighbour, tile by tile.
+    """Grow a region from ``seed``, at each step by its most appealing neighbour.
 
-    It is connected at every step; it stays smaller than ``size`` only where ``within`` ends.
+    The region is connected at every step, and smaller than ``size`` only where ``within`` ends.
+    Written by hand because no library does it: flooding in SciPy has neither an order nor a size.
 
     Args:
         touching: Neighbours of every tile.
         seed: First tile.
-        appeal: ``[N]``, higher joins earlier; ties by tile index.
+        appeal: ``[N]``, higher joins earlier; the lower tile index breaks ties.
         size: Number of tiles wanted.
         within: ``[N]`` bool, the tiles that may join.
 

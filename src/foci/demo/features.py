@@ -1,4 +1,4 @@
-"""What an imaginary encoder makes of the tiles: the class is in the witnesses and nowhere else."""
+"""Synthetic tile features: only the witnesses carry the class."""
 
 from __future__ import annotations
 

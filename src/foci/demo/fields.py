@@ -1,4 +1,4 @@
-"""Smooth random functions of the place on a slide."""
+"""Smooth random fields on a slide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of the demo: TRIDENT features, cohort table, answer key."""
+"""Write the files of the demo: TRIDENT features, label table, answer key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo folder: made whole or not at all."""
+"""Make the demo folder, atomically."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def make(out: str | Path, *, seed: int = 0, slides: int = 240, classes: int = 2)
 
     Args:
         out: Folder to make.
-        seed: Which of the endlessly many cohorts.
+        seed: Another seed gives another cohort.
         slides: Number of slides.
         classes: 2 or 3 types of tumour.
 
@@ -103,7 +103,7 @@ def _write(folder: Path, parameters: Parameters, plans: list[PlannedSlide]) -> N
 
 
 def _is_made(out: Path, parameters: Parameters, plans: list[PlannedSlide]) -> bool:
-    """Whether ``out`` holds this cohort; an empty folder counts as nothing, all else is refused."""
+    """Whether ``out`` holds this cohort; raises an error if it holds anything else."""
     if not out.exists() or (out.is_dir() and not any(out.iterdir())):
         return False
     elsewhere = "choose another folder, or delete this one"

@@ -1,4 +1,4 @@
-"""Where the tissue of a slide lies: one to three ragged pieces on a grid of tiles."""
+"""Synthetic tissue shapes: one to three ragged pieces on a grid of tiles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who the slides belong to: patients, classes, sites and splits."""
+"""Plan the slides of the demo: patients, classes, sites and splits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The whole way on the embedded cohort: train, audit, compare with what was planted."""
+"""Run the demo: train three classifiers, audit them, compare with the planted tiles."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ SETTINGS = AuditSettings(
     random_orders=4,
     recipe_settings={"schedule.epochs": 10, "schedule.warmup": 2},
 )
-"""One selector and fewer epochs and orders than an audit has by default: a demo is for watching."""
+"""One selector, and fewer epochs and orders than an audit's default, to keep the demo short."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def run_demo(
 ) -> DemoResult:
     """Make the embedded cohort, train three classifiers, audit each, and compare them.
 
-    What an earlier run of the same demo has finished is kept.
+    Results of an earlier run of the same demo are kept.
 
     Args:
         out: Folder to make.
@@ -106,7 +106,7 @@ def run_demo(
         classes: 2 or 3 types of tumour.
         settings: Of the audits.
         workers: Processes, each with one thread; None for one per core, 1 for this process alone.
-        say: Called with lines for people.
+        say: Called with lines of text on the progress.
     """
     folder = make(out, seed=seed, slides=slides, classes=classes)
     jobs = [(model, folder, seed, settings) for model in MODELS]
@@ -137,7 +137,7 @@ def _trained(model: DemoModel, cohort: Cohort, folder: Path, seed: int) -> Backb
 
 
 def _each(jobs: Sequence[tuple[Any, ...]], workers: int) -> Iterator[str]:
-    """Names as the jobs are done; an error or Ctrl-C ends the others."""
+    """Run the jobs and yield their names as they finish; an error or Ctrl-C stops the others."""
     if workers == 1:
         yield from (train_and_audit(*job) for job in jobs)
         return
@@ -153,7 +153,7 @@ def _each(jobs: Sequence[tuple[Any, ...]], workers: int) -> Iterator[str]:
 
 
 def _quiet_worker() -> None:
-    """One thread per process; Ctrl-C is the parent's business."""
+    """Use one thread per process, and leave Ctrl-C to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
 

@@ -1,4 +1,4 @@
-"""What the demo folder says about itself."""
+"""The README.md of the demo folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every tile shows: tissue in coherent regions, and the rationale inside the tumour."""
+"""Synthetic tissue map: coherent regions, with the witnesses inside the tumour."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import pytest
 from foci import metrics
 from foci.audits import RankedTiles
 from foci.audits.analysis.agreement import agreement
-from tests.audits.cohorts import table, tiles
+from tests.makers.curves import table, tiles
 
 COUNTS = {"native": [[1, 2]], "selector": [[1, 2]] * 2, "random": [[1, 2]] * 3, "norm": [[1, 2]]}
 

@@ -7,7 +7,7 @@ from foci.audits.analysis.per_slide import measure_ranking
 from foci.audits.analysis.views import slides_by_view
 from foci.metrics import case_means
 from foci.metrics.inputs import defined_mean
-from tests.audits.cohorts import CLASSES, Settings, slides, table
+from tests.makers.curves import CLASSES, Settings, slides, table
 
 CASES = ["A", "A", "B", "C"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foci.audits import Curve, CurveTable
-from tests.audits.cohorts import CLASSES, Counts, Settings, slides, summarised, summary_of, two
+from tests.makers.curves import CLASSES, Counts, Settings, slides, summarised, summary_of, two
 
 
 @pytest.mark.parametrize(

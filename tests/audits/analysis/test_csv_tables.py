@@ -11,8 +11,8 @@ from foci.audits.analysis.csv_tables import as_csv, write_tables
 from foci.audits.analysis.per_ranking import GREEDY
 from foci.audits.analysis.per_slide import measure_slides
 from foci.audits.analysis.summarise import summarise
-from tests.audits.cohorts import CLASSES, Counts, Settings, slides, table, tiles
-from tests.audits.folders import SKIPPED
+from tests.makers.curves import CLASSES, Counts, Settings, slides, table, tiles
+from tests.makers.folders import SKIPPED
 
 COUNTS: Counts = {
     "native": [[4, None, 8]],

@@ -3,7 +3,7 @@
 import numpy as np
 
 from foci.audits.analysis.mean_curve import common_counts, spread_over_orders, spread_over_slides
-from tests.audits.cohorts import curve
+from tests.makers.curves import curve
 
 
 def test_bands() -> None:

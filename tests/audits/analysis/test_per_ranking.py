@@ -8,7 +8,7 @@ import pytest
 from foci.audits.analysis.per_ranking import per_patient
 from foci.audits.records import Saving
 from foci.metrics import case_means, shi
-from tests.audits.cohorts import Counts, Settings, summary_of
+from tests.makers.curves import Counts, Settings, summary_of
 
 
 def saved(counts: Counts, cases: list[str], n_boot: int) -> Saving:

@@ -5,7 +5,7 @@ import pytest
 
 from foci.audits.analysis.per_slide import measure_ranking
 from foci.audits.analysis.views import slides_by_view
-from tests.audits.cohorts import CLASSES, Settings, slides, table
+from tests.makers.curves import CLASSES, Settings, slides, table
 
 COUNTS = {"selector": [[1, 3, None], [2, None, None]]}
 

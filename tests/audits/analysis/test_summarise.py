@@ -11,7 +11,7 @@ from foci import metrics
 from foci.audits import AuditedSlide, Curve, CurveTable
 from foci.audits.analysis.summary import Summary
 from foci.audits.records import plain
-from tests.audits.cohorts import (
+from tests.makers.curves import (
     CLASSES,
     DELETION,
     Counts,

@@ -7,7 +7,7 @@ from foci import metrics
 from foci.audits import Curve, CurveTable
 from foci.audits.analysis.per_ranking import GREEDY
 from foci.audits.analysis.verdict_sentence import verdict_sentence
-from tests.audits.cohorts import CLASSES, Counts, Settings, slides, summarised, summary_of, two
+from tests.makers.curves import CLASSES, Counts, Settings, slides, summarised, summary_of, two
 
 
 def cohort_of(native: float, selector: float, random: float, n: int = 40) -> Counts:

@@ -4,7 +4,7 @@ import pytest
 
 from foci.audits.analysis.views import slides_by_view
 from foci.errors import FociError
-from tests.audits.cohorts import CLASSES, slides, table
+from tests.makers.curves import CLASSES, slides, table
 
 COUNTS = {"native": [[1, 2, 3]], "random": [[1, 2, 3]] * 2}
 

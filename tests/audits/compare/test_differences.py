@@ -12,9 +12,9 @@ from foci.audits.compare.table import compare
 from foci.audits.folder.slides import SCHEMA
 from foci.errors import FociError
 from foci.selectors import DEFAULT
-from tests.audits.cohorts import Counts
 from tests.audits.compare.test_table import FAST, folder
-from tests.audits.folders import write_folder
+from tests.makers.curves import Counts
+from tests.makers.folders import write_folder
 
 
 @pytest.mark.parametrize(

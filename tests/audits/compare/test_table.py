@@ -10,8 +10,8 @@ import pytest
 from foci.audits import StoredAudit
 from foci.audits.compare.table import ComparisonRow, compare, distinct_names
 from foci.errors import FociError
-from tests.audits.cohorts import Counts
-from tests.audits.folders import write_folder
+from tests.makers.curves import Counts
+from tests.makers.folders import write_folder
 
 FAST: Counts = {"native": [[4, 8]], "selector": [[1, 2], [1, 4]], "random": [[4, 6], [8, 10]]}
 SLOW: Counts = {"native": [[9, None]], "selector": [[3, 5]], "random": [[7, 7]]}

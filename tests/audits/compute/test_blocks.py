@@ -8,7 +8,8 @@ from foci.audits.compute.blocks import n_blocks, reveal_blocks
 from foci.audits.compute.jobs import RankingJob
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
-from tests.audits.runs import model, read, settings
+from tests.makers.audits import model, settings
+from tests.makers.cohorts import read
 
 UNITS = (RankingJob("native"), RankingJob("random", orders=2))
 

@@ -6,7 +6,8 @@ import pytest
 from foci import rankings
 from foci.audits.compute.jobs import RankingJob, ranking_jobs
 from foci.rankings import EmbeddedBag
-from tests.audits.runs import model, read, settings
+from tests.makers.audits import model, settings
+from tests.makers.cohorts import read
 
 
 def test_columns_in_the_order_of_the_rankings() -> None:

@@ -12,7 +12,8 @@ from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
 from foci.audits.folder.slides import AuditedSlide
 from foci.errors import CohortError, FociError
-from tests.audits.runs import model, read, settings
+from tests.makers.audits import model, settings
+from tests.makers.cohorts import read
 
 
 def test_one_row_group_per_block(audited: StoredAudit) -> None:

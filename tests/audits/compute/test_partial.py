@@ -9,7 +9,8 @@ from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import RevealedSlide, SlideReveal
 from foci.audits.folder.curves import from_arrow
 from foci.audits.folder.slides import AuditedSlide
-from tests.audits.runs import model, read, settings
+from tests.makers.audits import model, settings
+from tests.makers.cohorts import read
 
 NATIVE, RANDOM = RankingJob("native"), RankingJob("random", orders=2)
 

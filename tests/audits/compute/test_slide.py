@@ -14,7 +14,8 @@ from foci.audits.compute.slide import RevealedSlide, SlideReveal, reveal_counts
 from foci.backbones import Backbone, CallableBackbone
 from foci.errors import FociError
 from foci.reveal import Revealer, curve
-from tests.audits.runs import D_IN, model, read, settings
+from tests.makers.audits import model, settings
+from tests.makers.cohorts import D_IN, read
 
 UNITS = (RankingJob("native"), RankingJob("greedy-insertion"), RankingJob("random", orders=2))
 

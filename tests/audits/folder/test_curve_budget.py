@@ -4,7 +4,7 @@ import pytest
 
 from foci.audits import CurveTable
 from foci.errors import FociError
-from tests.audits.cohorts import curve, table
+from tests.makers.curves import curve, table
 
 
 def test_insertion_ends_at_the_budget_and_deletion_stays() -> None:

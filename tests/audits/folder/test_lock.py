@@ -13,7 +13,7 @@ import pytest
 from foci.audits.folder import lock
 from foci.audits.folder.lock import LOCK, alone_in
 from foci.errors import FociError
-from tests.audits.runs import audit, content
+from tests.makers.audits import audit, content
 
 QUICK = {"rankings": ("native", "random")}
 SAYS = "out: another foci audit is running here; wait for it, or choose another --out"

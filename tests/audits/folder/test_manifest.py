@@ -10,7 +10,7 @@ from foci.audits import StoredAudit
 from foci.audits.folder.manifest import file_hashes
 from foci.backbones import fingerprint
 from foci.digest import digest
-from tests.audits.runs import model, settings
+from tests.makers.audits import model, settings
 
 
 def test_it_says_what_was_asked_of_what(audited: StoredAudit) -> None:

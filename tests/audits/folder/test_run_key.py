@@ -13,7 +13,8 @@ from foci.backbones import Backbone, CallableBackbone
 from foci.bags import Cohort
 from foci.digest import digest
 from foci.selectors import DEFAULT
-from tests.audits.runs import D_IN, model, read, settings
+from tests.makers.audits import model, settings
+from tests.makers.cohorts import D_IN, read
 
 
 def facts(

@@ -12,8 +12,8 @@ from foci.audits.setup.inputs import Sources, open_sources
 from foci.backbones import fingerprint
 from foci.backbones.checkpoints import inspect, loading
 from foci.errors import FociError
-from tests.audits.runs import model
 from tests.backbones.checkpoints.official_files import OFFICIAL
+from tests.makers.audits import model
 
 
 def opened(files: Path, path: str, **more: Any) -> Sources:

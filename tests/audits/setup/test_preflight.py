@@ -4,7 +4,8 @@ from foci.audits.setup.preflight import admit
 from foci.backbones import Backbone, CallableBackbone
 from foci.bags import Cohort, Slide
 from foci.errors import FociError
-from tests.audits.runs import D_IN, model, settings
+from tests.makers.audits import model, settings
+from tests.makers.cohorts import D_IN
 
 LABELLED = Cohort((Slide("a", "p", "x"), Slide("b", "q", "y")), ("x", "y"))
 BLANK = Cohort((Slide("a", "p"),))

@@ -10,7 +10,8 @@ from foci.audits.setup.selectors import described, fit_selectors, on_fitting, se
 from foci.backbones import fingerprint
 from foci.errors import FociError
 from foci.selectors import FittedSelector
-from tests.audits.runs import model, read, settings
+from tests.makers.audits import model, settings
+from tests.makers.cohorts import read
 
 
 def fit(files: Path, lines: list[str], choose_by: str, seed: int = 0) -> dict[int, FittedSelector]:

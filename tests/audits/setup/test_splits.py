@@ -9,7 +9,8 @@ from foci.audits.setup.splits import SplitSlides, already_seen, check_splits, sp
 from foci.backbones.training.run import with_train_and_val
 from foci.bags import Cohort
 from foci.errors import CohortError
-from tests.audits.runs import make_files, read, settings
+from tests.makers.audits import settings
+from tests.makers.cohorts import make_files, read
 
 
 def split_up(cohort: Cohort, split_seed: int = 0, **changes: object) -> SplitSlides:

@@ -10,7 +10,8 @@ from foci.audits.run import run
 from foci.audits.setup.preflight import check_deterministic
 from foci.backbones import CallableBackbone
 from foci.errors import FociError
-from tests.audits.runs import D_IN, model, read, settings
+from tests.makers.audits import model, settings
+from tests.makers.cohorts import D_IN, read
 
 
 def hidden(module: nn.Module) -> CallableBackbone:

@@ -9,8 +9,8 @@ import torch
 from foci import Bag
 from foci.backbones.training.batches import batches, epoch_order, stride
 from foci.bags import Slide
-from tests.backbones.training.toy_cohort import toy_cohort
-from tests.bags.feature_files import contour_grid
+from tests.makers.cohorts import toy_cohort
+from tests.makers.features import contour_grid
 
 
 def test_an_epoch_sees_every_slide_once() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from foci import backbones
 from foci.backbones.training import Predictions, predict
-from tests.backbones.training.toy_cohort import D_IN, toy_cohort
+from tests.makers.cohorts import D_IN, toy_cohort
 
 
 def test_loss_and_accuracy_by_hand() -> None:

@@ -16,7 +16,7 @@ from foci.backbones.training.loop import run_key
 from foci.bags.store import BagStore
 from foci.errors import FociError
 from tests.backbones.every import EVERY, small
-from tests.backbones.training.toy_cohort import D_IN, toy_cohort
+from tests.makers.cohorts import D_IN, toy_cohort
 
 RECIPE = TrainingRecipe(epochs=3, lr=3e-3, batch_size=2, seed=5)
 PAPER = [name for name, preset in EVERY if preset == "paper"]

@@ -11,7 +11,7 @@ from foci import Cohort, backbones
 from foci.backbones.training import Predictions, TrainingRecipe
 from foci.backbones.training.run import train_into, trainable, with_train_and_val
 from foci.errors import CohortError, FociError
-from tests.backbones.training.toy_cohort import toy_cohort
+from tests.makers.cohorts import toy_cohort
 
 RECIPE = TrainingRecipe(epochs=1)
 SMALL = {"d": 8, "hidden": 4}

@@ -1,13 +1,16 @@
 """What the doctor says of good and bad folders."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from foci.bags.checks.check import Check
 from foci.bags.checks.doctor import examine
-from tests.bags import feature_files as write
+from foci.bags.cohort.options import CohortOptions
+from foci.progress import Progress
+from tests.makers import features as write
 
 
 @pytest.fixture
@@ -28,12 +31,24 @@ def rows(n: int = 24) -> list[str]:
     return [f"s{i:02d},c{i},{'ab'[i % 2]},{'train' if i < 12 else 'test'}" for i in range(n)]
 
 
+def checked(
+    features: Path,
+    labels: Path | None = None,
+    *,
+    sample: int | None = None,
+    progress: Progress = lambda items, what: items,
+    **options: Any,
+) -> list[Check]:
+    cohort = CohortOptions(features=features, labels=labels, **options)
+    return examine(cohort, sample=sample, progress=progress)
+
+
 def by_name(checks: list[Check]) -> dict[str, Check]:
     return {check.name: check for check in checks}
 
 
 def test_a_good_cohort(features: Path) -> None:
-    checks = examine(features, table(features, rows()))
+    checks = checked(features, table(features, rows()))
     statuses = {check.name: check.status for check in checks}
     assert statuses.pop("classes") == "WARN"
     assert set(statuses.values()) == {"PASS"}
@@ -58,7 +73,7 @@ def test_bad_files_are_told_apart(features: Path) -> None:
     jitter = np.stack([np.arange(12) * 251 + np.arange(12) ** 2, np.zeros(12)], 1)
     write.trident(features / "s05.h5", write.features(), jitter)
 
-    checks = examine(features)
+    checks = checked(features)
 
     found = {(c.name, c.status): c for c in checks}
     assert "first: " in found["files", "FAIL"].detail
@@ -76,7 +91,7 @@ def test_bad_files_are_told_apart(features: Path) -> None:
 
 def test_missing_coordinates_and_mixed_layouts(features: Path) -> None:
     np.savez(features / "plain.npz", features=write.features())
-    found = by_name(examine(features))
+    found = by_name(checked(features))
     assert found["coordinates"].detail == "missing in 1 slide (plain)"
     assert (found["layout"].status, found["layout"].detail) == (
         "WARN",
@@ -91,7 +106,7 @@ def test_sampling_reads_fewer_files(features: Path) -> None:
         seen.extend(names)
         return seen
 
-    checks = examine(features, sample=3, progress=watch)
+    checks = checked(features, progress=watch, sample=3)
     assert seen == ["s00", "s11", "s23"]
     assert by_name(checks)["files"].detail == "3 of 24 files read"
 
@@ -108,7 +123,7 @@ def test_sampling_reads_fewer_files(features: Path) -> None:
     ],
 )
 def test_bad_tables(features: Path, change, name: str, status: str, says: str) -> None:  # type: ignore[no-untyped-def]
-    check = by_name(examine(features, table(features, change(rows()))))[name]
+    check = by_name(checked(features, table(features, change(rows()))))[name]
     assert check.status == status
     assert says in check.detail
     assert check.fix
@@ -124,7 +139,7 @@ def test_paths_of_the_table_are_examined(features: Path) -> None:
 
     def found() -> dict[str, Check]:
         labels.write_text("slide_id,case_id,label,split,feature_path\n" + "\n".join(lines) + "\n")
-        return by_name(examine(features, labels))
+        return by_name(checked(features, labels))
 
     good = found()
     assert (good["files"].status, good["files"].detail) == ("PASS", "24 files read")
@@ -142,11 +157,11 @@ def test_paths_of_the_table_are_examined(features: Path) -> None:
 
 def test_slides_in_no_split_are_called_so(features: Path) -> None:
     some = [r.replace("train", "") if r < "s06" and ",a," in r else r for r in rows()]
-    check = by_name(examine(features, table(features, some)))["classes"]
+    check = by_name(checked(features, table(features, some)))["classes"]
     assert check.status == "WARN"
     assert check.detail == "no split: 3 a; train: 6 b, 3 a; test: 6 a, 6 b"
     bare = [r.rsplit(",", 1)[0] + "," for r in rows()]
-    assert by_name(examine(features, table(features, bare)))["classes"].detail == (
+    assert by_name(checked(features, table(features, bare)))["classes"].detail == (
         "all slides: 12 a, 12 b"
     )
 
@@ -154,20 +169,20 @@ def test_slides_in_no_split_are_called_so(features: Path) -> None:
 def test_splits_without_labels(features: Path) -> None:
     splits = features.parent / "splits_0.csv"
     splits.write_text("train,test\ns00,s01\ns02,s03\n")
-    found = by_name(examine(features, splits=splits))
+    found = by_name(checked(features, splits=splits))
     assert found["splits"].detail.startswith("4 slides in splits_0.csv; there is no label table")
     assert found["leakage"].detail == "24 patients, none in two splits"
-    refused = by_name(examine(features, fold=1))["labels"]
+    refused = by_name(checked(features, fold=1))["labels"]
     assert (refused.status, refused.detail) == ("FAIL", "fold=1: needs --labels")
 
 
 def test_an_unlabelled_slide_is_a_warning(features: Path) -> None:
     gaps = [rows()[0].replace(",a,", ",,"), *rows()[1:]]
-    found = by_name(examine(features, table(features, gaps)))
+    found = by_name(checked(features, table(features, gaps)))
     assert (found["unlabelled"].status, found["unlabelled"].detail) == ("WARN", "1 slide (s00)")
     assert found["labels"].status == "PASS"
 
 
 def test_no_folder(tmp_path: Path) -> None:
-    (check,) = examine(tmp_path / "gone")
+    (check,) = checked(tmp_path / "gone")
     assert (check.name, check.status) == ("files", "FAIL")

@@ -9,7 +9,7 @@ import pytest
 
 from foci import Cohort
 from foci.errors import CohortError
-from tests.bags import feature_files as write
+from tests.makers import features as write
 
 
 def folder(tmp_path: Path, names: list[str]) -> Path:
@@ -185,3 +185,15 @@ def test_opening_ten_thousand_slides_reads_no_features(
         features, table(tmp_path, *rows, header="slide_id,case_id,label"), cache=False
     )
     assert len(cohort) == 10_000
+
+
+def test_repr_is_one_short_line(tmp_path: Path) -> None:
+    rows = [*ROWS, "05,D,LUAD,train"]
+    cohort = Cohort.read(folder(tmp_path, NAMES), table(tmp_path, *rows), cache=False)
+    assert repr(cohort) == (
+        "Cohort(4 slides; 3 patients; classes: LUAD 2, LUSC 2; splits: train 2, test 2; 1 skipped)"
+    )
+    bare = Cohort.read(folder(tmp_path, NAMES), cache=False)
+    assert repr(bare) == ("Cohort(4 slides; 4 patients; classes: unlabelled 4; splits: none)")
+    large = replace(cohort, slides=cohort.slides * 500)
+    assert len(repr(large)) < 120

@@ -7,7 +7,7 @@ import pytest
 
 from foci.bags.cohort.feature_folder import find_features
 from foci.errors import BagError
-from tests.bags import feature_files as write
+from tests.makers import features as write
 
 X = write.features()
 XY = write.grid()

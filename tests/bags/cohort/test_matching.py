@@ -7,7 +7,7 @@ import pytest
 from foci.bags import Slide
 from foci.bags.cohort.matching import match
 from foci.errors import CohortError
-from tests.bags.feature_files import UUID
+from tests.makers.features import UUID
 
 BARE = "TCGA-05-4244-01Z-00-DX1"
 FULL = f"{BARE}.{UUID}"

@@ -11,7 +11,7 @@ from foci import Cohort
 from foci.bags import Slide
 from foci.bags.cohort.stamps import stamps, what_is_read
 from foci.bags.store import BagStore
-from tests.bags import feature_files as write
+from tests.makers import features as write
 
 
 def files(folder: Path, shift: float = 0.0) -> Cohort:

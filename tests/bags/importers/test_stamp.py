@@ -7,7 +7,7 @@ import pytest
 from foci.bags.cohort.slide import Slide
 from foci.bags.importers import Imported, read_slides
 from foci.errors import CohortError
-from tests.bags.workbooks import text_row, workbook
+from tests.makers.workbooks import text_row, workbook
 
 CLINI = "PATIENT,KRAS,AGE\np1,mut,61\np2,wt,55\np3,,70\np4,wt,40\n"
 SLIDES = "PATIENT,FILENAME\np1,site/TCGA-a.1.h5\np1,b.h5\np2,sub\\c.H5\np9,d.h5\np3,e.h5\n"

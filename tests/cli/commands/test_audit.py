@@ -14,11 +14,12 @@ from foci.audits import StoredAudit
 from foci.audits.compute.slide import SlideReveal
 from foci.bags import Bag, Slide
 from foci.selectors import DEFAULT
-from tests.audits.runs import D_IN, make_files, model
 from tests.backbones.checkpoints.official_files import D_IN as OFFICIAL_D_IN
 from tests.backbones.checkpoints.official_files import OFFICIAL
-from tests.bags import feature_files as write
 from tests.cli.invoke import Foci, Outcome
+from tests.makers import features as write
+from tests.makers.audits import model
+from tests.makers.cohorts import D_IN, make_files
 
 QUICK = [
     "--seeds", "0", "--random-orders", "2", "--k-max", "8", "--kappa", "0.6",

@@ -7,9 +7,9 @@ import pytest
 
 from foci.audits.compare.table import compare
 from foci.cli.commands.compare import show
-from tests.audits.cohorts import Counts
-from tests.audits.folders import write_folder
 from tests.cli.invoke import Foci
+from tests.makers.curves import Counts
+from tests.makers.folders import write_folder
 
 COUNTS: Counts = {"native": [[9, 8]], "selector": [[2, 2], [4, 2]], "random": [[6, 6]] * 2}
 

@@ -10,9 +10,9 @@ import pytest
 from foci import backbones, selectors
 from foci.backbones import fingerprint
 from tests.backbones.every import small
-from tests.bags import feature_files as write
 from tests.cli.invoke import Foci
-from tests.selectors.cohorts import planted
+from tests.makers import features as write
+from tests.makers.cohorts import planted
 
 QUICK = ["--set", "schedule.epochs=2", "--set", "schedule.warmup=0"]
 

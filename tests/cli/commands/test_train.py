@@ -14,8 +14,8 @@ import pytest
 from foci import Cohort, backbones
 from foci.backbones.training import Predictions
 from foci.cli.commands.train import scores
-from tests.backbones.training.toy_cohort import toy_cohort
 from tests.cli.invoke import Foci
+from tests.makers.cohorts import toy_cohort
 
 QUICK = ["--epochs", "3", "--lr", "0.003", "--set", "d=16", "--set", "hidden=8"]
 

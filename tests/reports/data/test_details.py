@@ -94,7 +94,7 @@ def test_a_smaller_budget_cuts_curves_and_orders(audit: StoredAudit) -> None:
 def test_a_slide_with_counts_of_its_own_carries_them(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    from tests.reports.synthetic import Plan, make
+    from tests.makers.synthetic import Plan, make
 
     counts = (1, 2, 4, 8, 16, 32, 64)
     small = make(tmp_path_factory.mktemp("grid"), Plan(n_slides=3, k_max=64, counts=counts))

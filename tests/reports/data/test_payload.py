@@ -8,7 +8,7 @@ from foci.metrics import aukc, msk, restricted
 from foci.reports import write_report
 from foci.reports.data.models import AuditPayload
 from foci.reports.data.payload import payload, to_json
-from tests.reports.synthetic import Plan, make
+from tests.makers.synthetic import Plan, make
 from tests.reports.test_report import data_of
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from foci.reports.page.html import embedded
-from tests.reports.synthetic import HOSTILE
+from tests.makers.synthetic import HOSTILE
 
 
 class Named(BaseModel):

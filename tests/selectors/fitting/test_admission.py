@@ -17,8 +17,8 @@ from foci.selectors.fitting.admission import check_gradient, check_seed
 from foci.selectors.fitting.prepared import PreparedBags
 from foci.selectors.gated.views import view_of
 from tests.backbones.every import EVERY, small
-from tests.selectors.cohorts import D
-from tests.selectors.quick import same, short
+from tests.makers.cohorts import D
+from tests.makers.fits import same, short
 
 
 def labels_of_train(cohort: Cohort, *labels: str) -> Cohort:

@@ -13,7 +13,7 @@ import torch
 from foci.bags import Cohort
 from foci.selectors.fitting.run_key import content
 from tests.backbones.every import small
-from tests.selectors.cohorts import planted
+from tests.makers.cohorts import planted
 
 
 def closing_over(value: Any) -> Callable[[], Any]:

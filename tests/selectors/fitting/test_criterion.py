@@ -9,7 +9,7 @@ from foci.metrics import aukc
 from foci.reveal import curve
 from foci.selectors.fitting.criterion import validation_aukc
 from tests.backbones.every import small
-from tests.selectors.cohorts import planted
+from tests.makers.cohorts import planted
 
 
 def test_validation_aukc_is_the_mean_over_slides(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from foci.errors import CohortError, FociError
 from foci.selectors import FitEpoch, Selector
 from foci.selectors.fitting.fit import new_head
 from tests.backbones.every import small
-from tests.selectors.cohorts import D, planted
-from tests.selectors.quick import same, short
+from tests.makers.cohorts import D, planted
+from tests.makers.fits import same, short
 
 SEVEN = ("abmil", "acmil", "asmil", "attrimil", "clam-sb", "mhim-mil", "transmil")
 

@@ -13,7 +13,7 @@ from foci.selectors.fitting.fit import new_head
 from foci.selectors.fitting.joint import train_jointly
 from foci.selectors.fitting.losses import unit_box
 from tests.backbones.every import small
-from tests.selectors.cohorts import planted
+from tests.makers.cohorts import planted
 
 
 def test_it_trains_a_copy_and_leaves_the_classifier_alone(tmp_path: Path) -> None:

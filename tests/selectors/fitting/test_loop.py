@@ -17,8 +17,8 @@ from foci.selectors import FitEpoch, FittedSelector, Selector, SelectorHead, Sel
 from foci.selectors.fitting.fit import new_head
 from foci.selectors.fitting.loop import randomness
 from tests.backbones.every import small
-from tests.selectors.cohorts import D
-from tests.selectors.quick import same, short
+from tests.makers.cohorts import D
+from tests.makers.fits import same, short
 
 
 def weights_of(selector: Selector) -> dict[str, Tensor]:

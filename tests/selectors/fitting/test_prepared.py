@@ -9,7 +9,7 @@ from foci.selectors.fitting.losses import unit_box
 from foci.selectors.fitting.prepared import PreparedBags
 from foci.selectors.gated.views import view_of
 from tests.backbones.every import small
-from tests.selectors.cohorts import planted
+from tests.makers.cohorts import planted
 
 
 def test_a_batch_holds_what_the_single_bags_hold(tmp_path: Path) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from foci.audits.config import Origin
+from foci.audits.config import Inputs
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import CheckpointFacts, open_checkpoint
 from foci.bags import N_CAP, Cohort
-from foci.bags.cohort.splits import check_labels
 
 
 @dataclass(frozen=True)
@@ -55,22 +54,22 @@ class Sources:
     places: dict[str, str]
 
 
-def open_sources(origin: Origin, device: str) -> Sources:
+def open_sources(inputs: Inputs, device: str) -> Sources:
     """Load the model and read the label table.
 
     Classes, tile cap and split seed are those that the model was trained with, unless the
-    origin says otherwise.
+    inputs says otherwise.
     """
-    checkpoint = open_checkpoint(origin.model, **origin.model_options)
+    checkpoint = open_checkpoint(inputs.model, **inputs.model_options)
     model = model_metadata(checkpoint.facts)
     return Sources(
         backbone=checkpoint.backbone.to(device),
-        cohort=_cohort(origin, checkpoint.facts.metadata),
+        cohort=_cohort(inputs, checkpoint.facts.metadata),
         name=model.name,
-        split_seed=model.split_seed if origin.split_seed is None else origin.split_seed,
+        split_seed=model.split_seed if inputs.split_seed is None else inputs.split_seed,
         model_notes=model.model_notes,
         trained_on=model.trained_on,
-        places=_described(origin),
+        places=_described(inputs),
     )
 
 
@@ -89,29 +88,10 @@ def model_metadata(facts: CheckpointFacts) -> ModelMetadata:
     )
 
 
-def _cohort(origin: Origin, metadata: Mapping[str, Any]) -> Cohort:
-    cohort = Cohort.read(
-        origin.features,
-        origin.labels,
-        splits=origin.splits,
-        slide_table=origin.slide_table,
-        label_column=origin.label_column,
-        fold=origin.fold,
-        layout=origin.layout,
-        n_cap=origin.n_cap or metadata.get("n_cap", N_CAP),
-        mpp=origin.mpp,
-    )
-    names = origin.classes or tuple(metadata.get("classes", ()))
-    return with_classes(cohort, names) if names else with_alphabetical_classes(cohort)
-
-
-def with_classes(cohort: Cohort, names: Sequence[str]) -> Cohort:
-    """The cohort with the model's class names, in its order; other labels are refused.
-
-    A split with slides of one class only can be audited: there is no AUC, and the summary says so.
-    """
-    check_labels([replace(slide, split=None) for slide in cohort], names)
-    return replace(cohort, classes=tuple(names))
+def _cohort(inputs: Inputs, metadata: Mapping[str, Any]) -> Cohort:
+    names = tuple(metadata.get("classes", ()))
+    cohort = inputs.read(n_cap=metadata.get("n_cap", N_CAP), classes=names)
+    return cohort if inputs.classes or names else with_alphabetical_classes(cohort)
 
 
 def with_alphabetical_classes(cohort: Cohort) -> Cohort:
@@ -123,8 +103,8 @@ def with_alphabetical_classes(cohort: Cohort) -> Cohort:
     return replace(cohort, notes=(*cohort.notes, note))
 
 
-def _described(origin: Origin) -> dict[str, str]:
-    own = origin.model_dump(exclude={"out", *AuditSettings.model_fields}, exclude_none=True)
+def _described(inputs: Inputs) -> dict[str, str]:
+    own = inputs.model_dump(exclude={"out", *AuditSettings.model_fields}, exclude_none=True)
     return {name: _text(value) for name, value in own.items() if value != {}}
 
 

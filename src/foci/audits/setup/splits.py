@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AuditSettings
 from foci.backbones.training.run import with_train_and_val
-from foci.bags import Bag, BagStream, Cohort
+from foci.bags import Cohort
 from foci.bags.cohort.splits import SPLITS
 from foci.errors import CohortError
 from foci.plural import counted
@@ -81,7 +81,7 @@ def ready_to_fit(cohort: Cohort, split_seed: int, progress: Progress) -> Cohort:
     """
     unsplit = all(slide.split is None for slide in cohort)
     needed = [s for s in cohort if unsplit or s.split in FITTING]
-    read = replace(cohort, slides=tuple(needed)).readable(lambda bags: _shown(bags, progress))
+    read = replace(cohort, slides=tuple(needed)).readable(progress)
     good = {slide.slide_id for slide in read}
     wanted = {slide.slide_id for slide in needed}
     rest = tuple(s for s in cohort if s.slide_id in good or s.slide_id not in wanted)
@@ -99,15 +99,6 @@ def already_seen(audited: Cohort, trained_on: Collection[str]) -> tuple[str, ...
         return ()
     which = f"{n} of the {len(audited)} audited slides are among those that the model was trained"
     return (f"{which} on: what is measured there does not carry over to new slides",)
-
-
-def _shown(bags: BagStream, progress: Progress) -> Iterable[Bag]:
-    stream = iter(bags)
-    for _ in progress(range(len(bags)), "reading bags"):
-        bag = next(stream, None)
-        if bag is None:  # the bad ones do not come
-            return
-        yield bag
 
 
 def _skipped(found: Cohort, table: Cohort) -> tuple[AuditedSlide, ...]:

@@ -1,4 +1,4 @@
-"""What each feature file of a folder holds, read once for all checks."""
+"""Read every feature file once, and keep what the checks need to know."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from foci.progress import Progress
 
 @dataclass(frozen=True)
 class FileFacts:
-    """One feature file.
+    """What the checks know of one feature file.
 
     Attributes:
         slide_id: File name without ending.

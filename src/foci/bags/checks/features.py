@@ -1,4 +1,4 @@
-"""Checks of the feature files themselves."""
+"""Checks of the feature files: readable, finite, same width, on a grid."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from foci.bags.checks.census import FileFacts
-from foci.bags.checks.check import Check, Status, some, tally
+from foci.bags.checks.check import Check, Status
 from foci.bags.prefilter import N_CAP
+from foci.plural import some, tally
 
 
 def check_features(facts: Sequence[FileFacts], n_files: int) -> list[Check]:

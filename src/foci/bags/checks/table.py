@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from foci.bags.checks.check import Check, some, tally
+from foci.bags.checks.check import Check
 from foci.bags.cohort.slide import Skipped, Slide
 from foci.bags.cohort.splits import check_leakage
 from foci.errors import CohortError
+from foci.plural import some, tally
 
 _FEW = 10
 _NO_SPLIT = "no split"
-"""Slides that neither train nor test: whatever classes they have."""
+"""Slides outside all splits, whose classes do not matter."""
 
 
 def check_table(slides: Sequence[Slide]) -> list[Check]:
@@ -28,7 +29,7 @@ def check_table(slides: Sequence[Slide]) -> list[Check]:
 
 
 def check_matching(rows: int, missing: Sequence[Skipped], unused: Sequence[str]) -> Check:
-    """Does every row have a feature file, and every file a row?"""
+    """Check that every row has a feature file, and every file a row."""
     parts = []
     if missing:
         names = some([slide.slide_id for slide in missing])

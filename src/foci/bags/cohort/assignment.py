@@ -1,11 +1,15 @@
-r"""Whole patients into splits of given sizes.
+r"""Assign whole patients to splits of given sizes.
 
-Patients who agree in stratum :math:`g` and number of slides :math:`z` are interchangeable, so a
-placement is a table :math:`y_{gzs}`: how many of them go to split :math:`s`. Wanted is
+Patients with the same stratum :math:`g` and number of slides :math:`z` are interchangeable, so a
+placement is a table :math:`y_{gzs}`: how many of them go to split :math:`s`. The aim is
 
 .. math:: \sum_z z\,y_{gzs} = Q_{gs} \quad\text{and}\quad \sum_{g,z} z\,y_{gzs} = T_s
 
 with the quota :math:`Q_{gs}` of the stratum and the size :math:`T_s` of the split, in slides.
+
+An integer programme (``scipy.optimize.milp``) would solve this too, but which of many equally good
+placements it returns may change with the solver's version. A split must never change: hence the
+search below, which is deterministic.
 """
 
 from __future__ import annotations
@@ -71,7 +75,7 @@ def meet(placement: Placement, quotas: Quotas, counts: Sequence[int]) -> Placeme
         return miss(current, counts), imbalance(current, quotas)
 
     def sizes(rows: _Rows) -> tuple[int, ...]:
-        return tuple(slides_per_split(dict(zip(groups, rows, strict=True))))
+        return tuple(_slides_per_split(dict(zip(groups, rows, strict=True))))
 
     enough = least_miss(gcd(*(size for _, size in groups)), counts)
     best = tuple(placement.values())
@@ -87,7 +91,7 @@ def _search(
     splits: Sequence[int],
     enough: int,
 ) -> _Rows:
-    """Best placement found, of one per ``state``; the first that misses by ``enough`` ends it."""
+    """Best-first search; keeps one placement per ``state``, stops at a miss of ``enough``."""
     best, best_score = start, score(start)
     heap, seen = [(sum(best_score), start)], {state(start)}
     while heap and best_score[0] > enough and len(seen) < _MOST_TRIALS:
@@ -102,7 +106,7 @@ def _search(
     return best
 
 
-def slides_per_split(placement: Placement) -> list[int]:
+def _slides_per_split(placement: Placement) -> list[int]:
     """Size of every split."""
     rows = [[size * patients for patients in row] for (_, size), row in placement.items()]
     return [sum(column) for column in zip(*rows, strict=True)]
@@ -111,7 +115,7 @@ def slides_per_split(placement: Placement) -> list[int]:
 def miss(placement: Placement, counts: Sequence[int]) -> int:
     """Slides too many or too few, over all splits."""
     return sum(
-        abs(n - wanted) for n, wanted in zip(slides_per_split(placement), counts, strict=True)
+        abs(n - wanted) for n, wanted in zip(_slides_per_split(placement), counts, strict=True)
     )
 
 
@@ -138,7 +142,7 @@ def imbalance(placement: Placement, quotas: Quotas) -> int:
 
 
 def _moves(rows: _Rows, splits: Sequence[int]) -> Iterator[_Rows]:
-    """Every placement that one patient's move leads to."""
+    """Every placement that moving one patient leads to."""
     for index, row in enumerate(rows):
         for source, target in permutations(splits, 2):
             if row[source]:

@@ -1,9 +1,9 @@
-"""A cohort: one tidy table of slides, and their bags on demand."""
+"""Cohort: slides with patients, labels and splits, and their bags on demand."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,24 +13,26 @@ from foci.bags.cache import BagCache
 from foci.bags.cohort.feature_folder import find_features
 from foci.bags.cohort.inputs import find_slides
 from foci.bags.cohort.slide import Skipped, Slide
-from foci.bags.cohort.splits import check_labels, check_leakage, split_by_patient
+from foci.bags.cohort.splits import check_labels, check_leakage, split_by_patient, split_order
 from foci.bags.prefilter import N_CAP
 from foci.bags.store import BagStore, BagStream
 from foci.bags.tables import write_csv
 from foci.errors import CohortError
+from foci.plural import counted
+from foci.progress import Progress
 
 COLUMNS = ("slide_id", "case_id", "label", "split", "site", "slide_path", "feature_path")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cohort:
-    """Slides with patients, labels and splits; features are read when asked for.
+    """Slides with patients, labels and splits; features are read on demand.
 
     Attributes:
         slides: The rows, in table order.
         classes: Class names; a label's index in it is the class index of the model.
         skipped: Rows left out, each with its reason.
-        notes: What was assumed on the way, in plain sentences.
+        notes: What was assumed while reading, in plain sentences.
         store: Reads the bags.
     """
 
@@ -38,7 +40,7 @@ class Cohort:
     classes: tuple[str, ...] = ()
     skipped: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
-    store: BagStore = field(default_factory=BagStore, repr=False)
+    store: BagStore = field(default_factory=BagStore)
 
     @classmethod
     def read(
@@ -109,6 +111,24 @@ class Cohort:
         store = BagStore(n_cap=n_cap, layout=layout, mpp=mpp, cache=disk, keep=keep)
         return cls(slides, names, skipped, notes, store)
 
+    def __repr__(self) -> str:
+        labels = Counter(s.label for s in self.slides)
+        classes = ", ".join(f"{name} {labels[name]}" for name in self.classes)
+        if labels[None]:
+            classes += f"{', ' if classes else ''}unlabelled {labels[None]}"
+        splits = Counter(s.split or "no split" for s in self.slides if self._is_split)
+        ordered = sorted(splits, key=split_order)
+        patients = len({s.case_id for s in self.slides})
+        parts = [
+            counted(len(self), "slide"),
+            counted(patients, "patient"),
+            f"classes: {classes or 'none'}",
+            f"splits: {', '.join(f'{name} {splits[name]}' for name in ordered) or 'none'}",
+        ]
+        if self.skipped:
+            parts.append(f"{len(self.skipped)} skipped")
+        return f"Cohort({'; '.join(parts)})"
+
     def __len__(self) -> int:
         return len(self.slides)
 
@@ -123,6 +143,10 @@ class Cohort:
     @cached_property
     def _by_id(self) -> dict[str, Slide]:
         return {slide.slide_id: slide for slide in self.slides}
+
+    @property
+    def _is_split(self) -> bool:
+        return any(slide.split for slide in self.slides)
 
     def split(self, name: str) -> Cohort:
         """The slides of one split; they share the parent's store."""
@@ -147,18 +171,27 @@ class Cohort:
         )
         return replace(self, slides=tuple(result.slides), notes=self.notes + tuple(result.notes))
 
+    def with_classes(self, names: Sequence[str]) -> Cohort:
+        """The same slides with these class names, in this order; other labels are refused.
+
+        Unlike :meth:`read` with ``classes``, a split with slides of a single class is accepted: it
+        can be audited, only without an AUC.
+        """
+        check_labels([replace(slide, split=None) for slide in self], names)
+        return replace(self, classes=tuple(names))
+
     def bag(self, slide_id: str) -> Bag:
         """The candidate tiles of one slide."""
         return self.store.bag(self[slide_id])
 
     def bags(self) -> BagStream:
-        """All bags, one at a time; bad ones are set aside and listed in ``.skipped``."""
+        """Iterate over all bags, one at a time; bad ones are listed in ``.skipped``."""
         return BagStream(self.store, self.slides)
 
-    def readable(self, progress: Callable[[BagStream], Iterable[Bag]] = iter) -> Cohort:
-        """Read every bag once (which fills the cache) and set the bad slides aside."""
+    def readable(self, progress: Progress = lambda items, what: items) -> Cohort:
+        """Read every bag once, which fills the cache, and leave out the bad slides."""
         stream = self.bags()
-        good = {bag.slide_id for bag in progress(stream)}
+        good = {bag.slide_id for bag in progress(stream, "reading bags")}
         if not good:
             first = stream.skipped[0].reason if stream.skipped else "it has no slides"
             raise CohortError("cohort", f"no slide can be read ({first})", "run foci doctor")
@@ -175,7 +208,7 @@ class Cohort:
     def counts(self) -> dict[str, Counter[str]]:
         """Slides per class, by split; ``"all"`` if no slide has one, else ``"no split"``."""
         table: dict[str, Counter[str]] = {}
-        rest = "no split" if any(slide.split for slide in self.slides) else "all"
+        rest = "no split" if self._is_split else "all"
         for slide in self.slides:
             table.setdefault(slide.split or rest, Counter())[slide.label or "unlabelled"] += 1
         return table

@@ -1,4 +1,4 @@
-"""Which feature files a folder holds, by slide."""
+"""Find the feature files in a folder."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from foci.bags.layouts import suffixes
 from foci.errors import BagError
 
 _NOT_FEATURES = ("patches", "coords", "labels", "patch_labels", "masks", "stitches")
-"""Folders that the same tools write beside the features."""
+"""Other folders that the same tools write."""
 
 
 def find_features(folder: str | Path) -> dict[str, Path]:
-    """Slide name (file name without ending) to feature file, searching sub-folders too.
+    """Feature file of every slide, by file name without suffix; sub-folders are searched too.
 
-    Where CLAM's ``h5_files`` and ``pt_files`` hold the same slide, the ``.h5`` is taken: it has
-    the coordinates. Any other name that occurs twice is refused, as nobody can tell which is meant.
+    Where CLAM's ``h5_files`` and ``pt_files`` hold the same slide, the ``.h5`` is taken because it
+    has the coordinates. Any other name that occurs twice is ambiguous and is refused.
     """
     folder = Path(folder)
     if not folder.is_dir():

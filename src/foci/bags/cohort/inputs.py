@@ -1,4 +1,4 @@
-"""What a person gives, feature files and perhaps a label table, as slides with their files."""
+"""Slides and their feature files, with or without a label table."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def find_slides(
     label_column: str | None = None,
     fold: int | None = None,
 ) -> tuple[Imported, Matched]:
-    """The rows of the label table, or without one a slide per file; and which file is whose.
+    """Read the label table and match its rows to files; without one every file is a slide.
 
     Raises:
-        CohortError: If the table is wrong, an option does not fit it, or a file's owner is unclear.
+        CohortError: If the table is wrong, an option does not fit it, or a match is ambiguous.
     """
     if labels is None:
         imported = slides_of_files(

@@ -1,4 +1,4 @@
-"""Which feature file belongs to which row of a label table."""
+"""Match the rows of a label table to feature files."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def match(slides: Sequence[Slide], files: Mapping[str, Path]) -> Matched:
 
     A name matches exactly, without a file ending, or, for TCGA, without the ``.UUID`` on either
     side. Where a shortened name fits several files, the row is refused. A path in the table is
-    taken as it is, unless ``files`` holds another file of that slide: nobody can tell which is
-    meant. A file belongs to one row only.
+    taken as it is, unless ``files`` holds another file of that slide, which is ambiguous. A file
+    belongs to one row only.
     """
     shortened: dict[str, list[str]] = defaultdict(list)
     for name in files:
@@ -108,7 +108,7 @@ def _same(path: Path, other: Path) -> bool:
 
 
 def short(slide_id: str) -> str:
-    """A slide name without file ending and TCGA UUID.
+    """A slide name without file suffix and TCGA UUID.
 
     >>> short("TCGA-05-4244-01Z-00-DX1.d4ff32cd-38cf-40ea-8213-45c2b100ac01.svs")
     'TCGA-05-4244-01Z-00-DX1'

@@ -1,4 +1,7 @@
-"""Whole numbers in proportion: how many slides of each stratum a split should get."""
+"""Largest-remainder apportionment: slides per stratum and split.
+
+Not in SciPy or NumPy.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ Stratum = TypeVar("Stratum", bound=Hashable)
 def largest_remainder(total: int, weights: Sequence[int]) -> list[int]:
     r"""Share ``total`` in proportion to ``weights``, in whole numbers that add up.
 
-    Everyone gets :math:`\lfloor T w_i / \sum_j w_j \rfloor`; what is left goes, one each, to the
-    largest remainders, of equal ones to the first.
+    Everyone gets :math:`\lfloor T w_i / \sum_j w_j \rfloor`; the rest goes, one each, to the
+    largest remainders, the first of equal ones.
 
     >>> largest_remainder(10, [1, 1, 1])
     [4, 3, 3]

@@ -1,4 +1,4 @@
-"""One row of a cohort: what is known of a slide before its features are read."""
+"""Slide: one row of a cohort."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Slide:
 
     Attributes:
         slide_id: Name of the slide, unique in its cohort.
-        case_id: The patient; splits never tear a patient apart.
+        case_id: The patient; all slides of a patient are in one split.
         label: Class name, or None where it is unknown.
         split: ``"train"``, ``"val"`` or ``"test"``, or None before splitting.
         site: Hospital or scanner, for stratification.
@@ -31,7 +31,7 @@ class Slide:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A slide that was left out, and why, in one line."""
+    """A slide that was left out, and the reason in one line."""
 
     slide_id: str
     reason: str

@@ -1,4 +1,4 @@
-"""Train, validation and test, by patient; and the checks that a split is sound."""
+"""Train, validation and test splits by patient, and checks against leakage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BETWEEN = " \u00d7 "
 
 @dataclass(frozen=True)
 class Partition:
-    """Slides with their splits, in the order they came, and what could not be had."""
+    """Slides with their splits, in the given order, and notes on what could not be met."""
 
     slides: list[Slide]
     notes: tuple[str, ...] = ()
@@ -33,10 +33,10 @@ def split_by_patient(
     seed: int = 0,
     stratify_by: str | Sequence[str] = "label",
 ) -> Partition:
-    """Divide a cohort into train, val and test without tearing a patient apart.
+    """Stratified split into train, val and test that keeps each patient in one split.
 
-    Every stratum is shared out by largest remainder. Who goes where depends on the seed and the
-    patients' names alone: not on the order of the rows, the platform or a library's version.
+    Every stratum is divided by largest remainder. Where a patient goes depends only on the seed and
+    the patients' names, not on the order of the rows, the platform or a library's version.
 
     Args:
         slides: The cohort; splits it already has are replaced.
@@ -100,7 +100,7 @@ def check_leakage(slides: Iterable[Slide]) -> None:
     for case, own in _by_patient(slides).items():
         splits = {slide.split for slide in own if slide.split is not None}
         if len(splits) > 1:
-            leaks.append((case, sorted(splits, key=_split_order)))
+            leaks.append((case, sorted(splits, key=split_order)))
     if leaks:
         case, names = leaks[0]
         more = f" (and {len(leaks) - 1} more patients are torn apart)" if len(leaks) > 1 else ""
@@ -122,7 +122,7 @@ def check_labels(slides: Iterable[Slide], classes: Sequence[str]) -> None:
             raise CohortError(f"slide {slide.slide_id}", what, "correct the label or the classes")
         if slide.split is not None:
             labels[slide.split].add(slide.label)
-    for split in sorted(labels, key=_split_order):
+    for split in sorted(labels, key=split_order):
         if len(labels[split]) == 1:
             what = f"has slides of {min(labels[split])} only"
             raise CohortError(f"split {split}", what, "split again, stratified by label")
@@ -169,5 +169,6 @@ def _draw(seed: int, case: str) -> bytes:
     return hashlib.sha256(f"{seed}\n{case}".encode()).digest()
 
 
-def _split_order(split: str) -> tuple[int, str]:
+def split_order(split: str) -> tuple[int, str]:
+    """Sort key: train, val and test first, in this order."""
     return (SPLITS.index(split) if split in SPLITS else len(SPLITS), split)

@@ -1,4 +1,4 @@
-"""Feature files as they are known without being read: by name, size and time of change."""
+"""Identify feature files by name, size and modification time, without reading them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from foci.bags.cohort.cohort import Cohort
 def stamps(cohort: Cohort) -> list[list[list[Any]]]:
     """``[name, bytes, nanoseconds]`` of every file that a slide's bag depends on, by slide.
 
-    The folder is not part of it: features that were moved, times and all, are the same features.
-    A file that is missing is known by its name alone.
+    The folder is left out: features that were moved, with their times, are the same features. A
+    missing file has only its name.
     """
     store = cohort.store
     files = [
@@ -23,7 +23,7 @@ def stamps(cohort: Cohort) -> list[list[list[Any]]]:
 
 
 def what_is_read(cohort: Cohort) -> list[Any]:
-    """All that decides which bags and labels a cohort gives: slides, files, classes, settings."""
+    """Everything that the bags and labels of a cohort depend on, for the key of a run."""
     store = cohort.store
     rows = [[slide.slide_id, slide.label] for slide in cohort]
     return [rows, stamps(cohort), cohort.classes, store.n_cap, store.layout, store.mpp]

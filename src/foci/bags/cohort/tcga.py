@@ -1,4 +1,4 @@
-"""What a TCGA barcode says about a slide.
+"""Parse TCGA barcodes: patient, hospital, sample type and slide.
 
 ``TCGA-05-4244-01Z-00-DX1`` reads: project, tissue source site, patient, sample type and vial,
 portion, slide. Files of the GDC carry a ``.<UUID>`` behind it; many tools cut it off.
@@ -20,7 +20,7 @@ _UUID = re.compile(r"\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$", re.IGNOREC
 
 @dataclass(frozen=True)
 class Barcode:
-    """Facts of one barcode.
+    """The parts of a TCGA barcode.
 
     Attributes:
         case: The patient, the first 12 characters.
@@ -46,7 +46,7 @@ class Barcode:
 
 
 def parse_barcode(slide_id: str) -> Barcode | None:
-    """The facts of a slide name that begins with a TCGA barcode; None for any other.
+    """Parse a slide name that begins with a TCGA barcode; None for any other.
 
     >>> parse_barcode("TCGA-05-4244-01Z-00-DX1.svs")
     Barcode(case='TCGA-05-4244', site='05', sample_type='01', slide='DX1')

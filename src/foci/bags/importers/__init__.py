@@ -1,4 +1,4 @@
-"""Label tables of the common tools, recognised by their header."""
+"""Read the label tables of the common tools, recognised by their header."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ IMPORTERS.add("stamp", stamp.IMPORTER)
 IMPORTERS.add("tidy", tidy.IMPORTER)
 
 _KEYS = {"slide_id": 0.8, "bag_name": 0.8, "PATIENT": 1.0}
-"""Columns by which formats are known, and how like one a misspelt column must be. A ``patient_id``
-is no ``PATIENT``: it does not make a table STAMP's."""
+"""Key columns of the formats, and how similar a misspelt column must be. A ``patient_id`` is no
+``PATIENT``: it does not make a table STAMP's."""
 
 
 def read_slides(
@@ -44,7 +44,7 @@ def read_slides(
     label_column: str | None = None,
     fold: int | None = None,
 ) -> Imported:
-    """Read the slides of a label table, whatever common tool wrote it.
+    """Read a label table of any of the common tools.
 
     Args:
         labels: The label table (``.csv``, ``.tsv``, ``.txt`` or ``.xlsx``).
@@ -75,7 +75,7 @@ def read_slides(
 
 
 def detect(table: Table) -> str:
-    """Name of a table's format, judged by its columns."""
+    """Detect the format of a label table by its columns."""
     for name in IMPORTERS:
         if IMPORTERS[name].matches(table.columns):
             return name

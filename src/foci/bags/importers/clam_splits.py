@@ -22,7 +22,7 @@ _NAMED = 5
 
 
 def apply_splits(slides: Sequence[Slide], table: Table, among: str = "the label table") -> Imported:
-    """Give every slide the split that the table names; slides it does not name have none.
+    """Assign the splits of a split table; slides that are not in it have none.
 
     Args:
         slides: The cohort.
@@ -56,7 +56,7 @@ def apply_splits(slides: Sequence[Slide], table: Table, among: str = "the label 
 
 
 class _Finder:
-    """Slide of the cohort by the name a split table gives it.
+    """Finds slides of the cohort by the names that a split table uses.
 
     The name may lack a TCGA UUID or a file ending, or have one too many, and pandas writes a
     numeric name in a column with gaps as ``123.0``.

@@ -1,4 +1,4 @@
-"""What every importer is: columns it knows, and how its rows become slides."""
+"""The interface of an importer: the columns it recognises, and how it reads slides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foci.bags.tables import Table
 
 @dataclass(frozen=True)
 class Imported:
-    """Slides of a label table, and what had to be assumed, in plain sentences."""
+    """Slides of a label table, and notes on what was assumed."""
 
     slides: tuple[Slide, ...]
     notes: tuple[str, ...] = ()
@@ -20,7 +20,7 @@ class Imported:
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """What a table alone may leave open.
+    """Options for what a table alone does not tell.
 
     Attributes:
         slide_table: STAMP's second table.

@@ -13,12 +13,12 @@ from foci.errors import CohortError
 _FOLD = re.compile(r"fold_(\d+)")
 
 
-def matches(columns: tuple[str, ...]) -> bool:
+def _matches(columns: tuple[str, ...]) -> bool:
     """Columns ``slide_id`` and ``fold_0``, ``fold_1``, ..."""
     return "slide_id" in columns and any(_FOLD.fullmatch(name) for name in columns)
 
 
-def read(table: Table, options: ImportOptions) -> Imported:
+def _read(table: Table, options: ImportOptions) -> Imported:
     """One fold, the first unless another is chosen."""
     table.require("case_id", "slide_id")
     folds = {int(m[1]): m[0] for name in table.columns if (m := _FOLD.fullmatch(name))}
@@ -44,7 +44,7 @@ def read(table: Table, options: ImportOptions) -> Imported:
 
 IMPORTER = Importer(
     "Patho-Bench (case_id, slide_id, a label, fold_0, fold_1, ...)",
-    matches,
-    read,
+    _matches,
+    _read,
     options=("label_column", "fold"),
 )

@@ -1,4 +1,4 @@
-"""Cells of a label table that must hold something sensible."""
+"""Validate cells of a label table: filled, unique, known split names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ and test to others, and mistaking one for the other spoils a study."""
 
 
 def filled(table: Table, column: str) -> list[str]:
-    """A column in which no cell may be empty."""
+    """The values of a column; an empty cell is refused."""
     values = [row[column] for row in table.rows]
     for index, value in enumerate(values):
         if not value:
@@ -30,7 +30,7 @@ def filled(table: Table, column: str) -> list[str]:
 
 
 def unique(table: Table, values: list[str], kind: str = "slide") -> list[str]:
-    """Names, one per row, of which none may occur twice."""
+    """The same values; a duplicate is refused."""
     first: dict[str, int] = {}
     for index, value in enumerate(values):
         if value in first:
@@ -42,7 +42,7 @@ def unique(table: Table, values: list[str], kind: str = "slide") -> list[str]:
 
 
 def splits(table: Table, column: str) -> list[str | None]:
-    """A column of split names in FOCI's words; an empty cell is no split."""
+    """A column of split names as train, val or test; an empty cell is None."""
     return [
         split_name(row[column], table.line(index)) if row[column] else None
         for index, row in enumerate(table.rows)
@@ -50,7 +50,7 @@ def splits(table: Table, column: str) -> list[str | None]:
 
 
 def split_name(text: str, where: str) -> str:
-    """``train``, ``val`` or ``test``, whatever it was called.
+    """Normalise a split name to ``train``, ``val`` or ``test``.
 
     >>> split_name("Validation", "labels.csv, line 2")
     'val'
@@ -79,7 +79,7 @@ def choose_label(table: Table, taken: Collection[str], chosen: str | None) -> st
 
 
 def derived_cases_note(slide_ids: list[str], why: str = "the table names no patients") -> str:
-    """How the patients were found where nothing names them."""
+    """Note on how patients were derived where no column names them."""
     alone = sum(parse_barcode(slide_id) is None for slide_id in slide_ids)
     tcga = len(slide_ids) - alone
     parts = []

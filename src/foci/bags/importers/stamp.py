@@ -14,15 +14,15 @@ from foci.errors import CohortError
 _NAMED = 5
 
 
-def matches(columns: tuple[str, ...]) -> bool:
+def _matches(columns: tuple[str, ...]) -> bool:
     """A clinical table has a column ``PATIENT``, and no ``FILENAME``."""
     return "PATIENT" in columns and "FILENAME" not in columns
 
 
-def read(table: Table, options: ImportOptions) -> Imported:
-    """Join both tables; whoever is left over on either side is counted and named in a note.
+def _read(table: Table, options: ImportOptions) -> Imported:
+    """Join both tables; a note counts and names what is left over on either side.
 
-    Clinical tables serve many targets, so that a patient without this label is routine: such
+    Clinical tables serve many targets, so a patient without this label is nothing unusual: such
     patients are left out and noted too.
     """
     if options.slide_table is None:
@@ -67,7 +67,7 @@ def _note(what: str, names: list[str]) -> str:
 
 IMPORTER = Importer(
     "STAMP (PATIENT and label columns, with a slide table PATIENT, FILENAME)",
-    matches,
-    read,
+    _matches,
+    _read,
     options=("slide_table", "label_column"),
 )

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foci.bags.checks.check import some
 from foci.bags.cohort.slide import Slide
 from foci.bags.cohort.tcga import case_of
 from foci.bags.importers.importer import Imported, Importer, ImportOptions
 from foci.bags.importers.rows import derived_cases_note, filled, splits, unique
 from foci.bags.tables import Table
+from foci.plural import some
 
 
-def matches(columns: tuple[str, ...]) -> bool:
+def _matches(columns: tuple[str, ...]) -> bool:
     """Any table with a column ``slide_id``."""
     return "slide_id" in columns
 
 
-def read(table: Table, options: ImportOptions) -> Imported:
+def _read(table: Table, options: ImportOptions) -> Imported:
     """Columns beyond ``slide_id`` and the label are optional; relative paths start at the table.
 
     A slide without a label can be audited, so an empty label is none.
@@ -58,7 +58,7 @@ def _path(table: Table, text: str | None) -> Path | None:
 
 IMPORTER = Importer(
     "FOCI or CLAM (slide_id, case_id, label; optional split, site, slide_path, feature_path)",
-    matches,
-    read,
+    _matches,
+    _read,
     options=("label_column",),
 )

@@ -14,12 +14,12 @@ from foci.bags.tables import Table
 from foci.errors import CohortError
 
 
-def matches(columns: tuple[str, ...]) -> bool:
+def _matches(columns: tuple[str, ...]) -> bool:
     """Columns ``bag_name`` and ``split``."""
     return {"bag_name", "split"} <= set(columns)
 
 
-def read(table: Table, options: ImportOptions) -> Imported:
+def _read(table: Table, options: ImportOptions) -> Imported:
     """Labels from ``labels/<bag>.npy`` beside the table."""
     folder = table.path.parent
     names = unique(table, filled(table, "bag_name"))
@@ -36,7 +36,7 @@ def read(table: Table, options: ImportOptions) -> Imported:
 
 
 def _label(path: Path) -> str:
-    """A single class number, written as people write it."""
+    """The class number in a file, as text."""
     if not path.is_file():
         fix = "keep the folder labels/ beside the split table"
         raise CohortError(path, "does not exist", fix)
@@ -55,5 +55,5 @@ def _label(path: Path) -> str:
 
 
 IMPORTER = Importer(
-    "torchmil (bag_name, split, with labels/<bag>.npy beside the table)", matches, read
+    "torchmil (bag_name, split, with labels/<bag>.npy beside the table)", _matches, _read
 )

@@ -1,4 +1,4 @@
-"""Feature files of the common tools, recognised by content."""
+"""Read the feature files of the common tools, recognised by content."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ LAYOUTS.add("npy", arrays.LAYOUT_NPY)
 
 
 def suffixes() -> frozenset[str]:
-    """File endings that some layout reads."""
+    """File suffixes of all layouts."""
     return frozenset(ending for name in LAYOUTS for ending in LAYOUTS[name].suffixes)
 
 
 def candidates(path: Path) -> tuple[str, ...]:
-    """Layouts that a file may have by its ending alone, most specific first."""
+    """Layouts that are possible for a file's suffix, most specific first."""
     return tuple(name for name in LAYOUTS if path.suffix.lower() in LAYOUTS[name].suffixes)
 
 
 def detect(path: Path) -> str:
-    """Name of the layout of a feature file, judged by its content."""
+    """Detect the layout of a feature file by its content."""
     if not path.is_file():
         raise BagError(path, "does not exist", "check the feature folder")
     possible = candidates(path)

@@ -14,7 +14,7 @@ from foci.errors import BagError
 _FEATURE_KEYS = ("features", "feats", "arr_0")
 
 
-def read_npz(path: Path, options: ReadOptions) -> Stored:
+def _read_npz(path: Path, options: ReadOptions) -> Stored:
     """Keys ``features`` (or ``feats``), optionally ``coords`` and ``patch_size_level0``."""
     arrays = _load(path)
     key = next((key for key in _FEATURE_KEYS if key in arrays), None)
@@ -29,7 +29,7 @@ def read_npz(path: Path, options: ReadOptions) -> Stored:
     )
 
 
-def read_npy(path: Path, options: ReadOptions) -> Stored:
+def _read_npy(path: Path, options: ReadOptions) -> Stored:
     """Coordinates are grid indices: right for neighbours, not for drawing on a slide."""
     features = _load(path)["array"]
     (beside,) = _npy_sidecars(path) or (None,)
@@ -60,5 +60,5 @@ def _npy_sidecars(path: Path) -> tuple[Path, ...]:
     return (beside,) if beside.is_file() and path.parent.name == "features" else ()
 
 
-LAYOUT_NPZ = Layout("NumPy .npz", (".npz",), lambda path: True, read_npz)
-LAYOUT_NPY = Layout("NumPy .npy (torchmil)", (".npy",), lambda path: True, read_npy, _npy_sidecars)
+LAYOUT_NPZ = Layout("NumPy .npz", (".npz",), lambda path: True, _read_npz)
+LAYOUT_NPY = Layout("NumPy .npy (torchmil)", (".npy",), lambda path: True, _read_npy, _npy_sidecars)

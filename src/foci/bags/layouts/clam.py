@@ -16,13 +16,13 @@ from foci.bags.layouts.stored import Layout, ReadOptions, Stored
 from foci.bags.layouts.tensor_file import load_array
 
 
-def matches_h5(path: Path) -> bool:
+def _matches_h5(path: Path) -> bool:
     """Anything with a plain ``features`` dataset: the most general layout, tried last."""
     with open_hdf5(path) as file:
         return isinstance(file.get("features"), h5py.Dataset)
 
 
-def read_h5(path: Path, options: ReadOptions) -> Stored:
+def _read_h5(path: Path, options: ReadOptions) -> Stored:
     """Coordinates are level-0 pixels, top-left."""
     with open_hdf5(path) as file:
         features = require(file, "features", path)[()]
@@ -30,7 +30,7 @@ def read_h5(path: Path, options: ReadOptions) -> Stored:
     return Stored(features=features, coords=coords, patch_size=_level0_patch_size(path))
 
 
-def read_pt(path: Path, options: ReadOptions) -> Stored:
+def _read_pt(path: Path, options: ReadOptions) -> Stored:
     """A bare tensor; coordinates come from the ``h5_files`` beside it where they fit."""
     features = load_array(path)
     twin = _twin(path)
@@ -73,5 +73,5 @@ def _pt_sidecars(path: Path) -> tuple[Path, ...]:
     return () if twin is None else (twin, *_patch_files(twin))
 
 
-LAYOUT = Layout("CLAM .h5", (".h5", ".hdf5"), matches_h5, read_h5, sidecars=_patch_files)
-LAYOUT_PT = Layout("CLAM .pt", (".pt", ".pth"), lambda path: True, read_pt, sidecars=_pt_sidecars)
+LAYOUT = Layout("CLAM .h5", (".h5", ".hdf5"), _matches_h5, _read_h5, sidecars=_patch_files)
+LAYOUT_PT = Layout("CLAM .pt", (".pt", ".pth"), lambda path: True, _read_pt, sidecars=_pt_sidecars)

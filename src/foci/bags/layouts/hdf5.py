@@ -1,4 +1,4 @@
-"""Opening HDF5 files that may be truncated, foreign or on a network disk."""
+"""Open HDF5 files, with one-line errors for truncated or foreign ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAGIC = b"\x89HDF\r\n\x1a\n"
 
 @contextmanager
 def open_hdf5(path: Path) -> Iterator[h5py.File]:
-    """Open read-only and without locks, which network file systems refuse.
+    """Open an HDF5 file read-only, without the locks that network file systems refuse.
 
     Reading is part of the block, so an error inside it (a damaged chunk) is reported alike.
     """
@@ -40,7 +40,7 @@ def _why(path: Path, error: Exception) -> str:
 
 
 def require(file: h5py.File, name: str, path: Path) -> h5py.Dataset:
-    """A dataset by name; whatever else is there is listed in the refusal."""
+    """A dataset by name; the error lists what the file has instead."""
     item = file.get(name)
     if isinstance(item, h5py.Dataset):
         return item

@@ -14,12 +14,12 @@ from foci.bags.layouts.tensor_file import load_array
 from foci.errors import BagError
 
 
-def matches(path: Path) -> bool:
-    """It has an index beside it."""
+def _matches(path: Path) -> bool:
+    """An ``.index.npz`` lies beside the file."""
     return _index(path) is not None
 
 
-def read(path: Path, options: ReadOptions) -> Stored:
+def _read(path: Path, options: ReadOptions) -> Stored:
     """The side of a tile is ``tile_um / mpp`` where the resolution is known, else inferred."""
     config = _config(path)
     tile_um = config.get("tile_um")
@@ -36,7 +36,7 @@ def read(path: Path, options: ReadOptions) -> Stored:
 
 def _centres(path: Path) -> NDArray[Any]:
     index = _index(path)
-    assert index is not None, "matches() has seen the index"  # noqa: S101
+    assert index is not None, "_matches() has seen the index"  # noqa: S101
     try:
         content = np.load(index, allow_pickle=False)
         return content if isinstance(content, np.ndarray) else np.asarray(content["arr_0"])
@@ -68,4 +68,4 @@ def _sidecars(path: Path) -> tuple[Path, ...]:
     return tuple(f for f in files if f is not None and f.is_file())
 
 
-LAYOUT = Layout("slideflow .pt + index", (".pt",), matches, read, _sidecars)
+LAYOUT = Layout("slideflow .pt + index", (".pt",), _matches, _read, _sidecars)

@@ -18,13 +18,13 @@ from foci.errors import BagError
 _HISTORIC_UNITS, _HISTORIC_UM = 224.0, 256.0
 
 
-def matches(path: Path) -> bool:
+def _matches(path: Path) -> bool:
     """The features are called ``feats``."""
     with open_hdf5(path) as file:
         return "feats" in file
 
 
-def read(path: Path, options: ReadOptions) -> Stored:
+def _read(path: Path, options: ReadOptions) -> Stored:
     """Pixels need the slide's resolution; without it coordinates stay in micrometres."""
     with open_hdf5(path) as file:
         kind = attribute(file, "feat_type") or "tile"
@@ -58,4 +58,4 @@ def read(path: Path, options: ReadOptions) -> Stored:
     return Stored(features, coords / options.mpp, "px", "corner", size, encoder, notes)
 
 
-LAYOUT = Layout("STAMP .h5", (".h5", ".hdf5"), matches, read)
+LAYOUT = Layout("STAMP .h5", (".h5", ".hdf5"), _matches, _read)

@@ -1,4 +1,4 @@
-"""A bag as a file holds it, before checks and conversion."""
+"""The interface of a feature layout, and raw arrays before checks and conversion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from foci.bags.bag import Unit
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What a reader cannot find in the file.
+    """Options for what a feature file does not tell.
 
     Attributes:
         mpp: Micrometres per level-0 pixel of the slide, to turn micrometres into pixels.
@@ -25,7 +25,7 @@ class ReadOptions:
 
 @dataclass(frozen=True)
 class Stored:
-    """Raw content of one feature file.
+    """Raw arrays of one feature file.
 
     Attributes:
         features: ``[N, D]`` or ``[1, N, D]``, any float type.

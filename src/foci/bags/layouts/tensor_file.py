@@ -44,7 +44,7 @@ def load_array(path: Path) -> NDArray[Any]:
 
 
 def _numpy_globals() -> list[Any]:
-    """What an array pickled by NumPy needs, and nothing that can run code."""
+    """The globals that a pickled NumPy array needs, and none that can run code."""
     from numpy._core.multiarray import _reconstruct, scalar
 
     kinds = {type(np.dtype(kind)) for kind in ("f2", "f4", "f8", "i4", "i8")}

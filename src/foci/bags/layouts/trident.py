@@ -8,13 +8,13 @@ from foci.bags.layouts.hdf5 import attribute, open_hdf5, require
 from foci.bags.layouts.stored import Layout, ReadOptions, Stored
 
 
-def matches(path: Path) -> bool:
+def _matches(path: Path) -> bool:
     """``coords`` carries ``patch_size_level0``."""
     with open_hdf5(path) as file:
         return "coords" in file and "patch_size_level0" in file["coords"].attrs
 
 
-def read(path: Path, options: ReadOptions) -> Stored:
+def _read(path: Path, options: ReadOptions) -> Stored:
     """Coordinates are level-0 pixels, top-left."""
     with open_hdf5(path) as file:
         features = require(file, "features", path)
@@ -28,4 +28,4 @@ def read(path: Path, options: ReadOptions) -> Stored:
         )
 
 
-LAYOUT = Layout("TRIDENT .h5", (".h5", ".hdf5"), matches, read)
+LAYOUT = Layout("TRIDENT .h5", (".h5", ".hdf5"), _matches, _read)

@@ -10,14 +10,14 @@ from foci.bags.layouts.hdf5 import open_hdf5, require
 from foci.bags.layouts.stored import Layout, ReadOptions, Stored
 
 
-def matches(path: Path) -> bool:
+def _matches(path: Path) -> bool:
     """``features`` has three axes."""
     with open_hdf5(path) as file:
         features = file.get("features")
         return isinstance(features, h5py.Dataset) and features.ndim == 3
 
 
-def read(path: Path, options: ReadOptions) -> Stored:
+def _read(path: Path, options: ReadOptions) -> Stored:
     """The patch size is not in the file and is inferred from the spacing of the tiles."""
     with open_hdf5(path) as file:
         features = require(file, "features", path)[()]
@@ -25,4 +25,4 @@ def read(path: Path, options: ReadOptions) -> Stored:
         return Stored(features=features, coords=coords)
 
 
-LAYOUT = Layout("published UNI2-h .h5 (1, N, D)", (".h5", ".hdf5"), matches, read)
+LAYOUT = Layout("published UNI2-h .h5 (1, N, D)", (".h5", ".hdf5"), _matches, _read)

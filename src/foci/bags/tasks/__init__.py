@@ -1,4 +1,4 @@
-"""The paper's three tasks, from the files that their publishers hand out."""
+"""Cohorts of the paper's three tasks, from the files that TCGA and PANDA publish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The diagnostic slides among files of TCGA."""
+"""Select the diagnostic slides (DX) among TCGA files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def tcga_slide(slide_id: str, barcode: Barcode, label: str, features: Path | Non
 
 
 def diagnostic_barcode(slide_id: str) -> Barcode | str:
-    """The barcode of a diagnostic slide of a tumour; of any other file what it is, as a plural.
+    """The barcode of a diagnostic tumour slide, or for any other file the plural of what it is.
 
     >>> diagnostic_barcode("TCGA-05-4244-01A-01-TS1")
     'frozen sections'
@@ -31,7 +31,7 @@ def diagnostic_barcode(slide_id: str) -> Barcode | str:
 
 
 def left_out_notes(path: Path, reasons: Iterable[str]) -> tuple[str, ...]:
-    """One line per reason, with the number of files it took."""
+    """One line per reason, with the number of files left out for it."""
     reasons = list(reasons)
     return tuple(
         f"{path.name}: {reasons.count(reason)} {reason} are left out"

@@ -1,4 +1,4 @@
-"""What a task is: classes, sources, and the split sizes of the paper."""
+"""The definition of a task: classes, sources, and the paper's split sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foci.errors import CohortError
 
 @dataclass(frozen=True)
 class BuiltCohort:
-    """Slides of a task, and what was left out or assumed, in plain sentences."""
+    """Slides of a task, and notes on what was left out or assumed."""
 
     slides: tuple[Slide, ...]
     notes: tuple[str, ...] = ()

@@ -8,68 +8,43 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foci.cli.commands.fit import Choice, TargetName
-from foci.cli.options import (
-    Classes,
-    Fold,
-    LabelColumn,
-    Labels,
-    Mpp,
-    SlideTable,
-    Splits,
-    SplitSeed,
-    names,
-    settings,
-)
+from foci.cli.cohort_options import Given, cohort_options
+from foci.cli.options import Choice, SplitSeed, TargetName, names, settings
 from foci.errors import FociError
 
 if TYPE_CHECKING:
     from foci.audits.config import AuditConfiguration
 
 
+@cohort_options()
 def audit(
+    cohort: Given,
     model: Annotated[
         Path | None, typer.Option(help="Folder of foci train, or a checkpoint file.")
     ] = None,
-    features: Annotated[
-        Path | None, typer.Option(help="Folder of feature files (CLAM, TRIDENT, STAMP, ...).")
-    ] = None,
-    labels: Labels = None,
-    out: Annotated[Path | None, typer.Option(help="The audit folder.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the audit.")] = None,
     rankings: Annotated[
         str | None,
-        typer.Option(help="Names with commas between them; default native,selector,random."),
+        typer.Option(help="Rankings, separated by commas; default native,selector,random."),
     ] = None,
     recipe: Annotated[
-        str | None, typer.Option(help="Of the selector: default, paper-ste, paper-soft, ...")
+        str | None, typer.Option(help="Recipe of the selector: default, paper-ste, paper-soft, ...")
     ] = None,
     target: Annotated[
         TargetName | None,
-        typer.Option(help="What the selector supports, and the view that stands first."),
+        typer.Option(help="Class that the selector supports; its view comes first in the report."),
     ] = None,
     kappa: Annotated[float | None, typer.Option(help="Operating confidence; default 0.9.")] = None,
     k_max: Annotated[int | None, typer.Option(help="Largest reveal count; default 256.")] = None,
-    n_cap: Annotated[
-        int | None, typer.Option(help="Most tiles per bag; default is the model's, or 1024.")
-    ] = None,
     seeds: Annotated[str | None, typer.Option(help="One selector per seed; default 0,1,2.")] = None,
     random_orders: Annotated[
-        int | None, typer.Option(help="Random orders of the control; default 10.")
+        int | None, typer.Option(help="Number of random orders in the control; default 10.")
     ] = None,
     choose_by: Annotated[
-        Choice | None, typer.Option(help="What chooses the selector's epoch; default aukc.")
+        Choice | None, typer.Option(help="Criterion for the selector's best epoch; default aukc.")
     ] = None,
-    split: Annotated[str | None, typer.Option(help="Slides to audit; default test.")] = None,
-    classes: Classes = None,
+    split: Annotated[str | None, typer.Option(help="Split to audit; default test.")] = None,
     split_seed: SplitSeed = None,
-    splits: Splits = None,
-    slide_table: SlideTable = None,
-    label_column: LabelColumn = None,
-    fold: Fold = None,
-    layout: Annotated[
-        str | None, typer.Option(help="Force a feature layout instead of detecting it.")
-    ] = None,
-    mpp: Mpp = None,
     device: Annotated[
         str | None, typer.Option(help="auto, cpu, cuda, cuda:1, ...; default auto.")
     ] = None,
@@ -81,40 +56,31 @@ def audit(
         typer.Option("--set", help="Any setting: --set n_boot=500, --set recipe_settings.dense=1."),
     ] = [],  # noqa: B006
     force: Annotated[
-        bool, typer.Option("--force", help="Remove another audit that is in --out.")
+        bool, typer.Option("--force", help="Overwrite another audit in --out.")
     ] = False,
 ) -> None:
     """Audit a frozen classifier: which tiles suffice, and can its heat map be believed?
 
-    An audit that was stopped goes on when the same command is given again. What --set says wins
-    over options, and options win over --config.
+    An interrupted audit resumes when the same command is run again. --set overrides options, and
+    options override --config.
     """
     from foci.audits.config import read_configuration
 
     given: dict[str, Any] = {
         "model": model,
-        "features": features,
-        "labels": labels,
         "out": out,
         "rankings": names(rankings),
         "recipe": recipe,
         "target": _value(target),
         "kappa": kappa,
         "k_max": k_max,
-        "n_cap": n_cap,
         "seeds": _numbers(seeds),
         "random_orders": random_orders,
         "choose_by": _value(choose_by),
         "split": split,
-        "classes": names(classes),
         "split_seed": split_seed,
-        "splits": splits,
-        "slide_table": slide_table,
-        "label_column": label_column,
-        "fold": fold,
-        "layout": layout,
-        "mpp": mpp,
         "device": device,
+        **cohort,
     }
     configuration = read_configuration(config, given, settings(change, "--set"))
     try:

@@ -18,21 +18,21 @@ class Task(str, Enum):
 
 
 def cohort(
-    task: Annotated[Task, typer.Argument(help="Which of the paper's tasks.")],
+    task: Annotated[Task, typer.Argument(help="One of the paper's tasks.")],
     sources: Annotated[
         list[str],
         typer.Argument(
             help="GDC sample sheets or manifests, folders of published UNI2-h features, PANDA's "
-            "train.csv; LABEL=PATH where a source does not tell the class."
+            "train.csv; LABEL=PATH if a source does not tell the class."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The tidy table to write.")] = Path("cohort.csv"),
+    out: Annotated[Path, typer.Option(help="Label table to write.")] = Path("cohort.csv"),
     seed: Annotated[int, typer.Option(help="Seed of the patient split.")] = 0,
 ) -> None:
     """Build the label table of one of the paper's tasks, split by patient as in the paper."""
     from foci.bags import Cohort
-    from foci.bags.checks.check import tally
     from foci.bags.tasks import build
+    from foci.plural import tally
 
     built = build(task.value, sources, seed=seed)
     table = Cohort(tuple(built.slides))

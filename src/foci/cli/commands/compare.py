@@ -27,10 +27,10 @@ LEGEND = (
 def compare(
     folders: Annotated[list[Path], typer.Argument(help="Two or more folders of foci audit.")],
     out: Annotated[
-        Path | None, typer.Option(help="A page to write; compare.csv is written beside it.")
+        Path | None, typer.Option(help="HTML page to write; compare.csv is written beside it.")
     ] = None,
 ) -> None:
-    """Put audits side by side: tiles per ranking, headroom, faithfulness, verdict."""
+    """Compare audits side by side: tiles per ranking, headroom, faithfulness, verdict."""
     from foci.atomic import write_whole
     from foci.audits import StoredAudit
     from foci.audits.compare.table import compare as put_together
@@ -52,7 +52,7 @@ def compare(
 def show(
     comparison: Comparison, echo: Callable[[str], Any] = typer.echo, *, width: int | None = None
 ) -> None:
-    """Print the table, and what keeps its rows from being compared.
+    """Print the table, and notes on what makes its rows incomparable.
 
     Args:
         comparison: The audits.
@@ -121,7 +121,7 @@ _SHAPES = (tuple(_MEASURES), ("restricted", "shi_native", "shi_random"), ("restr
 
 
 def _by_ranking(comparison: Comparison, measures: tuple[str, ...]) -> Table:
-    """An audit in a row of its own, and below it one row per ranking that it ran."""
+    """One row per audit, and below it one row per ranking."""
     from rich.text import Text
 
     table = plain_table()

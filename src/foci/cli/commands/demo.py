@@ -13,25 +13,27 @@ if TYPE_CHECKING:
 
 
 def demo(
-    out: Annotated[Path, typer.Argument(help="Folder to make.")] = Path("foci-demo"),
+    out: Annotated[Path, typer.Argument(help="Folder for the demo.")] = Path("foci-demo"),
     slides: Annotated[int, typer.Option(min=12, help="Number of slides.")] = 240,
     classes: Annotated[int, typer.Option(min=2, max=3, help="Number of classes.")] = 2,
     seed: Annotated[int, typer.Option(help="Seed of the synthetic slides.")] = 0,
     cohort_only: Annotated[
-        bool, typer.Option("--cohort-only", help="Make and check the slides, and leave.")
+        bool, typer.Option("--cohort-only", help="Make and check the slides, then exit.")
     ] = False,
 ) -> None:
-    """FOCI without any data of yours: synthetic slides, three classifiers, an audit of each.
+    """Try FOCI without data of your own: synthetic slides, three classifiers, an audit of each.
 
-    What an earlier run of the same demo has finished is kept.
+    Results of an earlier run of the same demo are kept.
     """
     from foci.bags.checks.doctor import examine
+    from foci.bags.cohort.options import CohortOptions
     from foci.cli.commands.doctor import show as show_cohort
     from foci.demo import make
 
     folder = make(out, seed=seed, slides=slides, classes=classes)
     features = folder / "features_demo"
-    show_cohort(examine(features, folder / "cohort.csv"), features)
+    options = CohortOptions(features=features, labels=folder / "cohort.csv")
+    show_cohort(examine(options), features)
     typer.echo(f"\nSynthetic slides with planted rationales are in {folder}; see its README.md.")
     if cohort_only:
         return

@@ -9,21 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foci.cli.options import Features, Fold, LabelColumn, Labels, Layout, Mpp, SlideTable, Splits
+from foci.cli.cohort_options import Given, cohort_options
 
 if TYPE_CHECKING:
     from foci.bags.checks.check import Check
 
 
+@cohort_options(argument=True, without=("classes", "n_cap"))
 def doctor(
-    features: Features,
-    labels: Labels = None,
-    splits: Splits = None,
-    slide_table: SlideTable = None,
-    label_column: LabelColumn = None,
-    fold: Fold = None,
-    layout: Layout = "auto",
-    mpp: Mpp = None,
+    cohort: Given,
     sample: Annotated[
         int | None,
         typer.Option(min=1, help="Read only this many files, spread over the folder."),
@@ -35,30 +29,22 @@ def doctor(
     Exit code 1 if any check fails.
     """
     from foci.bags.checks.doctor import examine
+    from foci.bags.cohort.options import CohortOptions
+    from foci.configuration import configure
     from foci.progress import track
 
-    checks = examine(
-        features,
-        labels,
-        splits=splits,
-        slide_table=slide_table,
-        label_column=label_column,
-        fold=fold,
-        layout=layout,
-        mpp=mpp,
-        sample=sample,
-        progress=track,
-    )
+    options = configure(CohortOptions, cohort)
+    checks = examine(options, sample=sample, progress=track)
     if as_json:
         typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
     else:
-        show(checks, features)
+        show(checks, options.features)
     if any(check.status == "FAIL" for check in checks):
         raise typer.Exit(1)
 
 
 def show(checks: list[Check], features: Path) -> None:
-    """Print the checks as a table, and what follows from them."""
+    """Print the checks as a table, and a conclusion."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -78,6 +64,8 @@ def show(checks: list[Check], features: Path) -> None:
 
 
 def _conclusion(failed: int, warned: int) -> str:
+    from foci.plural import counted
+
     if failed:
-        return f"\nNot ready: {failed} to mend, {warned} to know of."
-    return f"\nReady to use, {warned} to know of." if warned else "\nReady to use."
+        return f"\nNot ready: {failed} failed, {counted(warned, 'warning')}."
+    return f"\nReady to use, {counted(warned, 'warning')}." if warned else "\nReady to use."

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foci.cli.options import (
-    Classes,
-    Device,
-    FeatureFolder,
-    Fold,
-    LabelColumn,
-    Labels,
-    Layout,
-    Mpp,
-    SlideTable,
-    Splits,
-    SplitSeed,
-    names,
-    settings,
-)
+from foci.cli.cohort_options import Given, cohort_options
+from foci.cli.options import Choice, Device, SplitSeed, TargetName, settings
 from foci.errors import FociError
 
 if TYPE_CHECKING:
@@ -30,61 +16,39 @@ if TYPE_CHECKING:
     from foci.selectors.recipes import Target
 
 
-class TargetName(str, Enum):
-    """Which class the kept tiles should support."""
-
-    label = "label"
-    prediction = "prediction"
-
-
-class Choice(str, Enum):
-    """What chooses the epoch."""
-
-    aukc = "aukc"
-    loss = "loss"
-
-
+@cohort_options(required=("features",))
 def fit(
+    cohort: Given,
     model: Annotated[Path, typer.Argument(help="Folder of foci train, or a checkpoint file.")],
-    features: FeatureFolder,
     out: Annotated[Path, typer.Option(help="Folder for the selector.")],
-    labels: Labels = None,
     recipe: Annotated[
-        str, typer.Option(help="default, paper-ste, paper-soft, paper-adaptive, ...")
+        str, typer.Option(help="Recipe: default, paper-ste, paper-soft, paper-adaptive, ...")
     ] = "default",
     change: Annotated[
         list[str],
         typer.Option("--set", help="Replace a setting of the recipe: --set budget.k_max=16."),
     ] = [],  # noqa: B006
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same selector (on a CPU).")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(min=0, help="Random seed; the same seed gives the same selector (on a CPU)."),
+    ] = 0,
     target: Annotated[
         TargetName | None,
-        typer.Option(help="label, or the model's own prediction (needs no labels)."),
+        typer.Option(
+            help="Class to support: the label, or the model's own prediction (needs no labels)."
+        ),
     ] = None,
-    choose_by: Annotated[Choice, typer.Option(help="What chooses the epoch.")] = Choice.aukc,
-    classes: Classes = None,
+    choose_by: Annotated[Choice, typer.Option(help="Criterion for the best epoch.")] = Choice.aukc,
     split_seed: SplitSeed = None,
-    splits: Splits = None,
-    slide_table: SlideTable = None,
-    label_column: LabelColumn = None,
-    fold: Fold = None,
-    layout: Layout = "auto",
-    mpp: Mpp = None,
-    n_cap: Annotated[
-        int | None,
-        typer.Option(min=1, help="Most tiles per bag; default is the model's, or 1024."),
-    ] = None,
-    memory_gb: Annotated[
-        float, typer.Option(min=0, help="Embedded bags that may stay in memory.")
-    ] = 4.0,
+    memory_gb: Annotated[float, typer.Option(min=0, help="Memory for embedded bags, in GB.")] = 4.0,
     device: Device = "auto",
 ) -> None:
-    """Fit a selector to a frozen classifier, which stays as it is.
+    """Fit a selector to a frozen classifier, which stays unchanged.
 
-    A fit that was killed goes on where it stopped when the same command is given again.
+    An interrupted fit resumes when the same command is run again.
     """
     from foci import selectors
-    from foci.audits.config import Origin
+    from foci.audits.config import Inputs
     from foci.audits.setup.inputs import open_sources
     from foci.audits.setup.preflight import for_backbone
     from foci.audits.setup.splits import ready_to_fit
@@ -97,40 +61,26 @@ def fit(
     changes, model_options = _parted(settings(change, "--set"))
     plan = selectors.vary(selectors.recipe(recipe), changes)
     wanted: Target = plan.target if target is None else target.value
-    if labels is None and wanted == "label":
+    if "labels" not in cohort and wanted == "label":
         raise FociError("--labels", "is missing", "give a label table, or --target prediction")
-    given = {
-        "model": model,
-        "model_options": model_options,
-        "features": features,
-        "labels": labels,
-        "splits": splits,
-        "slide_table": slide_table,
-        "label_column": label_column,
-        "fold": fold,
-        "classes": names(classes),
-        "layout": layout,
-        "mpp": mpp,
-        "n_cap": n_cap,
-        "split_seed": split_seed,
-    }
-    sources = open_sources(configure(Origin, given), choose(device))
+    given = {"model": model, "model_options": model_options, "split_seed": split_seed, **cohort}
+    sources = open_sources(configure(Inputs, given), choose(device))
     backbone = sources.backbone
     selectors.check_free(out)
-    cohort = for_backbone(sources.cohort, backbone)
-    cohort = ready_to_fit(cohort, sources.split_seed, track)
-    announce(cohort, sources.model_notes)
+    slides = for_backbone(sources.cohort, backbone)
+    slides = ready_to_fit(slides, sources.split_seed, track)
+    announce(slides, sources.model_notes)
     by_aukc = choose_by is Choice.aukc
     fitted = selectors.fit(
         backbone,
-        cohort,
+        slides,
         plan,
         seed=seed,
         target=wanted,
         out=out,
-        criterion=validation_aukc(backbone, cohort.split("val"), wanted) if by_aukc else None,
+        criterion=validation_aukc(backbone, slides.split("val"), wanted) if by_aukc else None,
         memory_gb=memory_gb,
-        report=lambda epoch: typer.echo(line(epoch, "val aukc" if by_aukc else None)),
+        report=lambda epoch: typer.echo(_line(epoch, "val aukc" if by_aukc else None)),
         progress=track,
     )
     typer.echo(f"{plan.name}: gate at the {fitted.site}, best epoch {fitted.best_epoch}")
@@ -141,12 +91,12 @@ def fit(
 
 
 def _parted(changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings of the recipe, and options of the checkpoint."""
+    """Separate settings of the recipe from options of the checkpoint."""
     own = {k.partition(".")[2]: v for k, v in changes.items() if k.startswith("model_options.")}
     return {k: v for k, v in changes.items() if not k.startswith("model_options.")}, own
 
 
-def line(epoch: FitEpoch, criterion: str | None) -> str:
+def _line(epoch: FitEpoch, criterion: str | None) -> str:
     """One epoch in one line."""
     terms = ", ".join(f"{name} {value:.3f}" for name, value in epoch.terms.items())
     width = len(str(epoch.epochs))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class ViewName(str, Enum):
-    """Which class is followed."""
+    """Class whose probability the curves follow."""
 
     prediction = "prediction"
     label = "label"
@@ -25,20 +25,22 @@ def report(
         float | None, typer.Option(help="Another operating confidence, between 0 and 1.")
     ] = None,
     k_max: Annotated[
-        int | None, typer.Option(help="A smaller budget of tiles than the audit had.")
+        int | None, typer.Option(help="Smaller budget of tiles than the audit's.")
     ] = None,
     view: Annotated[
-        ViewName | None, typer.Option(help="Which view stands first; default is the audit's.")
+        ViewName | None, typer.Option(help="View that comes first; default is the audit's.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="The page; default is report.html in the folder, or report-... there."),
+        typer.Option(
+            help="HTML page to write; default is report.html or report-... in the folder."
+        ),
     ] = None,
 ) -> None:
-    """Write the report of an audit again, if wanted at another threshold, budget or view.
+    """Write the report of an audit again, optionally at another threshold, budget or view.
 
-    No model is run: everything is read from the stored curves. The audit's own numbers stay as
-    they are; a report at other settings gets a name of its own.
+    No model is run: everything is computed from the stored curves. The audit itself stays
+    unchanged; a report at other settings gets its own file name.
     """
     from foci.audits import StoredAudit
     from foci.cli.pages import page

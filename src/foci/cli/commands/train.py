@@ -7,67 +7,55 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foci.cli.options import (
-    Device,
-    FeatureFolder,
-    Fold,
-    LabelColumn,
-    LabelTable,
-    Layout,
-    Mpp,
-    NCap,
-    SlideTable,
-    Splits,
-    settings,
-)
+from foci.cli.cohort_options import Given, cohort_options
+from foci.cli.options import Device, settings
 
 if TYPE_CHECKING:
     from foci.backbones.training import EpochReport, Predictions
     from foci.bags import Cohort
 
 
+@cohort_options(required=("features", "labels"), without=("classes",))
 def train(
-    backbone: Annotated[str, typer.Argument(help="abmil, acmil, asmil, attrimil, clam-sb, ...")],
-    features: FeatureFolder,
-    labels: LabelTable,
+    cohort: Given,
+    backbone: Annotated[
+        str, typer.Argument(help="Architecture: abmil, acmil, asmil, attrimil, clam-sb, ...")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the trained backbone.")],
-    preset: Annotated[str, typer.Option(help="paper, official, or another of its presets.")] = (
+    preset: Annotated[str, typer.Option(help="Preset of the widths: paper, official, ...")] = (
         "paper"
     ),
     width: Annotated[
         list[str], typer.Option("--set", help="Replace a width of the preset: --set d=128.")
     ] = [],  # noqa: B006
     objective: Annotated[
-        list[str], typer.Option(help="Setting of its objective: --objective subtyping=true.")
+        list[str], typer.Option(help="Setting of the objective: --objective subtyping=true.")
     ] = [],  # noqa: B006
-    epochs: Annotated[int, typer.Option(min=1, help="Per stage of the objective.")] = 20,
+    epochs: Annotated[int, typer.Option(min=1, help="Epochs per stage of the objective.")] = 20,
     lr: Annotated[float, typer.Option(help="Peak learning rate of AdamW.")] = 2e-4,
-    weight_decay: Annotated[float, typer.Option(min=0.0, help="Of AdamW.")] = 1e-5,
-    schedule: Annotated[str, typer.Option(help="cosine or constant.")] = "cosine",
+    weight_decay: Annotated[float, typer.Option(min=0.0, help="Weight decay of AdamW.")] = 1e-5,
+    schedule: Annotated[
+        str, typer.Option(help="Learning-rate schedule: cosine or constant.")
+    ] = "cosine",
     batch_size: Annotated[int, typer.Option(min=1, help="Bags per step.")] = 1,
     balanced: Annotated[
-        bool, typer.Option("--balanced", help="See every class equally often.")
+        bool, typer.Option("--balanced", help="Sample every class equally often.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Same seed, same weights (on a CPU).")] = 0,
-    splits: Splits = None,
-    slide_table: SlideTable = None,
-    label_column: LabelColumn = None,
-    fold: Fold = None,
-    layout: Layout = "auto",
-    mpp: Mpp = None,
-    n_cap: NCap = 1024,
+    seed: Annotated[
+        int, typer.Option(help="Random seed; the same seed gives the same weights (on a CPU).")
+    ] = 0,
     device: Device = "auto",
 ) -> None:
     """Train one of the seven classifiers with its own objective, then freeze it.
 
-    A run that was killed goes on where it stopped when the same command is given again. Other
-    options, slides or feature files are another run, which starts over.
+    An interrupted run resumes when the same command is run again. With other options, slides or
+    feature files it starts over.
     """
     from dataclasses import replace
 
     from foci.backbones.training import TrainingRecipe
     from foci.backbones.training.run import train_into, trainable, with_train_and_val
-    from foci.bags import Cohort
+    from foci.bags.cohort.options import CohortOptions
     from foci.cli.announce import announce
     from foci.cli.device import choose
     from foci.cli.show_audit import number
@@ -87,30 +75,20 @@ def train(
             "seed": seed,
         },
     )
-    cohort = Cohort.read(
-        features,
-        labels,
-        splits=splits,
-        slide_table=slide_table,
-        label_column=label_column,
-        fold=fold,
-        layout=layout,
-        n_cap=n_cap,
-        mpp=mpp,
-    ).readable(lambda bags: track(bags, "reading bags"))
-    cohort = trainable(with_train_and_val(cohort, seed))
-    cohort = replace(cohort, notes=(*cohort.notes, *without_auc(cohort)))
-    announce(cohort)
+    slides = configure(CohortOptions, cohort).read().readable(track)
+    slides = trainable(with_train_and_val(slides, seed))
+    slides = replace(slides, notes=(*slides.notes, *_without_auc(slides)))
+    announce(slides)
     result = train_into(
         out,
         backbone,
-        cohort,
+        slides,
         recipe,
         preset=preset,
         widths=settings(width, "--set"),
         device=choose(device),
         score=scores,
-        report=lambda epoch: typer.echo(line(epoch)),
+        report=lambda epoch: typer.echo(_line(epoch)),
         progress=track,
     )
     for split, values in result.metrics.items():
@@ -121,8 +99,8 @@ def train(
     typer.echo(f"wrote {out}")
 
 
-def without_auc(cohort: Cohort) -> list[str]:
-    """A sentence for every split in which a class is absent."""
+def _without_auc(cohort: Cohort) -> list[str]:
+    """Notes on splits that lack a class, so that their AUC is undefined."""
     from foci.bags.cohort.splits import SPLITS
 
     notes, counts = [], cohort.counts()
@@ -134,7 +112,7 @@ def without_auc(cohort: Cohort) -> list[str]:
 
 
 def scores(predictions: Predictions) -> dict[str, float | None]:
-    """What ``backbone.json`` keeps of a split; no AUC where a class is absent."""
+    """AUC, accuracy and loss of a split; AUC is None if a class is absent."""
     from foci.audits.analysis.selected_only import auc_or_none
 
     return {
@@ -144,7 +122,7 @@ def scores(predictions: Predictions) -> dict[str, float | None]:
     }
 
 
-def line(epoch: EpochReport) -> str:
+def _line(epoch: EpochReport) -> str:
     """One epoch in one line."""
     terms = ", ".join(f"{name} {value:.3f}" for name, value in epoch.terms.items())
     width = len(str(epoch.epochs))

@@ -7,17 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
 from foci.audits.analysis.summarise import summarise
-from foci.audits.folder.curves import to_arrow as curves_to_arrow
-from foci.audits.folder.names import CURVES, MANIFEST, RANKINGS, SLIDES, SUMMARY
-from foci.audits.folder.slides import to_arrow as slides_to_arrow
-from foci.audits.folder.tile_scores import to_arrow as tiles_to_arrow
+from foci.audits.folder.names import MANIFEST, SUMMARY
 from foci.rankings.controls.random_order import chances
+from tests.makers.curves import DELETION
+from tests.makers.folders import write_tables
 
 Floats = NDArray[np.float64]
 
@@ -26,7 +23,6 @@ HOSTILE = (
     "a</script><img src=x onerror=alert(2)>",
     "\"quotes\" & 'more' <!-- not a comment",
 )
-DELETION = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 SEEDS = (0, 1, 2)
 STEP = 256
 
@@ -53,13 +49,11 @@ def make(folder: Path, plan: Plan = Plan()) -> StoredAudit:  # noqa: B008
     made = [_Made(plan, index) for index in range(plan.n_slides)]
     slides = [m.slide for m in made]
     curves = [c for name in plan.rankings for m in made for c in m.curves(name)]
-    pq.write_table(curves_to_arrow(curves), folder / CURVES)
     skipped = [
         AuditedSlide("unreadable", "P900", skipped="unreadable.h5: is truncated; copy it again"),
         AuditedSlide("<b>empty</b>", "P901", skipped="holds no tile; no tissue was found"),
     ]
-    pq.write_table(slides_to_arrow([*slides, *skipped]), folder / SLIDES)
-    _write_tiles(folder / RANKINGS, [m.tiles for m in made])
+    write_tables(folder, curves, [*slides, *skipped], [m.tiles for m in made])
     settings = AuditSettings(
         rankings=tuple(plan.rankings),
         k_max=plan.k_max,
@@ -163,13 +157,6 @@ def _tissue(rng: np.random.Generator, n: int) -> NDArray[np.int64]:
 
 def _classes(plan: Plan) -> tuple[str, ...]:
     return ("LUAD", "LUSC") if plan.n_classes == 2 else tuple("ABCDEFGH"[: plan.n_classes])
-
-
-def _write_tiles(path: Path, tiles: Sequence[RankedTiles]) -> None:
-    tables = [tiles_to_arrow(slide) for slide in tiles]
-    with pq.ParquetWriter(path, pa.unify_schemas([t.schema for t in tables])) as writer:
-        for table in tables:
-            writer.write_table(table)
 
 
 def _manifest(plan: Plan, settings: dict[str, Any]) -> dict[str, Any]:

@@ -13,12 +13,15 @@ def workbook(
 ) -> Path:
     """A workbook of two sheets whose first is stored second; ``rows`` and ``strings`` are XML."""
     parts = {
+        "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}">'
+        f'<Relationship Id="rId1" Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/>'
+        "</Relationships>",
         "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>'
         '<sheet name="labels" sheetId="4" r:id="rId2"/><sheet name="old" sheetId="1" r:id="rId1"/>'
         "</sheets></workbook>",
         "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE}">'
-        '<Relationship Id="rId1" Type="t" Target="worksheets/sheet1.xml"/>'
-        f'<Relationship Id="rId2" Type="t" Target="{target}"/></Relationships>',
+        f'<Relationship Id="rId1" Type="{_OFFICE}/worksheet" Target="worksheets/sheet1.xml"/>'
+        f'<Relationship Id="rId2" Type="{_OFFICE}/worksheet" Target="{target}"/></Relationships>',
         "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{_MAIN}"><sheetData/></worksheet>',
         "xl/worksheets/sheet7.xml": f'<worksheet xmlns="{_MAIN}"><sheetData>{rows}</sheetData>'
         "</worksheet>",

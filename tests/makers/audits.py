@@ -1,4 +1,4 @@
-"""Audits that take no time: a small cohort, a small classifier, one short fit."""
+"""Audits that take no time: a small classifier on a small cohort, with one short fit."""
 
 from __future__ import annotations
 
@@ -6,45 +6,18 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
-from foci import Cohort, backbones
+from foci import backbones
 from foci.audits import StoredAudit
 from foci.audits.folder.names import MANIFEST
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.configuration import configure
-from tests.bags import feature_files as write
+from tests.makers.cohorts import D_IN, read
 
-D_IN, N_CAP = 8, 9
 SHORT = {"schedule.epochs": 1, "schedule.warmup": 0}
-TEST_TILES = (5, 1, 12, 7, 8)
-"""Tiles of the audited slides; one has a single tile, one more than the cap."""
-
-
-def make_files(folder: Path, splits: str = "train val test", d_in: int = D_IN) -> Path:
-    """Features and ``labels.csv``: 6 slides of train, 3 of val, 5 of test, two of one patient."""
-    rng = np.random.default_rng(3)
-    sizes = {"train": (4, 6, 5, 9, 4, 6), "val": (5, 7, 6), "test": TEST_TILES}
-    rows = ["slide_id,case_id,label,split"]
-    number = 0
-    for split, tiles in sizes.items():
-        for n in tiles:
-            x = rng.normal(size=(n, d_in)).astype(np.float32)
-            x[0, number % 2] += 4
-            write.trident(folder / "features" / f"s{number:02d}.h5", x, write.grid(n))
-            shown = split if split in splits.split() else ""
-            rows.append(f"s{number:02d},c{min(number, 12)},{'ab'[number % 2]},{shown}")
-            number += 1
-    (folder / "labels.csv").write_text("\n".join(rows) + "\n")
-    return folder
-
-
-def read(folder: Path, *, labels: bool = True, **more: Any) -> Cohort:
-    table = folder / "labels.csv" if labels else None
-    return Cohort.read(folder / "features", table, n_cap=N_CAP, cache=False, **more)
 
 
 def model(name: str = "abmil", n_classes: int = 2, seed: int = 0) -> Backbone:

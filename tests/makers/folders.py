@@ -1,4 +1,4 @@
-"""StoredAudit folders made by hand, without a model."""
+"""Audit folders made by hand, without a model."""
 
 import json
 from collections.abc import Sequence
@@ -8,13 +8,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from foci.audits import AuditedSlide, Curve, CurveTable, StoredAudit
+from foci.audits import AuditedSlide, Curve, CurveTable, RankedTiles, StoredAudit
 from foci.audits.folder.curves import to_arrow as curves_to_arrow
 from foci.audits.folder.names import CURVES, MANIFEST, RANKINGS, SLIDES, SUMMARY
 from foci.audits.folder.slides import to_arrow as slides_to_arrow
 from foci.audits.folder.tile_scores import to_arrow as tiles_to_arrow
 from foci.audits.settings import AuditSettings
-from tests.audits.cohorts import CLASSES, Counts, slides, summarised, table, tiles
+from tests.makers.curves import CLASSES, Counts, slides, summarised, table, tiles
 
 SKIPPED = AuditedSlide("torn", "P99", skipped='torn.h5: is "truncated", copy it again')
 
@@ -30,14 +30,12 @@ def write_folder(
     change: dict[str, Any] | None = None,
     **how: Any,
 ) -> StoredAudit:
-    """Curves of :func:`tests.audits.cohorts.table` as a finished audit."""
+    """Curves of :func:`tests.makers.curves.table` as a finished audit."""
     folder.mkdir(parents=True)
     settings = AuditSettings(**{"rankings": tuple(counts), "n_boot": 50, **(change or {})})
     curves = table(counts, k_max=settings.k_max, **how)
     known, scores = slides(cases, labels, how.get("n_tiles")), tiles(curves)
-    pq.write_table(curves_to_arrow(every(curves)), folder / CURVES)
-    pq.write_table(slides_to_arrow([*known, SKIPPED]), folder / SLIDES)
-    pq.write_table(pa.concat_tables([tiles_to_arrow(t) for t in scores]), folder / RANKINGS)
+    write_tables(folder, every(curves), [*known, SKIPPED], scores)
     summary = summarised(curves, known, classes, settings, scores, n_skipped=1)
     (folder / SUMMARY).write_text(summary.to_json())
     manifest = {
@@ -53,6 +51,21 @@ def write_folder(
     }
     (folder / MANIFEST).write_text(json.dumps(manifest))
     return StoredAudit.load(folder)
+
+
+def write_tables(
+    folder: Path,
+    curves: Sequence[Curve],
+    slides: Sequence[AuditedSlide],
+    tiles: Sequence[RankedTiles],
+) -> None:
+    """The three Parquet files of an audit."""
+    pq.write_table(curves_to_arrow(curves), folder / CURVES)
+    pq.write_table(slides_to_arrow(slides), folder / SLIDES)
+    scores = [tiles_to_arrow(slide) for slide in tiles]
+    with pq.ParquetWriter(folder / RANKINGS, pa.unify_schemas([t.schema for t in scores])) as file:
+        for table in scores:
+            file.write_table(table)
 
 
 def every(curves: CurveTable) -> list[Curve]:
