@@ -17,7 +17,7 @@ from foci.audits.folder.curves import to_arrow as curves_to_arrow
 from foci.audits.folder.names import CURVES, MANIFEST, RANKINGS, SLIDES, SUMMARY
 from foci.audits.folder.slides import to_arrow as slides_to_arrow
 from foci.audits.folder.tile_scores import to_arrow as tiles_to_arrow
-from foci.rankings.controls.random_order import chances
+from foci.reveal.random_orders import uniform_scores
 
 Floats = NDArray[np.float64]
 
@@ -148,7 +148,7 @@ class _Made:
     def _order(self, ranking: str, seed: int | None) -> NDArray[np.int64]:
         if ranking == "random":
             assert seed is not None
-            return np.argsort(-chances(self.name, len(self.tiles), seed), kind="stable")
+            return np.argsort(-uniform_scores(self.name, len(self.tiles), seed), kind="stable")
         return self.tiles.order(ranking if seed is None else f"{ranking}-{seed}")
 
 

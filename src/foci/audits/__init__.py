@@ -2,10 +2,11 @@
 
 from foci.audits.audit import Audit
 from foci.audits.config import AuditConfiguration
-from foci.audits.folder.curves import Curve, CurveTable
+from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.folder.tile_scores import RankedTiles
 from foci.audits.settings import AuditSettings
+from foci.reveal import Curve
 
 __all__ = [
     "Audit",

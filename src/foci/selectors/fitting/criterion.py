@@ -23,7 +23,7 @@ def validation_aukc(backbone: Backbone, cohort: Cohort, target: Target) -> Crite
         target: The class whose probability is followed, and at which a class-conditional
             selector is read.
     """
-    revealer = Revealer(backbone, settle=())
+    revealer = Revealer(backbone, recheck=())
 
     def mean_aukc(selector: Selector) -> float:
         values = []

@@ -160,11 +160,11 @@ def test_a_bag_that_is_embedded_already_is_not_embedded_again(
 ) -> None:
     model = small(name, preset, 2).eval()
     x = bag(12, torch.float32)
-    want = Revealer(model, settle=()).open(x).curve(order(12))
+    want = Revealer(model, recheck=()).open(x).curve(order(12))
     with torch.no_grad():
         tokens = model.embed(x)
     monkeypatch.setattr(model, "embed", lambda x: pytest.fail("embedded again"))
-    assert torch.equal(Revealer(model, settle=()).open(x, tokens).curve(order(12)), want)
+    assert torch.equal(Revealer(model, recheck=()).open(x, tokens).curve(order(12)), want)
 
 
 def test_engines_follow_the_declared_capabilities() -> None:
