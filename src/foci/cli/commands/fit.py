@@ -92,7 +92,6 @@ def fit(
     from foci.cli.device import choose
     from foci.configuration import configure
     from foci.progress import track
-    from foci.selectors.fitting.criterion import validation_aukc
 
     changes, model_options = _parted(settings(change, "--set"))
     plan = selectors.vary(selectors.recipe(recipe), changes)
@@ -120,7 +119,6 @@ def fit(
     cohort = for_backbone(sources.cohort, backbone)
     cohort = ready_to_fit(cohort, sources.split_seed, track)
     announce(cohort, sources.model_notes)
-    by_aukc = choose_by is Choice.aukc
     fitted = selectors.fit(
         backbone,
         cohort,
@@ -128,9 +126,9 @@ def fit(
         seed=seed,
         target=wanted,
         out=out,
-        criterion=validation_aukc(backbone, cohort.split("val"), wanted) if by_aukc else None,
+        criterion=choose_by.value,
         memory_gb=memory_gb,
-        report=lambda epoch: typer.echo(line(epoch, "val aukc" if by_aukc else None)),
+        report=lambda epoch: typer.echo(line(epoch, "val aukc" if choose_by is Choice.aukc else None)),
         progress=track,
     )
     typer.echo(f"{plan.name}: gate at the {fitted.site}, best epoch {fitted.best_epoch}")
