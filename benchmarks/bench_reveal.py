@@ -33,7 +33,7 @@ def main() -> None:
     order, other = torch.randperm(N), torch.randperm(N)
     print(f"{'classifier':12s} " + " ".join(f"{c:>12s}" for c in COLUMNS))
     for name in foci.backbones.available():
-        if "paper" in foci.backbones.registry(name):
+        if "paper" in foci.backbones.presets(name):
             row(name, features, order, other, options)
 
 

@@ -60,6 +60,9 @@ def concrete(
     .. math:: z_i = \sigma\Big(\frac{a_i + \log\epsilon_i - \log(1 - \epsilon_i)}{T}\Big), \qquad
        \epsilon_i \sim \mathrm{Uniform}(0, 1)
 
+    torch.distributions has this relaxation too, but draws from the global generator, and a resumed
+    fit needs the draws of its own.
+
     Args:
         scores: ``[B, N]``.
         mask: ``[B, N]`` bool, True where a tile is real.

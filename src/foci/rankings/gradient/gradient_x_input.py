@@ -15,6 +15,8 @@ def gradient_x_input(bag: EmbeddedBag) -> Tensor:
     r"""Gradient of the target's logit times the feature.
 
     .. math:: s_i = \sum_d x_{id}\, \frac{\partial \ell_t}{\partial x_{id}}
+
+    Without captum, which is an optional dependency: the gradient is one call of autograd.
     """
     return (bag.features.double() * logit_gradient(bag).double()).sum(dim=-1)
 
