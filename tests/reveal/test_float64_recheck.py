@@ -34,8 +34,8 @@ def test_the_crossing_depends_on_neither_engine_nor_block_size(
 ) -> None:
     model = small("transmil", "paper", 2).eval()
     x = torch.randn(50, D_IN, generator=torch.Generator().manual_seed(3))
-    judge = small("transmil", "paper", 2).double().eval()
-    exact = curve(judge, x.double(), torch.arange(50), engine="reference")
+    double = small("transmil", "paper", 2).double().eval()
+    exact = curve(double, x.double(), torch.arange(50), engine="reference")
     kappa = float(exact[20, 1])
     revealer = Revealer(model, engine=engine, memory_mb=memory_mb, recheck=(kappa,))
     got = revealer.open(x).curve(torch.arange(50))[:, 1] >= kappa
@@ -53,7 +53,7 @@ def test_bf16_is_rechecked_with_a_wider_margin() -> None:
     assert (got - exact).abs().max() < 0.05
 
 
-def test_a_callable_that_cannot_be_copied_judges_itself() -> None:
+def test_a_callable_that_cannot_be_copied_is_asked_in_its_own_precision() -> None:
     class Locked:
         def __call__(self, x: torch.Tensor) -> torch.Tensor:
             return torch.stack([x.sum(), -x.sum()])
@@ -61,10 +61,10 @@ def test_a_callable_that_cannot_be_copied_judges_itself() -> None:
         def __deepcopy__(self, memo: dict[int, object]) -> "Locked":
             raise ValueError("holds a lock")
 
-    assert_judges_itself(CallableBackbone(Locked(), d_in=2, n_classes=2))
+    assert_own_precision(CallableBackbone(Locked(), d_in=2, n_classes=2))
 
 
-def test_a_module_that_cannot_compute_in_float64_judges_itself() -> None:
+def test_a_module_that_cannot_compute_in_float64_is_asked_in_its_own_precision() -> None:
     class SinglePrecision(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -75,10 +75,10 @@ def test_a_module_that_cannot_compute_in_float64_judges_itself() -> None:
             return answer
 
     torch.manual_seed(0)
-    assert_judges_itself(CallableBackbone(SinglePrecision(), d_in=2, n_classes=2))
+    assert_own_precision(CallableBackbone(SinglePrecision(), d_in=2, n_classes=2))
 
 
-def assert_judges_itself(model: Backbone) -> None:
+def assert_own_precision(model: Backbone) -> None:
     """With every count near a threshold, the curve is that of the model's own precision."""
     x = torch.rand(4, 2, generator=torch.Generator().manual_seed(0))
     plain = Revealer(model, recheck=()).open(x).curve([0, 1, 2, 3])

@@ -119,6 +119,7 @@ def fit(
     cohort = for_backbone(sources.cohort, backbone)
     cohort = ready_to_fit(cohort, sources.split_seed, track)
     announce(cohort, sources.model_notes)
+    shown = "val aukc" if choose_by is Choice.aukc else None
     fitted = selectors.fit(
         backbone,
         cohort,
@@ -128,7 +129,7 @@ def fit(
         out=out,
         criterion=choose_by.value,
         memory_gb=memory_gb,
-        report=lambda epoch: typer.echo(line(epoch, "val aukc" if choose_by is Choice.aukc else None)),
+        report=lambda epoch: typer.echo(line(epoch, shown)),
         progress=track,
     )
     typer.echo(f"{plan.name}: gate at the {fitted.site}, best epoch {fitted.best_epoch}")

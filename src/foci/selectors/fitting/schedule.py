@@ -19,8 +19,8 @@ class Schedule(BaseModel):
        \big(1 + \cos \pi \tfrac{t - W}{T - 1 - W}\big) & t \ge W
        \end{cases}
 
-    over the optimizer steps :math:`t = 0 \dots T - 1`, of which W warm up. The rate is a function of the
-    step and no scheduler of torch.optim, so that a resumed fit has no scheduler state to restore.
+    over the optimizer steps :math:`t = 0 \dots T - 1`, of which W warm up. The rate is a plain
+    function of the step, not a scheduler of torch.optim: a resumed fit has no state to restore.
 
     Attributes:
         epochs: Passes over the training slides.
