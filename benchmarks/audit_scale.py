@@ -24,7 +24,7 @@ from foci.audits.run import run
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.bags import Cohort, Slide
-from foci.rankings import EmbeddedBag, random_controls
+from foci.rankings import random_controls
 from foci.reveal import Revealer
 from memory import peak_mb
 
@@ -83,20 +83,19 @@ class Watch:
 
 def plain(model: Backbone, cohort: Cohort, settings: AuditSettings, selector: Any) -> None:
     """Read, rank, reveal, delete; nothing is kept."""
-    revealer = Revealer(model, settle=(settings.kappa,))
+    revealer = Revealer(model, recheck=(settings.kappa,))
     for bag in cohort.bags():
-        embedded = EmbeddedBag(model, bag)
-        opened = revealer.open(embedded.features, embedded.tokens)
-        aimed = embedded.aimed(int(opened.full().argmax()))
+        embedded = revealer.open(bag)
+        embedded = embedded.with_target(int(embedded.full().argmax()))
         rankings = [
-            foci.rankings.score("native", model, aimed),
-            foci.rankings.score("selector", model, aimed, selector=selector),
+            foci.rankings.score("native", model, embedded),
+            foci.rankings.score("selector", model, embedded, selector=selector),
             *random_controls(bag, settings.random_orders),
         ]
         for ranking in rankings:
             order = torch.from_numpy(ranking.order)
-            opened.curve(order, range(1, settings.k_max + 1))
-            opened.curve(order, settings.deletion, direction="delete")
+            embedded.curve(order, range(1, settings.k_max + 1))
+            embedded.curve(order, settings.deletion, direction="delete")
 
 
 def make_cohort(folder: Path, n_slides: int) -> Cohort:

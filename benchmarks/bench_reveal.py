@@ -13,7 +13,7 @@ import torch
 
 import foci
 from foci.backbones.models.transmil import TransMIL
-from foci.reveal import OpenBag, Revealer
+from foci.reveal import EmbeddedBag, Revealer
 from memory import peak_mb
 from timing import in_units
 
@@ -33,7 +33,7 @@ def main() -> None:
     order, other = torch.randperm(N), torch.randperm(N)
     print(f"{'classifier':12s} " + " ".join(f"{c:>12s}" for c in COLUMNS))
     for name in foci.backbones.available():
-        if "paper" in foci.backbones.registry(name):
+        if "paper" in foci.backbones.presets(name):
             row(name, features, order, other, options)
 
 
@@ -66,6 +66,7 @@ def row(
 
     peak = peak_mb(curve)
     opened = revealer.open(features)
+    opened.curve(order)  # embeds the bag
     slow = isinstance(model, TransMIL)
     repeats = 3 if slow else options.repeats
     cells = [
@@ -84,7 +85,7 @@ def row(
     print(f"{name:12s} " + " ".join(f"{c:12.2f}" for c in cells), flush=True)
 
 
-def delete(opened: OpenBag, order: torch.Tensor) -> None:
+def delete(opened: EmbeddedBag, order: torch.Tensor) -> None:
     """The paper's five deletion counts."""
     opened.curve(order, ks=[16, 32, 64, 128, 256], direction="delete")
 

@@ -29,8 +29,9 @@ from foci.selectors.fitting.loop import Fit, randomness, train_epoch, validate
 from foci.selectors.fitting.losses import unit_box
 from foci.selectors.fitting.objective import GatedBatch, loss_terms, total
 from foci.selectors.fitting.prepared import PreparedBags
-from foci.selectors.gated.contract import View
-from foci.selectors.gated.views import FeatureView, choose_site, view_of
+from foci.selectors.gated.base import GatedBackbone
+from foci.selectors.gated.choice import choose_site, gate_backbone
+from foci.selectors.gated.features import FeatureGated
 from timing import alternately, seconds
 
 WIDTH, N_CAP, EPOCHS = 1536, 1024, 30
@@ -62,7 +63,7 @@ class InMemory(BagStore):
         return self.bags[slide.slide_id]
 
 
-class AttentionFromFeatures(View):
+class AttentionFromFeatures(GatedBackbone):
     """The attention gate without anything kept: embed again in every view."""
 
     def __init__(self, backbone: Backbone) -> None:
@@ -73,7 +74,7 @@ class AttentionFromFeatures(View):
         return self.backbone.aggregate(self.backbone.embed(tiles["features"]), mask, gate)
 
 
-class OwnAttention(View):
+class OwnAttention(GatedBackbone):
     """The attention gate left to the classifier, whatever it closes."""
 
     def __init__(self, backbone: Backbone) -> None:
@@ -110,7 +111,7 @@ def compare(name: str, recipe: SelectorRecipe, n_bags: int, repeats: int) -> tup
     slow_head = copy.deepcopy(head)
 
     def prepared() -> PreparedBags:
-        bags = PreparedBags(cohort, view_of(backbone, site), "label", memory_gb=4)
+        bags = PreparedBags(cohort, gate_backbone(backbone, site), "label", memory_gb=4)
         bags.batch(cohort.slides)
         return bags
 
@@ -118,7 +119,7 @@ def compare(name: str, recipe: SelectorRecipe, n_bags: int, repeats: int) -> tup
     optimizer, slow_optimizer = (
         torch.optim.AdamW(h.parameters(), lr=5e-4, weight_decay=0.3) for h in (head, slow_head)
     )
-    view = FeatureView(backbone) if site == "feature" else AttentionFromFeatures(backbone)
+    view = FeatureGated(backbone) if site == "feature" else AttentionFromFeatures(backbone)
 
     def fast() -> float:
         return train_epoch(fit, optimizer, 1, lambda items, what: items)[1]
@@ -142,7 +143,7 @@ def compare_views(
     recipe, cohort = selectors.recipe("class-conditional"), synthetic(len(tiles), tiles, d_in)
     steps: list[Callable[[], float]] = []
     validations: list[Callable[[], float]] = []
-    for view in (OwnAttention(backbone), view_of(backbone, "attention")):
+    for view in (OwnAttention(backbone), gate_backbone(backbone, "attention")):
         head = new_head(backbone, recipe, seed=0)
         bags = PreparedBags(cohort, view, "label", memory_gb=4)
         fit = Fit(head, bags, cohort.slides, cohort.slides, recipe, seed=0)
@@ -168,7 +169,7 @@ def _validation(fit: Fit) -> float:
 def straightforward(
     head: SelectorHead,
     optimizer: torch.optim.Optimizer,
-    view: View,
+    view: GatedBackbone,
     cohort: Cohort,
     recipe: SelectorRecipe,
 ) -> float:

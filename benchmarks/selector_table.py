@@ -25,7 +25,7 @@ import torch
 import foci
 from foci.backbones import Backbone
 from foci.bags import Bag, Cohort
-from foci.reveal import OpenBag, Revealer
+from foci.reveal import EmbeddedBag, Revealer
 
 COUNTS = (16, 32, 64, 128, 256)
 K_MAX = 256
@@ -113,7 +113,9 @@ def order_of(
         yield lambda bag, target: foci.rankings.score(name, model, bag, target=target).scores
     else:
         torch.manual_seed(seed)
-        fitted = foci.selectors.fit(model, cohort, recipe=recipe_of(name), seed=seed)
+        fitted = foci.selectors.fit(
+            model, cohort, recipe=recipe_of(name), seed=seed, criterion="loss"
+        )
         yield (
             lambda bag, target: (
                 foci.rankings.score("selector", model, bag, target=target, selector=fitted).scores
@@ -133,7 +135,7 @@ def recipe_of(text: str) -> foci.selectors.SelectorRecipe:
 
 
 def measure(
-    opened: OpenBag, scores: Any, bag: Bag, target: int, truth: dict[str, Any], of_class: Any
+    opened: EmbeddedBag, scores: Any, bag: Bag, target: int, truth: dict[str, Any], of_class: Any
 ) -> dict[str, float]:
     """One ranking of one slide."""
     order = np.argsort(-scores, kind="stable")

@@ -45,7 +45,7 @@ def test_stored_curves_are_what_the_engine_says(audited: StoredAudit) -> None:
     options: dict[str, list[dict[str, Any]]] = {
         "native": [{}], "selector": [{"selector": fitted}], "random": [{"seed": 0}, {"seed": 1}],
     }  # fmt: skip
-    revealer = Revealer(backbone, settle=(0.6,))
+    revealer = Revealer(backbone, recheck=(0.6,))
     for ranking, variants in options.items():
         seeds = audited.curves.seeds(ranking)
         for seed, option in zip(seeds, variants, strict=True):

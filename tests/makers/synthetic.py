@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
 from foci.audits.analysis.summarise import summarise
 from foci.audits.folder.names import MANIFEST, SUMMARY
-from foci.rankings.controls.random_order import chances
+from foci.reveal.random_orders import uniform_scores
 from tests.makers.curves import DELETION
 from tests.makers.folders import write_tables
 
@@ -142,7 +142,7 @@ class _Made:
     def _order(self, ranking: str, seed: int | None) -> NDArray[np.int64]:
         if ranking == "random":
             assert seed is not None
-            return np.argsort(-chances(self.name, len(self.tiles), seed), kind="stable")
+            return np.argsort(-uniform_scores(self.name, len(self.tiles), seed), kind="stable")
         return self.tiles.order(ranking if seed is None else f"{ranking}-{seed}")
 
 

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from foci import rankings
 from foci.errors import FociError
-from foci.selectors.frozen import Identity
 from foci.selectors.head import SelectorHead
+from foci.selectors.identity import Identity
 from foci.selectors.selector import Selector
 from tests.rankings.trials import features, make
 

@@ -6,7 +6,8 @@ from torch import Tensor
 
 from foci.backbones import CallableBackbone, fingerprint
 from foci.errors import FociError
-from foci.selectors.frozen import ChangedError, Identity, held_still
+from foci.selectors.frozen import ChangedError, keep_frozen
+from foci.selectors.identity import Identity
 from tests.backbones.every import D_IN, small
 
 
@@ -20,12 +21,12 @@ def test_modes_and_gradients_come_back() -> None:
     model.head.requires_grad_(False)
     modes = {name: module.training for name, module in model.named_modules()}
     learning = {name: p.requires_grad for name, p in model.named_parameters()}
-    with held_still(model, bags()):
+    with keep_frozen(model, bags()):
         assert not any(module.training for module in model.modules())
         assert not any(p.requires_grad for p in model.parameters())
     assert {name: module.training for name, module in model.named_modules()} == modes
     assert {name: p.requires_grad for name, p in model.named_parameters()} == learning
-    with pytest.raises(KeyError), held_still(model, bags()):
+    with pytest.raises(KeyError), keep_frozen(model, bags()):
         raise KeyError
     assert {name: p.requires_grad for name, p in model.named_parameters()} == learning
 
@@ -33,7 +34,7 @@ def test_modes_and_gradients_come_back() -> None:
 def test_a_changed_weight_is_an_error_however_small() -> None:
     model = small("abmil", "paper", 2)
     expected = pytest.raises(FociError, match=r"abmil: parameters or buffers .*changed")
-    with expected, held_still(model, bags()):
+    with expected, keep_frozen(model, bags()):
         first = next(model.attention.parameters()).view(-1)
         first[0] = torch.nextafter(first[0], torch.tensor(9.0))
 
@@ -42,7 +43,7 @@ def test_a_changed_buffer_is_an_error() -> None:
     model = small("abmil", "paper", 2)
     model.register_buffer("calls", torch.zeros(1))
     expected = pytest.raises(FociError, match="parameters or buffers changed")
-    with expected, held_still(model, bags()):
+    with expected, keep_frozen(model, bags()):
         model.calls += 1
 
 
@@ -50,7 +51,7 @@ def test_changed_answers_are_an_error_where_there_is_nothing_to_hash() -> None:
     shift = [0.0]
     model = CallableBackbone(lambda x: x.mean(0)[:2] + shift[0], D_IN, 2)
     expected = pytest.raises(FociError, match="callable: full-bag logits changed")
-    with expected, held_still(model, bags()):
+    with expected, keep_frozen(model, bags()):
         shift[0] = 1e-3
 
 
@@ -73,7 +74,7 @@ def test_identity_tells_classifiers_apart() -> None:
 
 def test_the_comparison_can_be_made_on_the_way() -> None:
     model = small("abmil", "paper", 2)
-    with pytest.raises(ChangedError), held_still(model, bags()) as compare:
+    with pytest.raises(ChangedError), keep_frozen(model, bags()) as compare:
         compare()
         next(model.parameters()).mul_(1.01)
         with pytest.raises(ChangedError, match="parameters or buffers and full-bag logits"):

@@ -18,7 +18,7 @@ from foci.selectors.fitting.fit import STATE
 from tests.backbones.every import small
 from tests.makers import features as write
 from tests.makers.cohorts import D, planted
-from tests.makers.fits import same, short
+from tests.makers.fits import named, same, short
 
 
 class KilledError(Exception):
@@ -45,7 +45,7 @@ def fit_twice(first: dict[str, Any], second: dict[str, Any], out: Path) -> list[
 
 
 def judged(value: float) -> Any:
-    return lambda selector: value
+    return named(f"always {value}", lambda selector: value)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,8 @@ def judged(value: float) -> Any:
         {"target": "prediction"},
         {"backbone": small("abmil", "official", 2)},
         {"criterion": judged(2.0)},
-        {"criterion": None},
+        {"criterion": "loss"},
+        {"criterion": "aukc"},
     ],
 )
 def test_another_fit_starts_anew(second: dict[str, Any], cohort: Cohort, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from foci.errors import CheckpointError, FociError
 from foci.selectors import recipe, vary
 from tests.backbones.every import D_IN, small
 from tests.makers.cohorts import planted
+from tests.makers.fits import named
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("fit") / "selector"
     scores = iter([0.1, 0.3, 0.2])
     selectors.fit(
-        small("abmil", "paper", 2), cohort, plan, seed=5, out=out, criterion=lambda s: next(scores)
+        small("abmil", "paper", 2),
+        cohort,
+        plan,
+        seed=5,
+        out=out,
+        criterion=named("listed", lambda selector: next(scores)),
     )
     return out
 

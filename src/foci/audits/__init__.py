@@ -3,11 +3,12 @@
 from foci.audits.analysis.summary import Summary
 from foci.audits.audit import StoredAudit
 from foci.audits.config import AuditConfiguration
-from foci.audits.folder.curves import Curve, CurveTable
+from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.manifest import Manifest
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.folder.tile_scores import RankedTiles
 from foci.audits.settings import AuditSettings
+from foci.reveal import Curve
 
 __all__ = [
     "AuditConfiguration",

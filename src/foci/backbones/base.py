@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from typing import Self  # from Python 3.11
 
 GateSite = Literal["feature", "attention"]
-Shortcut = Literal["pooling", "pooled-prefixes", "split-readout", "encoder"]
+Shortcut = Literal["pooling", "prefix-sums", "pooled-prefixes", "split-readout", "encoder"]
 
 SHORTCUTS: Mapping[Shortcut, tuple[str, ...]] = {
     "pooling": ("aggregate",),
+    "prefix-sums": ("prefixes",),
     "pooled-prefixes": ("aggregate", "prefixes"),
     "split-readout": ("readout", "project", "read"),
     "encoder": ("aggregate", "encode"),

@@ -1,4 +1,4 @@
-"""A ranking that was computed elsewhere."""
+"""Rank by scores from a file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from foci.bags import Bag
 from foci.errors import FociError
 from foci.rankings.registry import ranking
 from foci.rankings.score_file import Places, ScoreFile, read_scores
-from foci.reveal.embedded_bag import EmbeddedBag
+from foci.reveal import EmbeddedBag
 
 
 @ranking("from-file")
 def from_file(bag: EmbeddedBag, *, path: str | Path, column: str = "score") -> Tensor:
     """Scores from a table; every tile of the bag must have exactly one.
 
-    Rows about tiles that a pre-filter has dropped are passed over.
+    Rows of tiles that a pre-filter has dropped are ignored.
 
     Args:
         bag: The bag.
@@ -36,22 +36,22 @@ def from_file(bag: EmbeddedBag, *, path: str | Path, column: str = "score") -> T
         fix = f"did you mean {near[0]!r}?" if near else "use the slide names of the cohort"
         raise FociError(file.path, what, fix)
     known = bag.bag or Bag(bag.slide_id, bag.features.cpu().float().numpy())
-    return torch.from_numpy(match(file, known))
+    return torch.from_numpy(_match(file, known))
 
 
-def match(file: ScoreFile, bag: Bag) -> NDArray[np.float64]:
+def _match(file: ScoreFile, bag: Bag) -> NDArray[np.float64]:
     """Scores ``[N]`` of one bag, in bag order."""
     places, scores = file.slides[bag.slide_id]
     where = f"{file.path}, slide {bag.slide_id}"
     wanted = _places(file, bag, where)
     row_of = _rows(places, where, " and ".join(file.by))
-    strangers = set(row_of).difference(wanted) if len(bag) == bag.n_total else set()
+    unknown = set(row_of).difference(wanted) if len(bag) == bag.n_total else set()
     if file.by == ("tile",):
-        strangers |= {place for place in row_of if not 0 <= place[0] < bag.n_total}
-    if strangers:
+        unknown |= {place for place in row_of if not 0 <= place[0] < bag.n_total}
+    if unknown:
         raise FociError(
             where,
-            f"{_say(min(strangers))} is none of the slide's {bag.n_total} tiles",
+            f"{_say(min(unknown))} is none of the slide's {bag.n_total} tiles",
             "score the tiles of the same feature file",
         )
     missing = [place for place in wanted if place not in row_of]
@@ -61,19 +61,19 @@ def match(file: ScoreFile, bag: Bag) -> NDArray[np.float64]:
             f"{_say(missing[0])} has no score ({len(missing)} of {len(bag)} tiles have none)",
             "score every tile of the bag",
         )
-    found: NDArray[np.float64] = scores[[row_of[place] for place in wanted]]
-    bad = np.flatnonzero(np.isnan(found))
+    matched: NDArray[np.float64] = scores[[row_of[place] for place in wanted]]
+    bad = np.flatnonzero(np.isnan(matched))
     if len(bad):
         raise FociError(
             where,
             f"the score of {_say(wanted[bad[0]])} is NaN ({len(bad)} of {len(bag)} tiles)",
             "give every tile a number",
         )
-    return found
+    return matched
 
 
 def _places(file: ScoreFile, bag: Bag, where: str) -> list[tuple[int, ...]]:
-    """Every tile of the bag as the file names it."""
+    """Every tile of the bag by index or by corner, as in the file."""
     if file.by == ("tile",):
         return [(int(tile),) for tile in bag.tiles]
     if bag.coords is None:
@@ -87,7 +87,7 @@ def _places(file: ScoreFile, bag: Bag, where: str) -> list[tuple[int, ...]]:
 
 
 def _rows(places: Places, where: str, columns: str) -> dict[tuple[int, ...], int]:
-    """Row of every place; whole numbers, none twice."""
+    """Row of every place; refuses fractions and repetitions."""
     if not (np.isfinite(places) & (places == np.floor(places))).all():
         raise FociError(where, f"{columns} must be whole numbers", "correct or delete those rows")
     row_of: dict[tuple[int, ...], int] = {}

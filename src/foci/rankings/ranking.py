@@ -1,4 +1,4 @@
-"""A named score per tile of one slide, and the order it gives."""
+"""Tile scores of one slide, and the order in which they reveal the tiles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foci.errors import FociError
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Higher scores are revealed earlier.
+    """One score per tile; higher scores are revealed earlier.
 
     Attributes:
         name: Which ranking it is.

@@ -1,4 +1,4 @@
-"""Where rankings are found, and what each of them needs."""
+"""Registry of rankings, and what each needs of a classifier."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from torch import Tensor
 from foci.backbones import Backbone
 from foci.errors import FociError
 from foci.registry import Registry
-from foci.reveal.candidates import pools
+from foci.reveal.candidates.pooled import pools
 
 Need = Literal["tile score", "gradients", "pooling", "target"]
-"""What a ranking needs: of the classifier a tile score of its own (or a documented proxy),
-gradients from the logits back to the features, or softmax pooling; or a class to be about."""
+"""What a ranking needs. Of the classifier: a tile score of its own (or a documented proxy),
+gradients from the logits back to the features, or softmax pooling. Of the caller: a
+target class."""
 
 _OFFERED: dict[Need, Callable[[Backbone], bool]] = {
     "tile score": lambda backbone: backbone.capabilities.score != "none",
@@ -35,13 +36,13 @@ RankingFunction = Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
-class Family:
-    """One way to score tiles.
+class RankingMethod:
+    """A registered ranking: its function and its needs.
 
     Attributes:
-        name: Its name.
+        name: Name in the registry.
         function: ``function(bag, **options)`` to scores ``[N]``, higher is revealed earlier.
-        needs: What the classifier and the caller have to offer.
+        needs: What the classifier and the caller have to provide.
     """
 
     name: str
@@ -55,7 +56,7 @@ class Family:
         return {parameter.name: parameter for parameter in parameters}
 
     def works_with(self, backbone: Backbone) -> bool:
-        """Whether the classifier offers what the ranking needs of it."""
+        """Whether the classifier provides what the ranking needs of it."""
         return all(_OFFERED[need](backbone) for need in self.needs)
 
     def check(self, backbone: Backbone, options: Mapping[str, Any]) -> None:
@@ -79,7 +80,7 @@ class Family:
                 )
 
 
-RANKINGS: Registry[Family] = Registry("ranking")
+RANKINGS: Registry[RankingMethod] = Registry("ranking")
 """All rankings by name."""
 
 
@@ -89,7 +90,7 @@ def ranking(
     """Register a function ``(bag: EmbeddedBag, *, options) -> scores [N]`` as a ranking."""
 
     def decorate(function: RankingFunction) -> RankingFunction:
-        RANKINGS.add(name, Family(name, function, needs))
+        RANKINGS.add(name, RankingMethod(name, function, needs))
         return function
 
     return decorate
@@ -107,5 +108,5 @@ def available(backbone: Backbone | None = None) -> tuple[str, ...]:
     ...     "native", "attention-x-evidence"}
     True
     """
-    families = (RANKINGS[name] for name in RANKINGS)
-    return tuple(f.name for f in families if backbone is None or f.works_with(backbone))
+    methods = (RANKINGS[name] for name in RANKINGS)
+    return tuple(m.name for m in methods if backbone is None or m.works_with(backbone))

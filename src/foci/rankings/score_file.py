@@ -1,4 +1,4 @@
-"""Tile scores that somebody else has computed, by slide and tile."""
+"""Read a table of tile scores, by slide and tile."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Places = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class ScoreFile:
-    """The scores of many slides.
+    """Tile scores of many slides.
 
     Attributes:
         path: The file.
-        by: The columns that say which tile a row is about: ``("tile",)`` or ``("x", "y")``.
+        by: The columns that identify the tile of a row: ``("tile",)`` or ``("x", "y")``.
         slides: Places ``[M, 1 or 2]`` and scores ``[M]`` of every slide.
     """
 
@@ -33,7 +33,7 @@ class ScoreFile:
 
 
 def read_scores(path: str | Path, column: str = "score") -> ScoreFile:
-    """Read a score file, or hand it out again if it has not changed since.
+    """Read a score file; the last four are kept until they change on disk.
 
     Args:
         path: CSV, TSV or Excel (:func:`foci.bags.tables.read_table`), or Parquet. Columns are
@@ -72,7 +72,7 @@ def _read(path: Path, column: str, changed: int) -> ScoreFile:
 
 
 def _places(table: Table, column: str) -> tuple[str, ...]:
-    """Which columns name the tile; all that are needed must be there."""
+    """The columns that identify the tile; refuses a table that lacks a column."""
     table.require("slide_id")
     table.require(column, fix="name the column with column=...")
     if "tile" in table.columns:

@@ -1,4 +1,4 @@
-"""From a name, a classifier and a bag to a ranking."""
+"""Rank the tiles of a bag by the name of a ranking."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foci.bags import Bag
 from foci.errors import FociError
 from foci.rankings.ranking import Ranking
 from foci.rankings.registry import RANKINGS
-from foci.reveal.embedded_bag import EmbeddedBag
+from foci.reveal import EmbeddedBag
 
 
 def score(
@@ -25,13 +25,13 @@ def score(
 ) -> Ranking:
     """Rank the tiles of one bag.
 
-    The classifier is used in eval mode and comes back as it was: weights, gradients, modes.
+    The classifier runs in eval mode; weights, gradients and training modes stay as they were.
 
     Args:
         name: One of :func:`~foci.rankings.available`.
         backbone: The frozen classifier.
         bag: A bag or its features ``[N, D]``; for several rankings of one bag an
-            :class:`~foci.rankings.EmbeddedBag`, which is embedded once.
+            :class:`~foci.rankings.EmbeddedBag`, so that it is embedded once.
         target: Class that the ranking is about; default is the class the full bag predicts.
         **options: The ranking's own options.
 
@@ -46,11 +46,11 @@ def score(
     >>> ranking.scores.shape, ranking.order.shape
     ((5,), (5,))
     """
-    family = RANKINGS[name]
-    family.check(backbone, options)
+    method = RANKINGS[name]
+    method.check(backbone, options)
     bag = _embed(backbone, bag, target)
     with frozen(backbone):
-        scores = family.function(bag, **options)
+        scores = method.function(bag, **options)
     if scores.shape != (len(bag),):
         raise FociError(
             bag.slide_id,
@@ -67,4 +67,4 @@ def _embed(backbone: Backbone, bag: Bag | Tensor | EmbeddedBag, target: int | No
         raise FociError(
             bag.slide_id, "was embedded by another backbone", "embed it with the one given"
         )
-    return bag if target is None else bag.aimed(target)
+    return bag if target is None else bag.with_target(target)

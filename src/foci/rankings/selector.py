@@ -1,4 +1,4 @@
-"""A trained selector, or any other function of the tokens."""
+"""Rank by a trained selector, or by any other function of the tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from foci.backbones.freezing import frozen
 from foci.errors import FociError
 from foci.rankings.registry import ranking
-from foci.reveal.embedded_bag import EmbeddedBag
+from foci.reveal import EmbeddedBag
 from foci.selectors.selector import FittedSelector, Selector
 
 
@@ -20,9 +20,9 @@ def selector(bag: EmbeddedBag, *, selector: Callable[[Tensor], Tensor]) -> Tenso
 
     Args:
         bag: The bag.
-        selector: Tokens ``[N, d]`` to one score per tile, ``[N]`` or ``[N, 1]``, or to one per
-            tile and class, ``[N, C]``, which is read at the target class. A module is used in
-            eval mode. A fitted selector refuses another classifier than its own.
+        selector: Maps tokens ``[N, d]`` to one score per tile, ``[N]`` or ``[N, 1]``, or to one
+            score per tile and class, ``[N, C]``, of which the target's column is taken. A module
+            is used in eval mode. A fitted selector refuses any classifier but its own.
     """
     owned = selector.best if isinstance(selector, FittedSelector) else selector
     if isinstance(owned, Selector) and owned.backbone is not bag.backbone:

@@ -1,4 +1,4 @@
-"""Sequential Reveal Protocol: what a frozen classifier says of more and more, or fewer, tiles."""
+"""Reveal and deletion curves: a frozen classifier's predictions as tiles are added or removed."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from foci.backbones import Backbone
+from foci.reveal.arguments import Direction
+from foci.reveal.curves import Curve
 from foci.reveal.disjoint import disjoint_sufficient_sets
-from foci.reveal.engine import KAPPA, Engine, OpenBag, Revealer, choose_engine
-from foci.reveal.prefixes import K_MAX, Direction, default_counts
+from foci.reveal.embedded_bag import EmbeddedBag
+from foci.reveal.engines.choice import KAPPA, Engine, choose_engine
+from foci.reveal.prefixes import K_MAX, default_counts
+from foci.reveal.revealer import Revealer
 
 __all__ = [
     "KAPPA",
     "K_MAX",
+    "Curve",
     "Direction",
+    "EmbeddedBag",
     "Engine",
-    "OpenBag",
     "Revealer",
     "choose_engine",
     "curve",

@@ -1,4 +1,4 @@
-"""How many separate rationales does a slide have?"""
+"""Disjoint sufficient sets: how many separate rationales a slide has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from foci.reveal.engine import Revealer
+from foci.reveal.revealer import Revealer
 
 
 def disjoint_sufficient_sets(
@@ -18,34 +18,35 @@ def disjoint_sufficient_sets(
     *,
     most: int = 8,
 ) -> list[Tensor]:
-    """Sufficient sets with no tile in common, found one after the other.
+    """Sufficient sets with no tile in common, one after the other.
 
-    The tiles are ranked and revealed until the curve crosses; those tiles are taken away, and
-    what is left is ranked anew, until it does not suffice any more.
+    The tiles are ranked and revealed until the curve crosses. The revealed tiles are removed, the
+    remaining ones are ranked and revealed again, and so on until they no longer suffice.
 
     Args:
         revealer: Of the frozen classifier.
         features: ``[N, D]`` of one bag.
-        rank: Features of the tiles that are left, in bag order, to their order.
-        crossing: Probabilities ``[J, C]`` at counts 1..J to the count that suffices, or None; for
-            the paper's condition ``lambda p: foci.metrics.msk(p, range(1, len(p) + 1), target)``.
-        most: Stop after so many.
+        rank: Maps the features of the remaining tiles, in bag order, to their reveal order.
+        crossing: Maps probabilities ``[J, C]`` at counts 1..J to the count that suffices, or None.
+            The paper's condition:
+            ``lambda p: foci.metrics.msk(p, range(1, len(p) + 1), target)``.
+        most: Stop after this many sets.
 
     Returns:
         Tile indices of every set, in reveal order; empty if even all tiles do not suffice.
     """
-    left = torch.arange(len(features))
-    found: list[Tensor] = []
-    while len(found) < most and len(left):
-        order = rank(features[left])
-        opened = revealer.open(features[left])
-        curve = opened.curve(order, stop=lambda so_far: crossing(so_far) is not None)
+    remaining = torch.arange(len(features))
+    sets: list[Tensor] = []
+    while len(sets) < most and len(remaining):
+        order = rank(features[remaining])
+        embedded = revealer.open(features[remaining])
+        curve = embedded.curve(order, stop=lambda so_far: crossing(so_far) is not None)
         count = crossing(curve)
         if count is None:
             break
-        taken = order[:count].cpu()
-        found.append(left[taken])
-        keep = torch.ones(len(left), dtype=torch.bool)
-        keep[taken] = False
-        left = left[keep]
-    return found
+        revealed = order[:count].cpu()
+        sets.append(remaining[revealed])
+        keep = torch.ones(len(remaining), dtype=torch.bool)
+        keep[revealed] = False
+        remaining = remaining[keep]
+    return sets

@@ -1,9 +1,9 @@
-"""One bag before a frozen classifier: embedded once, it serves every ranking."""
+"""A bag embedded once, and a frozen classifier's answers about its subsets."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import torch
@@ -11,51 +11,68 @@ from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.backbones.base import class_index
-from foci.backbones.freezing import frozen, placed
+from foci.backbones.freezing import placed
 from foci.bags import Bag
-from foci.errors import FociError
-from foci.reveal.candidates import PooledCandidates, pools
-from foci.reveal.subsets import BUDGET, Candidates, ForwardedCandidates
-from foci.reveal.whole_numbers import at_least_one
+from foci.reveal.arguments import (
+    Direction,
+    at_least_one,
+    check_counts,
+    check_features,
+    check_order,
+)
+from foci.reveal.candidates.forwarded import BUDGET, Candidates, ForwardedCandidates
+from foci.reveal.candidates.pooled import PooledCandidates, pools
+from foci.reveal.engines.choice import CurveEngine, PrefixLogits
+from foci.reveal.prefixes import Prefixes, default_counts
 
 T = TypeVar("T")
 
+Stop = Callable[[Tensor], bool]
+
 
 class EmbeddedBag:
-    """What a ranking may look at; everything that costs is computed when first asked for.
+    """One bag before a frozen classifier; tokens and answers are computed when first needed.
+
+    Curves, rankings and searches of a bag all start from the same tokens.
 
     Attributes:
         backbone: The frozen classifier.
         slide_id: The slide; ``"bag"`` for a plain tensor.
         bag: The bag, or None for a plain tensor.
-        features: ``[N, D]`` where the classifier's weights are, and in their dtype.
+        features: ``[N, D]`` on the classifier's device and in its dtype.
 
     Args:
         backbone: The frozen classifier.
         bag: A bag, or its features ``[N, D]``.
-        target: Class that the ranking is about; None for the class the full bag predicts.
+        target: Class that rankings are about; None for the class the full bag predicts.
+        tokens: ``[N, d]``, where the bag is embedded already.
+        engine: How curves are computed; None for the defaults of
+            :class:`~foci.reveal.revealer.Revealer`.
 
     >>> from foci import backbones
     >>> model = backbones.create("abmil", d_in=8, n_classes=2)
     >>> bag = EmbeddedBag(model, torch.randn(5, 8), target=1)
-    >>> bag, bag.tokens.shape
-    (EmbeddedBag('bag', 5 tiles, target 1), torch.Size([5, 256]))
+    >>> bag, bag.tokens.shape, bag.curve([3, 1, 0, 2, 4]).shape
+    (EmbeddedBag('bag', 5 tiles, target 1), torch.Size([5, 256]), torch.Size([5, 2]))
     """
 
-    def __init__(self, backbone: Backbone, bag: Bag | Tensor, target: int | None = None) -> None:
+    def __init__(
+        self,
+        backbone: Backbone,
+        bag: Bag | Tensor,
+        target: int | None = None,
+        *,
+        tokens: Tensor | None = None,
+        engine: CurveEngine | None = None,
+    ) -> None:
         self.backbone = backbone
         self.bag = bag if isinstance(bag, Bag) else None
         self.slide_id = bag.slide_id if isinstance(bag, Bag) else "bag"
-        features = bag.x if isinstance(bag, Bag) else bag.detach()
-        if features.dim() != 2 or not len(features) or features.shape[1] != backbone.d_in:
-            shape = " x ".join(map(str, features.shape))
-            raise FociError(
-                self.slide_id,
-                f"has features of shape {shape}, not tiles x {backbone.d_in}",
-                "give one bag of the features that the backbone was trained on",
-            )
+        features = bag.x if isinstance(bag, Bag) else torch.as_tensor(bag).detach()
+        check_features(features, backbone.d_in, self.slide_id)
         self.features = placed(features, backbone)
-        self._computed: dict[str, Any] = {}
+        self._engine = CurveEngine(backbone) if engine is None else engine
+        self._computed: dict[str, Any] = {} if tokens is None else {"embedding": tokens}
         self._target = target if target is None else class_index(target, backbone.n_classes)
 
     def __len__(self) -> int:
@@ -65,7 +82,7 @@ class EmbeddedBag:
         target = "the predicted class" if self._target is None else self._target
         return f"EmbeddedBag({self.slide_id!r}, {len(self)} tiles, target {target})"
 
-    def aimed(self, target: int) -> EmbeddedBag:
+    def with_target(self, target: int) -> EmbeddedBag:
         """The same bag for another target class; what either computes serves both."""
         other = copy.copy(self)
         other._target = class_index(target, self.backbone.n_classes)
@@ -73,8 +90,9 @@ class EmbeddedBag:
 
     @property
     def tokens(self) -> Tensor:
-        """``[N, d]``."""
-        return self._once("tokens", lambda: self.backbone.embed(self.features))
+        """``[N, d]``, in the dtype of the features also where curves use half precision."""
+        tokens = self._embedding()
+        return tokens if self._engine.autocast is None else tokens.to(self.features.dtype)
 
     @property
     def logits(self) -> Tensor:
@@ -83,7 +101,7 @@ class EmbeddedBag:
 
     @property
     def target(self) -> int:
-        """Class that the ranking is about."""
+        """Class that rankings are about."""
         if self._target is None:
             self._target = int(self.logits.argmax())
         return self._target
@@ -103,16 +121,71 @@ class EmbeddedBag:
         rivals = torch.arange(logits.shape[-1], device=logits.device) != self.target
         return logits[..., self.target] - torch.logsumexp(logits[..., rivals], dim=-1)
 
+    def curve(
+        self,
+        order: Tensor | Sequence[int],
+        ks: Tensor | Sequence[int] | None = None,
+        direction: Direction = "insert",
+        stop: Stop | None = None,
+    ) -> Tensor:
+        """Class probabilities at every count, ``[len(ks), C]`` in float64 on the CPU.
+
+        Args:
+            order: Tile indices, most important first.
+            ks: Increasing counts of tiles revealed (or deleted); default is every count up to 256.
+            direction: ``"insert"`` reveals the first k tiles, ``"delete"`` removes them.
+            stop: Called with the probabilities so far after every block of counts; once it returns
+                True, the remaining counts are skipped and a shorter curve is returned.
+        """
+        n = len(self)
+        order = check_order(order, n).to(self.features.device)
+        if ks is None:
+            ks = default_counts(n, direction)
+        counts = check_counts(ks, n, direction).to(self.features.device)
+        prefixes = Prefixes.of(order, counts, direction)
+        blocks: list[Tensor] = []
+        with self._engine.precision():
+            for chunk, logits in self._prefix_logits().steps(prefixes):
+                block = torch.softmax(logits.double(), dim=-1)
+                block = self._engine.recheck(block, self.features, prefixes, chunk.start)
+                blocks.append(block.cpu())
+                if stop is not None and stop(torch.cat(blocks)):
+                    break
+        return torch.cat(blocks)
+
+    def full(self) -> Tensor:
+        """Probabilities ``[C]`` of the full bag, in float64 on the CPU."""
+        return self.curve(torch.arange(len(self)), ks=[0], direction="delete")[0]
+
     def candidates(self, budget: int = BUDGET) -> Candidates:
-        """Sets with one tile more or fewer: in closed form where the classifier allows it."""
+        """Logits of sets with one tile more or fewer, in closed form where there is one.
+
+        Args:
+            budget: Most tokens forwarded at once; of no effect for pooling classifiers.
+        """
         budget, backbone = at_least_one(budget, "budget"), self.backbone
         if not pools(backbone):
             return ForwardedCandidates(backbone, self.tokens, budget)
-        return self._once("pooled", lambda: PooledCandidates(backbone, self.tokens))
+        return self._once("pooled candidates", lambda: PooledCandidates(backbone, self.tokens))
+
+    def single_tiles(self, budget: int = BUDGET) -> Tensor:
+        """Logits ``[N, C]`` of every tile as the only tile of the bag; see :meth:`candidates`."""
+        index = torch.arange(len(self), device=self.features.device)
+        nothing = torch.zeros_like(index, dtype=torch.bool)
+        candidates = self.candidates(budget)
+        return self._once(f"single tiles {budget}", lambda: candidates.adding(nothing, index))
+
+    def _embedding(self) -> Tensor:
+        return self._once("embedding", lambda: self.backbone.embed(self.features))
+
+    def _prefix_logits(self) -> PrefixLogits:
+        if self._engine.name == "reference":
+            return self._engine.reference(self.features)
+        return self._once("prefix logits", lambda: self._engine.prefix_logits(self._embedding()))
 
     def _once(self, name: str, compute: Callable[[], T]) -> T:
         if name not in self._computed:
-            with frozen(self.backbone):
+            with self._engine.precision():
                 self._computed[name] = compute()
-        found: T = self._computed[name]
-        return found
+        answer: T = self._computed[name]
+        return answer

@@ -1,7 +1,8 @@
-"""Crossings that rounding must not move.
+"""Recompute probabilities near a threshold in float64.
 
 Single precision, batch size and device shift a probability by about 1e-6. Where it lies that
-close to the operating confidence, the subset is forwarded again alone and in float64.
+close to the operating confidence, the subset is forwarded again alone and in float64, so that
+rounding cannot move a crossing.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.backbones.freezing import placed
-from foci.reveal.prefixes import Nested
+from foci.reveal.prefixes import Prefixes
 
 _MARGIN_SINGLE, _MARGIN_HALF = 1e-4, 5e-2
 
 
-class Arbiter:
+class Float64Recheck:
     """Replaces probabilities near a threshold by their float64 values.
 
     Args:
-        backbone: Copied in float64 the first time it is needed. What cannot be copied, or cannot
-            compute in float64 (a foreign callable with a float32 constant inside), judges in its
-            own precision, still alone and in bag order.
-        thresholds: The confidences that matter.
+        backbone: Copied in float64 the first time it is needed. A model that cannot be copied, or
+            cannot compute in float64 (a foreign callable with a float32 constant inside), is asked
+            in its own precision, still one subset at a time and in bag order.
+        thresholds: The confidences that matter; none switches the recheck off.
         autocast: Half precision needs a wider margin.
     """
 
@@ -37,12 +38,19 @@ class Arbiter:
     ) -> None:
         self.backbone, self.thresholds = backbone, thresholds
         self.half = autocast is not None
-        self._judge: Backbone | None = None
+        self._double: Backbone | None = None
 
     def __call__(
-        self, probabilities: Tensor, features: Tensor, nested: Nested, first: int
+        self, probabilities: Tensor, features: Tensor, prefixes: Prefixes, first: int
     ) -> Tensor:
-        """Settle a block of steps that starts at step ``first``."""
+        """Recheck probabilities ``[b, C]`` of consecutive steps, in place.
+
+        Args:
+            probabilities: Of the steps ``first``, ``first + 1``, ...
+            features: ``[N, D]`` of the bag.
+            prefixes: All steps of the curve.
+            first: Number of the first step given.
+        """
         if not self.thresholds or features.dtype == torch.float64:
             return probabilities
         half = self.half or features.dtype in (torch.float16, torch.bfloat16)
@@ -50,20 +58,20 @@ class Arbiter:
         marks = probabilities.new_tensor(self.thresholds)
         near = (probabilities.unsqueeze(-1) - marks).abs().amin(dim=(-1, -2)) < margin
         for row in near.nonzero().flatten().tolist():
-            subset = features[nested.subset(first + row)]
-            probabilities[row] = self._decide(subset)
+            subset = features[prefixes.subset(first + row)]
+            probabilities[row] = self._exact(subset)
         return probabilities
 
-    def _decide(self, subset: Tensor) -> Tensor:
-        if self._judge is None:
+    def _exact(self, subset: Tensor) -> Tensor:
+        if self._double is None:
             try:
-                self._judge = copy.deepcopy(self.backbone).double().eval()
-                return self._ask(self._judge, subset)
+                self._double = copy.deepcopy(self.backbone).double().eval()
+                return self._forward(self._double, subset)
             except Exception:
-                self._judge = self.backbone
-        return self._ask(self._judge, subset)
+                self._double = self.backbone
+        return self._forward(self._double, subset)
 
     @staticmethod
-    def _ask(judge: Backbone, subset: Tensor) -> Tensor:
+    def _forward(model: Backbone, subset: Tensor) -> Tensor:
         with torch.autocast(subset.device.type, enabled=False):
-            return torch.softmax(judge(placed(subset, judge)).double(), dim=-1)
+            return torch.softmax(model(placed(subset, model)).double(), dim=-1)

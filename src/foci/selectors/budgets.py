@@ -1,4 +1,4 @@
-"""How many tiles the keep view keeps."""
+"""Budgets: how many tiles a gate keeps, fixed, proportional or random."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Fixed(_Budget):
         return self.ladder(n_tiles)[0]
 
     def ladder(self, n_tiles: Tensor) -> list[Tensor]:
-        """The counts at which a bag is validated, each ``[B]``."""
+        """Values of K used in validation, each ``[B]``."""
         return [n_tiles.clamp(max=self.k)]
 
 
@@ -44,13 +44,13 @@ class Adaptive(_Budget):
         return self.ladder(n_tiles)[0]
 
     def ladder(self, n_tiles: Tensor) -> list[Tensor]:
-        """The counts at which a bag is validated, each ``[B]``."""
+        """Values of K used in validation, each ``[B]``."""
         share = torch.floor(self.alpha * n_tiles.double()).long()
         return [torch.minimum(share.clamp(min=self.k_min), n_tiles)]
 
 
 class Nested(_Budget):
-    """K drawn anew for every bag and step, so that the order inside the budget is trained too.
+    """K drawn at random for every bag and step, so that the order of the kept tiles is trained too.
 
     >>> [int(k) for k in Nested(k_max=20).ladder(torch.tensor([1000]))]
     [1, 2, 4, 8, 16, 20]
@@ -65,7 +65,7 @@ class Nested(_Budget):
         return torch.minimum(k.to(n_tiles.device), n_tiles)
 
     def ladder(self, n_tiles: Tensor) -> list[Tensor]:
-        """Powers of two up to ``k_max``: every epoch is validated at the same counts."""
+        """Powers of two up to ``k_max``, the same in every epoch."""
         powers = [1 << i for i in range(self.k_max.bit_length()) if 1 << i < self.k_max]
         return [n_tiles.clamp(max=k) for k in (*powers, self.k_max)]
 

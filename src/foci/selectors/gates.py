@@ -1,4 +1,4 @@
-"""From scores to a gate per tile: which tiles the keep view keeps, and how it can be learned."""
+"""Differentiable gates from scores: straight-through top-K and Gumbel-sigmoid."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def straight_through(
 
     with :math:`u_i = a_i / T`, or :math:`u_i = (a_i - a_{(K)}) / T` if centred, where the rank-K
     score :math:`a_{(K)}` counts as a constant: the surrogate is then steepest where a tile enters
-    or leaves, however far the scores have drifted.
+    or leaves the top K, wherever the scores lie.
 
     Args:
         scores: ``[B, N]``.
         mask: ``[B, N]`` bool, True where a tile is real.
-        k: ``[B]`` tiles to keep; a bag with no more than that keeps all.
+        k: ``[B]`` tiles to keep; a bag with fewer tiles keeps all.
         centred: Centre the surrogate on the rank-K score.
         temperature: T; the paper has 1.
 
@@ -60,11 +60,14 @@ def concrete(
     .. math:: z_i = \sigma\Big(\frac{a_i + \log\epsilon_i - \log(1 - \epsilon_i)}{T}\Big), \qquad
        \epsilon_i \sim \mathrm{Uniform}(0, 1)
 
+    torch.distributions has this relaxation too, but draws from the global generator, and a resumed
+    fit needs the draws of its own.
+
     Args:
         scores: ``[B, N]``.
         mask: ``[B, N]`` bool, True where a tile is real.
         temperature: T.
-        generator: Source of the noise; None for the median, :math:`\epsilon_i = 1/2`.
+        generator: Draws the noise; None for its median, :math:`\epsilon_i = 1/2`.
 
     Returns:
         ``[B, N]`` in (0, 1), 0 on padding.
@@ -88,12 +91,12 @@ class Ste(BaseModel):
     def __call__(
         self, scores: Tensor, mask: Tensor, k: Tensor, generator: torch.Generator | None = None
     ) -> Tensor:
-        """Gate ``[B, N]``; there is no noise to draw."""
+        """Gate ``[B, N]``; the generator is not used."""
         return straight_through(scores, mask, k, centred=self.centred, temperature=self.temperature)
 
 
 class Soft(BaseModel):
-    """:func:`concrete`; the budget is only a penalty, K plays no part."""
+    """:func:`concrete`; the budget is only a penalty and K is not used."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -103,7 +106,7 @@ class Soft(BaseModel):
     def __call__(
         self, scores: Tensor, mask: Tensor, k: Tensor, generator: torch.Generator | None = None
     ) -> Tensor:
-        """Gate ``[B, N]``; without a generator there is no noise."""
+        """Gate ``[B, N]``; without noise if there is no generator."""
         return concrete(scores, mask, temperature=self.temperature, generator=generator)
 
 

@@ -1,4 +1,4 @@
-"""The readout itself: a small network that scores one tile from its token."""
+"""The selector head: a small MLP that scores a tile from its token."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ class SelectorHead(nn.Module):
     .. math:: a_i = W_2\,\mathrm{GELU}(W_1\,\mathrm{LN}(t_i) + b_1) + b_2
 
     The paper's head has one output: 132,609 parameters on tokens of width 512. A
-    class-conditional head has one output per class and is read at the class in question, so that
-    the tiles that speak *for* a class need not be those that speak for another.
+    class-conditional head has one output per class, so that the tiles that support one class need
+    not be those that support another.
 
     Args:
         d: Token width.
@@ -38,11 +38,11 @@ class SelectorHead(nn.Module):
         return scores
 
     def at(self, tokens: Tensor, targets: Tensor) -> Tensor:
-        """Tokens ``[B, N, d]`` to the scores ``[B, N]`` that count.
+        """Tokens ``[B, N, d]`` to the scores ``[B, N]`` for the target classes.
 
         Args:
             tokens: Embedded tiles.
-            targets: ``[B]``, the class at which a class-conditional head is read.
+            targets: ``[B]``, whose output of a class-conditional head is taken.
         """
         scores: Tensor = self(tokens)
         if self.outputs == 1:

@@ -1,4 +1,4 @@
-"""What ``selector.json`` has to say."""
+"""Schema of ``selector.json``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pydantic import (
 
 from foci.backbones.base import GateSite
 from foci.errors import CheckpointError
-from foci.selectors.frozen import Identity
+from foci.selectors.identity import Identity
 from foci.selectors.recipes import SelectorRecipe, Target
 from foci.selectors.selector import FitEpoch
 
@@ -34,7 +34,7 @@ class HeadShape(BaseModel):
 
 
 class Fingerprints(BaseModel):
-    """Of the two heads that are stored."""
+    """Hashes of the two stored heads."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,16 +42,16 @@ class Fingerprints(BaseModel):
     last: str
 
 
-class SelectorFacts(BaseModel):
-    """Everything but the weights; what else was kept (slides, versions) is in ``model_extra``.
+class SelectorMetadata(BaseModel):
+    """Everything but the weights; further entries (slides, versions) are in ``model_extra``.
 
     Attributes:
-        backbone: The classifier that the selector belongs to.
+        backbone: Identity of the backbone that the selector belongs to.
         head: Widths of the head.
-        fingerprints: Of its weights.
+        fingerprints: Hashes of the weights.
         recipe: How it was fitted.
         seed: Of its initialisation, order and noise.
-        target: Which class the kept tiles were to support.
+        target: Which class the kept tiles should support.
         site: Where the gate acted.
         best_epoch: Counted from 1.
         history: One entry per epoch.
@@ -70,7 +70,7 @@ class SelectorFacts(BaseModel):
     history: Annotated[tuple[FitEpoch, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
-    def _epochs_agree(self) -> SelectorFacts:
+    def _epochs_agree(self) -> SelectorMetadata:
         if [entry.epoch for entry in self.history] != list(range(1, len(self.history) + 1)):
             raise ValueError("history does not count its epochs from 1")
         if max((e.epoch for e in self.history if e.best), default=None) != self.best_epoch:
@@ -78,10 +78,10 @@ class SelectorFacts(BaseModel):
         return self
 
 
-def read_facts(path: Path) -> SelectorFacts:
-    """Content of a ``selector.json``."""
+def read_metadata(path: Path) -> SelectorMetadata:
+    """Read and validate a ``selector.json``."""
     try:
-        return SelectorFacts.model_validate_json(path.read_bytes(), strict=True)
+        return SelectorMetadata.model_validate_json(path.read_bytes(), strict=True)
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(path, "does not exist", "give a folder made by foci fit") from None
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Named ways to fit a selector: the paper's, its controls, and ours."""
+"""Named configurations of a selector fit: the paper's, its controls, and our own."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ Target = Literal["label", "prediction"]
 
 
 class SelectorRecipe(BaseModel):
-    """Everything that decides a selector, besides the backbone, the slides and the seed.
+    """Configuration of a fit: everything but the backbone, the slides and the seed.
 
     Attributes:
-        name: What it is called; a variation carries its changes in its name.
+        name: Name of the recipe; a variation lists its changes here.
         note: One line about it.
         class_conditional: One score per class, read at the target class, instead of one score.
         sites: Where the gate acts; the first site that the backbone offers is used.
-        dense: Under a feature gate before a bias-free ReLU projection, whether a tile also learns
-            from the view that it is not in. The paper gates features, where ReLU has no slope at 0
-            and it does not.
-        gate: From scores to a gate.
+        dense: Under a feature gate before a bias-free ReLU projection, whether a tile with gate 0
+            has a gradient. In the paper it has none, because ReLU has no slope at 0.
+        gate: How scores become gates.
         budget: How many tiles are kept.
         weights: Of the losses.
         schedule: Of the optimizer.
@@ -105,7 +104,7 @@ DEFAULT = "centred"
 
 
 def recipe(name: str = "default") -> SelectorRecipe:
-    """The recipe of a name.
+    """Get a recipe by name.
 
     >>> recipe("paper-ste").budget.k
     32
@@ -117,12 +116,12 @@ def recipe(name: str = "default") -> SelectorRecipe:
 
 
 def vary(base: SelectorRecipe, changes: Mapping[str, Any]) -> SelectorRecipe:
-    """A recipe with some settings replaced; its name says which.
+    """A recipe with some settings replaced; its name lists them.
 
     Another kind of gate or budget starts from the defaults of that kind.
 
     Args:
-        base: Where to start.
+        base: The recipe to change.
         changes: New values by dotted name.
 
     >>> vary(recipe("paper-adaptive"), {"budget.alpha": 0.05}).name
@@ -149,7 +148,7 @@ def vary(base: SelectorRecipe, changes: Mapping[str, Any]) -> SelectorRecipe:
 
 
 def _defaults(setting: str, kind: Any) -> dict[str, Any]:
-    """All settings of one kind of gate or budget; none for a kind that does not exist."""
+    """Default settings of one kind of gate or budget; empty for an unknown kind."""
     kinds = get_args(SelectorRecipe.model_fields[setting].annotation)
     known = {model.model_fields["kind"].default: model for model in kinds}
     return known[kind]().model_dump() if isinstance(kind, str) and kind in known else {}

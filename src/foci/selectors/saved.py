@@ -1,4 +1,4 @@
-"""A fitted selector on disk: ``selector.safetensors`` and ``selector.json`` in one folder."""
+"""Save and load a fitted selector: ``selector.safetensors`` and ``selector.json``."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from foci.backbones.base import Backbone
 from foci.backbones.freezing import fingerprint, home
 from foci.errors import CheckpointError, FociError
 from foci.selectors.head import SelectorHead
-from foci.selectors.metadata import HeadShape, SelectorFacts, read_facts
+from foci.selectors.metadata import HeadShape, SelectorMetadata, read_metadata
 from foci.selectors.selector import FittedSelector, Selector
 
-WEIGHTS, FACTS = "selector.safetensors", "selector.json"
+WEIGHTS, METADATA = "selector.safetensors", "selector.json"
 
 
 def check_free(folder: str | Path) -> None:
-    """Refuse a folder that no selector can be fitted into."""
+    """Refuse a folder that already holds a selector, or a path that is no folder."""
     folder = Path(folder)
-    if (folder / FACTS).exists():
+    if (folder / METADATA).exists():
         raise FociError(folder, "already holds a fitted selector", "choose another --out")
     if any(path.exists() and not path.is_dir() for path in (folder, *folder.parents)):
         raise FociError(folder, "is no folder", "choose another --out")
 
 
-def enter(folder: Path) -> Path:
-    """A folder for a new fit, or for one that was killed: what it was just writing is removed."""
+def prepare_folder(folder: Path) -> Path:
+    """Make the folder of a fit, and remove half-written files of one that was killed."""
     check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
     sweep(folder)
@@ -37,7 +37,7 @@ def enter(folder: Path) -> Path:
 
 
 def save(fitted: FittedSelector, folder: str | Path) -> Path:
-    """Write a selector; the weights come first, so a folder with ``selector.json`` is whole."""
+    """Save a selector; weights come first, so a folder with ``selector.json`` is complete."""
     from safetensors.torch import save as to_bytes
 
     folder = Path(folder)
@@ -57,49 +57,53 @@ def save(fitted: FittedSelector, folder: str | Path) -> Path:
         "target": fitted.target,
         "site": fitted.site,
         "best_epoch": fitted.best_epoch,
-        **fitted.facts,
+        **fitted.metadata,
         "history": [asdict(epoch) for epoch in fitted.history],
     }
     write_whole(folder / WEIGHTS, to_bytes(tensors))
-    write_whole(folder / FACTS, json.dumps(content, indent=2) + "\n")
+    write_whole(folder / METADATA, json.dumps(content, indent=2) + "\n")
     return folder
 
 
 def load(folder: str | Path, backbone: Backbone) -> FittedSelector:
-    """The selector of a folder, for the classifier that it was fitted on and no other.
+    """Load a selector for the backbone that it was fitted on.
 
     Raises:
-        FociError: If the classifier is another one.
-        CheckpointError: If the folder is not whole.
+        FociError: If the backbone is another one.
+        CheckpointError: If the folder is incomplete or damaged.
     """
-    path = Path(folder) / FACTS
-    facts = read_facts(path)
-    facts.backbone.check(backbone)
-    _check_shape(path, facts, backbone)
+    path = Path(folder) / METADATA
+    metadata = read_metadata(path)
+    metadata.backbone.check(backbone)
+    _check_shape(path, metadata, backbone)
     tensors = _tensors(Path(folder) / WEIGHTS)
     best, last = (
         Selector(
-            _head(Path(folder) / WEIGHTS, tensors, facts, epoch, backbone), backbone, facts.backbone
+            _head(Path(folder) / WEIGHTS, tensors, metadata, epoch, backbone),
+            backbone,
+            metadata.backbone,
         )
         for epoch in ("best", "last")
     )
     return FittedSelector(
         best=best,
         last=last,
-        recipe=facts.recipe,
-        seed=facts.seed,
-        target=facts.target,
-        site=facts.site,
-        history=facts.history,
-        facts=dict(facts.model_extra or {}),
+        recipe=metadata.recipe,
+        seed=metadata.seed,
+        target=metadata.target,
+        site=metadata.site,
+        history=metadata.history,
+        metadata=dict(metadata.model_extra or {}),
     )
 
 
-def _check_shape(path: Path, facts: SelectorFacts, backbone: Backbone) -> None:
-    outputs = backbone.n_classes if facts.recipe.class_conditional else 1
+def _check_shape(path: Path, metadata: SelectorMetadata, backbone: Backbone) -> None:
+    outputs = backbone.n_classes if metadata.recipe.class_conditional else 1
     wanted = HeadShape(d=backbone.d_token, outputs=outputs)
-    if facts.head != wanted:
-        what = f"describes a head ({facts.head}) that does not fit backbone and recipe ({wanted})"
+    if metadata.head != wanted:
+        what = (
+            f"describes a head ({metadata.head}) that does not fit backbone and recipe ({wanted})"
+        )
         raise CheckpointError(path, what, "fit the selector again")
 
 
@@ -114,16 +118,20 @@ def _tensors(path: Path) -> dict[str, Tensor]:
 
 
 def _head(
-    path: Path, tensors: dict[str, Tensor], facts: SelectorFacts, epoch: str, backbone: Backbone
+    path: Path,
+    tensors: dict[str, Tensor],
+    metadata: SelectorMetadata,
+    epoch: str,
+    backbone: Backbone,
 ) -> SelectorHead:
     device, dtype = home(backbone)
-    head = SelectorHead(facts.head.d, facts.head.outputs).to(dtype)
+    head = SelectorHead(metadata.head.d, metadata.head.outputs).to(dtype)
     part = f"{epoch}/"
     try:
         own = {k.removeprefix(part): v for k, v in tensors.items() if k.startswith(part)}
         head.load_state_dict(own)
     except RuntimeError as error:
-        raise CheckpointError(path, f"does not fit {FACTS} ({error})", "copy both") from error
-    if fingerprint(head) != getattr(facts.fingerprints, epoch):
-        raise CheckpointError(path, f"is not the weights that {FACTS} names", "copy both")
+        raise CheckpointError(path, f"does not fit {METADATA} ({error})", "copy both") from error
+    if fingerprint(head) != getattr(metadata.fingerprints, epoch):
+        raise CheckpointError(path, f"is not the weights that {METADATA} names", "copy both")
     return head.to(device).requires_grad_(False)

@@ -1,8 +1,7 @@
-"""A selector: a head, and the one classifier whose tokens it reads."""
+"""A selector: a head that scores the tokens of one frozen backbone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,18 +11,18 @@ from torch import Tensor
 
 from foci.backbones.base import Backbone, GateSite, class_index
 from foci.backbones.freezing import frozen, placed
-from foci.selectors.frozen import Identity
 from foci.selectors.head import SelectorHead
+from foci.selectors.identity import Identity
 from foci.selectors.recipes import SelectorRecipe, Target
 
 
 class Selector:
-    """Ranks the tiles of a bag for one frozen classifier.
+    """Scores the tiles of a bag for one frozen backbone.
 
     Args:
         head: Trained on the tokens of ``backbone``.
-        backbone: The classifier it belongs to.
-        identity: What :meth:`check` recognises that classifier by.
+        backbone: The backbone it belongs to.
+        identity: By which :meth:`check` recognises that backbone.
     """
 
     def __init__(self, head: SelectorHead, backbone: Backbone, identity: Identity) -> None:
@@ -31,11 +30,11 @@ class Selector:
 
     @property
     def class_conditional(self) -> bool:
-        """Whether a score is of a tile and a class, and not of a tile alone."""
+        """Whether there is one score per tile and class, not one per tile."""
         return self.head.outputs > 1
 
     def check(self, backbone: Backbone) -> None:
-        """Refuse another classifier than the one that the head was trained on."""
+        """Refuse any backbone but the one that the head was trained on."""
         self.identity.check(backbone)
 
     @torch.no_grad()
@@ -49,9 +48,9 @@ class Selector:
         """Scores ``[N]`` of one embedded bag; higher is revealed earlier.
 
         Args:
-            tokens: ``[N, d]`` of the selector's own classifier.
-            target: The class in question; a class-conditional selector is read at the full-bag
-                prediction where it is not given.
+            tokens: ``[N, d]`` of the selector's own backbone.
+            target: The class whose scores a class-conditional selector returns; None for the
+                full-bag prediction.
         """
         if target is not None:
             class_index(target, self.backbone.n_classes)
@@ -68,25 +67,25 @@ class Selector:
         return self.scores(tokens, target)
 
     def predicted(self, tokens: Tensor) -> int:
-        """The classifier's own decision on the full bag."""
+        """The class that the backbone predicts for the full bag."""
         with frozen(self.backbone):
             return int(self.backbone.aggregate(tokens.unsqueeze(0))[0].argmax())
 
 
 @dataclass(frozen=True)
 class FitEpoch:
-    """What one epoch came to.
+    """Losses and score of one epoch.
 
     Attributes:
         epoch: Counted from 1.
-        epochs: How many there are.
+        epochs: Epochs in total.
         rate: Learning rate of its last step.
         loss: Mean training loss.
-        terms: Means of the losses before their weights; ``full`` is the full-bag cross-entropy,
-            which only watches that the classifier stays what it is.
+        terms: Mean of each loss before its weight; ``full``, the full-bag cross-entropy, is only
+            monitored.
         val_loss: The same objective on the validation slides.
         val_terms: Its terms.
-        score: What chose the epoch, higher is better: the caller's criterion, or ``-val_loss``.
+        score: Value of the criterion, higher is better; ``-val_loss`` for the criterion ``"loss"``.
         best: Whether the score is the highest so far.
     """
 
@@ -105,17 +104,17 @@ class FitEpoch:
 
 @dataclass(frozen=True)
 class FittedSelector:
-    """Result of a fit, in memory or on disk.
+    """Result of :func:`foci.selectors.fit`: the best and the last epoch, and how they were made.
 
     Attributes:
         best: The selector of the best validation epoch.
         last: The selector of the last epoch.
         recipe: How it was fitted.
         seed: Of its initialisation, order and noise.
-        target: Which class the kept tiles were to support.
+        target: Which class the kept tiles should support.
         site: Where the gate acted.
         history: One entry per epoch.
-        facts: More that was kept with it: slides, versions, and ``notes`` where there are any.
+        metadata: Further entries of ``selector.json``: classes, slides, versions, ``notes``.
     """
 
     best: Selector
@@ -125,7 +124,7 @@ class FittedSelector:
     target: Target
     site: GateSite
     history: tuple[FitEpoch, ...]
-    facts: dict[str, Any]
+    metadata: dict[str, Any]
 
     @property
     def best_epoch(self) -> int:
@@ -134,8 +133,8 @@ class FittedSelector:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to know before using it, in plain sentences."""
-        return tuple(self.facts.get("notes", ()))
+        """Caveats to read before using the selector."""
+        return tuple(self.metadata.get("notes", ()))
 
     def __call__(self, tokens: Tensor) -> Tensor:
         """All scores of the best epoch; see :meth:`Selector.__call__`."""
@@ -148,11 +147,3 @@ class FittedSelector:
     def rank(self, features: Tensor, target: int | None = None) -> Tensor:
         """Scores of the best epoch; see :meth:`Selector.rank`."""
         return self.best.rank(features, target)
-
-
-Criterion = Callable[[Selector], float]
-"""Judges a selector after every epoch; the highest value wins.
-
-A killed fit is resumed with the same criterion only: by its attribute ``name`` where it has one,
-else by its code and what it closes over, see :func:`foci.selectors.fitting.run_key.content`.
-"""

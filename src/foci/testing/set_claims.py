@@ -111,8 +111,8 @@ def curve_equals_reference(s: Specimen) -> Iterator[str]:
     """A curve by the default engine equals forwarding every subset alone."""
     n = max(s.n_tiles)
     bag, order = s.bag(n), s.order(n)
-    fast = reveal.Revealer(s.model, settle=())
-    slow = reveal.Revealer(s.model, engine="reference", settle=())
+    fast = reveal.Revealer(s.model, recheck=())
+    slow = reveal.Revealer(s.model, engine="reference", recheck=())
     counts = sorted({1, n // 2, n - 1, n} - {0})
     directions: dict[reveal.Direction, list[int]] = {
         "insert": counts,

@@ -32,7 +32,7 @@ def test_curves_and_scores(files: Path, slide_id: str, name: str) -> None:
     backbone, bag = model(name), read(files).bag(slide_id)
     found = reveal(files, slide_id, backbone)
     n = len(bag)
-    engine = Revealer(backbone, settle=(0.6,)).open(bag.x)
+    engine = Revealer(backbone, recheck=(0.6,)).open(bag.x)
     wanted = [("native", None, {}), ("greedy-insertion", None, {})]
     wanted += [("random", seed, {"seed": seed}) for seed in (0, 1)]
     for ranking, seed, options in wanted:

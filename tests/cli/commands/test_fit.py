@@ -9,6 +9,7 @@ import pytest
 
 from foci import backbones, selectors
 from foci.backbones import fingerprint
+from foci.bags import Cohort
 from tests.backbones.every import small
 from tests.cli.invoke import Foci
 from tests.makers import features as write
@@ -121,3 +122,22 @@ def test_mistakes_are_one_line(foci: Foci, folder: Path, more: list[str], says: 
     assert says in done.err
     assert done.err.count("\n") == 1
     assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize("choose_by", [None, "aukc", "loss"])
+def test_the_library_fits_what_the_command_fits(
+    foci: Foci, folder: Path, choose_by: str | None
+) -> None:
+    quick = ["--set", "schedule.epochs=3", "--set", "schedule.warmup=0"]
+    more = [] if choose_by is None else ["--choose-by", choose_by]
+    labels = folder / "labels.csv"
+    done = foci(
+        *command(folder, "--labels", str(labels), "--out", str(folder / "out"), *quick, *more)
+    )
+    assert done.code == 0, done.err
+    cohort = Cohort.read(folder / "features", labels, classes=["b", "a"], n_cap=9).readable()
+    plan = selectors.vary(selectors.recipe("default"), {"schedule.epochs": 3, "schedule.warmup": 0})
+    chosen = {} if choose_by is None else {"criterion": choose_by}
+    selectors.fit(backbones.load(folder / "model"), cohort, plan, out=folder / "library", **chosen)
+    for name in ("selector.json", "selector.safetensors"):
+        assert (folder / "out" / name).read_bytes() == (folder / "library" / name).read_bytes()

@@ -8,20 +8,20 @@ import pytest
 from foci import rankings
 from foci.bags import Bag
 from foci.errors import FociError
-from foci.rankings.controls.random_order import chances
+from foci.reveal.random_orders import uniform_scores
 from tests.rankings.trials import bag_of, features, make
 
 
 def test_known_numbers() -> None:
     """Written down once; another platform or NumPy must give the same."""
     want = [0.2829762284649602, 0.17664248884574707, 0.12943298292803518]
-    assert chances("slide-1", 3, 0).tolist() == want
+    assert uniform_scores("slide-1", 3, 0).tolist() == want
 
 
 def test_equals_numpys_generator_seeded_by_the_digest() -> None:
     seed = int.from_bytes(hashlib.sha256(b"4\nTCGA-02").digest(), "big")
     want = np.random.Generator(np.random.PCG64(seed)).random(100)
-    np.testing.assert_array_equal(chances("TCGA-02", 100, 4), want)
+    np.testing.assert_array_equal(uniform_scores("TCGA-02", 100, 4), want)
 
 
 def test_other_seeds_and_slides_give_other_orders_and_features_do_not_matter() -> None:
@@ -46,7 +46,7 @@ def test_a_tile_keeps_its_number_when_a_pre_filter_drops_others() -> None:
 
 
 def test_every_position_is_equally_likely_to_come_first() -> None:
-    firsts = [int(chances("s", 5, seed).argmax()) for seed in range(2000)]
+    firsts = [int(uniform_scores("s", 5, seed).argmax()) for seed in range(2000)]
     counts = np.bincount(firsts, minlength=5)
     assert np.abs(counts - 400).max() < 4 * np.sqrt(2000 * 0.2 * 0.8)
 

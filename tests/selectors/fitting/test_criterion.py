@@ -1,15 +1,28 @@
+"""What chooses the epoch."""
+
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
 from foci import selectors
+from foci.backbones import Backbone
+from foci.bags import Cohort
+from foci.errors import FociError
 from foci.metrics import aukc
 from foci.reveal import curve
-from foci.selectors.fitting.criterion import validation_aukc
+from foci.selectors.fitting.criterion import ValidationAukc
+from foci.selectors.fitting.prepared import PreparedBags
+from foci.selectors.gated.choice import gate_backbone
 from tests.backbones.every import small
 from tests.makers.cohorts import planted
+from tests.makers.fits import named, short
+
+
+def prepared(model: Backbone, cohort: Cohort, target: Any, memory_gb: float = 1.0) -> PreparedBags:
+    return PreparedBags(cohort, gate_backbone(model, "attention"), target, memory_gb)
 
 
 def test_validation_aukc_is_the_mean_over_slides(tmp_path: Path) -> None:
@@ -26,11 +39,81 @@ def test_validation_aukc_is_the_mean_over_slides(tmp_path: Path) -> None:
             order = torch.argsort(selector.rank(bag.x, y), descending=True)
             ks = [k for k in (1, 2, 3, 4, 6, 8, 12) if k < len(bag)] + [len(bag)]
             want.append(aukc(curve(model, bag.x, order, ks).numpy(), ks, len(bag), y))
-        got = validation_aukc(model, cohort, target)(selector)  # type: ignore[arg-type]
-        assert got == pytest.approx(np.mean(want), abs=1e-9)
+        for memory_gb in (1.0, 0.0):
+            bags = prepared(model, cohort, target, memory_gb)
+            for _ in range(2):  # before and after the bags are in memory
+                got = ValidationAukc(bags, cohort)(selector)
+                assert got == pytest.approx(np.mean(want), abs=1e-9)
+                bags.batch(cohort.slides)
 
 
-def test_its_name_is_part_of_the_key_of_a_fit() -> None:
-    model = small("abmil", "paper", 2)
-    judge = validation_aukc(model, None, "label")  # type: ignore[arg-type]
-    assert judge.__qualname__ == "validation_aukc.<locals>.mean_aukc"
+def test_bags_in_memory_are_not_embedded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cohort, model = planted(tmp_path).split("val"), small("abmil", "paper", 2).eval()
+    selector = selectors.Selector(
+        selectors.SelectorHead(model.d_token, 2),
+        model,
+        None,  # type: ignore[arg-type]
+    )
+    bags = prepared(model, cohort, "label")
+    bags.batch(cohort.slides)
+    embed, calls = model.embed, []
+    monkeypatch.setattr(model, "embed", lambda x: calls.append(len(x)) or embed(x))
+    ValidationAukc(bags, cohort)(selector)
+    assert calls == []
+    few = prepared(model, cohort, "label", memory_gb=0.0)
+    for slide in cohort:
+        few.target_of(slide)
+    calls.clear()
+    ValidationAukc(few, cohort)(selector)
+    assert len(calls) == len(cohort)
+
+
+def test_aukc_chooses_the_epoch_unless_told_otherwise(cohort: Cohort) -> None:
+    model, plan = small("abmil", "paper", 2), short("default", 4)
+    fitted = selectors.fit(model, cohort, plan)
+    assert fitted.history == selectors.fit(model, cohort, plan, criterion="aukc").history
+    assert all(0 <= epoch.score <= 1 for epoch in fitted.history)
+    assert fitted.best_epoch == 1 + int(np.argmax([epoch.score for epoch in fitted.history]))
+    by_loss = selectors.fit(model, cohort, plan, criterion="loss")
+    assert [epoch.score for epoch in by_loss.history] == [-e.val_loss for e in by_loss.history]
+    assert [e.val_loss for e in by_loss.history] == [e.val_loss for e in fitted.history]
+
+
+def nameless(selector: selectors.Selector) -> float:
+    return 0.0
+
+
+@pytest.mark.parametrize(
+    ("criterion", "message"),
+    [
+        ("auck", r"^auck: is not a known criterion; did you mean 'aukc'\? Known: aukc, loss$"),
+        (
+            nameless,
+            r"^criterion: function has no name by which a killed fit could be resumed; set ",
+        ),
+        (None, r"^criterion: NoneType has no name .*, or choose aukc or loss$"),
+        (named(3, nameless), r"^criterion: Named has no name by which a killed fit"),
+    ],
+)
+def test_a_criterion_without_a_name_is_refused_in_one_line(
+    criterion: Any, message: str, cohort: Cohort, tmp_path: Path
+) -> None:
+    with pytest.raises(FociError, match=message):
+        selectors.fit(small("abmil", "paper", 2), cohort, criterion=criterion, out=tmp_path / "o")
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_function_may_carry_a_name(cohort: Cohort) -> None:
+    def width(selector: selectors.Selector) -> float:
+        return float(selector.head.d)
+
+    width.name = "width"  # type: ignore[attr-defined]
+    fitted = selectors.fit(
+        small("abmil", "paper", 2),
+        cohort,
+        short("default", 1),
+        criterion=width,  # type: ignore[arg-type]
+    )
+    assert fitted.history[0].score == fitted.best.head.d

@@ -13,7 +13,7 @@ from foci.selectors import FitEpoch, Selector
 from foci.selectors.fitting.fit import new_head
 from tests.backbones.every import small
 from tests.makers.cohorts import D, planted
-from tests.makers.fits import same, short
+from tests.makers.fits import named, same, short
 
 SEVEN = ("abmil", "acmil", "asmil", "attrimil", "clam-sb", "mhim-mil", "transmil")
 
@@ -147,7 +147,9 @@ def test_a_backbone_that_is_edited_meanwhile_voids_the_fit(cohort: Cohort, tmp_p
         return 0.0
 
     with pytest.raises(FociError, match="changed while it was read out"):
-        selectors.fit(model, cohort, short("paper-ste"), criterion=edits, out=tmp_path / "out")
+        selectors.fit(
+            model, cohort, short("paper-ste"), criterion=named("edits", edits), out=tmp_path / "out"
+        )
     assert not (tmp_path / "out" / "selector.json").exists()
 
 

@@ -18,7 +18,7 @@ from foci.selectors.fitting.fit import new_head
 from foci.selectors.fitting.loop import randomness
 from tests.backbones.every import small
 from tests.makers.cohorts import D
-from tests.makers.fits import same, short
+from tests.makers.fits import named, same, short
 
 
 def weights_of(selector: Selector) -> dict[str, Tensor]:
@@ -77,13 +77,15 @@ def test_the_criterion_chooses_the_epoch_and_both_are_kept(cohort: Cohort) -> No
         return next(marks)
 
     model = small("abmil", "paper", 2)
-    fitted = selectors.fit(model, cohort, short("paper-ste", 4), criterion=criterion)
+    fitted = selectors.fit(
+        model, cohort, short("paper-ste", 4), criterion=named("marks", criterion)
+    )
     assert fitted.best_epoch == 2
     assert [epoch.best for epoch in fitted.history] == [True, True, False, False]
     assert [epoch.score for epoch in fitted.history] == [0.2, 0.9, 0.9, 0.1]
     for chosen, epoch in ((fitted.best, 1), (fitted.last, 3)):
         assert all(torch.equal(v, seen[epoch][k]) for k, v in weights_of(chosen).items())
-    plain = selectors.fit(model, cohort, short("paper-ste", 4))
+    plain = selectors.fit(model, cohort, short("paper-ste", 4), criterion="loss")
     assert [e.score for e in plain.history] == [-e.val_loss for e in plain.history]
     assert plain.best_epoch == 1 + min(range(4), key=lambda i: plain.history[i].val_loss)
 
@@ -91,14 +93,19 @@ def test_the_criterion_chooses_the_epoch_and_both_are_kept(cohort: Cohort) -> No
 def test_a_criterion_that_gives_no_number_is_refused(cohort: Cohort) -> None:
     with pytest.raises(FociError, match=r"was judged nan after epoch 1"):
         selectors.fit(
-            small("abmil", "paper", 2), cohort, short("paper-ste"), criterion=lambda s: math.nan
+            small("abmil", "paper", 2),
+            cohort,
+            short("paper-ste"),
+            criterion=named("nan", lambda s: math.nan),
         )
 
 
 def test_patience_ends_a_fit_early_only_if_asked(cohort: Cohort) -> None:
     def fit(**changes: Any) -> FittedSelector:
         plan = short("paper-ste", 6, **changes)
-        return selectors.fit(small("abmil", "paper", 2), cohort, plan, criterion=lambda s: 0.0)
+        return selectors.fit(
+            small("abmil", "paper", 2), cohort, plan, criterion=named("0", lambda s: 0.0)
+        )
 
     assert len(fit().history) == 6
     assert len(fit(**{"schedule.patience": 2}).history) == 3

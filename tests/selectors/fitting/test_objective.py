@@ -6,7 +6,7 @@ from torch import Tensor
 
 from foci.backbones import CallableBackbone
 from foci.selectors.fitting.objective import GatedBatch, Weights, loss_terms, total
-from foci.selectors.gated.views import view_of
+from foci.selectors.gated.choice import gate_backbone
 from foci.selectors.gates import Soft, Ste
 from tests.backbones.every import D_IN, EVERY, small
 
@@ -38,7 +38,9 @@ def test_all_terms_of_one_bag_by_hand() -> None:
     batch, model = one_bag(x, target=1)
     scores = torch.tensor([[2.0, 1.0, -1.0]])
     weights = Weights(entropy=0.1)
-    terms = loss_terms(batch, scores, view_of(model, "feature"), Ste(), torch.tensor([2]), weights)
+    terms = loss_terms(
+        batch, scores, gate_backbone(model, "feature"), Ste(), torch.tensor([2]), weights
+    )
     got = {name: value.item() for name, value in terms.items()}
     keep, drop = p1(0, 3), p1(0, 0)  # zeroed tiles stay in the mean
     assert got == pytest.approx(
@@ -74,7 +76,7 @@ def test_the_monitor_and_zero_weights_are_left_out() -> None:
 def test_tiny_and_padded_bags_give_finite_gradients(name: str, site: str, rule: Ste | Soft) -> None:
     """N = 1, N < K and N > K in one batch, all scores equal."""
     model = small(name, "paper", 2).eval().requires_grad_(False)
-    view = view_of(model, site)  # type: ignore[arg-type]
+    view = gate_backbone(model, site)  # type: ignore[arg-type]
     lengths = torch.tensor([1, 3, 8])
     mask = torch.arange(8)[None, :] < lengths[:, None]
     x = torch.randn(3, 8, D_IN, generator=torch.Generator().manual_seed(0)) * mask.unsqueeze(-1)
@@ -100,7 +102,7 @@ def test_tiny_and_padded_bags_give_finite_gradients(name: str, site: str, rule: 
 
 def test_padding_changes_nothing() -> None:
     model = small("abmil", "paper", 2).double().eval().requires_grad_(False)
-    view = view_of(model, "attention")
+    view = gate_backbone(model, "attention")
     x = torch.randn(1, 6, D_IN, dtype=torch.float64)
     scores = torch.randn(1, 6, dtype=torch.float64)
     coords = torch.rand(1, 6, 2, dtype=torch.float64)
@@ -128,7 +130,7 @@ def test_a_soft_gate_always_has_a_drop_view() -> None:
     scores = torch.zeros(1, 3)
     for k in (1, 3, 32):
         terms = loss_terms(
-            batch, scores, view_of(model, "feature"), Soft(), torch.tensor([k]), Weights()
+            batch, scores, gate_backbone(model, "feature"), Soft(), torch.tensor([k]), Weights()
         )
         assert terms["excl"].item() == pytest.approx(p1(0, 1.5) - 0.2, abs=1e-6)
 

@@ -7,7 +7,7 @@ from foci.backbones import CallableBackbone
 from foci.errors import BagError, FociError
 from foci.selectors.fitting.losses import unit_box
 from foci.selectors.fitting.prepared import PreparedBags
-from foci.selectors.gated.views import view_of
+from foci.selectors.gated.choice import gate_backbone
 from tests.backbones.every import small
 from tests.makers.cohorts import planted
 
@@ -15,7 +15,7 @@ from tests.makers.cohorts import planted
 def test_a_batch_holds_what_the_single_bags_hold(tmp_path: Path) -> None:
     cohort = planted(tmp_path)
     model = small("abmil", "paper", 2).eval()
-    bags = PreparedBags(cohort, view_of(model, "attention"), "label", memory_gb=1)
+    bags = PreparedBags(cohort, gate_backbone(model, "attention"), "label", memory_gb=1)
     batch = bags.batch(cohort.slides[:3])
     lengths = [len(cohort.bag(s.slide_id)) for s in cohort.slides[:3]]
     assert batch.n_tiles.tolist() == lengths
@@ -35,7 +35,7 @@ def test_a_batch_holds_what_the_single_bags_hold(tmp_path: Path) -> None:
 def test_predictions_as_targets(tmp_path: Path) -> None:
     cohort = planted(tmp_path)
     model = small("abmil", "paper", 2).eval()
-    bags = PreparedBags(cohort, view_of(model, "attention"), "prediction", memory_gb=1)
+    bags = PreparedBags(cohort, gate_backbone(model, "attention"), "prediction", memory_gb=1)
     for slide in cohort:
         assert bags[slide].target == int(model(cohort.bag(slide.slide_id).x).argmax())
 
@@ -43,7 +43,7 @@ def test_predictions_as_targets(tmp_path: Path) -> None:
 def test_memory_is_bounded_and_makes_no_difference(tmp_path: Path) -> None:
     cohort = planted(tmp_path)
     model = small("abmil", "paper", 2).eval()
-    view = view_of(model, "feature")
+    view = gate_backbone(model, "feature")
     one = PreparedBags(cohort, view, "label", memory_gb=1)[cohort.slides[0]]
     n = len(one.coords)
     assert one.n_bytes == 4 * n * (model.d_token + 2)
@@ -59,13 +59,15 @@ def test_memory_is_bounded_and_makes_no_difference(tmp_path: Path) -> None:
 def test_values_that_are_tokens_count_once(tmp_path: Path) -> None:
     cohort = planted(tmp_path)
     model = small("abmil", "paper", 2).eval()
-    bag = PreparedBags(cohort, view_of(model, "attention"), "label", memory_gb=1)[cohort.slides[0]]
+    bag = PreparedBags(cohort, gate_backbone(model, "attention"), "label", memory_gb=1)[
+        cohort.slides[0]
+    ]
     assert bag.n_bytes == 4 * len(bag.coords) * (model.d_token + 1 + 2)
 
 
 def test_features_of_another_encoder_are_refused(tmp_path: Path) -> None:
     cohort = planted(tmp_path, d=16)
-    view = view_of(small("abmil", "paper", 2).eval(), "feature")
+    view = gate_backbone(small("abmil", "paper", 2).eval(), "feature")
     with pytest.raises(BagError, match=r"s0: features are 16 wide, the backbone reads 32"):
         PreparedBags(cohort, view, "label", memory_gb=1)[cohort.slides[0]]
 
@@ -73,7 +75,7 @@ def test_features_of_another_encoder_are_refused(tmp_path: Path) -> None:
 def test_targets_stay_known_when_the_bag_does_not(tmp_path: Path) -> None:
     cohort = planted(tmp_path)
     model = CallableBackbone(lambda x: x.mean(0)[:2], d_in=32, n_classes=2)
-    bags = PreparedBags(cohort, view_of(model, "feature"), "prediction", memory_gb=0)
+    bags = PreparedBags(cohort, gate_backbone(model, "feature"), "prediction", memory_gb=0)
     assert [bags.target_of(slide) for slide in cohort.slides[:3]] == [0, 1, 0]
     bags.batch(cohort.slides[3:])
     bags.cohort = None  # type: ignore[assignment]  # nothing is read again
@@ -83,6 +85,6 @@ def test_targets_stay_known_when_the_bag_does_not(tmp_path: Path) -> None:
 def test_a_classifier_that_answers_nan_is_refused(tmp_path: Path) -> None:
     cohort = planted(tmp_path)
     model = CallableBackbone(lambda x: (x - 10).sqrt().mean(0)[:2], d_in=32, n_classes=2)
-    bags = PreparedBags(cohort, view_of(model, "feature"), "label", memory_gb=1)
+    bags = PreparedBags(cohort, gate_backbone(model, "feature"), "label", memory_gb=1)
     with pytest.raises(FociError, match="backbone callable: answers NaN for slide s3; mend it"):
         bags.batch(cohort.slides[3:4])

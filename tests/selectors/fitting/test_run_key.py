@@ -1,22 +1,31 @@
 """Everything that decides a selector decides its key."""
 
 import dataclasses
-import functools
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
+from foci import selectors
 from foci.bags import Cohort
-from foci.selectors import Selector, recipe, vary
-from foci.selectors.fitting.run_key import judge, run_key
-from foci.selectors.frozen import Identity
+from foci.errors import FociError
+from foci.selectors import recipe, vary
+from foci.selectors.fitting.fit import STATE
+from foci.selectors.fitting.run_key import run_key
+from foci.selectors.identity import Identity
+from tests.backbones.every import small
+from tests.makers.cohorts import planted
+from tests.makers.fits import named, short
 
 IDENTITY = Identity("abmil", "00ff", (0.5, -0.5))
 PLAN = recipe("centred")
 
 
-def constant(value: float) -> Any:
-    return lambda selector: value
+def constant(name: str, value: float) -> Any:
+    return named(name, lambda selector: value)
 
 
 def key(cohort: Cohort, **changes: Any) -> str:
@@ -28,7 +37,7 @@ def key(cohort: Cohort, **changes: Any) -> str:
         "site": "attention",
         "train": cohort.split("train"),
         "val": cohort.split("val"),
-        "criterion": None,
+        "criterion": "loss",
     }
     return run_key(**{**given, **changes})
 
@@ -49,41 +58,50 @@ def test_another_fit_has_another_key(cohort: Cohort) -> None:
         key(cohort, train=fewer),
         key(cohort, train=dataclasses.replace(train, classes=("b", "a"))),
         key(cohort, val=relabelled),
-        key(cohort, criterion=constant(1.0)),
-        key(cohort, criterion=constant(2.0)),
+        key(cohort, criterion="aukc"),
+        key(cohort, criterion="aukc", target="prediction"),
+        key(cohort, criterion=constant("aukc", 1.0)),  # not FOCI's criterion of that name
+        key(cohort, criterion=constant("one", 1.0)),
+        key(cohort, criterion=constant("two", 2.0)),
     ]
     assert len(set(keys)) == len(keys)
     assert key(cohort) == keys[0]
-    assert key(cohort, criterion=constant(2.0)) == keys[-1]
+    assert key(cohort, criterion=constant("two", 2.0)) == keys[-1]
 
 
-class Threshold:
-    def __init__(self, least: float) -> None:
-        self.least = least
-
-    def __call__(self, selector: Selector) -> float:
-        return self.least
+def test_a_criterion_is_known_by_its_name(cohort: Cohort) -> None:
+    one = key(cohort, criterion=constant("threshold", 1.0))
+    assert one == key(cohort, criterion=constant("threshold", 2.0))
+    assert one != key(cohort, criterion=constant("other", 1.0))
 
 
-class Named(Threshold):
-    name = "threshold"
+def test_a_cohort_is_its_slides_and_their_files(tmp_path: Path) -> None:
+    cohort = planted(tmp_path)
+    features, labels = tmp_path / "features", tmp_path / "labels.csv"
+
+    def read(**options: Any) -> str:
+        again = Cohort.read(features, labels, cache=False, **options)
+        return key(cohort, train=again)
+
+    found = [read(), key(cohort, train=cohort.split("val")), read(n_cap=5), read(mpp=0.5)]
+    found += [read(layout="trident"), read(classes=["b", "a"])]
+    assert read() == found[0] == key(cohort, train=cohort)
+    os.utime(features / "s3.h5", ns=(5, 5))
+    found.append(read())
+    labels.write_text(labels.read_text().replace("s5,c5,b", "s5,c5,a"))
+    found.append(read())
+    assert len(set(found)) == len(found)
 
 
-def at(selector: Selector, least: float = 0.0) -> float:
-    return least
-
-
-@pytest.mark.parametrize("make", [constant, Threshold, lambda v: functools.partial(at, least=v)])
-def test_a_criterion_is_known_by_its_content(make: Any) -> None:
-    assert judge(make(1.0)) == judge(make(1.0)) != judge(make(2.0))
-    assert judge(None) not in (judge(make(1.0)), judge(make(None)))
-
-
-def test_a_criterion_with_a_name_is_known_by_it() -> None:
-    assert judge(Named(1.0)) == judge(Named(2.0)) == ["name", "threshold"]
-    other = Named(1.0)
-    other.name = "other"
-    assert judge(other) != judge(Named(1.0))
-    nameless = Named(1.0)
-    nameless.name = None  # type: ignore[assignment]
-    assert judge(nameless) != judge(Named(1.0))
+def test_the_state_of_an_earlier_foci_is_refused_in_one_line(
+    cohort: Cohort, tmp_path: Path
+) -> None:
+    """Its key hashed the code of the criterion too, so no fit has the same key any more."""
+    run = '{"key": "' + 64 * "0" + '", "stage": 0, "epoch": 1, "best_loss": 0.0, "history": []}'
+    save_file({"a": torch.zeros(1)}, tmp_path / STATE, {"run": run})
+    message = rf"{STATE}: is an unfinished fit of an earlier FOCI, which cannot be resumed; remove"
+    with pytest.raises(FociError, match=message) as refusal:
+        selectors.fit(small("abmil", "paper", 2), cohort, short("default"), out=tmp_path)
+    assert "\n" not in str(refusal.value)
+    (tmp_path / STATE).unlink()
+    selectors.fit(small("abmil", "paper", 2), cohort, short("default", 1), out=tmp_path)

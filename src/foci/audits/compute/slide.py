@@ -11,14 +11,13 @@ import torch
 from numpy.typing import NDArray
 
 from foci.audits.compute.jobs import RankingJob
-from foci.audits.folder.curves import Curve
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.bags import Bag, Slide
 from foci.errors import FociError
-from foci.rankings import EmbeddedBag, Ranking
-from foci.reveal import Direction, OpenBag, Revealer
+from foci.rankings import Ranking
+from foci.reveal import Curve, Direction, EmbeddedBag, Revealer
 
 
 @dataclass(frozen=True)
@@ -56,12 +55,12 @@ class SlideReveal:
 
     Args:
         backbone: The classifier.
-        settings: Which counts, and the confidence at which crossings are settled.
+        settings: Which counts, and the confidence near which probabilities are rechecked.
     """
 
     def __init__(self, backbone: Backbone, settings: AuditSettings) -> None:
         self.backbone, self.settings = backbone, settings
-        self.revealer = Revealer(backbone, settle=(settings.kappa,))
+        self.revealer = Revealer(backbone, recheck=(settings.kappa,))
 
     def __call__(self, slide: Slide, bag: Bag, jobs: Iterable[RankingJob]) -> RevealedSlide:
         """All curves of a slide; a class-aware ranking is read at the full bag's prediction.
@@ -69,20 +68,17 @@ class SlideReveal:
         Raises:
             FociError: If a ranking refuses the slide, or the classifier has no answer for it.
         """
-        embedded = EmbeddedBag(self.backbone, bag)
-        opened = self.revealer.open(embedded.features, embedded.tokens)
-        full = self._finite(opened.full().numpy(), bag.slide_id)
-        aimed = embedded.aimed(int(full.argmax()))
-        found = {job.column: self._job(job, aimed, opened, full) for job in jobs}
+        embedded = self.revealer.open(bag)
+        full = self._finite(embedded.full().numpy(), bag.slide_id)
+        embedded = embedded.with_target(int(full.argmax()))
+        found = {job.column: self._job(job, embedded, full) for job in jobs}
         return RevealedSlide(facts_of(slide, bag), bag.tiles, bag.coords, found)
 
-    def _job(
-        self, job: RankingJob, bag: EmbeddedBag, opened: OpenBag, full: NDArray[np.float64]
-    ) -> JobCurves:
+    def _job(self, job: RankingJob, bag: EmbeddedBag, full: NDArray[np.float64]) -> JobCurves:
         directions: tuple[Direction, ...] = ("insert", "delete")
         ranked = job.rank(bag)
         curves = tuple(
-            self._curve(job, seed, ranking, direction, opened, full)
+            self._curve(job, seed, ranking, direction, bag, full)
             for direction in directions
             for seed, ranking in ranked
         )
@@ -94,10 +90,10 @@ class SlideReveal:
         seed: int | None,
         ranking: Ranking,
         direction: Direction,
-        opened: OpenBag,
+        bag: EmbeddedBag,
         full: NDArray[np.float64],
     ) -> Curve:
-        n = len(opened)
+        n = len(bag)
         ks = (
             reveal_counts(self.settings, n)
             if direction == "insert"
@@ -106,7 +102,7 @@ class SlideReveal:
         probs = np.empty((0, len(full)))  # the only tile of a bag cannot be deleted
         if len(ks):
             order = torch.from_numpy(ranking.order)
-            probs = opened.curve(order, torch.from_numpy(ks), direction).numpy()
+            probs = bag.curve(order, torch.from_numpy(ks), direction).numpy()
         probs = self._finite(probs, ranking.slide_id)
         return Curve(ranking.slide_id, job.ranking, seed, direction, n, ks, probs, full)
 

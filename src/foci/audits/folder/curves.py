@@ -1,4 +1,4 @@
-"""The artefact: what the classifier says of every class, at every count of tiles."""
+"""The table ``curves.parquet``: class probabilities at every count of tiles."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from foci.errors import FociError
 from foci.metrics import truncate
+from foci.reveal import Curve as Curve
 from foci.reveal import Direction
 
 SCHEMA = pa.schema(
@@ -29,31 +30,6 @@ SCHEMA = pa.schema(
     ]
 )
 """``probs`` holds ``len(ks)`` rows of ``len(full)`` classes, one row after the other."""
-
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """One slide under one ranking, in one direction.
-
-    Attributes:
-        slide_id: The slide.
-        ranking: Name of the ranking.
-        seed: Of the selector or the random order; None where nothing is drawn.
-        direction: ``"insert"`` reveals the first k tiles, ``"delete"`` removes them.
-        n_tiles: Candidate tiles N.
-        ks: ``[len(ks)]`` increasing counts.
-        probs: ``[len(ks), C]`` class probabilities.
-        full: ``[C]`` class probabilities of the full bag.
-    """
-
-    slide_id: str
-    ranking: str
-    seed: int | None
-    direction: Direction
-    n_tiles: int
-    ks: NDArray[np.int64]
-    probs: NDArray[np.float64]
-    full: NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from foci.selectors.fitting.fit import STATE
-from foci.selectors.saved import FACTS, WEIGHTS
+from foci.selectors.saved import METADATA, WEIGHTS
 
 FORMAT = 1
 """Of the folder; a reader refuses a newer one."""
@@ -31,7 +31,7 @@ def column(ranking: str, seed: int | None) -> str:
     return ranking if seed is None else f"{ranking}-{seed}"
 
 
-SELECTOR_FILES = (WEIGHTS, FACTS, STATE)
+SELECTOR_FILES = (WEIGHTS, METADATA, STATE)
 """What a fit may leave in the folder of its seed."""
 
 

@@ -12,7 +12,7 @@ from foci.backbones import Backbone
 from foci.bags import Cohort
 from foci.bags.cohort.stamps import stamps
 from foci.digest import digest
-from foci.selectors.frozen import Identity
+from foci.selectors.identity import Identity
 
 TABLE, FILES, MODEL = "slide table", "feature files", "model"
 _INDIFFERENT = {"memory_gb"}

@@ -14,7 +14,7 @@ from foci.bags import Cohort
 from foci.errors import CohortError, FociError
 from foci.rankings import RANKINGS
 from foci.selectors.frozen import full_logits
-from foci.selectors.gated.views import choose_site
+from foci.selectors.gated.choice import choose_site
 
 
 def admit(

@@ -14,8 +14,7 @@ from foci.backbones import Backbone
 from foci.bags import Cohort
 from foci.progress import Progress
 from foci.selectors import FittedSelector
-from foci.selectors.fitting.criterion import validation_aukc
-from foci.selectors.saved import FACTS, WEIGHTS
+from foci.selectors.saved import METADATA, WEIGHTS
 
 
 def fit_selectors(
@@ -37,12 +36,10 @@ def fit_selectors(
         progress: Wraps the steps of an epoch.
         say: Called with one line per selector.
     """
-    by_aukc = settings.choose_by == "aukc"
-    criterion = validation_aukc(backbone, cohort.split("val"), settings.target)
     fitted: dict[int, FittedSelector] = {}
     for seed in settings.seeds:
         own = seed_folder(folder, seed)
-        if (own / FACTS).exists():
+        if (own / METADATA).exists():
             fitted[seed] = selectors.load(own, backbone)
             continue
         fitted[seed] = selectors.fit(
@@ -52,11 +49,11 @@ def fit_selectors(
             seed=seed,
             target=settings.target,
             out=own,
-            criterion=criterion if by_aukc else None,
+            criterion=settings.choose_by,
             memory_gb=settings.memory_gb,
             progress=progress,
         )
-        say(f"selector of seed {seed}: {_result(fitted[seed], by_aukc)}")
+        say(f"selector of seed {seed}: {_result(fitted[seed], settings.choose_by)}")
     return fitted
 
 
@@ -77,7 +74,11 @@ def described(fitted: FittedSelector, folder: Path) -> SelectorRecord:
     )
 
 
-def _result(fitted: FittedSelector, by_aukc: bool) -> str:
+def _result(fitted: FittedSelector, chosen_by: str) -> str:
     best = fitted.history[fitted.best_epoch - 1]
-    score = f"validation AUKC {best.score:.3f}" if by_aukc else f"validation loss {-best.score:.3f}"
+    score = (
+        f"validation AUKC {best.score:.3f}"
+        if chosen_by == "aukc"
+        else f"validation loss {best.val_loss:.3f}"
+    )
     return f"{fitted.recipe.name}, best epoch {best.epoch} of {len(fitted.history)}, {score}"

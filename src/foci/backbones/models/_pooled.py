@@ -109,7 +109,7 @@ class PooledBackbone(Backbone):
         weights = softmax_weights(self.attend(tokens), mask, gate)
         return self.readout(pool(weights, self.values(tokens)))
 
-    @declares("pooled-prefixes")
+    @declares("prefix-sums", "pooled-prefixes")
     def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
         """See :meth:`Backbone.prefixes`; sums in float64, the rest in the model's own dtype."""
         if ks is None:

@@ -56,7 +56,6 @@ def fit(
     from foci.cli.device import choose
     from foci.configuration import configure
     from foci.progress import track
-    from foci.selectors.fitting.criterion import validation_aukc
 
     changes, model_options = _parted(settings(change, "--set"))
     plan = selectors.vary(selectors.recipe(recipe), changes)
@@ -70,7 +69,7 @@ def fit(
     slides = for_backbone(sources.cohort, backbone)
     slides = ready_to_fit(slides, sources.split_seed, track)
     announce(slides, sources.model_notes)
-    by_aukc = choose_by is Choice.aukc
+    shown = "val aukc" if choose_by is Choice.aukc else None
     fitted = selectors.fit(
         backbone,
         slides,
@@ -78,9 +77,9 @@ def fit(
         seed=seed,
         target=wanted,
         out=out,
-        criterion=validation_aukc(backbone, slides.split("val"), wanted) if by_aukc else None,
+        criterion=choose_by.value,
         memory_gb=memory_gb,
-        report=lambda epoch: typer.echo(_line(epoch, "val aukc" if by_aukc else None)),
+        report=lambda epoch: typer.echo(_line(epoch, shown)),
         progress=track,
     )
     typer.echo(f"{plan.name}: gate at the {fitted.site}, best epoch {fitted.best_epoch}")

@@ -1,1 +1,1 @@
-"""Rankings that know nothing of the classifier: what every other has to beat."""
+"""Rankings without the classifier: random order and feature norm."""

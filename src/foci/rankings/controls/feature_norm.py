@@ -1,4 +1,4 @@
-"""The length of a feature vector: what any encoder gives away without a classifier."""
+"""Rank by the L2 norm of the feature: what the encoder alone shows."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import torch
 from torch import Tensor
 
 from foci.rankings.registry import ranking
-from foci.reveal.embedded_bag import EmbeddedBag
+from foci.reveal import EmbeddedBag
 
 
 @ranking("feature-norm")
 def feature_norm(bag: EmbeddedBag) -> Tensor:
     r"""L2 norm of the feature, :math:`\lVert x_i \rVert_2`.
 
-    The pre-filter of the paper keeps tiles by this number.
+    The paper's pre-filter selects tiles by it.
     """
     norms: Tensor = torch.linalg.vector_norm(bag.features.double(), dim=-1)
     return norms

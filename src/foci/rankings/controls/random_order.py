@@ -1,47 +1,26 @@
-"""Chance: what every other ranking has to beat."""
+"""Random orders: the control that every other ranking has to beat."""
 
 from __future__ import annotations
 
-import hashlib
-
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from foci.bags import Bag
-from foci.errors import FociError
 from foci.rankings.ranking import Ranking
 from foci.rankings.registry import ranking
-from foci.reveal.embedded_bag import EmbeddedBag
-
-
-def chances(slide_id: str, n_tiles: int, seed: int) -> NDArray[np.float64]:
-    """Uniform numbers in [0, 1) that depend on nothing but the arguments.
-
-    Neither the machine nor a library version changes them: the raw stream of PCG64, which NumPy
-    guarantees, is seeded with the SHA-256 of seed and slide name.
-
-    >>> chances("slide-1", 3, seed=0).round(4).tolist()
-    [0.283, 0.1766, 0.1294]
-    """
-    digest = hashlib.sha256(f"{seed}\n{slide_id}".encode()).digest()
-    raw = np.random.PCG64(int.from_bytes(digest, "big")).random_raw(n_tiles)
-    return np.ldexp((raw >> np.uint64(11)).astype(np.float64), -53)
+from foci.reveal import EmbeddedBag
+from foci.reveal.random_orders import random_scores
 
 
 @ranking("random")
 def random(bag: EmbeddedBag, *, seed: int = 0) -> Tensor:
-    """A random number for every tile of the slide's file.
-
-    Tiles are known by their index in the file, so a tile has the same number whether or not a
-    pre-filter dropped others, and in whatever order the bag lists its tiles.
+    """A random number for every tile of the slide's file; see :func:`random_scores`.
 
     Args:
         bag: The bag.
         seed: Each gives another order.
     """
-    return torch.from_numpy(_draw(bag.bag, bag.slide_id, len(bag), seed))
+    return torch.from_numpy(random_scores(bag.bag, bag.slide_id, len(bag), seed))
 
 
 def random_controls(bag: Bag | Tensor, n_seeds: int = 10) -> tuple[Ranking, ...]:
@@ -57,15 +36,6 @@ def random_controls(bag: Bag | Tensor, n_seeds: int = 10) -> tuple[Ranking, ...]
     known = bag if isinstance(bag, Bag) else None
     slide_id = known.slide_id if known else "bag"
     return tuple(
-        Ranking(f"random-{seed}", slide_id, _draw(known, slide_id, len(bag), seed))
+        Ranking(f"random-{seed}", slide_id, random_scores(known, slide_id, len(bag), seed))
         for seed in range(n_seeds)
     )
-
-
-def _draw(bag: Bag | None, slide_id: str, n_tiles: int, seed: int) -> NDArray[np.float64]:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-        raise FociError("seed", f"is {seed!r}", "give a whole number")
-    if bag is None:
-        return chances(slide_id, n_tiles, seed)
-    drawn: NDArray[np.float64] = chances(slide_id, bag.n_total, seed)[bag.tiles]
-    return drawn

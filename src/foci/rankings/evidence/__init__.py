@@ -1,1 +1,1 @@
-"""Training-free rankings by what the classifier says of single tiles."""
+"""Training-free rankings by the classifier's predictions for single tiles."""

@@ -1,4 +1,4 @@
-"""How much a tile counts, times what it says."""
+"""Rank by attention weight times the logits of the tile alone."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from foci.rankings.registry import ranking
-from foci.reveal.candidates import PooledCandidates
-from foci.reveal.embedded_bag import EmbeddedBag
+from foci.reveal import EmbeddedBag
+from foci.reveal.candidates.pooled import PooledCandidates
 
 
 @ranking("attention-x-evidence", needs=("pooling", "target"))
@@ -33,10 +33,8 @@ def attention_x_evidence(bag: EmbeddedBag) -> Tensor:
     to the log-odds of the target.
     """
     candidates = cast("PooledCandidates", bag.candidates())
-    index = torch.arange(len(bag), device=bag.tokens.device)
-    alone = candidates.adding(torch.zeros_like(index, dtype=torch.bool), index).double()
     weights = torch.softmax(candidates.attention, dim=0)  # [N, R]
-    evidence = weights @ candidates.row_shares().T * alone  # [N, C]
+    evidence = weights @ candidates.row_shares().T * bag.single_tiles().double()  # [N, C]
     rivals = torch.softmax(bag.logits.double(), dim=-1)
     rivals[bag.target] = 0.0
     rivals = rivals / rivals.sum().clamp_min(torch.finfo(rivals.dtype).tiny)

@@ -1,13 +1,12 @@
-"""What the classifier says of a tile that is alone."""
+"""Rank by the target's probability when a tile is the whole bag."""
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from foci.rankings.registry import ranking
-from foci.reveal.embedded_bag import EmbeddedBag
-from foci.reveal.subsets import BUDGET
+from foci.reveal import EmbeddedBag
+from foci.reveal.candidates.forwarded import BUDGET
 
 
 @ranking("single-tile", needs=("target",))
@@ -16,8 +15,6 @@ def single_tile(bag: EmbeddedBag, *, budget: int = BUDGET) -> Tensor:
 
     Args:
         bag: The bag.
-        budget: Most tokens forwarded at once; of no effect for pooling classifiers.
+        budget: Most tokens forwarded at once; has no effect for pooling classifiers.
     """
-    index = torch.arange(len(bag), device=bag.tokens.device)
-    nobody = torch.zeros(len(bag), dtype=torch.bool, device=index.device)
-    return bag.probability(bag.candidates(budget).adding(nobody, index))
+    return bag.probability(bag.single_tiles(budget))

@@ -1,1 +1,1 @@
-"""Rankings by gradients of the target logit."""
+"""Rankings by gradients of the target's logit."""

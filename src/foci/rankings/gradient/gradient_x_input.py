@@ -1,4 +1,4 @@
-"""First-order effect of every feature, summed over the tile."""
+"""Gradient x input: the first-order effect of every feature, summed over the tile."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from torch import Tensor
 
 from foci.errors import FociError
 from foci.rankings.registry import ranking
-from foci.reveal.embedded_bag import EmbeddedBag
+from foci.reveal import EmbeddedBag
 
 
 @ranking("gradient-x-input", needs=("gradients", "target"))
@@ -15,12 +15,14 @@ def gradient_x_input(bag: EmbeddedBag) -> Tensor:
     r"""Gradient of the target's logit times the feature.
 
     .. math:: s_i = \sum_d x_{id}\, \frac{\partial \ell_t}{\partial x_{id}}
+
+    Without captum, which is an optional dependency: the gradient is one call of autograd.
     """
     return (bag.features.double() * logit_gradient(bag).double()).sum(dim=-1)
 
 
 def logit_gradient(bag: EmbeddedBag) -> Tensor:
-    """Gradient ``[N, D]`` of the target's logit; nothing is left behind in the model."""
+    """Gradient ``[N, D]`` of the target's logit; the model's own ``.grad`` stays untouched."""
     with torch.inference_mode(False), torch.enable_grad():
         x = bag.features.clone().requires_grad_()
         logit: Tensor = bag.backbone(x)[bag.target]

@@ -1,4 +1,4 @@
-"""The gradient along the way from nothing to the bag."""
+"""Integrated gradients from zero features to the bag, by captum."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from torch import Tensor
 from foci.errors import FociError
 from foci.rankings.gradient.gradient_x_input import logit_gradient
 from foci.rankings.registry import ranking
-from foci.reveal.embedded_bag import EmbeddedBag
-from foci.reveal.subsets import BUDGET
-from foci.reveal.whole_numbers import at_least_one
+from foci.reveal import EmbeddedBag
+from foci.reveal.arguments import at_least_one
+from foci.reveal.candidates.forwarded import BUDGET
 
 
 @ranking("integrated-gradients", needs=("gradients", "target"))
@@ -25,7 +25,7 @@ def integrated_gradients(bag: EmbeddedBag, *, n_steps: int = 50, budget: int = B
 
     Args:
         bag: The bag.
-        n_steps: Points on the way.
+        n_steps: Points of the quadrature.
         budget: Most tiles forwarded at once.
     """
     n_steps, budget = at_least_one(n_steps, "n_steps"), at_least_one(budget, "budget")
@@ -37,7 +37,7 @@ def integrated_gradients(bag: EmbeddedBag, *, n_steps: int = 50, budget: int = B
             "needs captum, which is not installed",
             "pip install foci-mil[attribution]",
         ) from error
-    logit_gradient(bag)  # or else captum's message, which names neither model nor cause
+    logit_gradient(bag)  # refused here, because captum's message names neither model nor cause
     with torch.inference_mode(False), torch.enable_grad():
         x = bag.features.clone().unsqueeze(0).requires_grad_()
         attribution: Tensor = IntegratedGradients(bag.backbone).attribute(

@@ -1,4 +1,4 @@
-"""The best tile, then the best beside it: a search for the smallest sufficient set."""
+"""Greedy insertion and deletion: a search for the smallest sufficient set."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from foci.rankings.registry import ranking
-from foci.reveal.embedded_bag import EmbeddedBag
-from foci.reveal.subsets import BUDGET
-from foci.reveal.whole_numbers import at_least_one
+from foci.reveal import EmbeddedBag
+from foci.reveal.arguments import at_least_one
+from foci.reveal.candidates.forwarded import BUDGET
 
 ROUNDS = 32
 
@@ -29,17 +29,17 @@ def greedy_insertion(
     Args:
         bag: The bag.
         rounds: Tiles to choose.
-        shortlist: Only the best so many tiles of the first round compete in the later ones, and
-            stand before the others; None for all of them.
-        budget: Most tokens forwarded at once; of no effect for pooling classifiers.
+        shortlist: Only this many of the best tiles of the first round compete in later rounds;
+            they are ranked before all others. None for all tiles.
+        budget: Most tokens forwarded at once; has no effect for pooling classifiers.
     """
     candidates = bag.candidates(budget)
-    nobody = torch.zeros(len(bag), dtype=torch.bool, device=bag.tokens.device)
+    nothing = torch.zeros(len(bag), dtype=torch.bool, device=bag.tokens.device)
 
-    def worth(present: Tensor, tiles: Tensor) -> Tensor:
+    def value(present: Tensor, tiles: Tensor) -> Tensor:
         return bag.log_odds(candidates.adding(present, tiles))
 
-    return _search(worth, nobody, rounds, len(bag), shortlist)
+    return _search(value, nothing, rounds, len(bag), shortlist)
 
 
 @ranking("greedy-deletion", needs=("target",))
@@ -56,21 +56,21 @@ def greedy_deletion(
     Args:
         bag: The bag.
         rounds: Tiles to remove.
-        shortlist: Only the best so many tiles of the first round compete in the later ones, and
-            stand before the others; None for all of them.
-        budget: Most tokens forwarded at once; of no effect for pooling classifiers.
+        shortlist: Only this many of the best tiles of the first round compete in later rounds;
+            they are ranked before all others. None for all tiles.
+        budget: Most tokens forwarded at once; has no effect for pooling classifiers.
     """
     candidates = bag.candidates(budget)
-    everyone = torch.ones(len(bag), dtype=torch.bool, device=bag.tokens.device)
+    every_tile = torch.ones(len(bag), dtype=torch.bool, device=bag.tokens.device)
 
-    def worth(present: Tensor, tiles: Tensor) -> Tensor:
+    def value(present: Tensor, tiles: Tensor) -> Tensor:
         return -bag.log_odds(candidates.removing(present, tiles))
 
-    return _search(worth, everyone, rounds, len(bag) - 1, shortlist)
+    return _search(value, every_tile, rounds, len(bag) - 1, shortlist)
 
 
 def _search(
-    worth: Callable[[Tensor, Tensor], Tensor],
+    value: Callable[[Tensor, Tensor], Tensor],
     present: Tensor,
     rounds: int,
     limit: int,
@@ -84,9 +84,9 @@ def _search(
     values = torch.zeros(n, dtype=torch.float64, device=present.device)
     chosen, outside = rivals[:0], rivals[:0]
     for number in range(min(rounds, limit)):
-        values[rivals] = worth(present, rivals)
+        values[rivals] = value(present, rivals)
         if bool(values.isnan().any()):
-            return values  # to be refused: counting ranks would hide it
+            return values  # for the caller to refuse: ranks would hide the NaN
         best = rivals[values[rivals].argmax()]
         present[best] = ~present[best]
         chosen = torch.cat([chosen, best.reshape(1)])

@@ -1,4 +1,4 @@
-"""What the classifier loses when a tile is gone."""
+"""Leave-one-out: how much the target's probability falls without a tile."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from foci.rankings.registry import ranking
-from foci.reveal.embedded_bag import EmbeddedBag
-from foci.reveal.subsets import BUDGET
+from foci.reveal import EmbeddedBag
+from foci.reveal.candidates.forwarded import BUDGET
 
 
 @ranking("leave-one-out", needs=("target",))
@@ -21,12 +21,12 @@ def leave_one_out(bag: EmbeddedBag, *, budget: int = BUDGET) -> Tensor:
 
     Args:
         bag: The bag.
-        budget: Most tokens forwarded at once; of no effect for pooling classifiers.
+        budget: Most tokens forwarded at once; has no effect for pooling classifiers.
     """
     candidates = bag.candidates(budget)
     full = bag.probability(candidates.full())
     if len(bag) == 1:
         return (full - 1 / bag.backbone.n_classes).reshape(1)
     index = torch.arange(len(bag), device=bag.tokens.device)
-    everyone = torch.ones(len(bag), dtype=torch.bool, device=index.device)
-    return full - bag.probability(candidates.removing(everyone, index))
+    every_tile = torch.ones(len(bag), dtype=torch.bool, device=index.device)
+    return full - bag.probability(candidates.removing(every_tile, index))

@@ -1,1 +1,1 @@
-"""Fitting a selector to a frozen classifier."""
+"""Fit a selector: objective, schedule, epochs, and how a killed fit resumes."""

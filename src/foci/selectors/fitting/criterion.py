@@ -1,39 +1,88 @@
-"""What chooses the epoch of a selector."""
+"""Criteria that choose the best epoch of a fit: validation AUKC, validation loss, or your own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Protocol
+
 import numpy as np
 
-from foci.backbones import Backbone
 from foci.bags import Cohort
+from foci.errors import FociError
 from foci.metrics import aukc
+from foci.registry import Registry
 from foci.reveal import Revealer
-from foci.selectors import Criterion, Selector
-from foci.selectors.recipes import Target
+from foci.selectors.fitting.prepared import PreparedBags
+from foci.selectors.selector import Selector
 
 AUKC_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 
-def validation_aukc(backbone: Backbone, cohort: Cohort, target: Target) -> Criterion:
-    """Judge a selector by the mean AUKC of some slides, over a grid of counts up to 256.
+class Criterion(Protocol):
+    """A score of the selector after every epoch; the epoch with the highest score is kept.
+
+    Attributes:
+        name: Identifies the criterion: an interrupted fit is resumed only with the same name.
+    """
+
+    name: str
+
+    def __call__(self, selector: Selector) -> float:
+        """Score a selector, higher is better."""
+
+
+class ValidationAukc:
+    """Mean AUKC of the validation slides, over a grid of counts up to 256.
+
+    Probabilities are those of the class that the fit is about, at which a class-conditional
+    selector is read too.
 
     Args:
-        backbone: The classifier that is read out.
-        cohort: The slides.
-        target: The class whose probability is followed, and at which a class-conditional
-            selector is read.
+        bags: The bags of the fit; those that are in memory are not embedded again.
+        val: The validation slides.
     """
-    revealer = Revealer(backbone, settle=())
 
-    def mean_aukc(selector: Selector) -> float:
+    name = "aukc"
+
+    def __init__(self, bags: PreparedBags, val: Cohort) -> None:
+        self.bags, self.val = bags, val
+        self.revealer = Revealer(bags.gated.backbone, recheck=())
+
+    def __call__(self, selector: Selector) -> float:
+        """Mean over the slides."""
         values = []
-        for bag in cohort.bags():
-            opened, n = revealer.open(bag.x), len(bag)
+        for slide in self.val:
+            kept = self.bags.in_memory(slide)
+            tokens = None if kept is None else kept.tiles["tokens"]
+            bag = self.revealer.open(self.val.store.bag(slide), tokens)
+            target, n = self.bags.target_of(slide), len(bag)
             ks = sorted({min(k, n) for k in AUKC_COUNTS})
-            predicted = target == "prediction"
-            y = int(opened.full().argmax()) if predicted else cohort.target(bag.slide_id)
-            order = selector.rank(bag.x, y).argsort(descending=True, stable=True)
-            values.append(aukc(opened.curve(order, ks).numpy(), ks, n, y))
+            order = selector.scores(bag.tokens, target).argsort(descending=True, stable=True)
+            values.append(aukc(bag.curve(order, ks).numpy(), ks, n, target))
         return float(np.mean(values))
 
-    return mean_aukc
+
+CRITERIA: Registry[Callable[[PreparedBags, Cohort], Criterion | None]] = Registry("criterion")
+"""Makers of criteria by name; None stands for the validation loss, which every epoch has anyway."""
+
+CRITERIA.add("aukc", ValidationAukc)
+CRITERIA.add("loss", lambda bags, val: None)
+
+
+def check_criterion(criterion: str | Criterion) -> None:
+    """Refuse an unknown name, and a criterion without a name of its own."""
+    if isinstance(criterion, str):
+        CRITERIA[criterion]
+        return
+    if not callable(criterion) or not isinstance(getattr(criterion, "name", None), str):
+        known = " or ".join(CRITERIA)
+        raise FociError(
+            "criterion",
+            f"{type(criterion).__name__} has no name by which a killed fit could be resumed",
+            f"set its attribute name to a string, or choose {known}",
+        )
+
+
+def make_criterion(criterion: str | Criterion, bags: PreparedBags, val: Cohort) -> Criterion | None:
+    """The criterion of a name, or the one given; None for the validation loss."""
+    return CRITERIA[criterion](bags, val) if isinstance(criterion, str) else criterion

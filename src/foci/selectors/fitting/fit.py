@@ -1,4 +1,4 @@
-"""Fit a selector to a frozen classifier."""
+"""Fit a selector to a frozen backbone."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from foci.backbones.base import Backbone
 from foci.backbones.freezing import home
 from foci.bags import Cohort
 from foci.progress import Progress
-from foci.selectors.fitting.admission import check_gradient, check_labels, check_seed, check_target
+from foci.selectors.fitting.criterion import Criterion, check_criterion, make_criterion
 from foci.selectors.fitting.loop import Fit, randomness, run
+from foci.selectors.fitting.preflight import check_gradient, check_labels, check_seed, check_target
 from foci.selectors.fitting.prepared import PreparedBags, read
-from foci.selectors.fitting.run_key import run_key
-from foci.selectors.frozen import ChangedError, Identity, held_still
-from foci.selectors.gated.views import choose_site, view_of
+from foci.selectors.fitting.run_key import check_format, run_key
+from foci.selectors.frozen import ChangedError, keep_frozen
+from foci.selectors.gated.choice import choose_site, gate_backbone
 from foci.selectors.head import SelectorHead
+from foci.selectors.identity import Identity
 from foci.selectors.recipes import SelectorRecipe, Target
 from foci.selectors.recipes import recipe as named
-from foci.selectors.saved import enter, save
-from foci.selectors.selector import Criterion, FitEpoch, FittedSelector, Selector
+from foci.selectors.saved import prepare_folder, save
+from foci.selectors.selector import FitEpoch, FittedSelector, Selector
 
 STATE = "fitting.safetensors"
 _WATCHED_BAGS = 4
@@ -38,59 +40,66 @@ def fit(
     seed: int = 0,
     target: Target | None = None,
     out: str | Path | None = None,
-    criterion: Criterion | None = None,
+    criterion: str | Criterion = "aukc",
     memory_gb: float = 4.0,
     report: Callable[[FitEpoch], None] = lambda epoch: None,
     progress: Progress = lambda items, what: items,
 ) -> FittedSelector:
-    """Train a selector on a classifier that stays as it is.
+    """Train a selector on a frozen backbone.
 
-    The classifier is in eval mode, without gradients and outside the optimizer; parameters,
-    buffers and full-bag logits are compared before and after, to the bit.
+    The backbone is in eval mode, without gradients and outside the optimizer; its parameters,
+    buffers and full-bag logits are compared before and after, bit by bit.
 
     Args:
-        backbone: Trained. Its device is where the fit happens.
+        backbone: The trained classifier; the fit runs on its device.
         cohort: With splits ``train`` (to learn from) and ``val`` (to choose the epoch), all
-            readable; other slides are not touched. Its classes are in the backbone's order.
+            readable; other slides are not read. Its classes are in the backbone's order.
         recipe: A name of :data:`foci.selectors.RECIPES`, ``"default"``, or a recipe.
         seed: 0 or more. Same seed, same selector (on a CPU).
         target: ``"label"``, or ``"prediction"``, the full-bag prediction of the classifier, which
             needs no labels; None takes the recipe's.
         out: Folder for ``selector.safetensors`` and ``selector.json``. A killed fit, started again
-            with the same arguments and feature files, goes on after its last whole epoch.
-        criterion: Judges the selector after every epoch, higher is better, for instance by
-            validation AUKC; None takes the negative objective on the validation slides. See
-            :data:`~foci.selectors.Criterion` for what makes it the same in a resumed fit.
-        memory_gb: How much of the embedded bags may stay in memory between epochs.
+            with the same arguments and feature files, resumes after its last complete epoch.
+        criterion: Chooses the epoch: ``"aukc"``, the mean AUKC of the validation slides,
+            ``"loss"``, the objective on them, or a :class:`~foci.selectors.Criterion` of your own.
+        memory_gb: Memory for embedded bags that are kept between epochs.
         report: Called after every epoch.
         progress: Wraps the steps of an epoch.
 
     Raises:
-        FociError: If the classifier passes no gradient to its tiles, changes meanwhile, or the
-            losses do not stay finite; if a class-conditional recipe is given labels of one class.
+        FociError: If the backbone passes no gradient to its tiles, if it changes during the fit, if
+            a loss is not finite, or if a class-conditional recipe is given labels of one class.
     """
     chosen = named(recipe) if isinstance(recipe, str) else recipe
     target, seed = target or chosen.target, check_seed(seed)
     check_target(target)
+    check_criterion(criterion)
     site = choose_site(backbone, chosen.sites)
     train, val = cohort.split("train"), cohort.split("val")
     if target == "label":
         check_labels(backbone, chosen, train, val)
-    folder = None if out is None else enter(Path(out))
+    folder = None if out is None else prepare_folder(Path(out))
+    if folder is not None:
+        check_format(folder / STATE)
     watched = [read(cohort, slide, backbone).x for slide in train.slides[:_WATCHED_BAGS]]
-    with _learning(), _voiding(folder), held_still(backbone, watched) as compare:
+    with (
+        _gradients_enabled(),
+        _discard_if_changed(folder),
+        keep_frozen(backbone, watched) as compare,
+    ):
         identity = Identity.of(backbone)
         head = new_head(backbone, chosen, seed)
-        view = view_of(backbone, site, dense=chosen.dense)
-        bags = PreparedBags(cohort, view, target, memory_gb)
-        check_gradient(view, bags.batch(train.slides[:1]))
+        gated = gate_backbone(backbone, site, dense=chosen.dense)
+        bags = PreparedBags(cohort, gated, target, memory_gb)
+        check_gradient(gated, bags.batch(train.slides[:1]))
         current = Selector(head, backbone, identity)
+        chosen_by = make_criterion(criterion, bags, val)
         best_weights, history = run(
             Fit(head, bags, train.slides, val.slides, chosen, seed),
             key=run_key(identity, chosen, seed=seed, target=target, site=site, train=train, val=val,
                         criterion=criterion),
             state_file=None if folder is None else folder / STATE,
-            criterion=None if criterion is None else lambda: criterion(current),
+            criterion=None if chosen_by is None else lambda: chosen_by(current),
             compare=compare,
             report=report,
             progress=progress,
@@ -106,7 +115,7 @@ def fit(
         target=target,
         site=site,
         history=tuple(history),
-        facts={
+        metadata={
             "classes": list(cohort.classes),
             "n_cap": cohort.store.n_cap,
             "slides": {"train": len(train), "val": len(val)},
@@ -122,7 +131,7 @@ def fit(
 
 
 def new_head(backbone: Backbone, recipe: SelectorRecipe, seed: int) -> SelectorHead:
-    """A freshly drawn head beside its classifier; the caller's random state stays as it is."""
+    """A randomly initialised head; the global random state is left unchanged."""
     outputs = backbone.n_classes if recipe.class_conditional else 1
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(randomness(seed, 0)[1].initial_seed())
@@ -132,15 +141,15 @@ def new_head(backbone: Backbone, recipe: SelectorRecipe, seed: int) -> SelectorH
 
 
 @contextmanager
-def _learning() -> Iterator[None]:
-    """Gradients, wherever the caller has switched them off."""
+def _gradients_enabled() -> Iterator[None]:
+    """Gradients on, also inside a caller's ``no_grad`` or ``inference_mode``."""
     with torch.inference_mode(False), torch.enable_grad():
         yield
 
 
 @contextmanager
-def _voiding(folder: Path | None) -> Iterator[None]:
-    """A fit of a classifier that has changed leaves nothing that could be resumed."""
+def _discard_if_changed(folder: Path | None) -> Iterator[None]:
+    """Remove the state of an unfinished fit if the backbone has changed during it."""
     try:
         yield
     except ChangedError:
@@ -152,7 +161,7 @@ def _voiding(folder: Path | None) -> Iterator[None]:
 def _notes(
     backbone: Backbone, recipe: SelectorRecipe, bags: PreparedBags, train: Cohort
 ) -> list[str]:
-    """Which scores of a class-conditional head no training slide has asked for."""
+    """Classes of a class-conditional head that no training slide had as target."""
     if not recipe.class_conditional:
         return []
     seen = {bags.target_of(slide) for slide in train}

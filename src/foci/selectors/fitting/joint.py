@@ -1,8 +1,8 @@
-"""A control only: what happens if the classifier is trained along with the selector.
+"""Control experiment: train the classifier together with the selector.
 
 The paper found that this costs the classifier more than 15 points of AUC within two epochs. It
-cannot be reached through a recipe or :func:`foci.selectors.fit`, and it never touches the
-classifier it is given: it works on a copy, which is no longer the model that was to be read out.
+cannot be reached through a recipe or :func:`foci.selectors.fit`, and it never changes the given
+classifier: it trains a copy, which is then another model.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from foci.backbones.training.batches import batch_of, epoch_order
 from foci.backbones.training.evaluate import Predictions, predict
 from foci.bags import Cohort, Slide
 from foci.progress import Progress
-from foci.selectors.fitting.admission import check_seed
 from foci.selectors.fitting.fit import new_head
 from foci.selectors.fitting.loop import randomness
 from foci.selectors.fitting.losses import unit_box
 from foci.selectors.fitting.objective import GatedBatch, loss_terms, total
-from foci.selectors.gated.contract import View
-from foci.selectors.gated.views import choose_site, view_of
+from foci.selectors.fitting.preflight import check_seed
+from foci.selectors.gated.base import GatedBackbone
+from foci.selectors.gated.choice import choose_site, gate_backbone
 from foci.selectors.head import SelectorHead
 from foci.selectors.recipes import SelectorRecipe
 
@@ -76,7 +76,7 @@ def train_jointly(
     before = score(predict(backbone, val))
     model = copy.deepcopy(backbone).requires_grad_(True)
     head = new_head(model, recipe, seed)
-    view = view_of(model, choose_site(model, recipe.sites), dense=recipe.dense)
+    gated = gate_backbone(model, choose_site(model, recipe.sites), dense=recipe.dense)
     schedule, size = recipe.schedule, recipe.schedule.batch_size
     optimizer = torch.optim.AdamW(
         [{"params": head.parameters()}, {"params": model.parameters()}],
@@ -94,10 +94,10 @@ def train_jointly(
                 rate = schedule.rate((number - 1) * steps + step, steps)
                 for group, share in zip(optimizer.param_groups, (1.0, BASE_SHARE), strict=True):
                     group["lr"] = rate * share
-                batch = _live(view, cohort, order[step * size : (step + 1) * size])
+                batch = _batch_with_gradients(gated, cohort, order[step * size : (step + 1) * size])
                 scores = head.at(batch.tiles["tokens"], batch.targets)
                 k = recipe.budget.draw(batch.n_tiles, generator)
-                terms = loss_terms(batch, scores, view, recipe.gate, k, recipe.weights, generator)
+                terms = loss_terms(batch, scores, gated, recipe.gate, k, recipe.weights, generator)
                 optimizer.zero_grad(set_to_none=True)
                 loss = terms["full"] + total(terms, recipe.weights)
                 loss.backward()  # type: ignore[no-untyped-call]
@@ -106,14 +106,14 @@ def train_jointly(
     return JointControl(model.eval().requires_grad_(False), head, before, epochs)
 
 
-def _live(view: View, cohort: Cohort, slides: list[Slide]) -> GatedBatch:
+def _batch_with_gradients(gated: GatedBackbone, cohort: Cohort, slides: list[Slide]) -> GatedBatch:
     """A batch whose tokens and full-bag logits pass gradients on to the classifier."""
-    device, dtype = home(view.backbone)
+    device, dtype = home(gated.backbone)
     batch = batch_of(cohort, slides).to(device)
-    tiles = view.prepare(batch.features.to(dtype))
+    tiles = gated.prepare(batch.features.to(dtype))
     coords = batch.features.new_zeros(*batch.mask.shape, 2)
     if batch.coords is not None:
         for row, (places, real) in enumerate(zip(batch.coords, batch.mask, strict=True)):
             coords[row, real] = unit_box(places[real])
-    full = view.backbone.aggregate(tiles["tokens"], batch.mask)
+    full = gated.backbone.aggregate(tiles["tokens"], batch.mask)
     return GatedBatch(tiles, batch.mask, coords.to(dtype), batch.labels, full)

@@ -1,4 +1,4 @@
-"""The epochs of a fit: resumable after every one, and the same bytes for the same seed."""
+"""Training loop of a selector: deterministic, and resumable after every epoch."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from foci.selectors.selector import FitEpoch
 
 @dataclass(frozen=True)
 class Fit:
-    """What the epochs work on.
+    """Head, data and recipe of one fit.
 
     Attributes:
         head: Trained in place.
         bags: Of the training and validation slides.
         train: Slides to learn from.
         val: Slides that choose the epoch.
-        recipe: How.
+        recipe: Its configuration.
         seed: Of order, noise and budgets.
     """
 
@@ -54,22 +54,22 @@ def run(
     report: Callable[[FitEpoch], None],
     progress: Progress,
 ) -> tuple[dict[str, Tensor], list[FitEpoch]]:
-    """Go through all epochs, or those that an earlier run has left.
+    """Train for all epochs, or for those that are left after an interruption.
 
-    Every epoch draws its randomness from (seed, epoch) alone, so a run that is resumed goes on as
-    if it had never stopped.
+    Every epoch draws its random numbers from (seed, epoch) alone, so a resumed fit continues as if
+    it had never stopped.
 
     Args:
-        fit: What to work on; its head ends with the weights of the last epoch.
-        key: Names everything that the run depends on; a state of another run is not resumed.
+        fit: The fit; its head ends with the weights of the last epoch.
+        key: See :mod:`foci.selectors.fitting.run_key`; a state with another key is ignored.
         state_file: Written after every epoch, or None.
-        criterion: Judges the head as it stands, higher is better; None takes ``-val_loss``.
+        criterion: Scores the head after an epoch, higher is better; None takes ``-val_loss``.
         compare: Called before a state is written; raises if the classifier has changed.
         report: Called after every epoch.
         progress: Wraps the steps of an epoch.
 
     Returns:
-        The weights of the best epoch, and one report per epoch.
+        The weights of the best epoch, and one entry per epoch.
 
     Raises:
         FociError: At the first epoch whose losses, weights or score are not finite.
@@ -79,8 +79,10 @@ def run(
         fit.head.parameters(), lr=schedule.peak, weight_decay=schedule.weight_decay
     )
     nothing = nn.Module()  # the objective has no state of its own
-    found = None if state_file is None else _resumed(state_file, key, fit.head, nothing, optimizer)
-    state = found or RunState(0, 0, math.inf, {}, [])
+    resumed = (
+        None if state_file is None else _resumed(state_file, key, fit.head, nothing, optimizer)
+    )
+    state = resumed or RunState(0, 0, math.inf, {}, [])
     history = [FitEpoch(**entry) for entry in state.history]
     while state.epoch < schedule.epochs and not _patience_lost(history, schedule.patience):
         number = state.epoch + 1
@@ -121,7 +123,7 @@ def _resumed(
 
 
 def randomness(seed: int, epoch: int) -> tuple[np.random.Generator, torch.Generator]:
-    """The draws of one epoch: the order of the slides; noise and budgets."""
+    """Random generators of one epoch: for the order of the slides, and for noise and budgets."""
     root = np.random.SeedSequence([seed, epoch])
     drawn = int(root.generate_state(1)[0])
     return np.random.default_rng(root), torch.Generator().manual_seed(drawn)
@@ -143,7 +145,7 @@ def _patience_lost(history: list[FitEpoch], patience: int | None) -> bool:
 def train_epoch(
     fit: Fit, optimizer: torch.optim.Optimizer, number: int, progress: Progress
 ) -> tuple[float, float, dict[str, float]]:
-    """One pass over the training slides: its last rate, the mean loss and the mean terms."""
+    """One pass over the training slides: last learning rate, mean loss and mean terms."""
     recipe, size = fit.recipe, fit.recipe.schedule.batch_size
     rng, generator = randomness(fit.seed, number)
     order = epoch_order(fit.train, balanced=False, rng=rng)
@@ -159,7 +161,7 @@ def train_epoch(
         loss = total(terms, recipe.weights)
         if not bool(loss.isfinite()):
             raise _diverged(fit, number, f"training loss is {float(loss.detach())}")
-        if recipe.weights.active:  # else weight decay alone would pull the head towards 0
+        if recipe.weights.active:  # otherwise weight decay alone would shrink the head
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
@@ -170,7 +172,7 @@ def train_epoch(
 
 @torch.no_grad()
 def validate(fit: Fit) -> tuple[float, dict[str, float]]:
-    """Without noise, and at the same budgets every time."""
+    """Mean loss and terms on the validation slides, without noise and at fixed budgets."""
     mean, size = _Mean(), fit.recipe.schedule.batch_size
     for start in range(0, len(fit.val), size):
         batch = fit.bags.batch(fit.val[start : start + size])
@@ -187,7 +189,7 @@ def _terms(
 ) -> dict[str, Tensor]:
     scores = fit.head.at(batch.tiles["tokens"], batch.targets)
     recipe = fit.recipe
-    return loss_terms(batch, scores, fit.bags.view, recipe.gate, k, recipe.weights, generator)
+    return loss_terms(batch, scores, fit.bags.gated, recipe.gate, k, recipe.weights, generator)
 
 
 class _Mean:

@@ -1,4 +1,4 @@
-r"""The paper's selector losses, one value per bag.
+r"""The paper's selector losses, one value per bag: sufficiency, exclusion, contiguity, budget.
 
 :math:`p_y(\ell) = \mathrm{softmax}(\ell)_y` is the probability of the target class; logits are
 ``[B, C]``, targets ``[B]``, gates and masks ``[B, N]``, and every function returns ``[B]``. A gate
@@ -13,43 +13,43 @@ from torch import Tensor
 
 
 def target_probability(logits: Tensor, targets: Tensor) -> Tensor:
-    r""":math:`p_y(\ell)`."""
+    r"""Probability of the target class, :math:`p_y(\ell)`."""
     return torch.softmax(logits, dim=-1).gather(-1, targets[:, None]).squeeze(-1)
 
 
 def sufficiency(keep: Tensor, targets: Tensor) -> Tensor:
-    r"""The kept tiles alone say the target: :math:`-\log p_y(\ell_\mathrm{keep})`."""
+    r"""Cross-entropy of the kept tiles: :math:`-\log p_y(\ell_\mathrm{keep})`."""
     return F.cross_entropy(keep, targets, reduction="none")
 
 
 def hinge(keep: Tensor, targets: Tensor, tau: float) -> Tensor:
-    r"""And say it with confidence: :math:`\max(\tau - p_y(\ell_\mathrm{keep}), 0)`."""
+    r"""Hinge loss of the kept tiles: :math:`\max(\tau - p_y(\ell_\mathrm{keep}), 0)`."""
     return F.relu(tau - target_probability(keep, targets))
 
 
 def exclusion(drop: Tensor, targets: Tensor, beta: float, has_drop: Tensor) -> Tensor:
-    r"""The rest does not say it: :math:`\max(p_y(\ell_\mathrm{drop}) - \beta, 0)`.
+    r"""Hinge loss of the dropped tiles: :math:`\max(p_y(\ell_\mathrm{drop}) - \beta, 0)`.
 
     Args:
-        drop: Logits of the drop view.
+        drop: Logits of the dropped tiles.
         targets: Target classes.
         beta: Tolerance.
-        has_drop: ``[B]`` bool; a bag that keeps all its tiles has no drop view and loses nothing.
+        has_drop: ``[B]`` bool, False for a bag that keeps all its tiles, whose loss is 0.
     """
     loss = F.relu(target_probability(drop, targets) - beta)
     return torch.where(has_drop, loss, torch.zeros_like(loss))
 
 
 def contiguity(gate: Tensor, coords: Tensor) -> Tensor:
-    r"""Selected tiles lie close together: their variance in space.
+    r"""Spatial variance of the kept tiles.
 
     .. math:: \frac{\sum_i z_i \lVert c_i - \mu \rVert^2}{\sum_i z_i}, \qquad
        \mu = \frac{\sum_i z_i c_i}{\sum_i z_i}
 
     Args:
         gate: z.
-        coords: ``[B, N, 2]`` as :func:`unit_box` gives them; in raw pixels this term would drown
-            every other.
+        coords: ``[B, N, 2]`` from :func:`unit_box`; in raw pixels this term would outweigh all
+            others.
 
     >>> two_of_three = torch.tensor([[1.0, 1.0, 0.0]])
     >>> contiguity(two_of_three, torch.tensor([[[0.0, 0.0], [1.0, 0.0], [0.5, 0.9]]]))
@@ -63,16 +63,15 @@ def contiguity(gate: Tensor, coords: Tensor) -> Tensor:
 
 
 def budget(gate: Tensor) -> Tensor:
-    r"""Mass of the gate, :math:`\sum_i z_i`.
+    r"""Sum of the gates, :math:`\sum_i z_i`.
 
-    Under the hard gate its value is always K, and only its gradient acts: it pushes every score
-    down.
+    Under the hard gate its value is always K; only its gradient matters, which lowers every score.
     """
     return gate.sum(dim=-1)
 
 
 def entropy(gate: Tensor, mask: Tensor) -> Tensor:
-    r"""How undecided a soft gate is.
+    r"""Mean binary entropy of a soft gate.
 
     .. math:: H(z) = -\frac{1}{N} \sum_i \big[z_i \log z_i + (1 - z_i) \log(1 - z_i)\big]
     """
@@ -83,9 +82,9 @@ def entropy(gate: Tensor, mask: Tensor) -> Tensor:
 
 
 def unit_box(coords: Tensor) -> Tensor:
-    """One bag's coordinates ``[N, 2]`` moved and scaled so that its longest side is 1.
+    """Coordinates ``[N, 2]`` of one bag, shifted to 0 and scaled to a longest side of 1.
 
-    The unit no longer matters: pixels, micrometres and grid indices give the same.
+    The result does not depend on the unit: pixels, micrometres or grid indices.
 
     >>> unit_box(torch.tensor([[1000, 500], [1512, 500], [1000, 756]]))
     tensor([[0.0000, 0.0000],

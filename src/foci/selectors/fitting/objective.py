@@ -1,4 +1,4 @@
-"""One value to minimise, from the keep and the drop view of a batch of bags."""
+"""The selector objective: a weighted sum of losses on the kept and the dropped tiles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat
 from torch import Tensor
 
 from foci.selectors.fitting import losses
-from foci.selectors.gated.contract import Tiles, View
+from foci.selectors.gated.base import GatedBackbone, Tiles
 from foci.selectors.gates import Gate
 
 
@@ -18,14 +18,14 @@ class Weights(BaseModel):
     r"""Weights :math:`\lambda` of the losses, and two thresholds; the defaults are the paper's.
 
     Attributes:
-        suff: Cross-entropy of the keep view.
-        hinge: Confidence of the keep view.
-        excl: Confidence of the drop view.
+        suff: Cross-entropy of the kept tiles.
+        hinge: Confidence of the kept tiles.
+        excl: Confidence of the dropped tiles.
         contig: Spread of the kept tiles.
-        budget: Mass of the gate.
-        entropy: Indecision of a soft gate (0.1 in FOCI-Soft).
-        tau: Confidence that the keep view should reach.
-        beta: Confidence that the drop view may have.
+        budget: Sum of the gates.
+        entropy: Entropy of a soft gate (0.1 in FOCI-Soft).
+        tau: Confidence that the kept tiles should reach.
+        beta: Confidence that the dropped tiles may have.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -41,17 +41,17 @@ class Weights(BaseModel):
 
     @property
     def active(self) -> tuple[str, ...]:
-        """The losses that count: those with a weight above 0."""
+        """Names of the losses with a weight above 0."""
         names = ("suff", "hinge", "excl", "contig", "budget", "entropy")
         return tuple(name for name in names if getattr(self, name) > 0)
 
 
 @dataclass(frozen=True)
 class GatedBatch:
-    """Padded bags as the objective sees them.
+    """A batch of padded bags.
 
     Attributes:
-        tiles: What the view prepared, ``[B, N, ...]``.
+        tiles: What the gated backbone prepared, ``[B, N, ...]``.
         mask: ``[B, N]`` bool, True where a tile is real.
         coords: ``[B, N, 2]`` in the unit box; all 0 for a bag without coordinates.
         targets: ``[B]`` target classes.
@@ -73,32 +73,32 @@ class GatedBatch:
 def loss_terms(
     batch: GatedBatch,
     scores: Tensor,
-    view: View,
+    gated: GatedBackbone,
     gate_rule: Gate,
     k: Tensor,
     weights: Weights,
     generator: torch.Generator | None = None,
 ) -> dict[str, Tensor]:
-    r"""Every loss, averaged over the bags, before its weight; and the monitor ``full``.
+    r"""Every loss before its weight, averaged over the bags, and ``full`` for monitoring.
 
-    A bag that keeps all its tiles has an empty complement. Its drop view is replaced by the full
-    bag, which keeps every gradient finite, and its exclusion is 0.
+    A bag that keeps all its tiles drops none. The full bag then stands in for the dropped tiles,
+    which keeps every gradient finite, and its exclusion is 0.
 
     Args:
         batch: The bags.
         scores: ``[B, N]`` of the selector head.
-        view: How the classifier is gated.
-        gate_rule: How scores become gates.
+        gated: The gated classifier.
+        gate_rule: Turns scores into gates.
         k: ``[B]`` tiles to keep.
-        weights: For the thresholds.
+        weights: Of the losses, with their thresholds.
         generator: Noise of a soft gate; None for none.
     """
     mask, targets = batch.mask, batch.targets
     gate = gate_rule(scores, mask, k, generator)
     rest = (1 - gate) * mask
     has_drop = (rest > 0).any(dim=-1)
-    keep = view.logits(batch.tiles, mask, gate)
-    drop = view.logits(batch.tiles, mask, torch.where(has_drop[:, None], rest, mask.to(rest)))
+    keep = gated.logits(batch.tiles, mask, gate)
+    drop = gated.logits(batch.tiles, mask, torch.where(has_drop[:, None], rest, mask.to(rest)))
     terms = {
         "suff": losses.sufficiency(keep, targets),
         "hinge": losses.hinge(keep, targets, weights.tau),
@@ -113,10 +113,10 @@ def loss_terms(
 
 
 def total(terms: dict[str, Tensor], weights: Weights) -> Tensor:
-    r"""The selector objective :math:`\sum_j \lambda_j \mathcal{L}_j`; ``full`` is only watched.
+    r"""The selector objective :math:`\sum_j \lambda_j \mathcal{L}_j`; ``full`` is only monitored.
 
-    A term of weight 0 is left out, so that it costs no gradient. Where all are, nothing can be
-    learned, and the value depends on nothing.
+    A term of weight 0 is left out, so that it costs no gradient. If all are 0, so is the
+    objective.
     """
     chosen = [
         getattr(weights, name) * value for name, value in terms.items() if name in weights.active

@@ -1,4 +1,4 @@
-"""Bags with everything that no gate can change, computed once and kept as far as memory allows."""
+"""Embedded bags of a fit, cached in memory as far as it allows."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from foci.bags import Bag, Cohort, Slide
 from foci.errors import BagError, FociError
 from foci.selectors.fitting.losses import unit_box
 from foci.selectors.fitting.objective import GatedBatch
-from foci.selectors.gated.contract import View
+from foci.selectors.gated.base import GatedBackbone
 from foci.selectors.recipes import Target
 
 
 @dataclass(frozen=True)
 class PreparedBag:
-    """One bag.
+    """Everything about one bag that no gate can change.
 
     Attributes:
-        tiles: What the view prepared, ``[N, ...]``.
+        tiles: What the gated backbone prepared, ``[N, ...]``.
         coords: ``[N, 2]`` in the unit box, all 0 where there are none.
         target: The class that the kept tiles should support.
         full: ``[C]`` full-bag logits.
@@ -37,33 +37,34 @@ class PreparedBag:
 
     @property
     def n_bytes(self) -> int:
-        """Memory it holds; tensors that share their storage count once."""
+        """Bytes in memory; tensors that share their storage count once."""
         storages = [tensor.untyped_storage() for tensor in (*self.tiles.values(), self.coords)]
         return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
 
 class PreparedBags:
-    """Prepares the bags of a cohort on demand.
+    """Cache of prepared bags, filled on demand.
 
-    The first bags that fit into memory stay there. They are never exchanged for others: every
-    epoch goes through all slides in another order, where keeping the bags used last would miss
-    more often than keeping the same ones.
+    The first bags that fit into memory stay there and are never replaced: every epoch visits all
+    slides in another order, where a least-recently-used cache would miss more often.
 
     Args:
-        cohort: Reads the bags; has the labels.
-        view: Prepares the tiles.
+        cohort: Source of bags and labels.
+        gated: Prepares the tiles.
         target: Which class the kept tiles should support.
-        memory_gb: How much to keep.
+        memory_gb: Size of the cache.
     """
 
-    def __init__(self, cohort: Cohort, view: View, target: Target, memory_gb: float) -> None:
-        self.cohort, self.view, self.target = cohort, view, target
+    def __init__(
+        self, cohort: Cohort, gated: GatedBackbone, target: Target, memory_gb: float
+    ) -> None:
+        self.cohort, self.gated, self.target = cohort, gated, target
         self._room = memory_gb * 1e9
         self._kept: dict[str, PreparedBag] = {}
         self._targets: dict[str, int] = {}
 
     def __getitem__(self, slide: Slide) -> PreparedBag:
-        kept = self._kept.get(slide.slide_id)
+        kept = self.in_memory(slide)
         if kept is not None:
             return kept
         bag = self._prepare(slide)
@@ -71,6 +72,10 @@ class PreparedBags:
             self._room -= bag.n_bytes
             self._kept[slide.slide_id] = bag
         return bag
+
+    def in_memory(self, slide: Slide) -> PreparedBag | None:
+        """The prepared bag of a slide, if it is kept; nothing is read."""
+        return self._kept.get(slide.slide_id)
 
     def target_of(self, slide: Slide) -> int:
         """The class that a slide's kept tiles should support."""
@@ -80,10 +85,10 @@ class PreparedBags:
 
     @torch.no_grad()
     def _prepare(self, slide: Slide) -> PreparedBag:
-        backbone = self.view.backbone
+        backbone = self.gated.backbone
         bag = read(self.cohort, slide, backbone)
         features = placed(bag.x, backbone)
-        tiles = self.view.prepare(features)
+        tiles = self.gated.prepare(features)
         full = backbone.aggregate(tiles["tokens"].unsqueeze(0))[0]
         if bool(full.isnan().any()):
             raise FociError(
@@ -105,12 +110,12 @@ class PreparedBags:
         return PreparedBag(tiles, coords.to(features), target, full)
 
     def batch(self, slides: Sequence[Slide]) -> GatedBatch:
-        """Some slides, padded to the longest bag among them."""
+        """A batch of slides, padded to the longest bag."""
         return pad([self[slide] for slide in slides])
 
 
 def read(cohort: Cohort, slide: Slide, backbone: Backbone) -> Bag:
-    """A slide's bag, if the classifier can read it."""
+    """A slide's bag; refused if its features are not as wide as the backbone's."""
     bag = cohort.store.bag(slide)
     if bag.width != backbone.d_in:
         raise BagError(
@@ -122,7 +127,7 @@ def read(cohort: Cohort, slide: Slide, backbone: Backbone) -> Bag:
 
 
 def pad(bags: Sequence[PreparedBag]) -> GatedBatch:
-    """Pad bags to the longest of them."""
+    """Pad bags to the longest and stack them."""
     device = bags[0].full.device
     lengths = torch.tensor([len(bag.coords) for bag in bags], device=device)
     mask = torch.arange(int(lengths.max()), device=device)[None, :] < lengths[:, None]

@@ -1,4 +1,4 @@
-"""The learning rate: a linear warm-up, then half a cosine."""
+"""Learning-rate schedule: linear warm-up, then cosine decay."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
-_MOST = 1e30  # beyond, AdamW leaves single precision
+_MOST = 1e30  # a larger rate overflows single precision in AdamW
 
 
 class Schedule(BaseModel):
-    r"""How long and how fast a selector is fitted; the defaults are the paper's.
+    r"""Epochs, learning rate and batch size of a fit; the defaults are the paper's.
 
     .. math:: \eta(t) = \begin{cases}
        \eta_{\max}\,(t + 1) / W & t < W \\
@@ -19,7 +19,8 @@ class Schedule(BaseModel):
        \big(1 + \cos \pi \tfrac{t - W}{T - 1 - W}\big) & t \ge W
        \end{cases}
 
-    over the optimizer steps :math:`t = 0 \dots T - 1`, of which W warm up.
+    over the optimizer steps :math:`t = 0 \dots T - 1`, of which W warm up. The rate is a plain
+    function of the step, not a scheduler of torch.optim: a resumed fit has no state to restore.
 
     Attributes:
         epochs: Passes over the training slides.
@@ -28,7 +29,7 @@ class Schedule(BaseModel):
         floor: :math:`\eta_{\min}`: 1e-5 times 5.
         weight_decay: Of AdamW.
         batch_size: Bags per step, padded to the longest.
-        patience: Stop after so many epochs without a better one; None goes on to the end.
+        patience: Stop after this many epochs without a better one; None for no early stopping.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

@@ -1,1 +1,1 @@
-"""A bag under a gate: what the classifier says of the tiles that the gate lets through."""
+"""A frozen backbone whose tiles are gated, by features, tokens or attention weights."""

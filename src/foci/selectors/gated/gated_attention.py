@@ -1,4 +1,4 @@
-"""Attention under a gate at the price of attention without one."""
+"""Scaled dot-product attention with gated keys, on the fused kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _IN_FLIGHT = 2**20  # pairs of query and key, over all heads, whose weights are 
 
 
 def gated_attention(q: Tensor, k: Tensor, v: Tensor, gate: Tensor, n_open: int) -> Tensor:
-    r"""What every query gathers from the open keys, and how it changes with every gate.
+    r"""Attention over gated keys, with the gradient of every gate.
 
     .. math:: o_i = \sum_j g_j r_{ij} v_j, \qquad
        r_{ij} = \frac{e^{s_{ij}}}{\sum_{j'} g_{j'} e^{s_{ij'}}}, \qquad
@@ -28,8 +28,8 @@ def gated_attention(q: Tensor, k: Tensor, v: Tensor, gate: Tensor, n_open: int) 
        = \Big\langle v_j, \sum_i r_{ij} o_i' \Big\rangle - \sum_i r_{ij} \langle o_i', o_i \rangle,
        \qquad o_i' = \frac{\partial L}{\partial o_i}
 
-    The value is left to a fused kernel, which keeps no weights. The gradient computes them again,
-    for some queries at a time, with the cap of
+    The output comes from the fused kernel, which keeps no weights. The backward pass computes them
+    again, for some queries at a time, with the cap of
     :func:`~foci.backbones.layers.softmax_pooling.softmax_weights`.
 
     Args:

@@ -1,4 +1,4 @@
-r"""One tile more, one tile fewer: every choice at once, for pooling classifiers.
+r"""Add or remove one tile, in closed form for pooling classifiers: all choices at once.
 
 Let a set of tiles have, in one attention row, the mass :math:`Z = \sum_j e^{a_j}` and the pooled
 value :math:`z`. Adding the tile i gives
@@ -34,14 +34,14 @@ _NUMBERS_AT_ONCE = 2**22
 
 
 def pools(backbone: Backbone) -> TypeGuard[PooledBackbone]:
-    """Whether a classifier says of a set what :class:`PooledCandidates` computes."""
+    """Whether :class:`PooledCandidates` computes what the classifier itself would answer."""
     return isinstance(backbone, PooledBackbone) and declared(backbone, "pooling")
 
 
 class PooledCandidates:
-    """What a pooling classifier says of a set with one tile more or fewer.
+    """Logits of a pooling classifier for a set with one tile more or fewer.
 
-    Sums are in float64, what follows them in the model's own dtype. Tiles are projected through
+    Sums are in float64, the readout in the model's own dtype. Tiles are projected through
     the affine start of the readout once (:meth:`PooledBackbone.split`).
 
     Args:
@@ -57,11 +57,11 @@ class PooledCandidates:
 
     def full(self) -> Tensor:
         """Logits ``[C]`` of all tiles."""
-        everyone = torch.ones(len(self.values), dtype=torch.bool, device=self.values.device)
-        return self._read(self._pool(everyone)[1])
+        every_tile = torch.ones(len(self.values), dtype=torch.bool, device=self.values.device)
+        return self._read(self._pool(every_tile)[1])
 
     def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
-        """Logits ``[n, C]`` of the set with each of ``tiles`` added to it alone.
+        """Logits ``[n, C]`` of the set plus one tile, for each of ``tiles``.
 
         Args:
             present: ``[N]`` bool, the set; may be empty.
@@ -71,7 +71,7 @@ class PooledCandidates:
         return self._mix(pooled, tiles, torch.sigmoid(self.attention[tiles] - log_mass))
 
     def removing(self, present: Tensor, tiles: Tensor) -> Tensor:
-        """Logits ``[n, C]`` of the set with each of ``tiles`` taken out alone.
+        """Logits ``[n, C]`` of the set minus one tile, for each of ``tiles``.
 
         Args:
             present: ``[N]`` bool, the set; at least two tiles.
@@ -82,20 +82,23 @@ class PooledCandidates:
         heavy = weights > _HEAVY
         shares = (weights / (weights - 1)).masked_fill(heavy, 0.0)
         logits = self._mix(pooled, tiles, shares)
-        found = heavy.any(dim=-1).nonzero().squeeze(-1)
-        if len(found):
+        affected = heavy.any(dim=-1).nonzero().squeeze(-1)
+        if len(affected):
             rest = self.attention.masked_fill(~present.unsqueeze(-1), -torch.inf)
-            rest[tiles[found]] = rest[tiles[found]].masked_fill(heavy[found], -torch.inf)
+            rest[tiles[affected]] = rest[tiles[affected]].masked_fill(heavy[affected], -torch.inf)
             others = pool(torch.softmax(rest, dim=0), self.values)  # [R, dv]
-            mixed = torch.lerp(pooled, self.values[tiles[found]], shares[found].unsqueeze(-1))
-            logits[found] = self._read(torch.where(heavy[found].unsqueeze(-1), others, mixed))
+            mixed = torch.lerp(pooled, self.values[tiles[affected]], shares[affected].unsqueeze(-1))
+            logits[affected] = self._read(torch.where(heavy[affected].unsqueeze(-1), others, mixed))
         return logits
 
     def row_shares(self) -> Tensor:
-        """How much each row moves each logit of the full bag, ``[C, R]``; a class sums to 1."""
-        everyone = torch.ones(len(self.values), dtype=torch.bool, device=self.values.device)
+        """Share of each attention row in the gradient of each full-bag logit, ``[C, R]``.
+
+        The shares of a class sum to 1.
+        """
+        every_tile = torch.ones(len(self.values), dtype=torch.bool, device=self.values.device)
         with torch.inference_mode(False), torch.enable_grad():
-            pooled = self._pool(everyone)[1].clone().requires_grad_()
+            pooled = self._pool(every_tile)[1].clone().requires_grad_()
             slopes = [
                 torch.autograd.grad(logit, pooled, retain_graph=True)[0]
                 for logit in self._read(pooled)

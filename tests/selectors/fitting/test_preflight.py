@@ -13,9 +13,9 @@ from foci import selectors
 from foci.backbones import Backbone, CallableBackbone
 from foci.bags import Cohort
 from foci.errors import CohortError, FociError
-from foci.selectors.fitting.admission import check_gradient, check_seed
+from foci.selectors.fitting.preflight import check_gradient, check_seed
 from foci.selectors.fitting.prepared import PreparedBags
-from foci.selectors.gated.views import view_of
+from foci.selectors.gated.choice import gate_backbone
 from tests.backbones.every import EVERY, small
 from tests.makers.cohorts import D
 from tests.makers.fits import same, short
@@ -76,7 +76,7 @@ def test_untrained_classes_are_named(cohort: Cohort, tmp_path: Path, memory_gb: 
     )
     plain = selectors.fit(model, cohort, short("paper-ste", 1), target="prediction")
     assert plain.notes == ()
-    assert "notes" not in plain.facts
+    assert "notes" not in plain.metadata
 
 
 def detached(x: Tensor) -> Tensor:
@@ -124,7 +124,7 @@ def test_a_classifier_without_gradients_is_refused(source: Any, name: str, cohor
 def test_every_classifier_passes_at_every_site(name: str, preset: str, cohort: Cohort) -> None:
     model = small(name, preset, 2).eval().requires_grad_(False)
     for site in model.capabilities.gate_sites:
-        view = view_of(model, site)
+        view = gate_backbone(model, site)
         bags = PreparedBags(cohort, view, "label", memory_gb=1)
         with torch.no_grad():
             check_gradient(view, bags.batch(cohort.slides[:1]))

@@ -8,15 +8,13 @@ from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.base import GateSite
 from foci.backbones.models._pooled import PooledBackbone
 from foci.errors import FociError
-from foci.selectors.gated.encoder_view import EncoderAttentionView
-from foci.selectors.gated.views import (
-    AttentionView,
-    FeatureView,
-    PooledAttentionView,
-    TokenView,
+from foci.selectors.gated.attention import AttentionGated, PooledAttentionGated
+from foci.selectors.gated.choice import (
     choose_site,
-    view_of,
+    gate_backbone,
 )
+from foci.selectors.gated.encoder import EncoderAttentionGated
+from foci.selectors.gated.features import FeatureGated, TokenGated
 from foci.selectors.gates import straight_through
 from tests.backbones.every import D_IN, EVERY, small
 
@@ -50,7 +48,7 @@ def test_keep_and_drop_at_the_attention_are_removal(
     name: str, preset: str, dtype: torch.dtype
 ) -> None:
     model = small(name, preset, 3).to(dtype).eval()
-    view = view_of(model, "attention")
+    view = gate_backbone(model, "attention")
     x, mask = padded_bags(dtype)
     keep = hard_gate(mask, dtype)
     tiles = view.prepare(x)
@@ -83,7 +81,7 @@ def test_a_shortcut_gives_the_logits_and_gradients_of_the_long_way(
         gate = (1 - gate) * mask  # more than half is open: closed tiles are not put together
     if kind == "soft":
         gate = torch.sigmoid(torch.linspace(-2, 2, gate.numel()).view_as(gate)).double() * mask
-    view = view_of(model, site)
+    view = gate_backbone(model, site)
     tiles = view.prepare(x)
     answers = []
     for function in (
@@ -105,7 +103,7 @@ def test_a_closed_token_has_the_slope_with_which_its_feature_opens(name: str) ->
     model = small(name, "paper", 2).double().eval()
     x, mask = padded_bags()
     gate = hard_gate(mask, torch.float64)
-    view = view_of(model, "feature", dense=True)
+    view = gate_backbone(model, "feature", dense=True)
     z = gate.clone().requires_grad_()
     (slope,) = torch.autograd.grad(view.logits(view.prepare(x), mask, z)[:, 1].sum(), z)
     step = 1e-6
@@ -123,7 +121,7 @@ def test_a_closed_token_has_the_slope_with_which_its_feature_opens(name: str) ->
 @pytest.mark.parametrize("name", ["abmil", "acmil", "transmil"])
 def test_closed_tiles_cost_as_much_as_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = small(name, "paper", 2).eval()
-    view = view_of(model, "feature")
+    view = gate_backbone(model, "feature")
     seen: list[int] = []
     aggregate = model.aggregate
     monkeypatch.setattr(
@@ -150,18 +148,18 @@ def test_a_classifier_that_cuts_its_gates_at_1_is_not_given_larger_ones() -> Non
     model = Cut(d_in=D_IN, n_classes=2, d=8, hidden=4, projection_bias=False).eval()
     x, mask = torch.randn(1, 40, D_IN), torch.ones(1, 40, dtype=torch.bool)
     gate = (torch.arange(40) < 3).float()[None]
-    view = view_of(model, "feature")
+    view = gate_backbone(model, "feature")
     got = view.logits(view.prepare(x), mask, gate)
     torch.testing.assert_close(got, long_way(model, "feature", x, mask, gate))
 
 
 def test_the_cheapest_view_is_chosen() -> None:
     abmil, transmil = small("abmil", "paper", 2), small("transmil", "paper", 2)
-    assert isinstance(view_of(abmil, "feature"), TokenView)
-    assert isinstance(view_of(small("abmil", "official", 2), "feature"), FeatureView)
-    assert isinstance(view_of(small("attrimil", "paper", 2), "feature"), FeatureView)
-    assert isinstance(view_of(abmil, "attention"), PooledAttentionView)
-    assert isinstance(view_of(transmil, "attention"), EncoderAttentionView)
+    assert isinstance(gate_backbone(abmil, "feature"), TokenGated)
+    assert isinstance(gate_backbone(small("abmil", "official", 2), "feature"), FeatureGated)
+    assert isinstance(gate_backbone(small("attrimil", "paper", 2), "feature"), FeatureGated)
+    assert isinstance(gate_backbone(abmil, "attention"), PooledAttentionGated)
+    assert isinstance(gate_backbone(transmil, "attention"), EncoderAttentionGated)
 
 
 def test_a_transformer_with_its_own_aggregate_is_asked_itself() -> None:
@@ -174,8 +172,8 @@ def test_a_transformer_with_its_own_aggregate_is_asked_itself() -> None:
     model = Doubled(d_in=D_IN, n_classes=2, d=8, heads=2, depth=2, hidden=4).double()
     x, mask = padded_bags()
     gate = hard_gate(mask, torch.float64).requires_grad_()
-    view = view_of(model, "attention")
-    assert isinstance(view, AttentionView)
+    view = gate_backbone(model, "attention")
+    assert isinstance(view, AttentionGated)
     got = view.logits(view.prepare(x), mask, gate)
     torch.testing.assert_close(got, long_way(model, "attention", x, mask, gate))
 
@@ -195,7 +193,7 @@ def test_what_no_gradient_asks_for_is_left_out(name: str, monkeypatch: pytest.Mo
         "aggregate",
         lambda tokens, *rest: seen.append(tokens.shape[1]) or aggregate(tokens, *rest),
     )
-    view = AttentionView(model)
+    view = AttentionGated(model)
     got = [view.logits(view.prepare(x), mask, gate).detach() for gate in gates]
     assert seen == [4, 9, 9, 9]  # 4 tiles are kept of the first bag, 2 of the second
     torch.testing.assert_close(got, want, rtol=1e-10, atol=1e-12)
@@ -214,7 +212,7 @@ def test_a_pool_with_its_own_aggregate_is_asked_itself() -> None:
     model = Doubled(d_in=D_IN, n_classes=2, d=8, hidden=4)
     assert isinstance(model, PooledBackbone)
     x, mask = padded_bags(torch.float32)
-    view = view_of(model, "attention")
+    view = gate_backbone(model, "attention")
     got = view.logits(view.prepare(x), mask, mask.float())
     torch.testing.assert_close(got, model(x, mask))
 
@@ -222,7 +220,7 @@ def test_a_pool_with_its_own_aggregate_is_asked_itself() -> None:
 def test_a_function_of_the_features_themselves_keeps_its_slope_at_0() -> None:
     model = CallableBackbone(lambda x: torch.tanh(x).mean(0)[:2], D_IN, 2)
     x, mask = padded_bags(torch.float32)
-    view = view_of(model, "feature")
+    view = gate_backbone(model, "feature")
     z = torch.zeros(mask.shape, requires_grad=True)
     view.logits(view.prepare(x), mask, z)[0, 1].backward()
     torch.testing.assert_close(z.grad[0], x[0, :, 1] / LENGTHS[0])

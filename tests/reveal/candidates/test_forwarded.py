@@ -5,7 +5,7 @@ import torch
 
 from foci.errors import FociError
 from foci.rankings import EmbeddedBag
-from foci.reveal.subsets import ForwardedCandidates
+from foci.reveal.candidates.forwarded import ForwardedCandidates
 from tests.rankings.trials import OTHERS, features, logits_of, make
 
 

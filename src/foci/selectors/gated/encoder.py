@@ -1,4 +1,4 @@
-"""A gated bag before a plain transformer, without looking at every pair of tiles."""
+"""Gate the attention of a plain transformer (TransMIL) without computing every pair of tiles."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from torch import Tensor
 
 from foci.backbones.layers.encoder import EncoderLayer
 from foci.backbones.models.transmil import TransMIL
-from foci.selectors.gated.contract import Tiles, View
+from foci.selectors.gated.base import GatedBackbone, Tiles
 from foci.selectors.gated.gated_attention import gated_attention
 
 
-class EncoderAttentionView(View):
-    r"""The gate multiplies a tile's unnormalised attention weight in every layer.
+class EncoderAttentionGated(GatedBackbone):
+    r"""Gated attention weights, before normalisation, in every layer of a transformer.
 
     Logits and gradients are those of ``backbone.aggregate(tokens, mask, gate)``. The tiles are
     split into open ones, :math:`g > 0`, and closed ones, :math:`g = 0`:
 
     * nobody attends to a closed tile, so the logits depend on the open tiles alone, and no gradient
-      enters a closed tile's hidden state;
+      reaches a closed tile's hidden state;
     * the gate of a closed tile has a slope, though, for which its keys and values are needed in
       every layer. Closed tiles are carried along without gradients, attending to the open ones;
-    * where no gradient of the gate is wanted, closed tiles are left out altogether;
-    * in the last layer only the CLS token asks.
+    * where the gate needs no gradient, closed tiles are left out altogether;
+    * in the last layer only the CLS token has a query.
 
-    Bags go one by one: a bag that keeps 3 tiles pays for 3, whatever is beside it in the batch.
+    Bags are forwarded one by one: a bag that keeps 3 tiles costs 3 tiles, whatever the batch.
 
     Args:
         backbone: The paper's TransMIL, or any width of it.

@@ -11,8 +11,8 @@ from torch import Tensor
 from foci.backbones.layers.encoder import EncoderLayer
 from foci.backbones.models.transmil import TransMIL
 from foci.selectors.fitting.objective import GatedBatch, Weights, loss_terms, total
-from foci.selectors.gated.encoder_view import EncoderAttentionView
-from foci.selectors.gated.views import AttentionView
+from foci.selectors.gated.attention import AttentionGated
+from foci.selectors.gated.encoder import EncoderAttentionGated
 from foci.selectors.gates import Soft, Ste
 
 D, CLASSES = 8, 3
@@ -74,7 +74,7 @@ def test_logits_and_gate_gradients_are_those_of_the_classifier(
     lengths: list[int], depth: int, kind: str, seed: int
 ) -> None:
     model = transmil(depth)
-    (tokens, mask), view = bags(lengths, seed), EncoderAttentionView(model)
+    (tokens, mask), view = bags(lengths, seed), EncoderAttentionGated(model)
     gate = gates(kind, mask, seed)
     got = answer(lambda z: view.logits({"tokens": tokens}, mask, z), gate)
     check_close(got, answer(lambda z: model.aggregate(tokens, mask, z), gate))
@@ -86,7 +86,7 @@ def test_without_gradients_the_logits_are_the_same(kind: str) -> None:
     model = transmil()
     tokens, mask = bags([9, 4, 1])
     gate = gates(kind, mask)
-    got = EncoderAttentionView(model).logits({"tokens": tokens}, mask, gate)
+    got = EncoderAttentionGated(model).logits({"tokens": tokens}, mask, gate)
     torch.testing.assert_close(got, model.aggregate(tokens, mask, gate), rtol=1e-10, atol=1e-11)
 
 
@@ -95,7 +95,7 @@ def test_a_closed_tile_far_above_the_open_ones_has_a_finite_capped_slope() -> No
     for layer in model.layers:
         layer.query.weight.mul_(400)
     tokens, mask = bags([9, 5])
-    gate, view = gates("hard", mask), EncoderAttentionView(model)
+    gate, view = gates("hard", mask), EncoderAttentionGated(model)
     got = answer(lambda z: view.logits({"tokens": tokens}, mask, z), gate)
     want = answer(lambda z: model.aggregate(tokens, mask, z), gate)
     assert float(want[1].abs().max()) > 1e9  # exp(30) is 1e13
@@ -105,7 +105,7 @@ def test_a_closed_tile_far_above_the_open_ones_has_a_finite_capped_slope() -> No
 def test_single_precision_agrees() -> None:
     model = transmil(d=64, heads=4).float()
     tokens, mask = bags([120, 70], d=64)
-    tokens, view = tokens.float(), EncoderAttentionView(model)
+    tokens, view = tokens.float(), EncoderAttentionGated(model)
     for gate in (gates("hard", mask).float(), gates("soft", mask).float()):
         logits, slope = answer(lambda z: view.logits({"tokens": tokens}, mask, z), gate)
         want, reference = answer(lambda z: model.aggregate(tokens, mask, z), gate)
@@ -123,7 +123,7 @@ def test_scores_learn_the_same(rule: Ste | Soft) -> None:
     batch = GatedBatch({"tokens": tokens}, mask, coords, targets, full)
     weights = Weights(entropy=0.1 if rule.kind == "soft" else 0.0)
     found = []
-    for view in (EncoderAttentionView(model), AttentionView(model)):
+    for view in (EncoderAttentionGated(model), AttentionGated(model)):
         scores = gates("soft", mask, seed=2).requires_grad_()
         noise = torch.Generator().manual_seed(0)
         loss = total(loss_terms(batch, scores, view, rule, k, weights, noise), weights)
@@ -134,7 +134,7 @@ def test_scores_learn_the_same(rule: Ste | Soft) -> None:
 
 def test_frozen_weights_stay_without_gradients_and_others_get_theirs() -> None:
     model = transmil()
-    (tokens, mask), view = bags([6, 3]), EncoderAttentionView(model)
+    (tokens, mask), view = bags([6, 3]), EncoderAttentionGated(model)
     gate = gates("hard", mask).requires_grad_()
     view.logits({"tokens": tokens}, mask, gate).sum().backward()
     assert gate.grad is not None
@@ -155,7 +155,7 @@ def test_closed_tiles_are_touched_only_where_a_gradient_is_wanted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = transmil()
-    (tokens, mask), view = bags([9, 4]), EncoderAttentionView(model)
+    (tokens, mask), view = bags([9, 4]), EncoderAttentionGated(model)
     gate = torch.zeros(2, 9, dtype=torch.float64)
     gate[0, [2, 5, 7]] = gate[1, 0] = 1.0
     seen: list[tuple[int, bool]] = []

@@ -1,4 +1,4 @@
-"""One tile more, one tile fewer, for any classifier: every subset is forwarded."""
+"""Add or remove one tile, for any backbone: every subset is forwarded."""
 
 from __future__ import annotations
 
@@ -11,32 +11,33 @@ from torch import Tensor
 from foci.backbones import Backbone
 
 BUDGET = 16_384
-"""Most tokens that are forwarded at once, by default; sets the memory."""
+"""Most tokens forwarded at once by default; bounds the memory."""
 
 
 class Candidates(Protocol):
-    """What a classifier says of a set with one tile more or fewer.
+    """Logits of a set of tiles with one tile more or fewer.
 
-    As :class:`~foci.reveal.candidates.PooledCandidates`, which needs one pass over the bag.
+    :class:`~foci.reveal.candidates.pooled.PooledCandidates` needs one pass over the bag for all of
+    them, :class:`ForwardedCandidates` one forward pass per set.
     """
 
     def full(self) -> Tensor:
         """Logits ``[C]`` of all tiles."""
 
     def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
-        """Logits ``[n, C]`` of the set with each of ``tiles`` added to it alone."""
+        """Logits ``[n, C]`` of the set plus one tile, for each of ``tiles``."""
 
     def removing(self, present: Tensor, tiles: Tensor) -> Tensor:
-        """Logits ``[n, C]`` of the set with each of ``tiles`` taken out alone."""
+        """Logits ``[n, C]`` of the set minus one tile, for each of ``tiles``."""
 
 
 class ForwardedCandidates:
-    """Forwards the tokens of every subset, in bag order, several subsets at a time.
+    """Forwards the tokens of every subset, in bag order, several subsets per batch.
 
     Args:
         backbone: Any classifier.
         tokens: ``[N, d]`` of one bag.
-        budget: Most tokens that are forwarded at once; a single larger subset goes alone.
+        budget: Most tokens forwarded at once; a larger subset is forwarded on its own.
     """
 
     def __init__(self, backbone: Backbone, tokens: Tensor, budget: int = BUDGET) -> None:

@@ -160,11 +160,11 @@ def test_a_bag_that_is_embedded_already_is_not_embedded_again(
 ) -> None:
     model = small(name, preset, 2).eval()
     x = bag(12, torch.float32)
-    want = Revealer(model, settle=()).open(x).curve(order(12))
+    want = Revealer(model, recheck=()).open(x).curve(order(12))
     with torch.no_grad():
         tokens = model.embed(x)
     monkeypatch.setattr(model, "embed", lambda x: pytest.fail("embedded again"))
-    assert torch.equal(Revealer(model, settle=()).open(x, tokens).curve(order(12)), want)
+    assert torch.equal(Revealer(model, recheck=()).open(x, tokens).curve(order(12)), want)
 
 
 def test_engines_follow_the_declared_capabilities() -> None:
@@ -221,10 +221,16 @@ class CalibratedPool(ABMIL):
         return super().prefixes(tokens, ks) / 5
 
 
-@pytest.mark.parametrize("name", ["transmil", "abmil"])
-def test_an_overridden_answer_is_not_gone_around(name: str) -> None:
-    base = small(name, "paper", 2)
-    subclass = {"transmil": Calibrated, "abmil": CalibratedPool}[name]
+class HalfCalibratedPool(ABMIL):
+    """A temperature that the inherited prefix sums do not have."""
+
+    def aggregate(self, tokens: Tensor, mask: Mask = None, gate: Mask = None) -> Tensor:
+        return super().aggregate(tokens, mask, gate) / 5
+
+
+@pytest.mark.parametrize("subclass", [Calibrated, CalibratedPool, HalfCalibratedPool])
+def test_an_overridden_answer_is_not_gone_around(subclass: type[TransMIL | ABMIL]) -> None:
+    base = small("transmil" if issubclass(subclass, TransMIL) else "abmil", "paper", 2)
     model = subclass(**base.config).double()
     x, sequence = bag(9), order(9)
     want = curve(model, x, sequence, engine="reference")

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foci.backbones.models._pooled import PooledBackbone
-from foci.reveal import candidates as module
-from foci.reveal.candidates import PooledCandidates
+from foci.reveal.candidates import pooled as module
+from foci.reveal.candidates.pooled import PooledCandidates
 from tests.rankings.trials import POOLED, features, logits_of, make
 
 

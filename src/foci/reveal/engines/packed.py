@@ -1,9 +1,9 @@
-r"""A plain transformer: prefixes of similar length together, and nothing computed twice.
+r"""Curves of a plain transformer (TransMIL): prefixes of similar length share a batch.
 
 Exact, but cheaper than forwarding every prefix:
 
 * prefixes of neighbouring lengths share a batch, padded to the longest of them, so that hardly any
-  padding is multiplied and what is in flight stays in the processor's cache;
+  padding is multiplied and one batch stays in the processor's cache;
 * the first layer's queries, keys and values do not depend on the prefix and are computed once;
 * in the last layer only the CLS token is needed (:meth:`EncoderLayer.first`).
 """
@@ -18,17 +18,17 @@ from torch import Tensor
 
 from foci.backbones.layers.encoder import EncoderLayer
 from foci.backbones.models.transmil import TransMIL
-from foci.reveal.generic import chunks
-from foci.reveal.prefixes import Nested
+from foci.reveal.engines.generic import chunks
+from foci.reveal.prefixes import Prefixes
 
 
 class PackedReveal:
-    """Prefixes of similar length run together.
+    """Forwards prefixes of neighbouring lengths in one padded batch.
 
     Args:
         backbone: The paper's TransMIL, or any width of it.
         tokens: ``[N, d]`` of one bag.
-        budget: Most tokens that are in flight at once; sets the memory.
+        budget: Most tokens forwarded at once; bounds the memory.
     """
 
     def __init__(self, backbone: TransMIL, tokens: Tensor, budget: int) -> None:
@@ -37,12 +37,12 @@ class PackedReveal:
         self.layers = cast("list[EncoderLayer]", list(backbone.layers))
         self.first = self.layers[0].qkv(self.hidden)
 
-    def steps(self, nested: Nested) -> Iterator[tuple[slice, Tensor]]:
+    def steps(self, prefixes: Prefixes) -> Iterator[tuple[slice, Tensor]]:
         """Logits of consecutive steps, chunk by chunk."""
-        zero = torch.zeros(1, dtype=torch.long, device=nested.sequence.device)
-        sequence = torch.cat([zero, nested.sequence + 1])
-        for chunk in chunks(nested.sizes, self.budget):
-            yield chunk, self._logits(sequence, nested.sizes[chunk] + 1)
+        zero = torch.zeros(1, dtype=torch.long, device=prefixes.sequence.device)
+        sequence = torch.cat([zero, prefixes.sequence + 1])
+        for chunk in chunks(prefixes.sizes, self.budget):
+            yield chunk, self._logits(sequence, prefixes.sizes[chunk] + 1)
 
     def _logits(self, sequence: Tensor, sizes: Tensor) -> Tensor:
         """Logits ``[b, C]`` of the first n entries of the sequence (CLS first), n in ``sizes``."""

@@ -1,4 +1,4 @@
-"""Whether a classifier, the slides and the settings can give a selector, before any epoch."""
+"""Checks before the first epoch: seed, target, labels, gradient."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from foci.backbones.base import Backbone
 from foci.bags import Cohort
 from foci.errors import CohortError, FociError
 from foci.selectors.fitting.objective import GatedBatch
-from foci.selectors.gated.contract import View
+from foci.selectors.gated.base import GatedBackbone
 from foci.selectors.recipes import SelectorRecipe, Target
 
 
 def check_seed(seed: int) -> int:
-    """A seed as a plain number.
+    """A seed of 0 or more, as a plain int.
 
     >>> check_seed(-1)
     Traceback (most recent call last):
@@ -35,7 +35,7 @@ def check_target(target: Target) -> None:
 
 
 def check_labels(backbone: Backbone, recipe: SelectorRecipe, train: Cohort, val: Cohort) -> None:
-    """Every slide has a label, the classes are the classifier's, and there is something to tell.
+    """Refuse labels that are missing, of other classes than the backbone's, or all of one class.
 
     A class-conditional head learns a class from the slides of that class. With one class alone
     all its other scores would stay as they were drawn.
@@ -59,26 +59,26 @@ def check_labels(backbone: Backbone, recipe: SelectorRecipe, train: Cohort, val:
         )
 
 
-def check_gradient(view: View, batch: GatedBatch) -> None:
-    """Refuse a classifier whose logits do not depend on the gate, as far as autograd can see.
+def check_gradient(gated: GatedBackbone, batch: GatedBatch) -> None:
+    """Refuse a backbone that passes no gradient from its logits to the gate.
 
-    Nothing but contiguity and budget could be learned from it.
+    Only contiguity and budget could be learned from it.
     """
     gate = batch.mask.to(batch.full.dtype).requires_grad_()
     cause = ""
     try:
         with torch.enable_grad():
-            sum_of_logits = view.logits(batch.tiles, batch.mask, gate).sum()
+            sum_of_logits = gated.logits(batch.tiles, batch.mask, gate).sum()
         if sum_of_logits.requires_grad:
             (slope,) = torch.autograd.grad(sum_of_logits, gate, allow_unused=True)
             if slope is not None:
                 return
     except torch.OutOfMemoryError:
         raise
-    except RuntimeError as error:  # without gradients it has answered
+    except RuntimeError as error:  # it raised only because gradients were asked for
         cause = f" ({error})"
     raise FociError(
-        f"backbone {view.backbone.architecture}",
+        f"backbone {gated.backbone.architecture}",
         f"passes no gradient from its logits to the features{cause}",
         "declare differentiable=False, or remove no_grad, detach and NumPy from its forward pass",
     )

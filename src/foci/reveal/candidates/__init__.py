@@ -1,0 +1,1 @@
+"""Logits of a set of tiles with one tile added or removed."""

@@ -1,0 +1,112 @@
+"""The fastest exact engine that a backbone allows, and the settings it runs with."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Literal, Protocol
+
+import torch
+from torch import Tensor
+
+from foci.backbones import Backbone
+from foci.backbones.base import declared
+from foci.backbones.freezing import frozen, home
+from foci.backbones.models._pooled import PooledBackbone
+from foci.backbones.models.transmil import TransMIL
+from foci.errors import FociError
+from foci.reveal.engines.closed_form import PooledReveal, PrefixReveal
+from foci.reveal.engines.generic import GenericReveal
+from foci.reveal.engines.packed import PackedReveal
+from foci.reveal.engines.reference import ReferenceReveal
+from foci.reveal.float64_recheck import Float64Recheck
+from foci.reveal.prefixes import Prefixes
+
+Engine = Literal["auto", "closed-form", "packed", "generic", "reference"]
+
+KAPPA = 0.9
+"""The paper's operating confidence."""
+
+
+class PrefixLogits(Protocol):
+    """One bag, ready to give the logits of prefixes of any sequence of its tiles."""
+
+    def steps(self, prefixes: Prefixes) -> Iterator[tuple[slice, Tensor]]:
+        """Blocks of consecutive steps with their logits ``[b, C]``."""
+
+
+class CurveEngine:
+    """How curves are computed for one backbone; the arguments are those of ``Revealer``.
+
+    Attributes:
+        name: The engine in use; never ``"auto"``.
+        recheck: Replaces probabilities near a threshold by their float64 values.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        *,
+        engine: Engine = "auto",
+        memory_mb: float = 512.0,
+        recheck: Sequence[float] = (KAPPA,),
+        autocast: torch.dtype | None = None,
+    ) -> None:
+        self.backbone = backbone
+        self.name = choose_engine(backbone, engine)
+        self.memory_mb, self.autocast = memory_mb, autocast
+        self.recheck = Float64Recheck(backbone, tuple(recheck), autocast)
+
+    @contextlib.contextmanager
+    def precision(self) -> Iterator[None]:
+        """Eval mode, without gradients, in half precision where asked for."""
+        device, half = home(self.backbone)[0].type, self.autocast is not None
+        with frozen(self.backbone), torch.autocast(device, dtype=self.autocast, enabled=half):
+            yield
+
+    def reference(self, features: Tensor) -> PrefixLogits:
+        """The engine ``"reference"``, which starts from the features and not from the tokens."""
+        return ReferenceReveal(self.backbone, features)
+
+    def prefix_logits(self, tokens: Tensor) -> PrefixLogits:
+        """Any other engine, for the tokens ``[N, d]`` of one bag."""
+        backbone = self.backbone
+        if self.name == "closed-form":
+            if isinstance(backbone, PooledBackbone) and declared(backbone, "pooled-prefixes"):
+                return PooledReveal(backbone, tokens)
+            return PrefixReveal(backbone, tokens)
+        budget = _token_budget(backbone, tokens, self.memory_mb)
+        if self.name == "packed":
+            return PackedReveal(backbone, tokens, budget)  # type: ignore[arg-type]
+        return GenericReveal(backbone, tokens, budget)
+
+
+def choose_engine(backbone: Backbone, engine: Engine = "auto") -> Engine:
+    """The engine that ``"auto"`` takes for a backbone, or a check that it has the given one."""
+    possible: list[Engine] = []
+    if backbone.capabilities.closed_form and not _left_behind(backbone):
+        possible.append("closed-form")
+    if isinstance(backbone, TransMIL) and declared(backbone, "encoder"):
+        possible.append("packed")
+    possible += ["generic", "reference"]
+    if engine == "auto":
+        return possible[0]
+    if engine not in possible:
+        known = ", ".join(possible)
+        what = f"cannot be {engine!r} for {backbone.architecture}"
+        raise FociError("engine", what, f"choose auto, {known}")
+    return engine
+
+
+def _left_behind(backbone: Backbone) -> bool:
+    """Whether a subclass has replaced ``aggregate`` and inherited ``prefixes``, which sums."""
+    return declared(backbone, "prefix-sums") and not declared(backbone, "pooling")
+
+
+def _token_budget(backbone: Backbone, tokens: Tensor, memory_mb: float) -> int:
+    """Most tokens forwarded at once: limited by memory, and on a CPU by what stays in its cache."""
+    d = tokens.shape[1]
+    widest = max(int(backbone.config.get("hidden") or d), d)
+    per_token = (2 * widest + 8 * d) * tokens.element_size()
+    fitting = max(1, int(memory_mb * 2**20 / per_token))
+    return fitting if tokens.is_cuda else min(fitting, 768)

@@ -1,0 +1,82 @@
+"""One bag, embedded once, for curves, candidates and rankings."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+import foci
+from foci import rankings
+from foci.audits import Curve
+from foci.backbones import Backbone
+from foci.reveal import EmbeddedBag, Revealer
+from tests.rankings.trials import OTHERS, POOLED, bag_of, features, logits_of, make
+
+
+def counted(model: Backbone, monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
+    """Grows by one entry with every call of a method."""
+    calls: list[int] = []
+    method: Callable[..., object] = getattr(model, name)
+    monkeypatch.setattr(model, name, lambda *a, **k: calls.append(1) or method(*a, **k))
+    return calls
+
+
+@pytest.mark.parametrize(("name", "preset"), [*POOLED, *OTHERS])
+def test_curves_candidates_and_rankings_share_one_embedding(
+    name: str, preset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, bag = make(name, preset), bag_of(6)
+    calls = counted(model, monkeypatch, "embed")
+    opened = Revealer(model, recheck=()).open(bag)
+    assert calls == []  # nothing is computed before it is needed
+    full = opened.full()
+    aimed = opened.with_target(int(full.argmax()))
+    for direction in ("insert", "delete"):
+        aimed.curve(range(6), direction=direction)
+    aimed.single_tiles()
+    for ranking in ("single-tile", "leave-one-out", "greedy-insertion"):
+        rankings.score(ranking, model, aimed)
+        rankings.score(ranking, model, opened, target=0)
+    assert len(calls) == 1
+
+
+def test_what_is_prepared_for_a_curve_serves_every_target(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = make("abmil", "paper")
+    opened = Revealer(model).open(features(6))
+    opened.curve(range(6))
+    calls = counted(model, monkeypatch, "attend")
+    opened.with_target(1).curve(range(6))
+    opened.with_target(2).full()
+    assert calls == []
+
+
+@pytest.mark.parametrize(("name", "preset"), [*POOLED, *OTHERS])
+def test_single_tiles_are_the_logits_of_every_tile_alone(name: str, preset: str) -> None:
+    model, x = make(name, preset), features(5)
+    want = torch.stack([logits_of(model, x, [tile]) for tile in range(5)])
+    bag = EmbeddedBag(model, x)
+    torch.testing.assert_close(bag.single_tiles(), want, rtol=0, atol=1e-10)
+    assert bag.single_tiles() is bag.single_tiles()
+
+
+def test_a_bag_of_its_own_gives_the_curves_of_a_revealer() -> None:
+    model, x = make("transmil", "paper"), features(7)
+    want = foci.reveal.curve(model, x, range(7))
+    torch.testing.assert_close(EmbeddedBag(model, x).curve(range(7)), want, rtol=0, atol=0)
+
+
+def test_a_bag_revealed_in_half_precision_can_be_ranked() -> None:
+    model = make("abmil", "paper").float()
+    opened = Revealer(model, recheck=(), autocast=torch.bfloat16).open(features(6))
+    assert opened.curve(range(6)).shape == (6, 3)
+    assert opened.tokens.dtype == torch.float32
+    for name in ("native", "single-tile", "leave-one-out", "greedy-deletion"):
+        assert rankings.score(name, model, opened).scores.shape == (6,)
+
+
+def test_one_class_under_every_public_name() -> None:
+    assert foci.rankings.EmbeddedBag is foci.reveal.EmbeddedBag
+    assert type(Revealer(make("abmil", "paper")).open(features(2))) is EmbeddedBag
+    assert foci.reveal.Curve is Curve
