@@ -20,7 +20,7 @@ from tests import dishonest_backbones as bad
 # Each entry: a bad model, exactly the checks it must fail, and words of the first complaint.
 BAD: list[tuple[Callable[[], Backbone], set[str], str]] = [
     (bad.IgnoresMask, {"masking_is_removal", "padding_is_inert", "hard_gate_is_removal",
-                       "every_row_has_its_own_mask"},
+                       "every_row_has_its_own_mask", "curve_equals_reference"},
      "masking is not removal: with 1 of 2 tiles masked out"),
     (bad.LeaksPadding, {"padding_is_inert"}, "padded with garbage"),
     (bad.MixesTiles, {"embed_is_tile_wise", "padding_is_inert", "curve_equals_reference"},
@@ -39,7 +39,8 @@ BAD: list[tuple[Callable[[], Backbone], set[str], str]] = [
     (bad.LogGate, {"gates_have_gradients"}, "gradient at the hard attention gate .* not finite"),
     (bad.GateAndMaskClash, {"hard_gate_is_removal"}, "gate and mask do not combine"),
     (bad.CouplesBatch, {"batch_mates_do_not_matter", "every_row_has_its_own_mask",
-                        "forward_is_aggregate_of_embed"}, "batch mates matter: logits of 1 tiles"),
+                        "forward_is_aggregate_of_embed", "curve_equals_reference"},
+     "batch mates matter: logits of 1 tiles"),
     (bad.ScoresByPosition, {"scores_belong_to_tiles"}, "scores do not move with their tiles"),
     (bad.ScoresPerClass, {"scores_belong_to_tiles"}, r"have shape \[1, 2\] instead of \[1\]"),
     (bad.ScoresInfinite, {"scores_belong_to_tiles"}, "scores of 1 tiles are not finite"),
@@ -207,7 +208,7 @@ def test_the_error_lists_every_failure_and_keeps_all_results() -> None:
     with pytest.raises(ConformanceError) as caught:
         check_backbone(bad.IgnoresMask())
     lines = str(caught.value).splitlines()
-    assert lines[0] == f"IgnoresMask fails 4 of {len(CLAIMS) + 1} checks"
+    assert lines[0] == f"IgnoresMask fails 5 of {len(CLAIMS) + 1} checks"
     assert [line.split(":")[0].strip() for line in lines[1:]] == [
         r.name for r in caught.value.results if not r.passed
     ]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foci.audits.folder.curves import Curve
 from foci.metrics.inputs import Floats, Integers
+from foci.reveal import Curve
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from foci.audits.analysis.mean_curve import (
     spread_over_slides,
 )
 from foci.audits.analysis.views import ViewSlides, slides_by_view
-from foci.audits.folder.curves import Curve, CurveTable
+from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AnalysisSettings, View
 from foci.metrics import (
@@ -29,6 +29,7 @@ from foci.metrics.cohort.stacked import on_grid
 from foci.metrics.curve.deletion import PAPER_COUNTS
 from foci.metrics.curve.sufficiency import reached
 from foci.metrics.inputs import Floats, Integers, defined_mean
+from foci.reveal import Curve
 
 _HEADLINES = ("selector", "native")
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foci.audits.folder.curves import Curve, CurveTable
+from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import View
 from foci.errors import FociError
 from foci.metrics.inputs import Floats, Integers
+from foci.reveal import Curve
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from foci.errors import FociError
 from foci.metrics import truncate
-from foci.reveal import Curve as Curve
-from foci.reveal import Direction
+from foci.reveal import Curve, Direction
 
 SCHEMA = pa.schema(
     [
