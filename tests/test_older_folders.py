@@ -49,6 +49,20 @@ def test_an_audit_opens(audit: foci.Audit) -> None:
         foci.selectors.load(audit.folder / "selectors" / f"seed-{seed}", backbone)
 
 
+def test_objects_show_themselves_in_one_line(audit: foci.Audit) -> None:
+    backbone = foci.backbones.load(BEFORE / "model")
+    selector = foci.selectors.load(BEFORE / "selector", backbone)
+    name = "'centred (schedule.epochs=2, schedule.warmup=1)'"
+    assert repr(selector) == (
+        f"FittedSelector({name}, seed 0, epoch 2 of 2, gate at the attention, target label)"
+    )
+    assert repr(audit.curves) == "CurveTable(5 slides; rankings: native, selector, random)"
+    assert str(audit.summary) == (
+        "Summary(5 slides of 4 patients; rankings: native, selector, random; saturated)"
+    )
+    assert len(repr(audit.measured())) < 200
+
+
 def test_its_curves_give_the_same_tables_to_the_byte(audit: foci.Audit, tmp_path: Path) -> None:
     settings, classes = audit.manifest.settings, audit.manifest.classes
     measured = audit.measured()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ from foci.audits.settings import AuditSettings, View
 from foci.audits.setup.inputs import model_metadata, with_alphabetical_classes
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import open_checkpoint
+from foci.backbones.saved import ModelRecord
 from foci.bags import N_CAP, Cohort
-from foci.bags.store import BagStore
 from foci.configuration import configure
 from foci.errors import FociError
 from foci.plural import counted
@@ -151,30 +151,29 @@ def _opened(model: object, cohort: Cohort) -> tuple[Backbone, Cohort, dict[str, 
     path = Path(model)
     checkpoint = open_checkpoint(path)
     given = {**vars(model_metadata(checkpoint.facts)), "sources": {"model": str(path.resolve())}}
-    return checkpoint.backbone, _as_trained(cohort, checkpoint.facts.metadata), given
+    return checkpoint.backbone, _as_trained(cohort, checkpoint.facts.record), given
 
 
-def _as_trained(cohort: Cohort, facts: Mapping[str, Any]) -> Cohort:
-    """The cohort with the model's classes and tile cap; what the caller chose is kept."""
-    store = cohort.store
-    if facts.get("n_cap", store.n_cap) != store.n_cap:
-        if store.n_cap == N_CAP:
-            store = BagStore(
-                n_cap=facts["n_cap"],
-                layout=store.layout,
-                mpp=store.mpp,
-                cache=store.cache,
-                keep=store.keep,
-            )
-            cohort = replace(cohort, store=store)
-        else:
-            cut = f"the cohort keeps {_cap(store.n_cap)} per bag, the model was trained with "
-            cohort = replace(cohort, notes=(*cohort.notes, cut + _cap(facts["n_cap"])))
-    if "classes" in facts:
-        return cohort.with_classes(facts["classes"])
+def _as_trained(cohort: Cohort, record: ModelRecord | None) -> Cohort:
+    """Give the cohort the model's classes and tile cap; what the caller chose is kept."""
+    if record is not None:
+        cohort = _with_cap(cohort, record.tile_cap(cohort.store.n_cap))
+        if record.classes:
+            return cohort.with_classes(record.classes)
     if not cohort.classes or list(cohort.classes) != sorted(cohort.classes):
         return cohort  # there are none, or somebody has put them in order
     return with_alphabetical_classes(cohort)
+
+
+def _with_cap(cohort: Cohort, n_cap: int | None) -> Cohort:
+    """Cut bags as in training, unless the cohort was read with a cap of its own."""
+    store = cohort.store
+    if n_cap == store.n_cap:
+        return cohort
+    if store.n_cap == N_CAP:
+        return replace(cohort, store=store.with_cap(n_cap))
+    cut = f"the cohort keeps {_cap(store.n_cap)} per bag, the model was trained with {_cap(n_cap)}"
+    return replace(cohort, notes=(*cohort.notes, cut))
 
 
 def _cap(n_cap: int | None) -> str:

@@ -9,7 +9,7 @@ import torch
 
 from foci import backbones
 from foci.backbones import CallableBackbone
-from foci.backbones.saved import load_folder, read_facts
+from foci.backbones.saved import load_folder, read_record
 from foci.errors import CheckpointError
 from tests.backbones.every import D_IN, EVERY, small
 
@@ -23,7 +23,7 @@ def test_every_preset_comes_back_bit_by_bit(name: str, preset: str, tmp_path: Pa
     assert not again.training
     x = torch.randn(9, D_IN)
     assert torch.equal(again(x), model(x))
-    assert read_facts(tmp_path / "m")["classes"] == ["a", "b", "c"]
+    assert read_record(tmp_path / "m").classes == ("a", "b", "c")
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])

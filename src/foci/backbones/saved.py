@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from foci.atomic import write_whole
 from foci.backbones.base import Backbone
@@ -14,6 +15,44 @@ from foci.backbones.registry import ARCHITECTURES
 from foci.errors import CheckpointError, FociError
 
 WEIGHTS, FACTS = "weights.safetensors", "backbone.json"
+
+
+class ModelRecord(BaseModel):
+    """Schema of ``backbone.json``.
+
+    ``foci train`` writes more than the fields named here (metrics, history, versions); they are
+    kept as they are.
+
+    Attributes:
+        architecture: Name under which the class is registered.
+        config: The class's constructor arguments.
+        fingerprint: Hash of architecture, config and weights.
+        parameters: Number of parameters.
+        classes: Class names in the order of the logits; empty where nobody has said.
+        n_cap: Most tiles per bag in training; None for all.
+        recipe: How it was trained.
+        trained_on: Slides of the training split.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    architecture: str
+    config: dict[str, Any]
+    fingerprint: str
+    parameters: int | None = None
+    classes: tuple[str, ...] = ()
+    n_cap: int | None = None
+    recipe: dict[str, Any] = Field(default_factory=dict)
+    trained_on: tuple[str, ...] = ()
+
+    @property
+    def split_seed(self) -> int:
+        """Seed of the patient split that the model was trained with."""
+        return int(self.recipe.get("seed", 0))
+
+    def tile_cap(self, default: int | None) -> int | None:
+        """Most tiles per bag in training, or the default where nothing was recorded."""
+        return self.n_cap if "n_cap" in self.model_fields_set else default
 
 
 def save(backbone: Backbone, folder: str | Path, **facts: Any) -> Path:
@@ -46,7 +85,7 @@ def save(backbone: Backbone, folder: str | Path, **facts: Any) -> Path:
     return folder
 
 
-def read_facts(folder: str | Path) -> dict[str, Any]:
+def read_record(folder: str | Path) -> ModelRecord:
     """Read ``backbone.json``."""
     path = Path(folder) / FACTS
     try:
@@ -55,27 +94,28 @@ def read_facts(folder: str | Path) -> dict[str, Any]:
         raise CheckpointError(path, "does not exist", "give a folder made by foci train") from None
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise CheckpointError(path, f"is not JSON ({error})", "train again") from error
-    if not isinstance(facts, dict) or not {"architecture", "config", "fingerprint"} <= set(facts):
-        raise CheckpointError(path, "does not describe a backbone", "train again")
-    return facts
+    try:
+        return ModelRecord.model_validate(facts)
+    except ValidationError:
+        raise CheckpointError(path, "does not describe a backbone", "train again") from None
 
 
-def load_folder(folder: str | Path, facts: Mapping[str, Any] | None = None) -> Backbone:
+def load_folder(folder: str | Path, record: ModelRecord | None = None) -> Backbone:
     """Load the classifier of a folder, frozen, in the precision in which it was saved.
 
     Refused unless the weights have the fingerprint that ``backbone.json`` names.
 
     Args:
         folder: Holds both files.
-        facts: Content of ``backbone.json``, where it has been read already.
+        record: Content of ``backbone.json``, where it has been read already.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    facts = read_facts(folder) if facts is None else facts
+    record = read_record(folder) if record is None else record
     path = Path(folder) / WEIGHTS
     try:
-        backbone = ARCHITECTURES[facts["architecture"]](**facts["config"])
+        backbone = ARCHITECTURES[record.architecture](**record.config)
     except FociError:
         raise
     except Exception as error:  # whatever a constructor makes of a config that was tampered with
@@ -92,6 +132,6 @@ def load_folder(folder: str | Path, facts: Mapping[str, Any] | None = None) -> B
         raise CheckpointError(path, f"cannot be read ({error})", "copy the folder again") from error
     except RuntimeError as error:
         raise CheckpointError(path, f"does not fit backbone.json ({error})", "copy both") from error
-    if fingerprint(backbone) != facts["fingerprint"]:
+    if fingerprint(backbone) != record.fingerprint:
         raise CheckpointError(path, "is not the weights that backbone.json names", "copy both")
     return backbone.requires_grad_(False).eval()

@@ -52,6 +52,12 @@ class BagStore:
         other._width, other._held = width, OrderedDict(fitting)
         return other
 
+    def with_cap(self, n_cap: int | None) -> BagStore:
+        """An empty store of the same files that keeps another number of tiles per bag."""
+        return BagStore(
+            n_cap=n_cap, layout=self.layout, mpp=self.mpp, cache=self.cache, keep=self.keep
+        )
+
     def bag(self, slide: Slide) -> Bag:
         """The slide's candidate tiles.
 

@@ -102,7 +102,7 @@ class FitEpoch:
     best: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FittedSelector:
     """Result of :func:`foci.selectors.fit`: the best and the last epoch, and how they were made.
 
@@ -125,6 +125,11 @@ class FittedSelector:
     site: GateSite
     history: tuple[FitEpoch, ...]
     metadata: dict[str, Any]
+
+    def __repr__(self) -> str:
+        epochs = f"epoch {self.best_epoch} of {len(self.history)}"
+        where = f"gate at the {self.site}, target {self.target}"
+        return f"FittedSelector({self.recipe.name!r}, seed {self.seed}, {epochs}, {where})"
 
     @property
     def best_epoch(self) -> int:

@@ -37,7 +37,7 @@ def test_the_model_folder_says_classes_cap_and_seed(files: Path, path: str) -> N
     assert (found.name, found.split_seed, found.model_notes) == ("abmil-small", 7, ())
     assert found.places["labels"] == str((files / "labels.csv").resolve())
     assert "kappa" not in found.places
-    assert inspect(files / path).metadata["n_cap"] == 9
+    assert inspect(files / path).record.n_cap == 9
 
 
 def test_the_configuration_wins(files: Path) -> None:

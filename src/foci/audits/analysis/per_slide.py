@@ -34,7 +34,7 @@ from foci.reveal import Curve
 _HEADLINES = ("selector", "native")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SlideMetrics:
     """R seeds (or random orders) of one ranking on S slides.
 
@@ -112,7 +112,7 @@ def _drops(deleted: Sequence[Curve], group: ViewSlides, grid: Integers) -> Float
     return drops_on_grid(stacks, group.full, group.targets, grid)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MeasuredSlides:
     """The curves within the budget, and what was measured on them.
 

@@ -20,6 +20,7 @@ from foci.audits.records import (
 )
 from foci.audits.settings import View
 from foci.metrics import VerdictName
+from foci.plural import counted
 
 
 class MeanDrops(Record):
@@ -220,6 +221,13 @@ class Summary(Record):
     agreement: list[PairAgreement]
     verdict: VerdictSummary | None
     notes: list[str]
+
+    def __repr__(self) -> str:
+        slides = f"{counted(self.n_slides, 'slide')} of {counted(self.n_cases, 'patient')}"
+        verdict = "no verdict" if self.verdict is None else self.verdict.verdict
+        return f"Summary({slides}; rankings: {', '.join(self.rankings)}; {verdict})"
+
+    __str__ = __repr__
 
     def to_json(self) -> str:
         """The text of ``summary.json``: the same numbers give the same bytes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from foci.errors import FociError
 from foci.metrics import truncate
+from foci.plural import counted
 from foci.reveal import Curve, Direction
 
 SCHEMA = pa.schema(
@@ -31,7 +32,7 @@ SCHEMA = pa.schema(
 """``probs`` holds ``len(ks)`` rows of ``len(full)`` classes, one row after the other."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CurveTable:
     """All curves of an audit, by ranking, seed and direction, each for the same slides.
 
@@ -40,7 +41,11 @@ class CurveTable:
     """
 
     slide_ids: tuple[str, ...]
-    _curves: dict[tuple[str, int | None, str], tuple[Curve, ...]] = field(repr=False)
+    _curves: dict[tuple[str, int | None, str], tuple[Curve, ...]]
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.rankings)
+        return f"CurveTable({counted(len(self.slide_ids), 'slide')}; rankings: {names})"
 
     @classmethod
     def of(cls, curves: Iterable[Curve]) -> CurveTable:

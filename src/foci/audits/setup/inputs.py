@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from foci.audits.config import Inputs
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import CheckpointFacts, open_checkpoint
+from foci.backbones.saved import ModelRecord
 from foci.bags import N_CAP, Cohort
 
 
@@ -64,7 +64,7 @@ def open_sources(inputs: Inputs, device: str) -> Sources:
     model = model_metadata(checkpoint.facts)
     return Sources(
         backbone=checkpoint.backbone.to(device),
-        cohort=_cohort(inputs, checkpoint.facts.metadata),
+        cohort=_cohort(inputs, checkpoint.facts.record),
         name=model.name,
         split_seed=model.split_seed if inputs.split_seed is None else inputs.split_seed,
         model_notes=model.model_notes,
@@ -79,18 +79,17 @@ def model_metadata(facts: CheckpointFacts) -> ModelMetadata:
     Args:
         facts: Of the load that gave the backbone, so that the notes are about that backbone.
     """
-    written = facts.metadata
-    return ModelMetadata(
-        name=facts.path.resolve().name if written else facts.path.stem,
-        split_seed=written.get("recipe", {}).get("seed", 0),
-        model_notes=facts.notes,
-        trained_on=frozenset(written.get("trained_on", ())),
-    )
+    record = facts.record
+    if record is None:
+        return ModelMetadata(facts.path.stem, 0, facts.notes, frozenset())
+    name, trained_on = facts.path.resolve().name, frozenset(record.trained_on)
+    return ModelMetadata(name, record.split_seed, facts.notes, trained_on)
 
 
-def _cohort(inputs: Inputs, metadata: Mapping[str, Any]) -> Cohort:
-    names = tuple(metadata.get("classes", ()))
-    cohort = inputs.read(n_cap=metadata.get("n_cap", N_CAP), classes=names)
+def _cohort(inputs: Inputs, record: ModelRecord | None) -> Cohort:
+    names = () if record is None else record.classes
+    n_cap = N_CAP if record is None else record.tile_cap(N_CAP)
+    cohort = inputs.read(n_cap=n_cap, classes=names)
     return cohort if inputs.classes or names else with_alphabetical_classes(cohort)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from foci.backbones.checkpoints.containers import state_dict_of
 from foci.backbones.checkpoints.files import read_content
 from foci.backbones.checkpoints.formats import complete_options, recognise
 from foci.backbones.registry import ARCHITECTURES, PRESETS
-from foci.backbones.saved import FACTS, WEIGHTS, load_folder, read_facts
+from foci.backbones.saved import FACTS, WEIGHTS, ModelRecord, load_folder, read_record
 from foci.errors import CheckpointError
 
 
@@ -29,8 +29,8 @@ class CheckpointFacts:
         parameters: Number of parameters.
         notes: What was assumed because no tensor shows it, and what was left out.
         ignored: Tensors that play no part in a prediction.
-        metadata: Content of ``backbone.json`` (classes, recipe, slides trained on, ...) for a
-            folder that FOCI wrote; empty for any other checkpoint.
+        record: Content of ``backbone.json`` (classes, recipe, slides trained on, ...) for a
+            folder that FOCI wrote; None for any other checkpoint.
     """
 
     path: Path
@@ -40,7 +40,7 @@ class CheckpointFacts:
     parameters: int
     notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    record: ModelRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ def _own(folder: Path, options: Mapping[str, Any]) -> LoadedCheckpoint:
         raise CheckpointError(
             folder, f"has no option {min(options)!r}", "backbone.json already says everything"
         )
-    metadata = read_facts(folder)
-    return _described(load_folder(folder, metadata), path=folder, format="FOCI", metadata=metadata)
+    record = read_record(folder)
+    return _described(load_folder(folder, record), path=folder, format="FOCI", record=record)
 
 
 def _foreign(path: Path, options: Mapping[str, Any]) -> LoadedCheckpoint:
