@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from pydantic import BaseModel
 
+from foci.audits import Manifest, Summary
 from foci.audits.analysis.summary import RankingNumbers
 from foci.metrics import VerdictName
 
@@ -16,6 +18,13 @@ PAGE = (DOCS / "reading-a-report.md").read_text(encoding="utf-8")
 def test_every_number_of_a_summary_is_explained() -> None:
     keys = {key for key in RankingNumbers.model_fields if not key.endswith("_seeds")}
     assert [key for key in sorted(keys | {"agreement"}) if f"`{key}`" not in PAGE] == []
+
+
+@pytest.mark.parametrize("model", [Summary, RankingNumbers, Manifest])
+def test_every_field_of_a_file_is_documented(model: type[BaseModel]) -> None:
+    page = (DOCS / "audit-folder.md").read_text(encoding="utf-8")
+    fields = [name for name in model.model_fields if not name.endswith("_seeds")]
+    assert [name for name in fields if f"`{name}`" not in page] == []
 
 
 @pytest.mark.parametrize("name", get_args(VerdictName))
