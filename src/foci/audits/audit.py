@@ -52,7 +52,7 @@ class StoredAudit:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """Configuration, versions, hashes, seeds, verdict."""
+        """The record of the run: settings, versions, hashes, verdict."""
         return as_model(self.folder / MANIFEST, Manifest, self._stored_manifest)
 
     @cached_property

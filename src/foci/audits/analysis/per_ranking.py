@@ -185,7 +185,7 @@ def _signed_rank(base: SlideMetrics, own: SlideMetrics, cases: Sequence[str]) ->
 
 
 def _captured(name: str, metrics: Mapping[str, SlideMetrics]) -> float | None:
-    """Share of the saving of greedy search that a ranking captures; None if one was not run."""
+    """Share of the saving of greedy search that a ranking captures; None if not all were run."""
     if NATIVE not in metrics or GREEDY not in metrics or name in (NATIVE, GREEDY):
         return None
     base, foci, greedy = (metrics[n].restricted.mean(axis=1) for n in (NATIVE, name, GREEDY))

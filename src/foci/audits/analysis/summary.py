@@ -146,7 +146,7 @@ class RankingNumbers(Record):
 
 
 class FullBag(Record):
-    """How well the model classifies whole slides; None without labels."""
+    """AUC and accuracy of the model on whole slides; None without labels."""
 
     auc: Number
     accuracy: Number
@@ -228,7 +228,7 @@ class Summary(Record):
 
 
 def median_k(km: Survival) -> int | None:
-    """Tiles after which half of the slides have reached; None if they never do.
+    """Median of a Kaplan-Meier curve: tiles after which half of the slides have reached, or None.
 
     >>> median_k(Survival(ks=[0, 1, 4], survival=[1.0, 0.6, 0.2]))
     4

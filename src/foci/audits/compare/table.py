@@ -42,7 +42,7 @@ class ComparisonRow:
         return self.summary.views[VIEW].get(ranking)
 
     def interval(self, key: str, ranking: str) -> Interval:
-        """One of :data:`INTERVALS`; undefined where the audit does not have it."""
+        """Interval of one of :data:`INTERVALS`; undefined if the audit does not have it."""
         interval: Interval | None = getattr(self.numbers(ranking), key, None)
         return _UNDEFINED if interval is None else interval
 

@@ -1,4 +1,4 @@
-"""Rank and reveal the audited slides block by block; resume after the last written block."""
+"""Rank and reveal the audited slides block by block, except what an earlier run has written."""
 
 from __future__ import annotations
 
