@@ -11,7 +11,7 @@ from tests.makers.cohorts import make_files
 
 @pytest.fixture(scope="session")
 def audited(tmp_path_factory: pytest.TempPathFactory) -> StoredAudit:
-    """Undisturbed, with native, selector and random; read only."""
+    """Finished audit with native, selector and random; read only."""
     return audit(make_files(tmp_path_factory.mktemp("audited")))
 
 

@@ -1,4 +1,4 @@
-"""Folders that are opened: finished ones, and all the others."""
+"""Opening audit folders: finished ones, and those that are refused."""
 
 import shutil
 from pathlib import Path

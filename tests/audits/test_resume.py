@@ -1,4 +1,4 @@
-"""A run that is killed anywhere goes on, and ends with the same bytes."""
+"""A run that is killed at any point resumes and ends with the same bytes."""
 
 import contextlib
 import multiprocessing
@@ -19,12 +19,12 @@ from tests.makers.audits import audit, content
 
 
 class Killed(BaseException):
-    """Nobody catches it."""
+    """Stands for a killed process; no code catches it."""
 
 
 @contextlib.contextmanager
 def dies_at(write: int) -> Iterator[list[str]]:
-    """The process ends when a file is about to get its name for the nth time, counted from 0."""
+    """Kill the process when the nth file, counted from 0, is about to be renamed into place."""
     names: list[str] = []
     replace = Path.replace
 
@@ -40,7 +40,7 @@ def dies_at(write: int) -> Iterator[list[str]]:
 
 
 def without_places(found: dict[str, object]) -> dict[str, object]:
-    """Two cohorts in two folders differ in the times of their files, and so in the key."""
+    """Drop the key, which differs between two folders because of the times of their files."""
     manifest = dict(found["manifest.json"])  # type: ignore[call-overload]
     decided = {k: v for k, v in manifest.pop("decided_by").items() if k != "feature files"}
     manifest.pop("key")
@@ -49,7 +49,7 @@ def without_places(found: dict[str, object]) -> dict[str, object]:
 
 @contextlib.contextmanager
 def dies_before_each() -> Iterator[list[tuple[str, bool]]]:
-    """The process ends before every file that is to get its name, once for each."""
+    """Kill the process once before each file is renamed into place."""
     met: list[tuple[str, bool]] = []
     replace = Path.replace
 

@@ -1,4 +1,4 @@
-"""A whole audit: what is stored is right, and nobody is lost on the way."""
+"""A whole audit: the stored results are right, and no slide is lost."""
 
 import csv
 from pathlib import Path

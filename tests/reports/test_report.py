@@ -99,7 +99,7 @@ def test_a_page_that_cannot_hold_all_slides_says_so(
 ) -> None:
     monkeypatch.setattr("foci.reports.data.payload.by_interest", lambda slides: [4, 2])
     text = text_of(write_report(audit, tmp_path / "r.html"))
-    assert "the curves of 2 of 20 slides are in it" in text
+    assert "it holds the curves of 2 of 20 slides" in text
 
 
 def test_without_scripts_the_numbers_are_there(audit: StoredAudit, page: Path) -> None:

@@ -1,4 +1,4 @@
-"""One run from a frozen classifier and a cohort to a folder of curves, numbers and a verdict."""
+"""Audit a frozen classifier on a cohort: curves, numbers and a verdict in one folder."""
 
 from foci.audits.analysis.summary import Summary
 from foci.audits.audit import StoredAudit

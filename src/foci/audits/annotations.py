@@ -1,4 +1,4 @@
-"""Rankings against marks: where somebody knows which tiles carry the class."""
+"""Compare rankings with annotated tiles: precision among the first 8, average precision."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from foci.errors import FociError
 from foci.metrics import average_precision, precision_at_k
 
 FIRST = 8
-"""How many tiles a person would look at."""
+"""Tiles in which precision is measured: about as many as a person looks at."""
 
 COLUMNS = ("slide_id", "tile", "witness")
 A = TypeVar("A", bound=StoredAudit)
 Marks = Mapping[str, NDArray[np.bool_]]
-"""For every slide, whether each tile of its file is a witness."""
+"""For every slide a mask over the tiles of its file, True for a witness."""
 
 
 def read_marks(path: str | Path) -> dict[str, NDArray[np.bool_]]:
-    """Read marked tiles from Parquet: ``slide_id``, ``tile`` (row in the file), ``witness``."""
+    """Read tile annotations from Parquet: ``slide_id``, ``tile`` (row in the file), ``witness``."""
     try:
         table = pq.read_table(path, columns=list(COLUMNS))
     except (OSError, pa.ArrowInvalid, pa.ArrowKeyError) as error:
@@ -37,24 +37,24 @@ def read_marks(path: str | Path) -> dict[str, NDArray[np.bool_]]:
     names, tiles, marks = (table[column].to_numpy() for column in COLUMNS)
     order = np.lexsort((tiles, names))
     names, tiles, marks = names[order], tiles[order], marks[order].astype(bool)
-    found = {}
+    by_slide = {}
     for start, end in runs(names):
         if not np.array_equal(tiles[start:end], np.arange(end - start)):
             what = f"does not mark every tile of {names[start]} exactly once"
             raise FociError(path, what, "give one row per tile of the feature file")
-        found[str(names[start])] = marks[start:end]
-    return found
+        by_slide[str(names[start])] = marks[start:end]
+    return by_slide
 
 
 def compare_with_marks(audit: StoredAudit, marks: Marks, what: str) -> TruthRecord:
-    """Precision in the first 8 tiles and average precision of every stored ranking.
+    """Precision among the first 8 tiles and average precision of every stored ranking.
 
     Only slides that have a witness among their candidate tiles count. ``chance`` is the share of
-    witnesses, which a random order has on average.
+    witnesses, the mean precision of a random order.
 
     Args:
         audit: A finished audit.
-        marks: The answer key.
+        marks: The annotated tiles.
         what: One sentence that says what was marked and by whom.
     """
     precision: dict[str, list[float]] = {}
@@ -66,8 +66,8 @@ def compare_with_marks(audit: StoredAudit, marks: Marks, what: str) -> TruthReco
             continue
         shares.append(float(witness.mean()))
         for column, scores in slide.scores.items():
-            found = precision_at_k(scores, witness, min(FIRST, len(slide)))
-            precision.setdefault(column, []).append(found)
+            share = precision_at_k(scores, witness, min(FIRST, len(slide)))
+            precision.setdefault(column, []).append(share)
             average.setdefault(column, []).append(average_precision(scores, witness))
     if not shares:
         raise FociError("truth", "marks no tile of any audited slide", "check the slides' names")
@@ -81,17 +81,17 @@ def compare_with_marks(audit: StoredAudit, marks: Marks, what: str) -> TruthReco
 
 
 def attach(audit: A, marks: Marks, what: str) -> A:
-    """Write the comparison into the audit's manifest and open the audit anew."""
+    """Write the comparison into the audit's manifest and reload the audit."""
     truth = compare_with_marks(audit, marks, what)
     write_manifest(audit.folder, audit.manifest.model_copy(update={"truth": truth}))
     return type(audit).load(audit.folder)
 
 
 def _marks_of(slide: RankedTiles, marks: Marks) -> NDArray[np.bool_] | None:
-    known = marks.get(slide.slide_id)
-    if known is None:
+    mask = marks.get(slide.slide_id)
+    if mask is None:
         return None
-    if slide.tiles.max() >= len(known):
-        what = f"marks {len(known)} tiles, the feature file has at least {slide.tiles.max() + 1}"
+    if slide.tiles.max() >= len(mask):
+        what = f"marks {len(mask)} tiles, the feature file has at least {slide.tiles.max() + 1}"
         raise FociError(slide.slide_id, what, "mark every tile of the feature file")
-    return known[slide.tiles]
+    return mask[slide.tiles]

@@ -24,9 +24,9 @@ from foci.errors import FociError
 
 @dataclass(frozen=True)
 class StoredAudit:
-    """The results of one run, each read from the folder when it is first asked for.
+    """Results of a finished audit, each file read on first access.
 
-    :class:`foci.Audit` is the same with a report and a notebook display.
+    :class:`foci.Audit` adds a report and a notebook display.
 
     Attributes:
         folder: The audit folder.
@@ -39,7 +39,7 @@ class StoredAudit:
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
-        """Open a complete audit folder."""
+        """Open the folder of a finished audit."""
         audit = cls(Path(folder))
         if audit._stored_manifest.get("status") != "complete":
             raise FociError(
@@ -52,12 +52,12 @@ class StoredAudit:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """Configuration, versions, hashes, seeds, verdict."""
+        """The record of the run: settings, versions, hashes, verdict."""
         return as_model(self.folder / MANIFEST, Manifest, self._stored_manifest)
 
     @cached_property
     def _stored_manifest(self) -> dict[str, Any]:
-        """The manifest as it stands in the file, of a format that can be read."""
+        """Content of ``manifest.json``; a newer format is refused."""
         path = self.folder / MANIFEST
         if not path.is_file():
             raise FociError(
@@ -73,7 +73,7 @@ class StoredAudit:
 
     @cached_property
     def summary(self) -> Summary:
-        """All numbers; None where a number is not defined."""
+        """All numbers of the audit; None where a number is not defined."""
         return read_model(self.folder / SUMMARY, Summary)
 
     @cached_property
@@ -90,19 +90,19 @@ class StoredAudit:
 
     @cached_property
     def skipped(self) -> tuple[AuditedSlide, ...]:
-        """The slides that were left out, each with its reason."""
+        """The slides that were skipped, each with its reason."""
         return tuple(s for s in self._all_slides if s.skipped is not None)
 
     def tiles(self) -> Iterator[RankedTiles]:
-        """Every slide's tiles with their scores, one slide at a time."""
+        """Iterate over the slides, each with its tiles and their scores."""
         path = self.folder / RANKINGS
         with readable(path):
             yield from read_tiles(path)
 
     def measured(self, settings: AnalysisSettings | None = None) -> MeasuredSlides:
-        """What was measured on every slide, at the run's threshold and budget or at others.
+        """Metrics of every slide, at the run's threshold and budget or at those of ``settings``.
 
-        Measured once for each threshold and budget, however many tables and pages read it.
+        They are computed once per threshold and budget, then shared by all tables and pages.
         """
         settings = self.manifest.settings if settings is None else settings
         key = settings.kappa, settings.k_max

@@ -1,4 +1,4 @@
-"""Configuration of an audit: a YAML file, command-line options and single settings."""
+"""Read the configuration of an audit from a YAML file, options and single settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ModelOptions(BaseModel):
 
     Attributes:
         model: Folder of ``foci train``, or a checkpoint file.
-        model_options: What the tensors of a checkpoint do not show: ``aligned``, ...
+        model_options: Constructor arguments that a checkpoint's tensors do not show (``aligned``).
     """
 
     model: Path
@@ -38,11 +38,11 @@ class Inputs(CohortOptions, ModelOptions):
 
 
 class AuditConfiguration(AuditSettings, Inputs):
-    """The settings of an audit, and where its model and cohort are: one ``foci audit``.
+    """Everything that ``foci audit`` needs: settings, model, cohort, output folder and device.
 
     Attributes:
         out: The audit folder.
-        device: Where it runs.
+        device: Device to run on.
     """
 
     out: Path
@@ -50,7 +50,7 @@ class AuditConfiguration(AuditSettings, Inputs):
 
     @property
     def settings(self) -> AuditSettings:
-        """What decides the numbers, without the places; what was not given stays not given."""
+        """The settings alone, without paths and device; fields that were not set stay unset."""
         own = {name: getattr(self, name) for name in AuditSettings.model_fields}
         return AuditSettings(**{k: v for k, v in own.items() if k in self.model_fields_set})
 
@@ -58,12 +58,12 @@ class AuditConfiguration(AuditSettings, Inputs):
 def read_configuration(
     file: Path | None, given: Mapping[str, Any], changes: Mapping[str, Any]
 ) -> AuditConfiguration:
-    """A configuration from a YAML file, options and single settings; what comes later wins.
+    """Merge a YAML file, command-line options and single settings; later ones win.
 
     Args:
-        file: YAML, or None.
+        file: YAML file, or None.
         given: Values of options; None means that the option was not given.
-        changes: Settings by dotted name; ``recipe_settings.budget.k_max`` is one of the recipe.
+        changes: Settings by dotted name, such as ``recipe_settings.budget.k_max``.
 
     >>> given = {"model": "m", "features": "f", "out": "o", "kappa": None}
     >>> read_configuration(None, given, {"recipe_settings.schedule.epochs": 2}).recipe_settings
@@ -84,11 +84,11 @@ def read_configuration(
 
 
 class _Twice(yaml.YAMLError):
-    """A setting that is given twice."""
+    """A setting is given twice."""
 
 
 class _Once(yaml.SafeLoader):
-    """Plain YAML whose settings are given once: PyYAML itself would let the last one win."""
+    """YAML loader that refuses duplicate keys; PyYAML itself keeps the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         lines: dict[str, int] = {}

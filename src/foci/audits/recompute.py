@@ -1,4 +1,4 @@
-"""The same audit at another threshold, budget or view: stored curves are read again, no model."""
+"""Recompute a summary from stored curves at another threshold, budget or view; no model runs."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def changed_settings(
     k_max: int | None = None,
     view: View | None = None,
 ) -> AuditSettings:
-    """The audit's settings with some of them replaced; what curves cannot answer is refused.
+    """Replace kappa, k_max or view in the settings; refuse what stored curves cannot answer.
 
     Args:
         audit: A finished audit.
         kappa: Operating confidence; None for the stored one.
         k_max: Budget of tiles, at most the stored one; None for the stored one.
-        view: Which view stands first; None for the stored one.
+        view: Which view comes first; None for the stored one.
     """
     stored = audit.manifest.settings
     changed: dict[str, Any] = {"kappa": kappa, "k_max": k_max, "target": view}
@@ -48,9 +48,9 @@ def recompute(
     k_max: int | None = None,
     view: View | None = None,
 ) -> Summary:
-    """The summary at other settings; the stored summary itself where nothing differs.
+    """Recompute the summary at other settings; return the stored one if nothing differs.
 
-    The audit folder is left as it is.
+    The audit folder is not changed.
     """
     settings = changed_settings(audit, kappa=kappa, k_max=k_max, view=view)
     stored = audit.summary

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 
 class Record(BaseModel):
-    """An immutable pydantic model; fields that a newer version has added are ignored."""
+    """Frozen pydantic model; fields added by a newer version of FOCI are ignored."""
 
     model_config = ConfigDict(
         frozen=True, extra="ignore", json_schema_serialization_defaults_required=True
@@ -18,7 +18,7 @@ class Record(BaseModel):
 
 
 def plain(value: Any) -> Any:
-    """NumPy arrays and scalars to Python values; NaN and infinity to None, in lists too.
+    """Convert NumPy arrays and scalars to Python values; NaN and infinity become None.
 
     >>> plain(np.array([1.0, np.nan])), plain(float("inf")), plain(3)
     ([1.0, None], None, 3)
@@ -54,7 +54,7 @@ class Interval(Record):
 
 
 class Mean(Interval):
-    """An interval that is always defined: of a mean over all slides."""
+    """A mean over all slides with its bootstrap interval; always defined."""
 
     estimate: Defined
     low: Defined
@@ -68,6 +68,6 @@ class Difference(Mean):
 
 
 class Saving(Interval):
-    """SHI on means over the seeds, with its interval, and the SHI of every seed."""
+    """SHI computed from means over the seeds, with its interval, and the SHI of each seed."""
 
     seeds: Numbers

@@ -1,4 +1,4 @@
-"""One audit, from a frozen classifier and a cohort to a folder."""
+"""Run an audit: fit selectors, reveal every slide, write the audit folder."""
 
 from __future__ import annotations
 
@@ -56,31 +56,31 @@ def run(
     progress: Progress = lambda items, what: items,
     say: Callable[[str], None] = lambda line: None,
 ) -> StoredAudit:
-    """Audit a frozen classifier; what an earlier run of the same audit has finished is kept.
+    """Audit a frozen classifier, or resume an earlier run of the same audit.
 
-    Selectors are fitted on the splits ``train`` and ``val``; every slide of the audited split is
-    then ranked, revealed and deleted. A slide that cannot be audited is skipped and listed. A run
-    that was killed goes on where it stopped and ends with the same bytes.
+    Selectors are fitted on the splits ``train`` and ``val``; then the tiles of every slide in the
+    audited split are ranked, revealed and deleted. A slide that cannot be audited is skipped and
+    listed. A killed run resumes where it stopped and ends with the same bytes.
 
     Args:
-        backbone: The classifier; its device is where the audit runs. It is the same afterwards.
-        cohort: Its slides; classes in the classifier's order. Labels are optional.
+        backbone: The classifier; the audit runs on its device and leaves it unchanged.
+        cohort: The slides; classes in the classifier's order. Labels are optional.
         settings: Rankings, counts, seeds, recipe.
         out: The audit folder.
-        name: What people call the model.
-        split_seed: Of the patient split, if the cohort has no splits.
+        name: Display name of the model.
+        split_seed: Seed of the patient split, if the cohort has no splits.
         sources: Where model and cohort came from, for the manifest.
-        notes: Plain sentences for the report.
+        notes: Sentences for the report.
         model_notes: What was assumed when the model was loaded.
-        trained_on: Slides that the model was trained on, where that is known.
-        force: Remove another audit that is in the folder.
-        progress: Wraps every loop that takes a while.
-        say: Called with lines for people.
+        trained_on: Slides that the model was trained on, if known.
+        force: Replace another audit in the folder.
+        progress: Progress bar around every long loop.
+        say: Called with every message for the user.
 
     Raises:
-        FociError: If model, cohort and settings do not fit each other, the folder holds something
-            else or another run is under way in it, no slide can be audited, the classifier gives
-            two answers to one bag, or it has changed meanwhile.
+        FociError: If model, cohort and settings do not fit together, the folder holds something
+            else or another run is using it, no slide can be audited, the classifier is not
+            deterministic, or its weights change during the audit.
     """
     folder = Path(out)
     cohort, settings, changed = admit(backbone, cohort, settings)
@@ -90,7 +90,7 @@ def run(
         return _finished(folder, say)
     check_deterministic(backbone, cohort)
     with entered(folder, decided, versions, force=force) as state:
-        if state == "finished":  # by another run, while this one waited for the model's answers
+        if state == "finished":  # by another run, while this one checked the model
             return _finished(folder, say)
         if state == "new":
             manifest = new_manifest(
@@ -158,14 +158,14 @@ def run(
 
 
 def _finished(folder: Path, say: Callable[[str], None]) -> StoredAudit:
-    """An audit that an earlier run has completed."""
+    """Open an audit that an earlier run has completed."""
     shutil.rmtree(folder / PARTS, ignore_errors=True)
     say(f"{folder}: this audit is complete, nothing is computed again")
     return StoredAudit.load(folder)
 
 
 def _conclude(audit: StoredAudit, settings: AuditSettings) -> Summary:
-    """Measure the slides, once; write the summary and the tables from what was measured."""
+    """Measure every slide once, then write the summary and the CSV tables."""
     measured = audit.measured(settings)
     classes, n_skipped = audit.manifest.classes, len(audit.skipped)
     summary = summarise(measured, audit.curves, classes, settings, audit.tiles(), n_skipped)

@@ -1,4 +1,4 @@
-"""What an audit may be told, checked before anything is read."""
+"""Settings of an audit, validated before any file is read."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from foci.selectors import recipe, vary
 from foci.selectors.recipes import SelectorRecipe, Target
 
 View = Literal["prediction", "label"]
-"""Which class is followed: what the model says of the full bag, or what is true."""
+"""Which class is the target: the one predicted on the full bag, or the label."""
 
 VIEWS: tuple[View, ...] = ("prediction", "label")
 
 
 class AnalysisSettings(Protocol):
-    """The settings of an audit that its numbers depend on, beside the curves."""
+    """Settings that turn stored curves into numbers."""
 
     @property
     def kappa(self) -> float:
@@ -38,7 +38,7 @@ class AnalysisSettings(Protocol):
 
     @property
     def k_max(self) -> int:
-        """Largest count; a slide that does not reach within it counts as ``k_max``."""
+        """Largest reveal count; a slide that never reaches ``kappa`` counts as ``k_max``."""
 
     @property
     def target(self) -> View:
@@ -46,7 +46,7 @@ class AnalysisSettings(Protocol):
 
     @property
     def deletion(self) -> tuple[int, ...]:
-        """Counts of deleted tiles."""
+        """Deletion counts."""
 
     @property
     def n_boot(self) -> int:
@@ -58,7 +58,7 @@ class AnalysisSettings(Protocol):
 
     @property
     def margin(self) -> float:
-        """Tiles that count as nothing in the verdict."""
+        """Room for improvement, in tiles, that the verdict treats as none."""
 
 
 Share = Annotated[float, Field(gt=0, lt=1)]
@@ -67,28 +67,28 @@ _GIVEN = ("selector", "seed")
 
 
 class AuditSettings(BaseModel):
-    r"""Everything that decides the numbers of an audit, besides the model and the cohort.
+    r"""All settings that decide the numbers of an audit, apart from model and cohort.
 
     Attributes:
         rankings: Names of :func:`foci.rankings.available`, in the order of the tables.
         recipe: How the selector is fitted: a name of :data:`foci.selectors.RECIPES`.
-        recipe_settings: What replaces settings of the recipe, by dotted name.
-        choose_by: What chooses the epoch of the selector, on the validation slides.
-        target: The class that the selector is trained to support, and the view that stands first
-            in tables. The verdict always rests on the prediction.
+        recipe_settings: Settings of the recipe to replace, by dotted name.
+        choose_by: Criterion that chooses the selector's epoch on the validation slides.
+        target: The class that the selector is trained to support, and the view that comes first
+            in tables. The verdict always rests on the prediction view.
         kappa: Operating confidence :math:`\kappa`.
         k_max: Largest reveal count.
-        counts: Reveal counts; None for every count up to ``k_max``. A slide with fewer tiles ends
-            at all of them.
+        counts: Reveal counts; None for every count up to ``k_max``. The last count of a slide
+            with fewer tiles is its number of tiles.
         deletion: Deletion counts; a slide has those below its number of tiles.
         seeds: One selector is fitted per seed.
-        random_orders: Random orders of the control band.
-        split: The slides that are audited.
-        block: Slides per part that is written; a killed run loses at most one block.
-        memory_gb: Embedded bags that may stay in memory while a selector is fitted.
+        random_orders: Number of random orders in the control band.
+        split: The split to audit.
+        block: Slides per file of partial results; a killed run loses at most one block.
+        memory_gb: Gigabytes of embedded bags to keep in memory while a selector is fitted.
         n_boot: Bootstrap draws.
         level: Coverage of the intervals.
-        margin: Tiles that count as nothing in the verdict.
+        margin: Room for improvement, in tiles, that the verdict treats as none.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -113,17 +113,17 @@ class AuditSettings(BaseModel):
 
     @property
     def fits_selectors(self) -> bool:
-        """Whether a selector is among the rankings."""
+        """Whether the selector is among the rankings."""
         return "selector" in self.rankings
 
     @property
     def plan(self) -> SelectorRecipe:
-        """The selector's recipe, with its settings replaced."""
+        """The selector's recipe, with ``recipe_settings`` applied."""
         return vary(recipe(self.recipe), self.recipe_settings)
 
     @field_validator("rankings")
     @classmethod
-    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_rankings(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         _distinct("rankings", names)
         for name in names:
             for option, parameter in RANKINGS[name].options.items():
@@ -134,13 +134,13 @@ class AuditSettings(BaseModel):
 
     @field_validator("seeds")
     @classmethod
-    def _some(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+    def _check_seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
         _distinct("seeds", seeds)
         return seeds
 
     @field_validator("counts", "deletion")
     @classmethod
-    def _increasing(
+    def _check_counts(
         cls, counts: tuple[int, ...] | None, info: ValidationInfo
     ) -> tuple[int, ...] | None:
         if counts is not None and (not counts or any(b <= a for a, b in pairwise(counts))):
@@ -149,14 +149,14 @@ class AuditSettings(BaseModel):
         return counts
 
     @model_validator(mode="after")
-    def _together(self) -> AuditSettings:
+    def _check_combination(self) -> AuditSettings:
         if self.counts is not None and self.counts[-1] > self.k_max:
             what = f"{self.counts[-1]} is beyond k_max = {self.k_max}"
             raise FociError("counts", what, "raise k_max or leave the count out")
         if self.fits_selectors and self.split in ("train", "val"):
             what = f"{self.split!r} is what the selector is fitted on"
             raise FociError("split", what, "audit another split, or leave the selector out")
-        _ = self.plan  # refuses what the recipe does not know
+        _ = self.plan  # refuses settings that the recipe does not have
         return self
 
 

@@ -93,7 +93,7 @@ _SHAPES = (
     _Shape(tuple(c for c in _EVERY if c not in ("aukc", "selected_only")), names=_NARROW),
     _Shape(_EVERY[:3], names=_NARROW),
 )
-"""The richest first."""
+"""Layouts from the widest to the narrowest."""
 
 
 def _title(audit: StoredAudit) -> str:
@@ -115,7 +115,7 @@ def _population(summary: Summary) -> str:
 
 
 def _table(summary: Summary, shape: _Shape) -> Table:
-    """One row per ranking; below an estimate its interval, for the columns that are named."""
+    """One row per ranking; columns with intervals show them below the estimate."""
     from rich.text import Text
 
     from foci.audits.analysis.selected_only import KEPT
@@ -145,7 +145,7 @@ def _cells(numbers: RankingNumbers, shape: _Shape) -> Iterator[Text]:
 
 
 def estimate(interval: Interval | None, digits: int, ends: bool = False) -> Text:
-    """An estimate, with the ends of its interval on a line below if they are wanted."""
+    """Format an estimate, with the ends of its interval on the line below if ``ends``."""
     from rich.text import Text
 
     text = Text(number(None if interval is None else interval.estimate, digits))
@@ -165,7 +165,7 @@ def number(value: float | None, digits: int) -> str:
 
 
 def _legend(summary: Summary, shape: _Shape) -> Table:
-    """What the columns that are shown mean."""
+    """Explain the columns that are shown."""
     from rich.table import Table
 
     from foci.audits.analysis.selected_only import KEPT
@@ -176,13 +176,17 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
         (
             "msk_cond",
             "MSK",
-            f"tiles until the model is {kappa:g} sure, where it gets there (Reach)",
+            f"tiles until the model is {kappa:g} sure, on slides that get there (Reach)",
         ),
-        ("restricted", "K, all slides", f"the same over all slides, {k_max} where it never is"),
-        ("aukc", "AUKC", "area under the probability over the share of tiles revealed"),
+        (
+            "restricted",
+            "K, all slides",
+            f"the same over all slides, {k_max} if it never gets there",
+        ),
+        ("aukc", "AUKC", "area under the curve of probability over share of tiles revealed"),
         ("shi_native", "SHI", "share of tiles saved; negative where more are needed"),
         ("faithfulness", "Faith. AUC", "what the model loses when the first tiles are deleted"),
-        ("selected_only", f"AUC at {KEPT}", f"with only the first {KEPT} tiles of every slide"),
+        ("selected_only", f"AUC at {KEPT}", f"AUC with only the first {KEPT} tiles of every slide"),
     )
     for column, title, meaning in meanings:
         if column in shape.columns:

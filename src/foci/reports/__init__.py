@@ -1,4 +1,4 @@
-"""What people read: one HTML file per audit, and one that compares audits."""
+"""HTML reports: one page per audit, and one that compares audits."""
 
 from foci.reports.comparison import write_comparison
 from foci.reports.report import write_report

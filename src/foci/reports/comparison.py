@@ -1,4 +1,4 @@
-"""Write several audits on one HTML page."""
+"""Write an HTML page that compares several audits."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from foci.reports.page.html import render
 
 
 def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path) -> Path:
-    """Write a page that sets audits side by side: table, AUC against SHI, tiles per ranking.
+    """Write a page that compares audits: table, AUC against SHI, tiles per ranking.
 
     Args:
         audits: Finished audits, or their folders.
-        out: The file.
+        out: Path of the HTML file.
 
     Returns:
-        The file.
+        Path of the HTML file.
     """
     if not audits:
         raise FociError("audits", "are none", "give at least one audit folder")
     opened = [a if isinstance(a, StoredAudit) else StoredAudit.load(a) for a in audits]
     names = distinct_names(opened)
-    rows = [compared(audit, name) for audit, name in zip(opened, names, strict=True)]
+    rows = [_compared(audit, name) for audit, name in zip(opened, names, strict=True)]
     rankings = list(dict.fromkeys(name for row in rows for name in row.restricted))
     data = ComparisonPayload(
         rankings=rankings,
@@ -45,8 +45,8 @@ def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path
     return path
 
 
-def compared(audit: StoredAudit, name: str) -> ComparedAudit:
-    """What the page shows of an audit, all in the predicted-class view."""
+def _compared(audit: StoredAudit, name: str) -> ComparedAudit:
+    """Numbers of one audit for the comparison page, all in the prediction view."""
     summary, manifest = audit.summary, audit.manifest
     numbers, verdict = summary.views[VIEW], summary.verdict
     selector = numbers.get("selector")
@@ -68,7 +68,7 @@ def compared(audit: StoredAudit, name: str) -> ComparedAudit:
 
 
 def _ends(interval: Interval | None) -> Interval | None:
-    """Estimate and ends alone, without the values of the seeds."""
+    """Keep the estimate and the ends of an interval, without the values of single seeds."""
     if interval is None:
         return None
     return Interval(estimate=interval.estimate, low=interval.low, high=interval.high)

@@ -1,4 +1,4 @@
-"""The report of one audit."""
+"""Write the HTML report of one audit."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ def write_report(
 ) -> Path:
     """Write the report of an audit as one self-contained HTML file.
 
-    Nothing is run again: another threshold or a smaller budget is read off the stored curves.
+    The model does not run: another threshold or a smaller budget is read off the stored curves.
 
     Args:
         audit: A finished audit, or its folder.
-        out: The file; default is ``report.html`` in the audit folder, with what differs from the
-            audit's own settings in its name: ``report-kappa-0.8.html``.
+        out: Path of the HTML file; default is ``report.html`` in the audit folder. Settings that
+            differ from the audit's own become part of the name: ``report-kappa-0.8.html``.
         kappa: Operating confidence; None for the audit's own.
         k_max: Budget of tiles, at most the audit's own; None for that.
         view: Which view is shown first; None for the audit's own.
 
     Returns:
-        The file.
+        Path of the HTML file.
     """
-    found = audit if isinstance(audit, StoredAudit) else StoredAudit.load(audit)
-    settings = changed_settings(found, kappa=kappa, k_max=k_max, view=view)
-    path = found.folder / _name(found, settings) if out is None else Path(out)
-    summary = recompute(found, kappa=kappa, k_max=k_max, view=view)
+    opened = audit if isinstance(audit, StoredAudit) else StoredAudit.load(audit)
+    settings = changed_settings(opened, kappa=kappa, k_max=k_max, view=view)
+    path = opened.folder / _name(opened, settings) if out is None else Path(out)
+    summary = recompute(opened, kappa=kappa, k_max=k_max, view=view)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, report_page(found, summary, settings))
+    write_whole(path, _report_page(opened, summary, settings))
     return path
 
 
-def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -> str:
-    """The report as text."""
+def _report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -> str:
+    """Render the report as HTML."""
     manifest = audit.manifest
     data = payload(audit, summary, settings)
     views = list(summary.views)
@@ -82,7 +82,7 @@ def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -
 
 
 def _changed(audit: StoredAudit, settings: AuditSettings) -> list[str]:
-    """What differs from the run, in one sentence at most."""
+    """One sentence on the settings that differ from those of the run; none if all agree."""
     stored = audit.manifest.settings
     differs = [
         f"{sign} = {new:g} (the audit ran at {old:g})"

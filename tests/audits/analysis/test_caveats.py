@@ -1,4 +1,4 @@
-"""What is said beside the numbers."""
+"""Caveats beside the numbers: what is undefined, and why."""
 
 import numpy as np
 import pytest

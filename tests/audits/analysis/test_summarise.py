@@ -263,7 +263,7 @@ def test_without_labels() -> None:
     assert native.selected_only is None
     notes = " ".join(found.notes)
     assert "No audited slide has a label" in notes
-    assert "The label view cannot stand first" in notes
+    assert "The label view cannot come first" in notes
 
 
 def test_labels_of_some_slides() -> None:

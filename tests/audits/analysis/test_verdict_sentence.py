@@ -18,7 +18,7 @@ from tests.metrics.test_verdict import CASES, N, counts, verdict
         (4, 9, 12, "more than the native ranking: keep the native ranking"),
         (38, 17, 5, "not shown to beat a random order"),
         (20, 20, 5, "A random order needs 15"),
-        (20, 20, 60, "it finds nothing of that"),
+        (20, 20, 60, "shown to be neither better nor worse: it gains none of that"),
         (1.0, 1.0, 3, "there is nothing to gain."),
         (1.0, 4, 3, "The selector is worse: keep the native ranking."),
     ],
@@ -37,7 +37,7 @@ def test_a_greedy_search_leaves_nothing_to_gain() -> None:
 
 def test_a_cohort_that_nothing_reaches_is_not_called_easy() -> None:
     result = judge([None] * 8, [None] * 8, [[np.nan] * 8], cases=range(8), k_max=64)
-    says = "No ranking judged here makes the model sure of any slide within 64 tiles"
+    says = "No ranking compared here makes the model sure of any slide within 64 tiles"
     assert verdict_sentence(result).startswith(says)
     assert verdict_sentence(result).endswith("look at Reach, lower kappa or raise K_max.")
 
@@ -46,9 +46,9 @@ def test_most_slides_unreached_is_said_first_and_nothing_is_called_minimal() -> 
     native = np.where(np.arange(8) < 7, np.nan, 1.0)
     result = judge(native, native, [native], cases=range(8))
     assert verdict_sentence(result) == (
-        "No ranking judged here makes the model sure of 7 of 8 slides (88%) within 256 "
-        "tiles: there no measured count of tiles recovers its decision; look at Reach, lower kappa "
-        "or raise K_max. The other slides are too few to say more."
+        "No ranking compared here makes the model sure of 7 of 8 slides (88%) within 256 "
+        "tiles: on these slides no measured count of tiles recovers its decision; look at Reach, "
+        "lower kappa or raise K_max. The other slides are too few to say more."
     )
     worse = judge(np.ones(8), np.full(8, 3.0), [np.ones(8)], cases=range(8))
     lost = judge(native, np.full(8, np.nan), [native], cases=[0] * 8)
@@ -60,7 +60,7 @@ def test_most_slides_unreached_is_said_first_and_nothing_is_called_minimal() -> 
 def test_half_of_the_slides_is_not_most(unreached: int, first: bool) -> None:
     native = np.where(np.arange(8) < unreached, np.nan, 1.0)
     sentence = verdict_sentence(judge(native, native, [native], cases=range(8)))
-    says = "No ranking judged here makes the model sure of 5 of 8 slides"
+    says = "No ranking compared here makes the model sure of 5 of 8 slides"
     assert sentence.startswith(says) == first
     assert ("nothing to gain" in sentence) == (not first)
     assert sentence.endswith("reaches 4 of 8 slides (50%), counted as 256.") == (not first)

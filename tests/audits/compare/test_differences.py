@@ -1,4 +1,4 @@
-"""What keeps audits from being compared."""
+"""Differences that make audits incomparable."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""PartialResults are whole, know what is missing, and come back as they were written."""
+"""Partial results are complete or absent, list what is missing, and read back as written."""
 
 from pathlib import Path
 

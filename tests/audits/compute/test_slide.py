@@ -1,4 +1,4 @@
-"""One slide: what is stored is what the engine and the rankings say when asked directly."""
+"""One slide: its results equal those of direct calls to the engine and the rankings."""
 
 import hashlib
 from pathlib import Path
@@ -97,7 +97,7 @@ def test_a_class_aware_ranking_never_sees_the_label(files: Path) -> None:
 
 
 class Torn(torch.nn.Module):
-    """Has no answer for three tiles."""
+    """Model whose output is not finite for a bag of three tiles."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return x.mean(0)[:2] / (len(x) != 3)

@@ -1,4 +1,4 @@
-"""Who is fitted on, who is audited, and who is left out."""
+"""Which slides are fitted on, audited or left out."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One bag, one answer."""
+"""The model must give the same output twice for the same bag."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from tests.makers.cohorts import D_IN, read
 
 
 def hidden(module: nn.Module) -> CallableBackbone:
-    """A function that no eval mode from outside reaches."""
+    """Hide a module in a function, where eval mode from outside does not reach it."""
     return CallableBackbone(lambda x: module(x).mean(0), D_IN, 2)
 
 

@@ -1,4 +1,4 @@
-"""Which slides are hard."""
+"""Slides sorted by difficulty."""
 
 import numpy as np
 

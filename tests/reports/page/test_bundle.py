@@ -1,4 +1,4 @@
-"""The page's own code."""
+"""Loading the page's script and style sheet."""
 
 from pathlib import Path
 

@@ -98,7 +98,8 @@ def test_most_slides_that_nothing_reaches_are_not_called_near_minimal(audit: Sto
     assert which.short == "On most slides none is enough."
     assert which.sentences[0] == (
         "On 88% of the slides neither the model's own order nor the selector nor chance brings the "
-        "model to 0.9 within 256 tiles: there no measured count of tiles recovers its decision."
+        "model to 0.9 within 256 tiles: on these slides no measured count of tiles recovers its "
+        "decision."
     )
     assert which.sentences[1].startswith("Look at Reach")
     assert not any("fewest possible" in sentence for sentence in which.sentences)

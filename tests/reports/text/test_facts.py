@@ -1,4 +1,4 @@
-"""What is known of an audit beside its numbers."""
+"""Facts about an audit in its report: settings, sources, hashes."""
 
 from foci.audits import Manifest, StoredAudit
 from foci.reports.text.facts import audit_facts, record_of, settings_of, truth_of

@@ -66,7 +66,7 @@ function tilesFigure(payload: ComparisonPayload): HTMLElement {
   return figure({
     title: "Tiles needed",
     caption:
-      "Restricted mean K with its interval, predicted-class view; a slide that never reaches counts as the largest count of its audit. Groups are rows of the table.",
+      "Restricted mean K with its interval, prediction view; a slide that never reaches counts as the largest count of its audit. Groups are rows of the table.",
     body: [
       barLegend(rankings, ink),
       drawBars({

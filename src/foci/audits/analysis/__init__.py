@@ -1,1 +1,1 @@
-"""From stored curves to the numbers of the summary."""
+"""Compute the numbers of the summary from stored curves."""

@@ -1,4 +1,4 @@
-"""Do the rankings of an audit agree on the tiles?"""
+"""Agreement between rankings: Spearman correlation and top-K overlap."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ TOPS = (8, 32)
 
 
 def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[PairAgreement]:
-    """Rank correlation and overlap of every pair of rankings whose scores are stored.
+    """Mean rank correlation and top-K overlap of every pair of rankings with stored scores.
 
     Averaged over the pairs of seeds of a slide, then over the slides. A slide with fewer than K
-    tiles has no overlap at K, and a constant ranking no correlation; they are left out.
+    tiles has no overlap at K, and a constant ranking has no correlation: both are left out.
     """
     columns = {
         ranking: [column(ranking, seed) for seed in curves.seeds(ranking)]
@@ -46,7 +46,7 @@ def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[PairAgre
 def _of_slide(
     slide: RankedTiles, stored: Mapping[str, list[str]]
 ) -> dict[tuple[str, str], list[float]]:
-    """Spearman and the overlaps at :data:`TOPS`, by pair of rankings."""
+    """Spearman correlation and overlaps at :data:`TOPS` of one slide, by pair of rankings."""
     if len(stored) < 2:
         return {}
     names = [name for group in stored.values() for name in group]

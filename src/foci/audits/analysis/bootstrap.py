@@ -1,4 +1,4 @@
-"""Patients drawn with replacement, once for all rankings of a view, so that they stay paired."""
+"""Bootstrap over patients, with the same draws for all rankings of a view (paired)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from foci.metrics.inputs import Floats, defined_mean
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """Means of one ranking over the slides of every draw, ``[B]`` each.
+    """Bootstrap means of one ranking, ``[B]`` each: one value per draw.
 
     Attributes:
-        msk_cond: Conditional MSK, mean over the seeds.
+        msk_cond: Conditional MSK, averaged over the seeds.
         restricted: Restricted mean K.
         reach: Share of slides that reach.
         aukc: Area under the K-curve.
@@ -34,7 +34,7 @@ class Resampled:
 def resample(
     rankings: Sequence[SlideMetrics], cases: Sequence[str], n_boot: int
 ) -> dict[str, Resampled]:
-    r"""Draw patients and take every mean again, of all rankings on the same draw.
+    r"""Resample patients and recompute every mean, with the same draws for all rankings.
 
     The conditional MSK is a ratio, so each seed has its own column and the mean over the seeds is
     taken per draw, as for the estimate:
@@ -46,17 +46,17 @@ def resample(
     The other means run over all slides, so the seeds are averaged before the slides.
     """
     columns, ends = [], []
-    for found in rankings:
+    for own in rankings:
         over_seeds = [
             defined_mean(values, axis=0)
-            for values in (found.restricted, found.reached, found.aukc, found.faithfulness)
+            for values in (own.restricted, own.reached, own.aukc, own.faithfulness)
         ]
-        columns += [*over_seeds, *found.msk]
+        columns += [*over_seeds, *own.msk]
         ends.append(len(columns))
     draws = case_means(np.column_stack(columns), cases, n_boot)
     drawn = {}
-    for found, part in zip(rankings, np.split(draws, ends[:-1], axis=1), strict=True):
+    for own, part in zip(rankings, np.split(draws, ends[:-1], axis=1), strict=True):
         restricted, reach, aukc, faithfulness = part[:, :4].T
         msk_cond = defined_mean(part[:, 4:], axis=1)
-        drawn[found.ranking] = Resampled(msk_cond, restricted, reach, aukc, faithfulness)
+        drawn[own.ranking] = Resampled(msk_cond, restricted, reach, aukc, faithfulness)
     return drawn

@@ -1,4 +1,4 @@
-"""What a reader has to know beside the numbers, in plain sentences."""
+"""Caveats beside the numbers: what is undefined or needs care, in plain sentences."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ def caveats(
     settings: AnalysisSettings,
     numbers: Mapping[View, Mapping[str, RankingNumbers]],
 ) -> list[str]:
-    """Everything that is undefined or needs care, and why.
+    """List everything that is undefined or needs care, with the reason.
 
     Args:
         views: The slides of every view.
-        measured: Every ranking of every view.
+        measured: Metrics of every slide, by view and ranking.
         classes: Class names.
         settings: Threshold and budget.
-        numbers: What is said of every ranking, by view.
+        numbers: Numbers of every ranking, by view.
     """
     everyone, labelled = views["prediction"], views.get("label")
-    found = measured["prediction"]
+    by_ranking = measured["prediction"]
     return [
         *_patients(everyone),
         *_labels(everyone, labelled, classes, settings),
-        *_unreached(found, settings),
-        *_faithfulness(everyone, found),
+        *_unreached(by_ranking, settings),
+        *_faithfulness(everyone, by_ranking),
         *_selected(labelled, numbers["prediction"]),
         *_spurious(labelled, numbers.get("label", {})),
-        *_no_verdict(found),
+        *_no_verdict(by_ranking),
     ]
 
 
@@ -61,7 +61,7 @@ def _labels(
     if labelled is None:
         said = ["No audited slide has a label: AUC, accuracy and the label view are left out."]
         if settings.target == "label":
-            said.append("The label view cannot stand first: the prediction does.")
+            said.append("The label view cannot come first: the prediction view does.")
         return said
     said = []
     lacking = len(everyone) - len(labelled)
@@ -76,9 +76,9 @@ def _labels(
     return said
 
 
-def _unreached(found: Mapping[str, SlideMetrics], settings: AnalysisSettings) -> list[str]:
+def _unreached(by_ranking: Mapping[str, SlideMetrics], settings: AnalysisSettings) -> list[str]:
     said = []
-    for name, measured in found.items():
+    for name, measured in by_ranking.items():
         silent = int((measured.reached.sum(axis=1) == 0).sum())
         n = len(measured.msk)
         drawn = "orders" if name == RANDOM else "seeds"
@@ -86,12 +86,12 @@ def _unreached(found: Mapping[str, SlideMetrics], settings: AnalysisSettings) ->
         if silent:
             said.append(
                 f"{which} {settings.kappa:g} on no slide within {counted(settings.k_max, 'tile')}: "
-                "it has no MSK there; read the restricted mean."
+                "it has no MSK there; read the restricted mean instead."
             )
     return said
 
 
-def _faithfulness(everyone: ViewSlides, found: Mapping[str, SlideMetrics]) -> list[str]:
+def _faithfulness(everyone: ViewSlides, by_ranking: Mapping[str, SlideMetrics]) -> list[str]:
     short = int((everyone.n_tiles <= PAPER_COUNTS[1]).sum())
     said = []
     if short:
@@ -101,7 +101,7 @@ def _faithfulness(everyone: ViewSlides, found: Mapping[str, SlideMetrics]) -> li
         )
     lost = [
         name
-        for name, measured in found.items()
+        for name, measured in by_ranking.items()
         if short < len(everyone) and np.isnan(measured.faithfulness).all()
     ]
     if lost:
@@ -112,7 +112,7 @@ def _faithfulness(everyone: ViewSlides, found: Mapping[str, SlideMetrics]) -> li
 
 def _selected(labelled: ViewSlides | None, numbers: Mapping[str, RankingNumbers]) -> list[str]:
     if labelled is None or len(set(labelled.labels.tolist())) < labelled.full.shape[1]:
-        return []  # there is no AUC at all, which is said elsewhere
+        return []  # no AUC is defined at all, which _labels says
     kept = [own.selected_only for own in numbers.values() if own.selected_only is not None]
     said = []
     if any(one.auc is None for one in kept):
@@ -139,8 +139,8 @@ def _spurious(labelled: ViewSlides | None, numbers: Mapping[str, RankingNumbers]
     ]
 
 
-def _no_verdict(found: Mapping[str, SlideMetrics]) -> list[str]:
-    missing = [name for name in NEEDED if name not in found]
+def _no_verdict(by_ranking: Mapping[str, SlideMetrics]) -> list[str]:
+    missing = [name for name in NEEDED if name not in by_ranking]
     if not missing:
         return []
     return [

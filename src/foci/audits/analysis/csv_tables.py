@@ -1,4 +1,4 @@
-"""The numbers of an audit as CSV, for spreadsheets and other programs."""
+"""Write the numbers of an audit as CSV tables."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def write_tables(
     slides: Sequence[AuditedSlide],
     skipped: Sequence[AuditedSlide],
 ) -> list[Path]:
-    """Write the tables into a folder; the same numbers give the same bytes.
+    """Write all CSV tables into a folder; equal numbers give equal bytes.
 
     Args:
-        folder: Where the tables go; made if it is not there.
+        folder: Folder of the tables; created if it does not exist.
         summary: All numbers of the audit.
-        measured: The slides that the summary rests on.
-        slides: The slides that have curves.
-        skipped: The slides that were left out.
+        measured: Metrics of the slides that the summary is made from.
+        slides: The audited slides.
+        skipped: The slides that were skipped.
 
     Returns:
         ``rankings.csv``, ``slides.csv``, ``deletion.csv``, ``agreement.csv``, ``skipped.csv``.
@@ -47,9 +47,12 @@ def write_tables(
     place.mkdir(parents=True, exist_ok=True)
     reasons = [{"slide_id": slide.slide_id, "reason": slide.skipped} for slide in skipped]
     tables: dict[str, tuple[Iterable[Row], Sequence[str]]] = {
-        "rankings.csv": (ranking_rows(summary), ()),
-        "slides.csv": (slide_rows(measured, slides, summary.classes), ()),
-        "deletion.csv": (deletion_rows(summary), ("view", "ranking", "k", "mean_drop", "n_slides")),
+        "rankings.csv": (_ranking_rows(summary), ()),
+        "slides.csv": (_slide_rows(measured, slides, summary.classes), ()),
+        "deletion.csv": (
+            _deletion_rows(summary),
+            ("view", "ranking", "k", "mean_drop", "n_slides"),
+        ),
         "agreement.csv": (
             (pair.model_dump() for pair in summary.agreement),
             ("first", "second", "spearman", "jaccard8", "jaccard32"),
@@ -62,11 +65,11 @@ def write_tables(
 
 
 def as_csv(rows: Iterable[Row], header: Sequence[str] = ()) -> str:
-    """Comma-separated text; empty where a value is None, floats with all their digits.
+    """Format rows as CSV: an empty cell for None, floats with all digits.
 
     Args:
         rows: One dictionary per line.
-        header: The columns; default is those of the first row.
+        header: Column names; default is the keys of the first row.
 
     >>> print(as_csv([{"slide": 'a "b", c', "msk": 2.0}, {"slide": "d", "msk": None}]), end="")
     slide,msk
@@ -82,25 +85,25 @@ def as_csv(rows: Iterable[Row], header: Sequence[str] = ()) -> str:
     return text.getvalue()
 
 
-def ranking_rows(summary: Summary) -> Iterator[Row]:
-    """The headline numbers: one row per view and ranking, the first view first."""
+def _ranking_rows(summary: Summary) -> Iterator[Row]:
+    """Headline numbers, one row per view and ranking, the first view first."""
     for view, ranking, numbers in _by_view(summary):
         captured = {"captured": numbers.captured} if GREEDY in summary.rankings else {}
         yield {"view": view, "ranking": ranking, **_headline(numbers), **captured}
 
 
-def deletion_rows(summary: Summary) -> Iterator[Row]:
-    """The mean deletion drops, one row per view, ranking and count."""
+def _deletion_rows(summary: Summary) -> Iterator[Row]:
+    """Mean deletion drops, one row per view, ranking and count."""
     for view, ranking, numbers in _by_view(summary):
         drops = numbers.drops
         for k, mean, n in zip(drops.ks, drops.mean, drops.n_slides, strict=True):
             yield {"view": view, "ranking": ranking, "k": k, "mean_drop": mean, "n_slides": n}
 
 
-def slide_rows(
+def _slide_rows(
     measured: MeasuredSlides, slides: Sequence[AuditedSlide], classes: Sequence[str]
 ) -> Iterator[Row]:
-    """One row per slide, in the prediction view: means over the seeds of every ranking."""
+    """Metrics of every slide in the prediction view, averaged over seeds; one row per slide."""
     columns: dict[str, list[float | None]] = {}
     for name, own in measured.metrics["prediction"].items():
         for key, values in (
@@ -111,13 +114,13 @@ def slide_rows(
         ):
             columns[f"{key}:{name}"] = plain(defined_mean(values, axis=0))
     everyone = measured.views["prediction"]
-    known = {slide.slide_id: slide for slide in slides}
+    by_id = {slide.slide_id: slide for slide in slides}
     for row, name in enumerate(measured.curves.slide_ids):
         predicted = int(everyone.targets[row])
         yield {
             "slide_id": name,
-            "case_id": known[name].case_id,
-            "label": known[name].label,
+            "case_id": by_id[name].case_id,
+            "label": by_id[name].label,
             "predicted": classes[predicted],
             "p_predicted": float(everyone.full[row, predicted]),
             "n_tiles": int(everyone.n_tiles[row]),
@@ -126,7 +129,7 @@ def slide_rows(
 
 
 def _by_view(summary: Summary) -> Iterator[tuple[View, str, RankingNumbers]]:
-    """Every view and ranking, the first view first."""
+    """Iterate over views and rankings, the first view first."""
     for view in sorted(summary.views, key=lambda name: name != summary.first_view):
         for ranking in summary.rankings:
             yield view, ranking, summary.views[view][ranking]

@@ -1,4 +1,4 @@
-"""The curve of a cohort: what a figure draws for one ranking."""
+"""Mean reveal curve over a cohort, with a band, for one ranking."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from foci.reveal import Curve
 
 @dataclass(frozen=True, eq=False)
 class MeanCurve:
-    """Probability of the target over the counts, with a band.
+    """Mean probability of the target at every count, with a band.
 
     Attributes:
         ks: ``[G]`` counts.
@@ -29,18 +29,21 @@ class MeanCurve:
 
 
 def common_counts(curves: Sequence[Curve]) -> Integers:
-    """The counts of the slide with the most tiles; a smaller slide keeps its last value."""
+    """Common grid of counts: that of the slide with the most tiles.
+
+    A smaller slide keeps its last value beyond its own counts.
+    """
     return max(curves, key=lambda curve: curve.n_tiles).ks
 
 
 def spread_over_slides(ks: Integers, tables: Sequence[Floats]) -> MeanCurve:
-    """Mean and quartiles over the slides of ``[S, G]``, after the mean over the seeds."""
+    """Mean and quartiles over slides of ``[S, G]`` tables, averaged over seeds first."""
     each = np.mean(tables, axis=0)
     low, high = np.quantile(each, [0.25, 0.75], axis=0)
     return MeanCurve(ks, each.mean(axis=0), low, high)
 
 
 def spread_over_orders(ks: Integers, tables: Sequence[Floats]) -> MeanCurve:
-    """Mean, smallest and largest cohort mean over random orders, each ``[S, G]``."""
+    """Mean, minimum and maximum over random orders of the cohort mean of ``[S, G]`` tables."""
     means = np.stack([table.mean(axis=0) for table in tables])
     return MeanCurve(ks, means.mean(axis=0), means.min(axis=0), means.max(axis=0))

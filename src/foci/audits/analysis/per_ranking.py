@@ -1,4 +1,4 @@
-"""The numbers of one ranking in one view: means, intervals, and comparisons with others."""
+"""Numbers of one ranking in one view: means, bootstrap intervals, comparisons."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def ranking_numbers(
     settings: AnalysisSettings,
     kept: SelectedOnly | None,
 ) -> RankingNumbers:
-    """Average the slides of one ranking and compare it with the native and the random order.
+    """Average one ranking over the slides and compare it with native and random.
 
     Args:
-        name: The ranking.
-        metrics: Every ranking of the view.
-        drawn: The same, patients resampled.
+        name: Name of the ranking.
+        metrics: Metrics of every slide, by ranking.
+        drawn: Their bootstrap means, by ranking.
         slides: The slides of the view.
         settings: Threshold, budget, level.
         kept: AUC with only the first tiles kept.
@@ -103,7 +103,7 @@ def ranking_numbers(
 
 
 def per_patient(values: Floats, cases: Sequence[str]) -> Floats:
-    """Mean of ``[R, S]`` over the seeds and over each patient's slides, patients sorted.
+    """Mean of ``[R, S]`` over seeds and over each patient's slides, patients sorted.
 
     >>> per_patient(np.array([[1.0, 3.0, 8.0]]), cases=["P2", "P2", "P1"]).tolist()
     [8.0, 2.0]
@@ -140,11 +140,11 @@ def _reach_by_correctness(
     own: SlideMetrics, slides: ViewSlides
 ) -> tuple[float | None, float | None]:
     """Reach on correctly classified and on misclassified slides; None without labels."""
-    known = slides.labels >= 0
-    if not known.any():
+    labelled = slides.labels >= 0
+    if not labelled.any():
         return None, None
-    predictions, labels = slides.predictions[known], slides.labels[known]
-    splits = [reach_split(row[known], predictions, labels) for row in own.msk]
+    predictions, labels = slides.predictions[labelled], slides.labels[labelled]
+    splits = [reach_split(row[labelled], predictions, labels) for row in own.msk]
     correct, wrong = (np.mean([getattr(s, end) for s in splits]) for end in ("correct", "wrong"))
     return float(correct), float(wrong)
 
@@ -156,7 +156,7 @@ def _saving_against(
     drawn: Mapping[str, Resampled],
     level: float,
 ) -> Saving | None:
-    """SHI on means over the seeds, its paired patient interval, and SHI of every seed.
+    """SHI computed from means over the seeds, its paired patient interval, SHI of each seed.
 
     A seed that reaches no slide has no MSK and is left out of the mean.
     """
@@ -174,18 +174,18 @@ def _saving_against(
 
 
 def _paired(base: SlideMetrics, own: SlideMetrics) -> Paired:
-    """MSK on the slides that both rankings reach with every one of their seeds."""
+    """Mean MSK of two rankings on the slides that both reach with all of their seeds."""
     return Paired(**asdict(paired_msk(base.msk.mean(axis=0), own.msk.mean(axis=0))))
 
 
 def _signed_rank(base: SlideMetrics, own: SlideMetrics, cases: Sequence[str]) -> SignedRankTest:
-    """Wilcoxon's test on the restricted counts, each patient's slides averaged to one pair."""
+    """Wilcoxon signed-rank test on restricted counts, averaged per patient to one pair."""
     result = wilcoxon(per_patient(base.restricted, cases), per_patient(own.restricted, cases))
     return SignedRankTest(statistic=result.statistic, pvalue=result.pvalue, n_pairs=result.n_pairs)
 
 
 def _captured(name: str, metrics: Mapping[str, SlideMetrics]) -> float | None:
-    """Share of what a greedy search saves; None where native or the search was not run."""
+    """Share of the saving of greedy search that a ranking captures; None if not all were run."""
     if NATIVE not in metrics or GREEDY not in metrics or name in (NATIVE, GREEDY):
         return None
     base, foci, greedy = (metrics[n].restricted.mean(axis=1) for n in (NATIVE, name, GREEDY))

@@ -1,4 +1,4 @@
-"""How well the model classifies: with all tiles, and with only the selected ones."""
+"""Classification AUC with all tiles, and with only the selected tiles kept."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from foci.metrics import auc, selected_only_auc
 from foci.metrics.inputs import Floats, Integers
 
 KEPT = 32
-"""The paper's fixed count."""
+"""Fixed number of tiles to keep, as in the paper."""
 
 
 def full_bag(labelled: ViewSlides | None) -> FullBag:
-    """AUC and accuracy with all tiles; None without labels, the AUC also without a class."""
+    """AUC and accuracy with all tiles; None without labels, AUC also if a class is absent."""
     if labelled is None:
         return FullBag(auc=None, accuracy=None)
     right = labelled.predictions == labelled.labels
@@ -25,7 +25,7 @@ def full_bag(labelled: ViewSlides | None) -> FullBag:
 def selected_only(
     curves: CurveTable, ranking: str, labelled: ViewSlides | None
 ) -> SelectedOnly | None:
-    """AUC when only the top 32 (or the adaptive number of) tiles are kept, mean over the seeds.
+    """AUC with only the first 32 (or the adaptive number of) tiles kept, averaged over seeds.
 
     None without labels; an AUC is None where a count was not revealed or a class is absent.
     """

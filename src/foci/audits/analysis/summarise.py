@@ -1,4 +1,4 @@
-"""All numbers of an audit, from what was measured on its slides."""
+"""Compute the summary of an audit from the metrics of its slides."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def summarise(
     tiles: Iterable[RankedTiles],
     n_skipped: int = 0,
 ) -> Summary:
-    """Average what was measured on the slides; compare the rankings; judge.
+    """Average metrics over slides, compare the rankings, and derive the verdict.
 
     Args:
-        measured: Every slide under every ranking, at the threshold and budget of ``settings``.
-        curves: The stored curves, whatever the budget.
+        measured: Metrics of every slide, at the threshold and budget of ``settings``.
+        curves: The stored curves, up to the budget of the run.
         classes: Class names, in the model's order.
         settings: Threshold, budget, first view, intervals; they may differ from those of the run.
         tiles: The stored scores, for the agreement between rankings.
-        n_skipped: Slides that were left out.
+        n_skipped: Number of skipped slides.
     """
     views, metrics = measured.views, measured.metrics
     labelled, everyone = views.get("label"), views["prediction"]
@@ -68,7 +68,7 @@ def _numbers(
     settings: AnalysisSettings,
     kept: Mapping[str, SelectedOnly | None],
 ) -> dict[str, RankingNumbers]:
-    """The numbers of every ranking of a view, all on the same resampled patients."""
+    """Numbers of every ranking in a view, all with the same bootstrap draws."""
     drawn = resample(list(metrics.values()), slides.cases, settings.n_boot)
     return {
         name: ranking_numbers(name, metrics, drawn, slides, settings, kept[name])

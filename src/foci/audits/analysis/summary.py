@@ -84,17 +84,17 @@ class SelectedOnly(Record):
 
 
 class RankingNumbers(Record):
-    """Everything an audit says of one ranking in one view.
+    """All numbers of one ranking in one view.
 
     Attributes:
         msk_cond: Mean MSK over the slides that reach.
         restricted: Mean MSK over all slides; K_max where a slide never reaches.
         reach: Share of slides that reach.
-        reach_correct: The same among correctly classified slides.
-        reach_wrong: The same among misclassified slides.
+        reach_correct: Reach among correctly classified slides.
+        reach_wrong: Reach among misclassified slides.
         aukc: Area under the reveal curve.
         stable_restricted: Restricted mean of the stable MSK.
-        fallback: Share of reaching slides that fall back below kappa later.
+        fallback: Among slides that reach, the share that falls below kappa again later.
         specific: Share of slides on which the target comes before its rival.
         faithfulness: Faithfulness AUC.
         drops: Mean deletion drops.
@@ -105,7 +105,7 @@ class RankingNumbers(Record):
         shi_random: SHI against random orders.
         paired: Comparison with native on the slides that both reach.
         wilcoxon: Test against native.
-        captured: Share of the headroom found by greedy search that this ranking captures.
+        captured: Share of the saving of greedy search that this ranking captures.
         selected_only: AUC with only the first tiles kept; None without labels.
 
     Fields that end in ``_seeds`` hold the value of every selector seed or random order.
@@ -140,14 +140,14 @@ class RankingNumbers(Record):
     @model_validator(mode="before")
     @classmethod
     def _median_of_older_folders(cls, values: Any) -> Any:
-        """Folders written before ``median_k`` was stored have the curve it is read from."""
+        """Compute ``median_k`` from ``km``, for folders written before it was stored."""
         if isinstance(values, dict) and "median_k" not in values and "km" in values:
             return {**values, "median_k": median_k(Survival.model_validate(values["km"]))}
         return values
 
 
 class FullBag(Record):
-    """How well the model classifies whole slides; None without labels."""
+    """AUC and accuracy of the model on whole slides; None without labels."""
 
     auc: Number
     accuracy: Number
@@ -164,7 +164,7 @@ class PairAgreement(Record):
 
 
 class VerdictSummary(Record):
-    """The verdict and the tile counts it rests on; see :class:`foci.metrics.Verdict`."""
+    """The verdict and the tile counts it rests on."""
 
     verdict: VerdictName
     sentence: str
@@ -189,11 +189,11 @@ class Summary(Record):
     """All numbers of an audit.
 
     Attributes:
-        format: Of the audit folder.
+        format: Format number of the audit folder.
         classes: Class names, in the model's order.
-        n_slides: Audited slides.
-        n_cases: Their patients.
-        n_skipped: Slides of the cohort that were skipped.
+        n_slides: Number of audited slides.
+        n_cases: Number of their patients.
+        n_skipped: Number of slides of the cohort that were skipped.
         kappa: Operating confidence.
         k_max: Largest reveal count.
         level: Coverage of the intervals.
@@ -201,9 +201,9 @@ class Summary(Record):
         full_bag: AUC and accuracy of the whole slides.
         rankings: Names of the rankings, in the order of the tables.
         views: Numbers by view and ranking.
-        agreement: How far each pair of rankings agrees on the tiles.
+        agreement: Agreement of each pair of rankings on the tiles.
         verdict: None unless native, selector and random were all run.
-        notes: Sentences that a reader needs beside the numbers.
+        notes: Caveats beside the numbers, one sentence each.
     """
 
     format: int
@@ -230,13 +230,13 @@ class Summary(Record):
     __str__ = __repr__
 
     def to_json(self) -> str:
-        """The text of ``summary.json``: the same numbers give the same bytes."""
+        """Text of ``summary.json``; equal numbers give equal bytes."""
         content = self.model_dump(mode="json")
         return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def median_k(km: Survival) -> int | None:
-    """Tiles after which half of the slides have reached; None if they never do.
+    """Median of a Kaplan-Meier curve: tiles after which half of the slides have reached, or None.
 
     >>> median_k(Survival(ks=[0, 1, 4], survival=[1.0, 0.6, 0.2]))
     4

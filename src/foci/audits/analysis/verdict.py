@@ -1,4 +1,4 @@
-"""The verdict of an audit, always on the model's own prediction."""
+"""Derive the verdict of an audit, always in the prediction view."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ NEEDED = (NATIVE, SELECTOR, RANDOM)
 def judgement(
     measured: Mapping[str, SlideMetrics], population: ViewSlides, settings: AnalysisSettings
 ) -> VerdictSummary | None:
-    """Compare the native ranking, the selector and the random orders.
+    """Verdict from the native ranking, the selector and the random orders.
 
-    The selector's count on a slide is the mean of its restricted counts over the seeds, and
-    unreached only where no seed reaches. The fewest tiles possible are those of the first count
-    that was revealed: a grid that starts at 8 cannot show that 1 suffices.
+    The selector's count on a slide is the mean of its restricted counts over the seeds; the slide
+    is unreached only if no seed reaches it. The fewest possible tiles are the first count that was
+    revealed: a grid that starts at 8 cannot show that 1 suffices.
 
     Args:
-        measured: Every ranking in the prediction view.
+        measured: Metrics of every slide in the prediction view, by ranking.
         population: The slides of that view.
         settings: Budget, margin and level.
 

@@ -1,17 +1,17 @@
-"""The verdict as one plain sentence."""
+"""Put the verdict into plain words."""
 
 from __future__ import annotations
 
 from foci.metrics import Interval, Verdict
 
-_NONE = "No ranking judged here"
+_NONE = "No ranking compared here"
 _ADVICE = "look at Reach, lower kappa or raise K_max"
 
 
 def verdict_sentence(verdict: Verdict) -> str:
-    """Say the verdict with its numbers, and how many slides no ranking reaches.
+    """State the verdict with its numbers, and how many slides no ranking reaches.
 
-    Where these are most of the slides, they come first.
+    If these are most of the slides, they come first.
 
     >>> from foci.metrics import judge
     >>> print(verdict_sentence(judge([4] * 9, [9] * 9, [[12] * 9], cases=range(9))))
@@ -25,8 +25,8 @@ def verdict_sentence(verdict: Verdict) -> str:
     share = f"{unreached} of {n_slides} slides ({unreached / n_slides:.0%})"
     if _mostly_unreached(verdict):
         return (
-            f"{_NONE} makes the model sure of {share} {within}: there no measured count of "
-            f"tiles recovers its decision; {_ADVICE}. {said}"
+            f"{_NONE} makes the model sure of {share} {within}: on these slides no measured count "
+            f"of tiles recovers its decision; {_ADVICE}. {said}"
         )
     return f"{said} {_NONE} reaches {share}, counted as {k_max}." if unreached else said
 
@@ -51,7 +51,7 @@ def _comparison(verdict: Verdict) -> str:
         if over_native.above():
             return (
                 f"The selector needs {_tiles(over_native)} fewer than the native ranking, but is "
-                "not shown to beat a random order: the native ranking is what is weak."
+                "not shown to beat a random order: it is the native ranking that is weak."
             )
         return (
             f"A random order needs {_tiles(verdict.random_over_native)} fewer than the native "
@@ -66,8 +66,8 @@ def _saturated(verdict: Verdict) -> str:
     left = f"{_tiles(verdict.room)} above the fewest {fewest}"
     if not verdict.near_minimal:
         return (
-            f"The native ranking is {left}, but the selector is neither shown to be better nor "
-            "worse: it finds nothing of that."
+            f"The native ranking is {left}, but the selector is shown to be neither better nor "
+            "worse: it gains none of that."
         )
     worse = " The selector is worse: keep the native ranking."
     worse = worse if verdict.gain_over_native.below() else ""

@@ -1,4 +1,4 @@
-"""The slides of a view, and the class that is followed on each of them."""
+"""Slides of the prediction view and of the label view, with the target class of each."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from foci.reveal import Curve
 
 @dataclass(frozen=True, eq=False)
 class ViewSlides:
-    """Some slides of an audit, S of them.
+    """The S slides of one view, with target classes, labels and full-bag probabilities.
 
     Attributes:
-        rows: ``[S]`` their positions in the curve table.
-        targets: ``[S]`` the class followed.
-        labels: ``[S]`` the class that is true; -1 where nobody knows.
+        rows: ``[S]`` positions of the slides in the curve table.
+        targets: ``[S]`` target class of the view.
+        labels: ``[S]`` true class; -1 if unknown.
         full: ``[S, C]`` full-bag probabilities.
-        n_tiles: ``[S]`` candidate tiles.
-        cases: The patient of each.
+        n_tiles: ``[S]`` number of candidate tiles.
+        cases: Patient of each slide.
     """
 
     rows: Integers
@@ -40,27 +40,27 @@ class ViewSlides:
 
     @property
     def predictions(self) -> Integers:
-        """``[S]`` what the model says of the full bag."""
+        """``[S]`` class that the model predicts on the full bag."""
         predicted: Integers = self.full.argmax(axis=1)
         return predicted
 
     def of(self, curves: Sequence[Curve]) -> list[Curve]:
-        """The curves of these slides, out of those of all slides."""
+        """Select the curves of these slides from those of all slides."""
         return [curves[row] for row in self.rows]
 
 
 def slides_by_view(
     curves: CurveTable, slides: Sequence[AuditedSlide], classes: Sequence[str]
 ) -> dict[View, ViewSlides]:
-    """Every view of an audit: all slides by prediction, those that have a label by label.
+    """Views of an audit: all slides by prediction, labelled slides by label.
 
-    The label view is absent where no slide has a label.
+    There is no label view if no slide has a label.
     """
-    known = {slide.slide_id: slide for slide in slides}
-    missing = [name for name in curves.slide_ids if name not in known]
+    by_id = {slide.slide_id: slide for slide in slides}
+    missing = [name for name in curves.slide_ids if name not in by_id]
     if missing:
         raise FociError(missing[0], "has curves but is not among the slides", "audit again")
-    ordered = [known[name] for name in curves.slide_ids]
+    ordered = [by_id[name] for name in curves.slide_ids]
     first = curves.rankings[0]
     stored = curves.get(first, curves.seeds(first)[0])
     full = np.stack([curve.full for curve in stored])

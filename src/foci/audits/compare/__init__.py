@@ -1,1 +1,1 @@
-"""Several audits side by side."""
+"""Compare several audits side by side."""

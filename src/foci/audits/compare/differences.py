@@ -1,4 +1,4 @@
-"""What keeps audits from being compared number by number, in plain sentences."""
+"""List the differences between audits that make their numbers incomparable."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from foci.errors import FociError
 
 
 def differences(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
-    """Everything that differs and matters; refuses audits that share no slide and no class.
+    """List every difference that matters, one sentence each.
 
     Args:
-        audits: Two or more.
-        names: What the audits are called in the table.
+        audits: Two or more audits.
+        names: Names of the audits in the table.
+
+    Raises:
+        FociError: If the audits share neither a slide nor a class.
     """
     slides = [{slide.slide_id for slide in audit.slides} for audit in audits]
     classes = [set(audit.summary.classes) for audit in audits]
@@ -32,7 +35,7 @@ def differences(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str
 
 
 def _settings(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
-    """What decides the numbers; a setting counts only in audits whose rankings depend on it."""
+    """Compare settings; each counts only in audits whose rankings depend on it."""
     compared: tuple[tuple[str, str, Callable[[StoredAudit], Any]], ...] = (
         ("kappa differs", "counts answer different questions", lambda a: a.summary.kappa),
         ("k_max differs", "restricted means end at different counts", lambda a: a.summary.k_max),
@@ -46,14 +49,14 @@ def _settings(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
         ("deletion differs", "drops are of different counts", lambda a: _setting(a, "deletion")),
         ("split differs", "slides may have been trained on", lambda a: _setting(a, "split")),
     )  # fmt: skip
-    said = []
+    sentences = []
     for what, consequence, read in compared:
-        found = [(name, read(audit)) for name, audit in zip(names, audits, strict=True)]
-        told = [(name, value) for name, value in found if value is not None]
-        if any(value != told[0][1] for _, value in told):
-            each = "; ".join(f"{name} {_text(value)}" for name, value in told)
-            said.append(f"{what} ({each}): {consequence}.")
-    return said
+        every = [(name, read(audit)) for name, audit in zip(names, audits, strict=True)]
+        values = [(name, value) for name, value in every if value is not None]
+        if any(value != values[0][1] for _, value in values):
+            each = "; ".join(f"{name} {_text(value)}" for name, value in values)
+            sentences.append(f"{what} ({each}): {consequence}.")
+    return sentences
 
 
 def _setting(audit: StoredAudit, name: str) -> Any:
@@ -69,7 +72,7 @@ def _counts(audit: StoredAudit) -> Any:
 
 
 def _recipes(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
-    """Recipes are compared as they were carried out, whatever names they were asked for by."""
+    """Compare recipes by all of their settings, whatever their names."""
     fitted = [
         (name, audit.manifest.settings)
         for name, audit in zip(names, audits, strict=True)
@@ -95,15 +98,15 @@ def _text(value: Any) -> str:
 
 def _slides(slides: Sequence[set[str]], names: Sequence[str]) -> list[str]:
     common = set.intersection(*slides)
-    if all(found == common for found in slides):
+    if all(own == common for own in slides):
         return []
-    each = "; ".join(f"{name} {len(found)}" for name, found in zip(names, slides, strict=True))
+    each = "; ".join(f"{name} {len(own)}" for name, own in zip(names, slides, strict=True))
     together = "in common" if len(slides) == 2 else "in all of them"
     return [f"slides differ ({each}; {len(common)} {together}): means are over different slides."]
 
 
 def _features(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
-    """Pair by pair: three audits may share no slide, and two of them may."""
+    """Compare features pair by pair: two of three audits may share slides that the third lacks."""
     seen = [
         {slide.slide_id: (slide.n_tiles, slide.features_sha256) for slide in audit.slides}
         for audit in audits
@@ -122,11 +125,11 @@ def _features(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
 def _rankings(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
     ran = [audit.summary.rankings for audit in audits]
     every = dict.fromkeys(ranking for rankings in ran for ranking in rankings)
-    said = []
+    sentences = []
     for ranking in every:
         lacking = [
             name for name, rankings in zip(names, ran, strict=True) if ranking not in rankings
         ]
         if lacking:
-            said.append(f"{ranking} was not run in {', '.join(lacking)}.")
-    return said
+            sentences.append(f"{ranking} was not run in {', '.join(lacking)}.")
+    return sentences

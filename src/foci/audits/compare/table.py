@@ -1,4 +1,4 @@
-"""Put several audits side by side, one row each."""
+"""Compare audits in one table, a row each, as CSV or Markdown."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class ComparisonRow:
     """One audit of a comparison.
 
     Attributes:
-        name: Of the model, with its folder where two audits are of the same one.
-        architecture: Of the classifier.
+        name: Name of the model, with the audit folder if two audits are of the same model.
+        architecture: Architecture of the classifier.
         summary: All numbers of the audit.
     """
 
@@ -42,24 +42,24 @@ class ComparisonRow:
         return self.summary.views[VIEW].get(ranking)
 
     def interval(self, key: str, ranking: str) -> Interval:
-        """One of :data:`INTERVALS`; undefined where the audit does not have it."""
+        """Interval of one of :data:`INTERVALS`; undefined if the audit does not have it."""
         interval: Interval | None = getattr(self.numbers(ranking), key, None)
         return _UNDEFINED if interval is None else interval
 
     @property
     def verdict(self) -> str | None:
-        """The verdict in one word or two; None if there is none."""
+        """Name of the verdict; None if there is none."""
         return None if self.summary.verdict is None else self.summary.verdict.verdict
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row per audit, in the order given, in the prediction view.
+    """Table of audits in the prediction view, one row each, in the order given.
 
     Attributes:
         rankings: Every ranking that some audit ran.
         rows: One per audit.
-        notes: What keeps the rows from being compared number by number.
+        notes: Differences that make numbers of the rows incomparable, one sentence each.
     """
 
     rankings: tuple[str, ...]
@@ -67,18 +67,18 @@ class Comparison:
     notes: tuple[str, ...]
 
     def to_csv(self) -> str:
-        """All columns, floats with all their digits."""
+        """The table as CSV: all columns, floats with all digits."""
         return as_csv([_flat(row, self.rankings) for row in self.rows])
 
     def to_markdown(self) -> str:
-        """A table for people: tiles over all slides, headroom, faithfulness, verdict."""
+        """The table as Markdown: tiles over all slides, headroom, faithfulness, verdict."""
         header, *lines = self.cells()
         table = [header, ["---"] * len(header), *lines]
         text = "\n".join("| " + " | ".join(map(_escaped, line)) + " |" for line in table)
         return text + "\n" + "".join(f"\n- {note}" for note in self.notes)
 
     def cells(self) -> list[list[str]]:
-        """Header and rows of the table for people."""
+        """Header and rows of the Markdown table, as text."""
         tested = [ranking for ranking in self.rankings if ranking not in ("native", "random")]
         header = ["model", "architecture", "AUC"]
         header += [f"tiles, {ranking}" for ranking in self.rankings]
@@ -104,7 +104,7 @@ class Comparison:
 
 
 def compare(audits: Sequence[StoredAudit]) -> Comparison:
-    """Put audits side by side; says where they are not comparable.
+    """Compare audits in one table, with notes where their numbers are not comparable.
 
     Raises:
         FociError: If there are fewer than two, or they share no slide and no class.
@@ -125,7 +125,7 @@ def compare(audits: Sequence[StoredAudit]) -> Comparison:
 
 
 def distinct_names(audits: Sequence[StoredAudit]) -> list[str]:
-    """The models' names; with the folder where two audits are of the same one."""
+    """Names of the models, with the audit folder if two audits are of the same model."""
     names = [audit.manifest.name for audit in audits]
     paths = [audit.folder.resolve() for audit in audits]
     for places in ([path.name for path in paths], paths):
@@ -138,12 +138,12 @@ def distinct_names(audits: Sequence[StoredAudit]) -> list[str]:
 
 
 def _number(value: float | None, digits: int) -> str:
-    """A number for people; a dash where there is none."""
+    """Format a number; a dash for None."""
     return "-" if value is None else f"{value:.{digits}f}"
 
 
 def _spread(interval: Interval) -> str:
-    """An estimate with its interval."""
+    """Format an estimate with its interval."""
     if interval.estimate is None:
         return "-"
     low, high = _number(interval.low, 2), _number(interval.high, 2)
@@ -151,7 +151,7 @@ def _spread(interval: Interval) -> str:
 
 
 def _flat(row: ComparisonRow, rankings: Sequence[str]) -> dict[str, Any]:
-    """One line of the CSV file."""
+    """One row of the CSV table."""
     summary = row.summary
     line: dict[str, Any] = {
         "name": row.name,

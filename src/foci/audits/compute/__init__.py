@@ -1,1 +1,1 @@
-"""Curves of every slide under every ranking, block by block, resumable."""
+"""Compute the curves of every slide under every ranking, block by block; resumable."""

@@ -1,4 +1,4 @@
-"""The pass over the audited slides, block by block."""
+"""Rank and reveal the audited slides block by block, except what an earlier run has written."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from foci.progress import Progress
 
 
 @dataclass
-class Block:
-    """Some consecutive slides, and what is known of them.
+class _Block:
+    """Consecutive slides that are computed and written together.
 
     Attributes:
-        number: Which block.
-        slides: Its slides that have to be read.
-        jobs: What is still to be computed.
-        settled: Its slides as an earlier run has left them; None for a new block.
-        facts: Its slides as this run finds them.
-        revealed: Those of them that were not skipped.
+        number: Index of the block.
+        slides: Slides to read.
+        jobs: Ranking jobs still to be computed.
+        written: Slides that an earlier run has written; None for a new block.
+        records: Slides of this run, audited or skipped.
+        revealed: Results of those that were not skipped.
     """
 
     number: int
     slides: tuple[Slide, ...]
     jobs: tuple[RankingJob, ...]
-    settled: tuple[AuditedSlide, ...] | None
-    facts: list[AuditedSlide] = field(default_factory=list)
+    written: tuple[AuditedSlide, ...] | None
+    records: list[AuditedSlide] = field(default_factory=list)
     revealed: list[RevealedSlide] = field(default_factory=list)
 
 
 def n_blocks(slides: Sequence[Slide], size: int) -> int:
-    """How many blocks the slides make."""
+    """Number of blocks of ``size`` slides."""
     return -(-len(slides) // size)
 
 
@@ -51,7 +51,7 @@ def reveal_blocks(
     progress: Progress,
     say: Callable[[str], None],
 ) -> None:
-    """Compute and write whatever is missing; every bag is read once for all jobs.
+    """Compute and write all missing results; every bag is read once for all ranking jobs.
 
     A slide that cannot be read, or that a ranking refuses, is skipped under every ranking.
     """
@@ -64,47 +64,48 @@ def reveal_blocks(
     for step in progress(range(len(work)), "revealing slides"):
         block, slide = work[step]
         _add(block, slide, store, reveal, say)
-        if len(block.facts) == len(block.slides):
+        if len(block.records) == len(block.slides):
             _write(block, parts)
-            block.facts, block.revealed = [], []
-    for block in blocks:  # all of its slides were skipped before
+            block.records, block.revealed = [], []
+    for block in blocks:  # an earlier run has skipped all slides of the block
         if block.jobs and not block.slides:
             _write(block, parts)
 
 
 def _block(
     number: int, slides: Sequence[Slide], jobs: Sequence[RankingJob], parts: PartialResults
-) -> Block:
-    settled = parts.slides(number)
-    if settled is None:
-        return Block(number, tuple(slides), tuple(jobs), None)
-    kept = {slide.slide_id for slide in settled if slide.skipped is None}
+) -> _Block:
+    written = parts.slides(number)
+    if written is None:
+        return _Block(number, tuple(slides), tuple(jobs), None)
+    kept = {slide.slide_id for slide in written if slide.skipped is None}
     wanted = tuple(slide for slide in slides if slide.slide_id in kept)
-    return Block(number, wanted, parts.missing(number, jobs), settled)
+    return _Block(number, wanted, parts.missing(number, jobs), written)
 
 
 def _add(
-    block: Block, slide: Slide, store: BagStore, reveal: SlideReveal, say: Callable[[str], None]
+    block: _Block, slide: Slide, store: BagStore, reveal: SlideReveal, say: Callable[[str], None]
 ) -> None:
     try:
-        found = reveal(slide, store.bag(slide), block.jobs)
+        result = reveal(slide, store.bag(slide), block.jobs)
     except FociError as error:
-        if block.settled is not None:
+        if block.written is not None:
             raise
         reason = str(error)
         say(f"skipped {slide.slide_id}: {reason}")
-        block.facts.append(AuditedSlide(slide.slide_id, slide.case_id, slide.label, skipped=reason))
+        skipped = AuditedSlide(slide.slide_id, slide.case_id, slide.label, skipped=reason)
+        block.records.append(skipped)
         return
-    if block.settled is not None and found.slide not in block.settled:
+    if block.written is not None and result.slide not in block.written:
         raise FociError(
             slide.slide_id, "has other features than when the audit began", "give --force"
         )
-    block.facts.append(found.slide)
-    block.revealed.append(found)
+    block.records.append(result.slide)
+    block.revealed.append(result)
 
 
-def _write(block: Block, parts: PartialResults) -> None:
-    if block.settled is None:
-        parts.write_slides(block.number, block.facts, block.revealed)
+def _write(block: _Block, parts: PartialResults) -> None:
+    if block.written is None:
+        parts.write_slides(block.number, block.records, block.revealed)
     for job in block.jobs:
         parts.write_job(block.number, job, block.revealed)

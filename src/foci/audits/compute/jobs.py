@@ -1,4 +1,4 @@
-"""What is computed and stored together: one ranking with one seed, or all random orders."""
+"""Ranking jobs: one ranking with one seed, or all random orders, computed together."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from foci.selectors import FittedSelector
 
 @dataclass(frozen=True)
 class RankingJob:
-    """One column of the audit.
+    """One ranking to compute on every slide: a column of the audit.
 
     Attributes:
         ranking: Name of the ranking.
-        seed: Of the selector; None for everything else.
-        selector: The selector of that seed.
-        orders: How many random orders; 0 for everything else.
+        seed: Seed of the selector; None for all other rankings.
+        selector: The selector with that seed.
+        orders: Number of random orders; 0 for all other rankings.
     """
 
     ranking: str
@@ -30,16 +30,16 @@ class RankingJob:
 
     @property
     def column(self) -> str:
-        """Its name in tables and among the parts."""
+        """Name of the job in tables and partial results."""
         return column(self.ranking, self.seed)
 
     @property
     def stored(self) -> bool:
-        """Whether the scores are kept; random orders are drawn again by whoever wants them."""
+        """Whether scores are stored; random orders can be drawn again from their seeds."""
         return not self.orders
 
     def rank(self, bag: EmbeddedBag) -> list[tuple[int | None, Ranking]]:
-        """The rankings of one bag, each with its seed."""
+        """Rank the tiles of one bag; one ranking per seed."""
         if self.orders:
             seeds = range(self.orders)
             return [(seed, score("random", bag.backbone, bag, seed=seed)) for seed in seeds]
@@ -50,7 +50,7 @@ class RankingJob:
 def ranking_jobs(
     settings: AuditSettings, selectors: Mapping[int, FittedSelector]
 ) -> tuple[RankingJob, ...]:
-    """The columns of an audit, in the order of its rankings.
+    """List the ranking jobs of an audit, in the order of its rankings.
 
     >>> [job.column for job in ranking_jobs(AuditSettings(rankings=("random", "native")), {})]
     ['random', 'native']

@@ -1,4 +1,4 @@
-"""From the parts of a run to the tables of an audit, one block in memory at a time."""
+"""Merge the partial results of a run into its Parquet tables, one block in memory at a time."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def assemble(
     wanted: Sequence[str],
     others: Iterable[AuditedSlide],
 ) -> tuple[AuditedSlide, ...]:
-    """Write ``slides.parquet``, ``curves.parquet`` and ``rankings.parquet``.
+    """Write ``slides.parquet``, ``curves.parquet`` and ``rankings.parquet`` from partial results.
 
     Args:
         folder: The audit folder.
-        parts: All of them written.
-        n_blocks: How many blocks.
-        jobs: The columns, in order.
-        wanted: The slides that the blocks must hold, in order.
-        others: Slides that were left out before any block: they follow the audited split.
+        parts: The partial results, all written.
+        n_blocks: Number of blocks.
+        jobs: The ranking jobs, in order.
+        wanted: IDs of the slides that the blocks must hold, in order.
+        others: Slides that were skipped before any block; they come last.
 
     Returns:
         The slides, as written.
 
     Raises:
-        CohortError: If there is not one slide to write about.
-        FociError: If a part is missing, or a slide in it.
+        CohortError: If no slide could be audited.
+        FociError: If a file of partial results is missing, or a slide in it.
     """
     blocks = [_block(parts, number, jobs) for number in range(n_blocks)]
     _check_slides(parts, blocks, wanted)
@@ -66,7 +66,7 @@ def assemble(
 
 
 def features_digest(slides: Iterable[AuditedSlide]) -> str:
-    """One hash over the features of all audited slides."""
+    """SHA-256 over the features of all audited slides."""
     lines = (f"{s.slide_id} {s.features_sha256}\n" for s in slides if s.skipped is None)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -74,7 +74,7 @@ def features_digest(slides: Iterable[AuditedSlide]) -> str:
 def _block(
     parts: PartialResults, number: int, jobs: Sequence[RankingJob]
 ) -> tuple[AuditedSlide, ...]:
-    """The slides of a block of which every part is there."""
+    """Slides of a block, after a check that none of its files is missing."""
     slides = parts.slides(number)
     lost = parts.missing(number, jobs)
     if slides is None or lost:
@@ -86,15 +86,15 @@ def _block(
 def _check_slides(
     parts: PartialResults, blocks: Sequence[Sequence[AuditedSlide]], wanted: Sequence[str]
 ) -> None:
-    found = [slide.slide_id for block in blocks for slide in block]
-    if found != list(wanted):
-        lost = [name for name in wanted if name not in set(found)]
+    stored = [slide.slide_id for block in blocks for slide in block]
+    if stored != list(wanted):
+        lost = [name for name in wanted if name not in set(stored)]
         what = f"does not hold slide {lost[0]}" if lost else "holds other slides than the cohort"
         raise FociError(parts.folder, what, _AGAIN)
 
 
 def _write(path: Path, tables: Iterable[pa.Table]) -> None:
-    """One row group per table, under a temporary name until the last of them is there."""
+    """Write one row group per table; the file gets its name once it is complete."""
     rows = iter(tables)
     first = next(rows)
     with whole_file(path) as temporary, pq.ParquetWriter(temporary, first.schema) as writer:
@@ -118,7 +118,7 @@ def _tiles(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> pa
             slide_id=places["slide_id"][row].as_py(),
             tiles=_numbers(places["tiles"][row]),
             coords=_coords(places, row),
-            scores={column: found[place] for column, found in scores.items()},
+            scores={column: by_slide[place] for column, by_slide in scores.items()},
         )
         for place, row in enumerate(kept)
     ]
@@ -126,7 +126,7 @@ def _tiles(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> pa
 
 
 def _scores(part: pa.Table) -> list[NDArray[Any]]:
-    """Of every slide of a part, in order."""
+    """Scores of every slide in a file of partial results, in order."""
     return [_numbers(scores) for scores in part[SCORES.name] if scores.is_valid]
 
 

@@ -1,4 +1,7 @@
-"""What a run has finished so far: one file per block of slides and job, each whole or absent."""
+"""Store partial results of a run: one Parquet file per block of slides and ranking job.
+
+Every file is either complete or absent, so a killed run can resume.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +21,19 @@ from foci.audits.folder.names import PARTS
 from foci.audits.folder.slides import AuditedSlide
 
 SCORES = pa.field("scores", pa.list_(pa.float64()))
-"""In the first row of a slide; null in the others, and for random orders."""
+"""Stored in the first row of a slide; null in its other rows, and for random orders."""
 
 PLACES = [pa.field(name, pa.list_(pa.int64())) for name in ("tiles", "x", "y")]
-"""Of a slide's candidate tiles; null where the slide was skipped or has no coordinates."""
+"""Index and coordinates of candidate tiles; null if the slide was skipped or has no coordinates."""
 
 SLIDES_PART = "slides"
 
 
 class PartialResults:
-    """The parts of one run.
+    """Write and read the partial results of one run.
 
-    A block's slides are written first: who is in and who was skipped is settled before any job is
-    there, and a run that goes on later keeps to it.
+    The slides of a block are written before its ranking jobs, so a resumed run skips the same
+    slides as the run before it.
 
     Args:
         folder: The audit folder.
@@ -40,11 +43,11 @@ class PartialResults:
         self.folder = folder / PARTS
 
     def missing(self, block: int, jobs: Iterable[RankingJob]) -> tuple[RankingJob, ...]:
-        """Units of a block that are still to be computed."""
+        """Ranking jobs of a block that are still to be computed."""
         return tuple(job for job in jobs if not self._path(job.column, block).exists())
 
     def slides(self, block: int) -> tuple[AuditedSlide, ...] | None:
-        """Slides of a block; None if nothing of it is finished."""
+        """Slides of a block; None if the block has not been written."""
         path = self._path(SLIDES_PART, block)
         if not path.exists():
             return None
@@ -54,33 +57,33 @@ class PartialResults:
     def write_slides(
         self, block: int, slides: Sequence[AuditedSlide], revealed: Sequence[RevealedSlide]
     ) -> None:
-        """Write which slides of a block were audited or skipped, and where their tiles are."""
+        """Write which slides of a block were audited or skipped, and their tile coordinates."""
         places: dict[str, list[object]] = {field.name: [None] * len(slides) for field in PLACES}
         rows = {slide.slide_id: row for row, slide in enumerate(slides)}
-        for found in revealed:
-            row = rows[found.slide.slide_id]
-            places["tiles"][row] = found.tiles
-            if found.coords is not None:
-                places["x"][row], places["y"][row] = found.coords.T
+        for result in revealed:
+            row = rows[result.slide.slide_id]
+            places["tiles"][row] = result.tiles
+            if result.coords is not None:
+                places["x"][row], places["y"][row] = result.coords.T
         table = slide_rows.to_arrow(slides)
         for field in PLACES:
             table = table.append_column(field, pa.array(places[field.name], field.type))
         self._write(table, self._path(SLIDES_PART, block))
 
     def write_job(self, block: int, job: RankingJob, revealed: Sequence[RevealedSlide]) -> None:
-        """Write the curves and the scores of a block under one job."""
-        found = [slide.jobs[job.column] for slide in revealed]
-        curves = [curve for entry in found for curve in entry.curves]
-        scores = [s for entry in found for s in (entry.scores, *[None] * (len(entry.curves) - 1))]
+        """Write the curves and scores of one ranking job on a block."""
+        results = [slide.jobs[job.column] for slide in revealed]
+        curves = [curve for own in results for curve in own.curves]
+        scores = [s for own in results for s in (own.scores, *[None] * (len(own.curves) - 1))]
         table = curve_rows.to_arrow(curves).append_column(SCORES, pa.array(scores, SCORES.type))
         self._write(table, self._path(job.column, block))
 
     def places(self, block: int) -> pa.Table:
-        """Slides of a block with their tiles, as written."""
+        """Read the slides of a block with their tiles, as written."""
         return self._read(self._path(SLIDES_PART, block))
 
     def job(self, block: int, job: RankingJob, columns: list[str] | None = None) -> pa.Table:
-        """Curves and scores of a block under one job, as written; all columns, or some."""
+        """Read the curves and scores of one ranking job on a block; all columns, or some."""
         return self._read(self._path(job.column, block), columns)
 
     def _path(self, column: str, block: int) -> Path:

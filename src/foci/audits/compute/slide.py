@@ -1,4 +1,4 @@
-"""One slide under every ranking: read once, embedded once."""
+"""Rank and reveal one slide under every ranking; its bag is embedded once."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from foci.reveal import Curve, Direction, EmbeddedBag, Revealer
 
 @dataclass(frozen=True)
 class JobCurves:
-    """What one job found on one slide.
+    """Curves and scores of one ranking job on one slide.
 
     Attributes:
-        curves: For every seed the insertion and the deletion curve.
-        scores: ``[N]``, or None where they are not kept.
+        curves: Insertion and deletion curve of every seed.
+        scores: ``[N]`` tile scores, or None if they are not stored.
     """
 
     curves: tuple[Curve, ...]
@@ -35,13 +35,13 @@ class JobCurves:
 
 @dataclass(frozen=True)
 class RevealedSlide:
-    """What an audit keeps of one slide.
+    """Tiles of one slide, with its curves and scores under every ranking.
 
     Attributes:
         slide: The slide.
         tiles: ``[N]`` index of every candidate tile in its file.
-        coords: ``[N, 2]``, or None.
-        jobs: By column.
+        coords: ``[N, 2]`` top-left corners, or None.
+        jobs: Curves and scores by column.
     """
 
     slide: AuditedSlide
@@ -51,11 +51,11 @@ class RevealedSlide:
 
 
 class SlideReveal:
-    """Ranks and reveals slides for one frozen classifier.
+    """Rank and reveal slides with one frozen classifier.
 
     Args:
         backbone: The classifier.
-        settings: Which counts, and the confidence near which probabilities are rechecked.
+        settings: Reveal counts, and the confidence near which probabilities are rechecked.
     """
 
     def __init__(self, backbone: Backbone, settings: AuditSettings) -> None:
@@ -63,16 +63,16 @@ class SlideReveal:
         self.revealer = Revealer(backbone, recheck=(settings.kappa,))
 
     def __call__(self, slide: Slide, bag: Bag, jobs: Iterable[RankingJob]) -> RevealedSlide:
-        """All curves of a slide; a class-aware ranking is read at the full bag's prediction.
+        """Compute all curves of a slide; class-aware rankings use the predicted class.
 
         Raises:
-            FociError: If a ranking refuses the slide, or the classifier has no answer for it.
+            FociError: If a ranking refuses the slide, or the classifier's output is not finite.
         """
         embedded = self.revealer.open(bag)
         full = self._finite(embedded.full().numpy(), bag.slide_id)
         embedded = embedded.with_target(int(full.argmax()))
-        found = {job.column: self._job(job, embedded, full) for job in jobs}
-        return RevealedSlide(facts_of(slide, bag), bag.tiles, bag.coords, found)
+        results = {job.column: self._job(job, embedded, full) for job in jobs}
+        return RevealedSlide(_audited_slide(slide, bag), bag.tiles, bag.coords, results)
 
     def _job(self, job: RankingJob, bag: EmbeddedBag, full: NDArray[np.float64]) -> JobCurves:
         directions: tuple[Direction, ...] = ("insert", "delete")
@@ -116,7 +116,7 @@ class SlideReveal:
 
 
 def reveal_counts(settings: AuditSettings, n_tiles: int) -> NDArray[np.int64]:
-    """Reveal counts of a slide: every one up to ``k_max``, or a grid that ends at N at the latest.
+    """Reveal counts of a slide: all up to ``k_max``, or the given grid, cut off at N tiles.
 
     >>> reveal_counts(AuditSettings(k_max=4), 3).tolist()
     [1, 2, 3]
@@ -127,8 +127,8 @@ def reveal_counts(settings: AuditSettings, n_tiles: int) -> NDArray[np.int64]:
     return np.unique(np.minimum(np.asarray(wanted, dtype=np.int64), n_tiles))
 
 
-def facts_of(slide: Slide, bag: Bag) -> AuditedSlide:
-    """What is known of a slide once its features are read."""
+def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
+    """Entry of a slide in ``slides.parquet``, with the hash of its features."""
     features = np.ascontiguousarray(bag.features, dtype=np.float32).reshape(-1)
     return AuditedSlide(
         slide_id=slide.slide_id,

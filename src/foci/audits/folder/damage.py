@@ -1,4 +1,4 @@
-"""Files of an audit folder that may be missing or damaged."""
+"""Read files of an audit folder; a missing or damaged one raises a one-line error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ M = TypeVar("M", bound=BaseModel)
 
 @contextlib.contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Turn what a missing or damaged file causes into one line that names it."""
+    """Turn errors from a missing or damaged file into one line that names the file."""
     try:
         yield
     except FociError:
@@ -33,21 +33,21 @@ def readable(path: Path) -> Iterator[None]:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A JSON file that holds an object."""
+    """Read a JSON file that holds an object."""
     with readable(path):
-        found = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(found, dict):
+        content = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict):
         raise FociError(path, "is damaged (no JSON object)", AGAIN)
-    return found
+    return content
 
 
 def read_model(path: Path, model: type[M]) -> M:
-    """A JSON file as the model that describes it, refused in one line where it does not fit."""
+    """Read a JSON file into a pydantic model; a mismatch raises a one-line error."""
     return as_model(path, model, read_object(path))
 
 
 def as_model(path: Path, model: type[M], content: Mapping[str, Any]) -> M:
-    """The content of a JSON file as the model that describes it."""
+    """Validate the content of a JSON file as a pydantic model."""
     try:
         return model.model_validate(content)
     except ValidationError as error:
@@ -59,5 +59,5 @@ def as_model(path: Path, model: type[M], content: Mapping[str, Any]) -> M:
 
 
 def lost_file(folder: Path, names: Iterable[str]) -> str | None:
-    """The first of the named files that a folder does not have."""
+    """The first of the named files that is missing from a folder; None if all are there."""
     return next((name for name in names if not (folder / name).is_file()), None)

@@ -1,4 +1,4 @@
-"""One run at a time in an audit folder."""
+"""Lock an audit folder, so that only one run writes into it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 from foci.errors import FociError
 
 LOCK = ".foci-lock"
-"""The file that a run holds; a process that is killed lets go of it and leaves it behind."""
+"""Name of the lock file; a killed process releases the lock but leaves the file behind."""
 
 
 @contextlib.contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Hold a folder for the time of one run; the system lets go of it when the process dies.
+    """Lock a folder for one run; the operating system releases the lock if the process dies.
 
-    A file system that knows no locks is used without.
+    On a file system without locks, nothing is locked.
 
     Raises:
         FociError: If another run holds the folder.
@@ -29,8 +29,8 @@ def alone_in(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # on Windows an open file cannot be removed, and one that another run has opened meanwhile
-        # is left; elsewhere it goes while it is held, so that nobody locks a file without a name
+        # Windows cannot remove an open file, so it is closed first, and stays if another run has
+        # opened it; elsewhere it is removed while locked, so that no run locks a deleted file
         if sys.platform == "win32":
             os.close(handle)
             with contextlib.suppress(OSError):
@@ -42,7 +42,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def _hold(path: Path) -> int:
-    """An open handle on the locked file."""
+    """Open and lock the file; return its handle."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:

@@ -37,15 +37,15 @@ from foci.digest import digest
 
 
 class ManifestHead(Record):
-    """What a run needs to know of a folder before it goes on in it.
+    """The part of a manifest that decides whether a run can resume in the folder.
 
     Attributes:
-        format: Of the folder.
+        format: Format number of the folder.
         status: ``"complete"`` once every file is there.
         key: Digest of ``decided_by``.
         decided_by: Everything that decides the numbers, by name.
-        versions: Of the software, and the device.
-        files: SHA-256 of every file with numbers in it, by its name in the folder.
+        versions: Software versions, and the device.
+        files: SHA-256 of every file that holds numbers, by its path in the folder.
     """
 
     format: int
@@ -77,7 +77,7 @@ class SelectorRecord(Record):
 
 
 class SlideCounts(Record):
-    """How many slides each part of the run has used."""
+    """Number of slides used for fitting selectors (train, val), audited, and skipped."""
 
     train: int
     val: int
@@ -86,14 +86,14 @@ class SlideCounts(Record):
 
 
 class TruthRecord(Record):
-    """Rankings against tiles that somebody has marked.
+    """Comparison of the rankings with annotated tiles.
 
     Attributes:
         what: What was marked, and by whom.
         n_slides: Slides with a marked tile.
-        chance: Share of marked tiles, which a random order has on average.
+        chance: Share of marked tiles: the mean precision of a random order.
         precision8: Share of marked tiles among the first 8, by column.
-        average_precision: By column.
+        average_precision: Average precision, by column.
     """
 
     what: str
@@ -104,10 +104,10 @@ class TruthRecord(Record):
 
 
 class Manifest(ManifestHead):
-    """The record of an audit.
+    """Record of an audit: model, settings, slides, software, hashes and verdict.
 
     Attributes:
-        name: What people call the model.
+        name: Display name of the model.
         settings: The settings of the run.
         sources: Where model and cohort came from.
         backbone: The classifier.
@@ -115,12 +115,12 @@ class Manifest(ManifestHead):
         split: The audited split.
         started: When the run began, in UTC.
         finished: When it ended.
-        slides: How many slides were used for what.
-        features_sha256: One hash over the features of all audited slides.
+        slides: Number of slides by use.
+        features_sha256: SHA-256 over the features of all audited slides.
         selectors: The fitted selectors.
         notes: Sentences for the report.
         verdict: As in the summary.
-        truth: Comparison with marked tiles, if there was one.
+        truth: Comparison with annotated tiles, if there was one.
     """
 
     name: str
@@ -140,7 +140,7 @@ class Manifest(ManifestHead):
 
 
 def versions_of(backbone: Backbone) -> dict[str, str]:
-    """Versions that may move the last digits; a run goes on only with the same ones."""
+    """Versions of foci and torch, and the device; a run resumes only with the same ones."""
     return {
         "foci": __version__,
         "torch": torch.__version__,
@@ -158,7 +158,7 @@ def new_manifest(
     sources: Mapping[str, str],
     model_notes: Iterable[str],
 ) -> Manifest:
-    """The manifest of a run that begins: everything known before the first number."""
+    """Manifest of a new run, before it has any results."""
     return Manifest(
         format=FORMAT,
         status="running",
@@ -187,12 +187,12 @@ def new_manifest(
 
 
 def now() -> str:
-    """The time in UTC, to the second."""
+    """Current time in UTC, to the second."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of an audit folder."""
+    """Read the manifest of an audit folder."""
     return read_model(folder / MANIFEST, Manifest)
 
 
@@ -205,7 +205,7 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def file_hashes(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file with numbers in it, by its name in the folder."""
+    """SHA-256 of every file that holds numbers or weights, by its path in the folder."""
     paths = [folder / name for name in (SLIDES, CURVES, RANKINGS, SUMMARY)]
     paths += sorted((folder / TABLES).glob("*.csv"))
     paths += sorted(

@@ -1,4 +1,4 @@
-"""Names inside an audit folder."""
+"""Names of files and columns in an audit folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from foci.selectors.fitting.fit import STATE
 from foci.selectors.saved import METADATA, WEIGHTS
 
 FORMAT = 1
-"""Of the folder; a reader refuses a newer one."""
+"""Format number of the folder; a newer one is refused."""
 
 MANIFEST = "manifest.json"
 SLIDES = "slides.parquet"
@@ -19,11 +19,11 @@ TABLES = "tables"
 SELECTORS = "selectors"
 REPORT = "report.html"
 PARTS = "parts"
-"""What a run has finished so far; gone once the tables above are whole."""
+"""Partial results of a run; removed once the files above are complete."""
 
 
 def column(ranking: str, seed: int | None) -> str:
-    """A ranking and its seed in one word, as columns and parts are named.
+    """Name of a ranking with its seed, as in table columns and partial results.
 
     >>> column("native", None), column("selector", 2)
     ('native', 'selector-2')
@@ -32,9 +32,9 @@ def column(ranking: str, seed: int | None) -> str:
 
 
 SELECTOR_FILES = (WEIGHTS, METADATA, STATE)
-"""What a fit may leave in the folder of its seed."""
+"""Files that a selector fit writes into the folder of its seed."""
 
 
 def seed_folder(folder: Path, seed: int) -> Path:
-    """Where the selector of a seed is."""
+    """Folder of the selector with this seed."""
     return folder / SELECTORS / f"seed-{seed}"

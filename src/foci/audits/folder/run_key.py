@@ -1,4 +1,4 @@
-"""What an audit's numbers depend on: same key, same numbers."""
+"""Key of a run, for resuming: everything that its numbers depend on."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _PROBE_DIGITS = 5
 def decided_by(
     backbone: Backbone, cohort: Cohort, settings: AuditSettings, split_seed: int
 ) -> dict[str, Any]:
-    """Everything that decides the numbers, by name; long lists as a hash.
+    """Collect everything that decides the numbers, by name; long lists as a hash.
 
-    Feature files are known by name, size and time of change: nothing is read.
+    Feature files are identified by name, size and modification time; none of them is read.
     """
     own = settings.model_dump(mode="json", exclude=_INDIFFERENT)
     if settings.fits_selectors:
@@ -47,7 +47,7 @@ def decided_by(
 
 
 def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """What differs between two runs, in words.
+    """Describe the first difference between two runs.
 
     >>> first_difference({"kappa": 0.9, "k_max": 256}, {"kappa": 0.8, "k_max": 128})
     'kappa = 0.9, not 0.8'

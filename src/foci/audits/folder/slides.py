@@ -1,4 +1,4 @@
-"""Which slides an audit has seen, and which it had to leave out."""
+"""Write and read ``slides.parquet``: audited slides, and skipped ones with the reason."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class AuditedSlide:
-    """One slide of the audited split.
+    """One audited or skipped slide.
 
     Attributes:
         slide_id: The slide.
@@ -34,10 +34,10 @@ class AuditedSlide:
         label: Its class, or None.
         n_tiles: Candidate tiles; 0 if it could not be read.
         n_total: Tiles in the file.
-        unit: What coordinates are measured in.
+        unit: Unit of the coordinates.
         patch_size: Side of a tile in that unit, or None.
-        features_sha256: Of the candidate tiles' features, float32.
-        skipped: Why the slide was left out, in one line; None if it was not.
+        features_sha256: SHA-256 of the candidate tiles' features in float32.
+        skipped: Why the slide was skipped, in one line; None if it was audited.
     """
 
     slide_id: str
@@ -52,7 +52,7 @@ class AuditedSlide:
 
 
 def to_arrow(slides: Sequence[AuditedSlide]) -> pa.Table:
-    """Rows of ``slides.parquet``."""
+    """Convert slides to rows of ``slides.parquet``."""
     return pa.Table.from_pylist([asdict(slide) for slide in slides], schema=SCHEMA)
 
 

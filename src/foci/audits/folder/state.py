@@ -1,4 +1,4 @@
-"""An audit folder as a run finds it: new, begun, finished, or somebody else's."""
+"""Check whether an audit folder is new, begun or finished, and lock it for one run."""
 
 from __future__ import annotations
 
@@ -31,33 +31,36 @@ from foci.errors import FociError
 State = Literal["new", "begun", "finished"]
 _REDO = "give --force to redo it, or another --out"
 _REPORTS = re.compile(r"report(-kappa-[0-9.e-]+)?(-k-[0-9]+)?(-prediction|-label)?\.html")
-"""Pages that are written into the folder, also those at other settings than the audit's."""
+"""Report pages in the folder, including those at other settings than the audit's."""
 
 
 def state_of(
     folder: Path, decided: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
 ) -> State:
-    """Say what a folder holds of this very audit; refuse to mix two audits in one folder.
+    """Whether a folder is new, begun or finished for this audit; refuse to mix two audits.
 
     Args:
-        folder: The audit folder, there or not.
+        folder: The audit folder, existing or not.
         decided: What decides the numbers, see :func:`foci.audits.folder.run_key.decided_by`.
-        versions: Of the software and the device.
-        force: Take what another audit has left for nothing.
+        versions: Software versions, and the device.
+        force: Treat the folder as new, even if it holds an audit.
+
+    Raises:
+        FociError: If the folder holds another audit or other files, or cannot be resumed.
     """
-    found = _manifest(folder)
-    if found is None or force:
+    head = _manifest(folder)
+    if head is None or force:
         return "new"
-    if found.key != digest(decided):
-        difference = first_difference(found.decided_by, decided)
+    if head.key != digest(decided):
+        difference = first_difference(head.decided_by, decided)
         raise FociError(folder, f"holds an audit with {difference}", _REDO)
-    if found.status == "complete":
-        gone = lost_file(folder, found.files)
+    if head.status == "complete":
+        gone = lost_file(folder, head.files)
         if gone is not None:
             raise FociError(folder, f"holds an audit without its {gone}", "give --force")
         return "finished"
     for name, version in versions.items():
-        begun = found.versions.get(name)
+        begun = head.versions.get(name)
         if begun != version:
             what = f"holds an audit that was begun with {name} {begun}, this is {version}"
             raise FociError(folder, what, f"go on with {begun}, or {_REDO}")
@@ -68,8 +71,8 @@ def state_of(
 def entered(
     folder: Path, decided: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
 ) -> Iterator[State]:
-    """A folder made ready for one run, which is alone in it; see :func:`state_of`."""
-    state_of(folder, decided, versions, force=force)  # a refused folder is left as it is
+    """Create, lock and clean up a folder for one run; yields its state, see :func:`state_of`."""
+    state_of(folder, decided, versions, force=force)  # raises before anything is changed
     folder.mkdir(parents=True, exist_ok=True)
     with alone_in(folder):
         state = state_of(folder, decided, versions, force=force)
@@ -80,9 +83,9 @@ def entered(
 
 
 def clear(folder: Path) -> None:
-    """Remove what an audit makes and nothing else.
+    """Remove the files that an audit writes, and no others.
 
-    The manifest stays until it is replaced: without one the folder would be nobody's.
+    The manifest stays until it is replaced: without it, FOCI would not recognise its own folder.
     """
     shutil.rmtree(folder / PARTS, ignore_errors=True)
     sweep(folder, deep=True)
@@ -103,7 +106,7 @@ def _made(folder: Path) -> Iterator[Path]:
 
 
 def _manifest(folder: Path) -> ManifestHead | None:
-    """The folder's manifest; None where a new audit may begin."""
+    """Read the head of the folder's manifest; None if a new audit may begin there."""
     if not folder.exists():
         return None
     if not folder.is_dir():

@@ -1,4 +1,4 @@
-"""Every tile of every slide, with the score and the rank that each ranking gave it."""
+"""Write and read ``rankings.parquet``: score and rank of every tile under every ranking."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SCORE, RANK = "score:", "rank:"
 
 @dataclass(frozen=True, eq=False)
 class RankedTiles:
-    """The candidate tiles of one slide.
+    """Candidate tiles of one slide, with their scores under every ranking.
 
     Attributes:
         slide_id: The slide.
@@ -39,12 +39,12 @@ class RankedTiles:
         return len(self.tiles)
 
     def order(self, column: str) -> NDArray[np.int64]:
-        """Positions in the bag, most important tile first."""
+        """Positions of the tiles in the bag, most important first."""
         return Ranking(column, self.slide_id, self.scores[column]).order
 
 
 def to_arrow(slide: RankedTiles) -> pa.Table:
-    """Rows of ``rankings.parquet``: one per tile."""
+    """Convert a slide to rows of ``rankings.parquet``, one per tile."""
     n = len(slide)
     x, y = (None, None) if slide.coords is None else slide.coords.T
     columns: dict[str, pa.Array] = {
@@ -60,7 +60,7 @@ def to_arrow(slide: RankedTiles) -> pa.Table:
 
 
 def read_tiles(path: str | Path) -> Iterator[RankedTiles]:
-    """Slides of ``rankings.parquet`` one at a time, in the order of the audit."""
+    """Read ``rankings.parquet`` one slide at a time, in the order of the audit."""
     with pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
             table = file.read_row_group(group)
@@ -70,7 +70,7 @@ def read_tiles(path: str | Path) -> Iterator[RankedTiles]:
 
 
 def runs(names: NDArray[Any]) -> Iterator[tuple[int, int]]:
-    """Start and end of every stretch of equal names.
+    """Start and end of every run of equal names.
 
     >>> list(runs(np.array(["a", "a", "b"])))
     [(0, 2), (2, 3)]

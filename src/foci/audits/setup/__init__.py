@@ -1,1 +1,1 @@
-"""Before an audit computes anything: model, cohort, splits, selectors."""
+"""Prepare an audit: load model and cohort, check them, split the slides, fit selectors."""

@@ -1,4 +1,4 @@
-"""Whether a classifier, a cohort and the settings fit each other, before anything is read."""
+"""Check that classifier, cohort and settings fit together, and that the model is deterministic."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from foci.selectors.gated.choice import choose_site
 def admit(
     backbone: Backbone, cohort: Cohort, settings: AuditSettings
 ) -> tuple[Cohort, AuditSettings, tuple[str, ...]]:
-    """Cohort and settings as this classifier can be audited with, and notes on what was changed.
+    """Check cohort and settings against a classifier; adapt them, with notes on every change.
 
-    The native ranking is left out where the classifier has none and nobody asked for it.
+    The native ranking is dropped if the classifier has none, unless it was requested.
 
     Raises:
-        FociError: If a ranking that was asked for is impossible, or the classes do not match.
+        FociError: If a requested ranking is impossible, or the classes do not match.
     """
     settings, notes = _without_native(backbone, settings)
     for name in settings.rankings:
@@ -41,7 +41,7 @@ def admit(
 
 
 def for_backbone(cohort: Cohort, backbone: Backbone) -> Cohort:
-    """The cohort as a classifier reads it: features of its width, and as many classes as it has."""
+    """Adapt a cohort to a classifier: features of its width, one class name per output."""
     store = cohort.store.for_model(backbone.d_in)
     return replace(cohort, classes=_classes(backbone, cohort), store=store)
 
@@ -71,16 +71,17 @@ def _classes(backbone: Backbone, cohort: Cohort) -> tuple[str, ...]:
 
 
 _TOLERANCE = 1e-4
-"""In probability; sums on a GPU may differ in their last digits from one call to the next."""
+"""Allowed difference in probability; GPU sums may differ in their last digits between calls."""
 
 
 def check_deterministic(backbone: Backbone, cohort: Cohort) -> None:
-    """Ask twice for the first bag that can be read.
+    """Check that the model gives the same output twice, on the first readable bag.
 
-    A function may hide a module in training mode, whose dropout no eval mode from outside reaches.
+    A wrapped function may hide a module in training mode, and its dropout cannot be switched off
+    from outside.
 
     Raises:
-        FociError: If the two answers differ by more than rounding.
+        FociError: If the two outputs differ by more than rounding.
     """
     for slide in cohort:
         try:

@@ -1,4 +1,4 @@
-"""The selectors of an audit: one per seed, each in a folder of its own."""
+"""Fit the selectors of an audit: one per seed, each in its own folder."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def fit_selectors(
     progress: Progress,
     say: Callable[[str], None],
 ) -> dict[int, FittedSelector]:
-    """Fit one selector per seed; those that an earlier run has finished are loaded.
+    """Fit one selector per seed; load those that an earlier run has finished.
 
     Args:
         backbone: The frozen classifier.
-        cohort: With splits ``train`` and ``val``, all readable.
+        cohort: Readable slides in the splits ``train`` and ``val``.
         settings: Recipe, target, seeds.
         folder: The audit folder.
-        progress: Wraps the steps of an epoch.
+        progress: Progress bar over the steps of an epoch.
         say: Called with one line per selector.
     """
     fitted: dict[int, FittedSelector] = {}
@@ -58,12 +58,12 @@ def fit_selectors(
 
 
 def on_fitting(fitted: Mapping[int, FittedSelector]) -> list[str]:
-    """What is to be known of the selectors, each once."""
+    """Notes on the fitted selectors, without duplicates."""
     return list(dict.fromkeys(note for selector in fitted.values() for note in selector.notes))
 
 
 def described(fitted: FittedSelector, folder: Path) -> SelectorRecord:
-    """A selector's entry in the manifest."""
+    """Describe a fitted selector for the manifest."""
     weights = (seed_folder(folder, fitted.seed) / WEIGHTS).read_bytes()
     return SelectorRecord(
         seed=fitted.seed,

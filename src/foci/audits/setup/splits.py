@@ -1,4 +1,4 @@
-"""Which slides a selector is fitted on, and which are audited: never the same."""
+"""Divide a cohort into slides for fitting selectors and slides to audit."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FITTING = ("train", "val")
 
 @dataclass(frozen=True)
 class SplitSlides:
-    """The slides of an audit, by what they are for.
+    """Slides of an audit by use: fitting, audit, skipped.
 
     Attributes:
-        fitting: Splits ``train`` and ``val``, all readable; None if no selector is fitted.
-        audited: The slides to audit, read or not.
-        skipped: Slides that were left out so far.
-        notes: What was assumed.
+        fitting: Readable slides of ``train`` and ``val``; None if no selector is fitted.
+        audited: Slides to audit; they may not have been read yet.
+        skipped: Slides that were skipped so far.
+        notes: Assumptions, as sentences for the report.
     """
 
     fitting: Cohort | None
@@ -35,15 +35,15 @@ class SplitSlides:
     notes: tuple[str, ...]
 
     def count(self, split: str) -> int:
-        """Slides of a split that a selector was fitted on."""
+        """Number of slides of a split that selectors are fitted on."""
         return sum(slide.split == split for slide in self.fitting or ())
 
 
 def check_splits(cohort: Cohort, settings: AuditSettings) -> None:
-    """Refuse splits that cannot be used, before anything is read."""
+    """Check that the cohort has the splits that the audit needs; no file is read."""
     present = {slide.split for slide in cohort} - {None}
     if not present and settings.fits_selectors:
-        present = {*SPLITS}  # will be made
+        present = {*SPLITS}  # split_slides will make them
     if present and settings.split not in present:
         cohort.split(settings.split)
     if settings.fits_selectors and "train" not in present:
@@ -57,15 +57,17 @@ def check_splits(cohort: Cohort, settings: AuditSettings) -> None:
 def split_slides(
     cohort: Cohort, settings: AuditSettings, split_seed: int, progress: Progress
 ) -> SplitSlides:
-    """Divide a cohort; where a selector is fitted, read its slides once and set the bad aside.
+    """Divide a cohort into fitting and audited slides; skip unreadable slides for fitting.
 
-    A cohort without splits is split as ``foci train`` does it (bad slides first, then by patient),
-    so that the same seed gives the same split.
+    A cohort without splits is split as in ``foci train`` (remove unreadable slides, then split by
+    patient), so that the same seed gives the same split.
     """
     unsplit = all(slide.split is None for slide in cohort)
     if not settings.fits_selectors:
         audited = cohort if unsplit else cohort.split(settings.split)
-        note = "the cohort has no splits: every slide is audited, also those it was trained on"
+        note = (
+            "the cohort has no splits: every slide is audited, even if the model was trained on it"
+        )
         notes = (*cohort.notes, *([note] if unsplit else _left_out(cohort, settings)))
         return SplitSlides(None, audited, _skipped(cohort, cohort), notes)
     whole = ready_to_fit(cohort, split_seed, progress)
@@ -75,9 +77,9 @@ def split_slides(
 
 
 def ready_to_fit(cohort: Cohort, split_seed: int, progress: Progress) -> Cohort:
-    """A cohort with splits ``train`` and ``val`` whose slides were read once, the bad set aside.
+    """Read the slides of ``train`` and ``val`` once, skip unreadable ones, make missing splits.
 
-    Slides that no selector is fitted on are left unread, unless the split has still to be made.
+    Other slides are not read, unless the split has still to be made.
     """
     unsplit = all(slide.split is None for slide in cohort)
     needed = [s for s in cohort if unsplit or s.split in FITTING]
@@ -93,7 +95,7 @@ def ready_to_fit(cohort: Cohort, split_seed: int, progress: Progress) -> Cohort:
 
 
 def already_seen(audited: Cohort, trained_on: Collection[str]) -> tuple[str, ...]:
-    """A sentence where slides are audited that the model was trained on."""
+    """Warn if the model was trained on some of the audited slides; one sentence or none."""
     n = sum(slide.slide_id in trained_on for slide in audited)
     if not n:
         return ()
@@ -101,7 +103,7 @@ def already_seen(audited: Cohort, trained_on: Collection[str]) -> tuple[str, ...
     return (f"{which} on: what is measured there does not carry over to new slides",)
 
 
-def _skipped(found: Cohort, table: Cohort) -> tuple[AuditedSlide, ...]:
+def _skipped(checked: Cohort, table: Cohort) -> tuple[AuditedSlide, ...]:
     rows = {slide.slide_id: slide for slide in table}
     return tuple(
         AuditedSlide(
@@ -110,7 +112,7 @@ def _skipped(found: Cohort, table: Cohort) -> tuple[AuditedSlide, ...]:
             label=rows[entry.slide_id].label if entry.slide_id in rows else None,
             skipped=entry.reason,
         )
-        for entry in found.skipped
+        for entry in checked.skipped
     )
 
 

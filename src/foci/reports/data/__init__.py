@@ -1,1 +1,1 @@
-"""The data that a report carries for its charts and slide views."""
+"""Data that a report embeds for its figures, its table and its slides."""

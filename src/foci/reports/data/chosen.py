@@ -1,4 +1,4 @@
-"""Which slides a page can carry in full."""
+"""Choose the slides whose curves a page embeds, within a byte limit."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 
 def by_interest(hardest_first: Sequence[int] | NDArray[np.int64]) -> list[int]:
-    """Slides in the order in which they are worth their bytes.
+    """Order slides by interest: the hardest, the most compact and one in between, in turn.
 
-    In turn the hardest, the most compact, and the one that best fills the widest gap between.
+    Those in between are the slides at the middle, the quarters, the eighths, ... of the list.
 
     >>> by_interest([10, 11, 12, 13, 14, 15, 16])
     [10, 16, 13, 11, 15, 12, 14]
@@ -25,12 +25,12 @@ def by_interest(hardest_first: Sequence[int] | NDArray[np.int64]) -> list[int]:
 def within_bytes(
     slides: Sequence[int], sizes: Sequence[int] | Mapping[int, int], limit: int
 ) -> list[int]:
-    """As many slides from the start as fit, in ascending order; at least one.
+    """Take slides from the start while they fit into the limit, at least one; sorted.
 
     Args:
-        slides: In order of interest.
+        slides: Indices of slides, in order of interest.
         sizes: Bytes of every slide, by its index.
-        limit: Bytes in all.
+        limit: Bytes of all slides together.
 
     >>> within_bytes([2, 0, 1], sizes=[40, 40, 40], limit=100)
     [0, 2]
@@ -41,7 +41,7 @@ def within_bytes(
 
 
 def _spread(ranked: Sequence[int]) -> Iterator[int]:
-    """Middle, quarters, eighths, ... of the ranks."""
+    """Slides at the middle, the quarters, the eighths, ... of the ranked list."""
     parts = 2
     while parts < 2 * len(ranked):
         yield from (ranked[len(ranked) * odd // parts] for odd in range(1, parts, 2))

@@ -1,4 +1,4 @@
-"""The table of slides, column by column."""
+"""Columns of the page's slide table."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from foci.reports.data.rounding import rounded
 
 
 def slide_columns(measured: MeasuredSlides, slides: Sequence[AuditedSlide]) -> SlideColumns:
-    """Names, classes and tile counts of all slides, and their numbers by view and ranking.
+    """Names, classes and tile counts of all slides, and their metrics by view and ranking.
 
-    A slide that is not in a view (it has no label) has None there.
+    A slide without a label has None in the label view.
     """
     everyone = measured.views["prediction"]
-    known = {slide.slide_id: slide for slide in slides}
+    by_id = {slide.slide_id: slide for slide in slides}
     names = measured.curves.slide_ids
     return SlideColumns(
         id=list(names),
-        case=[known[name].case_id for name in names],
+        case=[by_id[name].case_id for name in names],
         label=[None if label < 0 else int(label) for label in everyone.labels],
         predicted=everyone.targets.tolist(),
         p=rounded(everyone.full.max(axis=1), 4),
@@ -37,7 +37,7 @@ def slide_columns(measured: MeasuredSlides, slides: Sequence[AuditedSlide]) -> S
 
 
 def _measures(measured: MeasuredSlides, view: View, own: SlideMetrics) -> SlideMeasures:
-    """Means over the seeds of a ranking."""
+    """Metrics of one ranking on every slide, averaged over its seeds."""
     rows, n = measured.views[view].rows, len(measured.curves.slide_ids)
 
     def spread(values: Floats) -> list[float | None]:

@@ -1,4 +1,4 @@
-"""Curves and orders of single slides, packed."""
+"""Pack the curves and tile orders of single slides for the page."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ RANDOM = "random"
 
 
 class SlideDetails:
-    """Packs slides of one audit.
+    """Pack slides of one audit: tile positions, orders and curves.
 
     Args:
-        measured: What was measured.
+        measured: Curves and metrics of every slide.
         slides: The audited slides.
-        ks: The counts of the longest curve; a slide that follows them does not repeat them.
+        ks: Counts of the longest curve; a slide with the same counts does not repeat them.
     """
 
     def __init__(
@@ -36,11 +36,11 @@ class SlideDetails:
         self.columns = dict(_ordered(measured))
 
     def columns_of(self, ranking: str) -> list[str]:
-        """The columns of a ranking, one per seed; none for random orders."""
+        """Columns of a ranking, one per seed; none for random orders."""
         return [name for name, (owner, _) in self.columns.items() if owner == ranking]
 
     def bytes_of(self, row: int) -> int:
-        """About how much text a slide becomes, rather too little than too much."""
+        """Estimate the bytes of a packed slide, rather too low than too high."""
         n = int(self.measured.views["prediction"].n_tiles[row])
         steps = min(len(self.ks), n)
         curves = len(self.columns) * FINE + 3 * COARSE
@@ -49,7 +49,7 @@ class SlideDetails:
         return bits // 6
 
     def pack(self, row: int, tiles: RankedTiles) -> SlideDetail:
-        """One slide: places, orders, and curves in every view that differs."""
+        """Pack one slide: tile positions, orders, and curves in every view that differs."""
         slide = self.slides[tiles.slide_id]
         ks = self._curve(row, *next(iter(self.columns.values()))).ks
         shared = np.array_equal(ks, self.ks[: len(ks)])
@@ -68,7 +68,7 @@ class SlideDetails:
         )
 
     def _views(self, row: int) -> list[View]:
-        """Prediction, and the label where it is another class."""
+        """Views of a slide: prediction, and label if that is another class."""
         everyone = self.measured.views["prediction"]
         label = everyone.labels[row]
         differs = label >= 0 and label != everyone.targets[row]
@@ -109,7 +109,7 @@ class SlideDetails:
 
 
 def _ordered(measured: MeasuredSlides) -> Iterator[tuple[str, tuple[str, int | None]]]:
-    """Rankings whose orders are stored, each seed by itself."""
+    """Columns of the rankings whose orders are stored, one per seed."""
     for ranking in measured.curves.rankings:
         if ranking != RANDOM:
             for seed in measured.curves.seeds(ranking):

@@ -1,4 +1,4 @@
-"""Schema of the data that a page carries; the page's TypeScript types are made from it."""
+"""Schema of the data that a page embeds; the page's TypeScript types are generated from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from foci.reports.data.packing import Packed
 
 
 class DrawnNumbers(Record):
-    """The numbers of a ranking that figures draw; the page's HTML shows the others."""
+    """Numbers of a ranking that figures draw; the page's HTML shows the others."""
 
     msk_cond: Interval
     restricted: Mean
@@ -37,7 +37,7 @@ class RankingColumns(Record):
 
 
 class SlideMeasures(Record):
-    """One ranking on every slide, means over its seeds; None where a slide is not in the view."""
+    """Metrics of one ranking per slide, averaged over seeds; None for slides not in the view."""
 
     k: Numbers
     reach: Numbers
@@ -46,16 +46,16 @@ class SlideMeasures(Record):
 
 
 class SlideColumns(Record):
-    """The table of slides, column by column.
+    """Columns of the slide table.
 
     Attributes:
         id: Slides.
         case: Patients.
-        label: Class index; None where nobody knows.
+        label: Class index; None if unknown.
         predicted: Class index.
         p: Probability of the predicted class.
-        n: Candidate tiles.
-        measures: By view and ranking.
+        n: Number of candidate tiles.
+        measures: Metrics by view and ranking.
     """
 
     id: list[str]
@@ -68,7 +68,7 @@ class SlideColumns(Record):
 
 
 class TilePlacement(Record):
-    """Corners of tiles as ``origin + step * x``, and the side of a tile in the same unit."""
+    """Tile corners as ``origin + step * x``, and the side of a tile in the same unit."""
 
     x: Packed
     y: Packed
@@ -95,15 +95,15 @@ class ViewDetail(Record):
 
 
 class SlideDetail(Record):
-    """One slide: where its tiles are, in which order they are revealed, and its curves.
+    """Tile positions, reveal orders and curves of one slide.
 
     Attributes:
-        ks: Reveal counts; None where they are those of the page.
-        unit: Of the coordinates.
-        placement: None without coordinates.
-        tiles: Index of every candidate tile in its file; None where all tiles are candidates.
+        ks: Reveal counts; None if they are those of the page.
+        unit: Unit of the coordinates.
+        placement: Tile positions; None without coordinates.
+        tiles: Index of every candidate tile in its file; None if all tiles are candidates.
         orders: First tiles of every column.
-        views: Prediction, and label where it is another class.
+        views: Prediction, and label if that is another class.
     """
 
     ks: Counts | None
@@ -115,7 +115,7 @@ class SlideDetail(Record):
 
 
 class AuditPayload(Record):
-    """Everything that the figures, the table and the slide views of a report need."""
+    """Everything that the figures, the table and the slides of a report need."""
 
     kind: Literal["audit"] = "audit"
     classes: list[str]
@@ -133,7 +133,7 @@ class AuditPayload(Record):
 
 
 class ComparedAudit(Record):
-    """One audit on a comparison page, in the predicted-class view."""
+    """One audit on a comparison page, in the prediction view."""
 
     name: str
     architecture: str

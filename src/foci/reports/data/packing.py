@@ -1,4 +1,4 @@
-"""Whole numbers in as few bits as they need, as text that a page can carry."""
+"""Pack integers and probabilities into as few bits as they need, as base64 text."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ Packed = tuple[int, int, str]
 """``(bits, length, base64)``: the bits of each number, least significant first, end to end."""
 
 FINE, COARSE = 12, 8
-"""Bits of a probability that is read off, and of one that is only drawn."""
+"""Bits of a probability that is shown as a number, and of one that is only drawn."""
 
 
 def pack(values: ArrayLike, bits: int | None = None) -> Packed:
-    """Pack whole numbers of 0 or more.
+    """Pack non-negative integers into base64 text.
 
     Args:
-        values: ``[n]``.
-        bits: Per number; as many as the largest needs if None.
+        values: ``[n]`` integers.
+        bits: Bits per number; None for as many as the largest number needs.
 
     >>> pack([1, 2, 3])
     (2, 3, 'OQ==')
@@ -32,7 +32,7 @@ def pack(values: ArrayLike, bits: int | None = None) -> Packed:
 
 
 def unpack(packed: Packed) -> NDArray[np.int64]:
-    """The numbers again.
+    """Unpack integers: the inverse of :func:`pack`.
 
     >>> unpack(pack([5, 0, 1023])).tolist()
     [5, 0, 1023]
@@ -45,7 +45,7 @@ def unpack(packed: Packed) -> NDArray[np.int64]:
 
 
 def pack_probabilities(values: ArrayLike, bits: int = FINE) -> Packed:
-    r"""Probabilities in steps of :math:`1 / (2^{bits} - 1)`, rounded to the nearest.
+    r"""Round probabilities to steps of :math:`1 / (2^{bits} - 1)` and pack them.
 
     >>> unpack(pack_probabilities([0.0, 0.5, 1.0], bits=8)).tolist()
     [0, 128, 255]

@@ -1,4 +1,4 @@
-"""An audit as the data that its page carries."""
+"""Collect the data that the page of an audit embeds."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from foci.reports.data.rounding import rounded
 M = TypeVar("M", bound=BaseModel | None)
 
 DETAIL_BYTES = 1_650_000
-"""What the table and the curves of single slides may take; page and code come on top."""
+"""Limit for the slide table and the curves of single slides; page and script come on top."""
 
 LEAST_BYTES = 300_000
-"""What curves of single slides may take however long the table is."""
+"""Limit for the curves of single slides, even if the slide table takes all the rest."""
 
 
 def payload(
@@ -33,14 +33,14 @@ def payload(
     settings: AnalysisSettings,
     limit: int = DETAIL_BYTES,
 ) -> AuditPayload:
-    """Collect everything that the page's figures, table and slide views need.
+    """Collect everything that the figures, the table and the slides of a page need.
 
     Args:
         audit: A finished audit.
         summary: Its numbers, at the threshold and budget of ``settings``.
         settings: Threshold and budget.
-        limit: Bytes for the table and the curves of single slides. Slides beyond it keep their
-            row in the table.
+        limit: Bytes for the slide table and the curves of single slides; slides whose curves do
+            not fit keep their row in the table.
     """
     measured = audit.measured(settings)
     columns = slide_columns(measured, audit.slides)
@@ -73,13 +73,13 @@ def _drawn(numbers: RankingNumbers) -> DrawnNumbers:
 
 
 def to_json(data: BaseModel) -> str:
-    """Compact JSON; whole numbers without a decimal point."""
+    """Serialise as compact JSON; whole numbers have no decimal point."""
     content = rounded(data.model_dump(mode="json"), 12)
     return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def shortened(record: M) -> M:
-    """The same record with the digits that a page shows."""
+    """Round the numbers of a record to the digits that a page shows."""
     return record if record is None else record.model_validate(rounded(record.model_dump(), 4))
 
 
@@ -90,7 +90,10 @@ def _longest(measured: MeasuredSlides) -> Integers:
 
 
 def _details(audit: StoredAudit, packer: SlideDetails, room: int) -> dict[str, SlideDetail]:
-    """The most interesting slides that fit: packed by a low guess of their size, then weighed."""
+    """Pack the most interesting slides, as many as fit.
+
+    A low estimate of their sizes decides which slides are packed, the true size which are kept.
+    """
     names = packer.measured.curves.slide_ids
     if not packer.columns:
         return {}

@@ -1,4 +1,4 @@
-"""Where tiles lie, in steps of their own lattice."""
+"""Pack tile positions as steps of a lattice."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from foci.reports.data.models import TilePlacement
 from foci.reports.data.packing import pack
 
 FINEST = 12
-"""Bits of a position: 1/4096 of the slide's longer side is finer than any screen shows."""
+"""Bits of a position: 1/4096 of the slide's longer side is finer than any screen."""
 
 
 def place(coords: NDArray[np.int64], patch_size: int | None) -> TilePlacement:
-    """Corners as whole steps from the top left, exact where the tiles lie on a lattice.
+    """Pack tile corners as whole steps from the top left; exact if the tiles lie on a lattice.
 
     Args:
         coords: ``[N, 2]`` top-left corners.
-        patch_size: Side of a tile in the same unit, or None: then the lattice's step.
+        patch_size: Side of a tile in the same unit; None for the most common spacing of tiles.
 
     Returns:
-        ``x`` and ``y`` packed, the ``origin`` and the ``step`` that give the corners back as
+        Packed ``x`` and ``y``, the ``origin`` and ``step`` that give the corners back as
         ``origin + step * x``, the ``side`` of a tile in the unit of the corners, and whether
         this is ``exact``.
 
-    >>> found = place(np.array([[512, 0], [768, 256], [512, 512]]), patch_size=256)
-    >>> found.origin, found.step, found.side, found.exact
+    >>> placed = place(np.array([[512, 0], [768, 256], [512, 512]]), patch_size=256)
+    >>> placed.origin, placed.step, placed.side, placed.exact
     ((512, 0), 256, 256, True)
     """
     origin = coords.min(axis=0)
@@ -47,7 +47,7 @@ def place(coords: NDArray[np.int64], patch_size: int | None) -> TilePlacement:
 
 
 def _spacing(offsets: NDArray[np.int64]) -> int:
-    """The most common distance between neighbouring columns or rows of tiles."""
+    """Most common distance between neighbouring columns or rows of tiles."""
     gaps = np.concatenate([np.diff(np.unique(axis)) for axis in offsets.T])
     if not len(gaps):
         return 1

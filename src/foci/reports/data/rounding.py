@@ -1,4 +1,4 @@
-"""Numbers with no more digits than a page shows."""
+"""Round numbers to the digits that a page shows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from foci.audits.records import plain
 
 
 def rounded(value: Any, digits: int) -> Any:
-    """The same values with so many decimals, all the way down; whole numbers without any.
+    """Round all numbers in nested lists and dictionaries; whole numbers become int.
 
     >>> rounded({"mean": [0.123456, 2.0, float("nan")]}, 3)
     {'mean': [0.123, 2, None]}

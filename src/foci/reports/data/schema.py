@@ -1,4 +1,4 @@
-"""JSON Schema of the data that pages carry, from which the page's TypeScript types are made."""
+"""JSON Schema of the data that pages embed, for the page's generated TypeScript types."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Payload = Annotated[AuditPayload | ComparisonPayload, Field(discriminator="kind"
 
 
 def page_schema() -> str:
-    """The schema as text: the same models give the same bytes."""
+    """JSON Schema as text; equal models give equal bytes."""
     adapter: TypeAdapter[Payload] = TypeAdapter(Payload)
     schema = {"title": "Payload", **adapter.json_schema(mode="serialization")}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def write_schema(path: str | Path) -> bool:
-    """Write the schema where it differs from what is there; whether it did."""
+    """Write the schema if the file differs from it; return whether it did."""
     path, text = Path(path), page_schema()
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return False

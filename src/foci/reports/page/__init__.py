@@ -1,1 +1,1 @@
-"""The HTML page that carries text and data."""
+"""Render self-contained HTML pages from templates, data and the bundled script."""

@@ -1,4 +1,4 @@
-"""The page's own code and style, bundled from ``web/``."""
+"""Load the page's script and style sheet, bundled from ``web/``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ CODE, STYLE = "report.js", "report.css"
 
 @dataclass(frozen=True)
 class Bundle:
-    """Text that goes between tags, as it is.
+    """Script and style sheet of a page, to be embedded unescaped.
 
     Attributes:
-        code: Of the script element.
-        style: Of the style element.
+        code: Content of the script element.
+        style: Content of the style element.
     """
 
     code: str
@@ -27,7 +27,7 @@ class Bundle:
 
     @property
     def policy(self) -> str:
-        """A Content-Security-Policy that allows this code and style, and no request at all."""
+        """Content-Security-Policy that allows this script and style, and no request at all."""
         return (
             f"default-src 'none'; script-src {_source(self.code)}; "
             f"style-src {_source(self.style)}; base-uri 'none'; form-action 'none'"
@@ -35,7 +35,7 @@ class Bundle:
 
 
 def load_bundle(folder: Path = FOLDER) -> Bundle:
-    """Read what ``npm run build`` has made."""
+    """Read the files that ``npm run build`` has made."""
     missing = [name for name in (CODE, STYLE) if not (folder / name).is_file()]
     if missing:
         fix = "run python3 dev.py run ... , or npm ci and npm run build in web/"

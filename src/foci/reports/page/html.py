@@ -1,4 +1,4 @@
-"""One HTML file that needs nothing else: no server, no network."""
+"""Render a self-contained HTML file: no server, no network."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from foci.reports.text import wording
 
 
 def render(template: str, data: BaseModel, **context: Any) -> str:
-    """Fill a template.
+    """Render a template, with the script, the style sheet and the data embedded.
 
     Args:
         template: File in ``templates/``.
-        data: What the page's code reads, embedded as JSON.
-        **context: What the template itself shows; everything in it is escaped.
+        data: Data for the page's script, embedded as JSON.
+        **context: Variables of the template; all of them are escaped.
     """
     bundle = load_bundle()
     text = (
@@ -41,7 +41,7 @@ def render(template: str, data: BaseModel, **context: Any) -> str:
 
 
 def embedded(data: BaseModel) -> str:
-    r"""JSON that cannot end the element it stands in, whatever the names in it.
+    r"""JSON that is safe inside a script element, whatever names it contains.
 
     >>> class Page(BaseModel):
     ...     slide: str
@@ -70,5 +70,5 @@ def _environment() -> Environment:
 
 
 def _verdict_class(verdict: str | None) -> str:
-    """The class by which the style sheet colours a verdict: its first word."""
+    """CSS class that colours a verdict: its first word."""
     return verdict.split()[0] if verdict else "none"

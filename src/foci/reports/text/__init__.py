@@ -1,1 +1,1 @@
-"""What a report says: answers, tables and facts in words."""
+"""Text of a report: answers, tables and facts."""

@@ -1,4 +1,4 @@
-"""The three questions of a reader, answered from the numbers in plain words."""
+"""Answer a reader's three questions from the summary, in plain words."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from foci.audits.analysis.summary import PairAgreement, RankingNumbers, Summary,
 from foci.audits.folder.manifest import Manifest
 from foci.reports.text.wording import fixed, percent, tiles, with_spread
 
-ADVICE = "Look at Reach; a lower confidence or a larger K_max may say more."
+ADVICE = "Look at Reach; a lower confidence or a larger K_max may show more."
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A question, the answer in a few words, and what it rests on."""
+    """A question, a short answer, and the sentences that support it."""
 
     question: str
     short: str
@@ -21,12 +21,12 @@ class Answer:
 
 
 def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
-    """One answer per question, all in the predicted-class view."""
+    """Answer every question in the prediction view."""
     return (_believable(summary, manifest), _how_many(summary), _which(summary))
 
 
 def recommended(summary: Summary) -> str:
-    """The ranking whose tiles to look at: the selector where it is shown to be better."""
+    """Name of the ranking to look at: the selector if it is shown to be better."""
     names = summary.rankings
     verdict = summary.verdict
     if verdict is not None:
@@ -47,8 +47,8 @@ def _believable(summary: Summary, manifest: Manifest) -> Answer:
     native, random = (_numbers(summary, name) for name in ("native", "random"))
     needs = (
         f"In the model's own order it takes {_tiles(native.restricted.estimate)} on "
-        f"average until the model says what it says of the whole slide; in a random order "
-        f"{tiles(random.restricted.estimate)}."
+        f"average until the model is {summary.kappa:g} sure of its decision on the whole slide; "
+        f"in a random order, {tiles(random.restricted.estimate)}."
     )
     said = (
         *_counted_as_most(native, random, summary.k_max),
@@ -70,8 +70,8 @@ def _believable(summary: Summary, manifest: Manifest) -> Answer:
 
 
 def _counted_as_most(native: RankingNumbers, random: RankingNumbers, k_max: int) -> tuple[str, ...]:
-    """How much of a mean is the cap, and nothing that was measured."""
-    own, chance = (1 - found.reach.estimate for found in (native, random))
+    """State how many slides never reach and enter the mean as K_max."""
+    own, chance = (1 - numbers.reach.estimate for numbers in (native, random))
     if max(own, chance) <= 0:
         return ()
     return (
@@ -87,12 +87,12 @@ def _deletion(native: RankingNumbers, random: RankingNumbers) -> tuple[str, ...]
         return ()
     k = 16 if 16 in counts else counts[-1]
     own, chance = (
-        dict(zip(found.drops.ks, found.drops.mean, strict=True)).get(k)
-        for found in (native, random)
+        dict(zip(numbers.drops.ks, numbers.drops.mean, strict=True)).get(k)
+        for numbers in (native, random)
     )
     return (
-        f"Deleting its first {_tiles(k)} changes the model's probability by "
-        f"{fixed(-own if own is not None else None, 2)}, deleting random ones by "
+        f"Deleting the first {_tiles(k)} of the model's own order changes its probability by "
+        f"{fixed(-own if own is not None else None, 2)}; deleting random tiles changes it by "
         f"{fixed(-chance if chance is not None else None, 2)}.",
     )
 
@@ -105,24 +105,24 @@ def _score(manifest: Manifest) -> tuple[str, ...]:
 
 def _how_many(summary: Summary) -> Answer:
     name, k_max, kappa = recommended(summary), summary.k_max, summary.kappa
-    found = _numbers(summary, name)
-    median = found.median_k
+    numbers = _numbers(summary, name)
+    median = numbers.median_k
     if median is None:
         short = f"No count up to {k_max} on most slides."
         how = f"fewer than half of the slides reach a confidence of {kappa:g} within {k_max} tiles."
     else:
         short = f"{_tiles(median)} on half of the slides."
         count = "a single tile" if median == 1 else f"{median} tiles or fewer"
-        how = f"half of the slides say the model's decision with {kappa:g} or more after {count}."
-    never = 1 - found.reach.estimate
+        how = f"half of the slides reach a confidence of {kappa:g} after {count}."
+    never = 1 - numbers.reach.estimate
     rest = f"; the {percent(never)} that never get there count as {k_max}" if never > 0 else ""
     said = [
         f"Under the {name} ranking, {how}",
-        f"The mean over all slides is {with_spread(found.restricted)} tiles{rest}.",
+        f"The mean over all slides is {with_spread(numbers.restricted)} tiles{rest}.",
     ]
-    if found.fallback:
-        share = percent(found.fallback)
-        said.append(f"{share} of the slides that get there fall back when more tiles follow.")
+    if numbers.fallback:
+        share = percent(numbers.fallback)
+        said.append(f"{share} of the slides that get there fall back as more tiles are added.")
     return Answer("How many tiles matter?", short, tuple(said))
 
 
@@ -142,8 +142,8 @@ def _which(summary: Summary) -> Answer:
         short = "On most slides none is enough."
         said = (
             f"On {percent(unreached)} of the slides neither the model's own order nor the selector "
-            f"nor chance brings the model {sure} {within}: there no measured count of tiles "
-            "recovers its decision.",
+            f"nor chance brings the model {sure} {within}: on these slides no measured count of "
+            "tiles recovers its decision.",
             ADVICE,
         )
     elif verdict is None and max(reached) < 0.5:
@@ -168,18 +168,18 @@ def _which(summary: Summary) -> Answer:
         short, said = "Those of the model's own order.", (why,)
     else:
         short = "No order is shown to beat chance."
-        said = ("Random tiles bring the decision back about as fast: a map adds little here.",)
+        said = ("Random tiles recover the decision about as fast: a map adds little here.",)
     overlap = next((pair for pair in summary.agreement if _is_pair(pair)), None)
     if overlap is not None and overlap.jaccard8 is not None:
         said += (
             f"The first 8 tiles of native and selector overlap by {fixed(overlap.jaccard8, 2)} "
-            "(Jaccard; 1 is the same tiles).",
+            "(Jaccard; 1 means the same tiles).",
         )
-    return Answer(question, short, (*said, "The table of slides below opens every one of them."))
+    return Answer(question, short, (*said, "Open a slide in the table below to see its tiles."))
 
 
 def _unreached(summary: Summary) -> float:
-    """Share of the slides that no ranking of the verdict reaches; 0 where nobody counted them."""
+    """Share of the slides that no ranking of the verdict reaches; 0 without a verdict."""
     verdict = summary.verdict
     return 0.0 if verdict is None else verdict.n_unreached / verdict.n_slides
 

@@ -1,4 +1,4 @@
-"""What is known of an audit beside its numbers, as pairs of name and value."""
+"""Facts about an audit for its report (settings, sources, hashes), as pairs of name and value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Facts = list[tuple[str, str]]
 
 
 def audit_facts(manifest: Manifest, summary: Summary) -> Facts:
-    """The line under the title."""
+    """Facts for the line under the title: classifier, slides, classes, AUC, confidence."""
     n = summary.n_skipped
     skipped = f", {n} skipped in the whole cohort" if n else ""
     patients = counted(summary.n_cases, "patient")
@@ -34,12 +34,12 @@ def audit_facts(manifest: Manifest, summary: Summary) -> Facts:
 
 
 def settings_of(settings: AuditSettings) -> Facts:
-    """Every setting that the page was written with."""
+    """Settings that the page was written with."""
     return [(name, _short(value)) for name, value in settings.model_dump(mode="json").items()]
 
 
 def record_of(manifest: Manifest) -> Facts:
-    """Where everything came from, with the hashes that prove it."""
+    """Sources, versions and hashes of an audit."""
     facts: list[tuple[str, str | int | None]] = [
         ("audit key", manifest.key),
         ("started", manifest.started),
@@ -61,12 +61,12 @@ def record_of(manifest: Manifest) -> Facts:
 
 @dataclass(frozen=True)
 class TruthTable:
-    """Rankings against marked tiles, as the page shows them.
+    """Comparison of the rankings with annotated tiles, as the page shows it.
 
     Attributes:
         what: What was marked, and by whom.
         n_slides: Slides with a marked tile.
-        chance: What a random order has on average.
+        chance: Mean precision of a random order.
         rows: Column, precision among the first 8 tiles, average precision.
     """
 
@@ -77,7 +77,7 @@ class TruthTable:
 
 
 def truth_of(manifest: Manifest) -> TruthTable | None:
-    """Rankings against tiles that somebody has marked, if the audit has been compared."""
+    """Comparison of the rankings with annotated tiles; None if there is none."""
     truth = manifest.truth
     if truth is None:
         return None

@@ -1,4 +1,4 @@
-"""The table of all numbers of a view: measures down, rankings across."""
+"""Table of all numbers of a view: a row per measure, a column per ranking."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from foci.reports.text.wording import NOTHING, fixed, percent, spread, tiles
 
 @dataclass(frozen=True)
 class Cell:
-    """A number and, smaller, its interval or what it rests on."""
+    """A formatted number and, in small print below it, its interval or sample size."""
 
     text: str
     below: str = ""
@@ -30,25 +30,25 @@ class Row:
 
 
 def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
-    """All measures that are defined for at least one ranking."""
+    """Rows of all measures that are defined for at least one ranking."""
     by_ranking = summary.views[view]
     k_max, kappa = summary.k_max, summary.kappa
     measures: list[tuple[str, str, Callable[[RankingNumbers], Cell]]] = [
         (
             "Restricted mean K",
-            f"tiles; never reached counts as {k_max}",
+            f"tiles; {k_max} where never reached",
             _interval("restricted", 1),
         ),
         ("Conditional MSK", "tiles; only slides that reach", _interval("msk_cond", 1)),
-        ("Median K", "half of the slides reach", lambda n: Cell(tiles(n.median_k))),
+        ("Median K", "tiles until half of the slides reach", lambda n: Cell(tiles(n.median_k))),
         ("Reach", f"slides that get to {kappa:g}", _shares("reach")),
         ("Reach, correct slides", "of those classified correctly", _share("reach_correct")),
         ("Reach, wrong slides", "of those misclassified", _share("reach_wrong")),
-        ("Stable mean K", "tiles after which it stays", _single("stable_restricted", 1)),
-        ("Falls back", "slides that cross and come back", _share("fallback")),
+        ("Stable mean K", "tiles until the model stays sure", _single("stable_restricted", 1)),
+        ("Falls back", "slides that reach but fall below again", _share("fallback")),
         ("Before its rival", "slides where the target comes first", _share("specific")),
         ("AUKC", "area under the reveal curve", _interval("aukc", 3)),
-        ("Faithfulness AUC", "area of the deletion drop", _interval("faithfulness", 3)),
+        ("Faithfulness AUC", "area under the deletion drop", _interval("faithfulness", 3)),
         ("AUC, 32 tiles kept", "against the labels", _kept("auc")),
         ("AUC, adaptive K kept", "max(16, 3% of N) tiles", _kept("adaptive_auc")),
         ("SHI against native", "share of tiles saved", _interval("shi_native", 2)),
@@ -65,7 +65,7 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
 
 
 def seeds_of(summary: Summary, view: View) -> list[tuple[str, str, list[str]]]:
-    """Ranking, measure and the value of every seed, where there is more than one."""
+    """Values of every seed, by ranking and measure, if there is more than one seed."""
     measures = (
         ("restricted", "restricted mean K", 1),
         ("msk_cond", "conditional MSK", 1),

@@ -1,4 +1,4 @@
-"""The figures as tables, for readers without scripts."""
+"""Tables that replace the figures when JavaScript is off."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PlainTable:
 
 
 def plain_tables(summary: Summary, data: AuditPayload) -> list[PlainTable]:
-    """Reveal, Kaplan-Meier and deletion curves of the first view, and the hardest slides."""
+    """Tables of the reveal, Kaplan-Meier and deletion curves, and of the hardest slides."""
     by_ranking = summary.views[summary.first_view]
     head = ("K", *by_ranking)
     curves = [_by_count(n.mean_curve) for n in by_ranking.values()]
@@ -43,12 +43,12 @@ def _by_count(curve: CurveBand | MeanDrops) -> dict[int, float | None]:
 
 
 def _rows(counts: list[int], columns: list[dict[int, float | None]]) -> tuple[tuple[str, ...], ...]:
-    known = [k for k in counts if any(k in column for column in columns)]
-    return tuple((str(k), *(fixed(column.get(k)) for column in columns)) for k in known)
+    measured = [k for k in counts if any(k in column for column in columns)]
+    return tuple((str(k), *(fixed(column.get(k)) for column in columns)) for k in measured)
 
 
 def _held(km: Survival, k: int) -> float:
-    """A right-continuous step function at a count."""
+    """Value of the Kaplan-Meier curve (a right-continuous step function) at a count."""
     reached = [left for at, left in zip(km.ks, km.survival, strict=True) if at <= k]
     return float(reached[-1])
 
@@ -68,7 +68,7 @@ def _slides(data: AuditPayload) -> PlainTable:
                 slides.id[i],
                 slides.case[i],
                 classes[slides.predicted[i]],
-                *(tiles(found.k[i]) for found in measures.values()),
+                *(tiles(own.k[i]) for own in measures.values()),
             )
             for i in rows
         ),

@@ -1,4 +1,4 @@
-"""Numbers in words; what is not defined is an en dash, never NaN."""
+"""Format numbers for a report; an undefined one is an en dash, never NaN."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 
 LINE = (
     "A rationale found here is model-sufficient: it suffices for this classifier. "
-    "It is not a diagnosis and no evidence of clinical sufficiency."
+    "It is neither a diagnosis nor evidence of clinical sufficiency."
 )
 
 
 def fixed(value: float | None, digits: int = 3) -> str:
-    """So many decimals.
+    """Format with a fixed number of decimals and a true minus sign.
 
     >>> fixed(-0.25, 2), fixed(-0.0001, 2), fixed(None)
     ('−0.25', '0.00', '–')
@@ -25,7 +25,7 @@ def fixed(value: float | None, digits: int = 3) -> str:
 
 
 def tiles(value: float | None) -> str:
-    """Tile counts: one decimal, none where the count is whole or large.
+    """Format a tile count: one decimal, none if the count is whole or large.
 
     >>> tiles(3.25), tiles(4.0), tiles(153.6)
     ('3.2', '4', '154')
@@ -35,7 +35,7 @@ def tiles(value: float | None) -> str:
 
 
 def percent(value: float | None) -> str:
-    """A share.
+    """Format a share as a percentage.
 
     >>> percent(0.125)
     '12%'
@@ -44,7 +44,7 @@ def percent(value: float | None) -> str:
 
 
 def spread(interval: Interval | None, digits: int = 1, scale: float = 1.0) -> str:
-    """The ends of an interval.
+    """Format the ends of an interval.
 
     >>> spread(Interval(estimate=2.0, low=-1.0, high=3.5))
     '−1.0 to 3.5'
@@ -55,7 +55,7 @@ def spread(interval: Interval | None, digits: int = 1, scale: float = 1.0) -> st
 
 
 def with_spread(interval: Interval | None, digits: int = 1) -> str:
-    """Estimate and ends.
+    """Format an estimate with the ends of its interval.
 
     >>> with_spread(Interval(estimate=2.0, low=-1.0, high=3.5))
     '2.0 (−1.0 to 3.5)'
