@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 Row = Sequence[float]
 Count = float | None
+PAPER_KS = (16, 32, 64, 128, 256)
 
 
 def nan(value: Count) -> bool:
@@ -82,21 +83,29 @@ def reach_split(
     return mean(parts[True]), mean(parts[False]), len(parts[True]), len(parts[False])
 
 
-def restricted_mean(msks: Sequence[Count], k_max: int) -> float:
-    return mean(
-        [float(k_max) if value is None or nan(value) else min(value, k_max) for value in msks]
-    )
+def ends(k_max: int | Sequence[int], n: int) -> list[float]:
+    return [float(k_max)] * n if isinstance(k_max, int) else [float(end) for end in k_max]
 
 
-def kaplan_meier(msks: Sequence[Count], k_max: int) -> tuple[list[float], list[float], int]:
+def restricted_mean(msks: Sequence[Count], k_max: int | Sequence[int]) -> float:
+    pairs = zip(msks, ends(k_max, len(msks)), strict=True)
+    return mean([end if value is None or nan(value) else min(value, end) for value, end in pairs])
+
+
+def kaplan_meier(
+    msks: Sequence[Count], k_max: int | Sequence[int]
+) -> tuple[list[float], list[float], float]:
     """Product limit with the number at risk counted anew at every step."""
+    last = ends(k_max, len(msks))
     known = [math.inf if value is None or nan(value) else value for value in msks]
+    slides = list(zip(known, last, strict=True))
     ks, survival = [0.0], [1.0]
-    for k in sorted({value for value in known if value <= k_max}):
-        at_risk = sum(value >= k for value in known)
+    for k in sorted({value for value, end in slides if value <= end}):
+        at_risk = sum(min(value, end) >= k for value, end in slides)
+        events = sum(value == k and value <= end for value, end in slides)
         ks.append(k)
-        survival.append(survival[-1] * (1 - sum(value == k for value in known) / at_risk))
-    return ks, survival, k_max
+        survival.append(survival[-1] * (1 - events / at_risk))
+    return ks, survival, max(last)
 
 
 def paired_msk(base: Sequence[Count], foci: Sequence[Count]) -> tuple[float, ...]:
@@ -134,6 +143,24 @@ def deletion_drop(full: Row, probs: Sequence[Row], ks: Sequence[int], target: in
 
 def faithfulness_auc(ks: Sequence[int], drops: Row, k_max: int) -> float:
     return area(drops, ks) / k_max
+
+
+def paper_faithfulness(drops: Sequence[Row]) -> float:
+    at_each_count = zip(*drops, strict=True)
+    means = [mean([drop for drop in column if not nan(drop)]) for column in at_each_count]
+    return area(means, PAPER_KS) / 256
+
+
+def slide_faithfulness(drops: Sequence[Row], n_tiles: Sequence[int]) -> list[float]:
+    areas = []
+    for row, n in zip(drops, n_tiles, strict=True):
+        ks = [k for k in PAPER_KS if k < n]
+        areas.append(area(row[: len(ks)], ks) / ks[-1] if len(ks) > 1 else math.nan)
+    return areas
+
+
+def seed_spread(values: Row) -> float:
+    return math.sqrt(mean([value * value for value in values]) - mean(values) ** 2)
 
 
 def tiles_to_flip(probs: Sequence[Row], ks: Sequence[int], target: int) -> int | None:

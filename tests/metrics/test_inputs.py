@@ -112,18 +112,6 @@ REFUSALS: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: metrics.paired_bootstrap([1], [1], ["a"], level=95),
         "level: is 95; pass a value above 0 and at most 1",
     ),
-    "margin": (
-        lambda: metrics.judge([1], [1], [[1]], ["a"], margin=-1),
-        "margin: is -1; pass tiles, 0 or more",
-    ),
-    "greedy": (
-        lambda: metrics.judge([1, 2], [1, 2], [[1, 2]], ["a", "b"], greedy=[1]),
-        "native: lengths differ",
-    ),
-    "interval": (
-        lambda: metrics.decide(*[metrics.Interval(0, 1, -1)] * 4),
-        "interval: runs from 1 to -1",
-    ),
 }
 
 

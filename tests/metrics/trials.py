@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from foci import metrics
-from tests.metrics import ranking_references, references
+from tests.metrics import order_references, ranking_references, references
+from tests.metrics.ranking_draws import graded, marked, two_rankings, two_rankings_at_k
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,39 @@ def at_kappa(rng: Generator) -> dict[str, Any]:
     return drawn | {"probs": leaning, "kappa": float(rng.choice([0.3, 0.5, 0.7]))}
 
 
+def decisive(rng: Generator) -> dict[str, Any]:
+    """Both directions at counts of their own that share at least one; deletion may start at 0."""
+    drawn = at_kappa(rng)
+    shared = rng.choice(drawn["ks"], size=rng.integers(1, len(drawn["ks"]) + 1), replace=False)
+    others = rng.choice(np.append(np.arange(0, 1), np.arange(60, 70)), size=2, replace=False)
+    delete_ks = np.sort(np.concatenate([shared, others]))
+    return {
+        "insert_probs": drawn["probs"],
+        "insert_ks": drawn["ks"],
+        "delete_probs": table(rng, len(delete_ks), drawn["probs"].shape[1]),
+        "delete_ks": delete_ks,
+        "target": drawn["target"],
+        "kappa": drawn["kappa"],
+        "beta": [None, 0.2][rng.integers(2)],
+    }
+
+
 def counts(rng: Generator, n: int | None = None) -> NDArray[np.float64]:
     values = rng.integers(1, 40, size=n or rng.integers(1, 15)).astype(float)
     values[rng.random(len(values)) < 0.3] = np.nan
     return values
+
+
+def censored(rng: Generator) -> dict[str, Any]:
+    msks = counts(rng)
+    each = np.minimum(32, rng.integers(1, 60, size=len(msks)))
+    return {"msks": msks, "k_max": 32 if rng.random() < 0.5 else each}
+
+
+def against_orders(rng: Generator) -> dict[str, Any]:
+    n_slides = int(rng.integers(1, 12))
+    orders = np.stack([counts(rng, n_slides) for _ in range(int(rng.integers(1, 5)))])
+    return {"a": counts(rng, n_slides), "b": orders, "tie": float(rng.integers(0, 3))}
 
 
 def separate_sets(rng: Generator) -> dict[str, Any]:
@@ -98,6 +129,13 @@ def drops(rng: Generator) -> dict[str, Any]:
     return {"ks": ks, "drops": rng.uniform(-1, 1, size=len(ks)), "k_max": 64}
 
 
+def slide_drops(rng: Generator) -> dict[str, Any]:
+    n_tiles = rng.integers(1, 600, size=int(rng.integers(1, 6)))
+    values = rng.uniform(-1, 1, size=(len(n_tiles), 5))
+    values[np.array(references.PAPER_KS) >= n_tiles[:, None]] = np.nan
+    return {"drops": values, "n_tiles": n_tiles}
+
+
 def both_ways(rng: Generator) -> dict[str, Any]:
     drawn = curve(rng)
     morf = drawn.pop("probs")
@@ -127,29 +165,6 @@ def selections(rng: Generator) -> dict[str, Any]:
     return drawn | {"probs": probs, "ks": ks[rows], "n_tiles": n_tiles, "full": full, "k": k}
 
 
-def two_rankings(rng: Generator) -> dict[str, Any]:
-    first, second = rng.integers(0, 5, size=(2, rng.integers(1, 9))).astype(float)
-    return {"first": first, "second": second}
-
-
-def two_rankings_at_k(rng: Generator) -> dict[str, Any]:
-    drawn = two_rankings(rng)
-    return drawn | {"k": int(rng.integers(1, len(drawn["first"]) + 1))}
-
-
-def marked(rng: Generator, *, at_k: bool) -> dict[str, Any]:
-    n = int(rng.integers(1, 7))
-    truth = rng.permutation(np.arange(n) < rng.integers(1, n + 1)).astype(int)
-    drawn = {"scores": rng.integers(0, 4, size=n).astype(float), "truth": truth}
-    return drawn | ({"k": int(rng.integers(1, n + 1))} if at_k else {})
-
-
-def graded(rng: Generator) -> dict[str, Any]:
-    drawn = marked(rng, at_k=True)
-    gains = drawn.pop("truth") * rng.integers(1, 4, size=len(drawn["scores"]))
-    return drawn | {"gains": gains, "k": drawn["k"] if rng.random() < 0.7 else None}
-
-
 def share(slides: list[metrics.Specificity]) -> float:
     wins = [
         slide.target_msk is not None and slide.target_msk < (slide.rival_msk or np.inf)
@@ -165,12 +180,17 @@ TRIALS: dict[str, Trial] = {
     "aukc": Trial(lambda rng: curve(rng) | {"n_tiles": 60}, references.aukc),
     "disjoint_sets": Trial(separate_sets, lambda sets: sum(1 for _ in sets)),
     "stable_msk": Trial(at_kappa, references.stable_msk),
+    "decisive_k": Trial(decisive, order_references.decisive_k),
+    "stable_decisive_k": Trial(decisive, partial(order_references.decisive_k, stable=True)),
+    "geometric_mean_ratio": Trial(
+        lambda rng: {"a": counts(rng, 9), "b": counts(rng, 9)},
+        order_references.geometric_mean_ratio,
+    ),
+    "net_win_share": Trial(against_orders, order_references.net_win_share),
     "fallback_share": Trial(crossings, references.fallback_share),
     "reach_split": Trial(classified, references.reach_split),
-    "restricted_mean": Trial(
-        lambda rng: {"msks": counts(rng), "k_max": 32}, references.restricted_mean
-    ),
-    "kaplan_meier": Trial(lambda rng: {"msks": counts(rng), "k_max": 32}, references.kaplan_meier),
+    "restricted_mean": Trial(censored, references.restricted_mean),
+    "kaplan_meier": Trial(censored, references.kaplan_meier),
     "paired_msk": Trial(
         lambda rng: {"base": counts(rng, 9), "foci": counts(rng, 9)}, references.paired_msk
     ),
@@ -185,6 +205,11 @@ TRIALS: dict[str, Trial] = {
     "random_corrected_aukc": Trial(with_random, references.random_corrected_aukc),
     "deletion_drop": Trial(with_full, references.deletion_drop),
     "faithfulness_auc": Trial(drops, references.faithfulness_auc),
+    "paper_faithfulness": Trial(
+        lambda rng: {"drops": slide_drops(rng)["drops"]}, references.paper_faithfulness
+    ),
+    "slide_faithfulness": Trial(slide_drops, references.slide_faithfulness),
+    "seed_spread": Trial(lambda rng: seeds(rng, "values"), references.seed_spread),
     "tiles_to_flip": Trial(curve, references.tiles_to_flip),
     "comprehensiveness": Trial(
         lambda rng: with_budgets(rng, "deleted"),

@@ -5,9 +5,24 @@ of many slides, ``ranking`` those of an order of tiles. Every metric says what t
 decide; none of them says what suffices for a diagnosis.
 """
 
+from foci.metrics.answers import (
+    Axis,
+    Belief,
+    BetterOrder,
+    believable,
+    better_order,
+    conclusive,
+    sensitive,
+)
 from foci.metrics.cards import CARDS, Card
 from foci.metrics.cohort.correctness import ReachSplit, reach_split
-from foci.metrics.cohort.deletion import drops_on_grid, mean_drops, slide_faithfulness
+from foci.metrics.cohort.decisive import DecisivePoints, decisive_points
+from foci.metrics.cohort.deletion import (
+    drops_on_grid,
+    mean_drops,
+    paper_faithfulness,
+    slide_faithfulness,
+)
 from foci.metrics.cohort.headroom import (
     PairedMSK,
     SeedSpread,
@@ -17,7 +32,30 @@ from foci.metrics.cohort.headroom import (
     shi_against_random,
     shi_per_seed,
 )
+from foci.metrics.cohort.necessity import (
+    NecessityAxis,
+    classes_without_decisive_sets,
+    necessity_axis,
+    no_room,
+)
+from foci.metrics.cohort.orders import (
+    AxisResult,
+    OrderComparison,
+    compare_areas,
+    compare_orders,
+    net_win_share,
+    order_differences,
+)
+from foci.metrics.cohort.quantiles import (
+    CountInterval,
+    CountQuantile,
+    GeometricRatio,
+    geometric_mean_ratio,
+    quantile_intervals,
+    quantiles_with_missing,
+)
 from foci.metrics.cohort.random_control import random_corrected_aukc
+from foci.metrics.cohort.seeds import seed_spread
 from foci.metrics.cohort.selected_only import (
     adaptive_budget,
     auc,
@@ -28,6 +66,7 @@ from foci.metrics.cohort.selected_only import (
 from foci.metrics.cohort.stacked import OperatingPoints, Stack, operating_points, stack
 from foci.metrics.curve.areas import aupc, morf_minus_lerf
 from foci.metrics.curve.censoring import KaplanMeier, kaplan_meier, restricted, restricted_mean
+from foci.metrics.curve.decisive import decisive_k, stable_decisive_k
 from foci.metrics.curve.deletion import (
     comprehensiveness,
     deletion_drop,
@@ -50,38 +89,52 @@ from foci.metrics.stats import (
     percentile_interval,
     wilcoxon,
 )
-from foci.metrics.verdict import Verdict, VerdictName, decide, judge
 
 __all__ = [
     "CARDS",
+    "Axis",
+    "AxisResult",
+    "Belief",
+    "BetterOrder",
     "Card",
+    "CountInterval",
+    "CountQuantile",
+    "DecisivePoints",
+    "GeometricRatio",
     "Interval",
     "KaplanMeier",
+    "NecessityAxis",
     "OperatingPoints",
+    "OrderComparison",
     "PairedMSK",
     "ReachSplit",
     "SeedSpread",
     "SignedRank",
     "Specificity",
     "Stack",
-    "Verdict",
-    "VerdictName",
     "adaptive_budget",
     "auc",
     "aukc",
     "aupc",
     "average_precision",
+    "believable",
+    "better_order",
     "captured_headroom",
     "case_means",
+    "classes_without_decisive_sets",
+    "compare_areas",
+    "compare_orders",
     "comprehensiveness",
-    "decide",
+    "conclusive",
+    "decisive_k",
+    "decisive_points",
     "deletion_drop",
     "disjoint_sets",
     "drops_on_grid",
     "faithfulness_auc",
     "fallback_share",
+    "geometric_mean_ratio",
     "jaccard_at_k",
-    "judge",
     "kaplan_meier",
     "kendall",
     "mean_drops",
@@ -89,13 +142,20 @@ __all__ = [
     "msk",
     "msk_cond",
     "ndcg",
+    "necessity_axis",
+    "net_win_share",
+    "no_room",
     "operating_points",
+    "order_differences",
     "paired_bootstrap",
     "paired_msk",
+    "paper_faithfulness",
     "percentile_interval",
     "precision_at_k",
     "predicted_class",
     "probability_at",
+    "quantile_intervals",
+    "quantiles_with_missing",
     "random_corrected_aukc",
     "reach",
     "reach_split",
@@ -103,8 +163,10 @@ __all__ = [
     "restricted",
     "restricted_mean",
     "runner_up",
+    "seed_spread",
     "selected_only_auc",
     "selected_probabilities",
+    "sensitive",
     "shi",
     "shi_against_random",
     "shi_per_seed",
@@ -112,6 +174,7 @@ __all__ = [
     "spearman",
     "specific_share",
     "specificity",
+    "stable_decisive_k",
     "stable_msk",
     "stack",
     "sufficiency",

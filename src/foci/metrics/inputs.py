@@ -57,6 +57,18 @@ def threshold(kappa: float, name: str = "kappa") -> float:
     return float(kappa)
 
 
+def thresholds(kappa: float | ArrayLike, n_slides: int) -> Floats:
+    """Check a confidence in (0, 1] for all slides, or one per slide; one per slide, ``[S]``."""
+    array = numbers(kappa, "kappa", ndim=None)
+    inside = (array > 0) & (array <= 1)
+    bad = array.ravel()[inside.argmin()]
+    require(inside.all(), "kappa", f"is {bad}", "pass a value above 0 and at most 1")
+    fits = array.shape in ((), (n_slides,))
+    what = f"has shape {array.shape} for {n_slides} slides"
+    require(fits, "kappa", what, "pass one number, or one per slide")
+    return np.broadcast_to(array, (n_slides,))
+
+
 def probabilities(values: ArrayLike, name: str = "probs", ndim: int = 2) -> Floats:
     """Check class probabilities ``[..., C]``: C >= 2, in [0, 1], every row sums to 1."""
     array = numbers(values, name, ndim)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from foci.metrics import inputs
-from foci.metrics.inputs import Floats
+from foci.metrics.inputs import Floats, Integers
 
 EXACT_UP_TO = 50  # pairs; above, the normal approximation
 
@@ -45,6 +45,29 @@ def percentile_interval(estimate: float, draws: Floats, level: float = 0.95) -> 
     return Interval(estimate, float(low), float(high), level)
 
 
+def case_draws(
+    cases: Sequence[Any] | NDArray[Any], n_slides: int, n_boot: int, seed: int
+) -> tuple[Integers, Integers]:
+    """Patients drawn with replacement: the patient of every slide, and how often each is drawn.
+
+    Returns:
+        ``[S]`` patient numbers, and ``[n_boot, n_cases]`` weights; same seed, same draws.
+
+    >>> case, weights = case_draws(["b", "a", "b"], 3, n_boot=5, seed=0)
+    >>> case.tolist(), weights.sum(axis=1).tolist()
+    ([1, 0, 1], [2, 2, 2, 2, 2])
+    """
+    named = all(case is not None for case in cases)
+    inputs.require(named, "cases", "holds None", "name every slide's patient")
+    labels = np.asarray(cases)
+    what = f"has shape {labels.shape} for {n_slides} slides"
+    inputs.require(labels.shape == (n_slides,), "cases", what, "name every slide's patient")
+    names, case = np.unique(labels, return_inverse=True)
+    rng = np.random.default_rng(seed)
+    equal = np.full(len(names), 1 / len(names))
+    return case, rng.multinomial(len(names), equal, size=inputs.whole(n_boot, "n_boot"))
+
+
 def case_means(
     values: ArrayLike, cases: Sequence[Any] | NDArray[Any], n_boot: int = 2000, seed: int = 0
 ) -> Floats:
@@ -70,20 +93,12 @@ def case_means(
     [[2.0], [2.0]]
     """
     table = inputs.numbers(values, "values", ndim=2, missing=True)
-    named = all(case is not None for case in cases)
-    inputs.require(named, "cases", "holds None", "name every slide's patient")
-    labels = np.asarray(cases)
-    what = f"has shape {labels.shape} for {len(table)} slides"
-    inputs.require(labels.shape == table.shape[:1], "cases", what, "name every slide's patient")
-    names, case = np.unique(labels, return_inverse=True)
+    case, weights = case_draws(cases, len(table), n_boot, seed)
     present = ~np.isnan(table)
-    sums = np.zeros((len(names), table.shape[1]))
+    sums = np.zeros((weights.shape[1], table.shape[1]))
     sizes = np.zeros_like(sums)
     np.add.at(sums, case, np.where(present, table, 0.0))
     np.add.at(sizes, case, present)
-    rng = np.random.default_rng(seed)
-    equal = np.full(len(names), 1 / len(names))
-    weights = rng.multinomial(len(names), equal, size=inputs.whole(n_boot, "n_boot"))
     totals, counts = weights @ sums, weights @ sizes
     means: Floats = np.divide(totals, counts, out=np.full(totals.shape, np.nan), where=counts > 0)
     return means

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foci.errors import FociError
 from foci.metrics import (
     deletion_drop,
     drops_on_grid,
     faithfulness_auc,
     mean_drops,
+    paper_faithfulness,
     slide_faithfulness,
     stack,
 )
@@ -75,3 +77,29 @@ def test_faithfulness_stops_at_the_last_count_below_n(n_tiles: int) -> None:
 def test_a_count_that_was_not_measured_leaves_no_faithfulness() -> None:
     drops = np.array([[0.1, math.nan, 0.2, 0.3, 0.4]])
     assert math.isnan(slide_faithfulness(drops, np.array([1000]))[0])
+
+
+def test_the_two_forms_differ_where_bags_are_small_only() -> None:
+    values = [0.1, 0.2, 0.3, 0.4, 0.5]
+    large = np.array([values, [2 * v for v in values]])
+    each = slide_faithfulness(large, np.array([300, 257]))
+    assert paper_faithfulness(large) == pytest.approx(each.mean())
+    small = np.array([values, [1.0, 1.0, math.nan, math.nan, math.nan]])
+    each = slide_faithfulness(small, np.array([300, 40]))
+    np.testing.assert_allclose(each, [faithfulness_auc(PAPER_KS, values), 0.5])
+    assert paper_faithfulness(small) == pytest.approx(
+        faithfulness_auc(PAPER_KS, [0.55, 0.6, 0.3, 0.4, 0.5])
+    )
+
+
+def test_paper_form_without_a_slide_at_some_count_is_nan() -> None:
+    assert math.isnan(paper_faithfulness([[0.1, 0.2, 0.3, 0.4, math.nan]]))
+
+
+def test_other_grids_are_refused() -> None:
+    with pytest.raises(FociError, match="drops: has 2 counts"):
+        paper_faithfulness([[0.1, 0.2]])
+    with pytest.raises(FociError, match="drops: has 2 counts"):
+        slide_faithfulness([[0.1, 0.2]], [300])
+    with pytest.raises(FociError, match=r"lengths differ \(drops 1, n_tiles 2\)"):
+        slide_faithfulness([[0.1] * 5], [300, 300])

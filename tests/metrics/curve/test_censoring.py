@@ -10,6 +10,7 @@ from lifelines import KaplanMeierFitter
 from lifelines.utils import restricted_mean_survival_time
 from scipy import stats
 
+from foci.errors import FociError
 from foci.metrics import kaplan_meier, msk_cond, restricted, restricted_mean
 from tests.metrics.strategies import msks, quick
 
@@ -38,6 +39,65 @@ def test_agrees_with_lifelines_and_scipy(seed: int, k_max: int) -> None:
     assert restricted_mean(values, k_max) == pytest.approx(rmst, rel=1e-9)
     median = fitter.median_survival_time_
     assert curve.median == (None if math.isinf(median) else median)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_one_count_per_slide_agrees_with_lifelines(seed: int) -> None:
+    values, rng = random_counts(seed), np.random.default_rng(seed + 100)
+    ends = np.minimum(64, rng.integers(1, 120, size=values.size))
+    times, reached = np.fmin(values, ends), values <= ends
+    curve = kaplan_meier(values, ends)
+    fitter = KaplanMeierFitter().fit(times, reached)
+    np.testing.assert_allclose(
+        curve.survival, fitter.survival_function_at_times(curve.ks), rtol=0, atol=1e-12
+    )
+    rmst = restricted_mean_survival_time(fitter, t=int(ends.max()))
+    assert curve.area == pytest.approx(rmst, rel=1e-9)
+    median = fitter.median_survival_time_
+    assert curve.median == (None if math.isinf(median) else median)
+    np.testing.assert_array_equal(restricted(values, ends), times)
+    assert restricted_mean(values, ends) == times.mean()
+    assert (~reached & (ends < 64)).any()  # some slides are censored early
+
+
+@quick
+@given(msks, st.integers(0, 99), st.integers(1, 320))
+def test_one_count_per_slide_properties(values: list[int | None], seed: int, k_max: int) -> None:
+    rng = np.random.default_rng(seed)
+    ends = np.minimum(k_max, rng.integers(1, 400, size=len(values)))
+    curve = kaplan_meier(values, ends)
+    assert (np.diff(curve.survival) <= 0).all()
+    assert curve.area >= restricted_mean(values, ends) - 1e-9
+    mixed = rng.permutation(len(values))
+    again = kaplan_meier([values[i] for i in mixed], ends[mixed])
+    np.testing.assert_array_equal(again.survival, curve.survival)
+    twice = kaplan_meier([*values, *values], np.tile(ends, 2))
+    np.testing.assert_allclose(twice.survival, curve.survival, rtol=0, atol=1e-12)
+
+
+@quick
+@given(msks, st.integers(1, 320))
+def test_equal_counts_per_slide_are_one_count_to_the_bit(
+    values: list[int | None], k_max: int
+) -> None:
+    ends = [k_max] * len(values)
+    one, each = kaplan_meier(values, k_max), kaplan_meier(values, ends)
+    np.testing.assert_array_equal(each.ks, one.ks)
+    np.testing.assert_array_equal(each.survival, one.survival)
+    assert each.k_max == one.k_max == k_max
+    np.testing.assert_array_equal(restricted(values, ends), restricted(values, k_max))
+    assert restricted_mean(values, ends) == restricted_mean(values, k_max)
+
+
+def test_bad_censoring_counts_are_refused() -> None:
+    with pytest.raises(FociError, match="k_max: has 1 counts for 2 slides"):
+        restricted([1, 2], [256])
+    with pytest.raises(FociError, match="k_max: holds values that are not counts >= 1"):
+        kaplan_meier([1, 2], [256, 0])
+    with pytest.raises(FociError, match=r"k_max: is 2\.5"):
+        restricted_mean([1, 2], 2.5)
+    with pytest.raises(FociError, match="k_max: is 0"):
+        restricted_mean([1, 2], 0)
 
 
 @quick

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from foci.metrics import inputs
+from foci.metrics.cards import card
 from foci.metrics.cohort.stacked import Stack, fill
 from foci.metrics.curve.areas import area_over_counts
-from foci.metrics.curve.deletion import PAPER_COUNTS, drops_from_full
+from foci.metrics.curve.deletion import PAPER_COUNTS, drops_from_full, faithfulness_auc
 from foci.metrics.inputs import Floats, Integers, defined_mean
 
 
@@ -64,23 +66,75 @@ def mean_drops(drops: ArrayLike) -> tuple[Floats, Integers]:
     return defined_mean(table, axis=0), (~np.isnan(table)).sum(axis=0)
 
 
-def slide_faithfulness(drops: Floats, n_tiles: Integers) -> Floats:
-    """:func:`foci.metrics.faithfulness_auc` of every slide, from drops at the paper's counts.
+@card(
+    title="Faithfulness AUC of the paper",
+    symbol=r"\mathrm{Faith.\,AUC}_{paper}",
+    equation=r"256^{-1} \sum_j \tfrac12 (\overline{\Delta p}(K_j) + \overline{\Delta p}(K_{j+1}))"
+    r"(K_{j+1} - K_j), \quad \overline{\Delta p}(K)\ \text{over the slides with}\ N > K",
+    direction="higher",
+    range=(-1.0, 1.0),
+    needs="deletion drops of every slide at 16, 32, 64, 128 and 256",
+    does_not_show="the same slides at every count: the largest counts rest on the largest bags",
+    source="the paper, Table deletion-based perturbation faithfulness",
+)
+def paper_faithfulness(drops: ArrayLike) -> float:
+    r"""Faithfulness AUC as in the paper: drops averaged over slides first, area divided by 256.
 
-    A bag of N tiles has no drop at K >= N: its area runs to the last count below N and is divided
-    by it. NaN where fewer than two counts are left, or one of them was not measured.
+    .. math:: \frac{1}{256} \sum_j
+       \frac{\overline{\Delta p}(K_j) + \overline{\Delta p}(K_{j+1})}{2}(K_{j+1} - K_j)
+
+    with :math:`K_j` = 16, 32, 64, 128 and 256. NaN where a count was measured on no slide.
 
     Args:
-        drops: ``[S, 5]``, :func:`drops_on_grid` at 16, 32, 64, 128 and 256.
+        drops: ``[S, 5]``, :func:`drops_on_grid` at the paper's counts, NaN where not measured.
+
+    >>> round(paper_faithfulness([[0.016, 0.023, 0.036, 0.058, 0.090]]), 6)
+    0.053656
+    """
+    means, n_slides = mean_drops(drops)
+    what = f"has {len(means)} counts"
+    fits = len(means) == len(PAPER_COUNTS)
+    inputs.require(fits, "drops", what, "give the drops at 16, 32, 64, 128 and 256")
+    return faithfulness_auc(PAPER_COUNTS, means) if n_slides.all() else math.nan
+
+
+@card(
+    title="Faithfulness AUC per slide",
+    symbol=r"\mathrm{Faith.\,AUC}_s",
+    equation=r"K_m^{-1} \sum_j \tfrac12 (\Delta p_s(K_j) + \Delta p_s(K_{j+1}))(K_{j+1} - K_j), "
+    r"\quad K_m\ \text{the last of}\ 16, 32, 64, 128, 256\ \text{below}\ N_s",
+    direction="higher",
+    range=(-1.0, 1.0),
+    needs="deletion drops of every slide at 16, 32, 64, 128 and 256, and its number of tiles",
+    does_not_show="the paper's number, which averages over slides first and divides by 256",
+    source="FOCI; one area per slide can be resampled and paired",
+)
+def slide_faithfulness(
+    drops: ArrayLike, n_tiles: ArrayLike, counts: Sequence[int] = PAPER_COUNTS
+) -> Floats:
+    r"""Faithfulness AUC of every slide at the paper's counts: an audit's deletion area.
+
+    .. math:: \frac{1}{K_m} \sum_j \frac{\Delta p_s(K_j) + \Delta p_s(K_{j+1})}{2}(K_{j+1} - K_j)
+
+    A bag of N tiles has no drop at K >= N: its area runs to the last count :math:`K_m` below N and
+    is divided by it. NaN where fewer than two counts are left, or one of them was not measured.
+
+    Args:
+        drops: ``[S, G]``, :func:`drops_on_grid` at the counts.
         n_tiles: ``[S]`` candidate tiles.
+        counts: Increasing deletion counts; the paper's are 16, 32, 64, 128 and 256.
 
     >>> drops = np.array([[0.25, 0.5, np.nan, np.nan, np.nan]] * 2)
     >>> slide_faithfulness(drops, n_tiles=np.array([40, 20]))
     array([0.1875,    nan])
     """
-    counts = np.array(PAPER_COUNTS)
-    below = (counts < np.asarray(n_tiles)[:, None]).sum(axis=1)
-    areas = np.full(len(drops), np.nan)
-    for n in range(2, len(counts) + 1):
-        areas[below == n] = area_over_counts(drops[below == n, :n], counts[:n])
+    table, sizes = inputs.numbers(drops, "drops", ndim=2, missing=True), inputs.bag_sizes(n_tiles)
+    inputs.same_length(drops=table, n_tiles=sizes)
+    ks = inputs.increasing(counts, name="counts")
+    fix = f"give the drops at {', '.join(map(str, ks))}"
+    inputs.require(table.shape[1] == len(ks), "drops", f"has {table.shape[1]} counts", fix)
+    below = (ks < sizes[:, None]).sum(axis=1)
+    areas = np.full(len(table), np.nan)
+    for n in range(2, len(ks) + 1):
+        areas[below == n] = area_over_counts(table[below == n, :n], ks[:n])
     return areas

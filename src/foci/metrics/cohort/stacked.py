@@ -103,7 +103,10 @@ class OperatingPoints:
 
 
 def operating_points(
-    stacks: Sequence[Stack], full: ArrayLike, targets: ArrayLike, kappa: float = 0.9
+    stacks: Sequence[Stack],
+    full: ArrayLike,
+    targets: ArrayLike,
+    kappa: float | ArrayLike = 0.9,
 ) -> OperatingPoints:
     """MSK, stable MSK, AUKC and specificity of every slide of a cohort.
 
@@ -111,18 +114,19 @@ def operating_points(
         stacks: Insertion curves of the S slides.
         full: ``[S, C]`` full-bag probabilities.
         targets: ``[S]`` the class followed on each slide.
-        kappa: Operating confidence.
+        kappa: Operating confidence, one for all slides or one per slide.
 
     >>> curves = stack([[[0.6, 0.4], [0.05, 0.95]], [[0.5, 0.5]]], [[1, 2], [1]])
     >>> operating_points(curves, full=[[0.1, 0.9], [0.5, 0.5]], targets=[1, 1]).msk
     array([ 2., nan])
     """
-    threshold = inputs.threshold(kappa)
     whole = inputs.probabilities(full, "full")
     followed = inputs.class_indices(targets, "targets", whole.shape[1])
-    found = np.full((4, inputs.same_length(full=whole, targets=followed)), np.nan)
+    n_slides = inputs.same_length(full=whole, targets=followed)
+    needed = inputs.thresholds(kappa, n_slides)
+    found = np.full((4, n_slides), np.nan)
     for part in stacks:
-        target = followed[part.rows]
+        target, threshold = followed[part.rows], needed[part.rows]
         steps = sufficient_steps(part.probs, target, threshold)
         rival_steps = sufficient_steps(part.probs, runners_up(whole[part.rows], target), threshold)
         count = first_crossing(steps, part.ks)

@@ -27,7 +27,7 @@ def followed_class(probs: Floats, target: int | Integers) -> Floats:
     return followed
 
 
-def sufficient_steps(probs: Floats, target: int | Integers, kappa: float) -> Marks:
+def sufficient_steps(probs: Floats, target: int | Integers, kappa: float | Floats) -> Marks:
     """Steps at which the model predicts the target with a probability of at least ``kappa``.
 
     Where two classes are largest, the one with the lower index is predicted.
@@ -35,10 +35,11 @@ def sufficient_steps(probs: Floats, target: int | Integers, kappa: float) -> Mar
     Args:
         probs: ``[..., K, C]``, one curve or many of the same counts.
         target: The class followed, one per curve.
-        kappa: Operating confidence.
+        kappa: Operating confidence, one for all curves or one per curve.
     """
     largest = probs.argmax(axis=-1) == np.asarray(target)[..., None]
-    steps: Marks = largest & (followed_class(probs, target) >= kappa)
+    confident = followed_class(probs, target) >= np.asarray(kappa)[..., None]
+    steps: Marks = largest & confident
     return steps
 
 

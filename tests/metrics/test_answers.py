@@ -1,0 +1,193 @@
+"""Every combination of results has one answer, and constructed cohorts get theirs."""
+
+import itertools
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from foci.errors import FociError
+from foci.metrics import (
+    Axis,
+    Belief,
+    BetterOrder,
+    believable,
+    better_order,
+    compare_orders,
+    conclusive,
+    no_room,
+    sensitive,
+)
+
+RESULTS: tuple[Axis, ...] = ("better", "worse", "same", "unclear", None)
+PAIRS = list(itertools.product(RESULTS, RESULTS))
+RANDOM = {"sufficiency_over_random": "better", "necessity_over_random": "better"}
+
+
+def beliefs_by_definition(sufficiency: Axis, necessity: Axis) -> list[str]:
+    """All named answers whose words in the definition fit."""
+    axes = [axis for axis in (sufficiency, necessity) if axis is not None]
+    if not axes:
+        return ["not assessable"]
+    holds = {
+        "yes": all(axis == "better" for axis in axes),
+        "only as a pointer": necessity == "better" and sufficiency in ("same", "worse"),
+        "sufficient, not decisive": sufficiency == "better" and necessity in ("same", "worse"),
+        "no better than chance": all(axis in ("same", "worse") for axis in axes),
+    }
+    return [name for name, true in holds.items() if true] or ["inconclusive"]
+
+
+@pytest.mark.parametrize(("sufficiency", "necessity"), PAIRS)
+def test_every_pair_of_results_has_one_belief(sufficiency: Axis, necessity: Axis) -> None:
+    fitting = beliefs_by_definition(sufficiency, necessity)
+    assert [believable(sufficiency, necessity, n_cases=6)] == fitting
+    assert believable(sufficiency, necessity, n_cases=5) == "not assessable"
+
+
+def orders_by_definition(
+    sufficiency: Axis, necessity: Axis, over: tuple[Axis, Axis], believed: bool
+) -> list[str]:
+    pairs = [(sufficiency, necessity, over[0]), (necessity, sufficiency, over[1])]
+    axes = [axis for axis in (sufficiency, necessity) if axis is not None]
+    if not axes:
+        return ["not assessable"]
+    same = all(axis == "same" for axis in axes)
+    holds = {
+        "headroom": any(
+            one == "better" and other != "worse" and chance == "better"
+            for one, other, chance in pairs
+        ),
+        "mixed": any(one == "better" and other == "worse" for one, other, _ in pairs),
+        "native is better": any(one == "worse" and other != "better" for one, other, _ in pairs),
+        "native suffices": same and believed,
+        "no better order found": same and not believed,
+    }
+    return [name for name, true in holds.items() if true] or ["inconclusive"]
+
+
+@pytest.mark.parametrize(("sufficiency", "necessity"), PAIRS)
+def test_every_combination_has_one_better_order(sufficiency: Axis, necessity: Axis) -> None:
+    for over in PAIRS:
+        for belief in (*get_args(Belief), None):
+            settings: dict[str, Any] = {
+                "sufficiency_over_random": over[0],
+                "necessity_over_random": over[1],
+                "belief": belief,
+            }
+            fitting = orders_by_definition(sufficiency, necessity, over, belief == "yes")
+            assert [better_order(sufficiency, necessity, **settings, n_cases=6)] == fitting
+            few = better_order(sufficiency, necessity, **settings, n_cases=5)
+            assert few == "not assessable"
+
+
+def test_every_name_can_be_the_answer() -> None:
+    beliefs = {believable(s, n, n_cases=9) for s, n in PAIRS}
+    assert beliefs == set(get_args(Belief))
+    found = {
+        better_order(s, n, **RANDOM, belief=belief, n_cases=9)  # type: ignore[arg-type]
+        for s, n in PAIRS
+        for belief in ("yes", "inconclusive")
+    }
+    assert found == set(get_args(BetterOrder))
+
+
+def test_an_unknown_result_is_refused() -> None:
+    with pytest.raises(FociError, match="axis: is 'no room'"):
+        believable("no room", "better", n_cases=9)  # type: ignore[arg-type]
+    with pytest.raises(FociError, match="axis: is 'good'"):
+        better_order(
+            "better",
+            "better",
+            sufficiency_over_random="good",  # type: ignore[arg-type]
+            necessity_over_random=None,
+            belief=None,
+            n_cases=9,
+        )
+
+
+def test_sensitive_means_two_conclusive_answers() -> None:
+    assert not sensitive({})
+    assert not sensitive({0.7: "inconclusive", 0.8: "not assessable", 0.9: "headroom"})
+    assert not sensitive({0.8: "headroom", 0.9: "headroom"})
+    assert sensitive({0.7: "mixed", 0.8: "inconclusive", 0.9: "headroom"})
+    assert not conclusive("inconclusive")
+
+
+class Cohort:
+    """MSK and decisive K of three rankings, one slide per patient, and ten random orders."""
+
+    def __init__(self, n: int = 30, **counts: Any) -> None:
+        self.n, self.cases = n, [f"P{i}" for i in range(n)]
+        self.counts = {name: np.broadcast_to(value, (n,)) for name, value in counts.items()}
+        rng = np.random.default_rng(0)
+        self.random = {
+            "msk": rng.integers(10, 60, size=(10, n)).astype(float),
+            "dk": rng.integers(60, 250, size=(10, n)).astype(float),
+        }
+
+    def axis(self, what: str, one: str, other: str) -> Axis:
+        table = {f"random_{key}": value for key, value in self.random.items()}
+        named = {**self.counts, **table}
+        if what == "msk" and no_room(named[f"{other}_msk"]):
+            return None
+        return compare_orders(named[f"{one}_{what}"], named[f"{other}_{what}"], self.cases).result
+
+    @property
+    def belief(self) -> Belief:
+        axes = (self.axis(what, "native", "random") for what in ("msk", "dk"))
+        return believable(*axes, n_cases=self.n)
+
+    @property
+    def order(self) -> BetterOrder:
+        return better_order(
+            self.axis("msk", "selector", "native"),
+            self.axis("dk", "selector", "native"),
+            sufficiency_over_random=self.axis("msk", "selector", "random"),
+            necessity_over_random=self.axis("dk", "selector", "random"),
+            belief=self.belief,
+            n_cases=self.n,
+        )
+
+
+def test_equal_rankings() -> None:
+    equal = {"native_msk": 3, "native_dk": 20, "selector_msk": 3, "selector_dk": 20}
+    assert (Cohort(**equal).belief, Cohort(**equal).order) == ("yes", "native suffices")
+    assert Cohort(n=12, **equal).order == "inconclusive"  # too few patients to show sameness
+    weak = {"native_msk": 300.0, "native_dk": np.nan, "selector_msk": 300.0, "selector_dk": np.nan}
+    assert Cohort(**weak).belief == "no better than chance"
+    assert Cohort(**weak).order == "no better order found"
+
+
+def test_seven_wins_and_five_losses_twelve_of_twelve_five_of_five() -> None:
+    native = {"native_msk": 1, "native_dk": 20}
+    split = Cohort(12, **native, selector_msk=1, selector_dk=[10] * 7 + [30] * 5)
+    assert split.order == "inconclusive"
+    assert Cohort(12, **native, selector_msk=1, selector_dk=10).order == "headroom"
+    assert Cohort(12, **native, selector_msk=1, selector_dk=30).order == "native is better"
+    five = Cohort(5, **native, selector_msk=1, selector_dk=10)
+    assert (five.belief, five.order) == ("not assessable", "not assessable")
+
+
+def test_fewer_tiles_but_worse_deletion_is_mixed() -> None:
+    cohort = Cohort(native_msk=5, native_dk=20, selector_msk=1, selector_dk=40)
+    assert cohort.order == "mixed"
+
+
+def test_the_right_tiles_in_a_bad_order_are_only_a_pointer() -> None:
+    cohort = Cohort(native_msk=200, native_dk=20, selector_msk=1, selector_dk=20)
+    assert cohort.belief == "only as a pointer"
+    assert cohort.order == "headroom"
+
+
+def test_enough_but_not_decisive() -> None:
+    cohort = Cohort(native_msk=2, native_dk=np.nan, selector_msk=2, selector_dk=15)
+    assert cohort.belief == "sufficient, not decisive"
+    assert cohort.order == "headroom"
+
+
+def test_better_than_native_but_not_than_chance_is_no_headroom() -> None:
+    cohort = Cohort(native_msk=1, native_dk=np.nan, selector_msk=1, selector_dk=300)
+    assert cohort.axis("dk", "selector", "native") == "better"
+    assert cohort.axis("dk", "selector", "random") == "worse"
+    assert cohort.order == "inconclusive"
