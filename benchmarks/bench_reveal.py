@@ -13,12 +13,26 @@ import torch
 
 import foci
 from foci.backbones.models.transmil import TransMIL
-from foci.reveal import EmbeddedBag, Revealer
+from foci.reveal import EmbeddedBag, Revealer, refined_curves
 from memory import peak_mb
 from timing import in_units
 
 N, D, K = 1024, 1536, 256
-COLUMNS = ("engine", "own", "2nd ranking", "reference", "peak MiB", "greedy 32", "deletion 5 K")
+COLUMNS = (
+    "engine",
+    "own",
+    "2nd ranking",
+    "reference",
+    "peak MiB",
+    "greedy 32",
+    "deletion 5 K",
+    "both 256",
+    "2nd both",
+    "refined 10",
+    "refined none",
+)
+FOUND_AT_10 = 6 * [False] + [True, False, True]
+"""A condition that first holds at 10 tiles, at the counts 1, 2, 3, 4, 6, 8, 12, 9, 10."""
 
 
 @torch.no_grad()
@@ -27,12 +41,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repeats", type=int, default=15)
     parser.add_argument("--skip-reference", action="store_true")
+    parser.add_argument("--only", nargs="+", default=foci.backbones.available())
     options = parser.parse_args()
     torch.manual_seed(0)
     features = torch.randn(N, D)
     order, other = torch.randperm(N), torch.randperm(N)
     print(f"{'classifier':12s} " + " ".join(f"{c:>12s}" for c in COLUMNS))
-    for name in foci.backbones.available():
+    for name in options.only:
         if "paper" in foci.backbones.presets(name):
             row(name, features, order, other, options)
 
@@ -64,6 +79,9 @@ def row(
     def greedy() -> None:
         foci.rankings.score("greedy-insertion", model, features, rounds=32)
 
+    def both() -> None:
+        revealer.open(features).both_curves(order, range(1, K + 1), range(1, K + 1))
+
     peak = peak_mb(curve)
     opened = revealer.open(features)
     opened.curve(order)  # embeds the bag
@@ -82,12 +100,29 @@ def row(
         float("nan") if slow else in_units(greedy, plain, repeats),
         in_units(lambda: delete(opened, order), plain, repeats),
     ]
+    unknown = 2 * [float("nan")]
+    if slow:
+        refined = [
+            in_units(lambda a=a: refine(revealer.open(features), order, a), plain, repeats)
+            for a in (FOUND_AT_10, [])
+        ]
+        cells += unknown + refined
+    else:
+        counts = range(1, K + 1)
+        again = in_units(lambda: opened.both_curves(other, counts, counts), plain, repeats)
+        cells += [in_units(both, plain, repeats), again, *unknown]
     print(f"{name:12s} " + " ".join(f"{c:12.2f}" for c in cells), flush=True)
 
 
 def delete(opened: EmbeddedBag, order: torch.Tensor) -> None:
     """The paper's five deletion counts."""
     opened.curve(order, ks=[16, 32, 64, 128, 256], direction="delete")
+
+
+def refine(opened: EmbeddedBag, order: torch.Tensor, answers: list[bool]) -> None:
+    """The grid with refinement, for a condition with these answers and False from then on."""
+    left = iter(answers)
+    refined_curves(opened, order, [lambda kept, removed: next(left, False)])
 
 
 if __name__ == "__main__":

@@ -101,3 +101,97 @@ def test_the_original_stays_in_single_precision() -> None:
     model = backbones.create("abmil", d_in=4, n_classes=2, d=8, hidden=4, head_hidden=None)
     Revealer(model, recheck=(0.5,)).open(torch.zeros(3, 4)).curve([0, 1, 2])
     assert {p.dtype for p in model.parameters()} == {torch.float32}
+
+
+class Ratio(nn.Module):
+    """The margin is the mean of the tiles, to which single precision adds an error of 1e-7."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(()))
+        self.calls: list[tuple[int, torch.dtype]] = []
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.calls.append((len(x), x.dtype))
+        error = 1e-7 if x.dtype == torch.float32 else 0.0
+        margin = self.weight * x.double().mean() + error
+        return torch.stack([-margin, margin, margin - 20])
+
+
+def float64_forwards(x: list[float], recheck: tuple[float, ...]) -> tuple[torch.Tensor, int]:
+    """The insertion curve in the order given, and how many subsets were asked in float64."""
+    module = Ratio()
+    model = CallableBackbone(module, d_in=1, n_classes=3)
+    log: list[tuple[int, torch.dtype]] = module.calls
+    copied = Revealer(model, recheck=recheck)
+    copied._settings.recheck._double = double = copy.deepcopy(model).double().eval()
+    assert isinstance(double.function, Ratio)
+    probabilities = copied.open(torch.tensor(x)[:, None]).curve(range(len(x)))
+    assert {dtype for _, dtype in log} == {torch.float32}
+    return probabilities, len(double.function.calls)
+
+
+def test_a_flip_at_the_rounding_level_is_decided_in_float64() -> None:
+    # means of 1, 2, 3, 4 tiles: 1, 0.5, -1e-8, -0.1
+    x = [1.0, 0.0, -1.00000003, -0.4]
+    rounded, _ = float64_forwards(x, ())
+    assert rounded.argmax(dim=1).tolist() == [1, 1, 1, 0]
+    rechecked, asked = float64_forwards(x, (0.99,))
+    assert rechecked.argmax(dim=1).tolist() == [1, 1, 0, 0]
+    assert asked == 1
+    kept = [0, 1, 3]
+    assert torch.equal(rechecked[kept], rounded[kept])
+
+
+def test_several_thresholds_cost_only_the_counts_near_one_of_them() -> None:
+    # p = sigmoid(2 x mean); one count lies near 0.7, one near 0.95, two near none
+    wanted = [0.7, 0.81, 0.95, 0.6]
+    means = torch.logit(torch.tensor(wanted, dtype=torch.float64)) / 2
+    sums = torch.cat([torch.zeros(1), means * torch.arange(1, 5)])
+    x = sums.diff().tolist()
+    plain, _ = float64_forwards(x, ())
+    rechecked, asked = float64_forwards(x, (0.7, 0.8, 0.9, 0.95))
+    assert asked == 2
+    changed = (plain != rechecked).any(dim=1)
+    assert changed.tolist() == [True, False, True, False]
+    assert float64_forwards(x, (0.9,))[1] == 0
+
+
+@pytest.mark.parametrize("direction", ["insert", "delete"])
+@pytest.mark.parametrize("name", ["abmil", "attrimil"])
+def test_a_flat_curve_is_rechecked_in_one_pass(
+    name: str, direction: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = small(name, "paper", 2).eval()
+    x = torch.randn(30, D_IN, generator=torch.Generator().manual_seed(5))
+    x = x[:1] + 1e-6 * x  # tiles that are almost equal: every count is near the same threshold
+    double = copy.deepcopy(model).double()
+    ks = range(1, 30)
+    want = curve(double, x.double(), range(30), ks, direction, engine="reference")
+    embedded: list[int] = []
+    revealer = Revealer(model, recheck=(float(want[3, 0]),))
+    monkeypatch.setattr(
+        double, "embed", lambda x, embed=double.embed: embedded.append(len(x)) or embed(x)
+    )
+    revealer._settings.recheck._double = double
+    got = revealer.open(x).curve(range(30), ks, direction)
+    assert embedded == [29]
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("direction", ["insert", "delete"])
+@pytest.mark.parametrize("engine", ["packed", "generic", "reference"])
+def test_a_flip_depends_on_no_engine(engine: str, direction: str) -> None:
+    model = small("transmil", "paper", 2).eval()
+    x = torch.randn(20, D_IN, generator=torch.Generator().manual_seed(3))
+    double = copy.deepcopy(model).double()
+    before = curve(double, x.double(), range(20), range(1, 20), direction, engine="reference")
+    head = [p for p in model.parameters() if p.shape == (2,)][-1]
+    with torch.no_grad():  # a bias that ties the two classes at the seventh count
+        head[0] -= torch.logit(before[6, 0]).float()
+    double = copy.deepcopy(model).double()
+    exact = curve(double, x.double(), range(20), range(1, 20), direction, engine="reference")
+    assert (exact[6, 0] - exact[6, 1]).abs() < 1e-6
+    got = Revealer(model, engine=engine).open(x).curve(range(20), range(1, 20), direction)
+    assert torch.equal(got.argmax(dim=1), exact.argmax(dim=1))
+    torch.testing.assert_close(got[6], exact[6], rtol=0, atol=1e-13)

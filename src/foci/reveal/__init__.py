@@ -13,20 +13,25 @@ from foci.reveal.disjoint import disjoint_sufficient_sets
 from foci.reveal.embedded_bag import EmbeddedBag
 from foci.reveal.engines.choice import KAPPA, Engine, choose_engine
 from foci.reveal.prefixes import K_MAX, default_counts
+from foci.reveal.refinement import GRID, RefinedCount, RefinedCurves, refined_curves
 from foci.reveal.revealer import Revealer
 
 __all__ = [
+    "GRID",
     "KAPPA",
     "K_MAX",
     "Curve",
     "Direction",
     "EmbeddedBag",
     "Engine",
+    "RefinedCount",
+    "RefinedCurves",
     "Revealer",
     "choose_engine",
     "curve",
     "default_counts",
     "disjoint_sufficient_sets",
+    "refined_curves",
 ]
 
 

@@ -137,21 +137,39 @@ class EmbeddedBag:
             stop: Called with the probabilities so far after every block of counts; once it returns
                 True, the remaining counts are skipped and a shorter curve is returned.
         """
-        n = len(self)
-        order = check_order(order, n).to(self.features.device)
-        if ks is None:
-            ks = default_counts(n, direction)
-        counts = check_counts(ks, n, direction).to(self.features.device)
-        prefixes = Prefixes.of(order, counts, direction)
-        blocks: list[Tensor] = []
-        with self._engine.precision():
-            for chunk, logits in self._prefix_logits().steps(prefixes):
-                block = torch.softmax(logits.double(), dim=-1)
-                block = self._engine.recheck(block, self.features, prefixes, chunk.start)
-                blocks.append(block.cpu())
-                if stop is not None and stop(torch.cat(blocks)):
-                    break
-        return torch.cat(blocks)
+        return self._revealed(check_order(order, len(self)), ks, direction, stop)
+
+    def both_curves(
+        self,
+        order: Tensor | Sequence[int],
+        insert_ks: Tensor | Sequence[int] | None = None,
+        delete_ks: Tensor | Sequence[int] | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """Insertion and deletion curve of one order, bit for bit those of :meth:`curve`.
+
+        Args:
+            order: Tile indices, most important first.
+            insert_ks: Increasing counts of tiles revealed; default is 1..min(256, N).
+            delete_ks: Increasing counts of tiles deleted; default is 0..min(256, N - 1). An empty
+                list gives an empty curve: the only tile of a bag cannot be deleted.
+
+        Returns:
+            ``[len(insert_ks), C]`` and ``[len(delete_ks), C]`` in float64 on the CPU.
+
+        >>> from foci import backbones
+        >>> bag = EmbeddedBag(backbones.create("abmil", d_in=8, n_classes=2), torch.randn(5, 8))
+        >>> inserted, deleted = bag.both_curves([3, 1, 0, 2, 4], range(1, 6), range(1, 5))
+        >>> inserted.shape, deleted.shape
+        (torch.Size([5, 2]), torch.Size([4, 2]))
+        """
+        checked = check_order(order, len(self))
+        nothing = torch.empty(0, self.backbone.n_classes, dtype=torch.float64)
+
+        def one(ks: Tensor | Sequence[int] | None, direction: Direction) -> Tensor:
+            empty = ks is not None and not len(ks)
+            return nothing if empty else self._revealed(checked, ks, direction)
+
+        return one(insert_ks, "insert"), one(delete_ks, "delete")
 
     def full(self) -> Tensor:
         """Probabilities ``[C]`` of the full bag, in float64 on the CPU."""
@@ -174,6 +192,26 @@ class EmbeddedBag:
         nothing = torch.zeros_like(index, dtype=torch.bool)
         candidates = self.candidates(budget)
         return self._once(f"single tiles {budget}", lambda: candidates.adding(nothing, index))
+
+    def _revealed(
+        self,
+        order: Tensor,
+        ks: Tensor | Sequence[int] | None,
+        direction: Direction,
+        stop: Stop | None = None,
+    ) -> Tensor:
+        n, device = len(self), self.features.device
+        counts = check_counts(default_counts(n, direction) if ks is None else ks, n, direction)
+        prefixes = Prefixes.of(order.to(device), counts.to(device), direction)
+        blocks: list[Tensor] = []
+        with self._engine.precision():
+            for chunk, logits in self._prefix_logits().steps(prefixes):
+                block = torch.softmax(logits.double(), dim=-1)
+                block = self._engine.recheck(block, self.features, prefixes, chunk.start)
+                blocks.append(block.cpu())
+                if stop is not None and stop(torch.cat(blocks)):
+                    break
+        return torch.cat(blocks)
 
     def _embedding(self) -> Tensor:
         return self._once("embedding", lambda: self.backbone.embed(self.features))

@@ -1,33 +1,42 @@
-"""Recompute probabilities near a threshold in float64.
+"""Recompute probabilities near a threshold or a tie in float64.
 
-Single precision, batch size and device shift a probability by about 1e-6. Where it lies that
-close to the operating confidence, the subset is forwarded again alone and in float64, so that
-rounding cannot move a crossing.
+Single precision, batch size and device shift a probability by about 1e-6. Where it lies that close
+to an operating confidence, or where the two leading classes lie that close to each other, the
+subset is forwarded again in float64, so that rounding can move neither a crossing nor a flip.
 """
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
-from foci.backbones.freezing import placed
+from foci.backbones.freezing import home, placed
 from foci.reveal.prefixes import Prefixes
 
 _MARGIN_SINGLE, _MARGIN_HALF = 1e-4, 5e-2
+_TIE_SINGLE, _TIE_HALF = 2e-5, 5e-2
+"""Largest gap between two leading classes that rounding might close; single precision has been
+seen to shift a gap by 1e-6."""
 
 
 class Float64Recheck:
-    """Replaces probabilities near a threshold by their float64 values.
+    """Replaces probabilities near a threshold or a tie by their float64 values.
+
+    Near a threshold means that the probability of any class is; several thresholds cost no more
+    than the counts that lie near one of them.
 
     Args:
         backbone: Copied in float64 the first time it is needed. A model that cannot be copied, or
             cannot compute in float64 (a foreign callable with a float32 constant inside), is asked
             in its own precision, still one subset at a time and in bag order.
-        thresholds: The confidences that matter; none switches the recheck off.
+        thresholds: The confidences that matter; none switches the recheck off, also for ties.
         autocast: Half precision needs a wider margin.
+        closed_form: Many subsets of one bag may be computed together by the model's ``prefixes``.
     """
 
     def __init__(
@@ -35,9 +44,12 @@ class Float64Recheck:
         backbone: Backbone,
         thresholds: tuple[float, ...],
         autocast: torch.dtype | None = None,
+        *,
+        closed_form: bool = False,
     ) -> None:
         self.backbone, self.thresholds = backbone, thresholds
         self.half = autocast is not None
+        self.closed_form = closed_form
         self._double: Backbone | None = None
 
     def __call__(
@@ -53,25 +65,49 @@ class Float64Recheck:
         """
         if not self.thresholds or features.dtype == torch.float64:
             return probabilities
-        half = self.half or features.dtype in (torch.float16, torch.bfloat16)
-        margin = _MARGIN_HALF if half else _MARGIN_SINGLE
-        marks = probabilities.new_tensor(self.thresholds)
-        near = (probabilities.unsqueeze(-1) - marks).abs().amin(dim=(-1, -2)) < margin
-        for row in near.nonzero().flatten().tolist():
+        rows = self._near(probabilities, features.dtype).nonzero().flatten()
+        sizes = prefixes.sizes[first + rows]
+        # beyond N tiles in all, embedding the bag once more is cheaper than every subset
+        if self.closed_form and int(sizes.sum()) > len(features):
+            nested = features[prefixes.sequence[: int(sizes.max())]]
+            probabilities[rows] = self._exact(partial(_of_prefixes, nested, sizes))
+            return probabilities
+        for row in rows.tolist():
             subset = features[prefixes.subset(first + row)]
-            probabilities[row] = self._exact(subset)
+            probabilities[row] = self._exact(partial(_of_bag, subset))
         return probabilities
 
-    def _exact(self, subset: Tensor) -> Tensor:
+    def _near(self, probabilities: Tensor, dtype: torch.dtype) -> Tensor:
+        """Steps ``[b]`` at which rounding might move a crossing or a flip."""
+        half = self.half or dtype in (torch.float16, torch.bfloat16)
+        marks = probabilities.new_tensor(self.thresholds)
+        distance = (probabilities.unsqueeze(-1) - marks).abs().amin(dim=(-1, -2))
+        near = distance < (_MARGIN_HALF if half else _MARGIN_SINGLE)
+        if probabilities.shape[-1] > 1:
+            leading = probabilities.topk(2, dim=-1).values
+            near |= leading[:, 0] - leading[:, 1] < (_TIE_HALF if half else _TIE_SINGLE)
+        return near
+
+    def _exact(self, logits: Callable[[Backbone], Tensor]) -> Tensor:
+        """Probabilities from the logits of the float64 copy, or of the model where it has none."""
         if self._double is None:
             try:
                 self._double = copy.deepcopy(self.backbone).double().eval()
-                return self._forward(self._double, subset)
+                return _probabilities(logits, self._double)
             except Exception:
                 self._double = self.backbone
-        return self._forward(self._double, subset)
+        return _probabilities(logits, self._double)
 
-    @staticmethod
-    def _forward(model: Backbone, subset: Tensor) -> Tensor:
-        with torch.autocast(subset.device.type, enabled=False):
-            return torch.softmax(model(placed(subset, model)).double(), dim=-1)
+
+def _of_bag(features: Tensor, model: Backbone) -> Tensor:
+    logits: Tensor = model(placed(features, model))
+    return logits
+
+
+def _of_prefixes(features: Tensor, sizes: Tensor, model: Backbone) -> Tensor:
+    return model.prefixes(model.embed(placed(features, model)), sizes)
+
+
+def _probabilities(logits: Callable[[Backbone], Tensor], model: Backbone) -> Tensor:
+    with torch.autocast(home(model)[0].type, enabled=False):
+        return torch.softmax(logits(model).double(), dim=-1)

@@ -24,7 +24,8 @@ class Revealer:
             bag. The closed form has no such limit: it holds its running sums, rows x width float64
             numbers per tile.
         recheck: Confidences at which a crossing must not depend on rounding: every probability
-            close to one of them is computed again in float64. Empty for none.
+            close to one of them is computed again in float64, and so is every tie between the two
+            leading classes, at which the decision flips. Empty for neither.
         autocast: Half-precision type for the forward passes, or None.
     """
 

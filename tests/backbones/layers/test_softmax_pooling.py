@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foci.backbones.layers import softmax_pooling
 from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
 
 
@@ -25,6 +26,32 @@ def test_prefix_pool_equals_pooling_each_prefix(spread: float, value_rows: int) 
     want = torch.stack([pool(softmax_weights(logits[:k]), values[:k]) for k in ks.tolist()])
     assert torch.isfinite(got).all()
     torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("value_rows", [1, 3])
+def test_blocks_of_running_sums_change_no_bit(
+    value_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = torch.Generator().manual_seed(0)
+    logits = torch.randn(100, 3, generator=generator, dtype=torch.float64)
+    values = torch.randn(100, value_rows, 5, generator=generator, dtype=torch.float64)
+    ks = torch.tensor([100, 99, 64, 17, 16, 15, 1])
+    weights = torch.exp(logits - logits.amax(dim=0))
+    sums = torch.cumsum(weights.unsqueeze(-1) * values, dim=0)
+    want = sums[ks - 1] / torch.cumsum(weights, dim=0)[ks - 1].unsqueeze(-1)
+    for numbers in (1, 15, 16 * 15, 99 * 15, 100 * 15):
+        monkeypatch.setattr(softmax_pooling, "_SUMMED_AT_ONCE", numbers)
+        assert torch.equal(prefix_pool(logits, values, ks), want)
+
+
+@pytest.mark.parametrize("spread", [1.0, 400.0])
+def test_prefix_pool_of_an_order_equals_sorting_first(spread: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    logits = spread * torch.randn(50, 2, generator=generator, dtype=torch.float64)
+    values = torch.randn(50, 1, 4, generator=generator, dtype=torch.float64)
+    order, ks = torch.randperm(50, generator=generator), torch.tensor([40, 7, 1])
+    want = prefix_pool(logits[order], values[order], ks)
+    assert torch.equal(prefix_pool(logits, values, ks, order), want)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 20))

@@ -20,6 +20,9 @@ is proportional to exp(logit - max kept), which has to stay finite."""
 _BLOCK = 64
 """Prefixes per block where each needs a softmax of its own."""
 
+_SUMMED_AT_ONCE = 2**16
+"""Numbers per block of a running sum: 512 KiB in float64, which stay in a processor's cache."""
+
 
 def softmax_weights(
     logits: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
@@ -58,7 +61,7 @@ def pool(weights: Tensor, values: Tensor) -> Tensor:
     return torch.einsum("...nr,...nrd->...rd", weights, values)
 
 
-def prefix_pool(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
+def prefix_pool(logits: Tensor, values: Tensor, ks: Tensor, order: Tensor | None = None) -> Tensor:
     r"""Pooled values of the first k tiles for every k in ``ks``, in float64.
 
     .. math:: z(k) = \frac{\sum_{i \le k} e^{a_i - m_k} v_i}{\sum_{i \le k} e^{a_i - m_k}},
@@ -69,9 +72,10 @@ def prefix_pool(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
     sums give every count at once; beyond that every count gets a softmax with its own maximum.
 
     Args:
-        logits: ``[N, R]`` in reveal order.
-        values: ``[N, 1 or R, dv]`` in reveal order.
-        ks: ``[K]`` counts between 1 and N.
+        logits: ``[N, R]``, in reveal order unless ``order`` is given.
+        values: ``[N, 1 or R, dv]``, in the same order as the logits.
+        ks: ``[K]`` counts between 1 and N, in any order.
+        order: ``[N]`` indices of logits and values in reveal order; saves reordering the values.
 
     Returns:
         ``[K, R, dv]`` in float64.
@@ -82,16 +86,37 @@ def prefix_pool(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
     [1.0, 3.0]
     """
     last = int(ks.max())
-    logits, values = logits[:last].double(), values[:last].double()
+    order = torch.arange(last, device=logits.device) if order is None else order[:last]
+    logits = logits[order].double()
     rise = (logits.amax(dim=0) - logits[0]).amax()
-    return _running_sums(logits, values, ks) if rise < 600 else _triangular(logits, values, ks)
+    if rise < 600:
+        return _running_sums(logits, values, ks, order)
+    return _triangular(logits, values[order].double(), ks)
 
 
-def _running_sums(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
+def _running_sums(logits: Tensor, values: Tensor, ks: Tensor, order: Tensor) -> Tensor:
+    """Sums block by block, of which only the counts asked for are kept.
+
+    A block goes on from the last sum of the one before. The numbers are thus added in reveal order,
+    as in one cumulative sum over all tiles, and the block size changes no bit.
+    """
     weights = torch.exp(logits - logits.amax(dim=0))  # [N, R]
-    sums = torch.cumsum(weights.unsqueeze(-1) * values, dim=0)  # [N, R, dv]
-    totals = torch.cumsum(weights, dim=0)
-    return sums[ks - 1] / totals[ks - 1].unsqueeze(-1)
+    totals = torch.cumsum(weights, dim=0)[ks - 1].unsqueeze(-1)
+    at_once = max(1, _SUMMED_AT_ONCE // (weights.shape[1] * values.shape[-1]))
+    kept = totals.new_empty(len(ks), weights.shape[1], values.shape[-1])
+    carried: Tensor | None = None
+    for start in range(0, len(order), at_once):
+        block = slice(start, start + at_once)
+        terms = weights[block].unsqueeze(-1) * values[order[block]].double()  # [block, R, dv]
+        if carried is not None:
+            terms[0] += carried
+        sums = torch.cumsum(terms, dim=0)
+        if at_once >= len(order):
+            return sums[ks - 1] / totals
+        carried = sums[-1]
+        asked = ((ks > start) & (ks <= start + at_once)).nonzero().squeeze(-1)
+        kept[asked] = sums[ks[asked] - 1 - start]
+    return kept / totals
 
 
 def _triangular(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:

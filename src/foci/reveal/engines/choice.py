@@ -40,7 +40,7 @@ class CurveEngine:
 
     Attributes:
         name: The engine in use; never ``"auto"``.
-        recheck: Replaces probabilities near a threshold by their float64 values.
+        recheck: Replaces probabilities near a threshold or a tie by their float64 values.
     """
 
     def __init__(
@@ -55,7 +55,9 @@ class CurveEngine:
         self.backbone = backbone
         self.name = choose_engine(backbone, engine)
         self.memory_mb, self.autocast = memory_mb, autocast
-        self.recheck = Float64Recheck(backbone, tuple(recheck), autocast)
+        self.recheck = Float64Recheck(
+            backbone, tuple(recheck), autocast, closed_form=self.name == "closed-form"
+        )
 
     @contextlib.contextmanager
     def precision(self) -> Iterator[None]:

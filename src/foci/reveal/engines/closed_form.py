@@ -23,8 +23,7 @@ class PooledReveal:
 
     def steps(self, prefixes: Prefixes) -> Iterator[tuple[slice, Tensor]]:
         """Logits of all steps at once."""
-        order = prefixes.sequence[: int(prefixes.sizes.max())]
-        pooled = prefix_pool(self.logits[order], self.values[order], prefixes.sizes)
+        pooled = prefix_pool(self.logits, self.values, prefixes.sizes, prefixes.sequence)
         yield slice(0, len(prefixes.sizes)), self.read(pooled.to(self.dtype))
 
 
