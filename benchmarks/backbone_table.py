@@ -1,7 +1,8 @@
 """All seven classifiers trained through the command line, three seeds each.
 
-On the embedded cohort, and with ``--data FILE`` on real lung slides (LUAD against LUSC, split by
-patient). Prints the Markdown table of docs/backbones.md.
+On the embedded cohort, with ``--tiles FILE`` on bags of real lung tiles with known witnesses, and
+with ``--data FILE`` on real lung slides (LUAD against LUSC, split by patient). Prints the Markdown
+table of docs/backbones.md; the trained folders serve ``ranking_table.py`` too.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from hipt_cohort import make_cohort
+import hipt_cohort
+import witness_cohort
 
 COMMON = ["--epochs", "20"]
 SMALL = [
@@ -24,28 +26,34 @@ SMALL = [
 QUICK: dict[str, list[str]] = {
     "transmil": SMALL,
     "abmil": [],
-    "clam-sb": ["--objective", "subtyping=true"],
-    "attrimil": ["--lr", "1e-3", "--set", "d=128", "--set", "scorer_hidden=64"],
+    "clam-sb": [],
+    "attrimil": ["--set", "d=128", "--set", "scorer_hidden=64"],
     "acmil": ["--set", "d=128"],
     "asmil": [],
     "mhim-mil": ["--set", "d=128", "--set", "hidden=64", "--set", "head_hidden=64"],
 }
+
+NARROW = {"lc25000": ["abmil", "clam-sb", "asmil"]}
+"""Cohorts of wide features and classifiers that are trained there with ``d=128``, to save time."""
 
 
 def main() -> None:
     """Train, collect, print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, help="HDF5 file of real region features")
+    parser.add_argument("--tiles", type=Path, help="HDF5 file of real tiles with their classes")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", nargs="*", default=list(QUICK))
     parser.add_argument("--out", type=Path, default=Path(tempfile.mkdtemp()))
     options = parser.parse_args()
-    cohorts = {"embedded": options.out / "demo"}
+    cohorts = {"embedded": options.out / "embedded"}
     subprocess.run(
         [sys.executable, "-m", "foci", "demo", cohorts["embedded"], "--cohort-only"], check=True
     )
+    if options.tiles:
+        cohorts["lc25000"] = witness_cohort.make_cohort(options.tiles, options.out / "lc25000")
     if options.data:
-        cohorts["lung"] = make_cohort(options.data, "lung", options.out / "lung")
+        cohorts["lung"] = hipt_cohort.make_cohort(options.data, "lung", options.out / "lung")
     print("| classifier | extra options | " + " | ".join(f"AUC, {c}" for c in cohorts) + " |")
     print("|---|---|" + "---|" * len(cohorts))
     for name in options.only:
@@ -60,6 +68,12 @@ def cell(name: str, cohort: Path, options: argparse.Namespace) -> str:
     return f"{statistics.mean(aucs):.3f} ({', '.join(f'{auc:.3f}' for auc in aucs)})"
 
 
+def options_of(name: str, cohort: Path) -> list[str]:
+    """Options of ``foci train`` for one classifier on one cohort."""
+    narrow = ["--set", "d=128"] if name in NARROW.get(cohort.name, []) else []
+    return [*COMMON, *QUICK[name], *narrow]
+
+
 def run(name: str, cohort: Path, seed: int, out: Path) -> float:
     """One run of ``foci train``."""
     folder = out / f"{cohort.name}-{name}-{seed}"
@@ -67,7 +81,7 @@ def run(name: str, cohort: Path, seed: int, out: Path) -> float:
         features = next(p for p in cohort.iterdir() if p.is_dir())
         command = [sys.executable, "-m", "foci", "train", name, "--features", str(features),
                    "--labels", str(cohort / "cohort.csv"), "--out", str(folder),
-                   "--seed", str(seed), *COMMON, *QUICK[name]]  # fmt: skip
+                   "--seed", str(seed), *options_of(name, cohort)]  # fmt: skip
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     facts = json.loads((folder / "backbone.json").read_text())
     return float(facts["metrics"]["test"]["auc"])

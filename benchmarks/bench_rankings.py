@@ -18,8 +18,8 @@ from foci import backbones, rankings
 from foci.backbones.models._pooled import PooledBackbone
 
 TILES, WIDTH, LIMIT = 1024, 1536, 8.0
-NAMES = ("native", "single-tile", "leave-one-out", "attention-x-evidence", "gradient-x-input",
-         "greedy-insertion", "greedy-deletion")  # fmt: skip
+NAMES = ("native", "single-tile", "evidence", "leave-one-out", "attention-x-evidence",
+         "gradient-x-input", "greedy-insertion", "greedy-deletion")  # fmt: skip
 
 
 def cpu_seconds(function: Callable[[], Any], repeats: int = 5) -> float:

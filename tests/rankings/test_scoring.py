@@ -33,8 +33,8 @@ def test_native_without_a_tile_score_says_which_rankings_work(answers: CallableB
         rankings.score("native", answers, features(3))
     assert caught.value.where == "ranking 'native'"
     assert caught.value.what == "callable has no tile score of its own"
-    others = "feature-norm, from-file, gradient-x-input, greedy-insertion, greedy-deletion, "
-    others += "integrated-gradients, leave-one-out, random, selector, single-tile"
+    others = "evidence, feature-norm, from-file, gradient-x-input, greedy-insertion, "
+    others += "greedy-deletion, integrated-gradients, leave-one-out, random, selector, single-tile"
     assert caught.value.fix == f"rankings that work with it: {others}"
 
 

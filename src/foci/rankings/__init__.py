@@ -3,6 +3,7 @@
 # The imports below register the rankings, in the order in which available() lists them.
 # isort: off
 from foci.rankings.evidence import attention_x_evidence  # noqa: F401
+from foci.rankings.evidence import training_free  # noqa: F401
 from foci.rankings.controls import feature_norm  # noqa: F401
 from foci.rankings import from_file  # noqa: F401
 from foci.rankings.gradient import gradient_x_input  # noqa: F401
