@@ -4,11 +4,32 @@ import pytest
 import torch
 
 from foci.selectors import SelectorHead
+from foci.selectors.head import paper_width
+
+
+def size(head: SelectorHead) -> int:
+    return sum(p.numel() for p in head.parameters())
 
 
 @pytest.mark.parametrize(("d", "outputs", "parameters"), [(512, 1, 132_609), (256, 1, 66_561)])
 def test_parameters(d: int, outputs: int, parameters: int) -> None:
-    assert sum(p.numel() for p in SelectorHead(d, outputs).parameters()) == parameters
+    assert size(SelectorHead(d, outputs)) == parameters
+
+
+@pytest.mark.parametrize(("d", "hidden"), [(512, 256), (256, 512), (128, 1018)])
+def test_the_papers_size_on_other_tokens(d: int, hidden: int) -> None:
+    head = SelectorHead(d, hidden=hidden)
+    assert paper_width(d) == head.hidden == hidden
+    assert abs(size(head) - 132_609) <= d // 2 + 1
+    assert (size(head) == 132_609) == (d in (256, 512))
+
+
+def test_no_other_width_is_nearer_to_the_papers_size() -> None:
+    for d in (2, 3, 64, 384, 768, 1536):
+        around = range(max(1, paper_width(d) - 2), paper_width(d) + 3)
+        sizes = {hidden: size(SelectorHead(d, hidden=hidden)) for hidden in around}
+        assert abs(sizes[paper_width(d)] - 132_609) == min(abs(n - 132_609) for n in sizes.values())
+    assert paper_width(10**6) == 1
 
 
 def test_it_is_the_papers_network() -> None:

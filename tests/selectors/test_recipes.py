@@ -22,6 +22,21 @@ def test_the_papers_settings() -> None:
     assert soft.gate == Soft(temperature=0.5)
     assert soft.weights == w.model_copy(update={"entropy": 0.1})
     assert recipe("paper-adaptive").budget == Adaptive(alpha=0.03, k_min=16)
+    for name in ("paper-ste", "paper-soft", "paper-adaptive"):
+        assert (recipe(name).hidden(512), recipe(name).hidden(256)) == (256, 512)
+
+
+def test_the_width_of_the_head() -> None:
+    for name in ("nested-attention", "class-conditional", "centred"):
+        assert {recipe(name).hidden(d) for d in (16, 256, 512)} == {256}
+        assert "width" not in recipe(name).decided_by()
+    assert recipe("paper-ste").decided_by()["width"] == "paper"
+    assert vary(recipe("centred"), {"width": 32}).hidden(512) == 32
+    assert vary(recipe("centred"), {"width": "paper"}).hidden(256) == 512
+    for width in (0, -1, 2.5, "wide", True, None):
+        said = r"^width: cannot be .*; give a whole number above 0, or 'paper'$"
+        with pytest.raises(FociError, match=said):
+            vary(recipe("centred"), {"width": width})
 
 
 @pytest.mark.parametrize("term", ["suff", "hinge", "excl", "contig", "budget"])

@@ -9,6 +9,7 @@ from foci import selectors
 from foci.backbones import CallableBackbone, fingerprint
 from foci.errors import CheckpointError, FociError
 from foci.selectors import recipe, vary
+from foci.selectors.head import paper_width
 from tests.backbones.every import D_IN, small
 from tests.makers.cohorts import planted
 from tests.makers.fits import named
@@ -125,6 +126,30 @@ def test_the_backbone_is_checked_before_the_head(folder: Path, tmp_path: Path) -
         selectors.load(own, small("abmil", "paper", 2).double())
     with pytest.raises(CheckpointError, match=r"selector.safetensors: cannot be read"):
         selectors.load(own, small("abmil", "paper", 2))
+
+
+@pytest.mark.parametrize("name", ["paper-ste", "centred"])
+def test_a_selector_of_an_earlier_foci_names_no_width(tmp_path: Path, name: str) -> None:
+    cohort, model = planted(tmp_path), small("abmil", "paper", 2)
+    plan = vary(recipe(name), {"schedule.epochs": 1, "width": 256})
+    fitted = selectors.fit(model, cohort, plan, out=tmp_path / "out")
+    path = tmp_path / "out" / "selector.json"
+    facts = json.loads(path.read_text())
+    assert (facts["recipe"].pop("width"), facts["head"].pop("hidden")) == (256, 256)
+    path.write_text(json.dumps(facts))
+    loaded = selectors.load(tmp_path / "out", model)
+    assert (loaded.recipe.width, loaded.best.head.hidden) == (256, 256)
+    assert fingerprint(loaded.best.head) == fingerprint(fitted.best.head)
+
+
+def test_the_papers_head_is_saved_and_loaded(tmp_path: Path) -> None:
+    cohort, model = planted(tmp_path), small("abmil", "paper", 2)
+    plan = vary(recipe("paper-ste"), {"schedule.epochs": 1})
+    fitted = selectors.fit(model, cohort, plan, out=tmp_path / "out")
+    assert fitted.best.head.hidden == paper_width(model.d_token)
+    loaded = selectors.load(tmp_path / "out", model)
+    assert loaded.recipe == plan
+    assert fingerprint(loaded.best.head) == fingerprint(fitted.best.head)
 
 
 def test_a_function_without_an_answer_to_the_probe_finds_its_selector(tmp_path: Path) -> None:

@@ -6,6 +6,30 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 HIDDEN = 256
+"""Hidden width of the head, unless a recipe says otherwise."""
+
+PAPER_PARAMETERS = 132_609
+"""Size of the paper's head, on any of its classifiers."""
+
+
+def paper_width(d: int) -> int:
+    r"""Hidden width at which a head with one score has the paper's number of parameters.
+
+    LayerNorm, two linear layers and their biases are
+
+    .. math:: 2d + (dh + h) + (h + 1) = (d + 2)(h + 2) - 3
+
+    parameters on tokens of width d. Width and token width may be exchanged: :math:`512 \to 256` and
+    :math:`256 \to 512` have 132,609 both. Solved for h and rounded, for other token widths the
+    number is met to within :math:`d / 2 + 1`.
+
+    Args:
+        d: Token width.
+
+    >>> [paper_width(d) for d in (512, 256, 384)]
+    [256, 512, 342]
+    """
+    return max(1, round((PAPER_PARAMETERS + 3) / (d + 2)) - 2)
 
 
 class SelectorHead(nn.Module):
@@ -13,24 +37,25 @@ class SelectorHead(nn.Module):
 
     .. math:: a_i = W_2\,\mathrm{GELU}(W_1\,\mathrm{LN}(t_i) + b_1) + b_2
 
-    The paper's head has one output: 132,609 parameters on tokens of width 512. A
+    The paper's head has one output and 132,609 parameters; see :func:`paper_width`. A
     class-conditional head has one output per class, so that the tiles that support one class need
     not be those that support another.
 
     Args:
         d: Token width.
         outputs: 1, or the number of classes.
+        hidden: Width between the two layers.
 
     >>> sum(p.numel() for p in SelectorHead(512).parameters())
     132609
     """
 
-    def __init__(self, d: int, outputs: int = 1) -> None:
+    def __init__(self, d: int, outputs: int = 1, hidden: int = HIDDEN) -> None:
         super().__init__()
-        self.d, self.outputs = d, outputs
+        self.d, self.outputs, self.hidden = d, outputs, hidden
         self.norm = nn.LayerNorm(d)
-        self.widen = nn.Linear(d, HIDDEN)
-        self.score = nn.Linear(HIDDEN, outputs)
+        self.widen = nn.Linear(d, hidden)
+        self.score = nn.Linear(hidden, outputs)
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Tokens ``[..., N, d]`` to all scores, ``[..., N, outputs]``."""

@@ -17,6 +17,7 @@ from pydantic import (
 
 from foci.backbones.base import GateSite
 from foci.errors import CheckpointError
+from foci.selectors.head import HIDDEN
 from foci.selectors.identity import Identity
 from foci.selectors.recipes import SelectorRecipe, Target
 from foci.selectors.selector import FitEpoch
@@ -25,12 +26,13 @@ _REFIT = "fit the selector again"
 
 
 class HeadShape(BaseModel):
-    """Constructor arguments of the head."""
+    """Constructor arguments of the head; one of an earlier FOCI does not name its only width."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     d: PositiveInt
     outputs: PositiveInt
+    hidden: PositiveInt = HIDDEN
 
 
 class Fingerprints(BaseModel):

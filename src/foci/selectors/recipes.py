@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PositiveInt, field_validator
 
 from foci.backbones.base import GateSite
 from foci.configuration import configure
@@ -15,6 +15,7 @@ from foci.selectors.budgets import Adaptive, Budget, Fixed, Nested
 from foci.selectors.fitting.objective import Weights
 from foci.selectors.fitting.schedule import Schedule
 from foci.selectors.gates import Gate, Soft, Ste
+from foci.selectors.head import HIDDEN, paper_width
 
 Target = Literal["label", "prediction"]
 
@@ -26,6 +27,8 @@ class SelectorRecipe(BaseModel):
         name: Name of the recipe; a variation lists its changes here.
         note: One line about it.
         class_conditional: One score per class, read at the target class, instead of one score.
+        width: Hidden width of the head; ``"paper"`` for the width at which a head with one score
+            has the paper's 132,609 parameters, see :func:`foci.selectors.head.paper_width`.
         sites: Where the gate acts; the first site that the backbone offers is used.
         dense: Under a feature gate before a bias-free ReLU projection, whether a tile with gate 0
             has a gradient. In the paper it has none, because ReLU has no slope at 0.
@@ -42,6 +45,7 @@ class SelectorRecipe(BaseModel):
     name: str
     note: str
     class_conditional: bool = False
+    width: PositiveInt | Literal["paper"] = HIDDEN
     sites: tuple[GateSite, ...] = ("feature",)
     dense: bool = False
     gate: Gate = Ste()
@@ -49,6 +53,25 @@ class SelectorRecipe(BaseModel):
     weights: Weights = Weights()
     schedule: Schedule = Schedule()
     target: Target = "label"
+
+    @field_validator("width", mode="before")
+    @classmethod
+    def _countable(cls, width: Any) -> Any:
+        if width == "paper" or (type(width) is int and width > 0):
+            return width
+        raise FociError("width", f"cannot be {width!r}", "give a whole number above 0, or 'paper'")
+
+    def hidden(self, d_token: int) -> int:
+        """Hidden width of the head on tokens of this width."""
+        return paper_width(d_token) if self.width == "paper" else self.width
+
+    def decided_by(self) -> dict[str, Any]:
+        """The settings by name, for keys of runs.
+
+        The usual width is left out: recipes of an earlier FOCI had no other.
+        """
+        usual = {"width"} if self.width == HIDDEN else None
+        return self.model_dump(mode="json", exclude=usual)
 
 
 RECIPES: Registry[SelectorRecipe] = Registry("selector recipe")
@@ -58,24 +81,27 @@ def _add(name: str, note: str, **settings: Any) -> None:
     RECIPES.add(name, SelectorRecipe(name=name, note=note, **settings))
 
 
-_add("paper-ste", "FOCI-STE as published: feature gate, hard top 32")
+_add("paper-ste", "FOCI-STE as published: feature gate, hard top 32", width="paper")
 _add(
     "paper-soft",
     "FOCI-Soft as published: Gumbel-sigmoid gate with entropy penalty",
+    width="paper",
     gate=Soft(),
     weights=Weights(entropy=0.1),
 )
-_add("paper-adaptive", "FOCI-STE with K = max(16, 0.03 N)", budget=Adaptive())
+_add("paper-adaptive", "FOCI-STE with K = max(16, 0.03 N)", width="paper", budget=Adaptive())
 
 _add(
     "freeze-only",
     "control: no rationale loss, the head stays as it was drawn",
+    width="paper",
     weights=Weights(suff=0, hinge=0, excl=0, contig=0, budget=0),
 )
 for _term in ("suff", "hinge", "excl", "contig", "budget"):
     _add(
         f"no-{_term}",
         f"control: paper-ste with the {_term} loss set to 0",
+        width="paper",
         weights=Weights(**{_term: 0.0}),
     )
 

@@ -50,7 +50,7 @@ def save(fitted: FittedSelector, folder: str | Path) -> Path:
     }
     content = {
         "backbone": asdict(fitted.best.identity),
-        "head": {"d": heads["best"].d, "outputs": heads["best"].outputs},
+        "head": {name: getattr(fitted.best.head, name) for name in HeadShape.model_fields},
         "fingerprints": {epoch: fingerprint(head) for epoch, head in heads.items()},
         "recipe": fitted.recipe.model_dump(),
         "seed": fitted.seed,
@@ -99,7 +99,8 @@ def load(folder: str | Path, backbone: Backbone) -> FittedSelector:
 
 def _check_shape(path: Path, metadata: SelectorMetadata, backbone: Backbone) -> None:
     outputs = backbone.n_classes if metadata.recipe.class_conditional else 1
-    wanted = HeadShape(d=backbone.d_token, outputs=outputs)
+    d = backbone.d_token
+    wanted = HeadShape(d=d, outputs=outputs, hidden=metadata.recipe.hidden(d))
     if metadata.head != wanted:
         what = (
             f"describes a head ({metadata.head}) that does not fit backbone and recipe ({wanted})"
@@ -125,7 +126,7 @@ def _head(
     backbone: Backbone,
 ) -> SelectorHead:
     device, dtype = home(backbone)
-    head = SelectorHead(metadata.head.d, metadata.head.outputs).to(dtype)
+    head = SelectorHead(**metadata.head.model_dump()).to(dtype)
     part = f"{epoch}/"
     try:
         own = {k.removeprefix(part): v for k, v in tensors.items() if k.startswith(part)}

@@ -1,5 +1,6 @@
 """What chooses the epoch."""
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,16 @@ def prepared(model: Backbone, cohort: Cohort, target: Any, memory_gb: float = 1.
 def test_validation_aukc_is_the_mean_over_slides(tmp_path: Path) -> None:
     cohort = planted(tmp_path).split("val")
     model = small("abmil", "paper", 2).eval()
-    head = selectors.SelectorHead(model.d_token, 2)
-    selector = selectors.Selector(head, model, None)  # type: ignore[arg-type]
-    for target in ("label", "prediction"):
+    predicted = {bag.slide_id: int(model(bag.x).argmax()) for bag in cohort.bags()}
+    assert any(cohort.target(name) != y for name, y in predicted.items())
+    for target, outputs in product(("label", "prediction"), (1, 2)):
+        head = selectors.SelectorHead(model.d_token, outputs)
+        selector = selectors.Selector(head, model, None)  # type: ignore[arg-type]
         want = []
         for bag in cohort.bags():
-            y = cohort.target(bag.slide_id)
-            if target == "prediction":
-                y = int(model(bag.x).argmax())
+            y = predicted[bag.slide_id]
+            if target == "label" and outputs == 1:  # two outputs are read at the prediction
+                y = cohort.target(bag.slide_id)
             order = torch.argsort(selector.rank(bag.x, y), descending=True)
             ks = [k for k in (1, 2, 3, 4, 6, 8, 12) if k < len(bag)] + [len(bag)]
             want.append(aukc(curve(model, bag.x, order, ks).numpy(), ks, len(bag), y))

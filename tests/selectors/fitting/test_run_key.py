@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from safetensors.torch import save_file
 
 from foci import selectors
 from foci.bags import Cohort
+from foci.bags.cohort.stamps import what_is_read
+from foci.digest import digest
 from foci.errors import FociError
-from foci.selectors import recipe, vary
+from foci.selectors import SelectorRecipe, recipe, vary
 from foci.selectors.fitting.fit import STATE
 from foci.selectors.fitting.run_key import run_key
 from foci.selectors.identity import Identity
@@ -67,6 +70,26 @@ def test_another_fit_has_another_key(cohort: Cohort) -> None:
     assert len(set(keys)) == len(keys)
     assert key(cohort) == keys[0]
     assert key(cohort, criterion=constant("two", 2.0)) == keys[-1]
+
+
+def test_the_key_of_an_earlier_fit_stands_wherever_its_numbers_do(cohort: Cohort) -> None:
+    def earlier(plan: SelectorRecipe, target: str, criterion: str) -> str:
+        what = [asdict(IDENTITY), plan.model_dump(exclude={"width"}), 0, target, "attention"]
+        slides = [what_is_read(cohort.split(split)) for split in ("train", "val")]
+        return f"fit-2:{digest([*what, *slides, ['foci', criterion]])}"
+
+    single = recipe("nested-attention")
+    for plan, target, criterion in [
+        (PLAN, "prediction", "aukc"),
+        (PLAN, "label", "loss"),
+        (single, "label", "aukc"),
+    ]:
+        now = key(cohort, recipe=plan, target=target, criterion=criterion)
+        assert now == earlier(plan, target, criterion)
+    # read at the prediction now, and not 256 wide on every token
+    assert key(cohort, criterion="aukc") != earlier(PLAN, "label", "aukc")
+    paper = recipe("paper-ste")
+    assert key(cohort, recipe=paper) != earlier(paper, "label", "loss")
 
 
 def test_a_criterion_is_known_by_its_name(cohort: Cohort) -> None:

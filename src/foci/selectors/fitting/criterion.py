@@ -34,8 +34,10 @@ class Criterion(Protocol):
 class ValidationAukc:
     """Mean AUKC of the validation slides, over a grid of counts up to 256.
 
-    Probabilities are those of the class that the fit is about, at which a class-conditional
-    selector is read too.
+    A class-conditional selector is judged as it will be used: read at the model's full-bag
+    prediction, whose probability is followed, even if it is fitted for the label. A selector with
+    one score per tile has the same order for every class, and the probability of the fit's target
+    is followed.
 
     Args:
         bags: The bags of the fit; those that are in memory are not embedded again.
@@ -55,7 +57,8 @@ class ValidationAukc:
             kept = self.bags.in_memory(slide)
             tokens = None if kept is None else kept.tiles["tokens"]
             bag = self.revealer.open(self.val.store.bag(slide), tokens)
-            target, n = self.bags.target_of(slide), len(bag)
+            followed = self.bags.predicted_of if selector.class_conditional else self.bags.target_of
+            target, n = followed(slide), len(bag)
             ks = sorted({min(k, n) for k in AUKC_COUNTS})
             order = selector.scores(bag.tokens, target).argsort(descending=True, stable=True)
             values.append(aukc(bag.curve(order, ks).numpy(), ks, n, target))

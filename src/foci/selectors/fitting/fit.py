@@ -60,7 +60,8 @@ def fit(
             needs no labels; None takes the recipe's.
         out: Folder for ``selector.safetensors`` and ``selector.json``. A killed fit, started again
             with the same arguments and feature files, resumes after its last complete epoch.
-        criterion: Chooses the epoch: ``"aukc"``, the mean AUKC of the validation slides,
+        criterion: Chooses the epoch: ``"aukc"``, the mean AUKC of the validation slides (a
+            class-conditional selector is read at the prediction there, as it will be later),
             ``"loss"``, the objective on them, or a :class:`~foci.selectors.Criterion` of your own.
         memory_gb: Memory for embedded bags that are kept between epochs.
         report: Called after every epoch.
@@ -135,7 +136,7 @@ def new_head(backbone: Backbone, recipe: SelectorRecipe, seed: int) -> SelectorH
     outputs = backbone.n_classes if recipe.class_conditional else 1
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(randomness(seed, 0)[1].initial_seed())
-        head = SelectorHead(backbone.d_token, outputs)
+        head = SelectorHead(backbone.d_token, outputs, recipe.hidden(backbone.d_token))
     device, dtype = home(backbone)
     return head.to(device, dtype)
 

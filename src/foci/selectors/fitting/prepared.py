@@ -62,6 +62,7 @@ class PreparedBags:
         self._room = memory_gb * 1e9
         self._kept: dict[str, PreparedBag] = {}
         self._targets: dict[str, int] = {}
+        self._predicted: dict[str, int] = {}
 
     def __getitem__(self, slide: Slide) -> PreparedBag:
         kept = self.in_memory(slide)
@@ -83,6 +84,12 @@ class PreparedBags:
             self._targets[slide.slide_id] = self[slide].target
         return self._targets[slide.slide_id]
 
+    def predicted_of(self, slide: Slide) -> int:
+        """The class that the backbone predicts for a slide's full bag."""
+        if slide.slide_id not in self._predicted:
+            self._predicted[slide.slide_id] = int(self[slide].full.argmax())
+        return self._predicted[slide.slide_id]
+
     @torch.no_grad()
     def _prepare(self, slide: Slide) -> PreparedBag:
         backbone = self.gated.backbone
@@ -96,17 +103,14 @@ class PreparedBags:
                 f"answers NaN for slide {slide.slide_id}",
                 "mend it, or leave the slide out",
             )
-        target = (
-            int(full.argmax())
-            if self.target == "prediction"
-            else self.cohort.target(slide.slide_id)
-        )
+        predicted = int(full.argmax())
+        target = predicted if self.target == "prediction" else self.cohort.target(slide.slide_id)
         coords = (
             torch.zeros(len(bag), 2)
             if bag.coords is None
             else unit_box(torch.from_numpy(bag.coords))
         )
-        self._targets[slide.slide_id] = target
+        self._targets[slide.slide_id], self._predicted[slide.slide_id] = target, predicted
         return PreparedBag(tiles, coords.to(features), target, full)
 
     def batch(self, slides: Sequence[Slide]) -> GatedBatch:

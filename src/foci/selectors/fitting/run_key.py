@@ -35,7 +35,9 @@ def run_key(
     the classes, layout, resolution and cap of their cohort; a criterion by its name.
     """
     name = ["own", criterion.name] if not isinstance(criterion, str) else ["foci", criterion]
-    what = [asdict(identity), recipe.model_dump(), seed, target, site,
+    if name == ["foci", "aukc"] and recipe.class_conditional and target == "label":
+        name.append("at the prediction")  # an earlier FOCI read such a selector at the label
+    what = [asdict(identity), recipe.decided_by(), seed, target, site,
             what_is_read(train), what_is_read(val), name]  # fmt: skip
     return _FORMAT + digest(what)
 
