@@ -5,6 +5,8 @@
 audit of five slides with two selector seeds and two random orders.
 """
 
+import csv
+import json
 import shutil
 from pathlib import Path
 
@@ -15,6 +17,7 @@ import foci
 from foci.audits.analysis.csv_tables import write_tables
 from foci.audits.analysis.summarise import summarise
 from foci.audits.compare.table import compare
+from foci.audits.folder.state import state_of
 from foci.reports import write_comparison
 
 BEFORE = Path(__file__).parent / "fixtures" / "before"
@@ -41,12 +44,42 @@ def test_an_audit_opens(audit: foci.Audit) -> None:
     assert audit.manifest.settings.seeds == (0, 1)
     assert audit.summary.views["prediction"]["native"].restricted.estimate == 1.2
     assert audit.summary.views["prediction"]["native"].median_k == 1
-    assert audit.verdict is not None
-    assert audit.verdict.verdict == "saturated"
-    assert audit.verdict == audit.manifest.verdict
+    assert (audit.manifest.format, audit.summary.format) == (1, 1)
+    assert audit.manifest.settings.fit_target == "prediction"
+    # four patients are too few; deletion was measured at five counts only
+    assert audit.answers.map.answer == "not assessable"
+    assert not audit.summary.views["prediction"]["native"].decided.exact
     backbone = foci.backbones.load(BEFORE / "model")
     for seed in (0, 1):
         foci.selectors.load(audit.folder / "selectors" / f"seed-{seed}", backbone)
+
+
+def test_its_settings_say_what_was_done_then(audit: foci.Audit) -> None:
+    found = audit.manifest.settings
+    assert (found.profile, found.target, found.fit_target) == ("foci", "prediction", "prediction")
+    assert found.kappas == (found.kappa,) == (0.505,)
+    backbone = foci.backbones.load(BEFORE / "model")
+    fitted = foci.selectors.load(audit.folder / "selectors" / "seed-0", backbone)
+    assert fitted.target == found.fit_target
+    assert fitted.best.head.hidden == 256
+
+
+@pytest.mark.parametrize("status", ["running", "complete"])
+def test_it_is_not_gone_on_with(audit: foci.Audit, status: str) -> None:
+    """Its confidences were settled otherwise, and its settings name no target of the fit."""
+    path = audit.folder / "manifest.json"
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps({**stored, "status": status}))
+    decided = {**stored["decided_by"], "kappas": [0.505, 0.9], "fit_target": "prediction"}
+    before = path.read_bytes()
+    with pytest.raises(foci.FociError) as refused:
+        state_of(audit.folder, decided, stored["versions"], force=False)
+    assert str(refused.value) == (
+        f"{audit.folder}: holds an audit with settings of an earlier FOCI (without kappas); "
+        "give --force to redo it, or another --out"
+    )
+    assert path.read_bytes() == before
+    assert state_of(audit.folder, decided, stored["versions"], force=True) == "new"
 
 
 def test_objects_show_themselves_in_one_line(audit: foci.Audit) -> None:
@@ -58,26 +91,31 @@ def test_objects_show_themselves_in_one_line(audit: foci.Audit) -> None:
     )
     assert repr(audit.curves) == "CurveTable(5 slides; rankings: native, selector, random)"
     assert str(audit.summary) == (
-        "Summary(5 slides of 4 patients; rankings: native, selector, random; saturated)"
+        "Summary(5 slides of 4 patients; rankings: native, selector, random; "
+        "map: not assessable; better order: not assessable)"
     )
     assert len(repr(audit.measured())) < 200
 
 
-def test_its_curves_give_the_same_tables_to_the_byte(audit: foci.Audit, tmp_path: Path) -> None:
+def test_its_curves_give_the_same_numbers(audit: foci.Audit, tmp_path: Path) -> None:
     settings, classes = audit.manifest.settings, audit.manifest.classes
     measured = audit.measured()
     summary = summarise(measured, audit.curves, classes, settings, audit.tiles())
     assert summary.views == audit.summary.views
-    assert summary.verdict == audit.summary.verdict
+    assert summary.answers == audit.summary.answers
     for path in write_tables(tmp_path / "again", summary, measured, audit.slides, audit.skipped):
-        assert path.read_bytes() == (audit.folder / "tables" / path.name).read_bytes()
+        before = list(csv.DictReader((audit.folder / "tables" / path.name).open()))
+        after = list(csv.DictReader(path.open()))
+        assert [{key: row[key] for key in old} for row, old in zip(after, before, strict=True)] == (
+            before
+        )
 
 
 def test_it_is_reported_and_compared(audit: foci.Audit, tmp_path: Path) -> None:
     page = audit.to_html(tmp_path / "report.html").read_text(encoding="utf-8")
-    assert audit.summary.verdict is not None
-    assert audit.summary.verdict.sentence in page
+    assert audit.answers.map.sentences[0] in page
     shutil.copytree(audit.folder, tmp_path / "other")
     other = foci.Audit.load(tmp_path / "other")
-    assert [row.verdict for row in compare([audit, other]).rows] == ["saturated", "saturated"]
+    rows = compare([audit, other]).rows
+    assert [row.answer("order") for row in rows] == ["not assessable"] * 2
     assert write_comparison([audit, other], tmp_path / "comparison.html").is_file()

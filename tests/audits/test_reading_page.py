@@ -8,8 +8,10 @@ import pytest
 from pydantic import BaseModel
 
 from foci.audits import Manifest, Summary
+from foci.audits.analysis.answers.decided import DecidedNumbers
+from foci.audits.analysis.answers.record import Answers
 from foci.audits.analysis.summary import RankingNumbers
-from foci.metrics import VerdictName
+from foci.metrics.answers import Belief, BetterOrder
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "reading-a-report.md").read_text(encoding="utf-8")
@@ -27,9 +29,25 @@ def test_every_field_of_a_file_is_documented(model: type[BaseModel]) -> None:
     assert [name for name in fields if f"`{name}`" not in page] == []
 
 
-@pytest.mark.parametrize("name", get_args(VerdictName))
-def test_every_verdict_has_a_row(name: str) -> None:
-    assert f"\n| `{name}` |" in PAGE
+QUESTIONS = {
+    "**Can I believe the map?** native": get_args(Belief),
+    "**Is there a better order?** the": get_args(BetterOrder),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_every_answer_has_a_row_below_its_question(question: str) -> None:
+    _, found, rest = PAGE.partition(question)
+    assert found
+    table = re.search(r"(?:^\|.*\n)+", rest, re.M)
+    assert table is not None
+    assert re.findall(r"^\| `(.+?)` \|", table[0], re.M) == list(QUESTIONS[question])
+
+
+@pytest.mark.parametrize("model", [Answers, DecidedNumbers])
+def test_every_field_of_the_answers_is_documented(model: type[BaseModel]) -> None:
+    page = (DOCS / "audit-folder.md").read_text(encoding="utf-8")
+    assert [name for name in model.model_fields if f"`{name}`" not in page] == []
 
 
 @pytest.mark.parametrize("page", ["reading-a-report.md", "compare.md"])

@@ -33,7 +33,8 @@ def test_the_folder(audited: StoredAudit) -> None:
     assert audited.curves.seeds("selector") == (0,)
     assert audited.curves.seeds("random") == (0, 1)
     assert audited.curves.slide_ids == ("s09", "s10", "s11", "s12", "s13")
-    assert audited.verdict is not None
+    assert audited.answers.n_slides == 5
+    assert audited.manifest.answers["map"] == audited.answers.map.answer
     assert audited.summary.n_slides == 5
     assert audited.summary.n_cases == 4
 
@@ -45,7 +46,7 @@ def test_stored_curves_are_what_the_engine_says(audited: StoredAudit) -> None:
     options: dict[str, list[dict[str, Any]]] = {
         "native": [{}], "selector": [{"selector": fitted}], "random": [{"seed": 0}, {"seed": 1}],
     }  # fmt: skip
-    revealer = Revealer(backbone, recheck=(0.6,))
+    revealer = Revealer(backbone, recheck=settings().kappas)
     for ranking, variants in options.items():
         seeds = audited.curves.seeds(ranking)
         for seed, option in zip(seeds, variants, strict=True):
@@ -159,7 +160,7 @@ def test_without_labels_everything_works(files: Path) -> None:
     assert set(found.summary.views) == {"prediction"}
     assert found.manifest.classes == ["class 0", "class 1"]
     assert all(slide.label is None for slide in found.slides)
-    assert found.verdict is not None
+    assert found.answers.order.candidate == "evidence"
     assert any("divided by patient" in note for note in found.manifest.notes)
 
 
@@ -174,10 +175,18 @@ def test_labels_change_no_curve(files: Path) -> None:
 
 
 def test_the_label_as_target(files: Path) -> None:
-    found = audit(files, changes={"target": "label", "choose_by": "loss"})
+    changes = {"target": "label", "fit_target": "label", "choose_by": "loss"}
+    found = audit(files, changes=changes)
     fitted = selectors.load(found.folder / "selectors" / "seed-0", model())
     assert fitted.target == "label"
     assert found.summary.first_view == "label"
+
+
+def test_the_recipe_has_the_target_unless_told_otherwise(files: Path) -> None:
+    found = audit(files, changes={"fit_target": None, "choose_by": "loss"})
+    fitted = selectors.load(found.folder / "selectors" / "seed-0", model())
+    assert (fitted.target, found.manifest.settings.fit_target) == ("label", "label")
+    assert found.summary.first_view == "prediction"
 
 
 def without_scores() -> Backbone:
@@ -187,8 +196,11 @@ def without_scores() -> Backbone:
 def test_a_function_is_audited_without_native(files: Path) -> None:
     lines: list[str] = []
     found = run(without_scores(), read(files), settings(), files / "out", say=lines.append)
-    assert found.curves.rankings == ("selector", "random")
-    assert found.verdict is None
+    assert found.curves.rankings == ("evidence", "selector", "random")
+    assert found.answers.map.answer == "not assessable"
+    assert found.answers.map.sentences == [
+        "native was not run: the map was not compared with chance."
+    ]
     (note,) = found.manifest.notes
     assert note == "callable has no tile score of its own: there is no native ranking"
     assert f"note: {note}" in lines

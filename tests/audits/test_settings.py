@@ -5,15 +5,17 @@ from typing import Any
 import pytest
 
 from foci import selectors
+from foci.audits.compute.slide import SlideReveal
 from foci.audits.config import AuditConfiguration
-from foci.audits.settings import AuditSettings
+from foci.audits.settings import AuditSettings, as_stored
 from foci.configuration import configure
 from foci.errors import FociError
+from tests.makers.audits import model
 
 
 def test_defaults_are_those_of_the_paper_and_the_control() -> None:
     found = AuditSettings()
-    assert found.rankings == ("native", "selector", "random")
+    assert found.rankings == ("native", "evidence", "selector", "random")
     assert (found.kappa, found.k_max, found.random_orders, found.seeds) == (0.9, 256, 10, (0, 1, 2))
     assert {16, 32, 64, 128, 256} <= set(found.deletion)
     assert found.fits_selectors
@@ -41,7 +43,6 @@ def test_defaults_are_those_of_the_paper_and_the_control() -> None:
         ({"deletion": ()}, r"deletion: cannot be \[\]; give counts that increase"),
         ({"split": "val"}, "split: 'val' is what the selector is fitted on; audit another split"),
         ({"target": "truth"}, "target: cannot be 'truth'"),
-        ({"margin": -1}, "margin: cannot be -1"),
         ({"kapa": 0.8}, "kapa: is not a setting of AuditSettings; did you mean 'kappa'?"),
     ],
 )
@@ -64,3 +65,73 @@ def test_a_configuration_gives_its_settings_and_remembers_what_was_given() -> No
     assert "rankings" in chosen.settings.model_fields_set
     with pytest.raises(FociError, match="model: is missing; give it"):
         configure(AuditConfiguration, {"features": "f", "out": "o"})
+
+
+PAPER = {
+    "recipe": "paper-ste", "fit_target": "label", "target": "label", "seeds": (0, 1, 2),
+    "kappa": 0.9, "kappas": (0.7, 0.8, 0.9, 0.95), "k_max": 256, "counts": None,
+    "deletion": (16, 32, 64, 128, 256), "rankings": ("native", "selector", "random"),
+    "split": "test", "recipe_settings": {},
+}  # fmt: skip
+
+
+def test_the_paper_profile() -> None:
+    found = configure(AuditSettings, {"profile": "paper"})
+    assert {name: getattr(found, name) for name in PAPER} == PAPER
+    assert (found.profile, found.fitted_for) == ("paper", "label")
+    assert found.plan == selectors.recipe("paper-ste")
+    assert found.rankings == ("native", "selector", "random")
+    again = AuditSettings.model_validate_json(found.model_dump_json())
+    assert again == found
+
+
+def test_what_is_given_wins_over_the_profile() -> None:
+    given: dict[str, Any] = {"seeds": (7,), "target": "prediction", "kappa": 0.85}
+    found = configure(AuditSettings, {"profile": "paper", **given})
+    assert {name: getattr(found, name) for name in given} == given
+    assert found.kappas == (0.7, 0.8, 0.85, 0.9, 0.95)
+    assert (found.fit_target, found.recipe) == ("label", "paper-ste")
+
+
+def test_the_default_profile_changes_nothing() -> None:
+    assert configure(AuditSettings, {"profile": "foci"}) == AuditSettings()
+    assert AuditSettings().profile == "foci"
+    assert AuditSettings().fit_target is None
+
+
+@pytest.mark.parametrize(
+    ("profile", "says"),
+    [
+        ("papr", "papr: is not a known profile; did you mean 'paper'? Known: foci, paper"),
+        ("x", "x: is not a known profile; Known: foci, paper"),
+        (3, "profile: cannot be 3; choose foci or paper"),
+    ],
+)
+def test_a_profile_that_does_not_exist(profile: Any, says: str) -> None:
+    for kind in (AuditSettings, AuditConfiguration):
+        with pytest.raises(FociError) as refused:
+            configure(kind, {"profile": profile, "model": "m", "features": "f", "out": "o"})
+        assert str(refused.value) == says
+
+
+def test_every_confidence_that_is_read_is_settled() -> None:
+    assert AuditSettings().kappas == (0.7, 0.8, 0.9, 0.95)
+    assert AuditSettings(kappa=0.6).kappas == (0.6, 0.7, 0.8, 0.9, 0.95)
+    assert AuditSettings(kappa=0.6, kappas=(0.99, 0.3, 0.3)).kappas == (0.3, 0.6, 0.99)
+    assert AuditSettings(kappa=0.6, kappas=()).kappas == (0.6,)
+    with pytest.raises(FociError, match=r"kappas\.1: cannot be 1; Input should be less than 1"):
+        configure(AuditSettings, {"kappas": (0.5, 1)})
+    asked: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        where = "foci.audits.compute.slide.Revealer"
+        patch.setattr(where, lambda backbone, **how: asked.append(how))
+        SlideReveal(model(), AuditSettings(kappa=0.6, kappas=(0.8,)))
+    assert asked == [{"recheck": (0.6, 0.8)}]
+
+
+def test_settings_of_an_earlier_foci_say_what_it_did() -> None:
+    for view in ("prediction", "label"):
+        found = AuditSettings(**as_stored({"target": view, "kappa": 0.8}))
+        assert (found.fit_target, found.kappas, found.profile) == (view, (0.8,), "foci")
+    kept = as_stored(AuditSettings().model_dump(mode="json"))
+    assert AuditSettings(**kept) == AuditSettings()

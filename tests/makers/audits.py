@@ -33,7 +33,7 @@ def model(name: str = "abmil", n_classes: int = 2, seed: int = 0) -> Backbone:
 def settings(**changes: Any) -> AuditSettings:
     quick = {
         "recipe_settings": SHORT, "seeds": (0,), "random_orders": 2, "block": 2, "k_max": 8,
-        "deletion": (1, 2, 4), "kappa": 0.6, "n_boot": 20,
+        "deletion": (1, 2, 4), "kappa": 0.6, "n_boot": 20, "fit_target": "prediction",
     }  # fmt: skip
     return configure(AuditSettings, {**quick, **changes})
 
@@ -41,7 +41,8 @@ def settings(**changes: Any) -> AuditSettings:
 def audit(
     folder: Path, out: str = "out", changes: dict[str, Any] | None = None, **more: Any
 ) -> StoredAudit:
-    return run(model(), read(folder), settings(**(changes or {})), folder / out, **more)
+    chosen = {"rankings": ("native", "selector", "random"), **(changes or {})}
+    return run(model(), read(folder), settings(**chosen), folder / out, **more)
 
 
 def content(folder: Path) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class Settings:
     deletion: tuple[int, ...] = DELETION
     n_boot: int = 200
     level: float = 0.95
-    margin: float = 0.5
+    kappas: tuple[float, ...] = ()
 
 
 def curve(
@@ -142,6 +142,51 @@ def summary_of(
     curves = table(counts, **how)
     known = slides(cases, labels, how.get("n_tiles"))
     return summarised(curves, known, CLASSES, settings, tiles(curves))
+
+
+def flipping(
+    slide: str,
+    ranking: str,
+    seed: int | None,
+    flip: int | None,
+    *,
+    n_tiles: int = 500,
+    target: int = 1,
+    k_max: int = 256,
+    full: float = 0.95,
+) -> Curve:
+    """Deletion at every count: the target keeps ``full`` before the flip and has 0.1 from there."""
+    ks = np.arange(1, min(k_max, n_tiles - 1) + 1)
+    p = np.full(len(ks), full) if flip is None else np.where(ks >= flip, 0.1, full)
+    return Curve(slide, ranking, seed, "delete", n_tiles, ks, two(p, target), two(full, target))
+
+
+Pair = tuple[int | None, int | None]
+"""MSK, and the count whose deletion flips the decision; None where there is none."""
+
+
+def rationale_table(
+    pairs: Mapping[str, Sequence[Pair]],
+    *,
+    targets: Sequence[int] | None = None,
+    full: Sequence[float] | None = None,
+    n_tiles: int = 500,
+    k_max: int = 256,
+) -> CurveTable:
+    """Curves with chosen MSK and flips of every slide, all counts in both directions."""
+    n_slides = len(next(iter(pairs.values())))
+    followed, sure = targets or [1] * n_slides, full or [0.95] * n_slides
+    curves = []
+    for ranking, slides_ in pairs.items():
+        seed = 0 if ranking in ("random", "selector") else None
+        for i, (count, flip) in enumerate(slides_):
+            how = {"n_tiles": n_tiles, "target": followed[i], "k_max": k_max, "full": sure[i]}
+            high = 0.95 if sure[i] >= 0.9 else sure[i]
+            curves.append(
+                curve(f"s{i}", ranking, seed, count, low=min(0.6, high), high=high, **how)
+            )
+            curves.append(flipping(f"s{i}", ranking, seed, flip, **how))
+    return CurveTable.of(curves)
 
 
 def summarised(

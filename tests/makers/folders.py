@@ -39,7 +39,7 @@ def write_folder(
     summary = summarised(curves, known, classes, settings, scores, n_skipped=1)
     (folder / SUMMARY).write_text(summary.to_json())
     manifest = {
-        "format": 1,
+        "format": 2,
         "status": "complete",
         "key": "0" * 64,
         "name": name,
@@ -47,7 +47,6 @@ def write_folder(
         "backbone": {"architecture": "abmil", "parameters": 10, "score": "native", "notes": []},
         "classes": list(classes),
         "notes": ["Synthetic curves."],
-        "verdict": summary.model_dump(mode="json")["verdict"],
     }
     (folder / MANIFEST).write_text(json.dumps(manifest))
     return StoredAudit.load(folder)

@@ -162,7 +162,7 @@ def _classes(plan: Plan) -> tuple[str, ...]:
 def _manifest(plan: Plan, settings: dict[str, Any]) -> dict[str, Any]:
     notes = ["Synthetic slides: no patient, no diagnosis."] if plan.synthetic_note else []
     return {
-        "format": 1,
+        "format": 2,
         "status": "complete",
         "key": "0" * 64,
         "name": "abmil <demo> & co",
@@ -194,7 +194,7 @@ def _manifest(plan: Plan, settings: dict[str, Any]) -> dict[str, Any]:
         "started": "2026-11-16T08:00:00+00:00",
         "finished": "2026-11-16T08:03:20+00:00",
         "files": {"curves.parquet": "c" * 64},
-        "verdict": None,
+        "answers": {},
         "truth": {
             "precision8": {"native": 0.41, "selector": 0.83, "random": 0.06},
             "average_precision": {"native": 0.33, "selector": 0.71, "random": 0.06},

@@ -1,4 +1,4 @@
-"""Audit a frozen classifier on a cohort: curves, numbers and a verdict in one folder."""
+"""Audit a frozen classifier on a cohort: curves, numbers and answers in one folder."""
 
 from foci.audits.analysis.summary import Summary
 from foci.audits.audit import StoredAudit

@@ -10,8 +10,10 @@ from typing import Any
 
 from typing_extensions import Self
 
+from foci.audits.analysis.answers.record import Answers
 from foci.audits.analysis.per_slide import MeasuredSlides, measure_slides
-from foci.audits.analysis.summary import Summary, VerdictSummary
+from foci.audits.analysis.summarise import with_answers
+from foci.audits.analysis.summary import Summary
 from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.damage import AGAIN, as_model, lost_file, read_model, read_object, readable
 from foci.audits.folder.manifest import Manifest
@@ -52,7 +54,7 @@ class StoredAudit:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """The record of the run: settings, versions, hashes, verdict."""
+        """The record of the run: settings, versions, hashes, answers."""
         return as_model(self.folder / MANIFEST, Manifest, self._stored_manifest)
 
     @cached_property
@@ -74,7 +76,10 @@ class StoredAudit:
     @cached_property
     def summary(self) -> Summary:
         """All numbers of the audit; None where a number is not defined."""
-        return read_model(self.folder / SUMMARY, Summary)
+        stored = read_model(self.folder / SUMMARY, Summary)
+        if stored.answers is not None:
+            return stored
+        return with_answers(stored, self.measured(), self.manifest.settings)
 
     @cached_property
     def curves(self) -> CurveTable:
@@ -113,9 +118,12 @@ class StoredAudit:
         return self._measured[key]
 
     @property
-    def verdict(self) -> VerdictSummary | None:
-        """Verdict, sentence and evidence; None if native, selector and random were not all run."""
-        return self.summary.verdict
+    def answers(self) -> Answers:
+        """Can I believe the map, how many tiles, is there a better order? With the evidence."""
+        answers = self.summary.answers
+        if answers is None:
+            raise FociError(self.folder / SUMMARY, "says nothing of 'answers'", AGAIN)
+        return answers
 
     @cached_property
     def _all_slides(self) -> tuple[AuditedSlide, ...]:

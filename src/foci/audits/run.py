@@ -146,7 +146,7 @@ def run(
                 "features_sha256": features_digest(audit.slides),
                 "selectors": [described(fitted, folder) for fitted in selectors.values()],
                 "notes": [*notes, *model_notes, *division.notes, *changed, *on_fitting(selectors)],
-                "verdict": summary.verdict,
+                "answers": _in_short(summary),
                 "files": file_hashes(folder),
                 "finished": now(),
                 "status": "complete",
@@ -155,6 +155,18 @@ def run(
         write_manifest(folder, manifest)
         shutil.rmtree(parts.folder, ignore_errors=True)
     return replace(StoredAudit.load(folder), _measured=audit._measured)
+
+
+def _in_short(summary: Summary) -> dict[str, str]:
+    """The answers by question, in a few words."""
+    answers = summary.answers
+    if answers is None:
+        return {}
+    return {
+        "map": answers.map.answer,
+        "tiles": answers.tiles.answer,
+        "order": answers.order.answer,
+    }
 
 
 def _finished(folder: Path, say: Callable[[str], None]) -> StoredAudit:

@@ -1,7 +1,8 @@
-"""Settings of an audit, validated before any file is read."""
+"""Settings of an audit, validated before anything is read."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Protocol
 
@@ -17,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from foci.audits.profiles import FOCI, PROFILES
 from foci.errors import FociError
 from foci.rankings import RANKINGS
 from foci.reveal import K_MAX, KAPPA
@@ -28,6 +30,9 @@ View = Literal["prediction", "label"]
 
 VIEWS: tuple[View, ...] = ("prediction", "label")
 
+KAPPAS = (0.7, 0.8, 0.9, 0.95)
+"""Confidences of the paper's sensitivity table."""
+
 
 class AnalysisSettings(Protocol):
     """Settings that turn stored curves into numbers."""
@@ -35,6 +40,10 @@ class AnalysisSettings(Protocol):
     @property
     def kappa(self) -> float:
         """Operating confidence."""
+
+    @property
+    def kappas(self) -> tuple[float, ...]:
+        """Thresholds at which the answers are repeated."""
 
     @property
     def k_max(self) -> int:
@@ -56,10 +65,6 @@ class AnalysisSettings(Protocol):
     def level(self) -> float:
         """Coverage of the intervals."""
 
-    @property
-    def margin(self) -> float:
-        """Room for improvement, in tiles, that the verdict treats as none."""
-
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 _GIVEN = ("selector", "seed")
@@ -70,17 +75,26 @@ class AuditSettings(BaseModel):
     r"""All settings that decide the numbers of an audit, apart from model and cohort.
 
     Attributes:
+        profile: A name of :data:`foci.audits.profiles.PROFILES`: default values of the other
+            settings. Whatever is given wins over it.
         rankings: Names of :func:`foci.rankings.available`, in the order of the tables.
         recipe: How the selector is fitted: a name of :data:`foci.selectors.RECIPES`.
-        recipe_settings: Settings of the recipe to replace, by dotted name.
-        choose_by: Criterion that chooses the selector's epoch on the validation slides.
-        target: The class that the selector is trained to support, and the view that comes first
-            in tables. The verdict always rests on the prediction view.
+        recipe_settings: What replaces settings of the recipe, by dotted name.
+        choose_by: What chooses the epoch of the selector, on the validation slides.
+        fit_target: The class that the selector is trained to support; None for the recipe's own,
+            or the prediction where slides to fit on have no label. A run stores which it was.
+        target: The view that stands first in tables. The answers always rest on the prediction.
         kappa: Operating confidence :math:`\kappa`.
+        kappas: Confidences that tables may be read at; ``kappa`` is always among them.
+            Probabilities close to one of them are computed in float64.
         k_max: Largest reveal count.
-        counts: Reveal counts; None for every count up to ``k_max``. The last count of a slide
-            with fewer tiles is its number of tiles.
-        deletion: Deletion counts; a slide has those below its number of tiles.
+        counts: Reveal counts; None for every count up to ``k_max``. A slide with fewer tiles ends
+            at all of them.
+        deletion: Deletion counts whose mean drops are reported; a slide has those below its number
+            of tiles.
+        dense: Whether tiles are also deleted at every count up to ``k_max``, which decisive K asks
+            for. False takes the counts of :data:`foci.audits.compute.counts.GRID` instead; None
+            is True for classifiers with a closed form, where all counts cost one pass.
         seeds: One selector is fitted per seed.
         random_orders: Number of random orders in the control band.
         split: The split to audit.
@@ -88,20 +102,23 @@ class AuditSettings(BaseModel):
         memory_gb: Gigabytes of embedded bags to keep in memory while a selector is fitted.
         n_boot: Bootstrap draws.
         level: Coverage of the intervals.
-        margin: Room for improvement, in tiles, that the verdict treats as none.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    rankings: tuple[str, ...] = ("native", "selector", "random")
+    profile: str = FOCI
+    rankings: tuple[str, ...] = ("native", "evidence", "selector", "random")
     recipe: str = "default"
     recipe_settings: dict[str, Any] = {}
     choose_by: Literal["aukc", "loss"] = "aukc"
-    target: Target = "prediction"
+    fit_target: Target | None = None
+    target: View = "prediction"
     kappa: Share = KAPPA
+    kappas: tuple[Share, ...] = Field(default=KAPPAS, validate_default=True)
     k_max: PositiveInt = K_MAX
     counts: tuple[PositiveInt, ...] | None = None
     deletion: tuple[PositiveInt, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    dense: bool | None = None
     seeds: tuple[NonNegativeInt, ...] = (0, 1, 2)
     random_orders: PositiveInt = 10
     split: str = "test"
@@ -109,7 +126,6 @@ class AuditSettings(BaseModel):
     memory_gb: NonNegativeFloat = 1.0
     n_boot: PositiveInt = 2000
     level: Share = 0.95
-    margin: NonNegativeFloat = 0.5
 
     @property
     def fits_selectors(self) -> bool:
@@ -120,6 +136,27 @@ class AuditSettings(BaseModel):
     def plan(self) -> SelectorRecipe:
         """The selector's recipe, with ``recipe_settings`` applied."""
         return vary(recipe(self.recipe), self.recipe_settings)
+
+    @property
+    def fitted_for(self) -> Target:
+        """The class that the selector is trained to support: given, or the recipe's own."""
+        return self.fit_target or self.plan.target
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_the_profile(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        name = values.get("profile", FOCI)
+        if not isinstance(name, str):
+            raise FociError("profile", f"cannot be {name!r}", f"choose {' or '.join(PROFILES)}")
+        return {**PROFILES[name], **values}
+
+    @field_validator("kappas")
+    @classmethod
+    def _with_kappa(cls, kappas: tuple[float, ...], info: ValidationInfo) -> tuple[float, ...]:
+        own = {info.data["kappa"]} if "kappa" in info.data else set()
+        return tuple(sorted({*kappas} | own))
 
     @field_validator("rankings")
     @classmethod
@@ -158,6 +195,19 @@ class AuditSettings(BaseModel):
             raise FociError("split", what, "audit another split, or leave the selector out")
         _ = self.plan  # refuses settings that the recipe does not have
         return self
+
+
+def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as read from a folder; what an earlier FOCI did not store is what it did.
+
+    It fitted the selector for the view that stands first, and settled one confidence in float64.
+    Its ``margin`` belonged to a verdict that is gone.
+
+    >>> as_stored({"target": "label", "kappa": 0.8})
+    {'fit_target': 'label', 'kappas': (0.8,), 'target': 'label', 'kappa': 0.8}
+    """
+    then = {"fit_target": values.get("target"), "kappas": (values.get("kappa", KAPPA),)}
+    return {**then, **{name: value for name, value in values.items() if name != "margin"}}
 
 
 def _distinct(where: str, values: tuple[Any, ...]) -> None:

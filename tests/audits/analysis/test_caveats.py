@@ -1,27 +1,9 @@
 """Caveats beside the numbers: what is undefined, and why."""
 
 import numpy as np
-import pytest
 
 from foci.audits import Curve, CurveTable
 from tests.makers.curves import CLASSES, Counts, Settings, slides, summarised, summary_of, two
-
-
-@pytest.mark.parametrize(
-    ("rankings", "missing"),
-    [
-        (("native", "random"), "selector was not run"),
-        (("selector",), "native and random were not run"),
-    ],
-)
-def test_no_verdict_without_all_three(rankings: tuple[str, ...], missing: str) -> None:
-    counts: Counts = {name: [[2, 4]] for name in rankings}
-    found = summary_of(counts, ["A", "B"], ["tumour", "benign"])
-    assert found.verdict is None
-    assert any("No verdict" in note and missing in note for note in found.notes)
-    first = found.views["prediction"][rankings[0]]
-    assert first.shi_native is None
-    assert found.rankings == list(rankings)
 
 
 def test_counts_that_were_not_revealed_have_no_selected_only_auc() -> None:

@@ -14,6 +14,7 @@ from foci.audits.analysis.summarise import summarise
 from tests.makers.curves import CLASSES, Counts, Settings, slides, table, tiles
 from tests.makers.folders import SKIPPED
 
+KEYS = ("msk", "reach", "aukc", "faithfulness", "decisive", "decisive_found")
 COUNTS: Counts = {
     "native": [[4, None, 8]],
     "selector": [[2, 2, None], [4, 6, 4]],
@@ -38,7 +39,7 @@ def test_slides_hold_means_over_the_seeds(tmp_path: Path) -> None:
     rows = written(tmp_path / "tables", n_tiles=[500, 500, 20], drops={"native": 0.256})["slides"]
     assert list(rows[0]) == [
         "slide_id", "case_id", "label", "predicted", "p_predicted", "n_tiles",
-        *(f"{key}:{name}" for name in COUNTS for key in ("msk", "reach", "aukc", "faithfulness")),
+        *(f"{key}:{name}" for name in COUNTS for key in KEYS),
     ]  # fmt: skip
     assert [row["slide_id"] for row in rows] == ["s0", "s1", "s2"]
     assert [row["label"] for row in rows] == ["tumour", "", "benign"]

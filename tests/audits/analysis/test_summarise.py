@@ -40,7 +40,7 @@ def by_hand() -> Summary:
 
 
 def test_facts(by_hand: Summary) -> None:
-    assert (by_hand.format, by_hand.classes) == (1, ["benign", "tumour"])
+    assert (by_hand.format, by_hand.classes) == (2, ["benign", "tumour"])
     assert (by_hand.n_slides, by_hand.n_cases, by_hand.n_skipped) == (4, 3, 0)
     assert (by_hand.kappa, by_hand.k_max, by_hand.level) == (0.9, 256, 0.95)
     assert by_hand.first_view == "prediction"
@@ -244,7 +244,8 @@ def test_one_slide() -> None:
     found = summary_of(one, ["P1"], ["tumour"])
     native = found.views["prediction"]["native"]
     assert native.msk_cond.model_dump() == {"estimate": 4, "low": 4, "high": 4}
-    assert found.verdict.n_slides == 1
+    assert found.answers is not None
+    assert (found.answers.map.answer, found.answers.order.answer) == ("not assessable",) * 2
     notes = " ".join(found.notes)
     assert "one patient" in notes
     assert "No audited slide is of class benign: AUC is undefined." in notes

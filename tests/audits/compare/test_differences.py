@@ -22,7 +22,10 @@ from tests.makers.folders import write_folder
     [
         ({"kappa": 0.8}, "kappa differs (a 0.9; b 0.8): counts answer different questions."),
         ({"k_max": 64}, "k_max differs (a 256; b 64): restricted means end at different counts."),
-        ({"target": "label"}, "target differs (a prediction; b label): selectors support"),
+        (
+            {"fit_target": "prediction"},
+            "fit_target differs (a label; b prediction): selectors support different classes.",
+        ),
         ({"recipe": "paper-ste"}, "recipe differs (a default; b paper-ste): selectors were fitted"),
         (
             {"recipe_settings": {"schedule.epochs": 4, "schedule.warmup": 1}},
@@ -45,6 +48,8 @@ def test_what_nothing_depends_on_is_not_said(tmp_path: Path) -> None:
     named = {"recipe": DEFAULT, "recipe_settings": {}}  # what default stands for
     first = folder(tmp_path / "a", name="a")
     assert compare([first, folder(tmp_path / "b", name="b", change=named)]).notes == ()
+    view = {"target": "label"}  # both views are always there
+    assert compare([first, folder(tmp_path / "c", name="c", change=view)]).notes == ()
     bare: Counts = {"native": FAST["native"]}
     changes = [{"seeds": (5,), "recipe": "paper-ste", "random_orders": 2}, {}]
     audits = [folder(tmp_path / f"n{i}", bare, change=c) for i, c in enumerate(changes)]
@@ -74,9 +79,9 @@ def test_other_slides_features_and_rankings_are_said(tmp_path: Path) -> None:
         "random was not run in b.",
     )
     assert found.rows[1].numbers("random") is None
-    assert found.rows[1].verdict is None
+    assert found.rows[1].answer("order") == "not assessable"
     assert found.rows[1].summary.full_bag.auc is None
-    assert found.to_markdown().splitlines()[3].endswith("| - |")
+    assert found.to_markdown().splitlines()[3].endswith("| not assessable |")
 
 
 def renamed(audit: StoredAudit, classes: list[str], slide: str | None = None) -> StoredAudit:

@@ -30,6 +30,21 @@ def facts(
 def test_the_same_is_the_same(files: Path) -> None:
     assert facts(files) == facts(files)
     assert digest(facts(files)) == digest(facts(files, memory_gb=9.0))
+    assert facts(files, kappas=(0.7, 0.9, 0.8, 0.95)) == facts(files)
+
+
+def test_what_the_paper_profile_fills_in_may_also_be_given(files: Path) -> None:
+    rankings = ("native", "selector", "random")
+    given = {"fit_target": "label", "target": "label", "recipe": "paper-ste", "rankings": rankings}
+    assert facts(files, profile="paper", fit_target="label") == facts(files, **given)
+
+
+def test_the_target_of_a_fit_decides_only_where_one_is_fitted(files: Path) -> None:
+    own, label = facts(files, fit_target=None), facts(files, fit_target="label")
+    assert own == label != facts(files)  # the recipe's own target is the label
+    assert first_difference(facts(files), label) == "fit_target = prediction, not label"
+    bare = {"rankings": ("native",)}
+    assert facts(files, fit_target="label", **bare) == facts(files, **bare)
 
 
 @pytest.mark.parametrize(
@@ -39,6 +54,8 @@ def test_the_same_is_the_same(files: Path) -> None:
         ({"k_max": 5}, "k_max = 8, not 5"),
         ({"seeds": (0, 1)}, r"seeds = [0], not [0, 1]"),
         ({"target": "label"}, "target = prediction, not label"),
+        ({"fit_target": "label"}, "fit_target = prediction, not label"),
+        ({"kappas": (0.5,)}, "kappas = [0.6, 0.7, 0.8, 0.9, 0.95], not [0.5, 0.6]"),
         ({"block": 3}, "block = 2, not 3"),
         ({"n_boot": 21}, "n_boot = 20, not 21"),
         ({"recipe": "paper-ste"}, f"recipe = {DEFAULT} (schedule.epochs=1, schedule.warmup"),

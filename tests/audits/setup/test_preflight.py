@@ -17,10 +17,10 @@ def function(differentiable: bool = True) -> Backbone:
 
 def test_native_is_left_out_where_there_is_none_and_nobody_asked() -> None:
     _, chosen, notes = admit(function(), LABELLED, settings())
-    assert chosen.rankings == ("selector", "random")
+    assert chosen.rankings == ("evidence", "selector", "random")
     assert notes == ("callable has no tile score of its own: there is no native ranking",)
     _, chosen, notes = admit(model(), LABELLED, settings())
-    assert (chosen.rankings, notes) == (("native", "selector", "random"), ())
+    assert (chosen.rankings, notes) == (("native", "evidence", "selector", "random"), ())
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,48 @@ def test_labels_are_optional_but_not_as_a_target() -> None:
     assert cohort.classes == ("class 0", "class 1")
     with pytest.raises(FociError, match="target: cannot be the label: the cohort has none; give"):
         admit(model(), BLANK, settings(target="label"))
+
+
+def table(*rows: tuple[str | None, str | None]) -> Cohort:
+    slides = (Slide(str(i), str(i), label, split) for i, (label, split) in enumerate(rows))
+    return Cohort(tuple(slides), ("x", "y"))
+
+
+WHOLE = table(("x", "train"), ("y", "train"), ("x", "val"), (None, "test"))
+GAPS = table(("x", "train"), ("y", "train"), (None, "val"), ("x", "test"))
+ONE = table(("x", "train"), ("x", "train"), ("y", "val"), ("y", "test"))
+
+
+@pytest.mark.parametrize(
+    ("cohort", "plan", "target", "says"),
+    [
+        (WHOLE, "default", "label", None),
+        (LABELLED, "default", "label", None),
+        (ONE, "nested-attention", "label", None),
+        (BLANK, "default", "prediction", "1 of 1 slide to fit on without a label"),
+        (GAPS, "paper-ste", "prediction", "1 of 3 slides to fit on without a label"),
+        (ONE, "default", "prediction", "all slides to learn from are of class x"),
+    ],
+)
+def test_a_selector_is_fitted_for_the_recipes_target_where_labels_allow_it(
+    cohort: Cohort, plan: str, target: str, says: str | None
+) -> None:
+    _, chosen, notes = admit(model(), cohort, settings(recipe=plan, fit_target=None))
+    assert chosen.fit_target == chosen.fitted_for == target
+    said = f"the selector is fitted for the model's own prediction: {says}"
+    assert notes == (() if says is None else (said,))
+    asked = settings(recipe=plan, fit_target="label")
+    if says is None:
+        assert admit(model(), cohort, asked)[1].fit_target == "label"
+    else:
+        with pytest.raises(FociError, match=f"fit_target: cannot be the label: {says}; fill"):
+            admit(model(), cohort, asked)
+
+
+def test_without_a_selector_nothing_is_fitted_for_anything() -> None:
+    bare = settings(rankings=("native",), fit_target=None, split="test")
+    _, chosen, notes = admit(model(), BLANK, bare)
+    assert (chosen.fit_target, notes) == (None, ())
 
 
 def test_classes_have_to_match() -> None:

@@ -1,7 +1,9 @@
 """One selector per seed, fitted once."""
 
 import hashlib
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,12 +12,14 @@ from foci.audits.setup.selectors import described, fit_selectors, on_fitting, se
 from foci.backbones import fingerprint
 from foci.errors import FociError
 from foci.selectors import FittedSelector
-from tests.makers.audits import model, settings
+from tests.makers.audits import SHORT, model, settings
 from tests.makers.cohorts import read
 
 
-def fit(files: Path, lines: list[str], choose_by: str, seed: int = 0) -> dict[int, FittedSelector]:
-    chosen = settings(seeds=(4, 1), choose_by=choose_by)
+def fit(
+    files: Path, lines: list[str], choose_by: str, seed: int = 0, **more: Any
+) -> dict[int, FittedSelector]:
+    chosen = settings(seeds=(4, 1), choose_by=choose_by, **more)
     return fit_selectors(
         model(seed=seed), read(files), chosen, files / "out",
         progress=lambda items, what: items, say=lines.append,
@@ -39,6 +43,16 @@ def test_fitted_once_and_loaded_afterwards(files: Path, monkeypatch: pytest.Monk
         assert fingerprint(again[seed].best.head) == fingerprint(fitted[seed].best.head)
     with pytest.raises(FociError, match="is not the one that the selector was fitted on"):
         fit(files, lines, "aukc", seed=1)
+
+
+def test_the_view_says_nothing_of_what_is_fitted(files: Path) -> None:
+    own: dict[str, Any] = {"target": "prediction", "fit_target": None}
+    assert fit(files, [], "loss", **own)[4].target == "label"  # the recipe's own
+    shutil.rmtree(files / "out")
+    own = {"recipe_settings": {**SHORT, "target": "prediction"}, "fit_target": None}
+    assert fit(files, [], "loss", target="label", **own)[4].target == "prediction"
+    shutil.rmtree(files / "out")
+    assert fit(files, [], "loss", **{**own, "fit_target": "label"})[4].target == "label"
 
 
 def test_the_loss_may_choose_the_epoch(files: Path) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 from foci.audits.analysis.per_ranking import RANDOM
 from foci.audits.analysis.per_slide import SlideMetrics
 from foci.audits.analysis.summary import RankingNumbers
-from foci.audits.analysis.verdict import NEEDED
 from foci.audits.analysis.views import ViewSlides
 from foci.audits.settings import AnalysisSettings, View
 from foci.metrics.cohort.selected_only import adaptive_budget
@@ -42,7 +41,6 @@ def caveats(
         *_faithfulness(everyone, by_ranking),
         *_selected(labelled, numbers["prediction"]),
         *_spurious(labelled, numbers.get("label", {})),
-        *_no_verdict(by_ranking),
     ]
 
 
@@ -136,14 +134,4 @@ def _spurious(labelled: ViewSlides | None, numbers: Mapping[str, RankingNumbers]
         f"In the label view {', '.join(above)} reach{'es' if len(above) == 1 else ''} more slides "
         f"than the model classifies correctly ({accuracy:.0%}): on "
         "misclassified slides an order can cross the threshold for the true class by accident."
-    ]
-
-
-def _no_verdict(by_ranking: Mapping[str, SlideMetrics]) -> list[str]:
-    missing = [name for name in NEEDED if name not in by_ranking]
-    if not missing:
-        return []
-    return [
-        f"No verdict: it needs native, selector and random, and {' and '.join(missing)} "
-        f"{'was' if len(missing) == 1 else 'were'} not run."
     ]

@@ -8,7 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from foci.atomic import write_whole
+from foci.audits.analysis.answers.decided import DecidedNumbers
+from foci.audits.analysis.answers.record import CountQuartiles
 from foci.audits.analysis.per_ranking import GREEDY
 from foci.audits.analysis.per_slide import MeasuredSlides
 from foci.audits.analysis.summary import RankingNumbers, Summary
@@ -21,6 +25,7 @@ Row = dict[str, Any]
 
 INTERVALS = ("msk_cond", "restricted", "reach", "aukc", "faithfulness", "shi_native", "shi_random")
 SINGLE = ("reach_correct", "reach_wrong", "stable_restricted", "fallback", "specific")
+QUARTILES = ("msk", "stable", "decisive", "decisive_paper", "relative")
 PAIRED = ("base", "foci", "n_both", "n_base_only", "n_foci_only", "n_neither")
 
 
@@ -113,6 +118,10 @@ def _slide_rows(
             ("faithfulness", own.faithfulness),
         ):
             columns[f"{key}:{name}"] = plain(defined_mean(values, axis=0))
+        if own.decisive is not None:
+            columns[f"decisive:{name}"] = plain(defined_mean(own.decisive.count, axis=0))
+            found = (~np.isnan(own.decisive.count)).mean(axis=0)
+            columns[f"decisive_found:{name}"] = plain(found)
     everyone = measured.views["prediction"]
     by_id = {slide.slide_id: slide for slide in slides}
     for row, name in enumerate(measured.curves.slide_ids):
@@ -147,4 +156,16 @@ def _headline(numbers: RankingNumbers) -> Row:
     row["adaptive_auc"] = None if kept is None else kept.adaptive_auc
     row |= {f"paired_{n}": None if paired is None else getattr(paired, n) for n in PAIRED}
     row["wilcoxon_pvalue"] = None if test is None else test.pvalue
+    return row | _decided(numbers.decided)
+
+
+def _decided(numbers: DecidedNumbers | None) -> Row:
+    """Columns over decided slides; an infinite count is ``beyond`` (K_max) or ``none``."""
+    row: Row = {"n_decided": None if numbers is None else numbers.n_slides}
+    for name in QUARTILES:
+        quartiles: CountQuartiles | None = getattr(numbers, name, None)
+        for end in ("low", "median", "high"):
+            count = None if quartiles is None else getattr(quartiles, end)
+            row[f"{name}_{end}"] = None if count is None else count.missing or count.value
+    row |= {name: getattr(numbers, name, None) for name in ("decisive_share", "flips_back")}
     return row

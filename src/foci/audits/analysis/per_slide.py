@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +13,13 @@ from foci.audits.analysis.mean_curve import (
     common_counts,
     spread_over_orders,
     spread_over_slides,
+)
+from foci.audits.analysis.rationale import (
+    CountsAt,
+    Decisive,
+    counts_at,
+    decisive_of,
+    thresholds,
 )
 from foci.audits.analysis.views import ViewSlides, slides_by_view
 from foci.audits.folder.curves import CurveTable
@@ -25,13 +32,15 @@ from foci.metrics import (
     slide_faithfulness,
     stack,
 )
-from foci.metrics.cohort.stacked import on_grid
+from foci.metrics.cohort.stacked import OperatingPoints, Stack, on_grid
 from foci.metrics.curve.deletion import PAPER_COUNTS
-from foci.metrics.curve.sufficiency import reached
+from foci.metrics.curve.sufficiency import followed_class, reached
 from foci.metrics.inputs import Floats, Integers, defined_mean
 from foci.reveal import Curve
 
 _HEADLINES = ("selector", "native")
+RELATIVE = 0.95
+"""Share of the full bag's own confidence that the relative form asks for."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,6 +57,11 @@ class SlideMetrics:
         faithfulness: ``[R, S]`` Faithfulness AUC; NaN where a slide has too few tiles.
         drops: ``[S, D]`` deletion drops, mean over the seeds; NaN where not measured.
         curve: The mean reveal curve.
+        area: ``[R, S]`` mean deletion drop over the reported counts; NaN where not measured.
+        peak: ``[R, S]`` largest probability of the target at any count.
+        relative: ``[R, S]`` MSK at 0.95 of the full bag's own confidence.
+        decisive: What the decision hangs on; None where deletion was not measured at shared counts.
+        at: MSK and decisive K at other thresholds, by threshold.
     """
 
     ranking: str
@@ -59,6 +73,11 @@ class SlideMetrics:
     faithfulness: Floats
     drops: Floats
     curve: MeanCurve
+    area: Floats
+    peak: Floats
+    relative: Floats
+    decisive: Decisive | None
+    at: Mapping[float, CountsAt]
 
     @cached_property
     def restricted(self) -> Floats:
@@ -75,41 +94,89 @@ def measure_ranking(
     curves: CurveTable, ranking: str, group: ViewSlides, settings: AnalysisSettings
 ) -> SlideMetrics:
     """Measure the slides of one view under one ranking; its curves end at ``settings.k_max``."""
-    grid = np.array(sorted({*PAPER_COUNTS, *settings.deletion}))
-    points, areas, drops, tables = [], [], [], []
     seeds = curves.seeds(ranking)
     ks = common_counts(group.of(curves.get(ranking, seeds[0])))
-    for seed in seeds:
-        inserted = group.of(curves.get(ranking, seed))
-        stacks = stack([c.probs for c in inserted], [c.ks for c in inserted])
-        found = operating_points(stacks, group.full, group.targets, settings.kappa)
-        points.append((found.msk, found.stable, found.aukc, found.specific))
-        tables.append(on_grid(stacks, group.targets, ks))
-        lost = _drops(curves.deletions(ranking, seed), group, grid)
-        drops.append(lost[:, np.isin(grid, settings.deletion)])
-        paper = lost[:, np.isin(grid, PAPER_COUNTS)]
-        areas.append(slide_faithfulness(paper, group.n_tiles))
+    measured = [
+        _measure_seed(curves.get(ranking, s), curves.deletions(ranking, s), group, settings, ks)
+        for s in seeds
+    ]
     spread = spread_over_orders if ranking == "random" else spread_over_slides
-    msk, stable, aukc, specific = np.stack(points, axis=1)
+    decisive = [one.decisive for one in measured if one.decisive is not None]
     return SlideMetrics(
         ranking=ranking,
         k_max=settings.k_max,
-        msk=msk,
-        stable=stable,
-        aukc=aukc,
-        specific=specific,
-        faithfulness=np.stack(areas),
-        drops=defined_mean(np.stack(drops), axis=0),
-        curve=spread(ks, tables),
+        msk=np.stack([one.points.msk for one in measured]),
+        stable=np.stack([one.points.stable for one in measured]),
+        aukc=np.stack([one.points.aukc for one in measured]),
+        specific=np.stack([one.points.specific for one in measured]),
+        faithfulness=np.stack([one.faithfulness for one in measured]),
+        drops=defined_mean(np.stack([one.drops for one in measured]), axis=0),
+        curve=spread(ks, [one.table for one in measured]),
+        area=np.stack([one.area for one in measured]),
+        peak=np.stack([one.peak for one in measured]),
+        relative=np.stack([one.relative for one in measured]),
+        decisive=Decisive.over_seeds(decisive) if len(decisive) == len(measured) else None,
+        at={
+            kappa: CountsAt.over_seeds([one.at[kappa] for one in measured])
+            for kappa in thresholds(settings)
+        },
     )
 
 
-def _drops(deleted: Sequence[Curve], group: ViewSlides, grid: Integers) -> Floats:
-    if not deleted:
-        return np.full((len(group), len(grid)), np.nan)
-    chosen = group.of(deleted)
-    stacks = stack([c.probs for c in chosen], [c.ks for c in chosen], lowest=0)
-    return drops_on_grid(stacks, group.full, group.targets, grid)
+@dataclass(frozen=True, eq=False)
+class _Seed:
+    """What is measured of one seed; names as in :class:`SlideMetrics`."""
+
+    points: OperatingPoints
+    table: Floats
+    drops: Floats
+    faithfulness: Floats
+    area: Floats
+    peak: Floats
+    relative: Floats
+    decisive: Decisive | None
+    at: dict[float, CountsAt]
+
+
+def _measure_seed(
+    insertions: Sequence[Curve],
+    deletions: Sequence[Curve],
+    group: ViewSlides,
+    settings: AnalysisSettings,
+    ks: Integers,
+) -> _Seed:
+    inserted = group.of(insertions)
+    insert = stack([c.probs for c in inserted], [c.ks for c in inserted])
+    deleted = group.of(deletions) if deletions else []
+    delete = stack([c.probs for c in deleted], [c.ks for c in deleted], lowest=0) if deleted else []
+    grid = np.array(sorted({*PAPER_COUNTS, *settings.deletion}))
+    lost = np.full((len(group), len(grid)), np.nan)
+    if delete:
+        lost = drops_on_grid(delete, group.full, group.targets, grid)
+    reported, paper = np.isin(grid, settings.deletion), np.isin(grid, PAPER_COUNTS)
+    sure = np.take_along_axis(group.full, group.targets[:, None], axis=1)[:, 0]
+    return _Seed(
+        points=operating_points(insert, group.full, group.targets, settings.kappa),
+        table=on_grid(insert, group.targets, ks),
+        drops=lost[:, reported],
+        faithfulness=slide_faithfulness(lost[:, paper], group.n_tiles),
+        area=slide_faithfulness(lost[:, reported], group.n_tiles, settings.deletion),
+        peak=_peak(insert, group.targets),
+        relative=operating_points(insert, group.full, group.targets, RELATIVE * sure).msk,
+        decisive=decisive_of(insert, delete, group, settings.kappa, settings.k_max),
+        at={
+            kappa: counts_at(insert, delete, group, kappa, settings.k_max)
+            for kappa in thresholds(settings)
+        },
+    )
+
+
+def _peak(stacks: Sequence[Stack], targets: Integers) -> Floats:
+    """Largest probability of the target at any count, ``[S]``."""
+    peak = np.empty(len(targets))
+    for part in stacks:
+        peak[part.rows] = followed_class(part.probs, targets[part.rows]).max(axis=-1)
+    return peak
 
 
 @dataclass(frozen=True, eq=False, repr=False)

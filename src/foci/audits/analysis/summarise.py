@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from foci.audits.analysis.agreement import agreement
+from foci.audits.analysis.answers.decided import decided_numbers
+from foci.audits.analysis.answers.questions import answer_questions
 from foci.audits.analysis.bootstrap import resample
 from foci.audits.analysis.caveats import caveats
 from foci.audits.analysis.per_ranking import ranking_numbers
 from foci.audits.analysis.per_slide import MeasuredSlides, SlideMetrics
 from foci.audits.analysis.selected_only import full_bag, selected_only
 from foci.audits.analysis.summary import RankingNumbers, SelectedOnly, Summary
-from foci.audits.analysis.verdict import judgement
 from foci.audits.analysis.views import ViewSlides
 from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.names import FORMAT
@@ -27,7 +28,7 @@ def summarise(
     tiles: Iterable[RankedTiles],
     n_skipped: int = 0,
 ) -> Summary:
-    """Average metrics over slides, compare the rankings, and derive the verdict.
+    """Average metrics over slides, compare the rankings, and answer the three questions.
 
     Args:
         measured: Metrics of every slide, at the threshold and budget of ``settings``.
@@ -43,7 +44,7 @@ def summarise(
     numbers = {
         view: _numbers(metrics[view], slides, settings, kept) for view, slides in views.items()
     }
-    return Summary(
+    summary = Summary(
         format=FORMAT,
         classes=list(classes),
         n_slides=len(everyone),
@@ -57,9 +58,25 @@ def summarise(
         rankings=list(curves.rankings),
         views=numbers,
         agreement=agreement(curves, tiles),
-        verdict=judgement(metrics["prediction"], everyone, settings),
         notes=caveats(views, metrics, classes, settings, numbers),
     )
+    return with_answers(summary, measured, settings)
+
+
+def with_answers(summary: Summary, measured: MeasuredSlides, settings: AnalysisSettings) -> Summary:
+    """Add the numbers over decided slides and the three answers to a summary.
+
+    Also for summaries of format 1: their curves hold enough to bound decisive K from above.
+    """
+    metrics, group = measured.metrics["prediction"], measured.views["prediction"]
+    decided = {name: decided_numbers(own, group, settings) for name, own in metrics.items()}
+    answers = answer_questions(metrics, group, summary.classes, settings, decided)
+    numbers = {
+        name: own.model_copy(update={"decided": decided[name]})
+        for name, own in summary.views["prediction"].items()
+    }
+    views = {**summary.views, "prediction": numbers}
+    return summary.model_copy(update={"views": views, "answers": answers})
 
 
 def _numbers(

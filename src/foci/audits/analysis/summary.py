@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import model_validator
 
+from foci.audits.analysis.answers.decided import DecidedNumbers
+from foci.audits.analysis.answers.record import Answers
 from foci.audits.records import (
     Counts,
-    Defined,
-    Difference,
     Interval,
     Mean,
     Number,
@@ -19,7 +19,6 @@ from foci.audits.records import (
     Saving,
 )
 from foci.audits.settings import View
-from foci.metrics import VerdictName
 from foci.plural import counted
 
 
@@ -107,6 +106,7 @@ class RankingNumbers(Record):
         wilcoxon: Test against native.
         captured: Share of the saving of greedy search that this ranking captures.
         selected_only: AUC with only the first tiles kept; None without labels.
+        decided: The same ranking over decided slides, with decisive K; prediction view only.
 
     Fields that end in ``_seeds`` hold the value of every selector seed or random order.
     """
@@ -136,6 +136,7 @@ class RankingNumbers(Record):
     wilcoxon: SignedRankTest | None
     captured: Number = None
     selected_only: SelectedOnly | None
+    decided: DecidedNumbers | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -163,28 +164,6 @@ class PairAgreement(Record):
     jaccard32: Number
 
 
-class VerdictSummary(Record):
-    """The verdict and the tile counts it rests on."""
-
-    verdict: VerdictName
-    sentence: str
-    native: Defined
-    selector: Defined
-    random: Defined
-    floor: Defined
-    room: Difference
-    gain_over_native: Difference
-    gain_over_random: Difference
-    random_over_native: Difference
-    near_minimal: bool
-    margin: float
-    k_max: int
-    first_count: int = 1
-    n_slides: int
-    n_unreached: int = 0
-    n_cases: int
-
-
 class Summary(Record):
     """All numbers of an audit.
 
@@ -202,7 +181,7 @@ class Summary(Record):
         rankings: Names of the rankings, in the order of the tables.
         views: Numbers by view and ranking.
         agreement: Agreement of each pair of rankings on the tiles.
-        verdict: None unless native, selector and random were all run.
+        answers: The three answers; None only in files of format 1, and then computed on reading.
         notes: Caveats beside the numbers, one sentence each.
     """
 
@@ -219,15 +198,22 @@ class Summary(Record):
     rankings: list[str]
     views: dict[View, dict[str, RankingNumbers]]
     agreement: list[PairAgreement]
-    verdict: VerdictSummary | None
+    answers: Answers | None = None
     notes: list[str]
 
     def __repr__(self) -> str:
         slides = f"{counted(self.n_slides, 'slide')} of {counted(self.n_cases, 'patient')}"
-        verdict = "no verdict" if self.verdict is None else self.verdict.verdict
-        return f"Summary({slides}; rankings: {', '.join(self.rankings)}; {verdict})"
+        names = ", ".join(self.rankings)
+        return f"Summary({slides}; rankings: {names}; {self.in_short})"
 
     __str__ = __repr__
+
+    @property
+    def in_short(self) -> str:
+        """The answers in one line."""
+        if self.answers is None:
+            return "no answers"
+        return f"map: {self.answers.map.answer}; better order: {self.answers.order.answer}"
 
     def to_json(self) -> str:
         """Text of ``summary.json``; equal numbers give equal bytes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from foci.audits.analysis.csv_tables import as_csv
 from foci.audits.analysis.summary import RankingNumbers, Summary
@@ -19,6 +19,14 @@ VIEW: View = "prediction"
 """The view every audit has, with or without labels."""
 
 INTERVALS = ("restricted", "msk_cond", "reach", "shi_native", "shi_random", "faithfulness")
+AnsweredQuestion = Literal["map", "tiles", "order"]
+ANSWERS: dict[AnsweredQuestion, str] = {
+    "map": "believe the map?",
+    "tiles": "decision hangs on",
+    "order": "better order?",
+}
+"""Heads of the columns that hold the answers."""
+
 COHORT = ("n_slides", "n_cases", "n_skipped", "kappa", "k_max")
 _UNDEFINED = Interval(estimate=None, low=None, high=None)
 
@@ -46,10 +54,16 @@ class ComparisonRow:
         interval: Interval | None = getattr(self.numbers(ranking), key, None)
         return _UNDEFINED if interval is None else interval
 
-    @property
-    def verdict(self) -> str | None:
-        """Name of the verdict; None if there is none."""
-        return None if self.summary.verdict is None else self.summary.verdict.verdict
+    def answer(self, question: AnsweredQuestion) -> str | None:
+        """Answer to a question in a few words; None if the audit has none."""
+        answers = self.summary.answers
+        if answers is None:
+            return None
+        return {
+            "map": answers.map.answer,
+            "tiles": answers.tiles.answer,
+            "order": answers.order.answer,
+        }[question]
 
 
 @dataclass(frozen=True)
@@ -71,7 +85,7 @@ class Comparison:
         return as_csv([_flat(row, self.rankings) for row in self.rows])
 
     def to_markdown(self) -> str:
-        """The table as Markdown: tiles over all slides, headroom, faithfulness, verdict."""
+        """The table as Markdown: tiles over all slides, headroom, faithfulness, answers."""
         header, *lines = self.cells()
         table = [header, ["---"] * len(header), *lines]
         text = "\n".join("| " + " | ".join(map(_escaped, line)) + " |" for line in table)
@@ -85,7 +99,7 @@ class Comparison:
         for ranking in tested:
             header += [f"SHI of {ranking} vs native", f"SHI of {ranking} vs random"]
         header += [f"faithfulness, {ranking}" for ranking in self.rankings if ranking != "random"]
-        return [[*header, "verdict"], *(self._line(row, tested) for row in self.rows)]
+        return [[*header, *ANSWERS.values()], *(self._line(row, tested) for row in self.rows)]
 
     def _line(self, row: ComparisonRow, tested: Sequence[str]) -> list[str]:
         cells = [row.name, row.architecture, _number(row.summary.full_bag.auc, 3)]
@@ -100,7 +114,7 @@ class Comparison:
         for ranking in self.rankings:
             if ranking != "random":
                 cells.append(_number(row.interval("faithfulness", ranking).estimate, 3))
-        return [*cells, row.verdict or "-"]
+        return [*cells, *(row.answer(question) or "-" for question in ANSWERS)]
 
 
 def compare(audits: Sequence[StoredAudit]) -> Comparison:
@@ -165,8 +179,7 @@ def _flat(row: ComparisonRow, rankings: Sequence[str]) -> dict[str, Any]:
             line[f"{key}:{ranking}"] = interval.estimate
             line[f"{key}:{ranking}_low"] = interval.low
             line[f"{key}:{ranking}_high"] = interval.high
-    sentence = None if summary.verdict is None else summary.verdict.sentence
-    return {**line, "verdict": row.verdict, "sentence": sentence}
+    return line | {f"answer:{question}": row.answer(question) for question in ANSWERS}
 
 
 def _escaped(cell: str) -> str:

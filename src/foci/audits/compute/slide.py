@@ -9,15 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
+from foci.audits.compute.counts import GRID, deletion_counts, reveal_counts
 from foci.audits.compute.jobs import RankingJob
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.bags import Bag, Slide
 from foci.errors import FociError
-from foci.rankings import Ranking
-from foci.reveal import Curve, Direction, EmbeddedBag, Revealer
+from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, choose_engine
+from foci.reveal.refinement import Condition, refined_curves
+
+_Points = tuple[NDArray[np.int64], NDArray[np.float64]]
+"""Counts ``[J]`` and probabilities ``[J, C]``."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +60,13 @@ class SlideReveal:
 
     Args:
         backbone: The classifier.
-        settings: Reveal counts, and the confidence near which probabilities are rechecked.
+        settings: Which counts, and the confidences near which probabilities are rechecked.
     """
 
     def __init__(self, backbone: Backbone, settings: AuditSettings) -> None:
         self.backbone, self.settings = backbone, settings
-        self.revealer = Revealer(backbone, recheck=(settings.kappa,))
+        self.revealer = Revealer(backbone, recheck=settings.kappas)
+        self.closed_form = choose_engine(backbone) == "closed-form"
 
     def __call__(self, slide: Slide, bag: Bag, jobs: Iterable[RankingJob]) -> RevealedSlide:
         """Compute all curves of a slide; class-aware rankings use the predicted class.
@@ -75,36 +81,46 @@ class SlideReveal:
         return RevealedSlide(_audited_slide(slide, bag), bag.tiles, bag.coords, results)
 
     def _job(self, job: RankingJob, bag: EmbeddedBag, full: NDArray[np.float64]) -> JobCurves:
-        directions: tuple[Direction, ...] = ("insert", "delete")
+        """Insertion curves of every seed of a job, then their deletion curves."""
         ranked = job.rank(bag)
+        both = [self._both(job, torch.from_numpy(ranking.order), bag) for _, ranking in ranked]
+        directions: tuple[Direction, ...] = ("insert", "delete")
         curves = tuple(
-            self._curve(job, seed, ranking, direction, bag, full)
-            for direction in directions
-            for seed, ranking in ranked
-        )
+            Curve(
+                bag.slide_id, job.ranking, seed, direction, len(bag), ks,
+                self._finite(probs, bag.slide_id), full,
+            )
+            for side, direction in enumerate(directions)
+            for (seed, _), (ks, probs) in zip(ranked, [one[side] for one in both], strict=True)
+        )  # fmt: skip
         return JobCurves(curves, ranked[0][1].scores if job.stored else None)
 
-    def _curve(
-        self,
-        job: RankingJob,
-        seed: int | None,
-        ranking: Ranking,
-        direction: Direction,
-        bag: EmbeddedBag,
-        full: NDArray[np.float64],
-    ) -> Curve:
-        n = len(bag)
-        ks = (
-            reveal_counts(self.settings, n)
-            if direction == "insert"
-            else _below(self.settings.deletion, n)
+    def _both(self, job: RankingJob, order: Tensor, bag: EmbeddedBag) -> tuple[_Points, _Points]:
+        """Counts and probabilities of one order, revealed and deleted."""
+        inserted = reveal_counts(self.settings, len(bag))
+        deleted = deletion_counts(
+            self.settings, len(bag), closed_form=self.closed_form, control=bool(job.orders)
         )
-        probs = np.empty((0, len(full)))  # the only tile of a bag cannot be deleted
-        if len(ks):
-            order = torch.from_numpy(ranking.order)
-            probs = bag.curve(order, torch.from_numpy(ks), direction).numpy()
-        probs = self._finite(probs, ranking.slide_id)
-        return Curve(ranking.slide_id, job.ranking, seed, direction, n, ks, probs, full)
+        refined = {}
+        if not (job.orders or self.closed_form or self.settings.dense) and len(deleted):
+            grid = [k for k in GRID if k <= self.settings.k_max]
+            found = refined_curves(bag, order, [self._decisive(bag.target)], grid=grid)
+            refined = dict(zip(found.ks.tolist(), found.delete.numpy(), strict=True))
+        rest = [int(k) for k in deleted if k not in refined]
+        kept, left = bag.both_curves(order, torch.from_numpy(inserted), rest)
+        known = {**refined, **dict(zip(rest, left.numpy(), strict=True))}
+        ks = np.array(sorted(known), dtype=np.int64)
+        gone = np.stack([known[k] for k in ks.tolist()]) if len(ks) else left.numpy()
+        return (inserted, kept.numpy()), (ks, gone)
+
+    def _decisive(self, target: int) -> Condition:
+        """Whether the first tiles suffice and the decision flips without them."""
+
+        def holds(inserted: Tensor, deleted: Tensor) -> bool:
+            enough = int(inserted.argmax()) == target and inserted[target] >= self.settings.kappa
+            return bool(enough) and int(deleted.argmax()) != target
+
+        return holds
 
     @staticmethod
     def _finite(probs: NDArray[np.float64], slide_id: str) -> NDArray[np.float64]:
@@ -113,18 +129,6 @@ class SlideReveal:
                 slide_id, "the model answers NaN", "check its weights and the slide's features"
             )
         return probs
-
-
-def reveal_counts(settings: AuditSettings, n_tiles: int) -> NDArray[np.int64]:
-    """Reveal counts of a slide: all up to ``k_max``, or the given grid, cut off at N tiles.
-
-    >>> reveal_counts(AuditSettings(k_max=4), 3).tolist()
-    [1, 2, 3]
-    >>> reveal_counts(AuditSettings(counts=(1, 2, 8, 32)), 5).tolist()
-    [1, 2, 5]
-    """
-    wanted = range(1, settings.k_max + 1) if settings.counts is None else settings.counts
-    return np.unique(np.minimum(np.asarray(wanted, dtype=np.int64), n_tiles))
 
 
 def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
@@ -140,7 +144,3 @@ def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
         patch_size=bag.patch_size,
         features_sha256=hashlib.sha256(features.data).hexdigest(),
     )
-
-
-def _below(counts: tuple[int, ...], n_tiles: int) -> NDArray[np.int64]:
-    return np.array([k for k in counts if k < n_tiles], dtype=np.int64)

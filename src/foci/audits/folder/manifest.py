@@ -12,11 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from foci._version import __version__
 from foci.atomic import write_whole
-from foci.audits.analysis.summary import VerdictSummary
 from foci.audits.folder.damage import read_model
 from foci.audits.folder.names import (
     CURVES,
@@ -30,7 +29,7 @@ from foci.audits.folder.names import (
     TABLES,
 )
 from foci.audits.records import Record
-from foci.audits.settings import AuditSettings
+from foci.audits.settings import AuditSettings, as_stored
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.freezing import home
 from foci.digest import digest
@@ -104,7 +103,7 @@ class TruthRecord(Record):
 
 
 class Manifest(ManifestHead):
-    """Record of an audit: model, settings, slides, software, hashes and verdict.
+    """Record of an audit: model, settings, slides, software, hashes and answers.
 
     Attributes:
         name: Display name of the model.
@@ -119,7 +118,7 @@ class Manifest(ManifestHead):
         features_sha256: SHA-256 over the features of all audited slides.
         selectors: The fitted selectors.
         notes: Sentences for the report.
-        verdict: As in the summary.
+        answers: The answers of the summary in a few words, by question.
         truth: Comparison with annotated tiles, if there was one.
     """
 
@@ -135,8 +134,13 @@ class Manifest(ManifestHead):
     features_sha256: str | None = None
     selectors: list[SelectorRecord] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
-    verdict: VerdictSummary | None = None
+    answers: dict[str, str] = Field(default_factory=dict)
     truth: TruthRecord | None = None
+
+    @field_validator("settings", mode="before")
+    @classmethod
+    def _as_stored(cls, settings: Any) -> Any:
+        return as_stored(settings) if isinstance(settings, dict) else settings
 
 
 def versions_of(backbone: Backbone) -> dict[str, str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 from foci.selectors.fitting.fit import STATE
 from foci.selectors.saved import METADATA, WEIGHTS
 
-FORMAT = 1
-"""Format number of the folder; a newer one is refused."""
+FORMAT = 2
+"""Of the folder; a reader refuses a newer one. 2: deletion at the counts that decisive K needs."""
 
 MANIFEST = "manifest.json"
 SLIDES = "slides.parquet"

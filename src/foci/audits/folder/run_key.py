@@ -15,7 +15,7 @@ from foci.digest import digest
 from foci.selectors.identity import Identity
 
 TABLE, FILES, MODEL = "slide table", "feature files", "model"
-_INDIFFERENT = {"memory_gb"}
+_INDIFFERENT = {"memory_gb", "profile"}
 _PROBE_DIGITS = 5
 
 
@@ -24,11 +24,15 @@ def decided_by(
 ) -> dict[str, Any]:
     """Collect everything that decides the numbers, by name; long lists as a hash.
 
-    Feature files are identified by name, size and modification time; none of them is read.
+    Feature files are known by name, size and time of change: nothing is read.
+
+    The confidences ``kappas`` belong to it: probabilities close to one of them are stored as
+    computed in float64. An earlier FOCI had neither these nor a ``fit_target``, so what it left
+    unfinished has another key, and is refused rather than finished with other numbers.
     """
-    own = settings.model_dump(mode="json", exclude=_INDIFFERENT)
+    own = settings.model_dump(mode="json", exclude={*_INDIFFERENT, "fit_target"})
     if settings.fits_selectors:
-        own["recipe"] = settings.plan.model_dump(mode="json")
+        own |= {"recipe": settings.plan.decided_by(), "fit_target": settings.fitted_for}
     store = cohort.store
     rows = [[s.slide_id, s.case_id, s.label, s.split] for s in cohort]
     skipped = [[s.slide_id, s.reason] for s in cohort.skipped]
@@ -53,7 +57,12 @@ def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     'kappa = 0.9, not 0.8'
     >>> first_difference({"model": "0a1b"}, {"model": "ff00"})
     'another model'
+    >>> first_difference({"kappa": 0.9}, {"kappa": 0.9, "kappas": [0.8, 0.9]})
+    'settings of an earlier FOCI (without kappas)'
     """
+    unknown = [name for name in now if name not in stored]
+    if unknown:
+        return f"settings of an earlier FOCI (without {unknown[0]})"
     for name in now:
         if stored.get(name) != now[name]:
             if name in (MODEL, TABLE, FILES):

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import torch
 
+from foci.audits.profiles import PROFILES
 from foci.audits.settings import AuditSettings
-from foci.audits.setup.splits import check_splits
+from foci.audits.setup.splits import FITTING, check_splits
 from foci.backbones import Backbone
 from foci.backbones.freezing import eval_mode
 from foci.bags import Cohort
 from foci.errors import CohortError, FociError
+from foci.plural import counted
 from foci.rankings import RANKINGS
 from foci.selectors.frozen import full_logits
 from foci.selectors.gated.choice import choose_site
@@ -22,7 +24,8 @@ def admit(
 ) -> tuple[Cohort, AuditSettings, tuple[str, ...]]:
     """Check cohort and settings against a classifier; adapt them, with notes on every change.
 
-    The native ranking is dropped if the classifier has none, unless it was requested.
+    The native ranking is left out where the classifier has none and nobody asked for it. A selector
+    that nobody gave a target for is fitted for the recipe's own, where the slides allow it.
 
     Raises:
         FociError: If a requested ranking is impossible, or the classes do not match.
@@ -37,7 +40,42 @@ def admit(
     if settings.target == "label" and not labelled:
         what = "cannot be the label: the cohort has none"
         raise FociError("target", what, "give a label table, or target prediction")
-    return for_backbone(cohort, backbone), settings, notes
+    cohort = for_backbone(cohort, backbone)
+    if settings.fits_selectors:
+        settings, fallback = _with_fit_target(cohort, settings)
+        notes += fallback
+    return cohort, settings, notes
+
+
+def _with_fit_target(
+    cohort: Cohort, settings: AuditSettings
+) -> tuple[AuditSettings, tuple[str, ...]]:
+    """Settings with the selector's target decided, and a note where labels do not suffice for it.
+
+    Raises:
+        FociError: If the label was asked for.
+    """
+    lacking = _lacks(cohort, settings) if settings.fitted_for == "label" else None
+    if lacking is None:
+        return settings.model_copy(update={"fit_target": settings.fitted_for}), ()
+    if settings.fit_target is not None:
+        what, fix = f"cannot be the label: {lacking}", "fill the labels, or fit for prediction"
+        raise FociError("fit_target", what, fix)
+    note = f"the selector is fitted for the model's own prediction: {lacking}"
+    return settings.model_copy(update={"fit_target": "prediction"}), (note,)
+
+
+def _lacks(cohort: Cohort, settings: AuditSettings) -> str | None:
+    """Why no selector can be fitted for the label, as far as the table says."""
+    learned = [s for s in cohort if s.split == "train"] or list(cohort)  # a split is made later
+    chosen = [s for s in cohort if s.split in FITTING] or learned
+    unlabelled = sum(slide.label is None for slide in chosen)
+    if unlabelled:
+        return f"{unlabelled} of {counted(len(chosen), 'slide')} to fit on without a label"
+    present = {slide.label for slide in learned}
+    if settings.plan.class_conditional and len(present) == 1 < len(cohort.classes):
+        return f"all slides to learn from are of class {present.pop()}"
+    return None
 
 
 def for_backbone(cohort: Cohort, backbone: Backbone) -> Cohort:
@@ -49,7 +87,8 @@ def for_backbone(cohort: Cohort, backbone: Backbone) -> Cohort:
 def _without_native(
     backbone: Backbone, settings: AuditSettings
 ) -> tuple[AuditSettings, tuple[str, ...]]:
-    asked_for = "rankings" in settings.model_fields_set
+    usual = PROFILES[settings.profile].get("rankings")
+    asked_for = "rankings" in settings.model_fields_set and settings.rankings != usual
     if asked_for or backbone.capabilities.score != "none":
         return settings, ()
     rest = tuple(name for name in settings.rankings if name != "native")

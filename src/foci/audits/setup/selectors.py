@@ -30,8 +30,8 @@ def fit_selectors(
 
     Args:
         backbone: The frozen classifier.
-        cohort: Readable slides in the splits ``train`` and ``val``.
-        settings: Recipe, target, seeds.
+        cohort: With splits ``train`` and ``val``, all readable.
+        settings: Recipe, fit target, seeds.
         folder: The audit folder.
         progress: Progress bar over the steps of an epoch.
         say: Called with one line per selector.
@@ -47,7 +47,7 @@ def fit_selectors(
             cohort,
             settings.plan,
             seed=seed,
-            target=settings.target,
+            target=settings.fitted_for,
             out=own,
             criterion=settings.choose_by,
             memory_gb=settings.memory_gb,

@@ -1,0 +1,1 @@
+"""Three answers instead of one word: can the map be believed, how many tiles, a better order."""

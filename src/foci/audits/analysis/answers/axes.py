@@ -1,0 +1,153 @@
+"""Compare two rankings over decided slides: sufficiency by MSK, necessity by decisive K."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from foci.audits.analysis.answers.decided import decided_slides
+from foci.audits.analysis.answers.record import Axis, AxisComparison, Measure, OrderComparison
+from foci.audits.analysis.per_slide import SlideMetrics
+from foci.audits.analysis.views import ViewSlides
+from foci.audits.settings import AnalysisSettings
+from foci.metrics import geometric_mean_ratio
+from foci.metrics.cohort import orders
+from foci.metrics.cohort.necessity import classes_without_decisive_sets, necessity_axis, no_room
+from foci.metrics.cohort.orders import compare_areas, compare_orders
+from foci.metrics.inputs import Floats, Marks
+
+RANDOM = "random"
+
+
+@dataclass(frozen=True, eq=False)
+class DecidedView:
+    """The decided slides of the prediction view at one threshold.
+
+    Attributes:
+        metrics: Every ranking, on all slides.
+        group: All slides.
+        settings: Budget and intervals.
+        kappa: The threshold.
+        decided: ``[S]`` slides that the model has decided.
+        assessable: ``[S]`` those of them on which necessity is compared: two or more tiles, of a
+            class that has decisive sets.
+        without: Classes without decisive sets within K_max.
+    """
+
+    metrics: Mapping[str, SlideMetrics]
+    group: ViewSlides
+    settings: AnalysisSettings
+    kappa: float
+    decided: Marks
+    assessable: Marks
+    without: tuple[int, ...]
+
+    @classmethod
+    def at(
+        cls,
+        kappa: float,
+        metrics: Mapping[str, SlideMetrics],
+        group: ViewSlides,
+        settings: AnalysisSettings,
+    ) -> DecidedView:
+        """Find the decided slides at a threshold, and the classes without decisive sets."""
+        decided = decided_slides(group, kappa)
+        longer = decided & (group.n_tiles > 1)
+        without = _without(kappa, metrics, group, longer)
+        assessable = longer & ~np.isin(group.targets, without)
+        return cls(metrics, group, settings, kappa, decided, assessable, without)
+
+    @property
+    def n_cases(self) -> int:
+        """Patients with decided slides."""
+        return len(set(self.cases(self.decided)))
+
+    def cases(self, chosen: Marks) -> list[str]:
+        """Patients of the chosen slides, slide by slide."""
+        return [case for case, kept in zip(self.group.cases, chosen, strict=True) if kept]
+
+    def compare(self, first: str, second: str) -> OrderComparison | None:
+        """One ranking against another on both axes; None where one was not run."""
+        if first not in self.metrics or second not in self.metrics or not self.decided.any():
+            return None
+        a, b = (self.metrics[name].at[self.kappa].msk[:, self.decided] for name in (first, second))
+        ratio = geometric_mean_ratio(a.mean(axis=0), b.mean(axis=0))
+        return OrderComparison(
+            first=first,
+            second=second,
+            sufficiency=self._sufficiency(a, b),
+            necessity=self._necessity(self.metrics[first], self.metrics[second]),
+            ratio=ratio.ratio,
+            n_ratio=ratio.n,
+        )
+
+    def _sufficiency(self, a: Floats, b: Floats) -> AxisComparison:
+        found = self._compare_orders(a, b, self.decided)
+        return _record("sufficiency", "MSK", found, room=not no_room(b))
+
+    def _compare_orders(self, a: Floats, b: Floats, chosen: Marks) -> orders.OrderComparison:
+        return compare_orders(
+            a, b, self.cases(chosen), n_boot=self.settings.n_boot, level=self.settings.level
+        )
+
+    def _necessity(self, first: SlideMetrics, second: SlideMetrics) -> AxisComparison | None:
+        """Decisive K where enough slides have one, else the deletion area."""
+        kept = self.assessable
+        if not kept.any():
+            return None
+        a, b = (metrics.at[self.kappa].decisive for metrics in (first, second))
+        if a is not None and b is not None:
+            a, b = a[:, kept], b[:, kept]
+            if necessity_axis(a, b) == "decisive K":
+                found = self._compare_orders(a, b, kept)
+                return _record("necessity", "decisive K", found)
+        found = compare_areas(
+            first.area[:, kept],
+            second.area[:, kept],
+            self.cases(kept),
+            n_boot=self.settings.n_boot,
+            level=self.settings.level,
+        )
+        return _record("necessity", "deletion area", found) if found.n_slides else None
+
+
+def _without(
+    kappa: float, metrics: Mapping[str, SlideMetrics], group: ViewSlides, chosen: Marks
+) -> tuple[int, ...]:
+    """Classes in which no ranking finds a decisive set on at least a tenth of the slides."""
+    counts = [own.at[kappa].decisive for own in metrics.values()]
+    known = [table[:, chosen] for table in counts if table is not None]
+    if not known or not chosen.any():
+        return ()
+    return classes_without_decisive_sets(known, group.targets[chosen])
+
+
+def _record(
+    axis: Axis, measure: Measure, found: orders.OrderComparison, *, room: bool = True
+) -> AxisComparison:
+    return AxisComparison(
+        axis=axis,
+        measure=measure,
+        d=found.d,
+        low=found.low,
+        high=found.high,
+        n_slides=found.n_slides,
+        n_cases=found.n_cases,
+        n_differ=found.n_differ,
+        result=found.result if room else "no room",
+    )
+
+
+def result_of(comparison: AxisComparison | None) -> orders.AxisResult | None:
+    """The result on an axis; None where the axis does not count."""
+    if comparison is None or comparison.result == "no room":
+        return None
+    return comparison.result
+
+
+def names_of(classes: Iterable[str], indices: Iterable[int]) -> list[str]:
+    """Names of classes by their indices."""
+    named = list(classes)
+    return [named[index] for index in indices]

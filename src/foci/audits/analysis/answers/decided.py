@@ -1,0 +1,144 @@
+"""Numbers over decided slides: those of which the model itself is at least kappa sure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from foci.audits.analysis.answers.record import CountQuantile, CountQuartiles
+from foci.audits.analysis.per_slide import SlideMetrics
+from foci.audits.analysis.views import ViewSlides
+from foci.audits.records import Mean, Number, Record
+from foci.audits.settings import AnalysisSettings
+from foci.metrics import case_means, percentile_interval, quantiles_with_missing
+from foci.metrics.curve.sufficiency import reached
+from foci.metrics.inputs import Floats, Marks
+
+
+class DecidedNumbers(Record):
+    """One ranking on the slides that the model has decided, and on the others.
+
+    Counts are censored at ``min(K_max, N)`` of each slide.
+
+    Attributes:
+        n_slides: Decided slides.
+        msk: Quartiles of MSK; a slide that never reaches counts as infinite.
+        stable: The same for the stable MSK.
+        restricted: Mean MSK; ``min(K_max, N)`` where a slide never reaches.
+        fallback: Share of reaching slides that fall back below kappa later.
+        decisive: Quartiles of decisive K (the decision flips); None where it was not measured.
+        decisive_share: Share of the decided slides of two or more tiles that have one.
+        decisive_paper: Quartiles in the paper's form (at most 0.2 of the probability is left).
+        decisive_paper_share: Share of slides that have one in that form.
+        flips_back: Share of slides with a decisive K on which the decision comes back later.
+        exact: Whether every count was tried; otherwise decisive K is an upper bound.
+        relative: Quartiles of MSK at 0.95 of the full bag's own confidence, over *all* slides.
+        undecided_crosses: Share of the undecided slides on which the ranking crosses kappa.
+        undecided_overshoot: On those, mean confidence gained over the whole slide.
+    """
+
+    n_slides: int
+    msk: CountQuartiles | None
+    stable: CountQuartiles | None
+    restricted: Mean | None
+    fallback: Number
+    decisive: CountQuartiles | None
+    decisive_share: Number
+    decisive_paper: CountQuartiles | None
+    decisive_paper_share: Number
+    flips_back: Number
+    exact: bool
+    relative: CountQuartiles | None
+    undecided_crosses: Number
+    undecided_overshoot: Number
+
+
+def decided_slides(group: ViewSlides, kappa: float) -> Marks:
+    """Mark the slides whose full bag gives its prediction a probability of at least ``kappa``."""
+    marks: Marks = group.full.max(axis=1) >= kappa
+    return marks
+
+
+def decided_numbers(
+    own: SlideMetrics, group: ViewSlides, settings: AnalysisSettings
+) -> DecidedNumbers:
+    """Medians, means and shares of one ranking over decided slides; seeds are pooled.
+
+    Args:
+        own: The ranking on the slides of the prediction view.
+        group: Those slides.
+        settings: Threshold, budget, intervals.
+    """
+    decided, reaches = decided_slides(group, settings.kappa), reached(own.msk)
+    longer = np.broadcast_to(group.n_tiles > own.k_max, own.msk.shape)
+    return DecidedNumbers(
+        n_slides=int(decided.sum()),
+        msk=_quartiles(own.msk[:, decided], longer[:, decided]),
+        stable=_quartiles(own.stable[:, decided], longer[:, decided]),
+        restricted=_restricted(own, group, decided, settings),
+        fallback=_share((own.stable != own.msk)[:, decided], reaches[:, decided]),
+        **_decisive(own, group, decided),
+        relative=_quartiles(own.relative, longer),
+        undecided_crosses=_share(reaches[:, ~decided]),
+        undecided_overshoot=_overshoot(own, group, ~decided & reaches),
+    )
+
+
+def _decisive(own: SlideMetrics, group: ViewSlides, decided: Marks) -> dict[str, Any]:
+    """The fields that decisive K fills."""
+    if own.decisive is None:
+        names = ("decisive", "decisive_share", "decisive_paper", "decisive_paper_share")
+        return {**dict.fromkeys((*names, "flips_back")), "exact": False}
+    counts, paper = own.decisive.count, own.decisive.paper
+    kept = (own.decisive.outcome != "not assessable") & decided
+    longer = np.broadcast_to(group.n_tiles - 1 > own.k_max, counts.shape)
+    return {
+        "decisive": _quartiles(counts[kept], longer[kept]),
+        "decisive_share": _share(reached(counts)[kept]),
+        "decisive_paper": _quartiles(paper[kept], longer[kept]),
+        "decisive_paper_share": _share(reached(paper)[kept]),
+        "flips_back": _share(own.decisive.flips_back[kept], reached(counts)[kept]),
+        "exact": own.decisive.exact,
+    }
+
+
+def _quartiles(counts: Floats, longer: Marks) -> CountQuartiles | None:
+    """Quartiles over all slides and seeds; a missing count is censored where tiles remain."""
+    flat = counts.ravel()
+    if not len(flat):
+        return None
+    beyond = longer.ravel() & np.isnan(flat)
+    low, median, high = (
+        CountQuantile(value=one.value, missing=one.missing)
+        for one in quantiles_with_missing(flat, beyond)
+    )
+    return CountQuartiles(low=low, median=median, high=high)
+
+
+def _restricted(
+    own: SlideMetrics, group: ViewSlides, decided: Marks, settings: AnalysisSettings
+) -> Mean | None:
+    """Mean over decided slides, ``min(K_max, N)`` where a slide never reaches."""
+    if not decided.any():
+        return None
+    ceiling = np.minimum(own.k_max, group.n_tiles)
+    values = np.where(np.isnan(own.msk), ceiling, own.msk).mean(axis=0)[decided]
+    cases = [case for case, kept in zip(group.cases, decided, strict=True) if kept]
+    draws = case_means(values[:, None], cases, settings.n_boot)[:, 0]
+    interval = percentile_interval(float(values.mean()), draws, settings.level)
+    return Mean(estimate=interval.estimate, low=interval.low, high=interval.high)
+
+
+def _overshoot(own: SlideMetrics, group: ViewSlides, chosen: Marks) -> float | None:
+    """Mean gain of the curve's highest probability over the whole slide, where chosen."""
+    sure = np.take_along_axis(group.full, group.targets[:, None], axis=1)[:, 0]
+    gains = (own.peak - sure)[chosen]
+    return float(gains.mean()) if len(gains) else None
+
+
+def _share(marks: ArrayLike, among: ArrayLike | None = None) -> float | None:
+    """Share of true marks, of all or of those that are ``among``; None of none."""
+    flat = np.asarray(marks).ravel() if among is None else np.asarray(marks)[np.asarray(among)]
+    return float(flat.mean()) if len(flat) else None

@@ -1,0 +1,157 @@
+"""Answer the three questions of an audit, and repeat the answers at other thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from foci.audits.analysis.answers import sentences
+from foci.audits.analysis.answers.axes import DecidedView, names_of, result_of
+from foci.audits.analysis.answers.decided import DecidedNumbers
+from foci.audits.analysis.answers.record import (
+    Answers,
+    AnswersAt,
+    MapAnswer,
+    OrderAnswer,
+    OrderComparison,
+    Question,
+    TilesAnswer,
+)
+from foci.audits.analysis.per_slide import SlideMetrics
+from foci.audits.analysis.rationale import thresholds
+from foci.audits.analysis.views import ViewSlides
+from foci.audits.settings import AnalysisSettings
+from foci.metrics.answers import Belief, BetterOrder, believable, better_order, sensitive
+
+NATIVE, RANDOM, SELECTOR = "native", "random", "selector"
+CANDIDATES = ("evidence", SELECTOR)
+"""Rankings that may be a better order, the first that was run; fixed before any slide is read."""
+
+
+def answer_questions(
+    metrics: Mapping[str, SlideMetrics],
+    group: ViewSlides,
+    classes: Sequence[str],
+    settings: AnalysisSettings,
+    numbers: Mapping[str, DecidedNumbers],
+) -> Answers:
+    """Can I believe the map? How many tiles does the decision hang on? Is there a better order?
+
+    Args:
+        metrics: Every ranking on the slides of the prediction view.
+        group: Those slides.
+        classes: Class names, in the model's order.
+        settings: Threshold, budget, intervals, further thresholds.
+        numbers: Every ranking over decided slides.
+    """
+    view = DecidedView.at(settings.kappa, metrics, group, settings)
+    candidate = next((name for name in CANDIDATES if name in metrics), None)
+    belief, against_chance = _belief(view)
+    order, against_native, against_random = _order(view, candidate, belief)
+    repeated = [
+        _repeat(kappa, metrics, group, settings, candidate) for kappa in thresholds(settings)
+    ]
+    in_use = _in_use(metrics, order, candidate)
+    n_decided = int(view.decided.sum())
+    selector = None
+    if candidate not in (None, SELECTOR):
+        selector = view.compare(SELECTOR, str(candidate))
+    return Answers(
+        n_slides=len(group),
+        n_decided=n_decided,
+        n_cases=view.n_cases,
+        map=MapAnswer(
+            answer=belief,
+            sentences=sentences.on_map(belief, against_chance, n_decided, view.n_cases, metrics),
+            comparison=against_chance,
+        ),
+        tiles=_tiles(in_use, numbers[in_use], view, names_of(classes, view.without)),
+        order=OrderAnswer(
+            answer=order,
+            sentences=sentences.on_order(
+                order, against_native, against_random, selector, n_decided, view.n_cases
+            ),
+            candidate=candidate,
+            against_native=against_native,
+            against_random=against_random,
+            selector=selector,
+        ),
+        sensitivity=repeated,
+        sensitive=_sensitive(repeated),
+    )
+
+
+def _belief(view: DecidedView) -> tuple[Belief, OrderComparison | None]:
+    found = view.compare(NATIVE, RANDOM)
+    if found is None:
+        return "not assessable", None
+    axes = result_of(found.sufficiency), result_of(found.necessity)
+    return believable(*axes, n_cases=view.n_cases), found
+
+
+def _order(
+    view: DecidedView, candidate: str | None, belief: Belief
+) -> tuple[BetterOrder, OrderComparison | None, OrderComparison | None]:
+    if candidate is None:
+        return "not assessable", None, None
+    native, chance = view.compare(candidate, NATIVE), view.compare(candidate, RANDOM)
+    if native is None:
+        return "not assessable", None, chance
+    answer = better_order(
+        result_of(native.sufficiency),
+        result_of(native.necessity),
+        sufficiency_over_random=None if chance is None else result_of(chance.sufficiency),
+        necessity_over_random=None if chance is None else result_of(chance.necessity),
+        belief=belief,
+        n_cases=view.n_cases,
+    )
+    return answer, native, chance
+
+
+def _repeat(
+    kappa: float,
+    metrics: Mapping[str, SlideMetrics],
+    group: ViewSlides,
+    settings: AnalysisSettings,
+    candidate: str | None,
+) -> AnswersAt:
+    view = DecidedView.at(kappa, metrics, group, settings)
+    belief = _belief(view)[0]
+    return AnswersAt(
+        kappa=kappa,
+        n_decided=int(view.decided.sum()),
+        n_cases=view.n_cases,
+        map=belief,
+        order=_order(view, candidate, belief)[0],
+    )
+
+
+def _sensitive(repeated: Sequence[AnswersAt]) -> list[Question]:
+    """Questions with two different conclusive answers among the thresholds."""
+    by_question: dict[Question, dict[float, Belief | BetterOrder]] = {
+        "map": {one.kappa: one.map for one in repeated},
+        "order": {one.kappa: one.order for one in repeated},
+    }
+    return [question for question, answers in by_question.items() if sensitive(answers)]
+
+
+def _in_use(metrics: Mapping[str, SlideMetrics], order: BetterOrder, candidate: str | None) -> str:
+    """The ranking whose tiles to look at: the candidate where it is better, else native."""
+    if candidate is not None and (order == "headroom" or NATIVE not in metrics):
+        return candidate
+    return NATIVE if NATIVE in metrics else next(iter(metrics))
+
+
+def _tiles(
+    ranking: str, numbers: DecidedNumbers, view: DecidedView, without: list[str]
+) -> TilesAnswer:
+    k_max = view.settings.k_max
+    assessable = int((view.decided & (view.group.n_tiles > 1)).sum())
+    return TilesAnswer(
+        answer=sentences.tiles_in_short(numbers, k_max),
+        sentences=sentences.on_tiles(ranking, numbers, view, without),
+        ranking=ranking,
+        decisive=numbers.decisive,
+        n_slides=assessable,
+        share=numbers.decisive_share,
+        without=without,
+    )

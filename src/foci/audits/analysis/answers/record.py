@@ -1,0 +1,164 @@
+"""Schema of the answers in ``summary.json``: each with its comparisons, intervals and counts."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from foci.audits.records import Defined, Number, Record
+from foci.metrics.answers import Belief, BetterOrder
+
+Axis = Literal["sufficiency", "necessity"]
+Measure = Literal["MSK", "decisive K", "deletion area"]
+Question = Literal["map", "order"]
+
+
+class CountQuantile(Record):
+    """A quantile of tile counts in which a missing count is infinite.
+
+    Attributes:
+        value: The count; None where the quantile falls on slides without one.
+        missing: Then, whether counts go on beyond K_max or there is none at all.
+    """
+
+    value: Number
+    missing: Literal["beyond", "none"] | None = None
+
+
+class CountQuartiles(Record):
+    """Quartiles of tile counts over slides; missing counts are infinite."""
+
+    low: CountQuantile
+    median: CountQuantile
+    high: CountQuantile
+
+
+class AxisComparison(Record):
+    """One ranking against another on one axis, slide by slide.
+
+    Attributes:
+        axis: Sufficiency (do the first tiles suffice?) or necessity (does the decision hang on
+            them?).
+        measure: What is compared on each slide.
+        d: Share of slides on which the first ranking needs fewer tiles, minus the share on which
+            it needs more.
+        low: Lower end of its interval over patients.
+        high: Upper end.
+        n_slides: Slides compared.
+        n_cases: Their patients.
+        n_differ: Patients on whose slides the rankings differ.
+        result: The first ranking is better, worse, the same, or it is unclear; ``"no room"``
+            where the second needs one tile on half of the slides: the axis then does not count.
+    """
+
+    axis: Axis
+    measure: Measure
+    d: Defined
+    low: Defined
+    high: Defined
+    n_slides: int
+    n_cases: int
+    n_differ: int
+    result: Literal["better", "worse", "same", "unclear", "no room"]
+
+
+class OrderComparison(Record):
+    """One ranking against another, on both axes.
+
+    Attributes:
+        first: The ranking that is judged.
+        second: The ranking it is judged against.
+        sufficiency: None where it cannot be compared.
+        necessity: None where it cannot be compared.
+        ratio: Geometric mean of MSK under the first over that under the second, on the slides
+            that both reach; the size of a difference, never part of a rule.
+        n_ratio: How many slides those are.
+    """
+
+    first: str
+    second: str
+    sufficiency: AxisComparison | None
+    necessity: AxisComparison | None
+    ratio: Number
+    n_ratio: int
+
+
+class MapAnswer(Record):
+    """Can I believe the map? Native against random orders."""
+
+    answer: Belief
+    sentences: list[str]
+    comparison: OrderComparison | None
+
+
+class TilesAnswer(Record):
+    """How many tiles does the decision hang on? Decisive K under the ranking in use.
+
+    Attributes:
+        answer: The median in words.
+        sentences: What it rests on.
+        ranking: The ranking in use.
+        decisive: Quartiles of decisive K; None where it was not measured.
+        n_slides: Decided slides of two or more tiles.
+        share: Share of them that have a decisive K.
+        without: Classes without decisive sets within K_max.
+    """
+
+    answer: str
+    sentences: list[str]
+    ranking: str
+    decisive: CountQuartiles | None
+    n_slides: int
+    share: Number
+    without: list[str]
+
+
+class OrderAnswer(Record):
+    """Is there a better order? The candidate against native, and against random orders.
+
+    Attributes:
+        candidate: The ranking that is tried; None without one.
+        against_native: None where native was not run.
+        against_random: None where random orders were not run.
+        selector: The trained selector against the training-free candidate, where both were run.
+    """
+
+    answer: BetterOrder
+    sentences: list[str]
+    candidate: str | None
+    against_native: OrderComparison | None
+    against_random: OrderComparison | None
+    selector: OrderComparison | None
+
+
+class AnswersAt(Record):
+    """The answers at another threshold, each with its own decided slides."""
+
+    kappa: float
+    n_decided: int
+    n_cases: int
+    map: Belief
+    order: BetterOrder
+
+
+class Answers(Record):
+    """The three answers of an audit, all in the prediction view over decided slides.
+
+    Attributes:
+        n_slides: Audited slides.
+        n_decided: Those of which the model itself is at least kappa sure.
+        n_cases: Patients of the decided slides.
+        map: Can I believe the map?
+        tiles: How many tiles does the decision hang on?
+        order: Is there a better order?
+        sensitivity: The same at other thresholds.
+        sensitive: Questions with two different conclusive answers among the thresholds.
+    """
+
+    n_slides: int
+    n_decided: int
+    n_cases: int
+    map: MapAnswer
+    tiles: TilesAnswer
+    order: OrderAnswer
+    sensitivity: list[AnswersAt]
+    sensitive: list[Question]

@@ -1,0 +1,184 @@
+"""The answers of an audit in sentences, each made from the numbers it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from foci.audits.analysis.answers.axes import RANDOM, DecidedView
+from foci.audits.analysis.answers.decided import DecidedNumbers
+from foci.audits.analysis.answers.record import AxisComparison, CountQuantile, OrderComparison
+from foci.audits.analysis.per_slide import SlideMetrics
+from foci.metrics.answers import MIN_CASES, Belief, BetterOrder
+from foci.plural import counted
+
+_BELIEFS: Mapping[Belief, str] = {
+    "yes": "The model's own order beats random orders on every axis that can tell them apart.",
+    "only as a pointer": "The decision hangs on the tiles at the top of the map, but revealing "
+    "them in the map's order recovers the decision no faster than random orders do.",
+    "sufficient, not decisive": "The first tiles of the map recover the decision faster than "
+    "random tiles, but the model decides the same way without them.",
+    "no better than chance": "Random orders do as well as the map.",
+    "inconclusive": "The data do not settle whether the map beats random orders.",
+}
+_ORDERS: Mapping[BetterOrder, str] = {
+    "headroom": "There is a better order than the model's own.",
+    "mixed": "The candidate is better on one axis and worse on the other.",
+    "native is better": "The model's own order is better than the candidate.",
+    "native suffices": "The candidate and the model's own order do equally well, and the map can "
+    "be believed.",
+    "no better order found": "The candidate does as well as the model's own order, which is not "
+    "shown to beat chance.",
+    "inconclusive": "The data do not settle whether the candidate is better.",
+}
+
+
+def on_map(
+    answer: Belief,
+    comparison: OrderComparison | None,
+    n_decided: int,
+    n_cases: int,
+    metrics: Mapping[str, SlideMetrics],
+) -> list[str]:
+    """Why the map can, or cannot, be believed."""
+    if comparison is None:
+        missing = [name for name in ("native", RANDOM) if name not in metrics]
+        if missing:
+            run = "was" if len(missing) == 1 else "were"
+            return [f"{' and '.join(missing)} {run} not run: the map was not compared with chance."]
+        return [_not_assessable(n_decided, n_cases)]
+    slides = f"{counted(n_decided, 'decided slide')} of {counted(n_cases, 'patient')}"
+    opening = _BELIEFS.get(answer) or _not_assessable(n_decided, n_cases)
+    return [f"{opening} ({slides}.)", *_axes(comparison)]
+
+
+def on_order(
+    answer: BetterOrder,
+    native: OrderComparison | None,
+    chance: OrderComparison | None,
+    selector: OrderComparison | None,
+    n_decided: int,
+    n_cases: int,
+) -> list[str]:
+    """Why there is, or is not, a better order."""
+    if native is None:
+        if not n_decided:
+            return [_not_assessable(n_decided, n_cases)]
+        return ["No candidate was compared with the model's own order."]
+    told = [_ORDERS.get(answer) or _not_assessable(n_decided, n_cases), *_axes(native)]
+    if chance is not None and answer in ("headroom", "inconclusive"):
+        told += _axes(chance)
+    if selector is not None:
+        told.append(_training(selector))
+    return told
+
+
+def tiles_in_short(numbers: DecidedNumbers, k_max: int) -> str:
+    """The median of decisive K in a few words."""
+    if numbers.decisive is None:
+        return "not assessable"
+    count = numbers.decisive.median
+    return in_words(count, k_max) + (" tiles" if count.missing is None else "")
+
+
+def on_tiles(
+    ranking: str, numbers: DecidedNumbers, view: DecidedView, without: list[str]
+) -> list[str]:
+    """How many tiles the decision hangs on, under which order, on how many slides."""
+    k_max, n = view.settings.k_max, len(view.group)
+    undecided = n - int(view.decided.sum())
+    told = []
+    if undecided > 2 * n / 3:
+        told.append(
+            f"The model is less than {view.kappa:g} sure of {undecided} of {counted(n, 'slide')}: "
+            "read the relative counts beside these."
+        )
+    if numbers.decisive is None or numbers.msk is None:
+        return [*told, "No decided slide has deletion curves that could tell."]
+    low, high = (in_words(end, k_max) for end in (numbers.decisive.low, numbers.decisive.high))
+    median = in_words(numbers.decisive.median, k_max)
+    if numbers.decisive.median.missing is None:
+        bound = "" if numbers.exact else " (upper bounds: not every count was tried)"
+        told.append(
+            f"Under the {ranking} order the decision hangs on {median} tiles on the median slide; "
+            f"quartiles {low} and {high}{bound}."
+        )
+    else:
+        within = f"of up to {k_max} tiles" if numbers.decisive.median.missing == "beyond" else ""
+        told.append(
+            f"Under the {ranking} order the median slide has no decisive set {within}".rstrip()
+            + f"; quartiles {low} and {high}."
+        )
+    told.append(
+        f"{in_words(numbers.msk.median, k_max)} would already suffice on the median slide (MSK)."
+        if numbers.msk.median.missing is None
+        else "On the median slide no revealed count suffices (MSK)."
+    )
+    if undecided and undecided <= 2 * n / 3:
+        told.append(f"{counted(undecided, 'slide')} that the model has not decided stay out.")
+    if without:
+        told.append(f"No decisive sets within {k_max} tiles: {', '.join(without)}.")
+    return told
+
+
+def in_words(count: CountQuantile, k_max: int) -> str:
+    """A count for people: a number, more than K_max, or none.
+
+    >>> in_words(CountQuantile(value=12.0), 256), in_words(CountQuantile(value=2.5), 256)
+    ('12', '2.5')
+    >>> in_words(CountQuantile(value=None, missing="beyond"), 256)
+    'more than 256'
+    """
+    if count.value is None:
+        return f"more than {k_max}" if count.missing == "beyond" else "none"
+    return f"{count.value:.1f}".removesuffix(".0") if count.value < 100 else f"{count.value:.0f}"
+
+
+def _not_assessable(n_decided: int, n_cases: int) -> str:
+    """Why a question has no answer."""
+    if not n_decided:
+        return "The model has decided no slide: there is no decision to recover."
+    if n_cases < MIN_CASES:
+        patients = counted(n_cases, "patient")
+        return f"Only {patients} with decided slides: at least {MIN_CASES} are needed."
+    return "No axis can tell these orders apart."
+
+
+def _axes(comparison: OrderComparison) -> list[str]:
+    both = (comparison.sufficiency, comparison.necessity)
+    return [_axis(comparison, axis) for axis in both if axis is not None]
+
+
+def _axis(comparison: OrderComparison, axis: AxisComparison) -> str:
+    """One axis in a sentence: who needs fewer tiles, on how many slides."""
+    first, second = comparison.first, comparison.second
+    if axis.result == "no room":
+        return (
+            f"{axis.axis.capitalize()}: {second} needs one tile on half of the slides, "
+            f"so that {first} has no room to need fewer."
+        )
+    share = f"{axis.d:+.2f}, {axis.low:+.2f} to {axis.high:+.2f}".replace("-", "\N{MINUS SIGN}")
+    return (
+        f"{axis.axis.capitalize()} ({axis.measure}): {first} is {_verb(axis.result)} {second} "
+        f"(net share of slides {share}; {axis.n_differ} of {counted(axis.n_cases, 'patient')} "
+        "differ)."
+    )
+
+
+def _verb(result: str) -> str:
+    return {
+        "better": "better than",
+        "worse": "worse than",
+        "same": "as good as",
+        "unclear": "not told apart from",
+    }[result]
+
+
+def _training(selector: OrderComparison) -> str:
+    """Whether a trained selector adds anything to the training-free ranking."""
+    axes = [axis for axis in (selector.sufficiency, selector.necessity) if axis is not None]
+    results = {axis.result for axis in axes}
+    if "better" in results and "worse" not in results:
+        return f"Training pays here: the selector beats {selector.second}."
+    if "worse" in results and "better" not in results:
+        return f"Training does not pay here: the selector is worse than {selector.second}."
+    return f"Training a selector is not shown to add anything to {selector.second}."

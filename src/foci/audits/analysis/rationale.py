@@ -1,0 +1,116 @@
+"""MSK and decisive K of every slide at a threshold: do these tiles suffice, and are they needed?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foci.audits.analysis.views import ViewSlides
+from foci.audits.settings import AnalysisSettings
+from foci.errors import FociError
+from foci.metrics import decisive_points, operating_points
+from foci.metrics.cohort.stacked import Stack
+from foci.metrics.curve.decisive import PAPER_BETA
+from foci.metrics.inputs import Floats, Marks
+
+
+@dataclass(frozen=True, eq=False)
+class Decisive:
+    """Decisive K of R seeds on S slides, ``[R, S]`` each (``[S]`` for one seed).
+
+    Attributes:
+        count: Decisive K, flip form; NaN where there is none.
+        stable: The count from which both conditions hold at every later count.
+        outcome: ``"count"``, ``"beyond"``, ``"none"`` or ``"not assessable"``.
+        flips_back: Whether a decisive count exists and a later one is not decisive.
+        paper: The paper's form: at most 0.2 of the target's probability is left.
+        exact: Whether every count up to ``min(K_max, N - 1)`` was tried on every slide.
+    """
+
+    count: Floats
+    stable: Floats
+    outcome: NDArray[np.str_]
+    flips_back: Marks
+    paper: Floats
+    exact: bool
+
+    @classmethod
+    def over_seeds(cls, seeds: Sequence[Decisive]) -> Decisive:
+        """Stack the seeds of a ranking."""
+        return cls(
+            count=np.stack([one.count for one in seeds]),
+            stable=np.stack([one.stable for one in seeds]),
+            outcome=np.stack([one.outcome for one in seeds]),
+            flips_back=np.stack([one.flips_back for one in seeds]),
+            paper=np.stack([one.paper for one in seeds]),
+            exact=all(one.exact for one in seeds),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CountsAt:
+    """MSK and decisive K at one threshold, ``[R, S]`` each (``[S]`` for one seed).
+
+    Attributes:
+        msk: NaN where not reached.
+        decisive: NaN where there is none; None where deletion was not measured.
+    """
+
+    msk: Floats
+    decisive: Floats | None
+
+    @classmethod
+    def over_seeds(cls, seeds: Sequence[CountsAt]) -> CountsAt:
+        """Stack the seeds of a ranking."""
+        counts = [one.decisive for one in seeds if one.decisive is not None]
+        whole = np.stack(counts) if len(counts) == len(seeds) else None
+        return cls(np.stack([one.msk for one in seeds]), whole)
+
+
+def thresholds(settings: AnalysisSettings) -> tuple[float, ...]:
+    """Every threshold at which counts are needed: the audit's own and those of the sensitivity."""
+    return tuple(sorted({*settings.kappas, settings.kappa}))
+
+
+def decisive_of(
+    insert: Sequence[Stack], delete: Sequence[Stack], group: ViewSlides, kappa: float, k_max: int
+) -> Decisive | None:
+    """Decisive K of one seed in both forms; None where no counts are known in both directions."""
+    if not delete:
+        return None
+    try:
+        flip = decisive_points(insert, delete, group.targets, group.n_tiles, kappa, k_max)
+    except FociError:  # an audit may reveal and delete at counts of its own that never meet
+        return None
+    paper = decisive_points(
+        insert, delete, group.targets, group.n_tiles, kappa, k_max, beta=PAPER_BETA
+    )
+    return Decisive(
+        count=flip.count,
+        stable=flip.stable,
+        outcome=flip.outcome,
+        flips_back=flip.flips_back,
+        paper=paper.count,
+        exact=_dense(delete, group, k_max),
+    )
+
+
+def counts_at(
+    insert: Sequence[Stack], delete: Sequence[Stack], group: ViewSlides, kappa: float, k_max: int
+) -> CountsAt:
+    """MSK and decisive K of one seed at a threshold."""
+    msk = operating_points(insert, group.full, group.targets, kappa).msk
+    decisive = decisive_of(insert, delete, group, kappa, k_max)
+    return CountsAt(msk, None if decisive is None else decisive.count)
+
+
+def _dense(delete: Sequence[Stack], group: ViewSlides, k_max: int) -> bool:
+    """Whether tiles were deleted at every count up to ``min(K_max, N - 1)``, on every slide."""
+    for part in delete:
+        tried = ((part.ks >= 1) & (part.ks <= k_max)).sum()
+        if (tried < np.minimum(k_max, group.n_tiles[part.rows] - 1)).any():
+            return False
+    return True

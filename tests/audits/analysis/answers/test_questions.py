@@ -1,0 +1,246 @@
+"""Cohorts whose answers are known, from their curves on."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from foci.audits import Curve, CurveTable, Summary
+from foci.audits.analysis.answers.record import Answers
+from tests.makers.curves import (
+    CLASSES,
+    Pair,
+    Settings,
+    rationale_table,
+    slides,
+    summarised,
+    two,
+)
+
+N = 24
+CHANCE: list[Pair] = [(40, None)] * N
+"""Random orders need many tiles, and no first tiles of theirs are needed."""
+
+
+def summary_of(
+    pairs: Mapping[str, Sequence[Pair]],
+    settings: Settings = Settings(),  # noqa: B008
+    **how: Any,
+) -> Summary:
+    n = len(next(iter(pairs.values())))
+    cases = how.pop("cases", [f"P{i}" for i in range(n)])
+    curves = rationale_table(pairs, **how)
+    return summarised(curves, slides(cases, [None] * n), CLASSES, settings, [])
+
+
+def answers_of(pairs: Mapping[str, Sequence[Pair]], **how: Any) -> Answers:
+    answers = summary_of(pairs, **how).answers
+    assert answers is not None
+    return answers
+
+
+def test_equal_rankings_and_a_believable_map() -> None:
+    same: list[Pair] = [(3, 8)] * N
+    found = answers_of({"native": same, "evidence": same, "random": CHANCE})
+    assert (found.map.answer, found.order.answer) == ("yes", "native suffices")
+    assert found.tiles.answer == "8 tiles"
+    assert found.tiles.ranking == "native"
+    assert (found.n_decided, found.n_cases) == (N, N)
+    compared = found.order.against_native
+    assert compared is not None
+    assert compared.necessity is not None
+    assert (compared.necessity.d, compared.necessity.result) == (0, "same")
+    assert (compared.ratio, compared.n_ratio) == (1, N)
+
+
+def test_a_better_order_is_headroom_and_is_the_one_to_look_at() -> None:
+    found = answers_of({"native": [(9, 30)] * N, "evidence": [(2, 6)] * N, "random": CHANCE})
+    assert (found.map.answer, found.order.answer) == ("yes", "headroom")
+    assert (found.tiles.ranking, found.tiles.answer) == ("evidence", "6 tiles")
+    assert "Under the evidence order the decision hangs on 6 tiles" in found.tiles.sentences[0]
+    native = found.order.against_native
+    assert native is not None
+    assert native.sufficiency is not None
+    assert (native.sufficiency.d, native.sufficiency.n_differ) == (1, N)
+    assert native.ratio == pytest.approx(2 / 9)
+
+
+def test_one_tile_leaves_no_room_on_sufficiency() -> None:
+    found = answers_of({"native": [(1, 30)] * N, "evidence": [(1, 6)] * N, "random": CHANCE})
+    assert found.order.answer == "headroom"
+    native = found.order.against_native
+    assert native is not None
+    assert native.sufficiency is not None
+    assert native.sufficiency.result == "no room"
+    assert any("no room to need fewer" in sentence for sentence in found.order.sentences)
+
+
+def test_fewer_tiles_but_worse_deletion_is_mixed() -> None:
+    found = answers_of({"native": [(9, 12)] * N, "selector": [(2, 40)] * N, "random": CHANCE})
+    assert (found.order.candidate, found.order.answer) == ("selector", "mixed")
+    assert found.tiles.ranking == "native"
+
+
+def test_the_right_tiles_in_a_bad_order_are_a_pointer() -> None:
+    found = answers_of({"native": [(60, 70)] * N, "random": [(40, None)] * N})
+    assert found.map.answer == "only as a pointer"
+    assert found.order.answer == "not assessable"
+
+
+def test_tiles_that_suffice_and_are_not_needed() -> None:
+    found = answers_of({"native": [(2, None)] * N, "random": [(40, 50)] * N})
+    assert found.map.answer == "sufficient, not decisive"
+
+
+def test_chance_does_as_well() -> None:
+    same: list[Pair] = [(5, 9)] * N
+    found = answers_of({"native": same, "random": same})
+    assert found.map.answer == "no better than chance"
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "answer"),
+    [(7, 5, "inconclusive"), (12, 0, "headroom"), (5, 0, "not assessable")],
+)
+def test_few_patients(wins: int, losses: int, answer: str) -> None:
+    pairs: dict[str, list[Pair]] = {
+        "native": [(9, 30)] * wins + [(2, 6)] * losses,
+        "evidence": [(2, 6)] * wins + [(9, 30)] * losses,
+        "random": [(100, None)] * (wins + losses),
+    }
+    found = answers_of(pairs).order
+    assert found.answer == answer
+    assert ("Only 5 patients with decided slides" in found.sentences[0]) == (wins + losses == 5)
+
+
+def test_undecided_slides_only() -> None:
+    pairs: dict[str, list[Pair]] = {
+        "native": [(3, 8)] * N,
+        "evidence": [(3, 8)] * N,
+        "random": CHANCE,
+    }
+    found = summary_of(pairs, full=[0.7] * N)
+    assert found.answers is not None
+    assert (found.answers.map.answer, found.answers.order.answer) == ("not assessable",) * 2
+    assert found.answers.n_decided == 0
+    assert found.answers.tiles.answer == "not assessable"
+    why = "The model has decided no slide: there is no decision to recover."
+    assert found.answers.map.sentences == found.answers.order.sentences == [why]
+    decided = found.views["prediction"]["native"].decided
+    assert decided is not None
+    assert (decided.n_slides, decided.msk, decided.undecided_crosses) == (0, None, 0)
+    assert decided.relative is not None
+    assert decided.relative.median.value == 3
+
+
+def test_a_class_of_absence_is_named_and_stays_out_of_necessity() -> None:
+    half = N // 2
+    pairs: dict[str, list[Pair]] = {
+        "native": [(3, 20)] * half + [(3, None)] * half,
+        "evidence": [(3, 5)] * half + [(3, None)] * half,
+        "random": CHANCE,
+    }
+    found = answers_of(pairs, targets=[1] * half + [0] * half)
+    assert found.tiles.without == ["benign"]
+    assert found.order.answer == "headroom"
+    native = found.order.against_native
+    assert native is not None
+    assert native.necessity is not None
+    assert (native.necessity.n_slides, native.necessity.d) == (half, 1)
+    assert any("No decisive sets within 256 tiles: benign." in s for s in found.tiles.sentences)
+
+
+def test_no_decisive_set_on_the_median_slide() -> None:
+    pairs: dict[str, list[Pair]] = {"native": [(3, 8)] * 6 + [(3, None)] * 18, "random": CHANCE}
+    found = answers_of(pairs).tiles
+    assert found.answer == "more than 256"
+    assert found.sentences[0] == (
+        "Under the native order the median slide has no decisive set of up to 256 tiles; "
+        "quartiles more than 256 and more than 256."
+    )
+
+
+def test_a_spike_that_falls_back() -> None:
+    ks = np.arange(1, 21)
+    p = np.where(ks == 1, 0.95, np.where(ks < 11, 0.5, 0.95))
+    gone = np.full(19, 0.95)
+    curves = CurveTable.of(
+        one
+        for i in range(8)
+        for one in (
+            Curve(f"s{i}", "native", None, "insert", 20, ks, two(p, 1), two(0.95, 1)),
+            Curve(f"s{i}", "native", None, "delete", 20, ks[:-1], two(gone, 1), two(0.95, 1)),
+        )
+    )
+    known = slides([f"P{i}" for i in range(8)], [None] * 8, [20] * 8)
+    found = summarised(curves, known, CLASSES, Settings(), []).views["prediction"]["native"].decided
+    assert found is not None
+    assert found.msk is not None
+    assert found.stable is not None
+    assert (found.msk.median.value, found.stable.median.value, found.fallback) == (1, 11, 1)
+    assert found.decisive is not None
+    assert (found.decisive.median.missing, found.decisive_share) == ("none", 0)
+    assert found.exact
+
+
+def test_what_is_undecided_and_a_larger_budget_change_nothing() -> None:
+    pairs: dict[str, list[Pair]] = {
+        "native": [(9, 30)] * N, "evidence": [(2, 6)] * N, "random": CHANCE,
+    }  # fmt: skip
+    alone = answers_of(pairs)
+    more = {name: [*rows, *[(None, None)] * 6] for name, rows in pairs.items()}
+    joined = answers_of(more, full=[0.95] * N + [0.6] * 6)
+    larger = answers_of(pairs, settings=Settings(k_max=512), k_max=512, n_tiles=600)
+    for other in (joined, larger):
+        assert other.map.answer == alone.map.answer
+        assert other.order.answer == alone.order.answer
+        assert other.tiles.decisive == alone.tiles.decisive
+        assert other.order.against_native == alone.order.against_native
+
+
+def test_answers_at_other_thresholds() -> None:
+    pairs: dict[str, list[Pair]] = {
+        "native": [(9, 30)] * N, "evidence": [(2, 6)] * N, "random": CHANCE,
+    }  # fmt: skip
+    found = answers_of(pairs, settings=Settings(kappas=(0.7, 0.9, 0.97)))
+    assert [(one.kappa, one.n_decided, one.order) for one in found.sensitivity] == [
+        (0.7, N, "headroom"), (0.9, N, "headroom"), (0.97, 0, "not assessable"),
+    ]  # fmt: skip
+    assert found.sensitive == []
+
+
+def test_a_trained_selector_against_evidence() -> None:
+    pairs: dict[str, list[Pair]] = {
+        "native": [(9, 30)] * N,
+        "evidence": [(2, 6)] * N,
+        "selector": [(3, 9)] * N,
+        "random": CHANCE,
+    }
+    found = answers_of(pairs)
+    assert found.order.selector is not None
+    assert (found.order.selector.first, found.order.selector.second) == ("selector", "evidence")
+    assert found.order.sentences[-1] == (
+        "Training does not pay here: the selector is worse than evidence."
+    )
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+def test_slides_in_any_order_and_doubled_within_their_patient(doubled: bool) -> None:
+    rng = np.random.default_rng(5)
+    draw = lambda: [(int(a), int(b)) for a, b in rng.integers(1, 40, (N, 2))]  # noqa: E731
+    pairs: dict[str, list[Pair]] = {name: draw() for name in ("native", "evidence", "random")}
+    alone = answers_of(pairs)
+    order = rng.permutation(N).tolist() * (2 if doubled else 1)
+    other = answers_of(
+        {name: [rows[i] for i in order] for name, rows in pairs.items()},
+        cases=[f"P{i}" for i in order],
+    )
+    assert other.order.answer == alone.order.answer
+    first, second = other.order.against_native, alone.order.against_native
+    assert first is not None
+    assert second is not None
+    for axis in ("sufficiency", "necessity"):
+        a, b = getattr(first, axis), getattr(second, axis)
+        assert (a.d, a.low, a.high) == pytest.approx((b.d, b.low, b.high))
+        assert (a.n_cases, a.n_differ, a.result) == (b.n_cases, b.n_differ, b.result)
