@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 import torch
+from markupsafe import escape
 
 import foci
 from foci.audits import StoredAudit
 from foci.audits.analysis.per_slide import MeasuredSlides, measure_slides
 from foci.errors import FociError
+from foci.reports.text.answers import MAP, ORDER, TILES
 from tests.backbones.checkpoints.official_files import OFFICIAL
 from tests.makers.audits import SHORT, model
 from tests.makers.cohorts import make_files, read
@@ -32,7 +34,7 @@ def test_a_folder_that_nobody_asked_for_lives_as_long_as_the_result(cohort: foci
     assert type(done) is foci.Audit
     assert done.manifest.name == "abmil"
     assert done.summary.n_slides == 5
-    assert done.curves.rankings == ("native", "selector", "random")
+    assert done.curves.rankings == ("native", "evidence", "selector", "random")
     assert done.to_html().parent == folder
     assert folder.is_dir()
     del done
@@ -43,17 +45,17 @@ def test_a_folder_that_nobody_asked_for_lives_as_long_as_the_result(cohort: foci
 def test_a_folder_that_was_asked_for_stays(cohort: foci.Cohort, tmp_path: Path) -> None:
     out = tmp_path / "audit"
     done = foci.audit(model(), cohort, out, name="mine & <yours>", **QUICK)
-    assert done.verdict is not None
-    assert repr(done) == (
-        f"Audit('mine & <yours>', 5 slides, {done.verdict.verdict}, {str(out)!r})"
-    )
+    told = done.answers
+    short = f"map: {told.map.answer}; better order: {told.order.answer}"
+    assert repr(done) == f"Audit('mine & <yours>', 5 slides, {short}, {str(out)!r})"
     page = done.to_html(tmp_path / "page.html", kappa=0.55)
     assert page == tmp_path / "page.html"
     shown = done._repr_html_()
     assert "mine &amp; &lt;yours&gt;" in shown
     assert "<yours>" not in shown
-    assert done.verdict.sentence in shown
-    assert shown.count("<tr>") == 4
+    for question, one in ((MAP, told.map), (TILES, told.tiles), (ORDER, told.order)):
+        assert f"<b>{question} {one.answer}.</b> {escape(' '.join(one.sentences))}" in shown
+    assert shown.count("<tr>") == 5
     assert "mine &amp; &lt;yours&gt;" in (out / "report.html").read_text()
     assert "<p>5 slides audited.</p>" in shown
     again = foci.audit(model(), cohort, out, name="mine & <yours>", **QUICK)
@@ -66,9 +68,9 @@ def test_a_path_brings_the_class_names_along(cohort: foci.Cohort, tmp_path: Path
     assert done.manifest.name == "abmil-1"
     assert done.manifest.classes == ["a", "b"]
     assert done.manifest.sources == {"model": str(tmp_path / "abmil-1")}
-    assert done.verdict is None
-    assert "no verdict" in repr(done)
-    assert "no verdict" in done._repr_html_()
+    assert done.answers.order.candidate is None
+    assert "better order: not assessable" in repr(done)
+    assert f"{ORDER} not assessable." in done._repr_html_()
 
 
 NO_FIT: dict[str, Any] = {**QUICK, "rankings": ("native", "random")}
@@ -116,7 +118,7 @@ def test_skipped_slides_are_mentioned(tmp_path: Path) -> None:
     files = make_files(tmp_path)
     (files / "features" / "s10.h5").write_bytes(b"torn")
     done = foci.audit(model(), read(files), **NO_FIT)
-    assert repr(done).startswith("Audit('abmil', 4 slides, 1 skipped, no verdict, ")
+    assert repr(done).startswith("Audit('abmil', 4 slides, 1 skipped, map: not assessable; ")
     says = "<p>4 slides audited; 1 slide of the cohort skipped, see <code>.skipped</code>.</p>"
     assert says in done._repr_html_()
 
@@ -132,6 +134,15 @@ def test_refusals(cohort: foci.Cohort, arguments: dict[str, Any], says: str) -> 
     given = {"model": model(), "cohort": cohort, **arguments}
     with pytest.raises(FociError, match=says.replace("?", r"\?")):
         foci.audit(**given)
+
+
+def test_the_paper_profile_is_a_setting(cohort: foci.Cohort) -> None:
+    quick = {"rankings": ("native", "random"), "random_orders": 2, "n_boot": 20, "k_max": 8}
+    found = foci.audit(model(), cohort, profile="paper", **quick)
+    assert (found.manifest.settings.profile, found.summary.first_view) == ("paper", "label")
+    assert found.manifest.settings.deletion == (16, 32, 64, 128, 256)
+    with pytest.raises(FociError, match="papr: is not a known profile; did you mean 'paper'"):
+        foci.audit(model(), cohort, profile="papr")
 
 
 def test_loaded_and_just_made_are_of_one_class(cohort: foci.Cohort, tmp_path: Path) -> None:

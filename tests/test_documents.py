@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tools.architecture_picture import PICTURE, picture
@@ -25,7 +26,7 @@ def foci(
     return Foci(monkeypatch, capsys)
 
 
-def test_the_readme_from_demo_to_verdict(foci: Foci, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_readme_from_demo_to_answers(foci: Foci, capsys: pytest.CaptureFixture[str]) -> None:
     assert blocks("README.md", "console")[1] == "$ foci demo foci-demo\n"
     assert foci("demo", "foci-demo", "--slides", "40", "--cohort-only").code == 0
     quick = ("--epochs", "1", "--out", "foci-demo/models/abmil")
@@ -34,19 +35,27 @@ def test_the_readme_from_demo_to_verdict(foci: Foci, capsys: pytest.CaptureFixtu
     (example,) = blocks("README.md", "python")
     assert len([line for line in example.splitlines() if line.strip()]) <= 10
     exec(example, {})
-    verdict, *lines = capsys.readouterr().out.splitlines()
-    assert " - " in verdict
-    assert [line.split(":")[0] for line in lines] == ["native", "selector", "random"]
+    lines = capsys.readouterr().out.splitlines()
+    answers, rankings = lines[:3], lines[3:]
+    assert [line.split(":")[0] for line in answers] == ["map", "tiles", "order"]
+    assert all(re.fullmatch(r"\w+: .+ - .+\.\)?", line) for line in answers)
+    known = ["native", "evidence", "selector", "random"]
+    assert [line.split(":")[0] for line in rankings] == known
     assert Path("report.html").stat().st_size > 100_000
 
 
 def test_the_reveal_page_runs() -> None:
-    first, second, third = blocks("docs/reveal.md", "python")
-    scope: dict[str, object] = {"rankings": []}
-    for block in (first, second, third):
+    first, *others = blocks("docs/reveal.md", "python")
+    scope: dict[str, Any] = {"rankings": []}
+    exec(first, scope)
+    assert scope["inserted"].shape == (256, 2)
+    assert scope["deleted"].shape == (257, 2)
+    assert len(others) == 4
+    for block in others:
         exec(block, scope)
-    assert scope["inserted"].shape == (256, 2)  # type: ignore[attr-defined]
-    assert scope["deleted"].shape == (257, 2)  # type: ignore[attr-defined]
+    assert scope["inserted"].shape == scope["deleted"].shape == (256, 2)
+    curves = scope["curves"]
+    assert len(curves.ks) == len(curves.insert) == len(curves.delete)
 
 
 @pytest.mark.parametrize("page", ["README.md", *(p.name for p in (ROOT / "docs").glob("*.md"))])

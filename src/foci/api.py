@@ -25,6 +25,7 @@ from foci.errors import FociError
 from foci.plural import counted
 from foci.progress import Progress
 from foci.reports.report import write_report
+from foci.reports.text.answers import answers
 from foci.reports.text.wording import LINE, fixed, percent, with_spread
 
 
@@ -63,10 +64,9 @@ class Audit(StoredAudit):
 
     def __repr__(self) -> str:
         summary = self.summary
-        verdict = "no verdict" if summary.verdict is None else summary.verdict.verdict
         skipped = f"{summary.n_skipped} skipped, " if summary.n_skipped else ""
         slides = counted(summary.n_slides, "slide")
-        name = f"{self.manifest.name!r}, {slides}, {skipped}{verdict}"
+        name = f"{self.manifest.name!r}, {slides}, {skipped}{summary.in_short}"
         return f"Audit({name}, {str(self.folder)!r})"
 
     def _repr_html_(self) -> str:
@@ -78,11 +78,14 @@ class Audit(StoredAudit):
             )
             for name, own in self.summary.views["prediction"].items()
         )
-        verdict = self.verdict
-        name = "no verdict" if verdict is None else verdict.verdict
-        sentence = "Not all rankings were run." if verdict is None else verdict.sentence
+        told = Markup("").join(
+            Markup("<p><b>{} {}.</b> {}</p>").format(
+                one.question, one.short, " ".join(one.sentences)
+            )
+            for one in answers(self.summary, self.manifest)
+        )
         return (
-            f"<p><b>{escape(self.manifest.name)}: {escape(name)}</b>. {escape(sentence)}</p>"
+            f"<p><b>{escape(self.manifest.name)}</b></p>{told}"
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
             f"{self._slides_line()}<p>{LINE}</p>"
         )

@@ -1,13 +1,17 @@
 """The table on the terminal: complete, and not broken where it is narrow."""
 
+import json
 import re
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import pytest
 
 from foci.audits import StoredAudit
+from foci.audits.folder.names import SUMMARY
 from foci.cli.show_audit import show
+from foci.reports.text.answers import MAP, ORDER, TILES
 from foci.reports.text.wording import LINE
 from tests.makers.curves import Counts
 from tests.makers.folders import write_folder
@@ -43,24 +47,53 @@ def test_everything_is_there(tmp_path: Path) -> None:
     assert text.startswith("my model (abmil)\n4 slides of 3 patients, 1 skipped in the whole")
     assert "AUC 1.000, accuracy 1.000" in text
     assert "Prediction view: do the first tiles recover what the model says?" in text
-    # MSK, K over all slides, Reach, AUKC, SHI twice, Faithfulness AUC, AUC at 32
+    # MSK, decisive K, K over all slides, Reach, AUKC, SHI twice, Faithfulness AUC, AUC at 32
     native = row(text, "native")
-    assert native[:3] == ["9.0", "70.8", "0.75"]
-    assert native[4:] == ["-", "-0.50", "0.128", "1.000"]
+    assert native[:4] == ["9", ">256", "70.8", "0.75"]
+    assert native[5:] == ["-", "-0.50", "0.128", "1.000"]
     selector = row(text, "selector")
-    assert selector[:3] == ["2.2", "2.2", "1.00"]
-    assert selector[4:6] == ["0.75", "0.62"]
-    assert row(text, "random")[5] == "-"
-    assert "9.0 to 9.0" in text
-    verdict = audit.verdict
-    assert verdict is not None
-    assert f"Verdict: {verdict.verdict}\n" in text
-    flat = " ".join(text.split())
-    assert verdict.sentence in flat
-    assert LINE in flat
+    assert selector[:4] == ["2", ">256", "2.2", "1.00"]
+    assert selector[5:7] == ["0.75", "0.62"]
+    assert row(text, "random")[6] == "-"
+    assert "9 to >256" in text
+    assert "9.0 to 173.7" in text
+    told = audit.answers
+    for question, one in ((MAP, told.map), (TILES, told.tiles), (ORDER, told.order)):
+        assert f"\n{question} {one.answer}\n  {one.sentences[0][:60]}" in text
+    assert LINE in " ".join(text.split())
     assert "note: Synthetic curves." in text
-    assert "95% interval, patients resampled" in text
+    assert "quartiles of a median, 95% interval of a mean" in text
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("width", [40, 72, 80, 100])
+def test_sentences_hang_below_their_answer(tmp_path: Path, width: int) -> None:
+    audit = audit_of(tmp_path / "a")
+    text = shown(audit, width)
+    told = audit.answers
+    questions = {MAP: told.map, TILES: told.tiles, ORDER: told.order}
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    block = text[text.index(MAP) : text.index("\nnote: ")].splitlines()
+    sentences = [line for line in block if re.match(r"  \S", line)]
+    wanted = [sentence for one in questions.values() for sentence in one.sentences]
+    assert len(sentences) == len(wanted)
+    assert all(a.startswith(b.strip()) for a, b in zip(wanted, sentences, strict=True))
+    flush = " ".join(line for line in block if line and not line.startswith(" "))
+    assert flush == " ".join(f"{name} {one.answer}" for name, one in questions.items())
+    flat = " ".join(text.split())
+    for name, one in questions.items():
+        assert f"{name} {one.answer} {' '.join(one.sentences)}" in flat
+
+
+def test_answers_that_depend_on_the_threshold_say_so(tmp_path: Path) -> None:
+    audit = audit_of(tmp_path / "a")
+    says = "The answers depend on the threshold: see the report."
+    assert says not in shown(audit)
+    stored = audit.summary.model_dump(mode="json")
+    stored["answers"]["sensitive"] = ["order"]
+    (audit.folder / SUMMARY).write_text(json.dumps(stored))
+    assert says in shown(StoredAudit.load(audit.folder))
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
@@ -73,17 +106,19 @@ def test_no_line_is_too_long_and_no_number_is_cut(tmp_path: Path, width: int, n_
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
     for ranking in counts:
-        assert len(row(text, ranking)) == 8
+        start = wrap(ranking, 12)[0] if n_more and width < 100 else ranking
+        assert len(row(text, start)) == (8 if n_more and width < 100 else 9)
     assert all(line == line.rstrip() for line in text.splitlines())
 
 
 def test_intervals_give_way_to_a_narrow_terminal(tmp_path: Path) -> None:
     audit = audit_of(tmp_path / "a")
-    ends = [len(re.findall(r"\d to -?\d", shown(audit, width))) for width in (100, 80, 60)]
+    tables = [shown(audit, width).split("\nMSK, decided ")[0] for width in (140, 100, 80)]
+    ends = [len(re.findall(r"\d to [>-]?\d", text)) for text in tables]
     assert ends[0] > ends[1] > ends[2]
 
 
-@pytest.mark.parametrize(("width", "shown_columns"), [(72, 8), (62, 6), (40, 3)])
+@pytest.mark.parametrize(("width", "shown_columns"), [(72, 7), (62, 6), (40, 3)])
 def test_a_narrow_terminal_loses_columns_and_not_letters(
     tmp_path: Path, width: int, shown_columns: int
 ) -> None:
@@ -91,13 +126,13 @@ def test_a_narrow_terminal_loses_columns_and_not_letters(
     counts = {**COUNTS, **more}
     text = shown(audit_of(tmp_path / "a", counts), width)
     assert max(map(len, text.splitlines())) <= width
-    text = text[: text.index("\nMSK  ")]
+    text = text[: text.index("\nMSK, decided ")]
     for ranking in COUNTS:
         numbers = row(text, ranking)
         assert len(numbers) == shown_columns
-        assert all(re.fullmatch(r"-|-?\d+\.\d+", number) for number in numbers)
+        assert all(re.fullmatch(r"-|>\d+|-?\d+(\.\d+)?", number) for number in numbers)
     for start, rest in (("attention-x-", "evidence"), ("leave-one-", "out")):
-        assert row(text, start)[0] == "52.2"
+        assert row(text, start)[2] == "52.2"
         assert row(text, rest) == [], "broken once, at a hyphen"
 
 
@@ -105,24 +140,33 @@ def test_the_legend_explains_what_is_shown(tmp_path: Path) -> None:
     audit = audit_of(tmp_path / "a")
     for width, absent in (
         (100, []),
-        (72, ["x to y"]),
-        (62, ["x to y", "AUKC", "AUC at 32"]),
+        (80, ["x to y"]),
+        (68, ["x to y", "AUKC", "AUC at 32"]),
         (40, ["x to y", "AUKC", "AUC at 32", "SHI", "Faith. AUC"]),
     ):
-        text = shown(audit, width).split("MSK  ")[-1]
-        legend = "MSK  " + text[: text.index("Verdict")]
-        names = ["K, all slides", "AUKC", "SHI", "Faith. AUC", "AUC at 32", "x to y"]
+        text = shown(audit, width)
+        legend = text[text.index("\nMSK, decided ") : text.index(MAP)]
+        names = [
+            "MSK, decided",
+            "Decisive K",
+            "K, all slides",
+            "AUKC",
+            "SHI",
+            "Faith. AUC",
+            "AUC at 32",
+            "x to y",
+        ]
         assert [name for name in names if f"\n{name} " not in legend] == sorted(
             absent, key=names.index
         )
 
 
-def test_without_labels_and_verdict(tmp_path: Path) -> None:
+def test_without_labels_and_rankings_to_compare_with(tmp_path: Path) -> None:
     audit = audit_of(tmp_path / "a", {"native": COUNTS["native"]}, labels=[None] * 4)
     text = shown(audit)
     assert "full bag" not in text
-    assert "Verdict: none (see the notes)" in text
-    assert "No verdict: it needs native, selector and random" in text
+    assert f"{MAP} not assessable\n  random was not run" in text
+    assert f"{ORDER} not assessable\n  No candidate was compared" in text
     assert row(text, "native")[-1] == "-"
 
 
@@ -130,7 +174,7 @@ def test_the_label_view_stands_first_where_it_was_asked_for(tmp_path: Path) -> N
     audit = audit_of(tmp_path / "a", change={"target": "label"}, labels=["tumour"] * 4)
     text = shown(audit)
     assert "Label view: do the first tiles recover what is true?" in text
-    assert row(text, "selector")[2] == "0.50"
+    assert row(text, "selector")[3] == "0.50"
 
 
 def test_names_are_no_markup(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_from_nothing_to_a_comparison(tmp_path: Path) -> None:
         truth = audit.manifest.truth
         assert truth.n_slides == len(audit.slides)  # every slide has witnesses
         assert 0.01 < truth.chance < 0.1
-        assert set(truth.precision8) == {"native", "selector-0"}
+        assert set(truth.precision8) == {"native", "evidence", "selector-0"}
         report = (audit.folder / "report.html").read_text(encoding="utf-8")
         assert "Synthetic slides: no patient" in report
 

@@ -23,7 +23,7 @@ def multiclass(tmp_path_factory: pytest.TempPathFactory) -> StoredAudit:
 
 @pytest.fixture(scope="session")
 def unlabelled(tmp_path_factory: pytest.TempPathFactory) -> StoredAudit:
-    """No labels, no selector, so no verdict; read only."""
+    """No labels, no selector, and too few patients to answer; read only."""
     plan = Plan(n_slides=6, labelled=False, rankings=("native", "random"), synthetic_note=False)
     return make(tmp_path_factory.mktemp("unlabelled"), plan)
 

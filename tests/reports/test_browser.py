@@ -10,6 +10,7 @@ import pytest
 from foci.audits import StoredAudit
 from foci.reports import write_comparison
 from foci.reports.data.packing import unpack
+from foci.reports.text.answers import evidence
 from foci.reports.text.wording import NOTHING
 from tests.makers.synthetic import HOSTILE
 from tests.reports.test_report import data_of
@@ -68,12 +69,22 @@ def column(tab: Page, key: str) -> list[str]:
     return shown
 
 
-def test_it_opens_with_all_figures(visit: Open) -> None:
+def test_it_opens_with_all_figures(visit: Open, audit: StoredAudit) -> None:
     tab = visit()
     assert tab.title() == "abmil <demo> & co: FOCI audit"
     expect(tab.locator("#figures figure")).to_have_count(5)
     expect(tab.locator("#figures canvas")).to_have_count(3)
-    expect(tab.locator("td.plot[data-interval] svg")).to_have_count(4)
+    own = audit.answers
+    lines = evidence(own)
+    plots = tab.locator("td.plot[data-estimate] svg")
+    expect(plots).to_have_count(len(lines))
+    assert [plot.get_attribute("aria-label") for plot in plots.all()] == [
+        f"{line.rankings}, {line.axis}: {line.text}" for line in lines
+    ]
+    expect(tab.locator("#evidence-scale svg")).to_have_count(1)
+    expect(tab.locator("#answers .badge")).to_have_text(
+        [own.map.answer, own.tiles.answer, own.order.answer]
+    )
     for figure in tab.locator("#figures figure").all():
         assert figure.locator("details table tbody tr").count() > 1
 
@@ -389,7 +400,12 @@ def test_the_comparison_opens(
     tab = visit(file=page)
     expect(tab.locator("#figures figure")).to_have_count(3)
     expect(tab.locator(".comparison-table tbody tr")).to_have_count(2)
-    expect(tab.locator(".comparison-table .badge").first).to_have_text("headroom")
+    badges = [
+        answer
+        for own in (audit.answers, unlabelled.answers)
+        for answer in (own.map.answer, own.order.answer)
+    ]
+    expect(tab.locator(".comparison-table .badge")).to_have_text(badges)
     assert tab.locator("#figures svg .point").count() > 0
     tab = visit(file=page, viewport={"width": 390, "height": 800})
     assert tab.evaluate("document.documentElement.scrollWidth") == 390

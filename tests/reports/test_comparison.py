@@ -25,10 +25,14 @@ def test_rows_hold_the_numbers_of_their_audits(
                 getattr(found.restricted, end), abs=1e-4
             )
     assert first["shi_native"]["low"] == pytest.approx(numbers["selector"].shi_native.low, abs=1e-4)
-    assert (second["auc"], second["shi_native"], second["verdict"]) == (None, None, None)
+    assert (second["auc"], second["shi_native"]) == (None, None)
     text = text_of(page)
-    assert audit.summary.verdict.sentence in text
-    assert "No verdict: not all rankings were run." in text
+    for row, one in ((first, audit), (second, unlabelled)):
+        told = one.answers
+        answers = (told.map.answer, told.tiles.answer, told.order.answer)
+        assert (row["map"], row["tiles"], row["order"]) == answers
+        assert f"abmil {' '.join(answers)} {one.summary.n_slides} " in text
+        assert " ".join([*told.tiles.sentences, *told.order.sentences]) in text
     assert "Selector was not run in" in text
     assert "Synthetic slides" in text
 

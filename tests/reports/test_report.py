@@ -3,15 +3,18 @@
 import html
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from foci.audits import StoredAudit
+from foci.audits import StoredAudit, Summary
+from foci.audits.folder.names import SUMMARY
 from foci.audits.recompute import recompute
 from foci.errors import FociError
 from foci.reports import write_report
+from foci.reports.text.answers import MAP, ORDER, TILES, evidence, tone_of
 from foci.reports.text.wording import LINE
 from tests.makers.synthetic import Plan, make
 
@@ -29,14 +32,35 @@ def text_of(page: Path) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
+def assert_answers_in(summary: Summary, page: Path) -> None:
+    """Questions in order, each with the badge of its answer and its sentences; then the table."""
+    told, text, source = summary.answers, text_of(page), page.read_text(encoding="utf-8")
+    assert told is not None
+    cards = ((MAP, told.map), (TILES, told.tiles), (ORDER, told.order))
+    at = 0
+    for question, one in cards:
+        at = text.index(f"{question} {one.answer} {' '.join(one.sentences)}", at)
+    badges = re.findall(r'<span class="badge (\w+)">.*?</svg>([^<]+)</span>', source, re.S)
+    assert badges == [(tone_of(one.answer), one.answer) for _, one in cards]
+    body = re.findall(r'<table class="evidence">.*?<tbody>(.*?)</tbody>', source, re.S)
+    plots = re.findall(r'data-estimate="(.*?)" data-low="(.*?)" data-high="(.*?)"', "".join(body))
+    lines = evidence(told)
+    assert [tuple(map(float, plot)) for plot in plots] == [
+        (line.interval.d, line.interval.low, line.interval.high) for line in lines
+    ]
+    for line in lines:
+        counts = f"{line.interval.n_slides} {line.interval.n_differ} of {line.interval.n_cases}"
+        assert f"{line.rankings} {line.axis} {line.text} {line.interval.result} {counts}" in text
+    assert f"{told.n_decided} of {told.n_slides} slides that the model has decided" in text
+    for row in told.sensitivity:
+        assert f"{row.kappa} {row.n_decided} {row.n_cases} {row.map} {row.order}" in text
+
+
 def test_the_page_says_what_the_audit_says(audit: StoredAudit, page: Path) -> None:
     text = text_of(page)
     assert "Synthetic slides: no patient, no diagnosis." in text
-    assert audit.verdict is not None
-    assert audit.verdict.sentence in text
+    assert_answers_in(audit.summary, page)
     assert text.count(LINE) == 2, "at the top and at the bottom"
-    for question in ("Can I believe this map?", "How many tiles matter?", "Which tiles?"):
-        assert question in text
     assert "unreadable.h5: is truncated; copy it again" in text
     assert "Tiles planted by the maker" in text
     assert "f" * 64 in text
@@ -62,7 +86,8 @@ def test_another_threshold_is_read_off_the_curves(audit: StoredAudit, tmp_path: 
     wanted = expected.views["prediction"]["native"].restricted.estimate
     assert found == pytest.approx(wanted, abs=1e-4)
     assert wanted != pytest.approx(audit.summary.views["prediction"]["native"].restricted.estimate)
-    assert expected.verdict.sentence in text
+    assert_answers_in(expected, page)
+    assert expected.answers != audit.answers
     assert "at κ = 0.7 (the audit ran at 0.9) and K_max = 16 (the audit ran at 256)" in text
     assert max(data["slides"]["measures"]["prediction"]["native"]["k"]) <= 16
 
@@ -90,8 +115,20 @@ def test_other_audits_have_a_page_too(
     name: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     found: StoredAudit = request.getfixturevalue(name)
-    text = text_of(write_report(found, tmp_path / "r.html"))
-    assert ("no verdict" in text) == (name == "unlabelled")
+    page = write_report(found, tmp_path / "r.html")
+    assert_answers_in(found.summary, page)
+    assert ("No audited slide has a label" in text_of(page)) == (name == "unlabelled")
+
+
+def test_a_summary_without_answers_is_answered_from_its_curves(
+    audit: StoredAudit, page: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(audit.folder, tmp_path / "older"))
+    stored = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+    (folder / SUMMARY).write_text(json.dumps({**stored, "answers": None}), encoding="utf-8")
+    again = write_report(folder)
+    assert_answers_in(audit.summary, again)
+    assert text_of(again) == text_of(page)
 
 
 def test_a_page_that_cannot_hold_all_slides_says_so(

@@ -8,14 +8,14 @@ import { selectedOnlyFigure } from "./figures/selectedOnly";
 import { histogramFigure, survivalFigure } from "./figures/tilesNeeded";
 import { find } from "./page/dom";
 import { formatLink, type Link, parseLink } from "./page/link";
-import type { AuditPayload, Interval, VerdictSummary, View } from "./page/payload";
+import type { AuditPayload, Mean, View } from "./page/payload";
 import type { Row } from "./slides/rows";
 import { slideTable } from "./slides/table";
 import { slideView } from "./slides/view";
 
 export function startAuditPage(payload: AuditPayload): void {
   let view = payload.first_view;
-  if (payload.verdict) drawEvidence(payload.verdict);
+  drawEvidence();
 
   const drawFigures = () => {
     const scene = sceneOf(payload, view);
@@ -122,11 +122,16 @@ function remember(link: Link, how: "pushState" | "replaceState"): void {
   }
 }
 
-function drawEvidence(verdict: VerdictSummary): void {
-  const rows = [...document.querySelectorAll<HTMLElement>("[data-interval]")];
-  const value = (row: HTMLElement) =>
-    verdict[row.dataset.interval as keyof VerdictSummary] as Interval;
-  const scale = commonScale(rows.map(value), [verdict.margin]);
+/** Draw the intervals of the comparisons; the table's cells carry the numbers. */
+function drawEvidence(): void {
+  const rows = [...document.querySelectorAll<HTMLElement>("[data-estimate]")];
+  if (!rows.length) return;
+  const value = ({ dataset }: HTMLElement): Mean => ({
+    estimate: Number(dataset.estimate),
+    low: Number(dataset.low),
+    high: Number(dataset.high),
+  });
+  const scale = commonScale(rows.map(value), [-1, 1]);
   for (const row of rows) row.replaceChildren(drawInterval(value(row), scale, row.dataset.name!));
-  find("#evidence-scale")?.replaceChildren(drawScale(scale, "difference in tiles"));
+  find("#evidence-scale")?.replaceChildren(drawScale(scale, "net share of slides"));
 }

@@ -3,7 +3,7 @@
 import "uplot/dist/uPlot.min.css";
 import "./style/theme.css";
 import "./style/page.css";
-import "./style/verdict.css";
+import "./style/answers.css";
 import "./style/tables.css";
 import "./style/figures.css";
 import "./style/slides.css";

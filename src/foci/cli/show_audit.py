@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from foci.cli.answers_text import answers_text
 from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
 
 if TYPE_CHECKING:
@@ -17,25 +18,20 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from foci.audits import StoredAudit, Summary
-    from foci.audits.analysis.summary import RankingNumbers, VerdictSummary
+    from foci.audits.analysis.answers.record import CountQuartiles
+    from foci.audits.analysis.summary import RankingNumbers
     from foci.audits.records import Interval
 
 QUESTION = {
     "prediction": "Prediction view: do the first tiles recover what the model says?",
     "label": "Label view: do the first tiles recover what is true?",
 }
-COLOUR = {
-    "headroom": "bold green",
-    "saturated": "bold yellow",
-    "conflict": "bold red",
-    "uninformative native ranking": "bold magenta",
-}
 
 
 def show(
     audit: StoredAudit, echo: Callable[[str], Any] = typer.echo, *, width: int | None = None
 ) -> None:
-    """Print the table of rankings, the verdict and the caveats.
+    """Print the table of rankings, the answers and the caveats.
 
     Args:
         audit: A finished audit.
@@ -58,7 +54,7 @@ def show(
         Text(f"\n{QUESTION[summary.first_view]}"),
         Padding(chosen, (1, 0)),
         _legend(summary, _SHAPES[tables.index(chosen)]),
-        Padding(_verdict(summary.verdict), (1, 0)),
+        Padding(answers_text(summary.answers, screen.width), (1, 0)),
         *(Text(f"note: {note}") for note in notes),
         Text("\n" * bool(notes) + LINE, style="italic"),
     )
@@ -75,7 +71,8 @@ class _Shape:
 
 
 _COLUMNS = {
-    "msk_cond": ("MSK", 1),
+    "msk": ("MSK,\ndecided", 0),
+    "decisive": ("Decisive\nK", 0),
     "restricted": ("K, all\nslides", 1),
     "reach": ("Reach", 2),
     "aukc": ("AUKC", 3),
@@ -85,12 +82,21 @@ _COLUMNS = {
     "selected_only": ("AUC\nat {kept}", 3),
 }
 _EVERY, _NARROW = tuple(_COLUMNS), 12
+
+
+def _without(*names: str) -> tuple[str, ...]:
+    return tuple(name for name in _EVERY if name not in names)
+
+
 _SHAPES = (
-    _Shape(_EVERY, ("msk_cond", "restricted", "shi_native", "shi_random")),
-    _Shape(_EVERY, ("msk_cond", "restricted")),
+    _Shape(_EVERY, ("msk", "decisive", "restricted", "shi_native", "shi_random")),
+    _Shape(_EVERY, ("msk", "decisive", "restricted")),
     _Shape(_EVERY),
     _Shape(_EVERY, names=_NARROW),
-    _Shape(tuple(c for c in _EVERY if c not in ("aukc", "selected_only")), names=_NARROW),
+    _Shape(_without("aukc"), names=_NARROW),
+    _Shape(_without("aukc", "selected_only"), names=_NARROW),
+    _Shape(_without("aukc", "selected_only", "shi_random"), names=_NARROW),
+    _Shape(_EVERY[:4], names=_NARROW),
     _Shape(_EVERY[:3], names=_NARROW),
 )
 """Layouts from the widest to the narrowest."""
@@ -129,19 +135,39 @@ def _table(summary: Summary, shape: _Shape) -> Table:
     for ranking in summary.rankings:
         numbers = summary.views[summary.first_view][ranking]
         lines = wrap(ranking, shape.names) if shape.names else [ranking]  # at hyphens
-        table.add_row(Text("\n".join(lines)), *_cells(numbers, shape))
+        table.add_row(Text("\n".join(lines)), *_cells(numbers, shape, summary.k_max))
     return table
 
 
-def _cells(numbers: RankingNumbers, shape: _Shape) -> Iterator[Text]:
+def _cells(numbers: RankingNumbers, shape: _Shape, k_max: int) -> Iterator[Text]:
     from rich.text import Text
 
     for key in shape.columns:
         digits = _COLUMNS[key][1]
-        if key == "selected_only":
+        if key in ("msk", "decisive"):
+            yield _median(getattr(numbers.decided, key, None), k_max, key in shape.intervals)
+        elif key == "selected_only":
             yield Text(number(getattr(numbers.selected_only, "auc", None), digits))
         else:
             yield estimate(getattr(numbers, key), digits, key in shape.intervals)
+
+
+def _median(quartiles: CountQuartiles | None, k_max: int, ends: bool) -> Text:
+    """Format a median, with the quartiles on the line below if ``ends``."""
+    from rich.text import Text
+
+    from foci.audits.analysis.answers.sentences import in_words
+
+    if quartiles is None:
+        return Text("-")
+    text = Text(in_words(quartiles.median, k_max).replace("more than ", ">"))
+    if ends:
+        low, high = (
+            in_words(end, k_max).replace("more than ", ">")
+            for end in (quartiles.low, quartiles.high)
+        )
+        text.append(f"\n{low} to {high}", style="dim")
+    return text
 
 
 def estimate(interval: Interval | None, digits: int, ends: bool = False) -> Text:
@@ -174,15 +200,16 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
     kappa, k_max = summary.kappa, summary.k_max
     meanings = (
         (
-            "msk_cond",
-            "MSK",
-            f"tiles until the model is {kappa:g} sure, on slides that get there (Reach)",
+            "msk",
+            "MSK, decided",
+            f"median tiles until {kappa:g} sure, on slides the model has decided",
         ),
         (
-            "restricted",
-            "K, all slides",
-            f"the same over all slides, {k_max} if it never gets there",
+            "decisive",
+            "Decisive K",
+            "median tiles that suffice, and the decision flips without them",
         ),
+        ("restricted", "K, all slides", f"mean tiles until {kappa:g} sure, {k_max} if it never is"),
         ("aukc", "AUKC", "area under the curve of probability over share of tiles revealed"),
         ("shi_native", "SHI", "share of tiles saved; negative where more are needed"),
         ("faithfulness", "Faith. AUC", "what the model loses when the first tiles are deleted"),
@@ -192,14 +219,5 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
         if column in shape.columns:
             table.add_row(title, meaning)
     if shape.intervals:
-        table.add_row("x to y", f"{summary.level:.0%} interval, patients resampled")
+        table.add_row("x to y", f"quartiles of a median, {summary.level:.0%} interval of a mean")
     return table
-
-
-def _verdict(verdict: VerdictSummary | None) -> Text:
-    from rich.text import Text
-
-    if verdict is None:
-        return Text("Verdict: none (see the notes)", style="bold")
-    name = verdict.verdict
-    return Text.assemble("Verdict: ", (name, COLOUR[name]), "\n" + verdict.sentence)

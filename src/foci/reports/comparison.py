@@ -48,7 +48,7 @@ def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path
 def _compared(audit: StoredAudit, name: str) -> ComparedAudit:
     """Numbers of one audit for the comparison page, all in the prediction view."""
     summary, manifest = audit.summary, audit.manifest
-    numbers, verdict = summary.views[VIEW], summary.verdict
+    numbers, answers = summary.views[VIEW], summary.answers
     selector = numbers.get("selector")
     shown = selector or numbers.get("native") or next(iter(numbers.values()))
     return ComparedAudit(
@@ -58,8 +58,10 @@ def _compared(audit: StoredAudit, name: str) -> ComparedAudit:
         kappa=summary.kappa,
         k_max=summary.k_max,
         auc=summary.full_bag.auc,
-        verdict=None if verdict is None else verdict.verdict,
-        sentence="No verdict: not all rankings were run." if verdict is None else verdict.sentence,
+        map=None if answers is None else answers.map.answer,
+        tiles=None if answers is None else answers.tiles.answer,
+        order=None if answers is None else answers.order.answer,
+        sentences=[] if answers is None else [*answers.tiles.sentences, *answers.order.sentences],
         restricted={ranking: own.restricted for ranking, own in numbers.items()},
         shi_native=_ends(None if selector is None else selector.shi_native),
         shi_random=_ends(None if selector is None else selector.shi_random),

@@ -12,7 +12,7 @@ from foci.audits.settings import AuditSettings, View
 from foci.metrics import CARDS
 from foci.reports.data.payload import payload
 from foci.reports.page.html import render
-from foci.reports.text.answers import answers
+from foci.reports.text.answers import answers, evidence
 from foci.reports.text.facts import audit_facts, record_of, settings_of, truth_of
 from foci.reports.text.numbers_table import rows_of, seeds_of
 from foci.reports.text.plain import plain_tables
@@ -64,8 +64,8 @@ def _report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) 
         facts=audit_facts(manifest, summary),
         notes=[*_changed(audit, settings), *manifest.notes, *summary.notes],
         summary=summary,
-        verdict=summary.verdict,
         answers=answers(summary, manifest),
+        evidence=evidence(summary.answers),
         views=[(view, VIEW_NAMES[view]) for view in views],
         first_view=summary.first_view,
         numbers={view: rows_of(summary, view) for view in views},

@@ -1,4 +1,4 @@
-"""``foci audit`` from files to a verdict, and everything that can be wrong with them."""
+"""``foci audit`` from files to answers, and everything that can be wrong with them."""
 
 import csv
 import json
@@ -13,6 +13,7 @@ from foci import backbones
 from foci.audits import StoredAudit
 from foci.audits.compute.slide import SlideReveal
 from foci.bags import Bag, Slide
+from foci.reports.text.answers import MAP, ORDER, TILES
 from foci.selectors import DEFAULT
 from tests.backbones.checkpoints.official_files import D_IN as OFFICIAL_D_IN
 from tests.backbones.checkpoints.official_files import OFFICIAL
@@ -53,23 +54,30 @@ def refused(done: Outcome) -> str:
     return done.err
 
 
-def test_from_files_to_a_verdict(foci: Foci, folder: Path) -> None:
+def answers_in(folder: Path, out: str) -> None:
+    told = StoredAudit.load(folder).answers
+    for question, one in ((MAP, told.map), (TILES, told.tiles), (ORDER, told.order)):
+        assert f"\n{question} {one.answer}\n" in out
+        assert " ".join(one.sentences) in " ".join(out.split())
+
+
+def test_from_files_to_answers(foci: Foci, folder: Path) -> None:
     done = foci(*command(folder))
     assert done.code == 0, done.err
     assert done.err == ""
     assert f"selector of seed 0: {DEFAULT} (" in done.out
-    assert "Verdict: " in done.out
+    answers_in(folder / "out", done.out)
     assert done.out.endswith(f"wrote {folder / 'out'}\n")
     found = StoredAudit.load(folder / "out")
     assert found.manifest.name == "abmil"
     assert found.manifest.sources["features"] == str((folder / "features").resolve())
-    assert found.curves.rankings == ("native", "selector", "random")
+    assert found.curves.rankings == ("native", "evidence", "selector", "random")
     assert (folder / "out" / "report.html").stat().st_size > 1000
 
     again = foci(*command(folder))
     assert again.code == 0, again.err
     assert "this audit is complete, nothing is computed again" in again.out
-    assert "Verdict: " in again.out
+    answers_in(folder / "out", again.out)
     line = refused(foci(*command(folder, "--kappa", "0.7")))
     assert "holds an audit with kappa = 0.6, not 0.7; give --force to redo it, or anoth" in line
     forced = foci(*command(folder, "--kappa", "0.7", "--force", *NO_SELECTOR))
@@ -127,6 +135,10 @@ def test_every_kind_of_bad_file_is_skipped_and_listed(foci: Foci, folder: Path) 
         (["--rankings", "native,native"], "rankings: name 'native' twice"),
         (["--rankings", ","], "rankings: are none"),
         (["--rankings", "from-file"], "needs the option 'path'"),
+        (
+            ["--profile", "papre"],
+            "papre: is not a known profile; did you mean 'paper'? Known: foci",
+        ),
         (["--kappa", "1.5"], "kappa: cannot be 1.5; Input should be less than 1"),
         (["--k-max", "0"], "k_max: cannot be 0"),
         (["--n-cap", "0"], "n_cap: cannot be 0"),
@@ -166,6 +178,39 @@ def test_labels_are_only_needed_as_a_target(foci: Foci, folder: Path) -> None:
     assert done.code == 0, done.err
     assert "note: the cohort has no splits: every slide is audited" in done.out
     assert len(StoredAudit.load(folder / "out").slides) == 14
+
+
+def test_a_selector_is_fitted_without_labels_too(foci: Foci, folder: Path) -> None:
+    table = folder / "labels.csv"
+    table.write_text(table.read_text().replace("s00,c0,a,train", "s00,c0,,train"))
+    line = refused(foci(*command(folder, "--fit-target", "label")))
+    assert "fit_target: cannot be the label: 1 of 9 slides to fit on without a label; fill" in line
+    done = foci(*command(folder))
+    assert done.code == 0, done.err
+    said = "note: the selector is fitted for the model's own prediction: 1 of 9 slides to fit on"
+    assert f"{said} without a label\n" in done.out
+    found = StoredAudit.load(folder / "out").manifest
+    assert found.settings.fit_target == "prediction"
+    assert any(note.startswith("the selector is fitted for") for note in found.notes)
+
+
+def test_the_papers_protocol(foci: Foci, folder: Path) -> None:
+    done = foci(*command(folder, "--profile", "paper"))
+    assert done.code == 0, done.err
+    found = StoredAudit.load(folder / "out")
+    stored = json.loads((folder / "out" / "manifest.json").read_text())["settings"]
+    assert (stored["profile"], stored["recipe"], stored["fit_target"]) == (
+        "paper", "paper-ste", "label",
+    )  # fmt: skip
+    assert (stored["kappa"], stored["seeds"]) == (0.6, [0])  # given
+    assert found.summary.first_view == "label"
+    assert found.manifest.settings.profile == "paper"
+    fitted = json.loads((folder / "out" / "selectors" / "seed-0" / "selector.json").read_text())
+    assert fitted["target"] == "label"
+    assert fitted["head"] == {"d": 16, "outputs": 1, "hidden": 7365}
+    (folder / "audit.yaml").write_text("profile: paper\n")
+    again = foci(*command(folder, "--config", folder / "audit.yaml"))
+    assert "this audit is complete, nothing is computed again" in again.out
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 """``foci compare``."""
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
 
+from foci.audits import StoredAudit
 from foci.audits.compare.table import compare
 from foci.cli.commands.compare import show
 from tests.cli.invoke import Foci
@@ -22,12 +24,23 @@ def folders(tmp_path: Path) -> list[Path]:
     return [tmp_path / "abmil", tmp_path / "a-model-with-a-rather-long-name"]
 
 
+def answers_of(text: str) -> list[list[str]]:
+    """Cells of the table of answers, its head first."""
+    lines = text[text.rindex("\nmodel ") :].strip().splitlines()
+    return [re.split(r" {2,}", line) for line in lines[: lines.index("")]]
+
+
 def test_prints_a_table(foci: Foci, folders: list[Path]) -> None:
     done = foci("compare", *folders)
     assert done.code == 0, done.err
-    (line,) = [line for line in done.out.splitlines() if line.startswith("abmil")]
+    table = done.out[: done.out.index("\nK: ")]
+    (line,) = [line for line in table.splitlines() if line.startswith("abmil")]
     assert line.split()[1:5] == ["1.000", "8.5", "2.5", "6.0"]
     assert "model-sufficient" in done.out
+    heads, first, *_ = answers_of(done.out)
+    told = StoredAudit.load(folders[0]).answers
+    assert heads == ["model", "believe the map?", "decision hangs on", "better order?"]
+    assert first == ["abmil", told.map.answer, told.tiles.answer, told.order.answer]
     assert "wrote" not in done.out
 
 
@@ -42,18 +55,19 @@ def test_writes_a_page_and_the_table_beside_it(foci: Foci, folders: list[Path]) 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_fits_the_terminal(folders: list[Path], width: int) -> None:
-    from foci.audits import StoredAudit
-
     said: list[str] = []
     show(compare([StoredAudit.load(folder) for folder in folders]), said.append, width=width)
     assert max(map(len, said[0].splitlines())) <= width
     assert "…" not in said[0]
+    heads, *rows = answers_of(said[0])
+    assert len(heads) == 4
+    assert [row[0] for row in rows if len(row) == 4] == ["abmil", "a-model-with-a-rather-"]
 
 
 MORE = ("attention-x-evidence", "integrated-gradients", "leave-one-out", "greedy-insertion")
 
 
-@pytest.mark.parametrize(("width", "measures"), [(80, 4), (64, 3), (50, 1)])
+@pytest.mark.parametrize(("width", "measures"), [(80, 4), (56, 3), (50, 1)])
 def test_many_rankings_get_a_row_each_and_no_number_is_cut(
     tmp_path: Path, width: int, measures: int
 ) -> None:

@@ -7,6 +7,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,31 @@ def test_trains_scores_and_writes(foci: Foci, folder: Path) -> None:
     again = foci(*command(folder, "abmil", "m", *QUICK))
     assert again.code == 2
     assert "already holds a trained backbone" in again.err
+
+
+def test_the_preset_is_said_and_stored(foci: Foci, folder: Path) -> None:
+    small = ["--epochs", "1", "--set", "d=16", "--set", "hidden=8"]
+
+    def recipe(name: str, out: str, *more: str) -> tuple[str, dict[str, Any]]:
+        done = foci(*command(folder, name, out, *more))
+        assert done.code == 0, done.err
+        (line,) = [line for line in done.out.splitlines() if line.startswith("training preset")]
+        return line, json.loads((folder / out / "backbone.json").read_text())["recipe"]
+
+    line, stored = recipe("clam-sb", "subtypes", *small)
+    assert line == (
+        "training preset of clam-sb: objective.subtyping=True (the classes are taken for "
+        "subtypes, which exclude each other)"
+    )
+    assert stored["objective"] == {"subtyping": True}
+    _, stored = recipe("clam-sb", "other", *small, "--objective", "subtyping=false")
+    assert stored["objective"] == {"subtyping": False}
+    narrow = ["--epochs", "1", "--set", "d=8", "--set", "scorer_hidden=4"]
+    line, stored = recipe("attrimil", "attrimil", *narrow)
+    assert line.startswith("training preset of attrimil: lr=0.001 (at 2e-4 the ranking")
+    assert (stored["lr"], stored["epochs"], stored["weight_decay"]) == (1e-3, 1, 1e-5)
+    _, stored = recipe("attrimil", "slow", *narrow, "--lr", "2e-4")
+    assert stored["lr"] == 2e-4
 
 
 def test_killed_and_started_again_gives_the_same_bytes(foci: Foci, folder: Path) -> None:

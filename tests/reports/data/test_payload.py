@@ -63,7 +63,6 @@ def test_rankings_name_their_columns(data: AuditPayload, unlabelled: StoredAudit
     other = payload(unlabelled, unlabelled.summary, unlabelled.manifest.settings)
     assert other.headline == "native"
     assert set(other.slides.measures) == {"prediction"}
-    assert other.verdict is None
 
 
 def test_too_little_room_keeps_the_most_interesting(audit: StoredAudit) -> None:

@@ -1,4 +1,4 @@
-/** Small plots of an estimate and its interval, for the evidence of the verdict. */
+/** Small plots of an estimate and its interval, for the comparisons behind the answers. */
 
 import { s } from "../page/dom";
 import { interval } from "../page/format";
@@ -34,7 +34,7 @@ export function drawInterval(value: Interval, scale: Scale, name: string): SVGSV
     viewBox: `0 0 ${WIDTH} 22`,
     class: "interval",
     role: "img",
-    "aria-label": `${name}: ${interval(value)} tiles`,
+    "aria-label": `${name}: ${interval(value, 2)}`,
   });
   const zero = scale.at(0);
   svg.append(s("line", { x1: zero, x2: zero, y1: 0, y2: 22, class: "axis" }));

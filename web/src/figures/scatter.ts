@@ -1,4 +1,4 @@
-/** Scatter plot of AUC against headroom: one point per audit, shaped by its verdict. */
+/** Scatter plot of AUC against headroom: one point per audit, shaped by whether there is a better order. */
 
 import { type Marker, svgMarker } from "../charts/ink";
 import { scaleTicks } from "../charts/ticks";
@@ -8,9 +8,9 @@ import type { Point } from "./points";
 
 const SHAPES: Record<string, Marker> = {
   headroom: "circle",
-  saturated: "square",
-  conflict: "cross",
-  "uninformative native ranking": "triangle",
+  "native suffices": "square",
+  "native is better": "cross",
+  mixed: "triangle",
 };
 const BOX = { left: 64, right: 16, top: 14, bottom: 52, width: 520, height: 330 };
 
@@ -92,7 +92,7 @@ export function drawScatter(points: Point[], yLabel: string): SVGSVGElement {
       );
     }
     group.append(
-      svgMarker(shapeOf(point.audit.verdict), x(point.x), y(point.y.estimate), 6, "point"),
+      svgMarker(shapeOf(point.audit.order), x(point.x), y(point.y.estimate), 6, "point"),
       s(
         "text",
         {
@@ -123,11 +123,11 @@ export function drawScatter(points: Point[], yLabel: string): SVGSVGElement {
   return svg;
 }
 
-const shapeOf = (verdict: string | null): Marker => SHAPES[verdict ?? ""] ?? "diamond";
+const shapeOf = (order: string | null): Marker => SHAPES[order ?? ""] ?? "diamond";
 
 /** Legend of the shapes that occur. */
 export function shapeLegend(points: Point[]): HTMLElement {
-  const names = [...new Set(points.map((p) => p.audit.verdict ?? "no verdict"))];
+  const names = [...new Set(points.map((p) => p.audit.order ?? "no answer"))];
   const entry = (name: string) => {
     const icon = s(
       "svg",

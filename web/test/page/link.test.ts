@@ -8,7 +8,7 @@ test("links carry any name through and back", () => {
   }
   const nothing = { slide: null, k: null, left: null, right: null };
   expect(parseLink("")).toEqual(nothing);
-  expect(parseLink("#verdict")).toEqual(nothing);
+  expect(parseLink("#answers")).toEqual(nothing);
   expect(parseLink("#slide=a&k=-3").k).toBeNull();
   expect(parseLink("#slide=a&k=no").k).toBeNull();
 });

@@ -30,9 +30,17 @@ def audit(
     recipe: Annotated[
         str | None, typer.Option(help="Recipe of the selector: default, paper-ste, paper-soft, ...")
     ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(help="Defaults of all other settings: foci (default) or paper."),
+    ] = None,
+    fit_target: Annotated[
+        TargetName | None,
+        typer.Option(help="Class that the selector is trained to support; default the recipe's."),
+    ] = None,
     target: Annotated[
         TargetName | None,
-        typer.Option(help="Class that the selector supports; its view comes first in the report."),
+        typer.Option(help="View that comes first in the report; default prediction."),
     ] = None,
     kappa: Annotated[float | None, typer.Option(help="Operating confidence; default 0.9.")] = None,
     k_max: Annotated[int | None, typer.Option(help="Largest reveal count; default 256.")] = None,
@@ -71,6 +79,8 @@ def audit(
         "out": out,
         "rankings": names(rankings),
         "recipe": recipe,
+        "profile": profile,
+        "fit_target": _value(fit_target),
         "target": _value(target),
         "kappa": kappa,
         "k_max": k_max,

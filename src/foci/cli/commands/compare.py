@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foci.cli.answers_text import COLOUR
 from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
-from foci.cli.show_audit import COLOUR, estimate, number
+from foci.cli.show_audit import estimate, number
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,7 +31,7 @@ def compare(
         Path | None, typer.Option(help="HTML page to write; compare.csv is written beside it.")
     ] = None,
 ) -> None:
-    """Compare audits side by side: tiles per ranking, headroom, faithfulness, verdict."""
+    """Compare audits side by side: tiles per ranking, headroom, faithfulness, answers."""
     from foci.atomic import write_whole
     from foci.audits import StoredAudit
     from foci.audits.compare.table import compare as put_together
@@ -52,7 +53,7 @@ def compare(
 def show(
     comparison: Comparison, echo: Callable[[str], Any] = typer.echo, *, width: int | None = None
 ) -> None:
-    """Print the table, and notes on what makes its rows incomparable.
+    """Print the numbers, the answers, and notes on what makes the audits incomparable.
 
     Args:
         comparison: The audits.
@@ -72,6 +73,7 @@ def show(
         Text("Prediction view: do the first tiles recover what the model says?"),
         Padding(first_that_fits(screen, tables), (1, 0)),
         Text(LEGEND, style="dim"),
+        Padding(_answers(comparison), (1, 0, int(bool(comparison.notes)), 0)),
         *(Text(f"note: {note}") for note in comparison.notes),
         Text(f"\n{LINE}", style="italic"),
     )
@@ -89,10 +91,8 @@ def _table(comparison: Comparison, ends: bool, faithful: bool) -> Table:
     heads += ["Faith.\nnative", "Faith.\nselector"] * faithful
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
-    table.add_column("verdict", overflow="fold", max_width=14)
     for row in comparison.rows:
-        cells = _cells(row, comparison.rankings, ends, faithful)
-        table.add_row(Text(row.name), *cells, _verdict(row))
+        table.add_row(Text(row.name), *_cells(row, comparison.rankings, ends, faithful))
     return table
 
 
@@ -129,10 +129,8 @@ def _by_ranking(comparison: Comparison, measures: tuple[str, ...]) -> Table:
     table.add_column("AUC", justify="right", no_wrap=True)
     for measure in measures:
         table.add_column(_MEASURES[measure][0], justify="right", no_wrap=True)
-    table.add_column("verdict", overflow="fold", max_width=14)
     for row in comparison.rows:
-        auc = Text(number(row.summary.full_bag.auc, 3))
-        table.add_row(Text(row.name), auc, *[""] * len(measures), _verdict(row))
+        table.add_row(Text(row.name), Text(number(row.summary.full_bag.auc, 3)))
         for ranking in comparison.rankings:
             if row.numbers(ranking) is not None:
                 cells = (
@@ -143,8 +141,19 @@ def _by_ranking(comparison: Comparison, measures: tuple[str, ...]) -> Table:
     return table
 
 
-def _verdict(row: ComparisonRow) -> Text:
+def _answers(comparison: Comparison) -> Table:
+    """One row per audit: the answers to its three questions."""
     from rich.text import Text
 
-    verdict = row.verdict or "-"
-    return Text(verdict, style=COLOUR.get(verdict, ""))
+    from foci.audits.compare.table import ANSWERS
+    from foci.reports.text.answers import tone_of
+
+    table = plain_table()
+    table.add_column("model", overflow="fold", max_width=22)
+    for head in ANSWERS.values():
+        table.add_column(head, overflow="fold")
+    for row in comparison.rows:
+        given = [row.answer(question) for question in ANSWERS]
+        cells = (Text(answer or "-", style=COLOUR[tone_of(answer)]) for answer in given)
+        table.add_row(Text(row.name), *cells)
+    return table

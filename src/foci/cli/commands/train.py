@@ -31,13 +31,20 @@ def train(
     objective: Annotated[
         list[str], typer.Option(help="Setting of the objective: --objective subtyping=true.")
     ] = [],  # noqa: B006
-    epochs: Annotated[int, typer.Option(min=1, help="Epochs per stage of the objective.")] = 20,
-    lr: Annotated[float, typer.Option(help="Peak learning rate of AdamW.")] = 2e-4,
-    weight_decay: Annotated[float, typer.Option(min=0.0, help="Weight decay of AdamW.")] = 1e-5,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Epochs per stage of the objective; default 20.")
+    ] = None,
+    lr: Annotated[
+        float | None,
+        typer.Option(help="Peak learning rate of AdamW; default 2e-4, for attrimil 1e-3."),
+    ] = None,
+    weight_decay: Annotated[
+        float | None, typer.Option(min=0.0, help="Weight decay of AdamW; default 1e-5.")
+    ] = None,
     schedule: Annotated[
-        str, typer.Option(help="Learning-rate schedule: cosine or constant.")
-    ] = "cosine",
-    batch_size: Annotated[int, typer.Option(min=1, help="Bags per step.")] = 1,
+        str | None, typer.Option(help="Learning-rate schedule: cosine (default) or constant.")
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Bags per step; default 1.")] = None,
     balanced: Annotated[
         bool, typer.Option("--balanced", help="Sample every class equally often.")
     ] = False,
@@ -46,14 +53,14 @@ def train(
     ] = 0,
     device: Device = "auto",
 ) -> None:
-    """Train one of the seven classifiers with its own objective, then freeze it.
+    """Train one of the seven classifiers with its own objective and preset, then freeze it.
 
     An interrupted run resumes when the same command is run again. With other options, slides or
     feature files it starts over.
     """
     from dataclasses import replace
 
-    from foci.backbones.training import TrainingRecipe
+    from foci.backbones.training import TrainingRecipe, training_recipe
     from foci.backbones.training.run import train_into, trainable, with_train_and_val
     from foci.bags.cohort.options import CohortOptions
     from foci.cli.announce import announce
@@ -62,23 +69,24 @@ def train(
     from foci.configuration import configure
     from foci.progress import track
 
-    recipe = configure(
-        TrainingRecipe,
-        {
-            "epochs": epochs,
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "schedule": schedule,
-            "batch_size": batch_size,
-            "balanced": balanced,
-            "objective": settings(objective, "--objective"),
-            "seed": seed,
-        },
-    )
+    options = {
+        "epochs": epochs,
+        "lr": lr,
+        "weight_decay": weight_decay,
+        "schedule": schedule,
+        "batch_size": batch_size,
+        "balanced": balanced or None,
+        "objective": settings(objective, "--objective"),
+        "seed": seed,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    configure(TrainingRecipe, given)  # refused before anything is read
     slides = configure(CohortOptions, cohort).read().readable(track)
     slides = trainable(with_train_and_val(slides, seed))
     slides = replace(slides, notes=(*slides.notes, *_without_auc(slides)))
     announce(slides)
+    recipe, line = training_recipe(backbone, slides.classes, given)
+    typer.echo(line)
     result = train_into(
         out,
         backbone,

@@ -9,11 +9,10 @@ from foci.audits.analysis.summary import (
     MeanDrops,
     SelectedOnly,
     Survival,
-    VerdictSummary,
 )
 from foci.audits.records import Counts, Interval, Mean, Numbers, Record
 from foci.audits.settings import View
-from foci.metrics import VerdictName
+from foci.metrics.answers import Belief, BetterOrder
 from foci.reports.data.packing import Packed
 
 
@@ -126,7 +125,6 @@ class AuditPayload(Record):
     headline: str
     full_auc: float | None
     numbers: dict[View, dict[str, DrawnNumbers]]
-    verdict: VerdictSummary | None
     ks: Counts
     slides: SlideColumns
     details: dict[str, SlideDetail]
@@ -141,8 +139,10 @@ class ComparedAudit(Record):
     kappa: float
     k_max: int
     auc: float | None
-    verdict: VerdictName | None
-    sentence: str
+    map: Belief | None
+    tiles: str | None
+    order: BetterOrder | None
+    sentences: list[str]
     restricted: dict[str, Mean]
     shi_native: Interval | None
     shi_random: Interval | None

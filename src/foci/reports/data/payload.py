@@ -60,7 +60,6 @@ def payload(
             view: {name: _drawn(numbers) for name, numbers in by_ranking.items()}
             for view, by_ranking in summary.views.items()
         },
-        verdict=shortened(summary.verdict),
         ks=packer.ks.tolist(),
         slides=columns,
         details=_details(audit, packer, room),

@@ -13,6 +13,7 @@ from foci._version import __version__
 from foci.reports.data.payload import to_json
 from foci.reports.page.bundle import load_bundle
 from foci.reports.text import wording
+from foci.reports.text.answers import tone_of
 
 
 def render(template: str, data: BaseModel, **context: Any) -> str:
@@ -65,10 +66,5 @@ def _environment() -> Environment:
     )
     for filter_ in (wording.fixed, wording.tiles, wording.percent, wording.with_spread):
         environment.filters[filter_.__name__] = filter_
-    environment.filters |= {"ends": wording.spread, "verdict_class": _verdict_class}
+    environment.filters |= {"ends": wording.spread, "tone": tone_of}
     return environment
-
-
-def _verdict_class(verdict: str | None) -> str:
-    """CSS class that colours a verdict: its first word."""
-    return verdict.split()[0] if verdict else "none"

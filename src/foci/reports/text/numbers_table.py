@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from foci.audits.analysis.answers.record import CountQuartiles
+from foci.audits.analysis.answers.sentences import in_words
 from foci.audits.analysis.summary import RankingNumbers, Summary
 from foci.audits.records import Interval
 from foci.audits.settings import View
@@ -34,11 +36,21 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
     by_ranking = summary.views[view]
     k_max, kappa = summary.k_max, summary.kappa
     measures: list[tuple[str, str, Callable[[RankingNumbers], Cell]]] = [
-        (
-            "Restricted mean K",
-            f"tiles; {k_max} where never reached",
-            _interval("restricted", 1),
-        ),
+        ("MSK, decided slides", "tiles; median and quartiles", _quartiles("msk", k_max)),
+        ("Stable MSK, decided slides", "tiles until the model stays sure",
+         _quartiles("stable", k_max)),
+        ("Decisive K, decided slides", "tiles that suffice, and the decision flips without them",
+         _quartiles("decisive", k_max, share="decisive_share")),
+        ("Decisive K, paper's form", "and at most 0.2 of the probability is left",
+         _quartiles("decisive_paper", k_max, share="decisive_paper_share")),
+        ("Flips back", "decided slides on which the decision comes back later",
+         lambda n: Cell(percent(n.decided.flips_back if n.decided else None))),
+        ("MSK, relative", "all slides; tiles to 0.95 of the full bag's own confidence",
+         _quartiles("relative", k_max)),
+        ("Crossed though undecided", f"undecided slides that get to {kappa:g} all the same",
+         lambda n: Cell(percent(n.decided.undecided_crosses if n.decided else None))),
+        ("Restricted mean K", f"tiles; all slides, {k_max} where never reached",
+         _interval("restricted", 1)),
         ("Conditional MSK", "tiles; only slides that reach", _interval("msk_cond", 1)),
         ("Median K", "tiles until half of the slides reach", lambda n: Cell(tiles(n.median_k))),
         ("Reach", f"slides that get to {kappa:g}", _shares("reach")),
@@ -56,7 +68,7 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
         ("Paired MSK", "native and this one, slides that both reach", _paired),
         ("Wilcoxon p", "restricted K against native, by patient", _pvalue),
         ("Captured headroom", "of what a greedy search finds", _single("captured", 2)),
-    ]
+    ]  # fmt: skip
     rows = (
         Row(title, hint, tuple(cell(by_ranking[name]) for name in summary.rankings))
         for title, hint, cell in measures
@@ -79,6 +91,22 @@ def seeds_of(summary: Summary, view: View) -> list[tuple[str, str, list[str]]]:
         for key, title, digits in measures
         if len(getattr(numbers, f"{key}_seeds")) > 1
     ]
+
+
+def _quartiles(key: str, k_max: int, share: str | None = None) -> Callable[[RankingNumbers], Cell]:
+    """A median with its quartiles below, and the share of slides that have a count."""
+
+    def cell(numbers: RankingNumbers) -> Cell:
+        quartiles: CountQuartiles | None = getattr(numbers.decided, key, None)
+        if quartiles is None:
+            return Cell(NOTHING)
+        low, median, high = (
+            in_words(end, k_max) for end in (quartiles.low, quartiles.median, quartiles.high)
+        )
+        found = "" if share is None else f"; on {percent(getattr(numbers.decided, share))}"
+        return Cell(median, f"{low} to {high}{found}")
+
+    return cell
 
 
 def _interval(key: str, digits: int) -> Callable[[RankingNumbers], Cell]:
