@@ -5,7 +5,7 @@ import pytest
 
 from foci import metrics
 from foci.audits import RankedTiles
-from foci.audits.analysis.agreement import agreement
+from foci.audits.analysis.agreement import agreement, chance_overlap
 from tests.makers.curves import table, tiles
 
 COUNTS = {"native": [[1, 2]], "selector": [[1, 2]] * 2, "random": [[1, 2]] * 3, "norm": [[1, 2]]}
@@ -54,3 +54,14 @@ def test_one_ranking_has_nothing_to_agree_with() -> None:
     curves = table({"native": [[1]], "random": [[1]]})
     assert agreement(curves, tiles(curves)) == []
     assert agreement(table(COUNTS), []) == []
+
+
+@pytest.mark.parametrize(("n", "k"), [(50, 8), (40, 32), (8, 8), (9, 1)])
+def test_the_overlap_of_chance_is_that_of_random_sets(n: int, k: int) -> None:
+    rng = np.random.default_rng(0)
+    draws = []
+    for _ in range(4000):
+        first, second = (set(rng.permutation(n)[:k].tolist()) for _ in range(2))
+        draws.append(len(first & second) / len(first | second))
+    assert chance_overlap(n, k) == pytest.approx(np.mean(draws), abs=0.02)
+    assert np.isnan(chance_overlap(k - 1, k))

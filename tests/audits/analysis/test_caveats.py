@@ -15,7 +15,8 @@ def test_counts_that_were_not_revealed_have_no_selected_only_auc() -> None:
     found = summarised(curves, slides(["A", "B"], [*CLASSES]), CLASSES, Settings(), [])
     kept = found.views["prediction"]["native"].selected_only
     assert kept is not None
-    assert kept.model_dump() == {"k": 32, "auc": None, "adaptive_auc": None}
+    assert (kept.k, kept.auc, kept.adaptive_auc) == (32, None, None)
+    assert (kept.n_whole, kept.n_slides) == (0, 2)
     notes = " ".join(found.notes)
     assert "K = 32 was not revealed" in notes
     assert "The adaptive counts (up to 30 tiles) were not all revealed" in notes

@@ -92,7 +92,9 @@ def test_headers_stay_where_there_is_nothing_to_say(tmp_path: Path) -> None:
     summary = summarise(measured, curves, CLASSES, Settings(), tiles(curves))
     write_tables(tmp_path, summary, measured, known, [])
     assert (tmp_path / "skipped.csv").read_text() == "slide_id,reason\n"
-    assert (tmp_path / "agreement.csv").read_text() == "first,second,spearman,jaccard8,jaccard32\n"
+    assert (
+        tmp_path / "agreement.csv"
+    ).read_text() == "first,second,spearman,jaccard8,jaccard32,chance8,chance32\n"
 
 
 def test_the_same_numbers_give_the_same_bytes(tmp_path: Path) -> None:

@@ -155,11 +155,8 @@ def test_selected_only_by_hand(by_hand: Summary) -> None:
     # with 32 tiles the tumour's probability is 0.95 where reached, else 0.6; the benign slide
     # is reached with 12: two pairs tie, one pair is lost
     kept = by_hand.views["prediction"]["native"].selected_only
-    assert kept.model_dump() == {
-        "k": 32,
-        "auc": pytest.approx(1 / 3),
-        "adaptive_auc": pytest.approx(1 / 3),
-    }
+    assert (kept.k, kept.auc, kept.adaptive_auc) == (32, *[pytest.approx(1 / 3)] * 2)
+    assert (kept.n_whole, kept.n_slides) == (0, 4)
     # seed 0 does not reach the benign slide: all three pairs are won; seed 1: as above
     kept = by_hand.views["label"]["selector"].selected_only
     assert kept.auc == pytest.approx((1 + 1 / 3) / 2)
@@ -250,7 +247,8 @@ def test_one_slide() -> None:
     assert "one patient" in notes
     assert "No audited slide is of class benign: AUC is undefined." in notes
     assert found.full_bag.model_dump() == {"auc": None, "accuracy": 1}
-    assert native.selected_only.model_dump() == {"k": 32, "auc": None, "adaptive_auc": None}
+    kept = native.selected_only
+    assert (kept.k, kept.auc, kept.adaptive_auc) == (32, None, None)
     assert native.reach_wrong is None
 
 
@@ -296,6 +294,7 @@ def test_slides_with_few_tiles_and_with_one() -> None:
         [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, None, None]
     )
     assert any("3 slides with 32 tiles or fewer" in note for note in found.notes)
+    assert native.selected_only.n_whole == 3
     # tumour 0.95, 0.95 and 0.6 with all tiles, benign 0.95: two ties and a loss
     assert native.selected_only.auc == pytest.approx(1 / 3)
     overlap = found.agreement[0]

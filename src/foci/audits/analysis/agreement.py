@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 
 import numpy as np
+from scipy.stats import hypergeom
 
 from foci.audits.analysis.summary import PairAgreement
 from foci.audits.folder.curves import CurveTable
@@ -38,7 +39,8 @@ def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[PairAgre
     rows = []
     for (first, second), slides in per_slide.items():
         spearman, *shared = defined_mean(np.array(slides), axis=0).tolist()
-        overlap = {f"jaccard{k}": value for k, value in zip(TOPS, shared, strict=True)}
+        names = [f"{what}{k}" for what in ("jaccard", "chance") for k in TOPS]
+        overlap = dict(zip(names, shared, strict=True))
         rows.append(PairAgreement(first=first, second=second, spearman=spearman, **overlap))
     return rows
 
@@ -56,10 +58,29 @@ def _of_slide(
     tables += [_overlaps(scores, k) for k in TOPS]
     return {
         (first, second): [
-            float(defined_mean(table[np.ix_(owner == first, owner == second)])) for table in tables
+            *(
+                float(defined_mean(table[np.ix_(owner == first, owner == second)]))
+                for table in tables
+            ),
+            *(chance_overlap(scores.shape[1], k) for k in TOPS),
         ]
         for first, second in combinations(stored, 2)
     }
+
+
+def chance_overlap(n_tiles: int, k: int) -> float:
+    r"""Expected Jaccard overlap of two random sets of K out of N tiles; NaN where K > N.
+
+    .. math:: \mathbb{E}\Big[\frac{X}{2K - X}\Big], \qquad X \sim \mathrm{Hypergeometric}(N, K, K)
+
+    >>> chance_overlap(8, 8), round(chance_overlap(2, 1), 3)
+    (1.0, 0.5)
+    """
+    if k > n_tiles:
+        return float("nan")
+    shared = np.arange(max(0, 2 * k - n_tiles), k + 1)
+    weights = hypergeom(n_tiles, k, k).pmf(shared)
+    return float((weights * shared / (2 * k - shared)).sum())
 
 
 def _overlaps(scores: Floats, k: int) -> Floats:

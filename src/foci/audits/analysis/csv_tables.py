@@ -15,7 +15,7 @@ from foci.audits.analysis.answers.decided import DecidedNumbers
 from foci.audits.analysis.answers.record import CountQuartiles
 from foci.audits.analysis.per_ranking import GREEDY
 from foci.audits.analysis.per_slide import MeasuredSlides
-from foci.audits.analysis.summary import RankingNumbers, Summary
+from foci.audits.analysis.summary import PairAgreement, RankingNumbers, Summary
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.records import Interval, plain
 from foci.audits.settings import View
@@ -60,7 +60,7 @@ def write_tables(
         ),
         "agreement.csv": (
             (pair.model_dump() for pair in summary.agreement),
-            ("first", "second", "spearman", "jaccard8", "jaccard32"),
+            tuple(PairAgreement.model_fields),
         ),
         "skipped.csv": (reasons, ("slide_id", "reason")),
     }

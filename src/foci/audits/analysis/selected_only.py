@@ -35,6 +35,8 @@ def selected_only(
         k=KEPT,
         auc=_mean_auc(curves, ranking, labelled, KEPT),
         adaptive_auc=_mean_auc(curves, ranking, labelled, None),
+        n_whole=int((labelled.n_tiles <= KEPT).sum()),
+        n_slides=len(labelled),
     )
 
 

@@ -69,7 +69,10 @@ def with_answers(summary: Summary, measured: MeasuredSlides, settings: AnalysisS
     Also for summaries of format 1: their curves hold enough to bound decisive K from above.
     """
     metrics, group = measured.metrics["prediction"], measured.views["prediction"]
-    decided = {name: decided_numbers(own, group, settings) for name, own in metrics.items()}
+    decided = {
+        name: decided_numbers(own, group, settings, summary.classes)
+        for name, own in metrics.items()
+    }
     answers = answer_questions(metrics, group, summary.classes, settings, decided)
     numbers = {
         name: own.model_copy(update={"decided": decided[name]})

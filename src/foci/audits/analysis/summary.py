@@ -75,11 +75,21 @@ class SignedRankTest(Record):
 
 
 class SelectedOnly(Record):
-    """AUC when only the first ``k`` tiles, or the adaptive number of tiles, are kept."""
+    """AUC when only the first ``k`` tiles, or the adaptive number of tiles, are kept.
+
+    Attributes:
+        k: Tiles kept.
+        auc: With the first ``k`` tiles.
+        adaptive_auc: With max(16, 3 % of N) tiles.
+        n_whole: Slides of which ``k`` tiles are the whole bag.
+        n_slides: Slides that have a label.
+    """
 
     k: int
     auc: Number
     adaptive_auc: Number
+    n_whole: int | None = None
+    n_slides: int | None = None
 
 
 class RankingNumbers(Record):
@@ -155,13 +165,18 @@ class FullBag(Record):
 
 
 class PairAgreement(Record):
-    """Mean agreement of two rankings over the slides: rank correlation and top-K overlap."""
+    """Mean agreement of two rankings over the slides: rank correlation and top-K overlap.
+
+    ``chance8`` and ``chance32`` are the overlaps that two random orders of the same slides have.
+    """
 
     first: str
     second: str
     spearman: Number
     jaccard8: Number
     jaccard32: Number
+    chance8: Number = None
+    chance32: Number = None
 
 
 class Summary(Record):

@@ -43,6 +43,10 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
          _quartiles("decisive", k_max, share="decisive_share")),
         ("Decisive K, paper's form", "and at most 0.2 of the probability is left",
          _quartiles("decisive_paper", k_max, share="decisive_paper_share")),
+        *(
+            (f"Decisive K, {name}", "decided slides that are predicted so", _of_class(name, k_max))
+            for name in summary.classes
+        ),
         ("Flips back", "decided slides on which the decision comes back later",
          lambda n: Cell(percent(n.decided.flips_back if n.decided else None))),
         ("MSK, relative", "all slides; tiles to 0.95 of the full bag's own confidence",
@@ -109,6 +113,19 @@ def _quartiles(key: str, k_max: int, share: str | None = None) -> Callable[[Rank
     return cell
 
 
+def _of_class(name: str, k_max: int) -> Callable[[RankingNumbers], Cell]:
+    """Decisive K on the decided slides of one class, and on how many of them there is one."""
+
+    def cell(numbers: RankingNumbers) -> Cell:
+        own = None if numbers.decided is None else numbers.decided.per_class.get(name)
+        if own is None or own.decisive is None:
+            return Cell(NOTHING)
+        found = f"on {percent(own.decisive_share)} of {own.n_slides}"
+        return Cell(in_words(own.decisive.median, k_max), found)
+
+    return cell
+
+
 def _interval(key: str, digits: int) -> Callable[[RankingNumbers], Cell]:
     def cell(numbers: RankingNumbers) -> Cell:
         interval: Interval | None = getattr(numbers, key)
@@ -137,7 +154,16 @@ def _single(key: str, digits: int) -> Callable[[RankingNumbers], Cell]:
 
 
 def _kept(key: str) -> Callable[[RankingNumbers], Cell]:
-    return lambda numbers: Cell(fixed(getattr(numbers.selected_only, key, None)))
+    """An AUC with few tiles kept, and on how many slides those are the whole bag."""
+
+    def cell(numbers: RankingNumbers) -> Cell:
+        kept = numbers.selected_only
+        if kept is None:
+            return Cell(NOTHING)
+        whole = f"whole bag on {kept.n_whole} of {kept.n_slides}" if kept.n_whole else ""
+        return Cell(fixed(getattr(kept, key)), whole if key == "auc" else "")
+
+    return cell
 
 
 def _paired(numbers: RankingNumbers) -> Cell:

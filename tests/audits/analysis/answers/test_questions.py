@@ -141,7 +141,13 @@ def test_a_class_of_absence_is_named_and_stays_out_of_necessity() -> None:
         "evidence": [(3, 5)] * half + [(3, None)] * half,
         "random": CHANCE,
     }
-    found = answers_of(pairs, targets=[1] * half + [0] * half)
+    summary = summary_of(pairs, targets=[1] * half + [0] * half)
+    by_class = summary.views["prediction"]["evidence"].decided.per_class  # type: ignore[union-attr]
+    assert {name: (one.n_slides, one.decisive_share) for name, one in by_class.items()} == {
+        "benign": (half, 0), "tumour": (half, 1),
+    }  # fmt: skip
+    found = summary.answers
+    assert found is not None
     assert found.tiles.without == ["benign"]
     assert found.order.answer == "headroom"
     native = found.order.against_native

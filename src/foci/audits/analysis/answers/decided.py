@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from foci.audits.analysis.answers.record import CountQuantile, CountQuartiles
 from foci.audits.analysis.per_slide import SlideMetrics
@@ -15,6 +17,22 @@ from foci.audits.settings import AnalysisSettings
 from foci.metrics import case_means, percentile_interval, quantiles_with_missing
 from foci.metrics.curve.sufficiency import reached
 from foci.metrics.inputs import Floats, Marks
+
+
+class ClassNumbers(Record):
+    """One ranking on the decided slides of one predicted class.
+
+    Attributes:
+        n_slides: Decided slides that are predicted so.
+        msk: Quartiles of MSK.
+        decisive: Quartiles of decisive K; None where it was not measured.
+        decisive_share: Share of these slides of two or more tiles that have one.
+    """
+
+    n_slides: int
+    msk: CountQuartiles | None
+    decisive: CountQuartiles | None
+    decisive_share: Number
 
 
 class DecidedNumbers(Record):
@@ -37,6 +55,7 @@ class DecidedNumbers(Record):
         relative: Quartiles of MSK at 0.95 of the full bag's own confidence, over *all* slides.
         undecided_crosses: Share of the undecided slides on which the ranking crosses kappa.
         undecided_overshoot: On those, mean confidence gained over the whole slide.
+        per_class: The main numbers by predicted class.
     """
 
     n_slides: int
@@ -53,6 +72,7 @@ class DecidedNumbers(Record):
     relative: CountQuartiles | None
     undecided_crosses: Number
     undecided_overshoot: Number
+    per_class: dict[str, ClassNumbers] = Field(default_factory=dict)
 
 
 def decided_slides(group: ViewSlides, kappa: float) -> Marks:
@@ -62,7 +82,7 @@ def decided_slides(group: ViewSlides, kappa: float) -> Marks:
 
 
 def decided_numbers(
-    own: SlideMetrics, group: ViewSlides, settings: AnalysisSettings
+    own: SlideMetrics, group: ViewSlides, settings: AnalysisSettings, classes: Sequence[str]
 ) -> DecidedNumbers:
     """Medians, means and shares of one ranking over decided slides; seeds are pooled.
 
@@ -70,6 +90,7 @@ def decided_numbers(
         own: The ranking on the slides of the prediction view.
         group: Those slides.
         settings: Threshold, budget, intervals.
+        classes: Class names, in the model's order.
     """
     decided, reaches = decided_slides(group, settings.kappa), reached(own.msk)
     longer = np.broadcast_to(group.n_tiles > own.k_max, own.msk.shape)
@@ -83,6 +104,22 @@ def decided_numbers(
         relative=_quartiles(own.relative, longer),
         undecided_crosses=_share(reaches[:, ~decided]),
         undecided_overshoot=_overshoot(own, group, ~decided & reaches),
+        per_class={
+            name: _of_class(own, group, decided & (group.targets == index))
+            for index, name in enumerate(classes)
+        },
+    )
+
+
+def _of_class(own: SlideMetrics, group: ViewSlides, chosen: Marks) -> ClassNumbers:
+    """The main numbers over the chosen slides."""
+    longer = np.broadcast_to(group.n_tiles > own.k_max, own.msk.shape)
+    decisive = _decisive(own, group, chosen)
+    return ClassNumbers(
+        n_slides=int(chosen.sum()),
+        msk=_quartiles(own.msk[:, chosen], longer[:, chosen]),
+        decisive=decisive["decisive"],
+        decisive_share=decisive["decisive_share"],
     )
 
 
