@@ -9,6 +9,7 @@ import csv
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -101,7 +102,7 @@ def test_its_curves_give_the_same_numbers(audit: foci.Audit, tmp_path: Path) -> 
     settings, classes = audit.manifest.settings, audit.manifest.classes
     measured = audit.measured()
     summary = summarise(measured, audit.curves, classes, settings, audit.tiles())
-    assert summary.views == audit.summary.views
+    assert _stored_then(summary) == _stored_then(audit.summary)
     assert summary.answers == audit.summary.answers
     for path in write_tables(tmp_path / "again", summary, measured, audit.slides, audit.skipped):
         before = list(csv.DictReader((audit.folder / "tables" / path.name).open()))
@@ -109,6 +110,15 @@ def test_its_curves_give_the_same_numbers(audit: foci.Audit, tmp_path: Path) -> 
         assert [{key: row[key] for key in old} for row, old in zip(after, before, strict=True)] == (
             before
         )
+
+
+def _stored_then(summary: foci.audits.Summary) -> dict[str, Any]:
+    """The numbers by view and ranking, without those that format 1 did not store."""
+    views = summary.model_dump()["views"]
+    for numbers in (one for by_ranking in views.values() for one in by_ranking.values()):
+        for name in ("n_whole", "n_slides"):
+            del numbers["selected_only"][name]
+    return views
 
 
 def test_it_is_reported_and_compared(audit: foci.Audit, tmp_path: Path) -> None:
