@@ -24,19 +24,18 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 import evidence_candidates
 import foci
 from foci.backbones import Backbone
 from foci.bags import Cohort
 from foci.rankings.evidence.ties import tied_share
-from foci.reveal import EmbeddedBag, Revealer, default_counts
+from foci.reveal import GRID, EmbeddedBag, Revealer, default_counts
 from foci.reveal.candidates.pooled import pools
 from ranking_columns import AGAINST_TRUTH, OVERALL, Row, show
 
 KAPPA, K_MAX = 0.9, 256
-GRID = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 DROPS = (16, 32, 64, 128, 256)
 Scores = Callable[[EmbeddedBag], NDArray[np.float64]]
 
@@ -157,7 +156,7 @@ def read(
         insert_ks = delete_ks = np.array([k for k in GRID if k < n])
         revealed = opened.curve(order, insert_ks).numpy()
     removed = opened.curve(order, delete_ks, direction="delete").numpy()
-    decisive = decisive_k(revealed, insert_ks, removed, delete_ks, target, KAPPA)
+    decisive = foci.metrics.decisive_k(revealed, insert_ks, removed, delete_ks, target, KAPPA)
     return {
         "msk": first,
         "restricted": min(K_MAX, n) if first is None else first,
@@ -171,26 +170,6 @@ def read(
 def crossed(probs: NDArray[np.float64], target: int) -> bool:
     """Whether the curve so far has reached kappa."""
     return foci.metrics.msk(probs, np.arange(1, len(probs) + 1), target, kappa=KAPPA) is not None
-
-
-def decisive_k(
-    insert_probs: ArrayLike,
-    insert_ks: ArrayLike,
-    delete_probs: ArrayLike,
-    delete_ks: ArrayLike,
-    target: int,
-    kappa: float = 0.9,
-) -> int | None:
-    """Smallest K whose tiles suffice and without which the target is no longer predicted.
-
-    To be replaced by ``foci.metrics.decisive_k``.
-    """
-    inserted, deleted = np.asarray(insert_probs), np.asarray(delete_probs)
-    enough = (inserted.argmax(axis=1) == target) & (inserted[:, target] >= kappa)
-    flipped = deleted.argmax(axis=1) != target
-    both = np.intersect1d(np.asarray(insert_ks)[enough], np.asarray(delete_ks)[flipped])
-    both = both[both >= 1]
-    return int(both[0]) if len(both) else None
 
 
 def faithfulness(

@@ -61,12 +61,6 @@ class Mean(Interval):
     high: Defined
 
 
-class Difference(Mean):
-    """A paired difference in tiles between two rankings, with the coverage of its interval."""
-
-    level: float
-
-
 class Saving(Interval):
     """SHI computed from means over the seeds, with its interval, and the SHI of each seed."""
 

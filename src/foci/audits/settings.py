@@ -28,8 +28,6 @@ from foci.selectors.recipes import SelectorRecipe, Target
 View = Literal["prediction", "label"]
 """Which class is the target: the one predicted on the full bag, or the label."""
 
-VIEWS: tuple[View, ...] = ("prediction", "label")
-
 KAPPAS = (0.7, 0.8, 0.9, 0.95)
 """Confidences of the paper's sensitivity table."""
 
@@ -93,7 +91,7 @@ class AuditSettings(BaseModel):
         deletion: Deletion counts whose mean drops are reported; a slide has those below its number
             of tiles.
         dense: Whether tiles are also deleted at every count up to ``k_max``, which decisive K asks
-            for. False takes the counts of :data:`foci.audits.compute.counts.GRID` instead; None
+            for. False takes the counts of :data:`foci.reveal.GRID` instead; None
             is True for classifiers with a closed form, where all counts cost one pass.
         seeds: One selector is fitted per seed.
         random_orders: Number of random orders in the control band.

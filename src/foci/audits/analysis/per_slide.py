@@ -154,20 +154,24 @@ def _measure_seed(
     if delete:
         lost = drops_on_grid(delete, group.full, group.targets, grid)
     reported, paper = np.isin(grid, settings.deletion), np.isin(grid, PAPER_COUNTS)
-    sure = np.take_along_axis(group.full, group.targets[:, None], axis=1)[:, 0]
+    points = operating_points(insert, group.full, group.targets, settings.kappa)
+    decisive = decisive_of(insert, delete, group, settings.kappa, settings.k_max)
+    at = {
+        kappa: counts_at(insert, delete, group, kappa, settings.k_max)
+        for kappa in thresholds(settings)
+        if kappa != settings.kappa
+    }
+    at[settings.kappa] = CountsAt(points.msk, None if decisive is None else decisive.count)
     return _Seed(
-        points=operating_points(insert, group.full, group.targets, settings.kappa),
+        points=points,
         table=on_grid(insert, group.targets, ks),
         drops=lost[:, reported],
         faithfulness=slide_faithfulness(lost[:, paper], group.n_tiles),
         area=slide_faithfulness(lost[:, reported], group.n_tiles, settings.deletion),
         peak=_peak(insert, group.targets),
-        relative=operating_points(insert, group.full, group.targets, RELATIVE * sure).msk,
-        decisive=decisive_of(insert, delete, group, settings.kappa, settings.k_max),
-        at={
-            kappa: counts_at(insert, delete, group, kappa, settings.k_max)
-            for kappa in thresholds(settings)
-        },
+        relative=operating_points(insert, group.full, group.targets, RELATIVE * group.sure).msk,
+        decisive=decisive,
+        at=at,
     )
 
 

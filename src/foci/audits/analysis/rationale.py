@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from foci.audits.analysis.views import ViewSlides
 from foci.audits.settings import AnalysisSettings
 from foci.errors import FociError
-from foci.metrics import decisive_points, operating_points
+from foci.metrics import DecisivePoints, decisive_points, operating_points
 from foci.metrics.cohort.stacked import Stack
 from foci.metrics.curve.decisive import PAPER_BETA
 from foci.metrics.inputs import Floats, Marks
@@ -79,11 +79,8 @@ def decisive_of(
     insert: Sequence[Stack], delete: Sequence[Stack], group: ViewSlides, kappa: float, k_max: int
 ) -> Decisive | None:
     """Decisive K of one seed in both forms; None where no counts are known in both directions."""
-    if not delete:
-        return None
-    try:
-        flip = decisive_points(insert, delete, group.targets, group.n_tiles, kappa, k_max)
-    except FociError:  # an audit may reveal and delete at counts of its own that never meet
+    flip = _flips(insert, delete, group, kappa, k_max)
+    if flip is None:
         return None
     paper = decisive_points(
         insert, delete, group.targets, group.n_tiles, kappa, k_max, beta=PAPER_BETA
@@ -103,8 +100,20 @@ def counts_at(
 ) -> CountsAt:
     """MSK and decisive K of one seed at a threshold."""
     msk = operating_points(insert, group.full, group.targets, kappa).msk
-    decisive = decisive_of(insert, delete, group, kappa, k_max)
-    return CountsAt(msk, None if decisive is None else decisive.count)
+    flip = _flips(insert, delete, group, kappa, k_max)
+    return CountsAt(msk, None if flip is None else flip.count)
+
+
+def _flips(
+    insert: Sequence[Stack], delete: Sequence[Stack], group: ViewSlides, kappa: float, k_max: int
+) -> DecisivePoints | None:
+    """Decisive K in the flip form; None where no counts are known in both directions."""
+    if not delete:
+        return None
+    try:
+        return decisive_points(insert, delete, group.targets, group.n_tiles, kappa, k_max)
+    except FociError:  # an audit may reveal and delete at counts of its own that never meet
+        return None
 
 
 def _dense(delete: Sequence[Stack], group: ViewSlides, k_max: int) -> bool:

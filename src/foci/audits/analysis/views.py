@@ -11,7 +11,7 @@ from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import View
 from foci.errors import FociError
-from foci.metrics.inputs import Floats, Integers
+from foci.metrics.inputs import Floats, Integers, Marks
 from foci.reveal import Curve
 
 
@@ -43,6 +43,16 @@ class ViewSlides:
         """``[S]`` class that the model predicts on the full bag."""
         predicted: Integers = self.full.argmax(axis=1)
         return predicted
+
+    @property
+    def sure(self) -> Floats:
+        """``[S]`` probability that the full bag gives to the class followed."""
+        sure: Floats = np.take_along_axis(self.full, self.targets[:, None], axis=1)[:, 0]
+        return sure
+
+    def cases_of(self, chosen: Marks) -> list[str]:
+        """Patients of the slides marked in ``[S]``, slide by slide."""
+        return [case for case, kept in zip(self.cases, chosen, strict=True) if kept]
 
     def of(self, curves: Sequence[Curve]) -> list[Curve]:
         """Select the curves of these slides from those of all slides."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits.settings import AuditSettings
-from foci.reveal.refinement import GRID as GRID
+from foci.reveal import GRID
 
 
 def reveal_counts(settings: AuditSettings, n_tiles: int) -> NDArray[np.int64]:

@@ -11,14 +11,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foci.audits.compute.counts import GRID, deletion_counts, reveal_counts
+from foci.audits.compute.counts import deletion_counts, reveal_counts
 from foci.audits.compute.jobs import RankingJob
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.bags import Bag, Slide
 from foci.errors import FociError
-from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, choose_engine
+from foci.reveal import GRID, Curve, Direction, EmbeddedBag, Revealer, choose_engine
 from foci.reveal.refinement import Condition, refined_curves
 
 _Points = tuple[NDArray[np.int64], NDArray[np.float64]]

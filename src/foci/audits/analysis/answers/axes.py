@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +17,6 @@ from foci.metrics.cohort import orders
 from foci.metrics.cohort.necessity import classes_without_decisive_sets, necessity_axis, no_room
 from foci.metrics.cohort.orders import compare_areas, compare_orders
 from foci.metrics.inputs import Floats, Marks
-
-RANDOM = "random"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +60,7 @@ class DecidedView:
     @property
     def n_cases(self) -> int:
         """Patients with decided slides."""
-        return len(set(self.cases(self.decided)))
-
-    def cases(self, chosen: Marks) -> list[str]:
-        """Patients of the chosen slides, slide by slide."""
-        return [case for case, kept in zip(self.group.cases, chosen, strict=True) if kept]
+        return len(set(self.group.cases_of(self.decided)))
 
     def compare(self, first: str, second: str) -> OrderComparison | None:
         """One ranking against another on both axes; None where one was not run."""
@@ -89,7 +83,11 @@ class DecidedView:
 
     def _compare_orders(self, a: Floats, b: Floats, chosen: Marks) -> orders.OrderComparison:
         return compare_orders(
-            a, b, self.cases(chosen), n_boot=self.settings.n_boot, level=self.settings.level
+            a,
+            b,
+            self.group.cases_of(chosen),
+            n_boot=self.settings.n_boot,
+            level=self.settings.level,
         )
 
     def _necessity(self, first: SlideMetrics, second: SlideMetrics) -> AxisComparison | None:
@@ -106,7 +104,7 @@ class DecidedView:
         found = compare_areas(
             first.area[:, kept],
             second.area[:, kept],
-            self.cases(kept),
+            self.group.cases_of(kept),
             n_boot=self.settings.n_boot,
             level=self.settings.level,
         )
@@ -145,9 +143,3 @@ def result_of(comparison: AxisComparison | None) -> orders.AxisResult | None:
     if comparison is None or comparison.result == "no room":
         return None
     return comparison.result
-
-
-def names_of(classes: Iterable[str], indices: Iterable[int]) -> list[str]:
-    """Names of classes by their indices."""
-    named = list(classes)
-    return [named[index] for index in indices]

@@ -162,16 +162,14 @@ def _restricted(
         return None
     ceiling = np.minimum(own.k_max, group.n_tiles)
     values = np.where(np.isnan(own.msk), ceiling, own.msk).mean(axis=0)[decided]
-    cases = [case for case, kept in zip(group.cases, decided, strict=True) if kept]
-    draws = case_means(values[:, None], cases, settings.n_boot)[:, 0]
+    draws = case_means(values[:, None], group.cases_of(decided), settings.n_boot)[:, 0]
     interval = percentile_interval(float(values.mean()), draws, settings.level)
     return Mean(estimate=interval.estimate, low=interval.low, high=interval.high)
 
 
 def _overshoot(own: SlideMetrics, group: ViewSlides, chosen: Marks) -> float | None:
     """Mean gain of the curve's highest probability over the whole slide, where chosen."""
-    sure = np.take_along_axis(group.full, group.targets[:, None], axis=1)[:, 0]
-    gains = (own.peak - sure)[chosen]
+    gains = (own.peak - group.sure)[chosen]
     return float(gains.mean()) if len(gains) else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from foci.audits.analysis.answers import sentences
-from foci.audits.analysis.answers.axes import DecidedView, names_of, result_of
+from foci.audits.analysis.answers.axes import DecidedView, result_of
 from foci.audits.analysis.answers.decided import DecidedNumbers
 from foci.audits.analysis.answers.record import (
     Answers,
@@ -48,7 +48,10 @@ def answer_questions(
     belief, against_chance = _belief(view)
     order, against_native, against_random = _order(view, candidate, belief)
     repeated = [
-        _repeat(kappa, metrics, group, settings, candidate) for kappa in thresholds(settings)
+        _answers_at(view, belief, order)
+        if kappa == settings.kappa
+        else _repeat(DecidedView.at(kappa, metrics, group, settings), candidate)
+        for kappa in thresholds(settings)
     ]
     in_use = _in_use(metrics, order, candidate)
     n_decided = int(view.decided.sum())
@@ -64,7 +67,7 @@ def answer_questions(
             sentences=sentences.on_map(belief, against_chance, n_decided, view.n_cases, metrics),
             comparison=against_chance,
         ),
-        tiles=_tiles(in_use, numbers[in_use], view, names_of(classes, view.without)),
+        tiles=_tiles(in_use, numbers[in_use], view, [classes[index] for index in view.without]),
         order=OrderAnswer(
             answer=order,
             sentences=sentences.on_order(
@@ -107,21 +110,18 @@ def _order(
     return answer, native, chance
 
 
-def _repeat(
-    kappa: float,
-    metrics: Mapping[str, SlideMetrics],
-    group: ViewSlides,
-    settings: AnalysisSettings,
-    candidate: str | None,
-) -> AnswersAt:
-    view = DecidedView.at(kappa, metrics, group, settings)
+def _repeat(view: DecidedView, candidate: str | None) -> AnswersAt:
     belief = _belief(view)[0]
+    return _answers_at(view, belief, _order(view, candidate, belief)[0])
+
+
+def _answers_at(view: DecidedView, belief: Belief, order: BetterOrder) -> AnswersAt:
     return AnswersAt(
-        kappa=kappa,
+        kappa=view.kappa,
         n_decided=int(view.decided.sum()),
         n_cases=view.n_cases,
         map=belief,
-        order=_order(view, candidate, belief)[0],
+        order=order,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from foci.audits.analysis.answers.axes import RANDOM, DecidedView
+from foci.audits.analysis.answers.axes import DecidedView
 from foci.audits.analysis.answers.decided import DecidedNumbers
 from foci.audits.analysis.answers.record import AxisComparison, CountQuantile, OrderComparison
 from foci.audits.analysis.per_slide import SlideMetrics
@@ -41,7 +41,7 @@ def on_map(
 ) -> list[str]:
     """Why the map can, or cannot, be believed."""
     if comparison is None:
-        missing = [name for name in ("native", RANDOM) if name not in metrics]
+        missing = [name for name in ("native", "random") if name not in metrics]
         if missing:
             run = "was" if len(missing) == 1 else "were"
             return [f"{' and '.join(missing)} {run} not run: the map was not compared with chance."]
