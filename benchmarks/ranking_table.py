@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-import torch
 from numpy.typing import NDArray
 
 import evidence_candidates
@@ -95,7 +94,8 @@ def measure(
     if not names:
         return {}
     seed = int(folder.name.rsplit("-", 1)[1])
-    scorers = {name: scorers_of(name, model, cohort, seed, options.orders) for name in names}
+    fitted = options.out / f"{folder.name}--selector"
+    scorers = {n: scorers_of(n, model, cohort, seed, options.orders, fitted) for n in names}
     rows: dict[str, list[Row]] = {name: [] for name in names}
     revealer = Revealer(model)
     for bag in cohort.split(options.split).bags():
@@ -121,9 +121,12 @@ def measure(
 
 
 def scorers_of(
-    name: str, model: Backbone, cohort: Cohort, seed: int, n_orders: int
+    name: str, model: Backbone, cohort: Cohort, seed: int, n_orders: int, fitted: Path
 ) -> list[Scores]:
-    """The rankings behind a name: several random orders, or one of anything else."""
+    """The rankings behind a name: several random orders, or one of anything else.
+
+    A selector is fitted into the folder ``fitted``, where a killed fit goes on.
+    """
     if name == "random":
         return [
             lambda bag, s=number: foci.rankings.score("random", model, bag, seed=s).scores
@@ -131,8 +134,9 @@ def scorers_of(
         ]
     given: dict[str, Any] = {}
     if name == "selector":
-        torch.manual_seed(seed)
-        given["selector"] = foci.selectors.fit(model, cohort, recipe="default", seed=seed)
+        given["selector"] = foci.selectors.fit(
+            model, cohort, recipe="default", seed=seed, out=fitted
+        )
     return [lambda bag: foci.rankings.score(name, model, bag, **given).scores]
 
 
