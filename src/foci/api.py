@@ -14,7 +14,7 @@ from foci.audits import StoredAudit, Summary
 from foci.audits.analysis.summary import RankingNumbers
 from foci.audits.recompute import recompute
 from foci.audits.run import run
-from foci.audits.settings import AuditSettings, View
+from foci.audits.settings import AuditSettings, Kappa, View
 from foci.audits.setup.inputs import model_metadata, with_alphabetical_classes
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import open_checkpoint
@@ -45,7 +45,7 @@ class Audit(StoredAudit):
         self,
         path: str | Path | None = None,
         *,
-        kappa: float | None = None,
+        kappa: Kappa | None = None,
         k_max: int | None = None,
         view: View | None = None,
     ) -> Path:
@@ -55,7 +55,7 @@ class Audit(StoredAudit):
     def recompute(
         self,
         *,
-        kappa: float | None = None,
+        kappa: Kappa | None = None,
         k_max: int | None = None,
         view: View | None = None,
     ) -> Summary:

@@ -43,6 +43,14 @@ def test_another_threshold_and_budget_are_read_from_the_stored_curves(audit: Sto
     assert {p: p.read_bytes() for p in audit.folder.iterdir()} == before
 
 
+def test_relative_answers_are_added_and_nothing_else_changes(audit: StoredAudit) -> None:
+    found = recompute(audit, kappa="relative")
+    assert found.answers is not None
+    assert [one.share for one in found.answers.relative] == [0.8, 0.9, 0.95, 0.99]
+    without = found.answers.model_copy(update={"relative": []})
+    assert found.model_copy(update={"answers": without}) == audit.summary
+
+
 def test_another_view_only_changes_which_stands_first(audit: StoredAudit) -> None:
     assert recompute(audit, view="label") == audit.summary.model_copy(
         update={"first_view": "label"}

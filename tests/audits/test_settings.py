@@ -119,6 +119,7 @@ def test_every_confidence_that_is_read_is_settled() -> None:
     assert AuditSettings(kappa=0.6).kappas == (0.6, 0.7, 0.8, 0.9, 0.95)
     assert AuditSettings(kappa=0.6, kappas=(0.99, 0.3, 0.3)).kappas == (0.3, 0.6, 0.99)
     assert AuditSettings(kappa=0.6, kappas=()).kappas == (0.6,)
+    assert AuditSettings(kappa="relative") == AuditSettings(relative=True)  # type: ignore[arg-type]
     with pytest.raises(FociError, match=r"kappas\.1: cannot be 1; Input should be less than 1"):
         configure(AuditSettings, {"kappas": (0.5, 1)})
     asked: list[Any] = []

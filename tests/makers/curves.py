@@ -31,6 +31,7 @@ class Settings:
     n_boot: int = 200
     level: float = 0.95
     kappas: tuple[float, ...] = ()
+    relative: bool = False
 
 
 def curve(

@@ -7,14 +7,14 @@ from typing import Any
 from foci.audits.analysis.summarise import summarise
 from foci.audits.analysis.summary import Summary
 from foci.audits.audit import StoredAudit
-from foci.audits.settings import AuditSettings, View
+from foci.audits.settings import RELATIVE, AuditSettings, Kappa, View
 from foci.errors import FociError
 
 
 def changed_settings(
     audit: StoredAudit,
     *,
-    kappa: float | None = None,
+    kappa: Kappa | None = None,
     k_max: int | None = None,
     view: View | None = None,
 ) -> AuditSettings:
@@ -22,19 +22,22 @@ def changed_settings(
 
     Args:
         audit: A finished audit.
-        kappa: Operating confidence; None for the stored one.
+        kappa: Operating confidence; None for the stored one. ``"relative"`` keeps the stored one
+            and adds the answers relative to each slide's own confidence.
         k_max: Budget of tiles, at most the stored one; None for the stored one.
         view: Which view comes first; None for the stored one.
     """
     stored = audit.manifest.settings
     changed: dict[str, Any] = {"kappa": kappa, "k_max": k_max, "target": view}
+    if kappa == RELATIVE:
+        changed |= {"kappa": None, "relative": True}
     changed = {name: value for name, value in changed.items() if value is not None}
     if k_max is not None and k_max > stored.k_max:
         what = f"is {k_max}, but curves were stored up to {stored.k_max} tiles"
         raise FociError("--k-max", what, f"give at most {stored.k_max}, or audit again")
     if k_max is not None and k_max < 1:
         raise FociError("--k-max", f"is {k_max}", "give 1 or more")
-    if kappa is not None and not 0 < kappa < 1:
+    if not isinstance(kappa, str | None) and not 0 < kappa < 1:
         raise FociError("--kappa", f"is {kappa}", "give a confidence between 0 and 1")
     if view == "label" and "label" not in audit.summary.views:
         raise FociError("--view label", "no audited slide has a label", "use --view prediction")
@@ -44,7 +47,7 @@ def changed_settings(
 def recompute(
     audit: StoredAudit,
     *,
-    kappa: float | None = None,
+    kappa: Kappa | None = None,
     k_max: int | None = None,
     view: View | None = None,
 ) -> Summary:
@@ -54,7 +57,8 @@ def recompute(
     """
     settings = changed_settings(audit, kappa=kappa, k_max=k_max, view=view)
     stored = audit.summary
-    if (settings.kappa, settings.k_max) != (stored.kappa, stored.k_max):
+    asked = settings.relative and not (stored.answers and stored.answers.relative)
+    if asked or (settings.kappa, settings.k_max) != (stored.kappa, stored.k_max):
         return summarise(
             audit.measured(settings),
             audit.curves,

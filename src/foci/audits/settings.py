@@ -28,8 +28,17 @@ from foci.selectors.recipes import SelectorRecipe, Target
 View = Literal["prediction", "label"]
 """Which class is the target: the one predicted on the full bag, or the label."""
 
+Kappa = float | Literal["relative"]
+"""A confidence, or ``"relative"``: see :data:`RELATIVE`."""
+
 KAPPAS = (0.7, 0.8, 0.9, 0.95)
 """Confidences of the paper's sensitivity table."""
+
+RELATIVE: Literal["relative"] = "relative"
+"""Given as kappa: keep kappa, and give the answers relative to each slide's confidence as well."""
+
+SHARES = (0.8, 0.9, 0.95, 0.99)
+"""Shares of a slide's own full-bag confidence at which the relative form is given."""
 
 
 class AnalysisSettings(Protocol):
@@ -42,6 +51,10 @@ class AnalysisSettings(Protocol):
     @property
     def kappas(self) -> tuple[float, ...]:
         """Thresholds at which the answers are repeated."""
+
+    @property
+    def relative(self) -> bool:
+        """Whether the answers are also given relative to each slide's own confidence."""
 
     @property
     def k_max(self) -> int:
@@ -82,9 +95,13 @@ class AuditSettings(BaseModel):
         fit_target: The class that the selector is trained to support; None for the recipe's own,
             or the prediction where slides to fit on have no label. A run stores which it was.
         target: The view that stands first in tables. The answers always rest on the prediction.
-        kappa: Operating confidence :math:`\kappa`.
+        kappa: Operating confidence :math:`\kappa`. ``"relative"`` stands for the default kappa
+            and ``relative=True``.
         kappas: Confidences that tables may be read at; ``kappa`` is always among them.
             Probabilities close to one of them are computed in float64.
+        relative: Whether the answers are also given at shares of each slide's own full-bag
+            confidence, on all slides. Where fewer than a third of the slides are decided they are
+            in any case. They stand beside the answers and never replace them.
         k_max: Largest reveal count.
         counts: Reveal counts; None for every count up to ``k_max``. A slide with fewer tiles ends
             at all of them.
@@ -113,6 +130,7 @@ class AuditSettings(BaseModel):
     target: View = "prediction"
     kappa: Share = KAPPA
     kappas: tuple[Share, ...] = Field(default=KAPPAS, validate_default=True)
+    relative: bool = False
     k_max: PositiveInt = K_MAX
     counts: tuple[PositiveInt, ...] | None = None
     deletion: tuple[PositiveInt, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -148,6 +166,9 @@ class AuditSettings(BaseModel):
         name = values.get("profile", FOCI)
         if not isinstance(name, str):
             raise FociError("profile", f"cannot be {name!r}", f"choose {' or '.join(PROFILES)}")
+        if values.get("kappa") == RELATIVE:
+            rest = {name: value for name, value in values.items() if name != "kappa"}
+            values = {**rest, "relative": True}
         return {**PROFILES[name], **values}
 
     @field_validator("kappas")

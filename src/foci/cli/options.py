@@ -51,6 +51,21 @@ def settings(pairs: list[str], option: str) -> dict[str, Any]:
     return result
 
 
+def confidence(text: str | None) -> Any:
+    """Parse ``--kappa``: a number, or ``relative``; None if the option was not given.
+
+    >>> confidence("0.8"), confidence("relative"), confidence(None)
+    (0.8, 'relative', None)
+    """
+    if text in (None, "relative"):
+        return text
+    try:
+        return float(str(text))
+    except ValueError:
+        fix = "give a confidence between 0 and 1, or relative"
+        raise FociError("--kappa", f"cannot be {text!r}", fix) from None
+
+
 def names(text: str | None) -> tuple[str, ...] | None:
     """Split a comma-separated list of names; None if the option was not given.
 

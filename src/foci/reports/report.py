@@ -8,7 +8,7 @@ from foci.atomic import write_whole
 from foci.audits import StoredAudit, Summary
 from foci.audits.folder.names import REPORT
 from foci.audits.recompute import changed_settings, recompute
-from foci.audits.settings import AuditSettings, View
+from foci.audits.settings import AuditSettings, Kappa, View
 from foci.metrics import CARDS
 from foci.reports.data.payload import payload
 from foci.reports.page.html import render
@@ -24,7 +24,7 @@ def write_report(
     audit: StoredAudit | str | Path,
     out: str | Path | None = None,
     *,
-    kappa: float | None = None,
+    kappa: Kappa | None = None,
     k_max: int | None = None,
     view: View | None = None,
 ) -> Path:
@@ -36,7 +36,8 @@ def write_report(
         audit: A finished audit, or its folder.
         out: Path of the HTML file; default is ``report.html`` in the audit folder. Settings that
             differ from the audit's own become part of the name: ``report-kappa-0.8.html``.
-        kappa: Operating confidence; None for the audit's own.
+        kappa: Operating confidence; None for the audit's own. ``"relative"`` keeps that and adds
+            the answers relative to each slide's own confidence.
         k_max: Budget of tiles, at most the audit's own; None for that.
         view: Which view is shown first; None for the audit's own.
 
@@ -99,6 +100,7 @@ def _name(audit: StoredAudit, settings: AuditSettings) -> str:
     stored = audit.manifest.settings
     parts = [Path(REPORT).stem]
     parts += [f"kappa-{settings.kappa:g}"] * (settings.kappa != stored.kappa)
+    parts += ["relative"] * (settings.relative and not stored.relative)
     parts += [f"k-{settings.k_max}"] * (settings.k_max != stored.k_max)
     parts += [settings.target] * (settings.target != stored.target)
     return "-".join(parts) + Path(REPORT).suffix

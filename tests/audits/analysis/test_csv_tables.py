@@ -62,6 +62,9 @@ def test_rankings_hold_the_headline_numbers(tmp_path: Path) -> None:
     assert native["shi_native"] == native["wilcoxon_pvalue"] == ""
     selector = rows[4]
     assert float(selector["shi_native"]) == pytest.approx((6 - (2 + 14 / 3) / 2) / 6)
+    assert float(selector["msk_cond_std"]) == pytest.approx((14 / 3 - 2) / 2)  # of 2 and 14 / 3
+    assert float(selector["reach_std"]) == pytest.approx(1 / 6)
+    assert native["msk_cond_std"] == ""  # one order has no spread
     assert float(selector["paired_n_both"]) == 1
     assert float(selector["shi_native_low"]) <= float(selector["shi_native_high"])
     assert "captured" not in native

@@ -25,7 +25,10 @@ def test_the_stored_settings_give_report_html(foci: Foci, folder: Path) -> None:
     assert {path: path.read_bytes() for path in before} == before
 
 
-@pytest.mark.parametrize("options", [["--kappa", "0.8"], ["--k-max", "5"], ["--view", "label"]])
+@pytest.mark.parametrize(
+    "options",
+    [["--kappa", "0.8"], ["--kappa", "relative"], ["--k-max", "5"], ["--view", "label"]],
+)
 def test_other_settings_get_a_page_of_their_own(
     foci: Foci, folder: Path, options: list[str]
 ) -> None:
@@ -45,6 +48,10 @@ def test_other_settings_get_a_page_of_their_own(
     [
         (["--k-max", "300"], "--k-max: is 300, but curves were stored up to 256 tiles"),
         (["--kappa", "0"], "--kappa: is 0.0; give a confidence between 0 and 1"),
+        (
+            ["--kappa", "sure"],
+            "--kappa: cannot be 'sure'; give a confidence between 0 and 1, or rel",
+        ),
         (["--out", "summary.json"], "--out summary.json: is not an HTML file"),
     ],
 )
@@ -53,3 +60,13 @@ def test_refusals(foci: Foci, folder: Path, options: list[str], says: str) -> No
     assert (done.code, done.err.count("\n")) == (2, 1)
     assert says in done.err
     assert not (folder / "report.html").exists()
+
+
+def test_relative_answers_are_on_the_page(foci: Foci, folder: Path) -> None:
+    assert foci("report", folder, "--kappa", "relative").code == 0
+    text = (folder / "report-relative.html").read_text()
+    assert "The answers relative to each slide's own confidence" in text
+    for share in ("0.8", "0.9", "0.95", "0.99"):
+        assert f'<tr><th scope="row">{share}</th>' in text
+    assert foci("report", folder).code == 0
+    assert "relative to each slide's own" not in (folder / "report.html").read_text()

@@ -1,5 +1,7 @@
 """The table of numbers says what the summary says."""
 
+import statistics
+
 import pytest
 
 from foci.audits import StoredAudit, Summary
@@ -43,10 +45,12 @@ def test_rows_that_say_nothing_are_left_out(audit: StoredAudit, unlabelled: Stor
 
 def test_every_seed_is_listed_where_there_are_several(audit: StoredAudit) -> None:
     rows = seeds_of(audit.summary, "prediction")
-    counts = {(ranking, len(values)) for ranking, _, values in rows}
+    counts = {(row.ranking, len(row.values)) for row in rows}
     assert counts == {("selector", 3), ("random", 10)}
-    found = next(values for ranking, title, values in rows if title == "reach")
-    assert found == [f"{v:.2f}" for v in audit.summary.views["prediction"]["selector"].reach_seeds]
+    found = next(row for row in rows if row.measure == "reach")
+    seeds = audit.summary.views["prediction"]["selector"].reach_seeds
+    assert found.values == tuple(f"{value:.2f}" for value in seeds)
+    assert found.mean == f"{statistics.mean(seeds):.2f} ± {statistics.pstdev(seeds):.2f}"
 
 
 def test_one_is_no_plural(audit: StoredAudit) -> None:

@@ -19,11 +19,13 @@ from foci.audits.analysis.summary import PairAgreement, RankingNumbers, Summary
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.records import Interval, plain
 from foci.audits.settings import View
+from foci.metrics import seed_spread
 from foci.metrics.inputs import defined_mean
 
 Row = dict[str, Any]
 
 INTERVALS = ("msk_cond", "restricted", "reach", "aukc", "faithfulness", "shi_native", "shi_random")
+SPREADS = ("msk_cond", "restricted", "reach", "aukc", "faithfulness")
 SINGLE = ("reach_correct", "reach_wrong", "stable_restricted", "fallback", "specific")
 QUARTILES = ("msk", "stable", "decisive", "decisive_paper", "relative")
 PAIRED = ("base", "foci", "n_both", "n_base_only", "n_foci_only", "n_neither")
@@ -150,6 +152,7 @@ def _headline(numbers: RankingNumbers) -> Row:
         interval: Interval | None = getattr(numbers, name)
         for column, end in ((name, "estimate"), (f"{name}_low", "low"), (f"{name}_high", "high")):
             row[column] = None if interval is None else getattr(interval, end)
+    row |= {f"{name}_std": _seed_std(getattr(numbers, f"{name}_seeds")) for name in SPREADS}
     row |= {name: getattr(numbers, name) for name in SINGLE}
     kept, paired, test = numbers.selected_only, numbers.paired, numbers.wilcoxon
     row["selected_only_auc"] = None if kept is None else kept.auc
@@ -157,6 +160,12 @@ def _headline(numbers: RankingNumbers) -> Row:
     row |= {f"paired_{n}": None if paired is None else getattr(paired, n) for n in PAIRED}
     row["wilcoxon_pvalue"] = None if test is None else test.pvalue
     return row | _decided(numbers.decided)
+
+
+def _seed_std(values: Sequence[float | None]) -> float | None:
+    """Population standard deviation over seeds, as the paper prints it; None for one seed."""
+    known = [value for value in values if value is not None]
+    return seed_spread(known) if len(known) == len(values) > 1 else None
 
 
 def _decided(numbers: DecidedNumbers | None) -> Row:

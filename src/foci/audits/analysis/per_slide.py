@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from foci.audits.analysis.answers.threshold import RELATIVE, Threshold, absolute, relative
 from foci.audits.analysis.mean_curve import (
     MeanCurve,
     common_counts,
@@ -19,7 +20,6 @@ from foci.audits.analysis.rationale import (
     Decisive,
     counts_at,
     decisive_of,
-    thresholds,
 )
 from foci.audits.analysis.views import ViewSlides, slides_by_view
 from foci.audits.folder.curves import CurveTable
@@ -39,8 +39,6 @@ from foci.metrics.inputs import Floats, Integers, defined_mean
 from foci.reveal import Curve
 
 _HEADLINES = ("selector", "native")
-RELATIVE = 0.95
-"""Share of the full bag's own confidence that the relative form asks for."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,9 +57,9 @@ class SlideMetrics:
         curve: The mean reveal curve.
         area: ``[R, S]`` mean deletion drop over the reported counts; NaN where not measured.
         peak: ``[R, S]`` largest probability of the target at any count.
-        relative: ``[R, S]`` MSK at 0.95 of the full bag's own confidence.
         decisive: What the decision hangs on; None where deletion was not measured at shared counts.
-        at: MSK and decisive K at other thresholds, by threshold.
+        at: MSK and decisive K by threshold: the audit's own, those of the sensitivity, and
+            those relative to the full bag.
     """
 
     ranking: str
@@ -75,9 +73,8 @@ class SlideMetrics:
     curve: MeanCurve
     area: Floats
     peak: Floats
-    relative: Floats
     decisive: Decisive | None
-    at: Mapping[float, CountsAt]
+    at: Mapping[Threshold, CountsAt]
 
     @cached_property
     def restricted(self) -> Floats:
@@ -114,11 +111,10 @@ def measure_ranking(
         curve=spread(ks, [one.table for one in measured]),
         area=np.stack([one.area for one in measured]),
         peak=np.stack([one.peak for one in measured]),
-        relative=np.stack([one.relative for one in measured]),
         decisive=Decisive.over_seeds(decisive) if len(decisive) == len(measured) else None,
         at={
-            kappa: CountsAt.over_seeds([one.at[kappa] for one in measured])
-            for kappa in thresholds(settings)
+            threshold: CountsAt.over_seeds([one.at[threshold] for one in measured])
+            for threshold in measured[0].at
         },
     )
 
@@ -133,9 +129,8 @@ class _Seed:
     faithfulness: Floats
     area: Floats
     peak: Floats
-    relative: Floats
     decisive: Decisive | None
-    at: dict[float, CountsAt]
+    at: dict[Threshold, CountsAt]
 
 
 def _measure_seed(
@@ -156,12 +151,12 @@ def _measure_seed(
     reported, paper = np.isin(grid, settings.deletion), np.isin(grid, PAPER_COUNTS)
     points = operating_points(insert, group.full, group.targets, settings.kappa)
     decisive = decisive_of(insert, delete, group, settings.kappa, settings.k_max)
-    at = {
-        kappa: counts_at(insert, delete, group, kappa, settings.k_max)
-        for kappa in thresholds(settings)
-        if kappa != settings.kappa
-    }
-    at[settings.kappa] = CountsAt(points.msk, None if decisive is None else decisive.count)
+    own = Threshold(settings.kappa)
+    at = {own: CountsAt(points.msk, None if decisive is None else decisive.count)}
+    always = (*absolute(settings), Threshold(RELATIVE, relative=True))
+    for threshold in (*always, *relative(group, settings)):
+        if threshold not in at:
+            at[threshold] = counts_at(insert, delete, group, threshold, settings.k_max)
     return _Seed(
         points=points,
         table=on_grid(insert, group.targets, ks),
@@ -169,7 +164,6 @@ def _measure_seed(
         faithfulness=slide_faithfulness(lost[:, paper], group.n_tiles),
         area=slide_faithfulness(lost[:, reported], group.n_tiles, settings.deletion),
         peak=_peak(insert, group.targets),
-        relative=operating_points(insert, group.full, group.targets, RELATIVE * group.sure).msk,
         decisive=decisive,
         at=at,
     )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from foci.audits.analysis.answers.threshold import Threshold
 from foci.audits.analysis.views import ViewSlides
-from foci.audits.settings import AnalysisSettings
 from foci.errors import FociError
 from foci.metrics import DecisivePoints, decisive_points, operating_points
 from foci.metrics.cohort.stacked import Stack
@@ -70,11 +70,6 @@ class CountsAt:
         return cls(np.stack([one.msk for one in seeds]), whole)
 
 
-def thresholds(settings: AnalysisSettings) -> tuple[float, ...]:
-    """Every threshold at which counts are needed: the audit's own and those of the sensitivity."""
-    return tuple(sorted({*settings.kappas, settings.kappa}))
-
-
 def decisive_of(
     insert: Sequence[Stack], delete: Sequence[Stack], group: ViewSlides, kappa: float, k_max: int
 ) -> Decisive | None:
@@ -96,16 +91,25 @@ def decisive_of(
 
 
 def counts_at(
-    insert: Sequence[Stack], delete: Sequence[Stack], group: ViewSlides, kappa: float, k_max: int
+    insert: Sequence[Stack],
+    delete: Sequence[Stack],
+    group: ViewSlides,
+    threshold: Threshold,
+    k_max: int,
 ) -> CountsAt:
     """MSK and decisive K of one seed at a threshold."""
-    msk = operating_points(insert, group.full, group.targets, kappa).msk
-    flip = _flips(insert, delete, group, kappa, k_max)
+    needed = threshold.needed(group)
+    msk = operating_points(insert, group.full, group.targets, needed).msk
+    flip = _flips(insert, delete, group, needed, k_max)
     return CountsAt(msk, None if flip is None else flip.count)
 
 
 def _flips(
-    insert: Sequence[Stack], delete: Sequence[Stack], group: ViewSlides, kappa: float, k_max: int
+    insert: Sequence[Stack],
+    delete: Sequence[Stack],
+    group: ViewSlides,
+    kappa: float | Floats,
+    k_max: int,
 ) -> DecisivePoints | None:
     """Decisive K in the flip form; None where no counts are known in both directions."""
     if not delete:

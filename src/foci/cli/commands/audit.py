@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from foci.cli.cohort_options import Given, cohort_options
-from foci.cli.options import Choice, SplitSeed, TargetName, names, settings
+from foci.cli.options import Choice, SplitSeed, TargetName, confidence, names, settings
 from foci.errors import FociError
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ def audit(
     out: Annotated[Path | None, typer.Option(help="Folder for the audit.")] = None,
     rankings: Annotated[
         str | None,
-        typer.Option(help="Rankings, separated by commas; default native,selector,random."),
+        typer.Option(
+            help="Rankings, separated by commas; default native,evidence,selector,random."
+        ),
     ] = None,
     recipe: Annotated[
         str | None, typer.Option(help="Recipe of the selector: default, paper-ste, paper-soft, ...")
@@ -42,7 +44,13 @@ def audit(
         TargetName | None,
         typer.Option(help="View that comes first in the report; default prediction."),
     ] = None,
-    kappa: Annotated[float | None, typer.Option(help="Operating confidence; default 0.9.")] = None,
+    kappa: Annotated[
+        str | None,
+        typer.Option(
+            help="Operating confidence, default 0.9; relative: answers also relative to each "
+            "slide's own confidence."
+        ),
+    ] = None,
     k_max: Annotated[int | None, typer.Option(help="Largest reveal count; default 256.")] = None,
     seeds: Annotated[str | None, typer.Option(help="One selector per seed; default 0,1,2.")] = None,
     random_orders: Annotated[
@@ -82,7 +90,7 @@ def audit(
         "profile": profile,
         "fit_target": _value(fit_target),
         "target": _value(target),
-        "kappa": kappa,
+        "kappa": confidence(kappa),
         "k_max": k_max,
         "seeds": _numbers(seeds),
         "random_orders": random_orders,

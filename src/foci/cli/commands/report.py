@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foci.cli.options import confidence
+
 if TYPE_CHECKING:
     from foci.audits.settings import View
 
@@ -22,7 +24,11 @@ class ViewName(str, Enum):
 def report(
     folder: Annotated[Path, typer.Argument(help="Folder of foci audit.")],
     kappa: Annotated[
-        float | None, typer.Option(help="Another operating confidence, between 0 and 1.")
+        str | None,
+        typer.Option(
+            help="Another operating confidence, between 0 and 1; relative: answers also relative "
+            "to each slide's own confidence."
+        ),
     ] = None,
     k_max: Annotated[
         int | None, typer.Option(help="Smaller budget of tiles than the audit's.")
@@ -48,5 +54,5 @@ def report(
 
     file, audit = page(out), StoredAudit.load(folder)
     chosen: View | None = None if view is None else view.value
-    path = write_report(audit, file, kappa=kappa, k_max=k_max, view=chosen)
+    path = write_report(audit, file, kappa=confidence(kappa), k_max=k_max, view=chosen)
     typer.echo(f"wrote {path}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from foci.audits.analysis.answers.record import CountQuartiles
@@ -10,6 +10,7 @@ from foci.audits.analysis.answers.sentences import in_words
 from foci.audits.analysis.summary import RankingNumbers, Summary
 from foci.audits.records import Interval
 from foci.audits.settings import View
+from foci.metrics import seed_spread
 from foci.plural import counted
 from foci.reports.text.wording import NOTHING, fixed, percent, spread, tiles
 
@@ -80,7 +81,24 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
     return tuple(row for row in rows if any(cell.text != NOTHING for cell in row.cells))
 
 
-def seeds_of(summary: Summary, view: View) -> list[tuple[str, str, list[str]]]:
+@dataclass(frozen=True)
+class SeedLine:
+    """One measure under every seed (or random order) of one ranking.
+
+    Attributes:
+        ranking: The ranking.
+        measure: The measure.
+        values: One per seed.
+        mean: Their mean, with the population standard deviation, as the paper prints it.
+    """
+
+    ranking: str
+    measure: str
+    values: tuple[str, ...]
+    mean: str
+
+
+def seeds_of(summary: Summary, view: View) -> list[SeedLine]:
     """Values of every seed, by ranking and measure, if there is more than one seed."""
     measures = (
         ("restricted", "restricted mean K", 1),
@@ -90,11 +108,38 @@ def seeds_of(summary: Summary, view: View) -> list[tuple[str, str, list[str]]]:
         ("faithfulness", "faithfulness AUC", 3),
     )
     return [
-        (ranking, title, [fixed(value, digits) for value in getattr(numbers, f"{key}_seeds")])
+        _seed_line(ranking, title, getattr(numbers, f"{key}_seeds"), digits)
         for ranking, numbers in summary.views[view].items()
         for key, title, digits in measures
         if len(getattr(numbers, f"{key}_seeds")) > 1
     ]
+
+
+def _seed_line(ranking: str, title: str, values: Sequence[float | None], digits: int) -> SeedLine:
+    known = [value for value in values if value is not None]
+    mean = NOTHING
+    if len(known) == len(values):
+        middle = fixed(sum(known) / len(known), digits)
+        mean = f"{middle} ± {fixed(seed_spread(known), digits)}"
+    return SeedLine(ranking, title, tuple(fixed(value, digits) for value in values), mean)
+
+
+def quartiles(counts: CountQuartiles | None, k_max: int) -> str:
+    """Format a median of counts, with its quartiles.
+
+    >>> from foci.audits.analysis.answers.record import CountQuantile
+    >>> one, more = CountQuantile(value=3.0), CountQuantile(value=None, missing="beyond")
+    >>> quartiles(CountQuartiles(low=one, median=one, high=more), 256)
+    '3 (3 to more than 256)'
+    """
+    if counts is None:
+        return NOTHING
+    low, median, high = _in_words(counts, k_max)
+    return f"{median} ({low} to {high})"
+
+
+def _in_words(counts: CountQuartiles, k_max: int) -> list[str]:
+    return [in_words(end, k_max) for end in (counts.low, counts.median, counts.high)]
 
 
 def _quartiles(key: str, k_max: int, share: str | None = None) -> Callable[[RankingNumbers], Cell]:
@@ -104,9 +149,7 @@ def _quartiles(key: str, k_max: int, share: str | None = None) -> Callable[[Rank
         quartiles: CountQuartiles | None = getattr(numbers.decided, key, None)
         if quartiles is None:
             return Cell(NOTHING)
-        low, median, high = (
-            in_words(end, k_max) for end in (quartiles.low, quartiles.median, quartiles.high)
-        )
+        low, median, high = _in_words(quartiles, k_max)
         found = "" if share is None else f"; on {percent(getattr(numbers.decided, share))}"
         return Cell(median, f"{low} to {high}{found}")
 

@@ -216,6 +216,44 @@ def test_answers_at_other_thresholds() -> None:
     assert found.sensitive == []
 
 
+def test_relative_answers_stand_beside_where_few_slides_are_decided() -> None:
+    pairs: dict[str, list[Pair]] = {
+        "native": [(9, 30)] * N, "evidence": [(2, 6)] * N, "random": CHANCE,
+    }  # fmt: skip
+    most = answers_of(pairs, full=[0.95] * 9 + [0.7] * 15)
+    assert most.relative == []
+    few = answers_of(pairs, full=[0.95] * 7 + [0.7] * 17)
+    assert [one.share for one in few.relative] == [0.8, 0.9, 0.95, 0.99]
+    assert {(one.n_slides, one.n_cases) for one in few.relative} == {(N, N)}
+    assert {(one.map, one.order) for one in few.relative} == {("yes", "headroom")}
+    assert few.n_decided == 7
+    assert few.tiles.sentences[0] == (
+        "The model is less than 0.9 sure of 17 of 24 slides: read the relative answers beside "
+        "these."
+    )
+
+
+def test_relative_counts_follow_each_slide() -> None:
+    """Low is 0.6 before the count: 0.8 of a full bag of 0.7 asks for 0.56, 0.9 of it for 0.63."""
+    pairs: dict[str, list[Pair]] = {"native": [(9, 30)] * N, "random": CHANCE}
+    asked = answers_of(pairs, full=[0.7] * N, settings=Settings(relative=True))
+    found = {one.share: one for one in asked.relative}
+    msk = {s: one.msk.median.value for s, one in found.items() if one.msk is not None}
+    assert msk == {0.8: 1, 0.9: 9, 0.95: 9, 0.99: 9}
+    decisive = {s: one.decisive.median.value for s, one in found.items() if one.decisive}
+    assert decisive == dict.fromkeys(msk, 30)
+    assert {one.ranking for one in asked.relative} == {"native"}
+    assert asked.map.answer == "not assessable"
+
+
+def test_relative_answers_where_asked_for_change_no_other() -> None:
+    same: list[Pair] = [(3, 8)] * N
+    pairs = {"native": same, "evidence": same, "random": CHANCE}
+    plain, asked = answers_of(pairs), answers_of(pairs, settings=Settings(relative=True))
+    assert asked.model_copy(update={"relative": []}) == plain
+    assert {(one.map, one.order) for one in asked.relative} == {("yes", "native suffices")}
+
+
 def test_a_trained_selector_against_evidence() -> None:
     pairs: dict[str, list[Pair]] = {
         "native": [(9, 30)] * N,

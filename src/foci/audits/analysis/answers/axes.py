@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foci.audits.analysis.answers.decided import decided_slides
 from foci.audits.analysis.answers.record import Axis, AxisComparison, Measure, OrderComparison
+from foci.audits.analysis.answers.threshold import Threshold
 from foci.audits.analysis.per_slide import SlideMetrics
 from foci.audits.analysis.views import ViewSlides
 from foci.audits.settings import AnalysisSettings
@@ -27,7 +27,7 @@ class DecidedView:
         metrics: Every ranking, on all slides.
         group: All slides.
         settings: Budget and intervals.
-        kappa: The threshold.
+        threshold: The confidence that counts as decided and as recovered.
         decided: ``[S]`` slides that the model has decided.
         assessable: ``[S]`` those of them on which necessity is compared: two or more tiles, of a
             class that has decisive sets.
@@ -37,7 +37,7 @@ class DecidedView:
     metrics: Mapping[str, SlideMetrics]
     group: ViewSlides
     settings: AnalysisSettings
-    kappa: float
+    threshold: Threshold
     decided: Marks
     assessable: Marks
     without: tuple[int, ...]
@@ -45,17 +45,17 @@ class DecidedView:
     @classmethod
     def at(
         cls,
-        kappa: float,
+        threshold: Threshold,
         metrics: Mapping[str, SlideMetrics],
         group: ViewSlides,
         settings: AnalysisSettings,
     ) -> DecidedView:
         """Find the decided slides at a threshold, and the classes without decisive sets."""
-        decided = decided_slides(group, kappa)
+        decided = threshold.decided(group)
         longer = decided & (group.n_tiles > 1)
-        without = _without(kappa, metrics, group, longer)
+        without = _without(threshold, metrics, group, longer)
         assessable = longer & ~np.isin(group.targets, without)
-        return cls(metrics, group, settings, kappa, decided, assessable, without)
+        return cls(metrics, group, settings, threshold, decided, assessable, without)
 
     @property
     def n_cases(self) -> int:
@@ -66,7 +66,8 @@ class DecidedView:
         """One ranking against another on both axes; None where one was not run."""
         if first not in self.metrics or second not in self.metrics or not self.decided.any():
             return None
-        a, b = (self.metrics[name].at[self.kappa].msk[:, self.decided] for name in (first, second))
+        own = (self.metrics[name].at[self.threshold] for name in (first, second))
+        a, b = (counts.msk[:, self.decided] for counts in own)
         ratio = geometric_mean_ratio(a.mean(axis=0), b.mean(axis=0))
         return OrderComparison(
             first=first,
@@ -95,7 +96,7 @@ class DecidedView:
         kept = self.assessable
         if not kept.any():
             return None
-        a, b = (metrics.at[self.kappa].decisive for metrics in (first, second))
+        a, b = (metrics.at[self.threshold].decisive for metrics in (first, second))
         if a is not None and b is not None:
             a, b = a[:, kept], b[:, kept]
             if necessity_axis(a, b) == "decisive K":
@@ -112,10 +113,10 @@ class DecidedView:
 
 
 def _without(
-    kappa: float, metrics: Mapping[str, SlideMetrics], group: ViewSlides, chosen: Marks
+    threshold: Threshold, metrics: Mapping[str, SlideMetrics], group: ViewSlides, chosen: Marks
 ) -> tuple[int, ...]:
     """Classes in which no ranking finds a decisive set on at least a tenth of the slides."""
-    counts = [own.at[kappa].decisive for own in metrics.values()]
+    counts = [own.at[threshold].decisive for own in metrics.values()]
     known = [table[:, chosen] for table in counts if table is not None]
     if not known or not chosen.any():
         return ()

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from foci.audits.analysis.answers.record import CountQuantile, CountQuartiles
+from foci.audits.analysis.answers.threshold import RELATIVE, Threshold
 from foci.audits.analysis.per_slide import SlideMetrics
 from foci.audits.analysis.views import ViewSlides
 from foci.audits.records import Mean, Number, Record
@@ -75,12 +76,6 @@ class DecidedNumbers(Record):
     per_class: dict[str, ClassNumbers] = Field(default_factory=dict)
 
 
-def decided_slides(group: ViewSlides, kappa: float) -> Marks:
-    """Mark the slides whose full bag gives its prediction a probability of at least ``kappa``."""
-    marks: Marks = group.full.max(axis=1) >= kappa
-    return marks
-
-
 def decided_numbers(
     own: SlideMetrics, group: ViewSlides, settings: AnalysisSettings, classes: Sequence[str]
 ) -> DecidedNumbers:
@@ -92,16 +87,16 @@ def decided_numbers(
         settings: Threshold, budget, intervals.
         classes: Class names, in the model's order.
     """
-    decided, reaches = decided_slides(group, settings.kappa), reached(own.msk)
+    decided, reaches = Threshold(settings.kappa).decided(group), reached(own.msk)
     longer = np.broadcast_to(group.n_tiles > own.k_max, own.msk.shape)
     return DecidedNumbers(
         n_slides=int(decided.sum()),
-        msk=_quartiles(own.msk[:, decided], longer[:, decided]),
-        stable=_quartiles(own.stable[:, decided], longer[:, decided]),
+        msk=quartiles_of(own.msk[:, decided], longer[:, decided]),
+        stable=quartiles_of(own.stable[:, decided], longer[:, decided]),
         restricted=_restricted(own, group, decided, settings),
         fallback=_share((own.stable != own.msk)[:, decided], reaches[:, decided]),
         **_decisive(own, group, decided),
-        relative=_quartiles(own.relative, longer),
+        relative=quartiles_of(own.at[Threshold(RELATIVE, relative=True)].msk, longer),
         undecided_crosses=_share(reaches[:, ~decided]),
         undecided_overshoot=_overshoot(own, group, ~decided & reaches),
         per_class={
@@ -117,7 +112,7 @@ def _of_class(own: SlideMetrics, group: ViewSlides, chosen: Marks) -> ClassNumbe
     decisive = _decisive(own, group, chosen)
     return ClassNumbers(
         n_slides=int(chosen.sum()),
-        msk=_quartiles(own.msk[:, chosen], longer[:, chosen]),
+        msk=quartiles_of(own.msk[:, chosen], longer[:, chosen]),
         decisive=decisive["decisive"],
         decisive_share=decisive["decisive_share"],
     )
@@ -132,16 +127,16 @@ def _decisive(own: SlideMetrics, group: ViewSlides, decided: Marks) -> dict[str,
     kept = (own.decisive.outcome != "not assessable") & decided
     longer = np.broadcast_to(group.n_tiles - 1 > own.k_max, counts.shape)
     return {
-        "decisive": _quartiles(counts[kept], longer[kept]),
+        "decisive": quartiles_of(counts[kept], longer[kept]),
         "decisive_share": _share(reached(counts)[kept]),
-        "decisive_paper": _quartiles(paper[kept], longer[kept]),
+        "decisive_paper": quartiles_of(paper[kept], longer[kept]),
         "decisive_paper_share": _share(reached(paper)[kept]),
         "flips_back": _share(own.decisive.flips_back[kept], reached(counts)[kept]),
         "exact": own.decisive.exact,
     }
 
 
-def _quartiles(counts: Floats, longer: Marks) -> CountQuartiles | None:
+def quartiles_of(counts: Floats, longer: Marks) -> CountQuartiles | None:
     """Quartiles over all slides and seeds; a missing count is censored where tiles remain."""
     flat = counts.ravel()
     if not len(flat):

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from foci.audits.analysis.answers import sentences
 from foci.audits.analysis.answers.axes import DecidedView, result_of
-from foci.audits.analysis.answers.decided import DecidedNumbers
+from foci.audits.analysis.answers.decided import DecidedNumbers, quartiles_of
 from foci.audits.analysis.answers.record import (
     Answers,
     AnswersAt,
+    AnswersAtShare,
     MapAnswer,
     OrderAnswer,
     OrderComparison,
     Question,
     TilesAnswer,
 )
+from foci.audits.analysis.answers.threshold import Threshold, absolute, relative
 from foci.audits.analysis.per_slide import SlideMetrics
-from foci.audits.analysis.rationale import thresholds
 from foci.audits.analysis.views import ViewSlides
 from foci.audits.settings import AnalysisSettings
 from foci.metrics.answers import Belief, BetterOrder, believable, better_order, sensitive
@@ -43,15 +46,15 @@ def answer_questions(
         settings: Threshold, budget, intervals, further thresholds.
         numbers: Every ranking over decided slides.
     """
-    view = DecidedView.at(settings.kappa, metrics, group, settings)
+    view = DecidedView.at(Threshold(settings.kappa), metrics, group, settings)
     candidate = next((name for name in CANDIDATES if name in metrics), None)
     belief, against_chance = _belief(view)
     order, against_native, against_random = _order(view, candidate, belief)
     repeated = [
         _answers_at(view, belief, order)
-        if kappa == settings.kappa
-        else _repeat(DecidedView.at(kappa, metrics, group, settings), candidate)
-        for kappa in thresholds(settings)
+        if threshold == view.threshold
+        else _repeat(DecidedView.at(threshold, metrics, group, settings), candidate)
+        for threshold in absolute(settings)
     ]
     in_use = _in_use(metrics, order, candidate)
     n_decided = int(view.decided.sum())
@@ -80,6 +83,10 @@ def answer_questions(
         ),
         sensitivity=repeated,
         sensitive=_sensitive(repeated),
+        relative=[
+            _at_share(DecidedView.at(threshold, metrics, group, settings), candidate, in_use)
+            for threshold in relative(group, settings)
+        ],
     )
 
 
@@ -117,11 +124,32 @@ def _repeat(view: DecidedView, candidate: str | None) -> AnswersAt:
 
 def _answers_at(view: DecidedView, belief: Belief, order: BetterOrder) -> AnswersAt:
     return AnswersAt(
-        kappa=view.kappa,
+        kappa=view.threshold.value,
         n_decided=int(view.decided.sum()),
         n_cases=view.n_cases,
         map=belief,
         order=order,
+    )
+
+
+def _at_share(view: DecidedView, candidate: str | None, in_use: str) -> AnswersAtShare:
+    """Answers and counts over all slides, at a share of each slide's own confidence."""
+    belief = _belief(view)[0]
+    counts, group = view.metrics[in_use].at[view.threshold], view.group
+    more = np.broadcast_to(group.n_tiles > view.settings.k_max, counts.msk.shape)
+    decisive, kept = None, group.n_tiles > 1
+    if counts.decisive is not None:
+        left = np.broadcast_to(group.n_tiles - 1 > view.settings.k_max, counts.msk.shape)
+        decisive = quartiles_of(counts.decisive[:, kept], left[:, kept])
+    return AnswersAtShare(
+        share=view.threshold.value,
+        n_slides=len(group),
+        n_cases=view.n_cases,
+        map=belief,
+        order=_order(view, candidate, belief)[0],
+        ranking=in_use,
+        msk=quartiles_of(counts.msk, more),
+        decisive=decisive,
     )
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from foci.audits.records import Defined, Number, Record
 from foci.metrics.answers import Belief, BetterOrder
 
@@ -140,6 +142,30 @@ class AnswersAt(Record):
     order: BetterOrder
 
 
+class AnswersAtShare(Record):
+    """The answers at a share of each slide's own full-bag confidence, on all slides.
+
+    Attributes:
+        share: A tile set suffices where it gives this share of the full bag's probability.
+        n_slides: All audited slides.
+        n_cases: Their patients.
+        map: Can I believe the map?
+        order: Is there a better order?
+        ranking: The ranking in use, as in the answer on tiles.
+        msk: Quartiles of its MSK.
+        decisive: Quartiles of its decisive K; None where it was not measured.
+    """
+
+    share: float
+    n_slides: int
+    n_cases: int
+    map: Belief
+    order: BetterOrder
+    ranking: str
+    msk: CountQuartiles | None
+    decisive: CountQuartiles | None
+
+
 class Answers(Record):
     """The three answers of an audit, all in the prediction view over decided slides.
 
@@ -152,6 +178,8 @@ class Answers(Record):
         order: Is there a better order?
         sensitivity: The same at other thresholds.
         sensitive: Questions with two different conclusive answers among the thresholds.
+        relative: The same relative to each slide's own confidence, where it was asked for or
+            fewer than a third of the slides are decided.
     """
 
     n_slides: int
@@ -162,3 +190,4 @@ class Answers(Record):
     order: OrderAnswer
     sensitivity: list[AnswersAt]
     sensitive: list[Question]
+    relative: list[AnswersAtShare] = Field(default_factory=list)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from foci.audits.analysis.answers.axes import DecidedView
 from foci.audits.analysis.answers.decided import DecidedNumbers
 from foci.audits.analysis.answers.record import AxisComparison, CountQuantile, OrderComparison
+from foci.audits.analysis.answers.threshold import few_decided
 from foci.audits.analysis.per_slide import SlideMetrics
 from foci.metrics.answers import MIN_CASES, Belief, BetterOrder
 from foci.plural import counted
@@ -87,10 +88,11 @@ def on_tiles(
     k_max, n = view.settings.k_max, len(view.group)
     undecided = n - int(view.decided.sum())
     told = []
-    if undecided > 2 * n / 3:
+    few = few_decided(view.group, view.settings)
+    if few:
         told.append(
-            f"The model is less than {view.kappa:g} sure of {undecided} of {counted(n, 'slide')}: "
-            "read the relative counts beside these."
+            f"The model is less than {view.threshold.value:g} sure of {undecided} of "
+            f"{counted(n, 'slide')}: read the relative answers beside these."
         )
     if numbers.decisive is None or numbers.msk is None:
         return [*told, "No decided slide has deletion curves that could tell."]
@@ -113,7 +115,7 @@ def on_tiles(
         if numbers.msk.median.missing is None
         else "On the median slide no revealed count suffices (MSK)."
     )
-    if undecided and undecided <= 2 * n / 3:
+    if undecided and not few:
         told.append(f"{counted(undecided, 'slide')} that the model has not decided stay out.")
     if without:
         told.append(f"No decisive sets within {k_max} tiles: {', '.join(without)}.")
