@@ -60,6 +60,25 @@ AGAINST_TRUTH: dict[str, Column] = {
 }
 
 
+def show_by_class(cells: Cells, rankings: Sequence[str], classes: Sequence[str]) -> None:
+    """A Markdown table by predicted class: decided slides of all seeds, share with DK, median."""
+    print("\n| classifier | ranking | " + " | ".join(classes) + " |")
+    print("|---" * (len(classes) + 2) + "|")
+    for (model, name), seeds in cells.items():
+        if name in rankings:
+            pooled = [row for rows in seeds for row in rows]
+            line = " | ".join(_of_class(pooled, index) for index in range(len(classes)))
+            print(f"| {model} | {name} | {line} |", flush=True)
+
+
+def _of_class(rows: Sequence[Row], index: int) -> str:
+    own = [row for row in rows if row["target"] == index]
+    if not own:
+        return "0"
+    share = OVERALL["has DK"](own)
+    return f"{len(own)}: {share:.2f}, {written(median_decisive(own), 1)}"
+
+
 PLACES = {"decided": 0, "slides": 0, "MSK restricted": 1, "median true": 1, "median DK": 1}
 """Decimal places; 2 for shares and everything else."""
 

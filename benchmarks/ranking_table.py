@@ -7,10 +7,11 @@ exists is not measured again. Pooling classifiers are read at every count; other
 count until the first crossing, and both ways on the counts of ``GRID``, so that their decisive K is
 an upper bound.
 
-The first table is over the decided slides; the second, against truth, over those of them that are
-also correct and have witnesses, where ``truth.parquet`` or ``tile_truth.parquet`` lies beside the
-labels. A missing decisive K counts as infinite in medians and rank correlations; precision and
-recall are of the decisive sets that exist. Both are means over the seeds.
+The first table is over the decided slides; the second shows native, evidence and selector class by
+class; the third, against truth, is over the decided slides that are also correct and have
+witnesses, where ``truth.parquet`` or ``tile_truth.parquet`` lies beside the labels. A missing
+decisive K counts as infinite in medians and rank correlations; precision and recall are of the
+decisive sets that exist. The first and the third are means over the seeds.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from foci.bags import Cohort
 from foci.rankings.evidence.ties import tied_share
 from foci.reveal import GRID, EmbeddedBag, Revealer, default_counts
 from foci.reveal.candidates.pooled import pools
-from ranking_columns import AGAINST_TRUTH, OVERALL, Row, show
+from ranking_columns import AGAINST_TRUTH, OVERALL, Row, show, show_by_class
 
 KAPPA, K_MAX = 0.9, 256
 DROPS = (16, 32, 64, 128, 256)
@@ -66,6 +67,7 @@ def main() -> None:
             cells.setdefault(key, []).append(json.loads(paths[name].read_text()))
         print(f"measured {folder.name}", flush=True)
     show(cells, OVERALL, lambda row: True)
+    show_by_class(cells, ("native", "evidence", "selector"), cohort.classes)
     if truth:
         show(cells, AGAINST_TRUTH, lambda row: row["correct"] and row["n_true"] > 0)
 

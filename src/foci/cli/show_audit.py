@@ -11,6 +11,7 @@ import typer
 
 from foci.cli.answers_text import answers_text
 from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
+from foci.rounding import decimals, in_percent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -116,7 +117,7 @@ def _population(summary: Summary) -> str:
     ]
     full = summary.full_bag
     if full.accuracy is not None:
-        parts.append(f"full bag: AUC {number(full.auc, 3)}, accuracy {full.accuracy:.3f}")
+        parts.append(f"full bag: AUC {number(full.auc, 3)}, accuracy {number(full.accuracy, 3)}")
     return ", ".join(parts)
 
 
@@ -187,7 +188,7 @@ def number(value: float | None, digits: int) -> str:
     >>> number(-0.001, 2), number(None, 1), number(3.14, 1)
     ('0.00', '-', '3.1')
     """
-    return "-" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
+    return "-" if value is None else decimals(value, digits)
 
 
 def _legend(summary: Summary, shape: _Shape) -> Table:
@@ -219,5 +220,7 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
         if column in shape.columns:
             table.add_row(title, meaning)
     if shape.intervals:
-        table.add_row("x to y", f"quartiles of a median, {summary.level:.0%} interval of a mean")
+        table.add_row(
+            "x to y", f"quartiles of a median, {in_percent(summary.level)} interval of a mean"
+        )
     return table

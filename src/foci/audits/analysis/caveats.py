@@ -14,6 +14,7 @@ from foci.audits.settings import AnalysisSettings, View
 from foci.metrics.cohort.selected_only import adaptive_budget
 from foci.metrics.curve.deletion import PAPER_COUNTS
 from foci.plural import counted
+from foci.rounding import in_percent
 
 
 def caveats(
@@ -132,6 +133,6 @@ def _spurious(labelled: ViewSlides | None, numbers: Mapping[str, RankingNumbers]
         return []
     return [
         f"In the label view {', '.join(above)} reach{'es' if len(above) == 1 else ''} more slides "
-        f"than the model classifies correctly ({accuracy:.0%}): on "
+        f"than the model classifies correctly ({in_percent(accuracy)}): on "
         "misclassified slides an order can cross the threshold for the true class by accident."
     ]

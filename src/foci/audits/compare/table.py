@@ -14,6 +14,7 @@ from foci.audits.compare.differences import differences
 from foci.audits.records import Interval
 from foci.audits.settings import View
 from foci.errors import FociError
+from foci.rounding import decimals, in_percent
 
 VIEW: View = "prediction"
 """The view every audit has, with or without labels."""
@@ -105,7 +106,7 @@ class Comparison:
         cells = [row.name, row.architecture, _number(row.summary.full_bag.auc, 3)]
         for ranking in self.rankings:
             reach = row.interval("reach", ranking).estimate
-            reached = "" if reach is None else f" ({reach:.0%} reach)"
+            reached = "" if reach is None else f" ({in_percent(reach)} reach)"
             cells.append(_number(row.interval("restricted", ranking).estimate, 1) + reached)
         for ranking in tested:
             cells += [
@@ -153,15 +154,17 @@ def distinct_names(audits: Sequence[StoredAudit]) -> list[str]:
 
 def _number(value: float | None, digits: int) -> str:
     """Format a number; a dash for None."""
-    return "-" if value is None else f"{value:.{digits}f}"
+    return "-" if value is None else decimals(value, digits)
 
 
 def _spread(interval: Interval) -> str:
     """Format an estimate with its interval."""
     if interval.estimate is None:
         return "-"
-    low, high = _number(interval.low, 2), _number(interval.high, 2)
-    return f"{interval.estimate:.2f} ({low} to {high})"
+    estimate, low, high = (
+        _number(end, 2) for end in (interval.estimate, interval.low, interval.high)
+    )
+    return f"{estimate} ({low} to {high})"
 
 
 def _flat(row: ComparisonRow, rankings: Sequence[str]) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foci.rounding import in_percent
+
 if TYPE_CHECKING:
     from foci.audits import StoredAudit
     from foci.audits.folder.manifest import TruthRecord
@@ -54,6 +56,6 @@ def demo(
 
 def _planted_tiles_found(audit: StoredAudit, truth: TruthRecord) -> str:
     """How much of what was planted each ranking finds, in one line."""
-    shares = ", ".join(f"{name} {share:.0%}" for name, share in truth.precision8.items())
-    chance = "" if truth.chance is None else f" (chance {truth.chance:.0%})"
+    shares = ", ".join(f"{name} {in_percent(share)}" for name, share in truth.precision8.items())
+    chance = "" if truth.chance is None else f" (chance {in_percent(truth.chance)})"
     return f"{audit.manifest.name}: planted witnesses among the first 8 tiles: {shares}{chance}"

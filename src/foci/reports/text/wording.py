@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from foci.audits.records import Interval
+from foci.rounding import decimals, in_percent
 
 NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 
@@ -18,17 +19,14 @@ def fixed(value: float | None, digits: int = 3) -> str:
     >>> fixed(-0.25, 2), fixed(-0.0001, 2), fixed(None)
     ('−0.25', '0.00', '–')
     """
-    if value is None:
-        return NOTHING
-    text = f"{value:.{digits}f}"
-    return (text.replace("-", "") if float(text) == 0 else text).replace("-", MINUS)
+    return NOTHING if value is None else decimals(value, digits).replace("-", MINUS)
 
 
 def tiles(value: float | None) -> str:
     """Format a tile count: one decimal, none if the count is whole or large.
 
     >>> tiles(3.25), tiles(4.0), tiles(153.6)
-    ('3.2', '4', '154')
+    ('3.3', '4', '154')
     """
     whole = value is not None and (float(value).is_integer() or abs(value) >= 100)
     return fixed(value, 0 if whole else 1)
@@ -38,9 +36,9 @@ def percent(value: float | None) -> str:
     """Format a share as a percentage.
 
     >>> percent(0.125)
-    '12%'
+    '13%'
     """
-    return NOTHING if value is None else f"{100 * value:.0f}%"
+    return NOTHING if value is None else in_percent(value)
 
 
 def spread(interval: Interval | None, digits: int = 1, scale: float = 1.0) -> str:

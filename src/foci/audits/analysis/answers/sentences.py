@@ -11,6 +11,7 @@ from foci.audits.analysis.answers.threshold import few_decided
 from foci.audits.analysis.per_slide import SlideMetrics
 from foci.metrics.answers import MIN_CASES, Belief, BetterOrder
 from foci.plural import counted
+from foci.rounding import decimals
 
 _BELIEFS: Mapping[Belief, str] = {
     "yes": "The model's own order beats random orders on every axis that can tell them apart.",
@@ -132,7 +133,7 @@ def in_words(count: CountQuantile, k_max: int) -> str:
     """
     if count.value is None:
         return f"more than {k_max}" if count.missing == "beyond" else "none"
-    return f"{count.value:.1f}".removesuffix(".0") if count.value < 100 else f"{count.value:.0f}"
+    return decimals(count.value, 1 if count.value < 100 else 0).removesuffix(".0")
 
 
 def _not_assessable(n_decided: int, n_cases: int) -> str:
@@ -158,12 +159,17 @@ def _axis(comparison: OrderComparison, axis: AxisComparison) -> str:
             f"{axis.axis.capitalize()}: {second} needs one tile on half of the slides, "
             f"so that {first} has no room to need fewer."
         )
-    share = f"{axis.d:+.2f}, {axis.low:+.2f} to {axis.high:+.2f}".replace("-", "\N{MINUS SIGN}")
+    share = f"{_signed(axis.d)}, {_signed(axis.low)} to {_signed(axis.high)}"
     return (
         f"{axis.axis.capitalize()} ({axis.measure}): {first} is {_verb(axis.result)} {second} "
         f"(net share of slides {share}; {axis.n_differ} of {counted(axis.n_cases, 'patient')} "
         "differ)."
     )
+
+
+def _signed(value: float) -> str:
+    text = decimals(value, 2)
+    return text.replace("-", "\N{MINUS SIGN}") if text.startswith("-") else f"+{text}"
 
 
 def _verb(result: str) -> str:
