@@ -22,6 +22,11 @@ LINEAR_DSMIL = {
     "b_classifier.fcc": "head",
 }
 VALUE = {"b_classifier.v.1": "value.0"}
+MHIM = {
+    "online_encoder.i_classifier.0": "tile_classifier",
+    **{f"online_encoder.{theirs}": ours for theirs, ours in [*DSMIL.items()][1:]},
+    "online_encoder.b_classifier.v.1": "value.0",
+}
 TWO_LAYERS = {"fc.0": "projection.0", "classifier": "head"}
 MEAN_MAX = {"head.0": "projection.0", "head.3": "head"}
 
@@ -38,6 +43,11 @@ def convolution(outputs: int) -> Change:
 
 def extractor(state: dict[str, Tensor]) -> dict[str, Tensor]:
     more = {"i_classifier.feature_extractor.conv1.weight": torch.zeros(4, 3, 7, 7)}
+    return with_tensors(**more)(convolution(2)(state))
+
+
+def unused_predictor(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    more = {"predictor.weight": torch.zeros(2, 8), "predictor.bias": torch.zeros(2)}
     return with_tensors(**more)(convolution(2)(state))
 
 
@@ -92,6 +102,20 @@ OFFICIAL: dict[str, Official] = {
         {**DEEP, "d": 8, "value": "relu", "projection_activation": "gelu"},
         {**renamed(DSMIL, ".fc.0", ""), **VALUE, "feature.0": "projection.0"},
         change=convolution(2),
+    ),
+    "mhim-v1-dsmil": Official(
+        "MHIM-MIL v1 with DSMIL",
+        "dsmil",
+        {**DEEP, "d": 8, "value": "relu"},
+        {**MHIM, "patch_to_emb.0": "projection.0"},
+        change=unused_predictor,
+    ),
+    "mhim-v2-dsmil": Official(
+        "MHIM-MIL v2 with DSMIL",
+        "dsmil",
+        {**DEEP, "d": 8, "value": "relu", "projection_activation": "gelu"},
+        {**MHIM, "feature.0": "projection.0"},
+        change=unused_predictor,
     ),
     "mil-fc": Official("MIL_fc of CLAM", "mil-fc", {"d": 8}, TWO_LAYERS),
     "mil-fc-mc": Official(

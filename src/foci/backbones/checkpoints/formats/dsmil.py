@@ -31,13 +31,16 @@ _NO_EXTRACTOR = "its feature extractor is left out: give the features that it co
 _EARLIER = "value='linear', as in the authors' code before September 2022; or 'relu' (passing_v)"
 
 
-def dsmil(tiles: str, bag: str, projection: str | None = None) -> _Read:
+def dsmil(
+    tiles: str, bag: str, projection: str | None = None, ignored: tuple[str, ...] = ()
+) -> _Read:
     """Reader of a DSMIL with these layer names.
 
     Args:
         tiles: The tile classifier.
         bag: The bag classifier, with ``q``, perhaps ``v``, and ``fcc`` inside.
         projection: In front of both; None for none.
+        ignored: Patterns of names that play no part in a prediction.
     """
 
     def read(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
@@ -66,7 +69,7 @@ def dsmil(tiles: str, bag: str, projection: str | None = None) -> _Read:
         }
         said = _ONE if outputs == 1 else (_NONE if negative else _SEVERAL).format(outputs)
         flat = _one_row_per_output(state, f"{names['head']}.weight")
-        return KeyMapping("dsmil", config, names, flat, notes=(said, *notes))
+        return KeyMapping("dsmil", config, names, flat, ignored, (said, *notes))
 
     return read
 
