@@ -213,16 +213,16 @@ def test_options_are_checked(
             "dsmil",
             {},
             [
-                "2 independent sigmoid outputs became one softmax: the probability of each class "
-                "given that exactly one is present"
+                "2 outputs are read as one softmax: of independent sigmoids, the probability of "
+                "each class given that exactly one is present"
             ],
         ),
         (
             "dsmil-2021",
             {"negative": True, "value": "relu"},
             [
-                "2 independent sigmoid outputs and a last class that has none became one softmax: "
-                "the probability of each class given that at most one output is on"
+                "2 outputs and a last class without one are read as one softmax: of independent "
+                "sigmoids, the probability of each class given that at most one is present"
             ],
         ),
         ("mean-mil", {"pooling": "max"}, ["projection_activation='relu', the default"]),

@@ -169,15 +169,24 @@ def test_transmil(version: str, tmp_path: Path) -> None:
     check(model, case, 1024)
 
 
-DSMIL_OPTIONS = {"k2_linear_query": {}, "k2_of_2021": {"value": "linear"}}
+@pytest.mark.parametrize("variant", ["mhim_v1_encoder", "mhim_v1", "mhim_v2"])
+def test_dsmil_of_the_mhim_code(variant: str, tmp_path: Path) -> None:
+    reference = golden("dsmil")
+    state = filled(reference["variants"][variant]["keys"])
+    model = through_a_file({"model": state, "teacher": None}, tmp_path)
+    cases = [case for case in reference["cases"] if case["variant"] == variant]
+    assert len(cases) == 2
+    for case in cases:
+        logits = model(features(case["n_tiles"], model.d_in))
+        assert logits.tolist() == pytest.approx(case["outputs"], abs=ABSOLUTE)
 
 
-@pytest.mark.parametrize("variant", golden("dsmil")["variants"])
+@pytest.mark.parametrize("variant", [v for v in golden("dsmil")["variants"] if "mhim" not in v])
 def test_dsmil(variant: str, tmp_path: Path) -> None:
     """Outputs, attention to the critical tiles, and for one output the published probability."""
     reference = golden("dsmil")
     state = filled(reference["variants"][variant]["keys"])
-    model = through_a_file(state, tmp_path, **DSMIL_OPTIONS.get(variant, {}))
+    model = through_a_file(state, tmp_path)
     assert isinstance(model, DSMIL)
     cases = [case for case in reference["cases"] if case["variant"] == variant]
     assert len(cases) == 4

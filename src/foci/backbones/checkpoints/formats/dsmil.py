@@ -19,12 +19,12 @@ OPTIONS: Mapping[str, Option] = {
 
 _ONE = "one sigmoid output u became the two logits [0, u]"
 _SEVERAL = (
-    "{} independent sigmoid outputs became one softmax: the probability of each class given that "
-    "exactly one is present"
+    "{} outputs are read as one softmax: of independent sigmoids, the probability of each class "
+    "given that exactly one is present"
 )
 _NONE = (
-    "{} independent sigmoid outputs and a last class that has none became one softmax: the "
-    "probability of each class given that at most one output is on"
+    "{} outputs and a last class without one are read as one softmax: of independent sigmoids, the "
+    "probability of each class given that at most one is present"
 )
 _EXTRACTOR = "i_classifier.feature_extractor."
 _NO_EXTRACTOR = "its feature extractor is left out: give the features that it computes"
