@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def train(
     cohort: Given,
     backbone: Annotated[
-        str, typer.Argument(help="Architecture: abmil, acmil, asmil, attrimil, clam-sb, ...")
+        str, typer.Argument(help="Architecture: abmil, clam-sb, dsmil, transmil, ...")
     ],
     out: Annotated[Path, typer.Option(help="Folder for the trained backbone.")],
     preset: Annotated[str, typer.Option(help="Preset of the widths: paper, official, ...")] = (
