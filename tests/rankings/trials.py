@@ -21,8 +21,16 @@ POOLED = [
     ("attrimil", "paper"),
     ("asmil", "official"),
     ("mhim-mil", "paper"),
+    ("mean-mil", "official"),
 ]
-OTHERS = [("transmil", "paper"), ("transmil", "official"), ("callable", "")]
+OTHERS = [
+    ("transmil", "paper"),
+    ("transmil", "official"),
+    ("dsmil", "official"),
+    ("max-mil", "official"),
+    ("mil-fc", "official"),
+    ("callable", ""),
+]
 
 
 class Mean(nn.Module):

@@ -1,4 +1,4 @@
-"""MIL classifiers of whole slides: the paper's seven, their presets, and an adapter for others."""
+"""MIL classifiers of whole slides: the paper's seven, five more, and an adapter for others."""
 
 from foci.backbones import models
 from foci.backbones.base import Backbone, Capabilities, declared, declares

@@ -13,7 +13,9 @@ def native(bag: EmbeddedBag) -> Tensor:
     """The classifier's own tile scores, as in the paper's ranking-score table.
 
     Attention logits before the softmax (ABMIL, CLAM-SB, ASMIL, MHIM-MIL), their mean over the
-    branches (ACMIL), the largest attribute score over the classes (AttriMIL); for TransMIL, which
-    has none, a documented proxy: the dot product of tile and CLS token after the encoder.
+    branches (ACMIL), the largest attribute score over the classes (AttriMIL), attention to the
+    critical tile (DSMIL), the score by which tiles compete (max pooling, ``MIL_fc``). Where there
+    is none, a documented proxy: for TransMIL the dot product of tile and CLS token after the
+    encoder, for mean pooling the tile's own logit of the predicted class.
     """
     return bag.backbone.scores(bag.tokens)

@@ -4,6 +4,7 @@ from tests.backbones.checkpoints import (
     official_abmil,
     official_branches,
     official_clam,
+    official_instance,
     official_nystrom,
 )
 from tests.backbones.checkpoints.official_file import D_IN, Official
@@ -13,6 +14,7 @@ OFFICIAL: dict[str, Official] = {
     **official_clam.OFFICIAL,
     **official_branches.OFFICIAL,
     **official_abmil.OFFICIAL,
+    **official_instance.OFFICIAL,
 }
 
 __all__ = ["D_IN", "OFFICIAL", "Official"]

@@ -52,7 +52,7 @@ def test_only_one_format_claims_a_file(official: Official) -> None:
 
 
 def test_every_format_that_can_be_read_is_tried_here() -> None:
-    refused = {"MHIM-MIL v1 with DSMIL", "MHIM-MIL v2 with DSMIL", "ABMIL of the AttriMIL code"}
+    refused = {"ABMIL of the AttriMIL code", "DSMIL of 2022"}
     tried = {official.format for official in OFFICIAL.values()} | {"ABMIL of torchmil"}
     assert {format_.name for format_ in FORMATS} == tried | refused
 
@@ -112,14 +112,6 @@ def test_a_single_output_becomes_two_logits(name: str, tmp_path: Path, bag: torc
         ),
         (
             {
-                "patch_to_emb.0.weight": (8, 12),
-                "online_encoder.b_classifier.fcc.weight": (2, 2, 8),
-                "predictor.weight": (2, 8),
-            },
-            "is MHIM-MIL with a DSMIL encoder, which FOCI does not have",
-        ),
-        (
-            {
                 "feature_extractor_part1.0.weight": (20, 1, 5, 5),
                 "attention_V.0.weight": (6, 12),
                 "classifier.0.weight": (1, 12),
@@ -147,6 +139,26 @@ def test_a_single_output_becomes_two_logits(name: str, tmp_path: Path, bag: torc
             {"patch_embed.0.weight": (8, 12), "global_attn.attention_c.weight": (1, 6)},
             "lacks classifier.weight",
         ),
+        (
+            {
+                "i_classifier.fc.0.weight": (2, 12),
+                "b_classifier.lin.0.weight": (12, 12),
+                "b_classifier.fcc.weight": (2, 2, 12),
+            },
+            "is the DSMIL of early 2022, with a layer b_classifier.lin that FOCI's lacks",
+        ),
+        (
+            {
+                "i_classifier.fc.0.weight": (2, 12),
+                "b_classifier.q.weight": (6, 12),
+                "b_classifier.fcc.weight": (2, 12),
+            },
+            "b_classifier.fcc.weight has shape [2, 12], not outputs x outputs x width",
+        ),
+        (
+            {"head.0.weight": (8, 12), "head.3.weight": (2, 8)},
+            "is MeanMIL or MaxMIL, whose files look alike; give pooling='mean' or pooling='max'",
+        ),
         ({"encoder.weight": (2, 2), "b": (1,)}, "is of no known architecture; its tensors are enc"),
     ],
 )
@@ -166,8 +178,8 @@ def test_an_unknown_file_is_told_what_is_known(tmp_path: Path) -> None:
         load(path)
     assert error.value.what.endswith("encoder.4, encoder.5 and 3 more")
     assert error.value.fix == (
-        "give one of TransMIL, CLAM-SB, CLAM-MB, AttriMIL, ACMIL, ASMIL, MHIM-MIL, ABMIL, "
-        "or wrap the model in foci.backbones.CallableBackbone"
+        "give one of TransMIL, CLAM-SB, CLAM-MB, AttriMIL, ACMIL, ASMIL, MHIM-MIL, ABMIL, DSMIL, "
+        "MIL_fc, MIL_fc_mc, MeanMIL/MaxMIL, or wrap the model in foci.backbones.CallableBackbone"
     )
 
 
@@ -196,6 +208,24 @@ def test_options_are_checked(
     ("name", "options", "notes"),
     [
         ("clam-sb", {}, []),
+        ("dsmil-one-output", {}, ["one sigmoid output u became the two logits [0, u]"]),
+        (
+            "dsmil",
+            {},
+            [
+                "2 outputs are read as one softmax: of independent sigmoids, the probability of "
+                "each class given that exactly one is present"
+            ],
+        ),
+        (
+            "dsmil-2021",
+            {"negative": True, "value": "relu"},
+            [
+                "2 outputs and a last class without one are read as one softmax: of independent "
+                "sigmoids, the probability of each class given that at most one is present"
+            ],
+        ),
+        ("mean-mil", {"pooling": "max"}, ["projection_activation='relu', the default"]),
         ("asmil", {}, ["heads=8, as published"]),
         ("asmil", {"heads": 4}, []),
         ("transmil", {"aligned": True}, ["landmarks: half the token width, as published"]),
@@ -224,6 +254,23 @@ def test_the_two_versions_of_the_nystrom_package_differ_and_the_backbone_says_wh
     assert (later.config["aligned"], pinned.config["aligned"]) == (True, False)
     assert (later(bag) - pinned(bag)).abs().max() > 1e-3
     assert any("aligned=False for weights of 0.0.9" in note for note in inspect(path).notes)
+
+
+def test_what_the_earlier_dsmil_pools_is_noted_and_can_be_changed(
+    tmp_path: Path, bag: torch.Tensor
+) -> None:
+    path = written(tmp_path, OFFICIAL["dsmil-2021"].state(OFFICIAL["dsmil-2021"].model()))
+    assert inspect(path).notes[1].startswith("value='linear', as in the authors' code before Sep")
+    assert (load(path)(bag) - load(path, value="relu")(bag)).abs().max() > 1e-3
+
+
+def test_the_feature_extractor_of_a_dsmil_is_left_out(tmp_path: Path) -> None:
+    official = OFFICIAL["dsmil-extractor"]
+    facts = inspect(written(tmp_path, official.state(official.model())))
+    assert facts.ignored == ("i_classifier.feature_extractor.conv1.weight",)
+    assert facts.notes[-1] == (
+        "its feature extractor is left out: give the features that it computes"
+    )
 
 
 def test_unused_tensors_are_named(tmp_path: Path) -> None:

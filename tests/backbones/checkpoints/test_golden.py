@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone, load
+from foci.backbones.models.instance.dsmil import DSMIL
 from tests.backbones.golden_weights import features, fill
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -166,3 +167,58 @@ def test_transmil(version: str, tmp_path: Path) -> None:
     model = through_a_file({"state_dict": state, "epoch": 7}, tmp_path, **options)
     case = next(case for case in reference["cases"] if case["nystrom"] == version)
     check(model, case, 1024)
+
+
+@pytest.mark.parametrize("variant", ["mhim_v1_encoder", "mhim_v1", "mhim_v2"])
+def test_dsmil_of_the_mhim_code(variant: str, tmp_path: Path) -> None:
+    reference = golden("dsmil")
+    state = filled(reference["variants"][variant]["keys"])
+    model = through_a_file({"model": state, "teacher": None}, tmp_path)
+    cases = [case for case in reference["cases"] if case["variant"] == variant]
+    assert len(cases) == 2
+    for case in cases:
+        logits = model(features(case["n_tiles"], model.d_in))
+        assert logits.tolist() == pytest.approx(case["outputs"], abs=ABSOLUTE)
+
+
+@pytest.mark.parametrize("variant", [v for v in golden("dsmil")["variants"] if "mhim" not in v])
+def test_dsmil(variant: str, tmp_path: Path) -> None:
+    """Outputs, attention to the critical tiles, and for one output the published probability."""
+    reference = golden("dsmil")
+    state = filled(reference["variants"][variant]["keys"])
+    model = through_a_file(state, tmp_path)
+    assert isinstance(model, DSMIL)
+    cases = [case for case in reference["cases"] if case["variant"] == variant]
+    assert len(cases) == 4
+    for case in cases:
+        x = features(case["n_tiles"], 24)
+        attention = torch.softmax(model.attend(x), dim=0).T
+        assert model.outputs(x).tolist() == pytest.approx(case["outputs"], abs=ABSOLUTE)
+        assert attention.tolist() == [pytest.approx(row, abs=ABSOLUTE) for row in case["attention"]]
+        if len(case["outputs"]) == 1:
+            assert model.predict(x)[1].item() == pytest.approx(case["sigmoids"][0], abs=ABSOLUTE)
+        odds = [p / (1 - p) for p in case["sigmoids"]] + [1.0] * (len(case["outputs"]) == 1)
+        largest = max(odds) / sum(odds)
+        assert model.predict(x).max().item() == pytest.approx(largest, abs=ABSOLUTE)
+
+
+@pytest.mark.parametrize("variant", golden("instance")["variants"])
+def test_mean_max_and_mil_fc(variant: str, tmp_path: Path) -> None:
+    reference = golden("instance")
+    state = filled(reference["variants"][variant]["keys"])
+    pooling, _, rest = variant.partition("_")
+    options = {} if pooling == "mil" else {"pooling": pooling}
+    options |= {"projection_activation": "gelu"} if "gelu" in rest else {}
+    model = through_a_file(state, tmp_path, **options)
+    cases = [case for case in reference["cases"] if case["variant"] == variant]
+    assert len(cases) == 4
+    for case in cases:
+        x = features(case["n_tiles"], 24)
+        want = [0.0] * (len(case["logits"]) == 1) + case["logits"]
+        assert model(x).tolist() == pytest.approx(want, abs=ABSOLUTE)
+        if pooling == "mil":
+            tiles = case["tile_probabilities"]
+            deciding = [row[1] if len(row) == 2 else max(row) for row in tiles]
+            scores = torch.sigmoid(model.scores(model.embed(x)))
+            assert model.predict(x).tolist() == pytest.approx(case["probabilities"], abs=ABSOLUTE)
+            assert scores.tolist() == pytest.approx(deciding, abs=ABSOLUTE)

@@ -13,7 +13,7 @@ CLASSES = ["LUAD", "LUSC"]
 @pytest.mark.parametrize("name", available())
 def test_the_preset_of_every_classifier(name: str) -> None:
     found, line = training_recipe(name, CLASSES)
-    departs = {"attrimil": {"lr": 1e-3}}
+    departs = {name: {"lr": 1e-3} for name in ("attrimil", "dsmil")}
     departs |= {clam: {"objective": {"subtyping": True}} for clam in ("clam-sb", "clam-mb")}
     assert found == TrainingRecipe(**departs.get(name, {}))
     assert line.startswith(f"training preset of {name}: ")

@@ -27,6 +27,9 @@ class TrainingPreset:
 _ATTRIMIL = TrainingPreset(
     {"lr": 1e-3}, "at 2e-4 the ranking constraint drives all scores to zero first"
 )
+_DSMIL = TrainingPreset(
+    {"lr": 1e-3}, "at 2e-4 it has not learned enough after 20 epochs: it has no projection"
+)
 _SUBTYPES = TrainingPreset(
     {"objective.subtyping": True}, "the classes are taken for subtypes, which exclude each other"
 )
@@ -59,11 +62,11 @@ def are_subtypes(classes: Sequence[str]) -> bool:
 def training_preset(name: str, classes: Sequence[str]) -> TrainingPreset:
     """The preset of a classifier, for a cohort with these classes.
 
-    ``abmil``, ``acmil``, ``asmil``, ``mhim-mil`` and ``transmil`` have the shared defaults.
+    All but ``attrimil``, ``clam-sb``, ``clam-mb`` and ``dsmil`` have the shared defaults.
     """
     if name.startswith("clam-"):
         return _SUBTYPES if are_subtypes(classes) else _TUMOUR_OR_NOT
-    return _ATTRIMIL if name == "attrimil" else _SHARED
+    return {"attrimil": _ATTRIMIL, "dsmil": _DSMIL}.get(name, _SHARED)
 
 
 def training_recipe(

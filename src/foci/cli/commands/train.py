@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def train(
     cohort: Given,
     backbone: Annotated[
-        str, typer.Argument(help="Architecture: abmil, acmil, asmil, attrimil, clam-sb, ...")
+        str, typer.Argument(help="Architecture: abmil, clam-sb, dsmil, transmil, ...")
     ],
     out: Annotated[Path, typer.Option(help="Folder for the trained backbone.")],
     preset: Annotated[str, typer.Option(help="Preset of the widths: paper, official, ...")] = (
@@ -36,7 +36,7 @@ def train(
     ] = None,
     lr: Annotated[
         float | None,
-        typer.Option(help="Peak learning rate of AdamW; default 2e-4, for attrimil 1e-3."),
+        typer.Option(help="Peak learning rate of AdamW; default 2e-4, for attrimil, dsmil 1e-3."),
     ] = None,
     weight_decay: Annotated[
         float | None, typer.Option(min=0.0, help="Weight decay of AdamW; default 1e-5.")
@@ -53,7 +53,7 @@ def train(
     ] = 0,
     device: Device = "auto",
 ) -> None:
-    """Train one of the seven classifiers with its own objective and preset, then freeze it.
+    """Train a classifier with its own objective and preset, then freeze it.
 
     An interrupted run resumes when the same command is run again. With other options, slides or
     feature files it starts over.

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foci.backbones.checkpoints.formats import abmil, acmil, attrimil, clam, mhim, transmil
+from foci.backbones.checkpoints.formats import (
+    abmil,
+    acmil,
+    attrimil,
+    clam,
+    dsmil,
+    instance,
+    mhim,
+    transmil,
+)
 from foci.backbones.checkpoints.formats.base import CheckpointFormat
 from foci.backbones.checkpoints.state_dict import StateDict, listed
 
@@ -16,6 +25,8 @@ FORMATS: tuple[CheckpointFormat, ...] = (
     *acmil.FORMATS,
     *mhim.FORMATS,
     *abmil.FORMATS,
+    *dsmil.FORMATS,
+    *instance.FORMATS,
 )
 """Tried in this order."""
 

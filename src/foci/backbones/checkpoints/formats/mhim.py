@@ -1,10 +1,11 @@
-"""MHIM-MIL checkpoints, versions 1 and 2, with attention-pooling or self-attention encoder."""
+"""MHIM-MIL checkpoints, versions 1 and 2, with attention, self-attention or DSMIL encoder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from foci.backbones.checkpoints.formats import dsmil
 from foci.backbones.checkpoints.formats.base import (
     CheckpointFormat,
     KeyMapping,
@@ -95,13 +96,6 @@ def _self_attention(projection: str) -> _Read:
     return read
 
 
-def _dsmil(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
-    raise state.refused(
-        "is MHIM-MIL with a DSMIL encoder, which FOCI does not have",
-        "wrap the model in foci.backbones.CallableBackbone",
-    )
-
-
 def _version(name: str, projection: str, activation: Option) -> tuple[CheckpointFormat, ...]:
     signature = (f"{projection}.weight", "predictor.weight")
     return (
@@ -121,7 +115,15 @@ def _version(name: str, projection: str, activation: Option) -> tuple[Checkpoint
             options={"landmarks": LANDMARKS, "projection_activation": activation},
         ),
         CheckpointFormat(
-            f"{name} with DSMIL", has=(*signature, f"{_ENCODER}.b_classifier.*"), read=_dsmil
+            f"{name} with DSMIL",
+            has=(*signature, f"{_ENCODER}.b_classifier.*"),
+            read=dsmil.dsmil(
+                f"{_ENCODER}.i_classifier.0",
+                f"{_ENCODER}.b_classifier",
+                projection,
+                ignored=("predictor.*", *_IGNORED),
+            ),
+            options={**dsmil.OPTIONS, "projection_activation": activation},
         ),
     )
 

@@ -1,0 +1,157 @@
+"""DSMIL: a slow formula, every count in both directions, outputs and classes, native score."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from foci.backbones import create
+from foci.backbones.models.instance.dsmil import DSMIL
+from foci.errors import FociError
+from foci.reveal import curve
+
+WIDTH = 5
+
+
+def small(n_classes: int = 3, **settings: Any) -> DSMIL:
+    torch.manual_seed(0)
+    model = DSMIL(WIDTH, n_classes, **{"query": 4, "query_hidden": 6, **settings}).double()
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter)
+    return model.eval().requires_grad_(False)
+
+
+def bag(n: int, seed: int = 1) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(n, WIDTH, generator=generator, dtype=torch.float64)
+
+
+def slow_outputs(model: DSMIL, x: Tensor) -> list[float]:
+    """Tile by tile, as the paper writes it; two-layer query, tokens pooled as they are."""
+    p = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+
+    def query(tile: Any) -> Any:
+        hidden = np.maximum(p["query.0.weight"] @ tile + p["query.0.bias"], 0)
+        return np.tanh(p["query.2.weight"] @ hidden + p["query.2.bias"])
+
+    tiles = list(x.numpy())
+    pooled = []
+    for weight, bias in zip(p["tile_classifier.weight"], p["tile_classifier.bias"], strict=True):
+        critical = max(tiles, key=lambda tile, w=weight, b=bias: float(w @ tile + b))
+        likeness = [math.exp(query(t) @ query(critical) / math.sqrt(4)) for t in tiles]
+        pooled.append(sum(a * t for a, t in zip(likeness, tiles, strict=True)) / sum(likeness))
+    outputs = p["head.weight"] @ np.concatenate(pooled) + p["head.bias"]
+    return [float(output) for output in outputs]
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+@pytest.mark.parametrize("negative", [False, True])
+def test_outputs_equal_a_slow_formula(n: int, negative: bool) -> None:
+    model = small(negative=negative)
+    outputs = model.outputs(model.embed(bag(n)))
+    assert outputs.tolist() == pytest.approx(slow_outputs(model, bag(n)), abs=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "negative", "count"),
+    [(2, True, 83_202), (2, False, 85_252), (3, True, 85_252), (3, False, 88_326)],
+)
+def test_parameter_counts(n_classes: int, negative: bool, count: int) -> None:
+    """The first two are those of the published aggregators for 512-wide features."""
+    model = create("dsmil", "official", d_in=512, n_classes=n_classes, negative=negative)
+    assert sum(p.numel() for p in model.parameters()) == count
+
+
+def test_one_output_keeps_its_sigmoid() -> None:
+    model, x = small(2, negative=True), bag(7)
+    (output,) = model.outputs(model.embed(x)).tolist()
+    sigmoid = 1 / (1 + math.exp(-output))
+    assert model(x).tolist() == [0.0, output]
+    assert model.predict(x).tolist() == pytest.approx([1 - sigmoid, sigmoid], abs=1e-12)
+
+
+@pytest.mark.parametrize("negative", [False, True])
+def test_several_outputs_are_sigmoids_given_that_one_class_is_present(negative: bool) -> None:
+    model, x = small(4, negative=negative), bag(7)
+    sigmoids = torch.sigmoid(model.outputs(model.embed(x))).tolist()
+    alone = [
+        math.prod(p if j == k else 1 - p for j, p in enumerate(sigmoids))
+        for k in range(len(sigmoids))
+    ]
+    alone += [math.prod(1 - p for p in sigmoids)] if negative else []  # the negative class is last
+    want = [p / sum(alone) for p in alone]
+    assert model.predict(x).tolist() == pytest.approx(want, abs=1e-12)
+
+
+def orders(model: DSMIL, x: Tensor) -> dict[str, Tensor]:
+    """Every tile a new critical one, never a new one, and in between."""
+    score = model.tile_classifier(model.embed(x))[:, 0]
+    return {
+        "ascending": score.argsort(),
+        "descending": score.argsort(descending=True),
+        "random": torch.randperm(len(x), generator=torch.Generator().manual_seed(3)),
+    }
+
+
+@pytest.mark.parametrize("direction", ["insert", "delete"])
+@pytest.mark.parametrize("order", ["ascending", "descending", "random"])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"negative": True}, {"d": 6, "value": "relu"}, {"query_hidden": None, "value": "linear"}],
+    ids=["tokens", "negative", "projected", "linear"],
+)
+def test_every_count_in_both_directions(
+    settings: dict[str, Any], order: str, direction: str
+) -> None:
+    model, x = small(**settings), bag(80)
+    sequence = orders(model, x)[order]
+    got = curve(model, x, sequence, direction=direction)
+    want = curve(model, x, sequence, direction=direction, engine="reference")
+    assert got.shape == (80, 3)
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-9)
+
+
+def test_extreme_attention_and_repeated_tiles() -> None:
+    """Attention logits of several hundred, and a critical tile that is there twice."""
+    model = small(query_hidden=None)
+    model.query.weight.mul_(40.0)
+    x = bag(40)
+    x[30:] = x[:10]
+    assert model.attend(x).abs().max() > 600
+    for sequence in orders(model, x).values():
+        got = curve(model, x, sequence)
+        want = curve(model, x, sequence, engine="reference")
+        torch.testing.assert_close(got, want, rtol=0, atol=1e-9)
+
+
+def test_counts_may_come_in_any_order_and_twice() -> None:
+    model, x = small(), bag(90)
+    ks = torch.tensor([70, 3, 90, 3, 1])
+    torch.testing.assert_close(model.prefixes(x, ks), model.prefixes(x)[ks - 1], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("winner", [0, 1, 2])
+def test_native_score_is_attention_to_the_critical_tile_of_the_largest_output(winner: int) -> None:
+    model, x = small(), bag(8)
+    model.head.bias[winner] += 100.0
+    critical = model.tile_classifier(x)[:, winner].argmax()
+    queries = model.query(x)
+    want = queries @ queries[critical] / 2  # sqrt of the width 4
+    torch.testing.assert_close(model.scores(x), want)
+
+
+def test_a_closed_tile_is_not_critical() -> None:
+    model, x = small(), bag(8)
+    best = int(model.tile_classifier(x)[:, 0].argmax())
+    gate = torch.ones(1, 8, dtype=torch.float64)
+    gate[0, best] = 0
+    rest = torch.cat([x[:best], x[best + 1 :]])
+    torch.testing.assert_close(model.aggregate(x[None], gate=gate)[0], model(rest))
+
+
+def test_an_unknown_value_is_refused() -> None:
+    with pytest.raises(FociError, match="value: is 'tanh'; choose one of token, linear, relu"):
+        DSMIL(4, 2, value="tanh")  # type: ignore[arg-type]
