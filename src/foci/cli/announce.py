@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from foci.bags.cohort.torn import WARNING
+
 if TYPE_CHECKING:
     from foci.bags import Cohort
 
@@ -14,6 +16,6 @@ if TYPE_CHECKING:
 def announce(cohort: Cohort, model_notes: Sequence[str] = ()) -> None:
     """Print the assumptions about model and slides, and the skipped slides with reasons."""
     for note in (*model_notes, *cohort.notes):
-        typer.echo(f"note: {note}")
+        typer.echo(f"{'WARNING' if note.startswith(WARNING) else 'note'}: {note}")
     for slide in cohort.skipped:
         typer.echo(f"skipped {slide.slide_id}: {slide.reason}")

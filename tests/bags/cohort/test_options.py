@@ -32,9 +32,9 @@ def test_every_option_reaches_the_cohort(options: CohortOptions, tmp_path: Path)
     assert cohort.classes == ("A", "B", "C")
     store = cohort.store
     assert (store.layout, store.mpp, store.n_cap) == ("trident", 0.5, 7)
-    with pytest.raises(CohortError, match="fold=1: means nothing"):
+    with pytest.raises(CohortError, match="--fold 1: means nothing"):
         options.model_copy(update={"fold": 1}).read()
-    with pytest.raises(CohortError, match=r"slide_table=.*: means nothing"):
+    with pytest.raises(CohortError, match=r"--slide-table .*: means nothing"):
         options.model_copy(update={"slide_table": splits}).read()
 
 
