@@ -85,8 +85,8 @@ class Cohort:
             keep: Most bags held in memory at any time.
 
         Raises:
-            CohortError: If the table is wrong, a patient is in two splits (unless allowed), a label is
-                not among the classes, or no slide has features.
+            CohortError: If the table is wrong, a patient is in two splits (unless allowed), a label
+                is not among the classes, or no slide has features.
         """
         files = find_features(features)
         imported, matched = find_slides(
