@@ -36,6 +36,7 @@ from foci.audits.setup.splits import already_seen, split_slides
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.freezing import eval_mode
 from foci.bags import Cohort
+from foci.bags.cohort.torn import torn_patients
 from foci.errors import FociError
 from foci.progress import Progress
 
@@ -96,6 +97,7 @@ def run(
             manifest = new_manifest(
                 backbone, settings, decided,
                 name=name, classes=cohort.classes, sources=sources or {}, model_notes=model_notes,
+                torn_patients=torn_patients(cohort),
             )  # fmt: skip
             write_manifest(folder, manifest)
         else:

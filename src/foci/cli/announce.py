@@ -13,9 +13,14 @@ if TYPE_CHECKING:
     from foci.bags import Cohort
 
 
+def said(note: str) -> str:
+    """A note as it is printed: what spoils the numbers is a warning."""
+    return f"{'WARNING' if note.startswith(WARNING) else 'note'}: {note}"
+
+
 def announce(cohort: Cohort, model_notes: Sequence[str] = ()) -> None:
     """Print the assumptions about model and slides, and the skipped slides with reasons."""
     for note in (*model_notes, *cohort.notes):
-        typer.echo(f"{'WARNING' if note.startswith(WARNING) else 'note'}: {note}")
+        typer.echo(said(note))
     for slide in cohort.skipped:
         typer.echo(f"skipped {slide.slide_id}: {slide.reason}")

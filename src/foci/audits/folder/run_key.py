@@ -11,10 +11,13 @@ from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.bags import Cohort
 from foci.bags.cohort.stamps import stamps
-from foci.digest import digest
+from foci.digest import digest, file_digest
 from foci.selectors.identity import Identity
 
 TABLE, FILES, MODEL = "slide table", "feature files", "model"
+MAP, MAP_FILES = "map", "map files"
+_ONLY_IF_GIVEN = (MAP, MAP_FILES)
+"""Left out of the key of an audit without maps, which is what it was before there were any."""
 _INDIFFERENT = {"memory_gb", "profile"}
 _PROBE_DIGITS = 5
 
@@ -31,6 +34,8 @@ def decided_by(
     unfinished has another key, and is refused rather than finished with other numbers.
     """
     own = settings.model_dump(mode="json", exclude={*_INDIFFERENT, "fit_target"})
+    if settings.map is None:
+        del own[MAP]
     if settings.fits_selectors:
         own |= {"recipe": settings.plan.decided_by(), "fit_target": settings.fitted_for}
     store = cohort.store
@@ -47,7 +52,13 @@ def decided_by(
         "mpp": store.mpp,
         TABLE: digest([rows, skipped]),
         FILES: digest(stamps(cohort)),
+        **({MAP_FILES: map_digests(settings)} if settings.map_files else {}),
     }
+
+
+def map_digests(settings: AuditSettings) -> dict[str, str]:
+    """SHA-256 of every score file, by its path."""
+    return {str(path): file_digest(path) for path in settings.map_files.values()}
 
 
 def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -60,14 +71,14 @@ def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     >>> first_difference({"kappa": 0.9}, {"kappa": 0.9, "kappas": [0.8, 0.9]})
     'settings of an earlier FOCI (without kappas)'
     """
-    unknown = [name for name in now if name not in stored]
+    unknown = [name for name in now if name not in stored and name not in _ONLY_IF_GIVEN]
     if unknown:
         return f"settings of an earlier FOCI (without {unknown[0]})"
-    for name in now:
-        if stored.get(name) != now[name]:
-            if name in (MODEL, TABLE, FILES):
-                return f"another {name}" if name != FILES else f"other {name}"
-            return f"{name} = {_plain(stored.get(name))}, not {_plain(now[name])}"
+    for name in (*now, *(name for name in _ONLY_IF_GIVEN if name not in now)):
+        if stored.get(name) != now.get(name):
+            if name in (MODEL, TABLE, FILES, MAP_FILES):
+                return f"another {name}" if name in (MODEL, TABLE) else f"other {name}"
+            return f"{name} = {_plain(stored.get(name))}, not {_plain(now.get(name))}"
     return "other settings"
 
 

@@ -25,7 +25,14 @@ def audit(
     out: Annotated[Path | None, typer.Option(help="Folder for the audit.")] = None,
     rankings: Annotated[
         str | None,
-        typer.Option(help="Rankings, separated by commas; default native,selector,random."),
+        typer.Option(
+            help="Rankings, separated by commas, from-file=PATH among them; "
+            "default native,evidence,selector,random."
+        ),
+    ] = None,
+    heat_map: Annotated[
+        str | None,
+        typer.Option("--map", help="from-file=PATH: the map to judge, in the native one's place."),
     ] = None,
     recipe: Annotated[
         str | None, typer.Option(help="Recipe of the selector: default, paper-ste, paper-soft, ...")
@@ -78,6 +85,7 @@ def audit(
         "model": model,
         "out": out,
         "rankings": names(rankings),
+        "map": heat_map,
         "recipe": recipe,
         "profile": profile,
         "fit_target": _value(fit_target),
