@@ -26,8 +26,8 @@ def write_map(folder: Path, score: Scores, name: str = "heat.csv", ending: str =
     """A score for every tile of the audited slides; their names may have a file ending."""
     lines = ["slide_id,tile,score"]
     for slide in read(folder).split("test"):
-        for tile in read(folder).bag(slide.slide_id).tiles:
-            lines.append(f"{slide.slide_id}{ending},{tile},{score(slide.slide_id, int(tile))!r}")
+        name_there, tiles = f"{slide.slide_id}{ending}", read(folder).bag(slide.slide_id).tiles
+        lines += [f"{name_there},{i},{score(slide.slide_id, i)!r}" for i in tiles.tolist()]
     (folder / name).write_text("\n".join(lines) + "\n")
     return folder / name
 

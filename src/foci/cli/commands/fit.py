@@ -52,6 +52,7 @@ def fit(
     from foci.audits.setup.inputs import open_sources
     from foci.audits.setup.preflight import for_backbone
     from foci.audits.setup.splits import ready_to_fit
+    from foci.audits.setup.width import check_width
     from foci.cli.announce import announce
     from foci.cli.device import choose
     from foci.configuration import configure
@@ -67,6 +68,7 @@ def fit(
     backbone = sources.backbone
     selectors.check_free(out)
     slides = for_backbone(sources.cohort, backbone)
+    check_width(slides)
     slides = ready_to_fit(slides, sources.split_seed, track)
     announce(slides, sources.model_notes)
     shown = "val aukc" if choose_by is Choice.aukc else None
