@@ -1,4 +1,4 @@
-"""Progress bar on a terminal, a plain line every ten seconds anywhere else."""
+"""Progress bar on a terminal and in notebooks, a plain line every ten seconds anywhere else."""
 
 from __future__ import annotations
 
@@ -33,7 +33,40 @@ class Progress(Protocol):
 
 def track(items: Sized[T], what: str) -> Iterable[T]:
     """Yield the items while showing progress on standard error."""
-    return _bar(items, what) if sys.stderr.isatty() else _lines(items, what)
+    return _bar(items, what) if _has_bars() else _lines(items, what)
+
+
+def silent(items: Sized[T], what: str) -> Iterable[T]:
+    """Yield the items and show nothing."""
+    return items
+
+
+def chosen_progress(progress: Progress | bool | None) -> Progress:
+    """What shows the progress of a call in Python.
+
+    Args:
+        progress: True or False switches it on or off; None shows it where somebody looks on, which
+            is on a terminal and in a notebook; or a function of one's own.
+    """
+    if progress is None:
+        progress = _has_bars()
+    if isinstance(progress, bool):
+        return track if progress else silent
+    return progress
+
+
+def _has_bars() -> bool:
+    """Whether bars can be drawn: on a terminal, or in a notebook."""
+    return sys.stderr.isatty() or _in_notebook()
+
+
+def _in_notebook() -> bool:
+    """Whether the caller is a Jupyter kernel."""
+    if "ipykernel" not in sys.modules:  # which every kernel has loaded
+        return False
+    from rich.console import Console
+
+    return Console().is_jupyter
 
 
 def _bar(items: Sized[T], what: str) -> Iterator[T]:
