@@ -13,6 +13,20 @@ T_co = TypeVar("T_co", covariant=True)
 _SECONDS_BETWEEN_LINES = 10.0
 
 
+def duration(seconds: float) -> str:
+    """A time in the units that people would take.
+
+    >>> duration(0.4), duration(42), duration(600), duration(7500)
+    ('less than 1 s', '42 s', '10 min', '2 h 5 min')
+    """
+    if seconds < 1:
+        return "less than 1 s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
+
+
 class Sized(Protocol[T_co]):
     """An iterable with a length: a list, a stream of bags."""
 

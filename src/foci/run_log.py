@@ -18,8 +18,8 @@ LOG = "foci.log"
 class RunLog:
     """Print messages and append them to the log of a folder; a resumed run goes on in the same log.
 
-    The file is opened with the first message, so that a run that is refused leaves none. A log
-    that cannot be written stops nothing.
+    The file is opened with the first message after the folder has been made, so that a run that is
+    refused leaves none. A log that cannot be written stops nothing.
 
     Args:
         folder: Folder of the run.
@@ -30,8 +30,9 @@ class RunLog:
     def __init__(
         self, folder: Path, what: str, say: Callable[[str], None] = lambda line: None
     ) -> None:
-        self.path, self.what, self.say = Path(folder) / LOG, what, say
+        self.path, self.say = Path(folder) / LOG, say
         self._file: TextIO | None = None
+        self._waiting = [_timed(f"{what}, foci {__version__}")]
 
     def __enter__(self) -> RunLog:
         return self
@@ -43,17 +44,12 @@ class RunLog:
 
     def log(self, *lines: str) -> None:
         """Log messages that were printed elsewhere."""
+        self._waiting += [_timed(line) for line in lines]
         with contextlib.suppress(OSError):
             if self._file is None:
                 self._file = self.path.open("a", encoding="utf-8")
-                self._write(f"{self.what}, foci {__version__}")
-            for line in lines:
-                self._write(line)
-
-    def _write(self, line: str) -> None:
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-        if self._file is not None:
-            self._file.write(f"{now} {line}\n")
+            while self._waiting:
+                self._file.write(self._waiting.pop(0))
             self._file.flush()
 
     def __exit__(
@@ -73,3 +69,7 @@ class RunLog:
         with contextlib.suppress(OSError):
             self._file.close()
         self._file = None
+
+
+def _timed(line: str) -> str:
+    return f"{datetime.now(timezone.utc).isoformat(timespec='seconds')} {line}\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import typer
@@ -18,9 +18,11 @@ def said(note: str) -> str:
     return f"{'WARNING' if note.startswith(WARNING) else 'note'}: {note}"
 
 
-def announce(cohort: Cohort, model_notes: Sequence[str] = ()) -> None:
+def announce(
+    cohort: Cohort, model_notes: Sequence[str] = (), say: Callable[[str], None] = typer.echo
+) -> None:
     """Print the assumptions about model and slides, and the skipped slides with reasons."""
     for note in (*model_notes, *cohort.notes):
-        typer.echo(said(note))
+        say(said(note))
     for slide in cohort.skipped:
-        typer.echo(f"skipped {slide.slide_id}: {slide.reason}")
+        say(f"skipped {slide.slide_id}: {slide.reason}")
