@@ -16,11 +16,11 @@ _SECONDS_BETWEEN_LINES = 10.0
 def duration(seconds: float) -> str:
     """A time in the units that people would take.
 
-    >>> duration(0.4), duration(42), duration(600), duration(7500)
-    ('less than 1 s', '42 s', '10 min', '2 h 5 min')
+    >>> duration(0.42), duration(42), duration(600), duration(7500)
+    ('0.4 s', '42 s', '10 min', '2 h 5 min')
     """
-    if seconds < 1:
-        return "less than 1 s"
+    if seconds < 10:
+        return f"{seconds:.1f} s"
     if seconds < 120:
         return f"{seconds:.0f} s"
     hours, minutes = divmod(round(seconds / 60), 60)

@@ -38,7 +38,7 @@ from foci.audits.setup.width import check_width
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.freezing import eval_mode
 from foci.bags import Cohort
-from foci.bags.cohort.torn import torn_patients
+from foci.bags.cohort.torn import line_of, torn_patients
 from foci.errors import FociError
 from foci.progress import Progress
 from foci.run_log import RunLog
@@ -110,7 +110,7 @@ def run(
         else:
             manifest = read_manifest(folder)
             say(f"{folder}: going on with what is there")
-        say.log(*(f"note: {note}" for note in (*model_notes, *cohort.notes)))
+        say.log(*map(line_of, (*model_notes, *cohort.notes)))
         weights = manifest.backbone.fingerprint
         division = split_slides(cohort, settings, split_seed, progress)
         for slide in division.skipped[len(cohort.skipped) :]:
@@ -121,7 +121,7 @@ def run(
             *of_torn_patients(division.audited, cohort),
         )
         for note in (*division.notes[len(cohort.notes) :], *changed):
-            say(f"note: {note}")
+            say(line_of(note))
         parts = PartialResults(folder)
         with eval_mode(backbone):
             selectors = (

@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from foci.bags.cohort.torn import WARNING
+from foci.bags.cohort.torn import line_of
 
 if TYPE_CHECKING:
     from foci.bags import Cohort
-
-
-def said(note: str) -> str:
-    """A note as it is printed: what spoils the numbers is a warning."""
-    return f"{'WARNING' if note.startswith(WARNING) else 'note'}: {note}"
 
 
 def announce(
@@ -23,6 +18,6 @@ def announce(
 ) -> None:
     """Print the assumptions about model and slides, and the skipped slides with reasons."""
     for note in (*model_notes, *cohort.notes):
-        say(said(note))
+        say(line_of(note))
     for slide in cohort.skipped:
         say(f"skipped {slide.slide_id}: {slide.reason}")

@@ -73,8 +73,9 @@ class EpochLines:
         self._began = None
         if left:
             self.say(
-                f"one epoch took {duration(seconds)}: about {duration(left * seconds)} for the "
-                f"other {left}; Ctrl-C keeps every finished epoch, and the same command goes on"
+                f"one epoch took {duration(seconds)}: about {duration(left * seconds)} for "
+                f"{counted(left, 'more epoch')}; Ctrl-C keeps every finished epoch, and the same "
+                "command goes on"
             )
 
     @property

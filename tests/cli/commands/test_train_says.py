@@ -50,7 +50,7 @@ def test_the_time_is_estimated_after_the_first_epoch() -> None:
     lines(report(1))
     assert said[0].startswith("train  1/20  loss 0.500")
     assert said[1] == (
-        "one epoch took 30 s: about 20 min for the other 39; Ctrl-C keeps every finished epoch, "
+        "one epoch took 30 s: about 20 min for 39 more epochs; Ctrl-C keeps every finished epoch, "
         "and the same command goes on"
     )
     lines(report(2))

@@ -17,6 +17,11 @@ TornPatients = Mapping[str, tuple[str, ...]]
 """Splits of every torn patient, by patient."""
 
 
+def line_of(note: str) -> str:
+    """A note as it is printed: one on torn patients is a warning."""
+    return f"{'WARNING' if note.startswith(WARNING) else 'note'}: {note}"
+
+
 def torn_patients(slides: Iterable[Slide]) -> TornPatients:
     """Patients in two or more splits, with these splits; in the order of the table."""
     splits: dict[str, set[str]] = defaultdict(set)
