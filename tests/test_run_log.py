@@ -2,9 +2,11 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from foci.audits.compute.partial import PartialResults
 from foci.run_log import LOG, RunLog
 from tests.makers.audits import audit, content
 from tests.makers.cohorts import make_files
@@ -53,6 +55,27 @@ def test_a_log_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     with RunLog(tmp_path / "nowhere", "fit", said.append) as log:
         log("one")
     assert said == ["one"]
+
+
+def test_a_resumed_audit_goes_on_in_the_same_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_files(tmp_path)
+    with monkeypatch.context() as patch:
+
+        def stop(*_: Any) -> None:
+            raise KeyboardInterrupt
+
+        patch.setattr(PartialResults, "write_job", stop)
+        with pytest.raises(KeyboardInterrupt):
+            audit(tmp_path)
+    first = lines(tmp_path / "out")
+    assert first[-1] == "stopped"
+    done = audit(tmp_path)
+    both = lines(done.folder)
+    assert both[: len(first)] == first
+    assert both[len(first)].startswith("audit of model, foci ")
+    assert both[len(first) + 1].endswith("out: going on with what is there")
 
 
 def test_an_audit_logs_what_it_says_and_the_log_is_no_part_of_it(tmp_path: Path) -> None:

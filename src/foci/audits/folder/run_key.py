@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
+import torch
 
 from foci.audits.folder.names import FORMAT
 from foci.audits.settings import AuditSettings
-from foci.backbones import Backbone
+from foci.backbones import Backbone, CallableBackbone
+from foci.backbones.freezing import eval_mode, home
 from foci.bags import Cohort
 from foci.bags.cohort.stamps import stamps
 from foci.digest import digest, file_digest
@@ -19,7 +23,7 @@ MAP, MAP_FILES = "map", "map files"
 _ONLY_IF_GIVEN = (MAP, MAP_FILES)
 """Left out of the key of an audit without maps, which is what it was before there were any."""
 _INDIFFERENT = {"memory_gb", "profile"}
-_PROBE_DIGITS = 5
+_PROBE_DIGITS, _PROBE_TILES = 5, 8
 
 
 def decided_by(
@@ -83,10 +87,28 @@ def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def _model(backbone: Backbone) -> str:
-    identity = Identity.of(backbone)
+    identity, scores = Identity.of(backbone), _score_probe(backbone)
     if len(backbone.state_dict()):
-        return digest([identity.architecture, backbone.config, identity.fingerprint])
-    return digest([identity.architecture, [f"{p:.{_PROBE_DIGITS}g}" for p in identity.probe]])
+        return digest([identity.architecture, backbone.config, identity.fingerprint, *scores])
+    return digest([identity.architecture, _rounded(identity.probe), *scores])
+
+
+def _score_probe(backbone: Backbone) -> list[list[str]]:
+    """The tile scores of a wrapped function for a fixed bag: no hash of weights covers them."""
+    if not isinstance(backbone, CallableBackbone) or backbone.score_function is None:
+        return []
+    device, dtype = home(backbone)
+    bag = np.random.default_rng(1).standard_normal((_PROBE_TILES, backbone.d_in), np.float32)
+    try:
+        with eval_mode(backbone), torch.no_grad():
+            scores = backbone.scores(torch.from_numpy(bag).to(device, dtype))
+    except Exception:  # a function that knows its own bags only; the audit will tell
+        return [[]]
+    return [_rounded(scores.double().tolist())]
+
+
+def _rounded(values: Iterable[float]) -> list[str]:
+    return [f"{value:.{_PROBE_DIGITS}g}" for value in values]
 
 
 def _plain(value: Any) -> str:
