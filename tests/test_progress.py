@@ -60,6 +60,18 @@ def test_a_terminal_gets_a_bar_and_a_file_plain_lines(
     assert "1/2," not in shown
 
 
+@pytest.mark.parametrize("widgets", [True, False])
+def test_a_notebook_without_widgets_gets_plain_lines(
+    monkeypatch: pytest.MonkeyPatch, widgets: bool
+) -> None:
+    on_terminal(monkeypatch, False)
+    in_notebook(monkeypatch)
+    monkeypatch.setattr(progress, "find_spec", lambda name: object() if widgets else None)
+    for way in ("bar", "lines"):
+        monkeypatch.setattr(progress, f"_{way}", lambda items, what, way=way: way)
+    assert track([1, 2], "reading") == ("bar" if widgets else "lines")
+
+
 @pytest.mark.parametrize(("given", "passed"), [(None, silent), (True, track), (False, silent)])
 def test_an_audit_in_python_passes_it_on(
     monkeypatch: pytest.MonkeyPatch, given: bool | None, passed: object

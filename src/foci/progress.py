@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
@@ -63,15 +64,15 @@ def chosen_progress(progress: Progress | bool | None) -> Progress:
             is on a terminal and in a notebook; or a function of one's own.
     """
     if progress is None:
-        progress = _has_bars()
+        progress = sys.stderr.isatty() or _in_notebook()
     if isinstance(progress, bool):
         return track if progress else silent
     return progress
 
 
 def _has_bars() -> bool:
-    """Whether bars can be drawn: on a terminal, or in a notebook."""
-    return sys.stderr.isatty() or _in_notebook()
+    """Whether rich can draw bars: on a terminal, or in a notebook that has widgets."""
+    return sys.stderr.isatty() or (_in_notebook() and find_spec("ipywidgets") is not None)
 
 
 def _in_notebook() -> bool:

@@ -75,7 +75,7 @@ def test_the_documented_commands_alone(foci: Foci, project: Path) -> None:
     assert any(note.startswith(touched) for note in manifest["notes"])
     assert audit.out.count(f"WARNING: {touched}") == 2  # before the run, and with its numbers
     report = (project / "audits" / "clam-0" / "report.html").read_text(encoding="utf-8")
-    assert touched in report
+    assert f'<li class="synthetic">{touched}' in report
     assert "torn patients: 2 patients are in two splits" in report
     notes = json.loads((project / "models" / "clam-0" / "backbone.json").read_text())["notes"]
     assert any(note.startswith("torn patients: 2 patients") for note in notes)

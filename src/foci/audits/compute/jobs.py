@@ -30,7 +30,7 @@ class RankingJob:
     selector: FittedSelector | None = None
     orders: int = 0
     method: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def column(self) -> str:
