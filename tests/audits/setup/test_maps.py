@@ -141,7 +141,7 @@ def test_slides_without_scores_are_noted_and_skipped(files: Path) -> None:
     lines = path.read_text().splitlines()
     path.write_text("\n".join(line for line in lines if not line.startswith("s10,")) + "\n")
     audit = audited(files, "out", map=f"from-file={path}")
-    assert "heat.csv has no scores of 1 slide (s10): skipped" in audit.manifest.notes
+    assert "heat.csv has no scores of 1 slide (s10): not audited" in audit.manifest.notes
     assert [slide.slide_id for slide in audit.skipped] == ["s10"]
 
 

@@ -27,10 +27,11 @@ def check_maps(cohort: Cohort, settings: AuditSettings) -> tuple[str, ...]:
 
 def _without_scores(path: Path, cohort: Cohort, settings: AuditSettings) -> list[str]:
     file = read_scores(path)
-    audited = [slide for slide in cohort if slide.split in (settings.split, None)]
+    present = {slide.split for slide in cohort} - {None}
+    audited = [slide for slide in cohort if not present or slide.split == settings.split]
     without = [slide.slide_id for slide in audited if file.named(slide.slide_id) is None]
     if len(without) == len(audited):
         what = f"has scores of none of the {counted(len(audited), 'slide')} to audit"
         first = f"(first slide: {without[0]}; first in the file: {next(iter(file.slides))})"
         raise FociError(path, f"{what} {first}", "use the slide names of the cohort")
-    return [f"{path.name} has no scores of {some(without)}: skipped"] if without else []
+    return [f"{path.name} has no scores of {some(without)}: not audited"] if without else []
