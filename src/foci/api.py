@@ -23,7 +23,7 @@ from foci.bags import N_CAP, Cohort
 from foci.configuration import configure
 from foci.errors import FociError
 from foci.plural import counted
-from foci.progress import Progress
+from foci.progress import Progress, chosen_progress
 from foci.reports.report import write_report
 from foci.reports.text.answers import answers
 from foci.reports.text.wording import LINE, fixed, percent, with_spread
@@ -112,7 +112,7 @@ def audit(
     *,
     name: str | None = None,
     force: bool = False,
-    progress: Progress = lambda items, what: items,
+    progress: Progress | bool | None = None,
     **settings: Any,
 ) -> Audit:
     """Audit a frozen classifier: which tiles suffice, and can its heat map be believed?
@@ -126,7 +126,8 @@ def audit(
             long as the result.
         name: What people call the model.
         force: Remove another audit that is in the folder.
-        progress: Wraps every loop that takes a while; :func:`foci.progress.track` shows bars.
+        progress: False shows no progress, True always does; by default it is shown on a terminal
+            and in a notebook. Or a function that wraps every loop that takes a while.
         **settings: Of :class:`foci.audits.settings.AuditSettings`.
 
     >>> audit(lambda x: x.mean(0), cohort=None)
@@ -138,7 +139,8 @@ def audit(
     given |= {} if name is None else {"name": name}
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix="foci-audit-")
     folder = Path(kept.name, "audit") if kept is not None else Path(str(out))
-    done = run(backbone, cohort, chosen, folder, force=force, progress=progress, **given)
+    shown = chosen_progress(progress)
+    done = run(backbone, cohort, chosen, folder, force=force, progress=shown, **given)
     if kept is None:
         write_report(done)
     return Audit(done.folder, done._measured, kept)

@@ -1,9 +1,10 @@
-"""Hash of plain values, to recognise a run by what it depends on."""
+"""Hash of plain values and of files, to recognise a run by what it depends on."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 from typing import Any
 
 
@@ -14,3 +15,12 @@ def digest(content: Any) -> str:
     True
     """
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content."""
+    sha = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(2**20):
+            sha.update(chunk)
+    return sha.hexdigest()

@@ -37,6 +37,10 @@ class NotFiniteError(BagError):
     """Features that hold NaN or Inf."""
 
 
+class WidthError(BagError):
+    """Features of another width than the model, or the other bags, have."""
+
+
 class CohortError(FociError):
     """A label table, split or task that cannot become a cohort."""
 

@@ -1,16 +1,31 @@
-"""Progress bar on a terminal, a plain line every ten seconds anywhere else."""
+"""Progress bar on a terminal and in notebooks, a plain line every ten seconds anywhere else."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 _SECONDS_BETWEEN_LINES = 10.0
+
+
+def duration(seconds: float) -> str:
+    """A time in the units that people would take.
+
+    >>> duration(0.42), duration(42), duration(600), duration(7500)
+    ('0.4 s', '42 s', '10 min', '2 h 5 min')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 class Sized(Protocol[T_co]):
@@ -33,7 +48,40 @@ class Progress(Protocol):
 
 def track(items: Sized[T], what: str) -> Iterable[T]:
     """Yield the items while showing progress on standard error."""
-    return _bar(items, what) if sys.stderr.isatty() else _lines(items, what)
+    return _bar(items, what) if _has_bars() else _lines(items, what)
+
+
+def silent(items: Sized[T], what: str) -> Iterable[T]:
+    """Yield the items and show nothing."""
+    return items
+
+
+def chosen_progress(progress: Progress | bool | None) -> Progress:
+    """What shows the progress of a call in Python.
+
+    Args:
+        progress: True or False switches it on or off; None shows it where somebody looks on, which
+            is on a terminal and in a notebook; or a function of one's own.
+    """
+    if progress is None:
+        progress = sys.stderr.isatty() or _in_notebook()
+    if isinstance(progress, bool):
+        return track if progress else silent
+    return progress
+
+
+def _has_bars() -> bool:
+    """Whether rich can draw bars: on a terminal, or in a notebook that has widgets."""
+    return sys.stderr.isatty() or (_in_notebook() and find_spec("ipywidgets") is not None)
+
+
+def _in_notebook() -> bool:
+    """Whether the caller is a Jupyter kernel."""
+    if "ipykernel" not in sys.modules:  # which every kernel has loaded
+        return False
+    from rich.console import Console
+
+    return Console().is_jupyter
 
 
 def _bar(items: Sized[T], what: str) -> Iterator[T]:

@@ -34,7 +34,10 @@ def test_defaults_are_those_of_the_paper_and_the_control() -> None:
         ({"rankings": ()}, "rankings: are none"),
         ({"rankings": ("native", "native")}, "rankings: name 'native' twice"),
         ({"rankings": ("nativ",)}, "nativ: is not a known ranking; did you mean 'native'?"),
-        ({"rankings": ("from-file",)}, "ranking 'from-file': needs the option 'path', which an"),
+        (
+            {"rankings": ("from-file",)},
+            "ranking 'from-file': needs the file with the scores; write",
+        ),
         ({"recipe": "paper-st"}, "paper-st: is not a known selector recipe; did you mean"),
         ({"recipe_settings": {"budget.q": 1}}, f"budget.q: is no setting of {selectors.DEFAULT}"),
         ({"random_orders": 0}, "random_orders: cannot be 0"),

@@ -51,7 +51,7 @@ def test_doctor_table_and_exit_codes(foci: Foci, cohort: Path) -> None:
 def test_doctor_json(foci: Foci, cohort: Path) -> None:
     done = foci("doctor", cohort / "features", "--json")
     checks = json.loads(done.out)
-    assert {"name", "status", "detail", "fix"} == set(checks[0])
+    assert {"name", "status", "detail", "fix", "items"} == set(checks[0])
     assert all(check["status"] == "PASS" for check in checks)
 
 

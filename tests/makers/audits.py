@@ -15,6 +15,7 @@ from foci.audits.run import run
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.configuration import configure
+from foci.run_log import LOG
 from tests.makers.cohorts import D_IN, read
 
 SHORT = {"schedule.epochs": 1, "schedule.warmup": 0}
@@ -46,11 +47,11 @@ def audit(
 
 
 def content(folder: Path) -> dict[str, Any]:
-    """Every file byte for byte; of the manifest everything but the times."""
+    """Every file but the log, byte for byte; of the manifest everything but the times."""
     found: dict[str, Any] = {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and path.name != MANIFEST
+        if path.is_file() and path.name not in (MANIFEST, LOG)
     }
     manifest = json.loads((folder / MANIFEST).read_text())
     times = {"started", "finished"}

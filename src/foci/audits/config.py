@@ -72,7 +72,7 @@ def read_configuration(
     Traceback (most recent call last):
     foci.errors.FociError: kapa: is not a setting of AuditConfiguration; did you mean 'kappa'?
     """
-    values = {} if file is None else _read_yaml(file)
+    values = {} if file is None else read_yaml(file)
     values |= {name: value for name, value in given.items() if value is not None}
     for key, value in changes.items():
         branch, dot, leaf = key.partition(".")
@@ -100,7 +100,8 @@ class _Once(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def _read_yaml(file: Path) -> dict[str, Any]:
+def read_yaml(file: Path) -> dict[str, Any]:
+    """Settings of a YAML file, each given once."""
     try:
         content = yaml.load(file.read_text(encoding="utf-8"), Loader=_Once)  # noqa: S506
     except _Twice as error:

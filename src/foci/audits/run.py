@@ -27,17 +27,21 @@ from foci.audits.folder.manifest import (
     write_manifest,
 )
 from foci.audits.folder.names import PARTS, SUMMARY, TABLES
+from foci.audits.folder.refused import entered_or_left_empty
 from foci.audits.folder.run_key import decided_by
-from foci.audits.folder.state import entered, state_of
+from foci.audits.folder.state import state_of
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.preflight import admit, check_deterministic
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
-from foci.audits.setup.splits import already_seen, split_slides
+from foci.audits.setup.splits import already_seen, of_torn_patients, split_slides
+from foci.audits.setup.width import check_width
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.freezing import eval_mode
 from foci.bags import Cohort
+from foci.bags.cohort.torn import line_of, torn_patients
 from foci.errors import FociError
 from foci.progress import Progress
+from foci.run_log import RunLog
 
 
 def run(
@@ -88,27 +92,36 @@ def run(
     versions = versions_of(backbone)
     if state_of(folder, decided, versions, force=force) == "finished":
         return _finished(folder, say)
+    check_width(cohort)
     check_deterministic(backbone, cohort)
-    with entered(folder, decided, versions, force=force) as state:
+    with (
+        entered_or_left_empty(folder, decided, versions, force=force) as state,
+        RunLog(folder, f"audit of {name}", say) as say,
+    ):
         if state == "finished":  # by another run, while this one checked the model
             return _finished(folder, say)
         if state == "new":
             manifest = new_manifest(
                 backbone, settings, decided,
                 name=name, classes=cohort.classes, sources=sources or {}, model_notes=model_notes,
+                torn_patients=torn_patients(cohort),
             )  # fmt: skip
             write_manifest(folder, manifest)
         else:
             manifest = read_manifest(folder)
             say(f"{folder}: going on with what is there")
-
+        say.log(*map(line_of, (*model_notes, *cohort.notes)))
         weights = manifest.backbone.fingerprint
         division = split_slides(cohort, settings, split_seed, progress)
         for slide in division.skipped[len(cohort.skipped) :]:
             say(f"skipped {slide.slide_id}: {slide.skipped}")
-        changed = (*changed, *already_seen(division.audited, trained_on))
+        changed = (
+            *changed,
+            *already_seen(division.audited, trained_on),
+            *of_torn_patients(division.audited, cohort),
+        )
         for note in (*division.notes[len(cohort.notes) :], *changed):
-            say(f"note: {note}")
+            say(line_of(note))
         parts = PartialResults(folder)
         with eval_mode(backbone):
             selectors = (

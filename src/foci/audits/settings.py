@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import (
@@ -20,7 +22,7 @@ from pydantic import (
 
 from foci.audits.profiles import FOCI, PROFILES
 from foci.errors import FociError
-from foci.rankings import RANKINGS
+from foci.rankings import RequestedRanking, requested
 from foci.reveal import K_MAX, KAPPA
 from foci.selectors import recipe, vary
 from foci.selectors.recipes import SelectorRecipe, Target
@@ -77,9 +79,8 @@ class AnalysisSettings(Protocol):
         """Coverage of the intervals."""
 
 
+NATIVE = "native"
 Share = Annotated[float, Field(gt=0, lt=1)]
-_GIVEN = ("selector", "seed")
-"""Options of rankings that an audit provides itself."""
 
 
 class AuditSettings(BaseModel):
@@ -88,7 +89,10 @@ class AuditSettings(BaseModel):
     Attributes:
         profile: A name of :data:`foci.audits.profiles.PROFILES`: default values of the other
             settings. Whatever is given wins over it.
-        rankings: Names of :func:`foci.rankings.available`, in the order of the tables.
+        rankings: Names of :func:`foci.rankings.available`, in the order of the tables;
+            ``from-file=PATH`` for the scores of a file.
+        map: ``from-file=PATH``: the map that takes the place of the native ranking; None for the
+            classifier's own.
         recipe: How the selector is fitted: a name of :data:`foci.selectors.RECIPES`.
         recipe_settings: What replaces settings of the recipe, by dotted name.
         choose_by: What chooses the epoch of the selector, on the validation slides.
@@ -122,7 +126,8 @@ class AuditSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     profile: str = FOCI
-    rankings: tuple[str, ...] = ("native", "evidence", "selector", "random")
+    rankings: tuple[str, ...] = (NATIVE, "evidence", "selector", "random")
+    map: str | None = None
     recipe: str = "default"
     recipe_settings: dict[str, Any] = {}
     choose_by: Literal["aukc", "loss"] = "aukc"
@@ -147,6 +152,20 @@ class AuditSettings(BaseModel):
     def fits_selectors(self) -> bool:
         """Whether the selector is among the rankings."""
         return "selector" in self.rankings
+
+    @property
+    def requested(self) -> tuple[RequestedRanking, ...]:
+        """The rankings, a file in the place of the native one if there is a map."""
+        own = tuple(requested(text) for text in self.rankings)
+        if self.map is None:
+            return own
+        chosen = replace(requested(self.map), name=NATIVE)
+        return tuple(chosen if one.name == NATIVE else one for one in own)
+
+    @property
+    def map_files(self) -> dict[str, Path]:
+        """Score files by the name of their ranking."""
+        return {one.name: one.path for one in self.requested if one.path is not None}
 
     @property
     def plan(self) -> SelectorRecipe:
@@ -180,13 +199,18 @@ class AuditSettings(BaseModel):
     @field_validator("rankings")
     @classmethod
     def _check_rankings(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        _distinct("rankings", names)
-        for name in names:
-            for option, parameter in RANKINGS[name].options.items():
-                if parameter.default is parameter.empty and option not in _GIVEN:
-                    what = f"needs the option {option!r}, which an audit does not give"
-                    raise FociError(f"ranking {name!r}", what, "leave it out")
-        return names
+        every = [requested(name) for name in names]
+        _distinct("rankings", tuple(one.name for one in every))
+        return tuple(one.text for one in every)
+
+    @field_validator("map")
+    @classmethod
+    def _check_map(cls, text: str | None) -> str | None:
+        if text is None:
+            return None
+        if requested(text).path is None:
+            raise FociError("map", f"cannot be {text!r}", "give a file: from-file=PATH")
+        return requested(text).text
 
     @field_validator("seeds")
     @classmethod
@@ -206,6 +230,9 @@ class AuditSettings(BaseModel):
 
     @model_validator(mode="after")
     def _check_combination(self) -> AuditSettings:
+        if self.map is not None and NATIVE not in self.rankings:
+            what = "takes the place of the native ranking, which is not among the rankings"
+            raise FociError("map", what, "add native to the rankings")
         if self.counts is not None and self.counts[-1] > self.k_max:
             what = f"{self.counts[-1]} is beyond k_max = {self.k_max}"
             raise FociError("counts", what, "raise k_max or leave the count out")

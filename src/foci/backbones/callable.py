@@ -38,14 +38,24 @@ class CallableBackbone(Backbone):
             into log-probabilities.
         pick: Takes the class scores out of what the function returns, where that is a tuple or a
             dict, for instance ``lambda out: out[0]``.
-        scores: Features ``[N, D]`` to one score ``[N]`` per tile, if the model has a ranking of
-            its own.
+        scores: Features ``[N, D]`` to one score ``[N]`` per tile, the higher the earlier: the
+            model's attention, or any other map. It becomes the native ranking; without it there is
+            none, and an audit cannot say whether the map can be believed.
         order_free: Declare that the order of the tiles makes no difference.
         differentiable: Whether gradients flow from the class scores back to the features.
 
     >>> model = CallableBackbone(lambda x: x.mean(0)[:2], d_in=8, n_classes=2)
     >>> model(torch.ones(5, 8))
     tensor([1., 1.])
+
+    With its attention as the native ranking:
+
+    >>> attention = torch.nn.Linear(8, 1)
+    >>> model = CallableBackbone(
+    ...     lambda x: (attention(x).softmax(0) * x).sum(0)[:2], d_in=8, n_classes=2,
+    ...     scores=lambda x: attention(x).squeeze(-1))
+    >>> model.capabilities.score, model.scores(torch.ones(5, 8)).shape
+    ('native', torch.Size([5]))
     """
 
     architecture = "callable"

@@ -14,7 +14,7 @@ from foci.bags.cohort.slide import Skipped, Slide
 from foci.bags.layouts import LAYOUTS, candidates
 from foci.bags.prefilter import N_CAP, prefilter
 from foci.bags.read import read_bag
-from foci.errors import BagError, FociError
+from foci.errors import BagError, FociError, WidthError
 
 
 class BagStore:
@@ -105,7 +105,7 @@ class BagStore:
     def _check_width(self, bag: Bag, path: Path) -> None:
         if self._width is not None:
             if bag.width != self._width:
-                raise BagError(
+                raise WidthError(
                     path,
                     f"features are {bag.width} wide, the model reads {self._width}",
                     "use the features that the model was trained on",
@@ -114,7 +114,7 @@ class BagStore:
         if self._first is None:
             self._first = replace(bag, features=bag.features[:1])
         if bag.width != self._first.width:
-            raise BagError(
+            raise WidthError(
                 path,
                 f"features are {bag.width} wide, those of {self._first.slide_id} "
                 f"{self._first.width}",

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import typer
+
+from foci.bags.cohort.torn import line_of
 
 if TYPE_CHECKING:
     from foci.bags import Cohort
 
 
-def announce(cohort: Cohort, model_notes: Sequence[str] = ()) -> None:
+def announce(
+    cohort: Cohort, model_notes: Sequence[str] = (), say: Callable[[str], None] = typer.echo
+) -> None:
     """Print the assumptions about model and slides, and the skipped slides with reasons."""
     for note in (*model_notes, *cohort.notes):
-        typer.echo(f"note: {note}")
+        say(line_of(note))
     for slide in cohort.skipped:
-        typer.echo(f"skipped {slide.slide_id}: {slide.reason}")
+        say(f"skipped {slide.slide_id}: {slide.reason}")

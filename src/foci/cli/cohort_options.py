@@ -22,10 +22,19 @@ _FEATURES = "Folder of feature files (CLAM, TRIDENT, STAMP, ...)."
 _OPTIONS: dict[str, tuple[type, dict[str, Any]]] = {
     "features": (Path, {"help": _FEATURES}),
     "labels": (Path, {"help": "Label table: FOCI, CLAM, Patho-Bench, STAMP or torchmil."}),
-    "splits": (Path, {"help": "CLAM's splits_k.csv, or a table of slide_id and split."}),
+    "splits": (
+        Path,
+        {"help": "CLAM's splits_k.csv, a folder of them, or a table of slide_id and split."},
+    ),
     "slide_table": (Path, {"help": "STAMP's slide table."}),
     "label_column": (str, {"help": "Column with the label, if the format leaves it open."}),
-    "fold": (int, {"help": "Fold of a Patho-Bench table.", "min": 0}),
+    "fold": (int, {"help": "Fold of a folder of splits, or of a Patho-Bench table.", "min": 0}),
+    "only_classes": (str, {"help": "Keep only these classes, separated by commas."}),
+    "exclude_class": (str, {"help": "Leave out these classes, separated by commas."}),
+    "allow_torn_patients": (
+        bool,
+        {"help": "Go on, with a warning, where a patient is in two splits."},
+    ),
     "classes": (str, {"help": "Class names in the model's order, separated by commas."}),
     "layout": (str, {"help": "Feature layout; detected by default."}),
     "mpp": (
@@ -37,6 +46,8 @@ _OPTIONS: dict[str, tuple[type, dict[str, Any]]] = {
         {"help": "Maximum number of tiles per bag; default 1024, or the model's."},
     ),
 }
+_LISTS = {"classes", "only_classes", "exclude_class"}
+"""Options that hold several names, separated by commas."""
 
 
 def cohort_options(
@@ -64,8 +75,8 @@ def cohort_options(
         @wraps(command)
         def run(**values: Any) -> None:
             given = {option.name: values.pop(option.name) for option in added}
-            if "classes" in given:
-                given["classes"] = names(given["classes"])
+            for option in _LISTS.intersection(given):
+                given[option] = names(given[option])
             cohort = {name: value for name, value in given.items() if value is not None}
             command(**values, cohort=cohort)
 
@@ -84,8 +95,11 @@ def cohort_options(
 
 def _parameter(name: str, required: bool, argument: bool) -> inspect.Parameter:
     kind, settings = _OPTIONS[name]
+    flag = [f"--{name.replace('_', '-')}"] if kind is bool else []  # without its --no- twin
     info = (
-        typer.Argument(**settings) if argument else typer.Option(**settings, rich_help_panel=PANEL)
+        typer.Argument(**settings)
+        if argument
+        else typer.Option(*flag, **settings, rich_help_panel=PANEL)
     )
     must = required or argument
     return inspect.Parameter(

@@ -42,6 +42,7 @@ def show(
     from rich.padding import Padding
     from rich.text import Text
 
+    from foci.bags.cohort.torn import line_of
     from foci.reports.text.wording import LINE
 
     summary = audit.summary
@@ -56,7 +57,7 @@ def show(
         Padding(chosen, (1, 0)),
         _legend(summary, _SHAPES[tables.index(chosen)]),
         Padding(answers_text(summary.answers, screen.width), (1, 0)),
-        *(Text(f"note: {note}") for note in notes),
+        *(Text(line_of(note)) for note in notes),
         Text("\n" * bool(notes) + LINE, style="italic"),
     )
     echo(text_of(screen, parts))

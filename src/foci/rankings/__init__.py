@@ -18,6 +18,7 @@ from foci.rankings.evidence import single_tile  # noqa: F401
 # isort: on
 from foci.rankings.ranking import Ranking
 from foci.rankings.registry import RANKINGS, Need, RankingMethod, available
+from foci.rankings.requested import RequestedRanking, requested
 from foci.rankings.scoring import score
 from foci.reveal import EmbeddedBag
 
@@ -27,7 +28,9 @@ __all__ = [
     "Need",
     "Ranking",
     "RankingMethod",
+    "RequestedRanking",
     "available",
     "random_controls",
+    "requested",
     "score",
 ]

@@ -30,7 +30,7 @@ def from_file(bag: EmbeddedBag, *, path: str | Path, column: str = "score") -> T
         column: Name of the score's column.
     """
     file = read_scores(path, column)
-    if bag.slide_id not in file.slides:
+    if file.named(bag.slide_id) is None:
         near = difflib.get_close_matches(bag.slide_id, file.slides, n=1)
         what = f"has no slide {bag.slide_id!r} ({len(file.slides)} slides)"
         fix = f"did you mean {near[0]!r}?" if near else "use the slide names of the cohort"
@@ -41,7 +41,7 @@ def from_file(bag: EmbeddedBag, *, path: str | Path, column: str = "score") -> T
 
 def _match(file: ScoreFile, bag: Bag) -> NDArray[np.float64]:
     """Scores ``[N]`` of one bag, in bag order."""
-    places, scores = file.slides[bag.slide_id]
+    places, scores = file.slides[file.named(bag.slide_id) or bag.slide_id]
     where = f"{file.path}, slide {bag.slide_id}"
     wanted = _places(file, bag, where)
     row_of = _rows(places, where, " and ".join(file.by))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from foci.bags.cohort.matching import short
 from foci.bags.tables import Table, read_table
 from foci.errors import FociError
 
@@ -30,6 +31,20 @@ class ScoreFile:
     path: Path
     by: tuple[str, ...]
     slides: dict[str, tuple[Places, NDArray[np.float64]]]
+
+    def named(self, slide_id: str) -> str | None:
+        """What the file calls a slide: its name, but for a file ending or a TCGA UUID."""
+        if slide_id in self.slides:
+            return slide_id
+        alike = self._short.get(short(slide_id), [])
+        return alike[0] if len(alike) == 1 else None
+
+    @cached_property
+    def _short(self) -> dict[str, list[str]]:
+        names: dict[str, list[str]] = {}
+        for name in self.slides:
+            names.setdefault(short(name), []).append(name)
+        return names
 
 
 def read_scores(path: str | Path, column: str = "score") -> ScoreFile:

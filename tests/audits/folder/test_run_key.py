@@ -94,3 +94,25 @@ def test_a_function_without_weights_is_known_by_its_answers(files: Path) -> None
         facts(files, CallableBackbone(f, D_IN, 2))["model"] for f in (one, one, other)
     )
     assert first == again != second
+
+
+@pytest.mark.parametrize("inner", [None, torch.nn.Linear(D_IN, 2)])
+def test_the_tile_scores_of_a_function_belong_to_the_model(
+    files: Path, inner: torch.nn.Module | None
+) -> None:
+    def keys(*scores: Any) -> list[Any]:
+        function = inner or (lambda x: x[:, :2])
+        made = (
+            CallableBackbone(function, D_IN, 2, scores=own, pick=lambda x: x.mean(0))
+            for own in scores
+        )
+        return [facts(files, one, rankings=("random",))["model"] for one in made]
+
+    def fails(x: torch.Tensor) -> torch.Tensor:
+        raise KeyError("knows its own slides only")
+
+    first, same, other, none, broken = keys(
+        lambda x: x[:, 0], lambda x: 1.0 * x[:, 0], lambda x: x[:, 1], None, fails
+    )
+    assert first == same
+    assert len({first, other, none, broken}) == 4

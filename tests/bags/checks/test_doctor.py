@@ -173,7 +173,7 @@ def test_splits_without_labels(features: Path) -> None:
     assert found["splits"].detail.startswith("4 slides in splits_0.csv; there is no label table")
     assert found["leakage"].detail == "24 patients, none in two splits"
     refused = by_name(checked(features, fold=1))["labels"]
-    assert (refused.status, refused.detail) == ("FAIL", "fold=1: needs --labels")
+    assert (refused.status, refused.detail) == ("FAIL", "--fold 1: needs --labels")
 
 
 def test_an_unlabelled_slide_is_a_warning(features: Path) -> None:

@@ -74,7 +74,12 @@ def test_without_labels_the_splits_are_used(tmp_path: Path) -> None:
     }
     assert cohort.notes[1] == "3 slides of the feature folder are in no split of splits_0.csv"
     splits.write_text("train,test\n01,77\n")
-    message = r"splits_0\.csv: 1 slides are not in the feature folder \(77\); add them to the feat"
+    cohort = Cohort.read(features, splits=splits, cache=False)
+    assert "left out: 1 slide of splits_0.csv not in the feature folder (77)" in cohort.notes
+    splits.write_text("train,test\n77,78\n")
+    message = (
+        r"splits_0\.csv: none of its 2 slides is in the feature folder \(77, 78\); give the spl"
+    )
     with pytest.raises(CohortError, match=message):
         Cohort.read(features, splits=splits, cache=False)
     splits.write_text(f"train,test\n{TCGA[0]},{TCGA[1]}\n")
@@ -87,7 +92,8 @@ def test_what_only_a_label_table_can_use_is_refused_without_one(
     tmp_path: Path, option: str
 ) -> None:
     options: dict[str, Any] = {option: 0 if option == "fold" else "x"}
-    message = f"^{option}={options[option]}: needs --labels; give the label table, or leave it out$"
+    given = f"--{option.replace('_', '-')} {options[option]}"
+    message = f"^{given}: needs --labels; give the label table, or leave it out$"
     with pytest.raises(CohortError, match=message):
         Cohort.read(folder(tmp_path, NAMES), cache=False, **options)
 

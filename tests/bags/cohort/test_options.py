@@ -32,10 +32,26 @@ def test_every_option_reaches_the_cohort(options: CohortOptions, tmp_path: Path)
     assert cohort.classes == ("A", "B", "C")
     store = cohort.store
     assert (store.layout, store.mpp, store.n_cap) == ("trident", 0.5, 7)
-    with pytest.raises(CohortError, match="fold=1: means nothing"):
+    with pytest.raises(CohortError, match="--fold 1: means nothing"):
         options.model_copy(update={"fold": 1}).read()
-    with pytest.raises(CohortError, match=r"slide_table=.*: means nothing"):
+    with pytest.raises(CohortError, match=r"--slide-table .*: means nothing"):
         options.model_copy(update={"slide_table": splits}).read()
+
+
+def test_folds_classes_and_torn_patients_reach_the_cohort(
+    options: CohortOptions, tmp_path: Path
+) -> None:
+    folds = tmp_path / "folds"
+    folds.mkdir()
+    (folds / "splits_4.csv").write_text("train,test\n01,02\n03,04\n")
+    more = {"splits": folds, "fold": 4, "allow_torn_patients": True}
+    cohort = options.model_copy(update=more).read()
+    assert [slide.split for slide in cohort] == ["train", "test", "train", "test"]
+    assert any(note.startswith("torn patients: 1 patient is in two") for note in cohort.notes)
+    with pytest.raises(CohortError, match="patient A: is in train and test"):
+        options.model_copy(update={**more, "allow_torn_patients": None}).read()
+    assert options.model_copy(update={"exclude_class": ("LUSC",)}).read().classes == ("LUAD",)
+    assert options.model_copy(update={"only_classes": ("LUSC",)}).read().classes == ("LUSC",)
 
 
 def test_what_the_options_leave_open_is_the_model_s(options: CohortOptions) -> None:

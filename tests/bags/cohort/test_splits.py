@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from foci.bags.cohort.quotas import largest_remainder, stratum_quotas
 from foci.bags.cohort.slide import Slide
-from foci.bags.cohort.splits import check_labels, check_leakage, split_by_patient
+from foci.bags.cohort.splits import check_labels, split_by_patient
+from foci.bags.cohort.torn import check_leakage
 from foci.errors import CohortError
 
 patients = st.lists(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.importers import Imported, read_slides
+from foci.bags.importers import Imported, read_slides, slides_of_files
 from foci.errors import CohortError
 
 UUID = "d4ff32cd-38cf-40ea-8213-45c2b100ac01"
@@ -46,7 +46,7 @@ def test_a_uuid_too_many_is_forgiven_but_not_two_candidates(tmp_path: Path) -> N
     assert [slide.split for slide in got.slides] == ["train", "test"]
     twins = f"slide_id,case_id,label\n{short}.{UUID},p,a\n{short}.{UUID[::-1]},p,a\nx,q,b\n"
     twins = twins.replace(UUID[::-1], UUID.replace("d4", "e4"))
-    with pytest.raises(CohortError, match=f"1 slides are not in the label table \\({short}\\)"):
+    with pytest.raises(CohortError, match=f"'{short}' fits several slides of the label table"):
         apply(tmp_path, f"train,test\n{short},x\n", labels=twins)
 
 
@@ -74,11 +74,60 @@ def test_a_slide_in_two_columns_is_refused(tmp_path: Path) -> None:
         apply(tmp_path, ",train,val\nc,True,True\n")
 
 
-def test_unknown_slides_are_listed(tmp_path: Path) -> None:
+def test_slides_outside_the_table_are_a_note_with_their_number(tmp_path: Path) -> None:
     names = "".join(f"n{k},\n" for k in range(7))
-    message = r"7 slides are not in the label table \(n0, n1, n2, n3, n4, \.\.\.\); add them"
+    got = apply(tmp_path, "train,test\n001,c\n" + names)
+    assert [slide.split for slide in got.slides] == ["train", None, "test", None, None]
+    assert got.notes == (
+        "left out: 7 slides of splits_0.csv not in the label table (n0, n1, n2, ...)",
+        "3 slides of the label table are in no split of splits_0.csv",
+    )
+
+
+def test_splits_of_another_cohort_are_refused(tmp_path: Path) -> None:
+    message = (
+        r"none of its 2 slides is in the label table \(n0, n1\); give the splits of this cohort"
+    )
     with pytest.raises(CohortError, match=message):
-        apply(tmp_path, "train,test\n" + names)
+        apply(tmp_path, "train,test\nn0,n1\n")
+
+
+def folds(folder: Path, *numbers: int) -> Path:
+    (folder / "labels.csv").write_text("slide_id,label\na,x\nb,y\n")
+    made = folder / "splits"
+    made.mkdir()
+    for number in numbers:
+        order = "a,b" if number % 2 else "b,a"
+        (made / f"splits_{number}.csv").write_text(f",train,test\n0,{order}\n")
+        (made / f"splits_{number}_bool.csv").write_text("not read")
+        (made / f"splits_{number}_descriptor.csv").write_text("not read")
+    return made
+
+
+def test_a_folder_of_folds_is_read_at_one_of_them(tmp_path: Path) -> None:
+    made, labels = folds(tmp_path, 0, 1, 10), tmp_path / "labels.csv"
+    got = read_slides(labels, splits=made, fold=1)
+    assert [slide.split for slide in got.slides] == ["train", "test"]
+    assert not any("fold" in note for note in got.notes)
+    first = read_slides(labels, splits=made)
+    assert [slide.split for slide in first.slides] == ["test", "train"]
+    assert "fold 0 of 3 is used; choose another with --fold" in first.notes
+    message = r"splits: has no fold 3 \(it has 0, 1, 10\); choose one with --fold"
+    with pytest.raises(CohortError, match=message):
+        read_slides(labels, splits=made, fold=3)
+
+
+def test_a_folder_without_folds_is_refused(tmp_path: Path) -> None:
+    message = r"splits: holds no splits_0\.csv, splits_1\.csv, \.\.\.; give the folder that holds"
+    made = folds(tmp_path)
+    with pytest.raises(CohortError, match=message):
+        read_slides(tmp_path / "labels.csv", splits=made, fold=0)
+
+
+def test_folds_need_no_label_table(tmp_path: Path) -> None:
+    files = {"a": tmp_path / "a.h5", "b": tmp_path / "b.h5"}
+    got = slides_of_files(files, splits=folds(tmp_path, 0, 1), fold=1)
+    assert [slide.split for slide in got.slides] == ["train", "test"]
 
 
 def test_other_tables_are_refused(tmp_path: Path) -> None:

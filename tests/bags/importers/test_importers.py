@@ -49,23 +49,23 @@ def test_another_column_is_no_misspelling(tmp_path: Path, header: str) -> None:
 
 def test_tables_in_the_wrong_place(tmp_path: Path) -> None:
     with pytest.raises(
-        CohortError, match=r"is a split table, not labels .* and this one as splits"
+        CohortError, match=r"is a split table, not labels .* and this one as --splits"
     ):
         read_slides(table(tmp_path, "train,val,test"))
     with pytest.raises(
-        CohortError, match=r"is a slide table, not labels .* this one as slide_table"
+        CohortError, match=r"is a slide table, not labels .* this one as --slide-table"
     ):
         read_slides(table(tmp_path, "PATIENT,FILENAME"))
 
 
 def test_options_that_mean_nothing_are_refused(tmp_path: Path) -> None:
     tidy = table(tmp_path, "slide_id,label")
-    message = "^fold=0: means nothing for .*a.csv, a table of the format 'tidy'; leave it out"
+    message = "^--fold 0: means nothing for .*a.csv, a table of the format 'tidy'; leave it out"
     with pytest.raises(CohortError, match=message):
         read_slides(tidy, fold=0)
-    with pytest.raises(CohortError, match=r"slide_table=.*: means nothing"):
+    with pytest.raises(CohortError, match=r"^--slide-table .*: means nothing"):
         read_slides(tidy, slide_table=tidy)
-    with pytest.raises(CohortError, match=r"label_column=x: means nothing .*'torchmil'"):
+    with pytest.raises(CohortError, match=r"^--label-column x: means nothing .*'torchmil'"):
         read_slides(table(tmp_path, "bag_name,split"), label_column="x")
 
 

@@ -43,7 +43,7 @@ def test_another_fold_with_a_gap(tmp_path: Path) -> None:
 def test_label_column_among_several(tmp_path: Path) -> None:
     text = "case_id slide_id er pr fold_0\np 1 a b val\n"
     assert read(tmp_path, text, label_column="pr").slides == (Slide("1", "p", "b", "val"),)
-    with pytest.raises(CohortError, match=r"may be the label \(er, pr\); name it with label_colu"):
+    with pytest.raises(CohortError, match=r"may be the label \(er, pr\); name it with --label-"):
         read(tmp_path, text)
     with pytest.raises(CohortError, match=r"no column 'prr' .* rename 'pr' to 'prr', or name anot"):
         read(tmp_path, text, label_column="prr")

@@ -54,7 +54,8 @@ def test_label_column(tmp_path: Path) -> None:
     text = "slide_id,case_id,oncotree\na,p,LUAD\n"
     assert read(tmp_path, text, label_column="oncotree").slides == (Slide("a", "p", "LUAD"),)
     with pytest.raises(
-        CohortError, match=r"no column 'label' .*slide_id, case_id, oncotree.*label_"
+        CohortError,
+        match=r"no column 'label' .*slide_id, case_id, oncotree.*or name .* with --label-column$",
     ):
         read(tmp_path, text)
 

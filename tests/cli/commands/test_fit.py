@@ -46,6 +46,10 @@ def test_fits_and_writes(foci: Foci, folder: Path) -> None:
     model = backbones.load(folder / "model")
     assert facts["backbone"]["fingerprint"] == fingerprint(model)
     assert len(selectors.load(folder / "out", model).history) == 2
+    log = (folder / "out" / "foci.log").read_text().splitlines()
+    assert log[0].split(" ", 1)[1].startswith("fit centred (")
+    assert [line.split(" ", 1)[1] for line in log[1:-1]] == done.out.splitlines()
+    assert log[-1].endswith(" finished")
     again = foci(*command(folder, *labels, *out, *QUICK))
     assert again.code == 2
     assert "already holds a fitted selector" in again.err

@@ -49,12 +49,13 @@ def test_trains_scores_and_writes(foci: Foci, folder: Path) -> None:
     assert facts["slides"] == {"train": 11, "val": 6, "test": 6}
     assert sorted(p.name for p in (folder / "m").iterdir()) == [
         "backbone.json",
+        "foci.log",
         "weights.safetensors",
     ]
     assert backbones.load(folder / "m").architecture == "abmil"
-    again = foci(*command(folder, "abmil", "m", *QUICK))
-    assert again.code == 2
-    assert "already holds a trained backbone" in again.err
+    other = foci(*command(folder, "abmil", "m", *QUICK, "--seed", "1"))
+    assert other.code == 2
+    assert "m: already holds a backbone trained with other options, slides or feature" in other.err
 
 
 def test_the_preset_is_said_and_stored(foci: Foci, folder: Path) -> None:

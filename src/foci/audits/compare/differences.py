@@ -46,6 +46,7 @@ def _settings(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
         ("seeds differ", "selectors are of different fits", _if_run("selector", "seeds")),
         ("random_orders differs", "means of random are over different orders",
          _if_run("random", "random_orders")),
+        ("map differs", "native is not the same kind of map in each", _map),
         ("counts differ", "an MSK can only be a count that was revealed", _counts),
         ("deletion differs", "drops are of different counts", lambda a: _setting(a, "deletion")),
         ("split differs", "slides may have been trained on", lambda a: _setting(a, "split")),
@@ -66,6 +67,10 @@ def _setting(audit: StoredAudit, name: str) -> Any:
 
 def _if_run(ranking: str, name: str) -> Callable[[StoredAudit], Any]:
     return lambda audit: _setting(audit, name) if ranking in audit.summary.rankings else None
+
+
+def _map(audit: StoredAudit) -> str:
+    return _setting(audit, "map") or "the model's own"
 
 
 def _counts(audit: StoredAudit) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from foci.audits.folder.names import column
@@ -21,12 +21,16 @@ class RankingJob:
         seed: Seed of the selector; None for all other rankings.
         selector: The selector with that seed.
         orders: Number of random orders; 0 for all other rankings.
+        method: How tiles are scored, where that is not the ranking of this name.
+        options: Options of the method, besides the selector.
     """
 
     ranking: str
     seed: int | None = None
     selector: FittedSelector | None = None
     orders: int = 0
+    method: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
     def column(self) -> str:
@@ -43,8 +47,9 @@ class RankingJob:
         if self.orders:
             seeds = range(self.orders)
             return [(seed, score("random", bag.backbone, bag, seed=seed)) for seed in seeds]
-        options: dict[str, Any] = {} if self.selector is None else {"selector": self.selector}
-        return [(self.seed, score(self.ranking, bag.backbone, bag, **options))]
+        own: dict[str, Any] = {} if self.selector is None else {"selector": self.selector}
+        method = self.method or self.ranking
+        return [(self.seed, score(method, bag.backbone, bag, **self.options, **own))]
 
 
 def ranking_jobs(
@@ -56,11 +61,12 @@ def ranking_jobs(
     ['random', 'native']
     """
     jobs: list[RankingJob] = []
-    for name in settings.rankings:
+    for one in settings.requested:
+        name = one.name
         if name == "selector":
             jobs += [RankingJob(name, seed, selectors[seed]) for seed in settings.seeds]
         elif name == "random":
             jobs.append(RankingJob(name, orders=settings.random_orders))
         else:
-            jobs.append(RankingJob(name))
+            jobs.append(RankingJob(name, method=one.method, options=one.options))
     return tuple(jobs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 from collections.abc import Iterable, Mapping
@@ -28,11 +27,13 @@ from foci.audits.folder.names import (
     SUMMARY,
     TABLES,
 )
+from foci.audits.folder.run_key import MAP_FILES
 from foci.audits.records import Record
 from foci.audits.settings import AuditSettings, as_stored
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.freezing import home
-from foci.digest import digest
+from foci.bags.cohort.torn import TornPatients
+from foci.digest import digest, file_digest
 
 
 class ManifestHead(Record):
@@ -120,6 +121,8 @@ class Manifest(ManifestHead):
         notes: Sentences for the report.
         answers: The answers of the summary in a few words, by question.
         truth: Comparison with annotated tiles, if there was one.
+        maps: SHA-256 of every score file that was ranked by, by its path.
+        torn_patients: Patients in two splits, which the user has allowed, with their splits.
     """
 
     name: str
@@ -136,6 +139,8 @@ class Manifest(ManifestHead):
     notes: list[str] = Field(default_factory=list)
     answers: dict[str, str] = Field(default_factory=dict)
     truth: TruthRecord | None = None
+    maps: dict[str, str] = Field(default_factory=dict)
+    torn_patients: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
     @field_validator("settings", mode="before")
     @classmethod
@@ -161,6 +166,7 @@ def new_manifest(
     classes: Iterable[str],
     sources: Mapping[str, str],
     model_notes: Iterable[str],
+    torn_patients: TornPatients,
 ) -> Manifest:
     """Manifest of a new run, before it has any results."""
     return Manifest(
@@ -187,6 +193,8 @@ def new_manifest(
         },
         started=now(),
         finished=None,
+        maps=decided.get(MAP_FILES, {}),
+        torn_patients=dict(torn_patients),
     )
 
 
@@ -215,12 +223,4 @@ def file_hashes(folder: Path) -> dict[str, str]:
     paths += sorted(
         path for name in SELECTOR_FILES for path in (folder / SELECTORS).glob(f"seed-*/{name}")
     )
-    return {path.relative_to(folder).as_posix(): _hash(path) for path in paths}
-
-
-def _hash(path: Path) -> str:
-    sha = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(2**20):
-            sha.update(chunk)
-    return sha.hexdigest()
+    return {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}

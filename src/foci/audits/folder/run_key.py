@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
+import torch
 
 from foci.audits.folder.names import FORMAT
 from foci.audits.settings import AuditSettings
-from foci.backbones import Backbone
+from foci.backbones import Backbone, CallableBackbone
+from foci.backbones.freezing import eval_mode, home
 from foci.bags import Cohort
 from foci.bags.cohort.stamps import stamps
-from foci.digest import digest
+from foci.digest import digest, file_digest
 from foci.selectors.identity import Identity
 
 TABLE, FILES, MODEL = "slide table", "feature files", "model"
+MAP, MAP_FILES = "map", "map files"
+_ONLY_IF_GIVEN = (MAP, MAP_FILES)
+"""Left out of the key of an audit without maps, which is what it was before there were any."""
 _INDIFFERENT = {"memory_gb", "profile"}
-_PROBE_DIGITS = 5
+_PROBE_DIGITS, _PROBE_TILES = 5, 8
 
 
 def decided_by(
@@ -31,6 +38,8 @@ def decided_by(
     unfinished has another key, and is refused rather than finished with other numbers.
     """
     own = settings.model_dump(mode="json", exclude={*_INDIFFERENT, "fit_target"})
+    if settings.map is None:
+        del own[MAP]
     if settings.fits_selectors:
         own |= {"recipe": settings.plan.decided_by(), "fit_target": settings.fitted_for}
     store = cohort.store
@@ -47,7 +56,13 @@ def decided_by(
         "mpp": store.mpp,
         TABLE: digest([rows, skipped]),
         FILES: digest(stamps(cohort)),
+        **({MAP_FILES: map_digests(settings)} if settings.map_files else {}),
     }
+
+
+def map_digests(settings: AuditSettings) -> dict[str, str]:
+    """SHA-256 of every score file, by its path."""
+    return {str(path): file_digest(path) for path in settings.map_files.values()}
 
 
 def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -60,22 +75,40 @@ def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     >>> first_difference({"kappa": 0.9}, {"kappa": 0.9, "kappas": [0.8, 0.9]})
     'settings of an earlier FOCI (without kappas)'
     """
-    unknown = [name for name in now if name not in stored]
+    unknown = [name for name in now if name not in stored and name not in _ONLY_IF_GIVEN]
     if unknown:
         return f"settings of an earlier FOCI (without {unknown[0]})"
-    for name in now:
-        if stored.get(name) != now[name]:
-            if name in (MODEL, TABLE, FILES):
-                return f"another {name}" if name != FILES else f"other {name}"
-            return f"{name} = {_plain(stored.get(name))}, not {_plain(now[name])}"
+    for name in (*now, *(name for name in _ONLY_IF_GIVEN if name not in now)):
+        if stored.get(name) != now.get(name):
+            if name in (MODEL, TABLE, FILES, MAP_FILES):
+                return f"another {name}" if name in (MODEL, TABLE) else f"other {name}"
+            return f"{name} = {_plain(stored.get(name))}, not {_plain(now.get(name))}"
     return "other settings"
 
 
 def _model(backbone: Backbone) -> str:
-    identity = Identity.of(backbone)
+    identity, scores = Identity.of(backbone), _score_probe(backbone)
     if len(backbone.state_dict()):
-        return digest([identity.architecture, backbone.config, identity.fingerprint])
-    return digest([identity.architecture, [f"{p:.{_PROBE_DIGITS}g}" for p in identity.probe]])
+        return digest([identity.architecture, backbone.config, identity.fingerprint, *scores])
+    return digest([identity.architecture, _rounded(identity.probe), *scores])
+
+
+def _score_probe(backbone: Backbone) -> list[list[str]]:
+    """The tile scores of a wrapped function for a fixed bag: no hash of weights covers them."""
+    if not isinstance(backbone, CallableBackbone) or backbone.score_function is None:
+        return []
+    device, dtype = home(backbone)
+    bag = np.random.default_rng(1).standard_normal((_PROBE_TILES, backbone.d_in), np.float32)
+    try:
+        with eval_mode(backbone), torch.no_grad():
+            scores = backbone.scores(torch.from_numpy(bag).to(device, dtype))
+    except Exception:  # a function that knows its own bags only; the audit will tell
+        return [[]]
+    return [_rounded(scores.double().tolist())]
+
+
+def _rounded(values: Iterable[float]) -> list[str]:
+    return [f"{value:.{_PROBE_DIGITS}g}" for value in values]
 
 
 def _plain(value: Any) -> str:

@@ -8,6 +8,7 @@ import torch
 
 from foci.audits.profiles import PROFILES
 from foci.audits.settings import AuditSettings
+from foci.audits.setup.maps import check_maps
 from foci.audits.setup.splits import FITTING, check_splits
 from foci.backbones import Backbone
 from foci.backbones.freezing import eval_mode
@@ -31,11 +32,13 @@ def admit(
         FociError: If a requested ranking is impossible, or the classes do not match.
     """
     settings, notes = _without_native(backbone, settings)
-    for name in settings.rankings:
-        RANKINGS[name].check(backbone, {"selector": None} if name == "selector" else {})
+    for one in settings.requested:
+        given = {"selector": None} if one.method == "selector" else one.options
+        RANKINGS[one.method].check(backbone, given)
     if settings.fits_selectors:
         choose_site(backbone, settings.plan.sites)
     check_splits(cohort, settings)
+    notes += check_maps(cohort, settings)
     labelled = any(slide.label is not None for slide in cohort)
     if settings.target == "label" and not labelled:
         what = "cannot be the label: the cohort has none"
@@ -89,7 +92,7 @@ def _without_native(
 ) -> tuple[AuditSettings, tuple[str, ...]]:
     usual = PROFILES[settings.profile].get("rankings")
     asked_for = "rankings" in settings.model_fields_set and settings.rankings != usual
-    if asked_for or backbone.capabilities.score != "none":
+    if asked_for or settings.map is not None or backbone.capabilities.score != "none":
         return settings, ()
     rest = tuple(name for name in settings.rankings if name != "native")
     note = f"{backbone.architecture} has no tile score of its own: there is no native ranking"

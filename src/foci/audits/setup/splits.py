@@ -11,6 +11,7 @@ from foci.audits.settings import AuditSettings
 from foci.backbones.training.run import with_train_and_val
 from foci.bags import Cohort
 from foci.bags.cohort.splits import SPLITS
+from foci.bags.cohort.torn import WARNING, torn_patients
 from foci.errors import CohortError
 from foci.plural import counted
 from foci.progress import Progress
@@ -101,6 +102,16 @@ def already_seen(audited: Cohort, trained_on: Collection[str]) -> tuple[str, ...
         return ()
     which = f"{n} of the {len(audited)} audited slides are among those that the model was trained"
     return (f"{which} on: what is measured there does not carry over to new slides",)
+
+
+def of_torn_patients(audited: Cohort, cohort: Cohort) -> tuple[str, ...]:
+    """Warn if audited slides are of patients in another split as well; one sentence or none."""
+    torn = torn_patients(cohort)
+    n = sum(slide.case_id in torn for slide in audited)
+    if not n:
+        return ()
+    which = f"{n} of the {len(audited)} audited slides are of patients in another split as well"
+    return (f"{WARNING}{which}: what is measured there does not carry over to new patients",)
 
 
 def _skipped(checked: Cohort, table: Cohort) -> tuple[AuditedSlide, ...]:

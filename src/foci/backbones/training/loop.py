@@ -60,6 +60,7 @@ def train(
     recipe: TrainingRecipe,
     *,
     state_file: Path | None = None,
+    starting: Callable[[int, int], None] = lambda done, total: None,
     report: Callable[[EpochReport], None] = lambda epoch: None,
     progress: Progress = lambda items, what: items,
 ) -> list[EpochReport]:
@@ -74,6 +75,7 @@ def train(
         val_cohort: Slides that choose the epoch.
         recipe: How to train.
         state_file: Written after every epoch; the caller removes it at the end.
+        starting: Called once, with the epochs that are done and all epochs of the run.
         report: Called after every epoch.
         progress: Wraps the steps of an epoch, given a description.
 
@@ -93,6 +95,7 @@ def train(
     state = _resume(state_file, key, backbone, objective, optimizer)
     steps = math.ceil(len(train_cohort) / recipe.batch_size)
     reports = [EpochReport(**entry) for entry in state.history]
+    starting(len(reports), len(objective.stages) * recipe.epochs)
 
     for stage in range(state.stage, len(objective.stages)):
         name = objective.stages[stage]

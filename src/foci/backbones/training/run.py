@@ -55,7 +55,9 @@ def train_into(
     preset: str = "paper",
     widths: dict[str, Any] | None = None,
     device: str = "cpu",
+    request: str | None = None,
     score: Callable[[Predictions], Scores] | None = None,
+    starting: Callable[[int, int], None] = lambda done, total: None,
     report: Callable[[EpochReport], None] = lambda epoch: None,
     progress: Progress = lambda items, what: items,
 ) -> TrainedBackbone:
@@ -71,8 +73,11 @@ def train_into(
         preset: Widths of the classifier.
         widths: Constructor arguments that replace the preset's.
         device: Where to train.
+        request: Key of what was asked for, written to ``backbone.json``; see
+            :func:`foci.backbones.training.finished.request_key`.
         score: Numbers for ``backbone.json`` from the predictions of a split; default is loss and
             accuracy. A split that it fails on is written without scores, and a note says so.
+        starting: Called once, with the epochs that are done and all epochs of the run.
         report: Called after every epoch.
         progress: Wraps the steps of an epoch.
     """
@@ -91,6 +96,7 @@ def train_into(
         cohort.split("val"),
         recipe,
         state_file=folder / STATE,
+        starting=starting,
         report=report,
         progress=progress,
     )
@@ -109,6 +115,7 @@ def train_into(
         history=[asdict(epoch) for epoch in history],
         slides={split: len(part) for split, part in parts.items()},
         trained_on=[slide.slide_id for slide in parts["train"]],
+        **({} if request is None else {"request": request}),
         versions={"foci": __version__, "torch": torch.__version__,
                   "python": platform.python_version()},
     )  # fmt: skip

@@ -42,6 +42,8 @@ def examine(
             slide_table=options.slide_table,
             label_column=options.label_column,
             fold=options.fold,
+            only_classes=options.only_classes,
+            exclude_class=options.exclude_class,
         )
         named = {s.slide_id: s.feature_path for s in matched.slides if s.feature_path is not None}
         files = named or files
@@ -60,9 +62,13 @@ def _table_checks(imported: Imported, matched: Matched, options: CohortOptions) 
         found = f"{len(imported.slides)} slides in {options.labels.name}{notes}"
         matching = check_matching(len(imported.slides), matched.missing, matched.unused)
         checks = [Check("labels", "PASS", found), matching]
-        return [*checks, *check_table(matched.slides)] if matched.slides else checks
+        return [*checks, *_slide_checks(matched, options)] if matched.slides else checks
     if options.splits is None:
         return []
     placed = sum(slide.split is not None for slide in imported.slides)
     found = f"{placed} slides in {options.splits.name}{notes}"
-    return [Check("splits", "PASS", found), *check_table(matched.slides)]
+    return [Check("splits", "PASS", found), *_slide_checks(matched, options)]
+
+
+def _slide_checks(matched: Matched, options: CohortOptions) -> list[Check]:
+    return check_table(matched.slides, allow_torn_patients=bool(options.allow_torn_patients))

@@ -7,25 +7,35 @@ from collections.abc import Sequence
 
 from foci.bags.checks.check import Check
 from foci.bags.cohort.slide import Skipped, Slide
-from foci.bags.cohort.splits import check_leakage
-from foci.errors import CohortError
-from foci.plural import some, tally
+from foci.bags.cohort.torn import torn_patients
+from foci.plural import counted, some, tally
 
 _FEW = 10
 _NO_SPLIT = "no split"
 """Slides outside all splits, whose classes do not matter."""
 
 
-def check_table(slides: Sequence[Slide]) -> list[Check]:
+def check_table(slides: Sequence[Slide], *, allow_torn_patients: bool = False) -> list[Check]:
     """Checks of patients, splits and classes."""
-    checks = []
-    try:
-        check_leakage(slides)
+    return [_leakage(slides, allow_torn_patients), *_classes(slides)]
+
+
+def _leakage(slides: Sequence[Slide], allowed: bool) -> Check:
+    """Every patient in two splits, with these splits."""
+    torn = [f"{case} ({' and '.join(names)})" for case, names in torn_patients(slides).items()]
+    if not torn:
         cases = len({s.case_id for s in slides})
-        checks.append(Check("leakage", "PASS", f"{cases} patients, none in two splits"))
-    except CohortError as error:
-        checks.append(Check("leakage", "FAIL", f"{error.where}: {error.what}", error.fix))
-    return [*checks, *_classes(slides)]
+        return Check("leakage", "PASS", f"{cases} patients, none in two splits")
+    verb = "is" if len(torn) == 1 else "are"
+    found = f"{counted(len(torn), 'patient')} {verb} in two splits: {', '.join(torn)}"
+    if allowed:
+        fix = "allowed by --allow-torn-patients; what is measured on their slides is too good"
+        return Check("leakage", "WARN", found, fix, tuple(torn))
+    fix = (
+        "put all slides of a patient into one split, or split again by patient, or go on with "
+        "them: --allow-torn-patients"
+    )
+    return Check("leakage", "FAIL", found, fix, tuple(torn))
 
 
 def check_matching(rows: int, missing: Sequence[Skipped], unused: Sequence[str]) -> Check:

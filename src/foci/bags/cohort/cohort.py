@@ -13,7 +13,8 @@ from foci.bags.cache import BagCache
 from foci.bags.cohort.feature_folder import find_features
 from foci.bags.cohort.inputs import find_slides
 from foci.bags.cohort.slide import Skipped, Slide
-from foci.bags.cohort.splits import check_labels, check_leakage, split_by_patient, split_order
+from foci.bags.cohort.splits import check_labels, split_by_patient, split_order
+from foci.bags.cohort.torn import check_leakage, torn_patients, warning
 from foci.bags.prefilter import N_CAP
 from foci.bags.store import BagStore, BagStream
 from foci.bags.tables import write_csv
@@ -52,6 +53,9 @@ class Cohort:
         slide_table: str | Path | None = None,
         label_column: str | None = None,
         fold: int | None = None,
+        only_classes: Sequence[str] | None = None,
+        exclude_class: Sequence[str] | None = None,
+        allow_torn_patients: bool = False,
         classes: Sequence[str] | None = None,
         layout: str = "auto",
         n_cap: int | None = N_CAP,
@@ -65,10 +69,14 @@ class Cohort:
             features: Folder of feature files, in any layout FOCI knows.
             labels: Label table: FOCI's own, CLAM's, Patho-Bench's, STAMP's clinical table or
                 torchmil's splits. Without one every feature file becomes a slide without a label.
-            splits: CLAM's ``splits_k.csv``, or ``slide_id, split``; also without a label table.
+            splits: CLAM's ``splits_k.csv``, a folder of these, or ``slide_id, split``; also
+                without a label table.
             slide_table: STAMP's slide table.
             label_column: The column that holds the label, where the format leaves it open.
-            fold: Which fold of a Patho-Bench table.
+            fold: Which fold of a folder of splits, or of a Patho-Bench table.
+            only_classes: Keep the slides of these classes only.
+            exclude_class: Leave out the slides of these classes.
+            allow_torn_patients: Go on, with a warning, where a patient is in two splits.
             classes: Class names in model order; default is alphabetical.
             layout: Force a feature layout.
             n_cap: Most candidate tiles per bag.
@@ -77,8 +85,8 @@ class Cohort:
             keep: Most bags held in memory at any time.
 
         Raises:
-            CohortError: If the table is wrong, a patient is in two splits, a label is not among
-                the classes, or no slide has features.
+            CohortError: If the table is wrong, a patient is in two splits (unless allowed), a label
+                is not among the classes, or no slide has features.
         """
         files = find_features(features)
         imported, matched = find_slides(
@@ -88,6 +96,8 @@ class Cohort:
             slide_table=slide_table,
             label_column=label_column,
             fold=fold,
+            only_classes=only_classes,
+            exclude_class=exclude_class,
         )
         slides, skipped, notes = matched.slides, matched.missing, imported.notes
         if matched.unused:
@@ -100,7 +110,11 @@ class Cohort:
                 f"first file: {next(iter(files))})",
                 "check slide names and feature_path",
             )
-        check_leakage(slides)
+        torn = torn_patients(slides) if allow_torn_patients else {}
+        if torn:
+            notes += (warning(torn),)
+        else:
+            check_leakage(slides)
         names = tuple(sorted({s.label for s in slides if s.label is not None}))
         if classes is not None:
             names = tuple(classes)

@@ -17,10 +17,14 @@ class CohortOptions(BaseModel):
     Attributes:
         features: Folder of feature files.
         labels: Label table, if there is one.
-        splits: CLAM's ``splits_k.csv``, or a table of ``slide_id`` and ``split``.
+        splits: CLAM's ``splits_k.csv``, a folder of these, or a table of ``slide_id`` and
+            ``split``.
         slide_table: STAMP's slide table.
         label_column: Column that holds the label.
-        fold: Fold of a Patho-Bench table.
+        fold: Fold of a folder of splits, or of a Patho-Bench table.
+        only_classes: Classes whose slides are kept.
+        exclude_class: Classes whose slides are left out.
+        allow_torn_patients: Go on where a patient is in two splits.
         classes: Class names in the model's order; None for the model's own, or alphabetical order.
         layout: Feature layout, or ``"auto"``.
         mpp: Micrometres per level-0 pixel.
@@ -35,6 +39,9 @@ class CohortOptions(BaseModel):
     slide_table: Path | None = None
     label_column: str | None = None
     fold: NonNegativeInt | None = None
+    only_classes: tuple[str, ...] | None = None
+    exclude_class: tuple[str, ...] | None = None
+    allow_torn_patients: bool | None = None
     classes: tuple[str, ...] | None = None
     layout: str = "auto"
     mpp: PositiveFloat | None = None
@@ -54,6 +61,9 @@ class CohortOptions(BaseModel):
             slide_table=self.slide_table,
             label_column=self.label_column,
             fold=self.fold,
+            only_classes=self.only_classes,
+            exclude_class=self.exclude_class,
+            allow_torn_patients=bool(self.allow_torn_patients),
             layout=self.layout,
             n_cap=self.n_cap or n_cap,
             mpp=self.mpp,

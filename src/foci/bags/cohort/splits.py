@@ -1,4 +1,4 @@
-"""Train, validation and test splits by patient, and checks against leakage."""
+"""Train, validation and test splits by patient."""
 
 from __future__ import annotations
 
@@ -94,23 +94,6 @@ def split_by_patient(
     return Partition(placed, tuple(notes))
 
 
-def check_leakage(slides: Iterable[Slide]) -> None:
-    """Refuse a cohort in which a patient is in two splits."""
-    leaks = []
-    for case, own in _by_patient(slides).items():
-        splits = {slide.split for slide in own if slide.split is not None}
-        if len(splits) > 1:
-            leaks.append((case, sorted(splits, key=split_order)))
-    if leaks:
-        case, names = leaks[0]
-        more = f" (and {len(leaks) - 1} more patients are torn apart)" if len(leaks) > 1 else ""
-        raise CohortError(
-            f"patient {case}",
-            f"is in {' and '.join(names)}{more}",
-            "put all slides of a patient into one split, or split again by patient",
-        )
-
-
 def check_labels(slides: Iterable[Slide], classes: Sequence[str]) -> None:
     """Refuse a label outside the classes, and a split with a single class."""
     labels: dict[str, set[str]] = defaultdict(set)
@@ -119,7 +102,10 @@ def check_labels(slides: Iterable[Slide], classes: Sequence[str]) -> None:
             continue
         if slide.label not in classes:
             what = f"has the label {slide.label!r}, not one of {', '.join(classes)}"
-            raise CohortError(f"slide {slide.slide_id}", what, "correct the label or the classes")
+            fix = (
+                f"correct the label or the classes, or leave it out: --exclude-class {slide.label}"
+            )
+            raise CohortError(f"slide {slide.slide_id}", what, fix)
         if slide.split is not None:
             labels[slide.split].add(slide.label)
     for split in sorted(labels, key=split_order):

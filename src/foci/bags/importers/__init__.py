@@ -6,8 +6,9 @@ from pathlib import Path
 
 from foci.bags.importers import pathobench, stamp, tidy, torchmil
 from foci.bags.importers.clam_splits import apply_splits
+from foci.bags.importers.folds import choose_splits
 from foci.bags.importers.importer import Imported, Importer, ImportOptions
-from foci.bags.importers.rows import SPLIT_NAMES
+from foci.bags.importers.rows import SPLIT_NAMES, spelled
 from foci.bags.importers.unlabelled import slides_of_files
 from foci.bags.tables import Table, nearest, read_table
 from foci.errors import CohortError
@@ -48,30 +49,32 @@ def read_slides(
 
     Args:
         labels: The label table (``.csv``, ``.tsv``, ``.txt`` or ``.xlsx``).
-        splits: A split table to apply: CLAM's ``splits_k.csv``, or ``slide_id, split``.
+        splits: A split table to apply: CLAM's ``splits_k.csv``, a folder of these, or
+            ``slide_id, split``.
         slide_table: STAMP's slide table.
         label_column: The column that holds the label, where the format leaves it open.
-        fold: Which fold of a Patho-Bench table; the first by default.
+        fold: Which fold of a folder of splits, or of a Patho-Bench table; the first by default.
 
     Raises:
         CohortError: With the file and line, what is wrong, and what to do.
     """
     table = read_table(labels)
     name = detect(table)
+    chosen = choose_splits(splits, fold)
     options = ImportOptions(
         slide_table=None if slide_table is None else Path(slide_table),
         label_column=label_column,
-        fold=fold,
+        fold=chosen.fold,
     )
     for option, value in vars(options).items():
         if value is not None and option not in IMPORTERS[name].options:
             what = f"means nothing for {table.path}, a table of the format {name!r}"
-            raise CohortError(f"{option}={value}", what, "leave it out")
+            raise CohortError(f"{spelled(option)} {value}", what, "leave it out")
     imported = IMPORTERS[name].read(table, options)
-    if splits is None:
+    if chosen.path is None:
         return imported
-    placed = apply_splits(imported.slides, read_table(splits))
-    return Imported(placed.slides, imported.notes + placed.notes)
+    placed = apply_splits(imported.slides, read_table(chosen.path))
+    return Imported(placed.slides, imported.notes + chosen.notes + placed.notes)
 
 
 def detect(table: Table) -> str:
@@ -81,10 +84,10 @@ def detect(table: Table) -> str:
             return name
     found = ", ".join(table.columns)
     if any(column.lower() in SPLIT_NAMES for column in table.columns):
-        fix = "give the label table as labels, and this one as splits"
+        fix = "give the label table as --labels, and this one as --splits"
         raise CohortError(table.path, f"is a split table, not labels (columns: {found})", fix)
     if {"PATIENT", "FILENAME"} <= set(table.columns):
-        fix = "give the clinical table as labels, and this one as slide_table"
+        fix = "give the clinical table as --labels, and this one as --slide-table"
         raise CohortError(table.path, f"is a slide table, not labels (columns: {found})", fix)
     for key, likeness in _KEYS.items():
         if near := nearest(key, table.columns, likeness):

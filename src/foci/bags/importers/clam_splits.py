@@ -17,12 +17,16 @@ from foci.bags.importers.importer import Imported
 from foci.bags.importers.rows import SPLIT_NAMES, filled, split_name, splits
 from foci.bags.tables import Table
 from foci.errors import CohortError
+from foci.plural import counted
 
-_NAMED = 5
+_NAMED = 3
 
 
 def apply_splits(slides: Sequence[Slide], table: Table, among: str = "the label table") -> Imported:
     """Assign the splits of a split table; slides that are not in it have none.
+
+    Slides that only the split table names are left out, with a note: published splits often
+    name slides that nobody has labelled.
 
     Args:
         slides: The cohort.
@@ -30,24 +34,31 @@ def apply_splits(slides: Sequence[Slide], table: Table, among: str = "the label 
         among: Where the slides come from, for messages.
 
     Raises:
-        CohortError: If a slide is in two splits, or a slide of the table is not in the cohort.
+        CohortError: If a slide is in two splits, a name fits several slides, or the split table
+            names no slide of the cohort.
     """
     find = _Finder(slides)
     chosen: dict[str, str] = {}
     unknown: list[str] = []
     for name, split in _members(table, find):
         slide_id = find(name)
+        if slide_id is None and (several := find.alike(name)):
+            what = f"{name!r} fits several slides of {among} ({', '.join(sorted(several)[:3])})"
+            raise CohortError(table.path, what, "write the full name into the split table")
         if slide_id is None:
             unknown.append(name)
         elif chosen.setdefault(slide_id, split) != split:
             what = f"slide {slide_id!r} is in both {chosen[slide_id]} and {split}"
             raise CohortError(table.path, what, "keep it in one of them")
-    if unknown:
-        shown = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
-        what = f"{len(unknown)} slides are not in {among} ({shown})"
-        raise CohortError(table.path, what, f"add them to {among}, or take them out of the splits")
+    outside = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
+    if unknown and not chosen:
+        what = f"none of its {counted(len(unknown), 'slide')} is in {among} ({outside})"
+        raise CohortError(table.path, what, "give the splits of this cohort, with its slide names")
     placed = tuple(replace(slide, split=chosen.get(slide.slide_id)) for slide in slides)
     notes = []
+    if unknown:
+        n = counted(len(unknown), "slide")
+        notes.append(f"left out: {n} of {table.path.name} not in {among} ({outside})")
     if any(slide.split for slide in slides):
         notes.append(f"the splits of {among} are replaced by {table.path.name}")
     if left := sum(slide.split is None for slide in placed):
@@ -72,8 +83,12 @@ class _Finder:
         for candidate in (name, name.removesuffix(".0")):
             if candidate in self.ids:
                 return candidate
-        alike = self.short.get(short(name), [])
+        alike = self.alike(name)
         return alike[0] if len(alike) == 1 else None
+
+    def alike(self, name: str) -> list[str]:
+        """Slides with the same name but for file ending and UUID."""
+        return self.short.get(short(name), [])
 
 
 def _members(table: Table, find: _Finder) -> Iterator[tuple[str, str]]:

@@ -64,10 +64,19 @@ def split_name(text: str, where: str) -> str:
     return name
 
 
+def spelled(option: str) -> str:
+    """An option as people type it.
+
+    >>> spelled("label_column")
+    '--label-column'
+    """
+    return f"--{option.replace('_', '-')}"
+
+
 def choose_label(table: Table, taken: Collection[str], chosen: str | None) -> str:
     """The label column: the chosen one, or the only one that is not ``taken``."""
     if chosen is not None:
-        table.require(chosen, fix="name another label_column")
+        table.require(chosen, fix="name another with --label-column")
         return chosen
     free = [name for name in table.columns if name and name not in taken]
     if len(free) == 1:
@@ -75,7 +84,7 @@ def choose_label(table: Table, taken: Collection[str], chosen: str | None) -> st
     if not free:
         raise CohortError(table.path, "has no label column", "add one")
     what = f"has several columns that may be the label ({', '.join(free)})"
-    raise CohortError(table.path, what, "name it with label_column")
+    raise CohortError(table.path, what, "name it with --label-column")
 
 
 def derived_cases_note(slide_ids: list[str], why: str = "the table names no patients") -> str:

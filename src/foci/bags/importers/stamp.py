@@ -26,7 +26,7 @@ def _read(table: Table, options: ImportOptions) -> Imported:
     patients are left out and noted too.
     """
     if options.slide_table is None:
-        fix = "give the slide table (PATIENT, FILENAME) with slide_table"
+        fix = "give the slide table (PATIENT, FILENAME) with --slide-table"
         raise CohortError(table.path, "names patients but no slides", fix)
     label = choose_label(table, {"PATIENT"}, options.label_column)
     patients = unique(table, filled(table, "PATIENT"), "patient")

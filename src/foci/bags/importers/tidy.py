@@ -24,7 +24,7 @@ def _read(table: Table, options: ImportOptions) -> Imported:
     """
     label = options.label_column or "label"
     table.require("slide_id")
-    table.require(label, fix="name the label column with label_column")
+    table.require(label, fix="name the label column with --label-column")
     slide_ids = unique(table, filled(table, "slide_id"))
     labels = [row[label] or None for row in table.rows]
     notes: list[str] = []

@@ -26,8 +26,13 @@ def audit(
     rankings: Annotated[
         str | None,
         typer.Option(
-            help="Rankings, separated by commas; default native,evidence,selector,random."
+            help="Rankings, separated by commas, from-file=PATH among them; "
+            "default native,evidence,selector,random."
         ),
+    ] = None,
+    heat_map: Annotated[
+        str | None,
+        typer.Option("--map", help="from-file=PATH: the map to judge, in the native one's place."),
     ] = None,
     recipe: Annotated[
         str | None, typer.Option(help="Recipe of the selector: default, paper-ste, paper-soft, ...")
@@ -86,6 +91,7 @@ def audit(
         "model": model,
         "out": out,
         "rankings": names(rankings),
+        "map": heat_map,
         "recipe": recipe,
         "profile": profile,
         "fit_target": _value(fit_target),

@@ -52,10 +52,12 @@ def fit(
     from foci.audits.setup.inputs import open_sources
     from foci.audits.setup.preflight import for_backbone
     from foci.audits.setup.splits import ready_to_fit
+    from foci.audits.setup.width import check_width
     from foci.cli.announce import announce
     from foci.cli.device import choose
     from foci.configuration import configure
     from foci.progress import track
+    from foci.run_log import RunLog
 
     changes, model_options = _parted(settings(change, "--set"))
     plan = selectors.vary(selectors.recipe(recipe), changes)
@@ -67,26 +69,28 @@ def fit(
     backbone = sources.backbone
     selectors.check_free(out)
     slides = for_backbone(sources.cohort, backbone)
+    check_width(slides)
     slides = ready_to_fit(slides, sources.split_seed, track)
-    announce(slides, sources.model_notes)
     shown = "val aukc" if choose_by is Choice.aukc else None
-    fitted = selectors.fit(
-        backbone,
-        slides,
-        plan,
-        seed=seed,
-        target=wanted,
-        out=out,
-        criterion=choose_by.value,
-        memory_gb=memory_gb,
-        report=lambda epoch: typer.echo(_line(epoch, shown)),
-        progress=track,
-    )
-    typer.echo(f"{plan.name}: gate at the {fitted.site}, best epoch {fitted.best_epoch}")
-    for note in fitted.notes:
-        typer.echo(f"note: {note}")
-    typer.echo("the backbone is unchanged: parameters, buffers and full-bag logits compared")
-    typer.echo(f"wrote {out}")
+    with RunLog(out, f"fit {plan.name}", typer.echo) as say:
+        announce(slides, sources.model_notes, say)
+        fitted = selectors.fit(
+            backbone,
+            slides,
+            plan,
+            seed=seed,
+            target=wanted,
+            out=out,
+            criterion=choose_by.value,
+            memory_gb=memory_gb,
+            report=lambda epoch: say(_line(epoch, shown)),
+            progress=track,
+        )
+        say(f"{plan.name}: gate at the {fitted.site}, best epoch {fitted.best_epoch}")
+        for note in fitted.notes:
+            say(f"note: {note}")
+        say("the backbone is unchanged: parameters, buffers and full-bag logits compared")
+        say(f"wrote {out}")
 
 
 def _parted(changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from foci.cli.cohort_options import Given, cohort_options
-from foci.cli.options import Device, settings
+from foci.cli.options import settings
+from foci.errors import FociError
 
 if TYPE_CHECKING:
-    from foci.backbones.training import EpochReport, Predictions
+    from collections.abc import Callable, Mapping
+
+    from foci.backbones.training import Predictions
+    from foci.backbones.training.config import TrainingConfiguration
     from foci.bags import Cohort
+    from foci.cli.training_text import EpochLines
 
 
-@cohort_options(required=("features", "labels"), without=("classes",))
+@cohort_options(without=("classes",))
 def train(
     cohort: Given,
     backbone: Annotated[
-        str, typer.Argument(help="Architecture: abmil, clam-sb, dsmil, transmil, ...")
-    ],
-    out: Annotated[Path, typer.Option(help="Folder for the trained backbone.")],
-    preset: Annotated[str, typer.Option(help="Preset of the widths: paper, official, ...")] = (
-        "paper"
-    ),
+        str | None, typer.Argument(help="Architecture: abmil, clam-sb, dsmil, transmil, ...")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the trained backbone.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="Preset of the widths: paper (default), official, ...")
+    ] = None,
     width: Annotated[
         list[str], typer.Option("--set", help="Replace a width of the preset: --set d=128.")
     ] = [],  # noqa: B006
@@ -49,62 +54,145 @@ def train(
         bool, typer.Option("--balanced", help="Sample every class equally often.")
     ] = False,
     seed: Annotated[
-        int, typer.Option(help="Random seed; the same seed gives the same weights (on a CPU).")
-    ] = 0,
-    device: Device = "auto",
+        int | None,
+        typer.Option(help="Random seed, default 0; the same seed gives the same weights (CPU)."),
+    ] = None,
+    device: Annotated[
+        str | None, typer.Option(help="auto, cpu, cuda, cuda:1, ...; default auto.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="YAML file with any of these settings.")
+    ] = None,
 ) -> None:
     """Train a classifier with its own objective and preset, then freeze it.
 
-    An interrupted run resumes when the same command is run again. With other options, slides or
-    feature files it starts over.
+    An interrupted run resumes when the same command is run again; a complete one ends at once.
+    Options override --config.
     """
-    from dataclasses import replace
-
-    from foci.backbones.training import TrainingRecipe, training_recipe
-    from foci.backbones.training.run import train_into, trainable, with_train_and_val
-    from foci.bags.cohort.options import CohortOptions
-    from foci.cli.announce import announce
-    from foci.cli.device import choose
-    from foci.cli.show_audit import number
+    from foci.audits.config import read_yaml
+    from foci.backbones.training.config import TrainingConfiguration
     from foci.configuration import configure
-    from foci.progress import track
 
     options = {
+        "backbone": backbone,
+        "out": out,
+        "preset": preset,
         "epochs": epochs,
         "lr": lr,
         "weight_decay": weight_decay,
         "schedule": schedule,
         "batch_size": batch_size,
         "balanced": balanced or None,
-        "objective": settings(objective, "--objective"),
         "seed": seed,
+        "device": device,
+        **cohort,
     }
-    given = {name: value for name, value in options.items() if value is not None}
-    configure(TrainingRecipe, given)  # refused before anything is read
-    slides = configure(CohortOptions, cohort).read().readable(track)
-    slides = trainable(with_train_and_val(slides, seed))
+    values: dict[str, Any] = {} if config is None else read_yaml(config)
+    values |= {name: value for name, value in options.items() if value is not None}
+    for name, given in {
+        "widths": settings(width, "--set"),
+        "objective": settings(objective, "--objective"),
+    }.items():
+        values[name] = {**(values.get(name) or {}), **given}
+    for name in ("backbone", "features", "labels", "out"):
+        if name not in values:
+            where = name if name == "backbone" else f"--{name}"
+            raise FociError(where, "is missing", "give it, or name it in --config")
+    _run(configure(TrainingConfiguration, values))
+
+
+def _run(configuration: TrainingConfiguration) -> None:
+    from foci.backbones.training import training_recipe
+    from foci.backbones.training.finished import finished, request_key
+    from foci.cli.training_text import EpochLines
+    from foci.progress import track
+    from foci.run_log import RunLog
+
+    out, given = configuration.out, configuration.recipe_settings
+    name, preset, widths = configuration.backbone, configuration.preset, configuration.widths
+    table = configuration.read()
+    recipe, _ = training_recipe(name, table.classes, given)
+    key = request_key(name, preset, widths, recipe, table)
+    done = finished(out, key)
+    if done is not None:
+        typer.echo(f"{out}: this training is complete, nothing is computed again")
+        _show_scores(done.metrics, typer.echo)
+        return
+    log = RunLog(out, f"train {name}", typer.echo)
+    epochs = EpochLines(log)
+    try:
+        with log:
+            slides = _prepared(table.readable(track), table, configuration, log)
+            _train(slides, configuration, key, epochs, log)
+    except KeyboardInterrupt:
+        typer.echo(f"foci: {epochs.stopped}", err=True)
+        raise typer.Exit(130) from None
+
+
+def _prepared(
+    readable: Cohort,
+    table: Cohort,
+    configuration: TrainingConfiguration,
+    say: Callable[[str], None],
+) -> Cohort:
+    """The slides to train on, split; says how, and what was left out."""
+    from dataclasses import replace
+
+    from foci.backbones.training.run import trainable, with_train_and_val
+    from foci.cli.announce import announce
+    from foci.cli.training_text import split_lines, splits_from
+
+    slides = trainable(with_train_and_val(readable, configuration.seed))
     slides = replace(slides, notes=(*slides.notes, *_without_auc(slides)))
-    announce(slides)
-    recipe, line = training_recipe(backbone, slides.classes, given)
-    typer.echo(line)
+    announce(slides, say=say)
+    for line in split_lines(slides, splits_from(table, configuration)):
+        say(line)
+    return slides
+
+
+def _train(
+    slides: Cohort,
+    configuration: TrainingConfiguration,
+    key: str,
+    epochs: EpochLines,
+    say: Callable[[str], None],
+) -> None:
+    from foci.backbones.training import training_recipe
+    from foci.backbones.training.run import train_into
+    from foci.cli.device import choose
+    from foci.progress import track
+
+    name = configuration.backbone
+    recipe, line = training_recipe(name, slides.classes, configuration.recipe_settings)
+    say(line)
     result = train_into(
-        out,
-        backbone,
+        configuration.out,
+        name,
         slides,
         recipe,
-        preset=preset,
-        widths=settings(width, "--set"),
-        device=choose(device),
+        preset=configuration.preset,
+        widths=configuration.widths,
+        device=choose(configuration.device),
+        request=key,
         score=scores,
-        report=lambda epoch: typer.echo(_line(epoch)),
+        starting=epochs.starting,
+        report=epochs,
         progress=track,
     )
-    for split, values in result.metrics.items():
-        shown = ", ".join(f"{name} {number(value, 3)}" for name, value in values.items())
-        typer.echo(f"{split}: {shown}")
+    _show_scores(result.metrics, say)
     for note in result.notes:
-        typer.echo(f"note: {note}")
-    typer.echo(f"wrote {out}")
+        say(f"note: {note}")
+    say(f"wrote {configuration.out}")
+
+
+def _show_scores(
+    metrics: Mapping[str, Mapping[str, float | None]], say: Callable[[str], None]
+) -> None:
+    from foci.cli.show_audit import number
+
+    for split, values in metrics.items():
+        shown = ", ".join(f"{name} {number(value, 3)}" for name, value in values.items())
+        say(f"{split}: {shown}")
 
 
 def _without_auc(cohort: Cohort) -> list[str]:
@@ -128,14 +216,3 @@ def scores(predictions: Predictions) -> dict[str, float | None]:
         "accuracy": predictions.accuracy,
         "loss": predictions.loss,
     }
-
-
-def _line(epoch: EpochReport) -> str:
-    """One epoch in one line."""
-    terms = ", ".join(f"{name} {value:.3f}" for name, value in epoch.terms.items())
-    width = len(str(epoch.epochs))
-    return (
-        f"{epoch.stage} {epoch.epoch:>{width}}/{epoch.epochs}  loss {epoch.loss:.3f} ({terms})  "
-        f"val loss {epoch.val_loss:.3f}  val accuracy {epoch.val_accuracy:.3f}"
-        f"{'  best' if epoch.best else ''}"
-    )

@@ -70,7 +70,7 @@ def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
     if told is None:
         return ()
     stand_in = ("This model has no attention of its own: its map is a stand-in.",)
-    proxy = stand_in if manifest.backbone.score == "proxy" else ()
+    proxy = stand_in if manifest.backbone.score == "proxy" and not manifest.settings.map else ()
     return (
         Answer(MAP, told.map.answer, (*told.map.sentences, *proxy)),
         Answer(TILES, told.tiles.answer, tuple(told.tiles.sentences)),

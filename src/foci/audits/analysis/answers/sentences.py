@@ -14,7 +14,7 @@ from foci.plural import counted
 from foci.rounding import decimals
 
 _BELIEFS: Mapping[Belief, str] = {
-    "yes": "The model's own order beats random orders on every axis that can tell them apart.",
+    "yes": "The map's order beats random orders on every axis that can tell them apart.",
     "only as a pointer": "The decision hangs on the tiles at the top of the map, but revealing "
     "them in the map's order recovers the decision no faster than random orders do.",
     "sufficient, not decisive": "The first tiles of the map recover the decision faster than "
@@ -23,12 +23,12 @@ _BELIEFS: Mapping[Belief, str] = {
     "inconclusive": "The data do not settle whether the map beats random orders.",
 }
 _ORDERS: Mapping[BetterOrder, str] = {
-    "headroom": "There is a better order than the model's own.",
+    "headroom": "There is a better order than the map's.",
     "mixed": "The candidate is better on one axis and worse on the other.",
-    "native is better": "The model's own order is better than the candidate.",
-    "native suffices": "The candidate and the model's own order do equally well, and the map can "
+    "native is better": "The map's order is better than the candidate.",
+    "native suffices": "The candidate and the map's order do equally well, and the map can "
     "be believed.",
-    "no better order found": "The candidate does as well as the model's own order, which is not "
+    "no better order found": "The candidate does as well as the map's order, which is not "
     "shown to beat chance.",
     "inconclusive": "The data do not settle whether the candidate is better.",
 }
@@ -65,7 +65,7 @@ def on_order(
     if native is None:
         if not n_decided:
             return [_not_assessable(n_decided, n_cases)]
-        return ["No candidate was compared with the model's own order."]
+        return ["No candidate was compared with the map's order."]
     told = [_ORDERS.get(answer) or _not_assessable(n_decided, n_cases), *_axes(native)]
     if chance is not None and answer in ("headroom", "inconclusive"):
         told += _axes(chance)

@@ -1,0 +1,171 @@
+"""Somebody else's heat map: among the rankings, or in the place of the native one."""
+
+import json
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from foci import rankings
+from foci.audits import StoredAudit
+from foci.audits.compare.differences import differences
+from foci.audits.folder.run_key import decided_by, first_difference
+from foci.audits.run import run
+from foci.backbones import Backbone, CallableBackbone
+from foci.errors import FociError
+from tests.makers.audits import model, settings
+from tests.makers.cohorts import D_IN, read
+
+Scores = Callable[[str, int], float]
+
+
+def write_map(folder: Path, score: Scores, name: str = "heat.csv", ending: str = "") -> Path:
+    """A score for every tile of the audited slides; their names may have a file ending."""
+    lines = ["slide_id,tile,score"]
+    for slide in read(folder).split("test"):
+        name_there, tiles = f"{slide.slide_id}{ending}", read(folder).bag(slide.slide_id).tiles
+        lines += [f"{name_there},{i},{score(slide.slide_id, i)!r}" for i in tiles.tolist()]
+    (folder / name).write_text("\n".join(lines) + "\n")
+    return folder / name
+
+
+def of_the_model(folder: Path, sign: int = 1) -> Scores:
+    """The model's own scores, written down."""
+    known: dict[str, dict[int, float]] = {}
+    for slide in read(folder).split("test"):
+        bag = read(folder).bag(slide.slide_id)
+        own = rankings.score("native", model(), bag).scores
+        known[slide.slide_id] = dict(zip(bag.tiles.tolist(), (sign * own).tolist(), strict=True))
+    return lambda slide, tile: known[slide][tile]
+
+
+def audited(
+    folder: Path, out: str, backbone: Backbone | None = None, **changes: Any
+) -> StoredAudit:
+    chosen = settings(**{"rankings": ("native", "random"), **changes})
+    return run(backbone or model(), read(folder), chosen, folder / out)
+
+
+def curves_of(audit: StoredAudit, ranking: str) -> list[np.ndarray]:
+    return [curve.probs for curve in audit.curves.get(ranking)]
+
+
+def test_a_file_is_a_ranking_of_its_own(files: Path) -> None:
+    path = write_map(files, of_the_model(files), ending=".svs")
+    audit = audited(files, "out", rankings=("native", f"from-file={path}", "random"))
+    assert audit.curves.rankings == ("native", "from-file-heat", "random")
+    for mine, theirs in zip(
+        curves_of(audit, "native"), curves_of(audit, "from-file-heat"), strict=True
+    ):
+        np.testing.assert_array_equal(mine, theirs)
+    numbers = audit.summary.views["prediction"]
+    assert numbers["from-file-heat"].aukc.estimate == numbers["native"].aukc.estimate
+    manifest = json.loads((audit.folder / "manifest.json").read_text())
+    digest = sha256(path.read_bytes()).hexdigest()
+    assert manifest["maps"] == {str(path): digest}
+    assert manifest["decided_by"]["map files"] == {str(path): digest}
+    assert f"from-file={path}" in manifest["decided_by"]["rankings"]
+
+
+def test_a_map_takes_the_place_of_the_native_ranking(files: Path) -> None:
+    path = write_map(files, of_the_model(files, sign=-1))
+    audit = audited(files, "map", map=f"from-file={path}")
+    backwards = audited(files, "listed", rankings=("native", f"from-file={path}", "random"))
+    assert audit.curves.rankings == ("native", "random")
+    for mine, theirs in zip(
+        curves_of(audit, "native"), curves_of(backwards, "from-file-heat"), strict=True
+    ):
+        np.testing.assert_array_equal(mine, theirs)
+    own = audited(files, "own")
+    assert any(
+        not np.array_equal(mine, theirs)
+        for mine, theirs in zip(curves_of(audit, "native"), curves_of(own, "native"), strict=True)
+    )
+    told = f"the ranking 'native' is the map of {path}, not the model's own scores"
+    assert told in audit.manifest.notes
+    assert audit.manifest.settings.map == f"from-file={path}"
+    assert audit.summary.answers is not None
+    assert audit.summary.answers.map.comparison is not None
+    said = f"map differs (a from-file={path}; b the model's own): native is not the same kind of "
+    assert any(line.startswith(said) for line in differences([audit, own], ["a", "b"]))
+
+
+def test_a_map_answers_for_a_model_without_scores(files: Path) -> None:
+    inner = model()
+    bare = CallableBackbone(lambda x: inner(x), d_in=D_IN, n_classes=2)
+    path = write_map(files, of_the_model(files))
+    audit = audited(files, "out", bare, map=f"from-file={path}")
+    assert audit.curves.rankings == ("native", "random")
+    assert audit.summary.answers is not None
+    assert audit.summary.answers.map.comparison is not None
+    usual = settings(map=f"from-file={path}").model_copy(update={"rankings": ("native", "random")})
+    assert usual.map_files == {"native": path}
+
+
+def test_scores_of_a_callable_are_its_native_ranking(files: Path) -> None:
+    inner = model()
+    scored = CallableBackbone(
+        lambda x: inner(x), d_in=D_IN, n_classes=2, scores=lambda x: inner.scores(inner.embed(x))
+    )
+    audit = audited(files, "callable", scored)
+    own = audited(files, "own")
+    for mine, theirs in zip(curves_of(audit, "native"), curves_of(own, "native"), strict=True):
+        np.testing.assert_allclose(mine, theirs, atol=1e-6)
+
+
+def test_another_map_is_another_audit(files: Path) -> None:
+    path = write_map(files, of_the_model(files))
+
+    def decided(**changes: Any) -> dict[str, Any]:
+        chosen = settings(**{"rankings": ("native", "random"), **changes})
+        return decided_by(model(), read(files), chosen, 0)
+
+    plain, mapped = decided(), decided(map=f"from-file={path}")
+    assert "map" not in plain
+    assert "map files" not in plain
+    assert first_difference(plain, mapped) == f"map = None, not from-file={path}"
+    assert first_difference(mapped, plain) == f"map = from-file={path}, not None"
+    path.write_text(path.read_text() + "other,0,1.0\n")
+    assert first_difference(mapped, decided(map=f"from-file={path}")) == "other map files"
+    audited(files, "out", map=f"from-file={path}")
+    path.write_text(path.read_text() + "another,0,1.0\n")
+    with pytest.raises(FociError, match="holds an audit with other map files; give --force"):
+        audited(files, "out", map=f"from-file={path}")
+
+
+def test_slides_without_scores_are_noted_and_skipped(files: Path) -> None:
+    path = write_map(files, of_the_model(files))
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(line for line in lines if not line.startswith("s10,")) + "\n")
+    audit = audited(files, "out", map=f"from-file={path}")
+    assert "heat.csv has no scores of 1 slide (s10): not audited" in audit.manifest.notes
+    assert [slide.slide_id for slide in audit.skipped] == ["s10"]
+
+
+def test_mistakes_are_refused_before_a_folder_is_made(files: Path) -> None:
+    heat = write_map(files, lambda slide, tile: 1.0)
+    heat.write_text(heat.read_text().replace("\ns", "\nx"))
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"map": f"from-file={files / 'no.csv'}"}, r"no\.csv: does not exist"),
+        (
+            {"map": f"from-file={heat}"},
+            r"heat\.csv: has scores of none of the 5 slides to audit \(first slide: s09; first in "
+            r"the file: x09\); use the slide names of the cohort",
+        ),
+        ({"map": "native"}, "^map: cannot be 'native'; give a file: from-file=PATH$"),
+        (
+            {"map": f"from-file={heat}", "rankings": ("random",)},
+            "^map: takes the place of the native ranking, which is not among the rankings; add na",
+        ),
+        (
+            {"rankings": (f"from-file={heat}", f"from-file={files / 'b' / 'heat.csv'}")},
+            "^rankings: name 'from-file-heat' twice; name each once$",
+        ),
+    ]
+    for changes, says in cases:
+        with pytest.raises(FociError, match=says):
+            audited(files, "out", **changes)
+        assert not (files / "out").exists()
