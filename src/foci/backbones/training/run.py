@@ -14,6 +14,7 @@ from foci._version import __version__
 from foci.backbones.base import Backbone
 from foci.backbones.registry import create
 from foci.backbones.saved import FACTS, save
+from foci.backbones.training.data import training_data
 from foci.backbones.training.evaluate import Predictions, predict
 from foci.backbones.training.loop import EpochReport, train
 from foci.backbones.training.recipe import TrainingRecipe
@@ -109,6 +110,7 @@ def train_into(
         history=[asdict(epoch) for epoch in history],
         slides={split: len(part) for split, part in parts.items()},
         trained_on=[slide.slide_id for slide in parts["train"]],
+        data=training_data(parts["train"]).model_dump(),
         versions={"foci": __version__, "torch": torch.__version__,
                   "python": platform.python_version()},
     )  # fmt: skip
