@@ -13,8 +13,10 @@ from markupsafe import Markup, escape
 from foci.audits import StoredAudit, Summary
 from foci.audits.analysis.summary import RankingNumbers
 from foci.audits.recompute import recompute
+from foci.audits.records import Alarm
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings, View
+from foci.audits.setup.classes import other_order
 from foci.audits.setup.inputs import model_metadata, with_alphabetical_classes
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import open_checkpoint
@@ -153,8 +155,21 @@ def _opened(model: object, cohort: Cohort) -> tuple[Backbone, Cohort, dict[str, 
         raise FociError("model", f"is a {type(model).__name__}", fix)
     path = Path(model)
     checkpoint = open_checkpoint(path)
-    given = {**vars(model_metadata(checkpoint.facts)), "sources": {"model": str(path.resolve())}}
-    return checkpoint.backbone, _as_trained(cohort, checkpoint.facts.record), given
+    record = checkpoint.facts.record
+    given = {
+        **vars(model_metadata(checkpoint.facts)),
+        "sources": {"model": str(path.resolve())},
+        "alarms": _swapped(cohort, record),
+    }
+    return checkpoint.backbone, _as_trained(cohort, record), given
+
+
+def _swapped(cohort: Cohort, record: ModelRecord | None) -> list[Alarm]:
+    """An alarm if somebody put the classes in another order than the model's."""
+    names = () if record is None else record.classes
+    chosen = list(cohort.classes) != sorted(cohort.classes)  # not the order of a plain table
+    swapped = other_order(cohort.classes, names) if names and chosen else None
+    return [] if swapped is None else [swapped]
 
 
 def _as_trained(cohort: Cohort, record: ModelRecord | None) -> Cohort:

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
+    from foci.audits.records import Alarm
     from foci.bags import Cohort
 
 
-def announce(cohort: Cohort, model_notes: Sequence[str] = ()) -> None:
-    """Print the assumptions about model and slides, and the skipped slides with reasons."""
+def announce(cohort: Cohort, model_notes: Sequence[str] = (), alarms: Sequence[Alarm] = ()) -> None:
+    """Print alarms, the assumptions about model and slides, and the skipped slides with reasons."""
+    for alarm in alarms:
+        typer.echo(f"ALARM {alarm.kind}: {alarm.sentence}")
     for note in (*model_notes, *cohort.notes):
         typer.echo(f"note: {note}")
     for slide in cohort.skipped:

@@ -68,7 +68,7 @@ def fit(
     selectors.check_free(out)
     slides = for_backbone(sources.cohort, backbone)
     slides = ready_to_fit(slides, sources.split_seed, track)
-    announce(slides, sources.model_notes)
+    announce(slides, sources.model_notes, sources.alarms)
     shown = "val aukc" if choose_by is Choice.aukc else None
     fitted = selectors.fit(
         backbone,
