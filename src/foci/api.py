@@ -67,8 +67,9 @@ class Audit(StoredAudit):
     def __repr__(self) -> str:
         summary = self.summary
         skipped = f"{summary.n_skipped} skipped, " if summary.n_skipped else ""
-        slides = counted(summary.n_slides, "slide")
-        name = f"{self.manifest.name!r}, {slides}, {skipped}{summary.in_short}"
+        slides, n = counted(summary.n_slides, "slide"), len(self.manifest.alarms)
+        alarms = f"{counted(n, 'alarm').upper()}, " if n else ""
+        name = f"{self.manifest.name!r}, {alarms}{slides}, {skipped}{summary.in_short}"
         return f"Audit({name}, {str(self.folder)!r})"
 
     def _repr_html_(self) -> str:
@@ -80,6 +81,10 @@ class Audit(StoredAudit):
             )
             for name, own in self.summary.views["prediction"].items()
         )
+        alarms = Markup("").join(
+            Markup("<p><b>Alarm, {}:</b> {}</p>").format(one.kind, one.sentence)
+            for one in self.manifest.alarms
+        )
         told = Markup("").join(
             Markup("<p><b>{} {}.</b> {}</p>").format(
                 one.question, one.short, " ".join(one.sentences)
@@ -87,7 +92,7 @@ class Audit(StoredAudit):
             for one in answers(self.summary, self.manifest)
         )
         return (
-            f"<p><b>{escape(self.manifest.name)}</b></p>{told}"
+            f"<p><b>{escape(self.manifest.name)}</b></p>{alarms}{told}"
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
             f"{self._slides_line()}<p>{LINE}</p>"
         )

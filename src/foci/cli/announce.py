@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def announce(cohort: Cohort, model_notes: Sequence[str] = (), alarms: Sequence[Alarm] = ()) -> None:
     """Print alarms, the assumptions about model and slides, and the skipped slides with reasons."""
     for alarm in alarms:
-        typer.echo(f"ALARM {alarm.kind}: {alarm.sentence}")
+        typer.echo(f"ALARM, {alarm.kind}: {alarm.sentence}")
     for note in (*model_notes, *cohort.notes):
         typer.echo(f"note: {note}")
     for slide in cohort.skipped:

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from foci.audits.analysis.answers.axes import DecidedView
 from foci.audits.analysis.answers.decided import DecidedNumbers
 from foci.audits.analysis.answers.record import AxisComparison, CountQuantile, OrderComparison
-from foci.audits.analysis.per_slide import SlideMetrics
 from foci.metrics.answers import MIN_CASES, Belief, BetterOrder
 from foci.plural import counted
 
@@ -30,24 +29,23 @@ _ORDERS: Mapping[BetterOrder, str] = {
     "shown to beat chance.",
     "inconclusive": "The data do not settle whether the candidate is better.",
 }
+_SINGLE_TILES = "Every decided slide has a single tile: all orders are the same one."
 
 
 def on_map(
     answer: Belief,
     comparison: OrderComparison | None,
-    n_decided: int,
-    n_cases: int,
-    metrics: Mapping[str, SlideMetrics],
+    view: DecidedView,
 ) -> list[str]:
     """Why the map can, or cannot, be believed."""
     if comparison is None:
-        missing = [name for name in ("native", "random") if name not in metrics]
+        missing = [name for name in ("native", "random") if name not in view.metrics]
         if missing:
             run = "was" if len(missing) == 1 else "were"
             return [f"{' and '.join(missing)} {run} not run: the map was not compared with chance."]
-        return [_not_assessable(n_decided, n_cases)]
-    slides = f"{counted(n_decided, 'decided slide')} of {counted(n_cases, 'patient')}"
-    opening = _BELIEFS.get(answer) or _not_assessable(n_decided, n_cases)
+        return [_not_assessable(view)]
+    slides = f"{counted(view.n_decided, 'decided slide')} of {counted(view.n_cases, 'patient')}"
+    opening = _BELIEFS.get(answer) or _not_assessable(view)
     return [f"{opening} ({slides}.)", *_axes(comparison)]
 
 
@@ -56,15 +54,14 @@ def on_order(
     native: OrderComparison | None,
     chance: OrderComparison | None,
     selector: OrderComparison | None,
-    n_decided: int,
-    n_cases: int,
+    view: DecidedView,
 ) -> list[str]:
     """Why there is, or is not, a better order."""
     if native is None:
-        if not n_decided:
-            return [_not_assessable(n_decided, n_cases)]
+        if not view.n_decided:
+            return [_not_assessable(view)]
         return ["No candidate was compared with the model's own order."]
-    told = [_ORDERS.get(answer) or _not_assessable(n_decided, n_cases), *_axes(native)]
+    told = [_ORDERS.get(answer) or _not_assessable(view), *_axes(native)]
     if chance is not None and answer in ("headroom", "inconclusive"):
         told += _axes(chance)
     if selector is not None:
@@ -85,15 +82,18 @@ def on_tiles(
 ) -> list[str]:
     """How many tiles the decision hangs on, under which order, on how many slides."""
     k_max, n = view.settings.k_max, len(view.group)
-    undecided = n - int(view.decided.sum())
+    undecided = n - view.n_decided
     told = []
     if undecided > 2 * n / 3:
         told.append(
             f"The model is less than {view.kappa:g} sure of {undecided} of {counted(n, 'slide')}: "
             "read the relative counts beside these."
         )
+    if not view.n_decided:
+        return [*told, _not_assessable(view)]
     if numbers.decisive is None or numbers.msk is None:
-        return [*told, "No decided slide has deletion curves that could tell."]
+        why = "No decided slide has deletion curves that could tell."
+        return [*told, _SINGLE_TILES if view.only_single_tiles else why]
     low, high = (in_words(end, k_max) for end in (numbers.decisive.low, numbers.decisive.high))
     median = in_words(numbers.decisive.median, k_max)
     if numbers.decisive.median.missing is None:
@@ -115,6 +115,9 @@ def on_tiles(
     )
     if undecided and undecided <= 2 * n / 3:
         told.append(f"{counted(undecided, 'slide')} that the model has not decided stay out.")
+    if view.n_cases == 1:
+        whose = "one slide" if view.n_decided == 1 else "one patient"
+        told.append(f"All of this is of {whose}: it says nothing of others.")
     if without:
         told.append(f"No decisive sets within {k_max} tiles: {', '.join(without)}.")
     return told
@@ -133,13 +136,18 @@ def in_words(count: CountQuantile, k_max: int) -> str:
     return f"{count.value:.1f}".removesuffix(".0") if count.value < 100 else f"{count.value:.0f}"
 
 
-def _not_assessable(n_decided: int, n_cases: int) -> str:
+def _not_assessable(view: DecidedView) -> str:
     """Why a question has no answer."""
-    if not n_decided:
+    if not view.n_decided:
         return "The model has decided no slide: there is no decision to recover."
-    if n_cases < MIN_CASES:
-        patients = counted(n_cases, "patient")
+    if view.only_single_tiles:
+        return _SINGLE_TILES
+    if view.n_cases < MIN_CASES:
+        patients = counted(view.n_cases, "patient")
         return f"Only {patients} with decided slides: at least {MIN_CASES} are needed."
+    if not view.has_intervals:
+        draws = counted(view.settings.n_boot, "bootstrap draw")
+        return f"{draws} cannot give an interval: raise n_boot."
     return "No axis can tell these orders apart."
 
 
@@ -156,12 +164,18 @@ def _axis(comparison: OrderComparison, axis: AxisComparison) -> str:
             f"{axis.axis.capitalize()}: {second} needs one tile on half of the slides, "
             f"so that {first} has no room to need fewer."
         )
-    share = f"{axis.d:+.2f}, {axis.low:+.2f} to {axis.high:+.2f}".replace("-", "\N{MINUS SIGN}")
+    share = f"{axis.d:+.2f}, {_ends(axis)}".replace("-", "\N{MINUS SIGN}")
     return (
         f"{axis.axis.capitalize()} ({axis.measure}): {first} is {_verb(axis.result)} {second} "
         f"(net share of slides {share}; {axis.n_differ} of {counted(axis.n_cases, 'patient')} "
         "differ)."
     )
+
+
+def _ends(axis: AxisComparison) -> str:
+    if axis.low is None or axis.high is None:
+        return "no interval"
+    return f"{axis.low:+.2f} to {axis.high:+.2f}"
 
 
 def _verb(result: str) -> str:
