@@ -79,8 +79,8 @@ def below_test_figure(labelled: ViewSlides | None, record: ModelRecord | None) -
 
 
 def constant_answer(everyone: ViewSlides) -> Alarm | None:
-    """The same probabilities for every slide."""
-    if len(everyone) < 2:
+    """The same probabilities for every slide, unless they are all of one class and rightly so."""
+    if len(everyone) < 2 or (everyone.predictions == everyone.labels).all():
         return None
     spread = float(np.ptp(everyone.full, axis=0).max())
     if spread >= CONSTANT:
