@@ -67,7 +67,7 @@ class Audit(StoredAudit):
     def __repr__(self) -> str:
         summary = self.summary
         skipped = f"{summary.n_skipped} skipped, " if summary.n_skipped else ""
-        slides, n = counted(summary.n_slides, "slide"), len(self.manifest.alarms)
+        slides, n = counted(summary.n_slides, "slide"), len(self.alarms)
         alarms = f"{counted(n, 'alarm').upper()}, " if n else ""
         name = f"{self.manifest.name!r}, {alarms}{slides}, {skipped}{summary.in_short}"
         return f"Audit({name}, {str(self.folder)!r})"
@@ -83,7 +83,7 @@ class Audit(StoredAudit):
         )
         alarms = Markup("").join(
             Markup("<p><b>Alarm, {}:</b> {}</p>").format(one.kind, one.sentence)
-            for one in self.manifest.alarms
+            for one in self.alarms
         )
         told = Markup("").join(
             Markup("<p><b>{} {}.</b> {}</p>").format(

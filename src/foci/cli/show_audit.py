@@ -49,7 +49,7 @@ def show(
     chosen = first_that_fits(screen, tables)
     notes = [*audit.manifest.notes, *summary.notes]
     parts: tuple[RenderableType, ...] = (
-        *(alarm_text(alarm) for alarm in audit.manifest.alarms),
+        *(alarm_text(alarm) for alarm in audit.alarms),
         Text(_title(audit), style="bold"),
         Text(_population(summary)),
         Text(f"\n{QUESTION[summary.first_view]}"),

@@ -41,9 +41,7 @@ def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path
     path.parent.mkdir(parents=True, exist_ok=True)
     notes = _notes(opened, names)
     alarms = [
-        (name, alarm)
-        for audit, name in zip(opened, names, strict=True)
-        for alarm in audit.manifest.alarms
+        (name, alarm) for audit, name in zip(opened, names, strict=True) for alarm in audit.alarms
     ]
     page = render(
         "comparison.html.j2", data, audits=rows, rankings=rankings, alarms=alarms, notes=notes

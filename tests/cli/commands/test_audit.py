@@ -54,6 +54,18 @@ def refused(done: Outcome) -> str:
     return done.err
 
 
+def test_alarms_are_printed_before_and_after_the_run(foci: Foci, folder: Path) -> None:
+    done = foci(*command(folder, *NO_SELECTOR, "--classes", "b,a"))
+    assert done.code == 0
+    says = "ALARM, class order: The classes were given in the order b, a; the model was trained"
+    assert done.out.startswith(says)
+    assert done.out.count("ALARM, class order") == 2
+    assert done.out.rindex(says) < done.out.index("Prediction view")
+    again = foci(*command(folder, *NO_SELECTOR))
+    assert "this audit is complete" in again.out
+    assert "ALARM, class order" in again.out, "it was said of this folder"
+
+
 def answers_in(folder: Path, out: str) -> None:
     told = StoredAudit.load(folder).answers
     for question, one in ((MAP, told.map), (TILES, told.tiles), (ORDER, told.order)):

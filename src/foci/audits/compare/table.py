@@ -143,7 +143,7 @@ def compare(audits: Sequence[StoredAudit]) -> Comparison:
             name,
             audit.manifest.backbone.architecture,
             audit.summary,
-            tuple(audit.manifest.alarms),
+            audit.alarms,
         )
         for audit, name in zip(audits, names, strict=True)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from foci.backbones.training.settings import checked_widths
 from foci.bags import Cohort
 from foci.bags.cohort.splits import SPLITS, check_labels
 from foci.errors import CohortError
-from foci.plural import counted
+from foci.plural import counted, tally
 from foci.progress import Progress
 
 STATE = "training.safetensors"
@@ -38,7 +39,7 @@ class TrainedBackbone:
         backbone: Frozen, with the weights of its best validation epoch.
         history: One report per epoch.
         metrics: Scores by split; None where a score is undefined.
-        notes: Which split could not be scored, and why.
+        notes: Which split could not be scored, and why; whether it mixes encoders.
     """
 
     backbone: Backbone
@@ -97,6 +98,9 @@ def train_into(
     )
     parts = {split: cohort.split(split) for split in SPLITS if split in cohort.counts()}
     metrics, notes = _scored(backbone, parts, score or _loss_and_accuracy)
+    data = training_data(parts["train"])
+    if len(data.encoders) > 1:
+        notes.append(f"trained on features of several encoders ({tally(Counter(data.encoders))})")
     save(
         backbone,
         folder,
@@ -110,7 +114,7 @@ def train_into(
         history=[asdict(epoch) for epoch in history],
         slides={split: len(part) for split, part in parts.items()},
         trained_on=[slide.slide_id for slide in parts["train"]],
-        data=training_data(parts["train"]).model_dump(),
+        data=data.model_dump(),
         versions={"foci": __version__, "torch": torch.__version__,
                   "python": platform.python_version()},
     )  # fmt: skip

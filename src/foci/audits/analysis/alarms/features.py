@@ -25,8 +25,8 @@ def other_encoder(slides: Sequence[AuditedSlide], data: TrainingData | None) -> 
         sentence=(
             f"{len(strange)} of {len(slides)} audited slides were encoded by "
             f"{_names(s.encoder for s in strange)}, but the model was trained on features of "
-            f"{_names(data.encoders)}. They are equally wide and mean something else: no number "
-            "below describes the model."
+            f"{_names(data.encoders)}. They are equally wide and mean something else: what is "
+            "measured on them does not describe the model."
         ),
         numbers={"slides": len(strange), "audited": len(slides)},
         slides=[slide.slide_id for slide in strange],
