@@ -33,24 +33,23 @@ def below_chance(labelled: ViewSlides | None, classes: Sequence[str]) -> Alarm |
     """AUC far below 0.5: classes in another order, or labels of another task."""
     if labelled is None or _patients(labelled) < MIN_CASES:
         return None
-    found = _class_intervals(labelled)
-    low = {
-        name: one
-        for name, one in zip(classes, found, strict=True)
-        if one.estimate <= FAR_BELOW_CHANCE and one.high < 0.5
-    }
-    if not low:
+    estimates = class_aucs(labelled.full, labelled.labels)
+    if not (estimates <= FAR_BELOW_CHANCE).any():
         return None
-    name, worst = min(low.items(), key=lambda item: item[1].estimate)
-    what = "AUC" if len(classes) == 2 else f"AUC of {name} against the rest"
+    worst = int(np.nanargmin(estimates))
+    draws = class_auc_draws(labelled.full, labelled.labels, labelled.cases, DRAWS)
+    found = percentile_interval(float(estimates[worst]), draws[:, worst], LEVEL)
+    if not found.below(0.5):
+        return None
+    what = "AUC" if len(classes) == 2 else f"AUC of {classes[worst]} against the rest"
     return Alarm(
         kind="below chance",
         sentence=(
-            f"{what} is {_with_ends(worst)}, far below 0.5: the model tells the classes apart the "
+            f"{what} is {_with_ends(found)}, far below 0.5: the model tells the classes apart the "
             f"wrong way round. Are they in the model's order ({', '.join(classes)}), and are these "
             "the labels of its task?"
         ),
-        numbers=_numbers("auc", worst),
+        numbers=_numbers("auc", found),
     )
 
 
@@ -58,24 +57,30 @@ def below_test_figure(labelled: ViewSlides | None, record: ModelRecord | None) -
     """AUC (or accuracy, without one) clearly below what the model reached on its test split."""
     if labelled is None or record is None or _patients(labelled) < MIN_CASES:
         return None
-    intervals = {"auc": _macro_auc(labelled), "accuracy": _accuracy(labelled)}
-    for name, here in intervals.items():
-        before = record.test_score(name)
-        if before is None or here is None:
-            continue
-        if here.estimate > before - TEST_MARGIN or here.high >= before:
+    aucs = class_aucs(labelled.full, labelled.labels)
+    auc, before = float(aucs.mean()), record.test_score("auc")
+    if before is not None and not np.isnan(auc):
+        if auc > before - TEST_MARGIN:
             return None
-        title = "AUC" if name == "auc" else "Accuracy"
-        return Alarm(
-            kind="below test figure",
-            sentence=(
-                f"{title} is {_with_ends(here)}, clearly below {before:.3f}, the model's own on "
-                "its test split: are these the features, the classes and the kind of slides that "
-                "it was trained for?"
-            ),
-            numbers={**_numbers(name, here), "test": before},
-        )
-    return None
+        draws = class_auc_draws(labelled.full, labelled.labels, labelled.cases, DRAWS)
+        return _below("AUC", percentile_interval(auc, draws.mean(axis=1), LEVEL), before)
+    before = record.test_score("accuracy")
+    return None if before is None else _below("Accuracy", _accuracy(labelled), before)
+
+
+def _below(name: str, here: Interval, before: float) -> Alarm | None:
+    """An alarm if a score is clearly below the model's own on its test split."""
+    if here.estimate > before - TEST_MARGIN or not here.below(before):
+        return None
+    return Alarm(
+        kind="below test figure",
+        sentence=(
+            f"{name} is {_with_ends(here)}, clearly below {before:.3f}, the model's own on its "
+            "test split: are these the features, the classes and the kind of slides that it was "
+            "trained for?"
+        ),
+        numbers={**_numbers(name.lower(), here), "test": before},
+    )
 
 
 def constant_answer(everyone: ViewSlides) -> Alarm | None:
@@ -119,25 +124,6 @@ def single_class(
 
 def _patients(group: ViewSlides) -> int:
     return len(set(group.cases))
-
-
-def _class_intervals(labelled: ViewSlides) -> list[Interval]:
-    """AUC of each class against the rest, with its interval; NaN where it is not defined."""
-    draws = class_auc_draws(labelled.full, labelled.labels, labelled.cases, DRAWS)
-    estimates = class_aucs(labelled.full, labelled.labels)
-    return [
-        percentile_interval(float(estimate), column, LEVEL)
-        for estimate, column in zip(estimates, draws.T, strict=True)
-    ]
-
-
-def _macro_auc(labelled: ViewSlides) -> Interval | None:
-    """Mean of the classes' AUCs, with its interval; None where a class is absent."""
-    estimates = class_aucs(labelled.full, labelled.labels)
-    if np.isnan(estimates).any():
-        return None
-    draws = class_auc_draws(labelled.full, labelled.labels, labelled.cases, DRAWS)
-    return percentile_interval(float(estimates.mean()), draws.mean(axis=1), LEVEL)
 
 
 def _accuracy(labelled: ViewSlides) -> Interval:
