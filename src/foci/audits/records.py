@@ -49,15 +49,15 @@ AlarmKind = Literal[
     "class order",
     "other encoder",
     "mixed encoders",
-    "training slides",
-    "duplicate bags",
-    "zero tiles",
     "below chance",
     "below test figure",
     "constant answer",
     "single class",
+    "training slides",
+    "duplicate bags",
+    "zero tiles",
 ]
-"""What an alarm is about."""
+"""What an alarm is about, in the order in which alarms are said."""
 
 
 class Alarm(Record):
