@@ -12,7 +12,7 @@ import foci
 from foci import backbones
 from foci.backbones import Backbone, CallableBackbone
 from foci.errors import FociError
-from foci.testing import ConformanceError, check_backbone
+from foci.testing import ConformanceError, check_backbone, quick_check
 from foci.testing.claim import CLAIMS
 from tests import dishonest_answers as worse
 from tests import dishonest_backbones as bad
@@ -228,3 +228,34 @@ def test_misuse_is_refused() -> None:
 
 def test_it_is_reached_from_the_package() -> None:
     assert foci.testing.check_backbone is check_backbone
+
+
+def test_the_quick_check_asks_little_and_leaves_the_mode_alone() -> None:
+    calls: list[int] = []
+
+    def counted(x: torch.Tensor) -> torch.Tensor:
+        calls.append(len(x))
+        return x.mean(0)[:2]
+
+    model = CallableBackbone(counted, 4, 2, order_free=True).train()
+    results = quick_check(model, torch.randn(20, 4))
+    assert all(result.passed for result in results)
+    assert [r.name for r in results] == [
+        "outputs_are_well_formed", "logits_are_not_probabilities", "order_does_not_matter",
+    ]  # fmt: skip
+    assert len(calls) <= 30
+    assert max(calls) == 7
+    assert model.training
+
+
+def test_the_quick_check_uses_the_tiles_that_it_is_given() -> None:
+    model = CallableBackbone(lambda x: x.log().mean(0), 2, 2)
+    assert all(r.passed for r in quick_check(model, torch.rand(9, 2) + 1))
+    (broken,) = [r for r in quick_check(model, -torch.rand(9, 2)) if not r.passed]
+    assert "are not finite" in broken.detail
+
+
+def test_the_quick_check_allows_the_rounding_of_the_models_precision() -> None:
+    model = CallableBackbone(lambda x: x.sum(0), 2, 2, order_free=True)
+    tiles = 1000 * torch.rand(50, 2, generator=torch.Generator().manual_seed(0))
+    assert all(r.passed for r in quick_check(model, tiles))

@@ -13,8 +13,10 @@ from markupsafe import Markup, escape
 from foci.audits import StoredAudit, Summary
 from foci.audits.analysis.summary import RankingNumbers
 from foci.audits.recompute import recompute
+from foci.audits.records import Alarm
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings, Kappa, View
+from foci.audits.setup.classes import other_order
 from foci.audits.setup.inputs import model_metadata, with_alphabetical_classes
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import open_checkpoint
@@ -65,8 +67,9 @@ class Audit(StoredAudit):
     def __repr__(self) -> str:
         summary = self.summary
         skipped = f"{summary.n_skipped} skipped, " if summary.n_skipped else ""
-        slides = counted(summary.n_slides, "slide")
-        name = f"{self.manifest.name!r}, {slides}, {skipped}{summary.in_short}"
+        slides, n = counted(summary.n_slides, "slide"), len(self.alarms)
+        alarms = f"{counted(n, 'alarm').upper()}, " if n else ""
+        name = f"{self.manifest.name!r}, {alarms}{slides}, {skipped}{summary.in_short}"
         return f"Audit({name}, {str(self.folder)!r})"
 
     def _repr_html_(self) -> str:
@@ -78,6 +81,10 @@ class Audit(StoredAudit):
             )
             for name, own in self.summary.views["prediction"].items()
         )
+        alarms = Markup("").join(
+            Markup("<p><b>Alarm, {}:</b> {}</p>").format(one.kind, one.sentence)
+            for one in self.alarms
+        )
         told = Markup("").join(
             Markup("<p><b>{} {}.</b> {}</p>").format(
                 one.question, one.short, " ".join(one.sentences)
@@ -85,7 +92,7 @@ class Audit(StoredAudit):
             for one in answers(self.summary, self.manifest)
         )
         return (
-            f"<p><b>{escape(self.manifest.name)}</b></p>{told}"
+            f"<p><b>{escape(self.manifest.name)}</b></p>{alarms}{told}"
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
             f"{self._slides_line()}<p>{LINE}</p>"
         )
@@ -155,8 +162,21 @@ def _opened(model: object, cohort: Cohort) -> tuple[Backbone, Cohort, dict[str, 
         raise FociError("model", f"is a {type(model).__name__}", fix)
     path = Path(model)
     checkpoint = open_checkpoint(path)
-    given = {**vars(model_metadata(checkpoint.facts)), "sources": {"model": str(path.resolve())}}
-    return checkpoint.backbone, _as_trained(cohort, checkpoint.facts.record), given
+    record = checkpoint.facts.record
+    given = {
+        **vars(model_metadata(checkpoint.facts)),
+        "sources": {"model": str(path.resolve())},
+        "alarms": _swapped(cohort, record),
+    }
+    return checkpoint.backbone, _as_trained(cohort, record), given
+
+
+def _swapped(cohort: Cohort, record: ModelRecord | None) -> list[Alarm]:
+    """An alarm if somebody put the classes in another order than the model's."""
+    names = () if record is None else record.classes
+    chosen = list(cohort.classes) != sorted(cohort.classes)  # not the order of a plain table
+    swapped = other_order(cohort.classes, names) if names and chosen else None
+    return [] if swapped is None else [swapped]
 
 
 def _as_trained(cohort: Cohort, record: ModelRecord | None) -> Cohort:

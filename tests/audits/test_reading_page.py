@@ -11,6 +11,7 @@ from foci.audits import Manifest, Summary
 from foci.audits.analysis.answers.decided import DecidedNumbers
 from foci.audits.analysis.answers.record import Answers
 from foci.audits.analysis.summary import RankingNumbers
+from foci.audits.records import AlarmKind
 from foci.metrics.answers import Belief, BetterOrder
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -27,6 +28,13 @@ def test_every_field_of_a_file_is_documented(model: type[BaseModel]) -> None:
     page = (DOCS / "audit-folder.md").read_text(encoding="utf-8")
     fields = [name for name in model.model_fields if not name.endswith("_seeds")]
     assert [name for name in fields if f"`{name}`" not in page] == []
+
+
+def test_every_kind_of_alarm_is_explained() -> None:
+    _, _, rest = (DOCS / "trust.md").read_text(encoding="utf-8").partition("| alarm | raised if |")
+    table = re.match(r"\n(?:\|.*\n)+", rest)
+    assert table is not None
+    assert re.findall(r"^\| `(.+?)` \|", table[0], re.M) == list(get_args(AlarmKind))
 
 
 QUESTIONS = {

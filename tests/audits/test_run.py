@@ -255,18 +255,11 @@ def test_sizes_of_blocks_change_no_number(files: Path, audited: StoredAudit) -> 
 
 
 def test_slides_that_the_model_was_trained_on_are_said(files: Path) -> None:
-    lines: list[str] = []
-    found = run(
-        model(),
-        read(files),
-        settings(rankings=["native"]),
-        files / "seen",
-        trained_on={"s09", "s00"},
-        say=lines.append,
-    )
-    (note,) = [note for note in found.manifest.notes if "trained on" in note]
-    assert note.startswith("1 of the 5 audited slides")
-    assert f"note: {note}" in lines
+    chosen = settings(rankings=["native"])
+    found = run(model(), read(files), chosen, files / "seen", trained_on={"s09", "s00"})
+    (alarm,) = [alarm for alarm in found.manifest.alarms if alarm.kind == "training slides"]
+    assert alarm.sentence.startswith("1 of the 5 audited slides are among those")
+    assert alarm.slides == ["s09"]
 
 
 def test_a_short_bag_is_not_counted_where_it_has_no_deletion(audited: StoredAudit) -> None:

@@ -126,10 +126,11 @@ function remember(link: Link, how: "pushState" | "replaceState"): void {
 function drawEvidence(): void {
   const rows = [...document.querySelectorAll<HTMLElement>("[data-estimate]")];
   if (!rows.length) return;
+  const end = (text: string | undefined): number | null => (text ? Number(text) : null);
   const value = ({ dataset }: HTMLElement): Mean => ({
     estimate: Number(dataset.estimate),
-    low: Number(dataset.low),
-    high: Number(dataset.high),
+    low: end(dataset.low),
+    high: end(dataset.high),
   });
   const scale = commonScale(rows.map(value), [-1, 1]);
   for (const row of rows) row.replaceChildren(drawInterval(value(row), scale, row.dataset.name!));

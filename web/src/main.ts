@@ -3,6 +3,7 @@
 import "uplot/dist/uPlot.min.css";
 import "./style/theme.css";
 import "./style/page.css";
+import "./style/alarms.css";
 import "./style/answers.css";
 import "./style/tables.css";
 import "./style/figures.css";

@@ -20,6 +20,7 @@ from foci.audits.folder.manifest import Manifest
 from foci.audits.folder.names import CURVES, FORMAT, MANIFEST, RANKINGS, SLIDES, SUMMARY
 from foci.audits.folder.slides import AuditedSlide, read_slides
 from foci.audits.folder.tile_scores import RankedTiles, read_tiles
+from foci.audits.records import Alarm
 from foci.audits.settings import AnalysisSettings
 from foci.errors import FociError
 
@@ -116,6 +117,11 @@ class StoredAudit:
                 self.curves, self.slides, self.manifest.classes, settings
             )
         return self._measured[key]
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """Reasons why the numbers may not mean what they seem to mean; read them first."""
+        return tuple(self.manifest.alarms)
 
     @property
     def answers(self) -> Answers:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
 class Record(BaseModel):
@@ -45,6 +45,37 @@ Counts = Annotated[list[int], BeforeValidator(plain)]
 """A list of whole numbers."""
 
 
+AlarmKind = Literal[
+    "class order",
+    "other encoder",
+    "mixed encoders",
+    "below chance",
+    "below test figure",
+    "constant answer",
+    "single class",
+    "training slides",
+    "duplicate bags",
+    "zero tiles",
+]
+"""What an alarm is about, in the order in which alarms are said."""
+
+
+class Alarm(Record):
+    """A reason why the numbers of an audit may not mean what they seem to mean.
+
+    Attributes:
+        kind: What it is about.
+        sentence: What was found and what to do, in one plain sentence or two.
+        numbers: The figures behind it, by name.
+        slides: The slides concerned, where it is about some of them.
+    """
+
+    kind: AlarmKind
+    sentence: str
+    numbers: dict[str, float] = Field(default_factory=dict)
+    slides: list[str] = Field(default_factory=list)
+
+
 class Interval(Record):
     """An estimate with its bootstrap interval over patients; None where it is not defined."""
 
@@ -54,11 +85,9 @@ class Interval(Record):
 
 
 class Mean(Interval):
-    """A mean over all slides with its bootstrap interval; always defined."""
+    """A mean over all slides, always defined; its interval needs two patients and two draws."""
 
     estimate: Defined
-    low: Defined
-    high: Defined
 
 
 class Saving(Interval):

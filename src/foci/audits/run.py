@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from foci.atomic import write_whole
+from foci.audits.analysis.alarms.features import not_compared
+from foci.audits.analysis.alarms.find import find_alarms
 from foci.audits.analysis.csv_tables import write_tables
 from foci.audits.analysis.summarise import summarise
 from foci.audits.analysis.summary import Summary
@@ -30,18 +32,21 @@ from foci.audits.folder.names import PARTS, SUMMARY, TABLES
 from foci.audits.folder.refused import entered_or_left_empty
 from foci.audits.folder.run_key import decided_by
 from foci.audits.folder.state import state_of
+from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
-from foci.audits.setup.preflight import admit, check_deterministic
+from foci.audits.setup.preflight import admit, check_function
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
-from foci.audits.setup.splits import already_seen, of_torn_patients, split_slides
+from foci.audits.setup.splits import of_torn_patients, split_slides
+from foci.audits.setup.steady import check_deterministic
 from foci.audits.setup.width import check_width
-from foci.backbones import Backbone, fingerprint
+from foci.backbones import Backbone
 from foci.backbones.freezing import eval_mode
+from foci.backbones.saved import ModelRecord
 from foci.bags import Cohort
 from foci.bags.cohort.torn import line_of, torn_patients
-from foci.errors import FociError
 from foci.progress import Progress
 from foci.run_log import RunLog
+from foci.selectors.frozen import ChangedError
 
 
 def run(
@@ -56,6 +61,8 @@ def run(
     notes: Sequence[str] = (),
     model_notes: Sequence[str] = (),
     trained_on: Collection[str] = (),
+    record: ModelRecord | None = None,
+    alarms: Sequence[Alarm] = (),
     force: bool = False,
     progress: Progress = lambda items, what: items,
     say: Callable[[str], None] = lambda line: None,
@@ -77,6 +84,8 @@ def run(
         notes: Sentences for the report.
         model_notes: What was assumed when the model was loaded.
         trained_on: Slides that the model was trained on, if known.
+        record: What the model's folder says of its training, to compare this cohort with.
+        alarms: What was found wrong while model and cohort were read.
         force: Replace another audit in the folder.
         progress: Progress bar around every long loop.
         say: Called with every message for the user.
@@ -84,7 +93,7 @@ def run(
     Raises:
         FociError: If model, cohort and settings do not fit together, the folder holds something
             else or another run is using it, no slide can be audited, the classifier is not
-            deterministic, or its weights change during the audit.
+            deterministic, or its weights or answers change during the audit.
     """
     folder = Path(out)
     cohort, settings, changed = admit(backbone, cohort, settings)
@@ -93,7 +102,8 @@ def run(
     if state_of(folder, decided, versions, force=force) == "finished":
         return _finished(folder, say)
     check_width(cohort)
-    check_deterministic(backbone, cohort)
+    check_function(backbone, cohort)
+    steady = check_deterministic(backbone, cohort)
     with (
         entered_or_left_empty(folder, decided, versions, force=force) as state,
         RunLog(folder, f"audit of {name}", say) as say,
@@ -111,15 +121,10 @@ def run(
             manifest = read_manifest(folder)
             say(f"{folder}: going on with what is there")
         say.log(*map(line_of, (*model_notes, *cohort.notes)))
-        weights = manifest.backbone.fingerprint
         division = split_slides(cohort, settings, split_seed, progress)
         for slide in division.skipped[len(cohort.skipped) :]:
             say(f"skipped {slide.slide_id}: {slide.skipped}")
-        changed = (
-            *changed,
-            *already_seen(division.audited, trained_on),
-            *of_torn_patients(division.audited, cohort),
-        )
+        changed = (*changed, *of_torn_patients(division.audited, cohort))
         for note in (*division.notes[len(cohort.notes) :], *changed):
             say(line_of(note))
         parts = PartialResults(folder)
@@ -136,18 +141,29 @@ def run(
             jobs = ranking_jobs(settings, selectors)
             slides = division.audited.slides
             reveal = SlideReveal(backbone, settings)
-            reveal_blocks(slides, cohort.store, reveal, jobs, parts, progress=progress, say=say)
-        if fingerprint(backbone) != weights:
-            shutil.rmtree(parts.folder)
-            what = "changed while it was audited"
-            raise FociError(
-                f"backbone {backbone.architecture}", what, "leave it alone and try again"
-            )
+            bar = progress if steady is None else steady.halfway(progress)
+            try:
+                reveal_blocks(slides, cohort.store, reveal, jobs, parts, progress=bar, say=say)
+                if steady is not None:
+                    steady.check("at the end of the run")
+            except ChangedError:
+                shutil.rmtree(parts.folder, ignore_errors=True)
+                raise
 
         blocks, wanted = n_blocks(slides, settings.block), [slide.slide_id for slide in slides]
         assemble(folder, parts, blocks, jobs, wanted, division.skipped)
         audit = StoredAudit(folder)
         summary = _conclude(audit, settings)
+        fitted = {slide.slide_id for slide in division.fitting or ()}
+        encoders = {name: e for name, e in cohort.store.encoders.items() if name in fitted}
+        found = [
+            *alarms,
+            *find_alarms(
+                audit.slides, audit.measured(settings).views, cohort.classes,
+                record=record, trained_on=trained_on, fitted=encoders,
+            ),
+        ]  # fmt: skip
+        changed = (*changed, *not_compared(audit.slides, record))
         manifest = manifest.model_copy(
             update={
                 "slides": SlideCounts(
@@ -158,6 +174,7 @@ def run(
                 ),
                 "features_sha256": features_digest(audit.slides),
                 "selectors": [described(fitted, folder) for fitted in selectors.values()],
+                "alarms": found,
                 "notes": [*notes, *model_notes, *division.notes, *changed, *on_fitting(selectors)],
                 "answers": _in_short(summary),
                 "files": file_hashes(folder),

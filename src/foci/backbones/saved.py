@@ -17,11 +17,31 @@ from foci.errors import CheckpointError, FociError
 WEIGHTS, FACTS = "weights.safetensors", "backbone.json"
 
 
+class TrainingData(BaseModel):
+    """The features that a model was trained on, so that an audit can compare its own with them.
+
+    Attributes:
+        width: Feature width.
+        encoders: Tile encoders that the feature files name, with the number of slides of each.
+        layouts: Feature layouts, with the number of slides of each.
+        tile_sizes: Sides of a tile with their unit (``"256 px"``), with the number of slides.
+        fingerprints: :meth:`foci.Bag.fingerprint` of every training slide, by slide.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    width: int
+    encoders: dict[str, int] = Field(default_factory=dict)
+    layouts: dict[str, int] = Field(default_factory=dict)
+    tile_sizes: dict[str, int] = Field(default_factory=dict)
+    fingerprints: dict[str, str] = Field(default_factory=dict)
+
+
 class ModelRecord(BaseModel):
     """Schema of ``backbone.json``.
 
-    ``foci train`` writes more than the fields named here (metrics, history, versions); they are
-    kept as they are.
+    ``foci train`` writes more than the fields named here (history, versions); they are kept as
+    they are.
 
     Attributes:
         architecture: Name under which the class is registered.
@@ -32,6 +52,8 @@ class ModelRecord(BaseModel):
         n_cap: Most tiles per bag in training; None for all.
         recipe: How it was trained.
         trained_on: Slides of the training split.
+        data: Their features; None in folders of an earlier FOCI.
+        metrics: Scores by split and name.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -44,11 +66,19 @@ class ModelRecord(BaseModel):
     n_cap: int | None = None
     recipe: dict[str, Any] = Field(default_factory=dict)
     trained_on: tuple[str, ...] = ()
+    data: TrainingData | None = None
+    metrics: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def split_seed(self) -> int:
         """Seed of the patient split that the model was trained with."""
         return int(self.recipe.get("seed", 0))
+
+    def test_score(self, name: str) -> float | None:
+        """A score of the model on its own test split, where one was recorded."""
+        scores = self.metrics.get("test")
+        value = scores.get(name) if isinstance(scores, dict) else None
+        return float(value) if isinstance(value, int | float) else None
 
     def tile_cap(self, default: int | None) -> int | None:
         """Most tiles per bag in training, or the default where nothing was recorded."""

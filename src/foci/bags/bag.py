@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 Unit = Literal["px", "um", "grid"]
 """Level-0 pixels; micrometres where the slide's resolution is unknown; or bare grid indices."""
+
+FINGERPRINT_TILES, FINGERPRINT_COLUMNS = 16, 64
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,37 @@ class Bag:
     def tiles(self) -> NDArray[np.int64]:
         """Row of every tile in its feature file."""
         return np.arange(len(self), dtype=np.int64) if self.kept is None else self.kept
+
+    @property
+    def n_zero(self) -> int:
+        """Number of tiles whose features are all zero.
+
+        >>> Bag("s", np.array([[0.0, 0.0], [0.0, 1.0]], dtype=np.float32)).n_zero
+        1
+        """
+        candidates = np.flatnonzero(self.features[:, 0] == 0)
+        return int((~self.features[candidates].any(axis=1)).sum())
+
+    def fingerprint(self) -> str:
+        """Short hash of the content, the same under any name, layout, tile order or precision.
+
+        It covers the feature width, the number of tiles in the file, and in half precision the 16
+        tiles with the largest sum over the first 64 features. Another tiling or another encoder of
+        the same slide gives another fingerprint, and so may another tile cap.
+
+        >>> x = np.arange(12, dtype=np.float32).reshape(4, 3)
+        >>> Bag("a", x).fingerprint() == Bag("b", x[::-1].copy()).fingerprint()
+        True
+        """
+        with np.errstate(over="ignore", invalid="ignore"):
+            # Sums of half-precision numbers are exact in float64: no order of summation matters.
+            head = self.features[:, :FINGERPRINT_COLUMNS].astype(np.float16)
+            chosen = np.argsort(-head.sum(axis=1, dtype=np.float64), kind="stable")
+            rows = self.features[chosen[:FINGERPRINT_TILES]].astype("<f2") + np.float16(0)
+        sha = hashlib.sha256(f"{self.n_total} {self.width}\n".encode())
+        for row in sorted(row.tobytes() for row in rows):
+            sha.update(row)
+        return sha.hexdigest()[:32]
 
     @property
     def x(self) -> Tensor:

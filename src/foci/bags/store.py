@@ -26,6 +26,9 @@ class BagStore:
         mpp: Micrometres per level-0 pixel, for layouts that measure in micrometres.
         cache: On-disk cache of pre-filtered bags, or None.
         keep: Most bags held in memory at any time.
+
+    Attributes:
+        encoders: Tile encoder of every slide read so far; None where the file names none.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class BagStore:
         keep: int = 16,
     ) -> None:
         self.n_cap, self.layout, self.mpp, self.cache, self.keep = n_cap, layout, mpp, cache, keep
+        self.encoders: dict[str, str | None] = {}
         self._held: OrderedDict[str, Bag] = OrderedDict()
         self._first: Bag | None = None
         self._width: int | None = None
@@ -80,6 +84,7 @@ class BagStore:
             raise BagError(path, "does not exist", "check the feature folder")
         bag = replace(self._cached(path), slide_id=slide.slide_id)
         self._check_width(bag, path)
+        self.encoders[slide.slide_id] = bag.provenance.encoder
         return bag
 
     def _cached(self, path: Path) -> Bag:

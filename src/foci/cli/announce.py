@@ -10,13 +10,19 @@ import typer
 from foci.bags.cohort.torn import line_of
 
 if TYPE_CHECKING:
+    from foci.audits.records import Alarm
     from foci.bags import Cohort
 
 
 def announce(
-    cohort: Cohort, model_notes: Sequence[str] = (), say: Callable[[str], None] = typer.echo
+    cohort: Cohort,
+    model_notes: Sequence[str] = (),
+    alarms: Sequence[Alarm] = (),
+    say: Callable[[str], None] = typer.echo,
 ) -> None:
-    """Print the assumptions about model and slides, and the skipped slides with reasons."""
+    """Print alarms, the assumptions about model and slides, and the skipped slides with reasons."""
+    for alarm in alarms:
+        say(f"ALARM, {alarm.kind}: {alarm.sentence}")
     for note in (*model_notes, *cohort.notes):
         say(line_of(note))
     for slide in cohort.skipped:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from foci.audits import StoredAudit, Summary
     from foci.audits.analysis.answers.record import CountQuartiles
     from foci.audits.analysis.summary import RankingNumbers
-    from foci.audits.records import Interval
+    from foci.audits.records import Alarm, Interval
 
 QUESTION = {
     "prediction": "Prediction view: do the first tiles recover what the model says?",
@@ -32,7 +32,7 @@ QUESTION = {
 def show(
     audit: StoredAudit, echo: Callable[[str], Any] = typer.echo, *, width: int | None = None
 ) -> None:
-    """Print the table of rankings, the answers and the caveats.
+    """Print the alarms, the table of rankings, the answers and the caveats.
 
     Args:
         audit: A finished audit.
@@ -51,6 +51,7 @@ def show(
     chosen = first_that_fits(screen, tables)
     notes = [*audit.manifest.notes, *summary.notes]
     parts: tuple[RenderableType, ...] = (
+        *(alarm_text(alarm) for alarm in audit.alarms),
         Text(_title(audit), style="bold"),
         Text(_population(summary)),
         Text(f"\n{QUESTION[summary.first_view]}"),
@@ -61,6 +62,20 @@ def show(
         Text("\n" * bool(notes) + LINE, style="italic"),
     )
     echo(text_of(screen, parts))
+
+
+def alarm_text(alarm: Alarm, of: str = "") -> Text:
+    r"""One alarm in red, with the name of the audit it belongs to if there are several.
+
+    >>> from foci.audits.records import Alarm
+    >>> alarm_text(Alarm(kind="zero tiles", sentence="Half is zero.")).plain
+    'ALARM, zero tiles: Half is zero.\n'
+    """
+    from rich.text import Text
+
+    text = Text(f"ALARM, {alarm.kind}{f', {of}' if of else ''}: ", style="bold red")
+    text.append(f"{alarm.sentence}\n", style="not bold default")
+    return text
 
 
 @dataclass(frozen=True)

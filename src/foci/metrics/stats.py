@@ -15,6 +15,8 @@ from foci.metrics import inputs
 from foci.metrics.inputs import Floats, Integers
 
 EXACT_UP_TO = 50  # pairs; above, the normal approximation
+MIN_DRAWS = 2
+"""Draws below which there is no interval."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +38,13 @@ class Interval:
 
 
 def percentile_interval(estimate: float, draws: Floats, level: float = 0.95) -> Interval:
-    """Percentile bootstrap interval: the central ``level`` of the draws, NaN left out."""
+    """Percentile bootstrap interval: the central ``level`` of the draws, NaN left out.
+
+    One draw spans no interval: its ends are NaN.
+    """
     inputs.threshold(level, "level")
     defined = draws[~np.isnan(draws)]
-    if defined.size == 0:
+    if defined.size < MIN_DRAWS:
         return Interval(estimate, math.nan, math.nan, level)
     low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
     return Interval(estimate, float(low), float(high), level)
@@ -104,6 +109,15 @@ def case_means(
     return means
 
 
+def draws_between(draws: Floats, cases: Sequence[Any] | NDArray[Any]) -> Floats:
+    """Draws that can differ: all of them, or none if there is a single patient to draw.
+
+    >>> draws_between(np.array([2.0, 2.0]), ["a", "a"]).size
+    0
+    """
+    return draws if len(np.unique(np.asarray(cases))) > 1 else draws[:0]
+
+
 def mean_intervals(
     values: Floats,
     cases: Sequence[Any] | NDArray[Any],
@@ -112,8 +126,11 @@ def mean_intervals(
     level: float = 0.95,
     seed: int = 0,
 ) -> tuple[Interval, ...]:
-    """Bootstrap interval of the mean of every column of ``[S, M]``, all on the same draws."""
-    draws = case_means(values, cases, n_boot, seed)
+    """Bootstrap interval of the mean of every column of ``[S, M]``, all on the same draws.
+
+    The ends are NaN where there is one patient or one draw.
+    """
+    draws = draws_between(case_means(values, cases, n_boot, seed), cases)
     return tuple(
         percentile_interval(float(column.mean()), drawn, level)
         for column, drawn in zip(values.T, draws.T, strict=True)

@@ -40,7 +40,12 @@ def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path
     path = Path(out)
     path.parent.mkdir(parents=True, exist_ok=True)
     notes = _notes(opened, names)
-    page = render("comparison.html.j2", data, audits=rows, rankings=rankings, notes=notes)
+    alarms = [
+        (name, alarm) for audit, name in zip(opened, names, strict=True) for alarm in audit.alarms
+    ]
+    page = render(
+        "comparison.html.j2", data, audits=rows, rankings=rankings, alarms=alarms, notes=notes
+    )
     write_whole(path, page)
     return path
 

@@ -62,6 +62,7 @@ def _report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) 
         "report.html.j2",
         data,
         name=manifest.name,
+        alarms=[("", alarm) for alarm in audit.alarms],
         facts=audit_facts(manifest, summary),
         notes=[*_changed(audit, settings), *manifest.notes, *summary.notes],
         summary=summary,

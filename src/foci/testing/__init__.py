@@ -1,5 +1,10 @@
 """Checks that you can run on your own classifier before you trust an audit of it."""
 
-from foci.testing.backbone_checks import CheckResult, ConformanceError, check_backbone
+from foci.testing.backbone_checks import (
+    CheckResult,
+    ConformanceError,
+    check_backbone,
+    quick_check,
+)
 
-__all__ = ["CheckResult", "ConformanceError", "check_backbone"]
+__all__ = ["CheckResult", "ConformanceError", "check_backbone", "quick_check"]

@@ -10,10 +10,11 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
+from foci.backbones.freezing import eval_mode, placed
 from foci.errors import FociError
 from foci.testing import answer_claims, gate_claims, set_claims, tile_claims  # noqa: F401
 from foci.testing.claim import CLAIMS
-from foci.testing.specimen import Specimen, prepare
+from foci.testing.specimen import Specimen, prepare, tolerance_of
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,42 @@ def check_backbone(
     if raise_on_failure and not all(result.passed for result in results):
         raise ConformanceError(type(model).__name__, results)
     return results
+
+
+QUICK = ("outputs_are_well_formed", "logits_are_not_probabilities", "order_does_not_matter")
+"""Checks that need few forward passes, all of them on small bags."""
+
+
+@torch.no_grad()
+def quick_check(model: Backbone, tiles: Tensor, *, seed: int = 0) -> list[CheckResult]:
+    """Run the checks of :data:`QUICK` on small bags of real tiles, in the model's own precision.
+
+    The model is neither copied nor cast; its eval mode is restored. :func:`foci.audit` runs it on
+    wrapped functions.
+
+    Args:
+        model: The classifier.
+        tiles: ``[M, D]`` features to draw bags of 1, 2 and 7 tiles from.
+        seed: Seed of the draws.
+
+    >>> from foci.backbones import CallableBackbone
+    >>> sure = CallableBackbone(lambda x: x.mean(0).softmax(0), d_in=2, n_classes=2)
+    >>> [one.name for one in quick_check(sure, torch.eye(2)) if not one.passed]
+    ['logits_are_not_probabilities']
+    """
+    placed_tiles = placed(tiles, model)
+    specimen = Specimen(
+        model=model,
+        d_in=tiles.shape[1],
+        n_tiles=(1, 2, 7),
+        long_bag=7,
+        seed=seed,
+        dtype=placed_tiles.dtype,
+        tolerance=tolerance_of(placed_tiles.dtype),
+        tiles=placed_tiles,
+    )
+    with eval_mode(model):
+        return [_run(name, specimen) for name in QUICK]
 
 
 def _run_all(model: Backbone, **trial: Any) -> list[CheckResult]:

@@ -29,6 +29,7 @@ class Specimen:
         seed: Seed of the bags.
         dtype: Of the features.
         tolerance: Largest difference, relative where values exceed 1, that counts as equal.
+        tiles: ``[M, D]`` real tiles that bags are drawn from; None for random numbers.
     """
 
     model: Backbone
@@ -38,6 +39,7 @@ class Specimen:
     seed: int
     dtype: torch.dtype
     tolerance: float
+    tiles: Tensor | None = None
 
     @property
     def capabilities(self) -> Capabilities:
@@ -50,9 +52,15 @@ class Specimen:
         return tuple(dict.fromkeys((*self.n_tiles, self.long_bag)))
 
     def random(self, *shape: int, salt: int = 0) -> Tensor:
-        """Standard normal numbers that depend only on seed, shape and salt."""
+        """Standard normal numbers that depend only on seed, shape and salt; tiles if there are any.
+
+        A shape that ends with the feature width asks for tiles, if any were given.
+        """
         key = zlib.crc32(repr((self.seed, salt, shape)).encode())
         generator = torch.Generator().manual_seed(key)
+        if self.tiles is not None and len(shape) > 1 and shape[-1] == self.d_in:
+            rows = torch.randint(len(self.tiles), shape[:-1], generator=generator)
+            return self.tiles[rows]
         numbers = torch.randn(*shape, generator=generator, dtype=torch.float64)
         return numbers.to(home(self.model)[0], self.dtype)
 
@@ -110,15 +118,16 @@ def prepare(
     _, own = home(model)
     for precision in (dtype, own):
         subject = _copy(model, precision).eval()
-        tolerance = _tolerance(precision)
+        tolerance = tolerance_of(precision)
         specimen = Specimen(subject, d_in, n_tiles, long_bag, seed, precision, tolerance)
         answer = _answer_precision(specimen)
         if answer is not None:
-            return replace(specimen, tolerance=max(tolerance, _tolerance(answer)))
+            return replace(specimen, tolerance=max(tolerance, tolerance_of(answer)))
     return specimen
 
 
-def _tolerance(dtype: torch.dtype) -> float:
+def tolerance_of(dtype: torch.dtype) -> float:
+    """Largest difference that counts as equal in a precision."""
     return {torch.float64: 1e-9, torch.float32: 1e-4}.get(dtype, 1e-2)
 
 

@@ -9,7 +9,11 @@ import pytest
 
 from foci.audits import StoredAudit
 from foci.audits.compare.table import ComparisonRow, compare, distinct_names
+from foci.audits.folder.manifest import write_manifest
+from foci.audits.records import Alarm
+from foci.cli.commands.compare import show
 from foci.errors import FociError
+from foci.reports import write_comparison
 from tests.makers.curves import Counts
 from tests.makers.folders import write_folder
 
@@ -81,3 +85,28 @@ def test_fewer_than_two_and_twice_the_same_are_refused(tmp_path: Path) -> None:
         compare([audit])
     with pytest.raises(FociError, match="is given twice"):
         compare([audit, StoredAudit.load(audit.folder / ".." / "a")])
+
+
+def test_alarms_of_every_audit_come_first(tmp_path: Path) -> None:
+    audits = [folder(tmp_path / "a"), folder(tmp_path / "b", name="clam")]
+    alarm = Alarm(kind="zero tiles", sentence="Half of s1 is zero.", slides=["s1"])
+    manifest = audits[1].manifest.model_copy(update={"alarms": [alarm]})
+    write_manifest(audits[1].folder, manifest)
+    found = compare([audits[0], StoredAudit.load(audits[1].folder)])
+    assert [row.alarms for row in found.rows] == [(), (alarm,)]
+    assert found.to_markdown().startswith("**Alarm, zero tiles, clam:** Half of s1 is zero.\n\n| m")
+    rows = list(csv.DictReader(io.StringIO(found.to_csv())))
+    assert [row["alarms"] for row in rows] == ["", "zero tiles"]
+    said: list[str] = []
+    show(found, said.append)
+    assert said[0].startswith("ALARM, zero tiles, clam: Half of s1 is zero.\n")
+    page = write_comparison([a.folder for a in audits], tmp_path / "c.html").read_text()
+    assert page.index("<b>Zero tiles in clam.</b> Half of s1 is zero.") < page.index("Audits</h2>")
+    assert "1 alarm: read this before any number" in page
+
+
+def test_one_patient_has_no_interval_to_show(tmp_path: Path) -> None:
+    one: Counts = {"native": [[4]], "selector": [[2]], "random": [[4]]}
+    audits = [write_folder(tmp_path / n, one, ["P1"], ["tumour"], name=n) for n in "ab"]
+    header, *rows = compare(audits).cells()
+    assert rows[0][header.index("SHI of selector vs native")] == "0.50"

@@ -42,11 +42,22 @@ def test_the_model_folder_says_classes_cap_and_seed(files: Path, path: str) -> N
 
 def test_the_configuration_wins(files: Path) -> None:
     save(files)
-    found = opened(
-        files, "abmil-small", labels=files / "labels.csv", classes=["a", "b"], n_cap=4, split_seed=1
-    )
-    assert (found.cohort.classes, found.cohort.store.n_cap, found.split_seed) == (("a", "b"), 4, 1)
+    found = opened(files, "abmil-small", labels=files / "labels.csv", n_cap=4, split_seed=1)
+    assert (found.cohort.store.n_cap, found.split_seed) == (4, 1)
+    assert found.alarms == ()
+
+
+def test_the_model_keeps_its_own_order_of_classes(files: Path) -> None:
+    save(files)
+    given = {"labels": files / "labels.csv", "classes": ["a", "b"]}
+    found = opened(files, "abmil-small", **given)
+    assert found.cohort.classes == ("b", "a")
+    (alarm,) = found.alarms
+    assert alarm.kind == "class order"
+    assert "given in the order a, b; the model was trained with b, a" in alarm.sentence
     assert found.places["classes"] == "a,b"
+    with pytest.raises(FociError, match="classes: are a, c, but the model was trained on b, a; le"):
+        opened(files, "abmil-small", **given | {"classes": ["a", "c"]})
 
 
 def test_labels_are_checked_but_one_class_is_enough(files: Path) -> None:

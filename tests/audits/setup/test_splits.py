@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits.setup.splits import SplitSlides, already_seen, check_splits, split_slides
+from foci.audits.setup.splits import SplitSlides, check_splits, split_slides
 from foci.backbones.training.run import with_train_and_val
 from foci.bags import Cohort
 from foci.errors import CohortError
@@ -110,11 +110,3 @@ def test_nothing_to_fit_on(files: Path) -> None:
         path.write_bytes(b"")
     with pytest.raises(CohortError, match="cohort: no slide can be read"):
         split_up(read(files))
-
-
-def test_slides_that_the_model_was_trained_on_are_counted(files: Path) -> None:
-    audited = split_up(read(files)).audited
-    assert already_seen(audited, frozenset()) == ()
-    assert already_seen(audited, frozenset({"s00", "s01"})) == ()
-    (note,) = already_seen(audited, frozenset({"s00", "s09", "s13"}))
-    assert note.startswith("2 of the 5 audited slides are among those that the model was trained")

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from foci.audits.run import run
-from foci.audits.setup.preflight import check_deterministic
+from foci.audits.setup.steady import check_deterministic
 from foci.backbones import CallableBackbone
 from foci.errors import FociError
 from tests.makers.audits import model, settings
@@ -63,3 +63,26 @@ def test_slides_that_cannot_be_read_are_passed_over(files: Path) -> None:
         (files / "features" / f"{name}.h5").write_bytes(b"cut")
     with pytest.raises(FociError, match="on s02 its probabilities"):
         check_deterministic(hidden(with_dropout()), read(files))
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_the_answer_is_asked_for_again_halfway(files: Path, n: int) -> None:
+    calls: list[int] = []
+
+    def counted(x: Tensor) -> Tensor:
+        calls.append(len(x))
+        return x.mean(0)[:2]
+
+    steady = check_deterministic(CallableBackbone(counted, D_IN, 2), read(files))
+    assert steady is not None
+    assert (steady.slide_id, len(calls)) == ("s00", 2)
+    bar = steady.halfway(lambda items, what: items)
+    seen = [(item, len(calls)) for item in bar(range(n), "slides")]
+    assert [item for item, _ in seen] == list(range(n))
+    assert [times for _, times in seen] == [2] * (n // 2) + [3] * (n - n // 2)
+
+
+def test_no_readable_slide_leaves_nothing_to_ask(files: Path) -> None:
+    for path in (files / "features").iterdir():
+        path.write_bytes(b"cut")
+    assert check_deterministic(model(), read(files)) is None

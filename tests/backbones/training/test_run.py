@@ -5,9 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import h5py
 import pytest
 
 from foci import Cohort, backbones
+from foci.backbones.saved import read_record
 from foci.backbones.training import Predictions, TrainingRecipe
 from foci.backbones.training.run import train_into, trainable, with_train_and_val
 from foci.errors import CohortError, FociError
@@ -87,6 +89,32 @@ def test_a_score_that_fails_does_not_cost_the_weights(tmp_path: Path) -> None:
     kept = backbones.load(tmp_path / "m")
     assert backbones.fingerprint(kept) == backbones.fingerprint(done.backbone)
     assert not (tmp_path / "m" / "training.safetensors").exists()
+
+
+def test_the_folder_says_which_features_it_was_trained_on(tmp_path: Path) -> None:
+    cohort = toy_cohort(tmp_path)
+    train_into(tmp_path / "m", "abmil", cohort, RECIPE, widths=SMALL)
+    record = read_record(tmp_path / "m")
+    assert record.data is not None
+    assert record.data.width == 8
+    assert record.data.encoders == {"uni_v2": 12}
+    assert record.data.layouts == {"trident": 12}
+    assert record.data.tile_sizes == {"256 px": 12}
+    bags = {bag.slide_id: bag.fingerprint() for bag in cohort.split("train").bags()}
+    assert record.data.fingerprints == bags
+    assert (record.n_cap, record.classes) == (1024, ("a", "b"))
+    assert record.test_score("accuracy") == record.metrics["test"]["accuracy"]
+    assert record.test_score("auc") is None
+
+
+def test_features_of_several_encoders_are_said(tmp_path: Path) -> None:
+    cohort = toy_cohort(tmp_path)
+    with h5py.File(tmp_path / "features" / "s03.h5", "r+") as file:
+        file["features"].attrs["encoder"] = "conch"
+    done = train_into(tmp_path / "m", "abmil", cohort, RECIPE, widths=SMALL)
+    says = "trained on features of several encoders (11 uni_v2, 1 conch)"
+    assert done.notes == (says,)
+    assert read_record(tmp_path / "m").notes == [says]
 
 
 def test_an_undefined_score_is_null(tmp_path: Path) -> None:

@@ -54,6 +54,18 @@ def refused(done: Outcome) -> str:
     return done.err
 
 
+def test_alarms_are_printed_before_and_after_the_run(foci: Foci, folder: Path) -> None:
+    done = foci(*command(folder, *NO_SELECTOR, "--classes", "b,a"))
+    assert done.code == 0
+    says = "ALARM, class order: The classes were given in the order b, a; the model was trained"
+    assert done.out.startswith(says)
+    assert done.out.count("ALARM, class order") == 2
+    assert done.out.rindex(says) < done.out.index("Prediction view")
+    again = foci(*command(folder, *NO_SELECTOR))
+    assert "this audit is complete" in again.out
+    assert "ALARM, class order" in again.out, "it was said of this folder"
+
+
 def answers_in(folder: Path, out: str) -> None:
     told = StoredAudit.load(folder).answers
     for question, one in ((MAP, told.map), (TILES, told.tiles), (ORDER, told.order)):
@@ -149,8 +161,8 @@ def test_every_kind_of_bad_file_is_skipped_and_listed(foci: Foci, folder: Path) 
         (["--split", "holdout"], "split 'holdout': has no slides (splits: test, train, val)"),
         (["--layout", "tridnt"], "tridnt: is not a known feature layout; did you mean 'trident'?"),
         (["--device", "cuda:7"], "--device cuda:7: cannot be used"),
-        (["--classes", "a,b,c"], "labels: have 3 classes (a, b, c), the model has 2"),
-        (["--classes", "a,x"], "has the label 'b', not one of a, x"),
+        (["--classes", "a,b,c"], "classes: are a, b, c, but the model was trained on a, b; leave"),
+        (["--classes", "a,x"], "classes: are a, x, but the model was trained on a, b; leave them"),
         (["--set", "kapa=1"], "kapa: is not a setting of AuditConfiguration; did you mean 'kappa'"),
         (["--set", "kappa"], "--set kappa: is not of the form key=value"),
         (["--set", "recipe_settings.budget.x=1"], f"budget.x: is no setting of {DEFAULT}"),

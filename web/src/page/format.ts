@@ -23,5 +23,6 @@ export function percent(value: number | null | undefined): string {
 
 export function interval(value: Interval | null | undefined, digits = 1): string {
   if (value?.estimate == null) return NOTHING;
+  if (value.low == null || value.high == null) return fixed(value.estimate, digits);
   return `${fixed(value.estimate, digits)} (${fixed(value.low, digits)} to ${fixed(value.high, digits)})`;
 }

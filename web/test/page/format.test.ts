@@ -10,5 +10,6 @@ test("numbers for people", () => {
   expect(tiles(153.6)).toBe("154");
   expect(percent(0.256)).toBe("26%");
   expect(interval({ estimate: 2, low: -1, high: 3.5 })).toBe("2.0 (−1.0 to 3.5)");
+  expect(interval({ estimate: 2, low: null, high: null })).toBe("2.0");
   expect(interval({ estimate: null, low: null, high: null })).toBe("–");
 });

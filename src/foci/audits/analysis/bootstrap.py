@@ -10,11 +10,12 @@ import numpy as np
 from foci.audits.analysis.per_slide import SlideMetrics
 from foci.metrics import case_means
 from foci.metrics.inputs import Floats, defined_mean
+from foci.metrics.stats import draws_between
 
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """Bootstrap means of one ranking, ``[B]`` each: one value per draw.
+    """Bootstrap means of one ranking, ``[B]`` each: one value per draw, none of one patient.
 
     Attributes:
         msk_cond: Conditional MSK, averaged over the seeds.
@@ -43,7 +44,8 @@ def resample(
        \frac{\sum_s w_s^{(b)} \mathrm{MSK}_{r,s}}{\sum_s w_s^{(b)}}
        \quad \text{over the slides that seed } r \text{ reaches}
 
-    The other means run over all slides, so the seeds are averaged before the slides.
+    The other means run over all slides, so the seeds are averaged before the slides. One patient
+    leaves nothing to draw: then there are no draws.
     """
     columns, ends = [], []
     for own in rankings:
@@ -53,7 +55,7 @@ def resample(
         ]
         columns += [*over_seeds, *own.msk]
         ends.append(len(columns))
-    draws = case_means(np.column_stack(columns), cases, n_boot)
+    draws = draws_between(case_means(np.column_stack(columns), cases, n_boot), cases)
     drawn = {}
     for own, part in zip(rankings, np.split(draws, ends[:-1], axis=1), strict=True):
         restricted, reach, aukc, faithfulness = part[:, :4].T

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from foci.audits.analysis.agreement import agreement
+from foci.audits.analysis.alarms.caveats import caveats
 from foci.audits.analysis.answers.decided import decided_numbers
 from foci.audits.analysis.answers.questions import answer_questions
 from foci.audits.analysis.bootstrap import resample
-from foci.audits.analysis.caveats import caveats
 from foci.audits.analysis.per_ranking import ranking_numbers
 from foci.audits.analysis.per_slide import MeasuredSlides, SlideMetrics
 from foci.audits.analysis.selected_only import full_bag, selected_only

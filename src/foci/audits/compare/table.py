@@ -11,7 +11,7 @@ from foci.audits.analysis.csv_tables import as_csv
 from foci.audits.analysis.summary import RankingNumbers, Summary
 from foci.audits.audit import StoredAudit
 from foci.audits.compare.differences import differences
-from foci.audits.records import Interval
+from foci.audits.records import Alarm, Interval
 from foci.audits.settings import View
 from foci.errors import FociError
 from foci.rounding import decimals, in_percent
@@ -40,11 +40,13 @@ class ComparisonRow:
         name: Name of the model, with the audit folder if two audits are of the same model.
         architecture: Architecture of the classifier.
         summary: All numbers of the audit.
+        alarms: Its alarms.
     """
 
     name: str
     architecture: str
     summary: Summary
+    alarms: tuple[Alarm, ...] = ()
 
     def numbers(self, ranking: str) -> RankingNumbers | None:
         """Numbers of a ranking in the prediction view; None where it was not run."""
@@ -86,11 +88,16 @@ class Comparison:
         return as_csv([_flat(row, self.rankings) for row in self.rows])
 
     def to_markdown(self) -> str:
-        """The table as Markdown: tiles over all slides, headroom, faithfulness, answers."""
+        """The table as Markdown: alarms, tiles over all slides, headroom, faithfulness, answers."""
         header, *lines = self.cells()
         table = [header, ["---"] * len(header), *lines]
         text = "\n".join("| " + " | ".join(map(_escaped, line)) + " |" for line in table)
-        return text + "\n" + "".join(f"\n- {note}" for note in self.notes)
+        alarms = "".join(
+            f"**Alarm, {alarm.kind}, {row.name}:** {alarm.sentence}\n\n"
+            for row in self.rows
+            for alarm in row.alarms
+        )
+        return alarms + text + "\n" + "".join(f"\n- {note}" for note in self.notes)
 
     def cells(self) -> list[list[str]]:
         """Header and rows of the Markdown table, as text."""
@@ -133,7 +140,12 @@ def compare(audits: Sequence[StoredAudit]) -> Comparison:
     rankings = tuple(dict.fromkeys(r for audit in audits for r in audit.summary.rankings))
     notes = differences(audits, names)
     rows = tuple(
-        ComparisonRow(name, audit.manifest.backbone.architecture, audit.summary)
+        ComparisonRow(
+            name,
+            audit.manifest.backbone.architecture,
+            audit.summary,
+            audit.alarms,
+        )
         for audit, name in zip(audits, names, strict=True)
     )
     return Comparison(rankings, rows, tuple(notes))
@@ -161,10 +173,10 @@ def _spread(interval: Interval) -> str:
     """Format an estimate with its interval."""
     if interval.estimate is None:
         return "-"
-    estimate, low, high = (
-        _number(end, 2) for end in (interval.estimate, interval.low, interval.high)
-    )
-    return f"{estimate} ({low} to {high})"
+    estimate = _number(interval.estimate, 2)
+    if interval.low is None or interval.high is None:
+        return estimate
+    return f"{estimate} ({_number(interval.low, 2)} to {_number(interval.high, 2)})"
 
 
 def _flat(row: ComparisonRow, rankings: Sequence[str]) -> dict[str, Any]:
@@ -175,6 +187,7 @@ def _flat(row: ComparisonRow, rankings: Sequence[str]) -> dict[str, Any]:
         "architecture": row.architecture,
         **{key: getattr(summary, key) for key in COHORT},
         **summary.full_bag.model_dump(),
+        "alarms": "; ".join(alarm.kind for alarm in row.alarms),
     }
     for ranking in rankings:
         for key in INTERVALS:

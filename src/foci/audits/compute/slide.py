@@ -143,4 +143,7 @@ def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
         unit=bag.unit,
         patch_size=bag.patch_size,
         features_sha256=hashlib.sha256(features.data).hexdigest(),
+        encoder=bag.provenance.encoder,
+        n_zero=bag.n_zero,
+        fingerprint=bag.fingerprint(),
     )

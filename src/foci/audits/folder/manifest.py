@@ -28,7 +28,7 @@ from foci.audits.folder.names import (
     TABLES,
 )
 from foci.audits.folder.run_key import MAP_FILES
-from foci.audits.records import Record
+from foci.audits.records import Alarm, Record
 from foci.audits.settings import AuditSettings, as_stored
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.freezing import home
@@ -118,6 +118,7 @@ class Manifest(ManifestHead):
         slides: Number of slides by use.
         features_sha256: SHA-256 over the features of all audited slides.
         selectors: The fitted selectors.
+        alarms: Reasons why the numbers may not mean what they seem to mean.
         notes: Sentences for the report.
         answers: The answers of the summary in a few words, by question.
         truth: Comparison with annotated tiles, if there was one.
@@ -136,6 +137,7 @@ class Manifest(ManifestHead):
     slides: SlideCounts | None = None
     features_sha256: str | None = None
     selectors: list[SelectorRecord] = Field(default_factory=list)
+    alarms: list[Alarm] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
     answers: dict[str, str] = Field(default_factory=dict)
     truth: TruthRecord | None = None

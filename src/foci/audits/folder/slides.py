@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +20,9 @@ SCHEMA = pa.schema(
         pa.field("patch_size", pa.int32()),
         pa.field("features_sha256", pa.string(), nullable=False),
         pa.field("skipped", pa.string()),
+        pa.field("encoder", pa.string()),
+        pa.field("n_zero", pa.int32()),
+        pa.field("fingerprint", pa.string()),
     ]
 )
 
@@ -38,6 +41,9 @@ class AuditedSlide:
         patch_size: Side of a tile in that unit, or None.
         features_sha256: SHA-256 of the candidate tiles' features in float32.
         skipped: Why the slide was skipped, in one line; None if it was audited.
+        encoder: Tile encoder that the feature file names, or None.
+        n_zero: Candidate tiles whose features are all zero; None in folders of an earlier FOCI.
+        fingerprint: :meth:`foci.Bag.fingerprint`; None in folders of an earlier FOCI.
     """
 
     slide_id: str
@@ -49,6 +55,9 @@ class AuditedSlide:
     patch_size: int | None = None
     features_sha256: str = ""
     skipped: str | None = None
+    encoder: str | None = field(default=None, compare=False)
+    n_zero: int | None = field(default=None, compare=False)
+    fingerprint: str | None = field(default=None, compare=False)
 
 
 def to_arrow(slides: Sequence[AuditedSlide]) -> pa.Table:

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from foci.audits.config import Inputs
+from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
+from foci.audits.setup.classes import check_class_names, other_order
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import CheckpointFacts, open_checkpoint
 from foci.backbones.saved import ModelRecord
@@ -23,12 +25,14 @@ class ModelMetadata:
         split_seed: Seed of the patient split that it was trained with.
         model_notes: What was assumed when the checkpoint was read.
         trained_on: Slides that it was trained on.
+        record: All that its folder says; None for any other checkpoint.
     """
 
     name: str
     split_seed: int
     model_notes: tuple[str, ...]
     trained_on: frozenset[str]
+    record: ModelRecord | None
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Sources:
         split_seed: Of the patient split, if the table has none.
         model_notes: What was assumed when the checkpoint was read.
         trained_on: Slides that the model was trained on, as far as its folder says.
+        record: All that the model's folder says; None for any other checkpoint.
+        alarms: What was found wrong while both were read.
         places: Where everything came from, for the manifest.
     """
 
@@ -51,24 +57,32 @@ class Sources:
     split_seed: int
     model_notes: tuple[str, ...]
     trained_on: frozenset[str]
+    record: ModelRecord | None
+    alarms: tuple[Alarm, ...]
     places: dict[str, str]
 
 
 def open_sources(inputs: Inputs, device: str) -> Sources:
     """Load the model and read the label table.
 
-    Classes, tile cap and split seed are those that the model was trained with, unless the
-    inputs says otherwise.
+    Tile cap and split seed are those that the model was trained with, unless the inputs say
+    otherwise. Classes are always in the model's order, if its folder names them.
+
+    Raises:
+        FociError: If the inputs name other classes than the model's folder.
     """
     checkpoint = open_checkpoint(inputs.model, **inputs.model_options)
     model = model_metadata(checkpoint.facts)
+    cohort, alarms = _cohort(inputs, model.record)
     return Sources(
         backbone=checkpoint.backbone.to(device),
-        cohort=_cohort(inputs, checkpoint.facts.record),
+        cohort=cohort,
         name=model.name,
         split_seed=model.split_seed if inputs.split_seed is None else inputs.split_seed,
         model_notes=model.model_notes,
         trained_on=model.trained_on,
+        record=model.record,
+        alarms=alarms,
         places=_described(inputs),
     )
 
@@ -81,16 +95,22 @@ def model_metadata(facts: CheckpointFacts) -> ModelMetadata:
     """
     record = facts.record
     if record is None:
-        return ModelMetadata(facts.path.stem, 0, facts.notes, frozenset())
+        return ModelMetadata(facts.path.stem, 0, facts.notes, frozenset(), None)
     name, trained_on = facts.path.resolve().name, frozenset(record.trained_on)
-    return ModelMetadata(name, record.split_seed, facts.notes, trained_on)
+    return ModelMetadata(name, record.split_seed, facts.notes, trained_on, record)
 
 
-def _cohort(inputs: Inputs, record: ModelRecord | None) -> Cohort:
+def _cohort(inputs: Inputs, record: ModelRecord | None) -> tuple[Cohort, tuple[Alarm, ...]]:
     names = () if record is None else record.classes
     n_cap = N_CAP if record is None else record.tile_cap(N_CAP)
-    cohort = inputs.read(n_cap=n_cap, classes=names)
-    return cohort if inputs.classes or names else with_alphabetical_classes(cohort)
+    if not names:
+        cohort = inputs.read(n_cap=n_cap)
+        return cohort if inputs.classes else with_alphabetical_classes(cohort), ()
+    given = inputs.classes or names
+    check_class_names(given, names)
+    swapped = other_order(given, names)
+    own = inputs.model_copy(update={"classes": names})
+    return own.read(n_cap=n_cap), () if swapped is None else (swapped,)
 
 
 def with_alphabetical_classes(cohort: Cohort) -> Cohort:

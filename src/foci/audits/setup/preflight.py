@@ -1,23 +1,20 @@
-"""Check that classifier, cohort and settings fit together, and that the model is deterministic."""
+"""Check that classifier, cohort and settings fit together, and that a function is usable."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import torch
-
 from foci.audits.profiles import PROFILES
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.maps import check_maps
 from foci.audits.setup.splits import FITTING, check_splits
-from foci.backbones import Backbone
-from foci.backbones.freezing import eval_mode
+from foci.backbones import Backbone, CallableBackbone
 from foci.bags import Cohort
 from foci.errors import CohortError, FociError
 from foci.plural import counted
 from foci.rankings import RANKINGS
-from foci.selectors.frozen import full_logits
 from foci.selectors.gated.choice import choose_site
+from foci.testing import quick_check
 
 
 def admit(
@@ -112,34 +109,27 @@ def _classes(backbone: Backbone, cohort: Cohort) -> tuple[str, ...]:
     return cohort.classes
 
 
-_TOLERANCE = 1e-4
-"""Allowed difference in probability; GPU sums may differ in their last digits between calls."""
+def check_function(backbone: Backbone, cohort: Cohort) -> None:
+    """Check a wrapped function on a few tiles of the first readable bag; others are left alone.
 
-
-def check_deterministic(backbone: Backbone, cohort: Cohort) -> None:
-    """Check that the model gives the same output twice, on the first readable bag.
-
-    A wrapped function may hide a module in training mode, and its dropout cannot be switched off
-    from outside.
+    The quick part of :func:`foci.testing.check_backbone`: shapes, finite answers, logits that are
+    none, and an order of tiles that matters although it was declared not to.
 
     Raises:
-        FociError: If the two outputs differ by more than rounding.
+        FociError: If the function breaks a claim.
     """
+    if not isinstance(backbone, CallableBackbone):
+        return
     for slide in cohort:
         try:
-            x = cohort.store.bag(slide).x
-            with eval_mode(backbone):
-                logits = full_logits(backbone, [x, x])
+            tiles = cohort.store.bag(slide).x
         except FociError:  # the run will skip this slide and say why
             continue
-        first, second = torch.softmax(logits.double(), dim=-1)
-        digits = torch.finfo(logits.dtype).eps if logits.is_floating_point() else 0.0
-        difference = float((first - second).abs().max())
-        if difference > max(_TOLERANCE, 8 * digits):
+        broken = next((one for one in quick_check(backbone, tiles) if not one.passed), None)
+        if broken is not None:
             raise FociError(
-                f"backbone {backbone.architecture}",
-                f"the model gives two answers to one bag: on {slide.slide_id} its probabilities "
-                f"differ by {difference:.2g}",
-                "put it in eval mode (model.eval()), or switch off its randomness",
+                f"function {backbone.called}",
+                f"fails a check on tiles of {slide.slide_id}: {broken.detail}",
+                "run foci.testing.check_backbone on it for the whole list",
             )
         return

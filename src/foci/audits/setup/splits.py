@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from foci.audits.folder.slides import AuditedSlide
@@ -93,15 +92,6 @@ def ready_to_fit(cohort: Cohort, split_seed: int, progress: Progress) -> Cohort:
         return whole
     note = "the cohort has no splits: divided by patient into train, val and test"
     return replace(whole, notes=(*whole.notes, f"{note} (70, 10 and 20 %, seed {split_seed})"))
-
-
-def already_seen(audited: Cohort, trained_on: Collection[str]) -> tuple[str, ...]:
-    """Warn if the model was trained on some of the audited slides; one sentence or none."""
-    n = sum(slide.slide_id in trained_on for slide in audited)
-    if not n:
-        return ()
-    which = f"{n} of the {len(audited)} audited slides are among those that the model was trained"
-    return (f"{which} on: what is measured there does not carry over to new slides",)
 
 
 def of_torn_patients(audited: Cohort, cohort: Cohort) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,6 +15,7 @@ from foci._version import __version__
 from foci.backbones.base import Backbone
 from foci.backbones.registry import create
 from foci.backbones.saved import FACTS, save
+from foci.backbones.training.data import training_data
 from foci.backbones.training.evaluate import Predictions, predict
 from foci.backbones.training.loop import EpochReport, train
 from foci.backbones.training.recipe import TrainingRecipe
@@ -21,7 +23,7 @@ from foci.backbones.training.settings import checked_widths
 from foci.bags import Cohort
 from foci.bags.cohort.splits import SPLITS, check_labels
 from foci.errors import CohortError
-from foci.plural import counted
+from foci.plural import counted, tally
 from foci.progress import Progress
 
 STATE = "training.safetensors"
@@ -37,7 +39,7 @@ class TrainedBackbone:
         backbone: Frozen, with the weights of its best validation epoch.
         history: One report per epoch.
         metrics: Scores by split; None where a score is undefined.
-        notes: Which split could not be scored, and why.
+        notes: Which split could not be scored, and why; whether it mixes encoders.
     """
 
     backbone: Backbone
@@ -102,6 +104,9 @@ def train_into(
     )
     parts = {split: cohort.split(split) for split in SPLITS if split in cohort.counts()}
     metrics, notes = _scored(backbone, parts, score or _loss_and_accuracy)
+    data = training_data(parts["train"])
+    if len(data.encoders) > 1:
+        notes.append(f"trained on features of several encoders ({tally(Counter(data.encoders))})")
     save(
         backbone,
         folder,
@@ -116,6 +121,7 @@ def train_into(
         slides={split: len(part) for split, part in parts.items()},
         trained_on=[slide.slide_id for slide in parts["train"]],
         **({} if request is None else {"request": request}),
+        data=data.model_dump(),
         versions={"foci": __version__, "torch": torch.__version__,
                   "python": platform.python_version()},
     )  # fmt: skip

@@ -124,7 +124,7 @@ def _run(configuration: AuditConfiguration, force: bool) -> None:
     from foci.reports import write_report
 
     sources = open_sources(configuration, choose(configuration.device))
-    announce(sources.cohort, sources.model_notes)
+    announce(sources.cohort, sources.model_notes, sources.alarms)
     done = run(
         sources.backbone,
         sources.cohort,
@@ -135,6 +135,8 @@ def _run(configuration: AuditConfiguration, force: bool) -> None:
         sources=sources.places,
         model_notes=sources.model_notes,
         trained_on=sources.trained_on,
+        record=sources.record,
+        alarms=sources.alarms,
         force=force,
         progress=track,
         say=typer.echo,

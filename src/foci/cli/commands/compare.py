@@ -10,7 +10,7 @@ import typer
 
 from foci.cli.answers_text import COLOUR
 from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
-from foci.cli.show_audit import estimate, number
+from foci.cli.show_audit import alarm_text, estimate, number
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -53,7 +53,7 @@ def compare(
 def show(
     comparison: Comparison, echo: Callable[[str], Any] = typer.echo, *, width: int | None = None
 ) -> None:
-    """Print the numbers, the answers, and notes on what makes the audits incomparable.
+    """Print the alarms, the numbers, the answers, and notes on what makes the audits incomparable.
 
     Args:
         comparison: The audits.
@@ -70,6 +70,7 @@ def show(
     tables = [_table(comparison, ends, faithful) for ends, faithful in shown]
     tables += [_by_ranking(comparison, shape) for shape in _SHAPES]
     parts: tuple[RenderableType, ...] = (
+        *(alarm_text(alarm, row.name) for row in comparison.rows for alarm in row.alarms),
         Text("Prediction view: do the first tiles recover what the model says?"),
         Padding(first_that_fits(screen, tables), (1, 0)),
         Text(LEGEND, style="dim"),

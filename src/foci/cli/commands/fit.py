@@ -73,7 +73,7 @@ def fit(
     slides = ready_to_fit(slides, sources.split_seed, track)
     shown = "val aukc" if choose_by is Choice.aukc else None
     with RunLog(out, f"fit {plan.name}", typer.echo) as say:
-        announce(slides, sources.model_notes, say)
+        announce(slides, sources.model_notes, sources.alarms, say)
         fitted = selectors.fit(
             backbone,
             slides,

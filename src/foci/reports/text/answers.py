@@ -9,7 +9,8 @@ from typing import Literal
 from foci.audits.analysis.answers.record import Answers, AxisComparison, OrderComparison
 from foci.audits.analysis.summary import Summary
 from foci.audits.folder.manifest import Manifest
-from foci.reports.text.wording import fixed
+from foci.audits.records import Interval
+from foci.reports.text.wording import with_spread
 
 Tone = Literal["good", "part", "bad", "none"]
 
@@ -96,5 +97,5 @@ def _lines(comparison: OrderComparison) -> Iterator[ComparisonLine]:
                 rankings=f"{comparison.first} against {comparison.second}",
                 axis=f"{axis.axis} ({axis.measure})",
                 interval=axis,
-                text=f"{fixed(axis.d, 2)} ({fixed(axis.low, 2)} to {fixed(axis.high, 2)})",
+                text=with_spread(Interval(estimate=axis.d, low=axis.low, high=axis.high), 2),
             )

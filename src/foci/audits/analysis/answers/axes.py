@@ -17,6 +17,7 @@ from foci.metrics.cohort import orders
 from foci.metrics.cohort.necessity import classes_without_decisive_sets, necessity_axis, no_room
 from foci.metrics.cohort.orders import compare_areas, compare_orders
 from foci.metrics.inputs import Floats, Marks
+from foci.metrics.stats import MIN_DRAWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,24 @@ class DecidedView:
         without = _without(threshold, metrics, group, longer)
         assessable = longer & ~np.isin(group.targets, without)
         return cls(metrics, group, settings, threshold, decided, assessable, without)
+
+    @property
+    def n_decided(self) -> int:
+        """Slides that the model has decided."""
+        return int(self.decided.sum())
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether there are enough bootstrap draws for an interval, without which nothing is told.
+
+        One patient has none either; such audits fail on the number of patients.
+        """
+        return self.settings.n_boot >= MIN_DRAWS
+
+    @property
+    def only_single_tiles(self) -> bool:
+        """Whether every decided slide has a single tile, so that all orders are the same."""
+        return bool((self.group.n_tiles[self.decided] == 1).all())
 
     @property
     def n_cases(self) -> int:

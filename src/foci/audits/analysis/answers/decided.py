@@ -18,6 +18,7 @@ from foci.audits.settings import AnalysisSettings
 from foci.metrics import case_means, percentile_interval, quantiles_with_missing
 from foci.metrics.curve.sufficiency import reached
 from foci.metrics.inputs import Floats, Marks
+from foci.metrics.stats import draws_between
 
 
 class ClassNumbers(Record):
@@ -157,7 +158,8 @@ def _restricted(
         return None
     ceiling = np.minimum(own.k_max, group.n_tiles)
     values = np.where(np.isnan(own.msk), ceiling, own.msk).mean(axis=0)[decided]
-    draws = case_means(values[:, None], group.cases_of(decided), settings.n_boot)[:, 0]
+    cases = group.cases_of(decided)
+    draws = draws_between(case_means(values[:, None], cases, settings.n_boot)[:, 0], cases)
     interval = percentile_interval(float(values.mean()), draws, settings.level)
     return Mean(estimate=interval.estimate, low=interval.low, high=interval.high)
 

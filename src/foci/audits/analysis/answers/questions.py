@@ -57,25 +57,22 @@ def answer_questions(
         for threshold in absolute(settings)
     ]
     in_use = _in_use(metrics, order, candidate)
-    n_decided = int(view.decided.sum())
     selector = None
     if candidate not in (None, SELECTOR):
         selector = view.compare(SELECTOR, str(candidate))
     return Answers(
         n_slides=len(group),
-        n_decided=n_decided,
+        n_decided=view.n_decided,
         n_cases=view.n_cases,
         map=MapAnswer(
             answer=belief,
-            sentences=sentences.on_map(belief, against_chance, n_decided, view.n_cases, metrics),
+            sentences=sentences.on_map(belief, against_chance, view),
             comparison=against_chance,
         ),
         tiles=_tiles(in_use, numbers[in_use], view, [classes[index] for index in view.without]),
         order=OrderAnswer(
             answer=order,
-            sentences=sentences.on_order(
-                order, against_native, against_random, selector, n_decided, view.n_cases
-            ),
+            sentences=sentences.on_order(order, against_native, against_random, selector, view),
             candidate=candidate,
             against_native=against_native,
             against_random=against_random,
@@ -92,8 +89,8 @@ def answer_questions(
 
 def _belief(view: DecidedView) -> tuple[Belief, OrderComparison | None]:
     found = view.compare(NATIVE, RANDOM)
-    if found is None:
-        return "not assessable", None
+    if found is None or not view.has_intervals:
+        return "not assessable", found
     axes = result_of(found.sufficiency), result_of(found.necessity)
     return believable(*axes, n_cases=view.n_cases), found
 
@@ -104,8 +101,8 @@ def _order(
     if candidate is None:
         return "not assessable", None, None
     native, chance = view.compare(candidate, NATIVE), view.compare(candidate, RANDOM)
-    if native is None:
-        return "not assessable", None, chance
+    if native is None or not view.has_intervals:
+        return "not assessable", native, chance
     answer = better_order(
         result_of(native.sufficiency),
         result_of(native.necessity),
@@ -125,7 +122,7 @@ def _repeat(view: DecidedView, candidate: str | None) -> AnswersAt:
 def _answers_at(view: DecidedView, belief: Belief, order: BetterOrder) -> AnswersAt:
     return AnswersAt(
         kappa=view.threshold.value,
-        n_decided=int(view.decided.sum()),
+        n_decided=view.n_decided,
         n_cases=view.n_cases,
         map=belief,
         order=order,

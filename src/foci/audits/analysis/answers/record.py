@@ -43,7 +43,7 @@ class AxisComparison(Record):
         measure: What is compared on each slide.
         d: Share of slides on which the first ranking needs fewer tiles, minus the share on which
             it needs more.
-        low: Lower end of its interval over patients.
+        low: Lower end of its interval over patients; None where there is one patient or one draw.
         high: Upper end.
         n_slides: Slides compared.
         n_cases: Their patients.
@@ -55,8 +55,8 @@ class AxisComparison(Record):
     axis: Axis
     measure: Measure
     d: Defined
-    low: Defined
-    high: Defined
+    low: Number
+    high: Number
     n_slides: int
     n_cases: int
     n_differ: int

@@ -8,7 +8,6 @@ from foci.audits.analysis.answers.axes import DecidedView
 from foci.audits.analysis.answers.decided import DecidedNumbers
 from foci.audits.analysis.answers.record import AxisComparison, CountQuantile, OrderComparison
 from foci.audits.analysis.answers.threshold import few_decided
-from foci.audits.analysis.per_slide import SlideMetrics
 from foci.metrics.answers import MIN_CASES, Belief, BetterOrder
 from foci.plural import counted
 from foci.rounding import decimals
@@ -32,24 +31,23 @@ _ORDERS: Mapping[BetterOrder, str] = {
     "shown to beat chance.",
     "inconclusive": "The data do not settle whether the candidate is better.",
 }
+_SINGLE_TILES = "Every decided slide has a single tile: all orders are the same one."
 
 
 def on_map(
     answer: Belief,
     comparison: OrderComparison | None,
-    n_decided: int,
-    n_cases: int,
-    metrics: Mapping[str, SlideMetrics],
+    view: DecidedView,
 ) -> list[str]:
     """Why the map can, or cannot, be believed."""
     if comparison is None:
-        missing = [name for name in ("native", "random") if name not in metrics]
+        missing = [name for name in ("native", "random") if name not in view.metrics]
         if missing:
             run = "was" if len(missing) == 1 else "were"
             return [f"{' and '.join(missing)} {run} not run: the map was not compared with chance."]
-        return [_not_assessable(n_decided, n_cases)]
-    slides = f"{counted(n_decided, 'decided slide')} of {counted(n_cases, 'patient')}"
-    opening = _BELIEFS.get(answer) or _not_assessable(n_decided, n_cases)
+        return [_not_assessable(view)]
+    slides = f"{counted(view.n_decided, 'decided slide')} of {counted(view.n_cases, 'patient')}"
+    opening = _BELIEFS.get(answer) or _not_assessable(view)
     return [f"{opening} ({slides}.)", *_axes(comparison)]
 
 
@@ -58,15 +56,14 @@ def on_order(
     native: OrderComparison | None,
     chance: OrderComparison | None,
     selector: OrderComparison | None,
-    n_decided: int,
-    n_cases: int,
+    view: DecidedView,
 ) -> list[str]:
     """Why there is, or is not, a better order."""
     if native is None:
-        if not n_decided:
-            return [_not_assessable(n_decided, n_cases)]
+        if not view.n_decided:
+            return [_not_assessable(view)]
         return ["No candidate was compared with the map's order."]
-    told = [_ORDERS.get(answer) or _not_assessable(n_decided, n_cases), *_axes(native)]
+    told = [_ORDERS.get(answer) or _not_assessable(view), *_axes(native)]
     if chance is not None and answer in ("headroom", "inconclusive"):
         told += _axes(chance)
     if selector is not None:
@@ -87,7 +84,7 @@ def on_tiles(
 ) -> list[str]:
     """How many tiles the decision hangs on, under which order, on how many slides."""
     k_max, n = view.settings.k_max, len(view.group)
-    undecided = n - int(view.decided.sum())
+    undecided = n - view.n_decided
     told = []
     few = few_decided(view.group, view.settings)
     if few:
@@ -95,8 +92,11 @@ def on_tiles(
             f"The model is less than {view.threshold.value:g} sure of {undecided} of "
             f"{counted(n, 'slide')}: read the relative answers beside these."
         )
+    if not view.n_decided:
+        return [*told, _not_assessable(view)]
     if numbers.decisive is None or numbers.msk is None:
-        return [*told, "No decided slide has deletion curves that could tell."]
+        why = "No decided slide has deletion curves that could tell."
+        return [*told, _SINGLE_TILES if view.only_single_tiles else why]
     low, high = (in_words(end, k_max) for end in (numbers.decisive.low, numbers.decisive.high))
     median = in_words(numbers.decisive.median, k_max)
     if numbers.decisive.median.missing is None:
@@ -118,6 +118,9 @@ def on_tiles(
     )
     if undecided and not few:
         told.append(f"{counted(undecided, 'slide')} that the model has not decided stay out.")
+    if view.n_cases == 1:
+        whose = "one slide" if view.n_decided == 1 else "one patient"
+        told.append(f"All of this is of {whose}: it says nothing of others.")
     if without:
         told.append(f"No decisive sets within {k_max} tiles: {', '.join(without)}.")
     return told
@@ -136,13 +139,18 @@ def in_words(count: CountQuantile, k_max: int) -> str:
     return decimals(count.value, 1 if count.value < 100 else 0).removesuffix(".0")
 
 
-def _not_assessable(n_decided: int, n_cases: int) -> str:
+def _not_assessable(view: DecidedView) -> str:
     """Why a question has no answer."""
-    if not n_decided:
+    if not view.n_decided:
         return "The model has decided no slide: there is no decision to recover."
-    if n_cases < MIN_CASES:
-        patients = counted(n_cases, "patient")
+    if view.only_single_tiles:
+        return _SINGLE_TILES
+    if view.n_cases < MIN_CASES:
+        patients = counted(view.n_cases, "patient")
         return f"Only {patients} with decided slides: at least {MIN_CASES} are needed."
+    if not view.has_intervals:
+        draws = counted(view.settings.n_boot, "bootstrap draw")
+        return f"{draws} cannot give an interval: raise n_boot."
     return "No axis can tell these orders apart."
 
 
@@ -159,7 +167,7 @@ def _axis(comparison: OrderComparison, axis: AxisComparison) -> str:
             f"{axis.axis.capitalize()}: {second} needs one tile on half of the slides, "
             f"so that {first} has no room to need fewer."
         )
-    share = f"{_signed(axis.d)}, {_signed(axis.low)} to {_signed(axis.high)}"
+    share = f"{_signed(axis.d)}, {_ends(axis)}"
     return (
         f"{axis.axis.capitalize()} ({axis.measure}): {first} is {_verb(axis.result)} {second} "
         f"(net share of slides {share}; {axis.n_differ} of {counted(axis.n_cases, 'patient')} "
@@ -170,6 +178,12 @@ def _axis(comparison: OrderComparison, axis: AxisComparison) -> str:
 def _signed(value: float) -> str:
     text = decimals(value, 2)
     return text.replace("-", "\N{MINUS SIGN}") if text.startswith("-") else f"+{text}"
+
+
+def _ends(axis: AxisComparison) -> str:
+    if axis.low is None or axis.high is None:
+        return "no interval"
+    return f"{_signed(axis.low)} to {_signed(axis.high)}"
 
 
 def _verb(result: str) -> str:

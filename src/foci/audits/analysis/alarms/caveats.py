@@ -13,6 +13,7 @@ from foci.audits.analysis.views import ViewSlides
 from foci.audits.settings import AnalysisSettings, View
 from foci.metrics.cohort.selected_only import adaptive_budget
 from foci.metrics.curve.deletion import PAPER_COUNTS
+from foci.metrics.stats import MIN_DRAWS
 from foci.plural import counted
 from foci.rounding import in_percent
 
@@ -36,7 +37,7 @@ def caveats(
     everyone, labelled = views["prediction"], views.get("label")
     by_ranking = measured["prediction"]
     return [
-        *_patients(everyone),
+        *_patients(everyone, settings),
         *_labels(everyone, labelled, classes, settings),
         *_unreached(by_ranking, settings),
         *_faithfulness(everyone, by_ranking),
@@ -45,10 +46,22 @@ def caveats(
     ]
 
 
-def _patients(everyone: ViewSlides) -> list[str]:
-    if len(set(everyone.cases)) > 1:
-        return []
-    return ["All slides come from one patient: intervals have no width."]
+def _patients(everyone: ViewSlides, settings: AnalysisSettings) -> list[str]:
+    """What one patient, too few draws or single tiles leave open."""
+    said = []
+    if len(everyone) == 1:
+        said.append("One slide was audited: there are no intervals, and it says nothing of others.")
+    elif len(set(everyone.cases)) == 1:
+        said.append(
+            "All slides come from one patient: there are no intervals, and no number carries over "
+            "to other patients."
+        )
+    elif settings.n_boot < MIN_DRAWS:
+        draws = counted(settings.n_boot, "bootstrap draw")
+        said.append(f"{draws} cannot give an interval: there is none. Raise n_boot.")
+    if (everyone.n_tiles == 1).all():
+        said.append("Every slide has a single tile: all rankings are the same, whatever they say.")
+    return said
 
 
 def _labels(

@@ -1,0 +1,1 @@
+"""Alarms: what may make the numbers of an audit wrong; caveats: what leaves them undefined."""
