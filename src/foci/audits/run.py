@@ -34,6 +34,7 @@ from foci.audits.setup.preflight import admit, check_deterministic
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
 from foci.audits.setup.splits import already_seen, split_slides
 from foci.backbones import Backbone, fingerprint
+from foci.backbones.checkpoints import Agreement
 from foci.backbones.freezing import eval_mode
 from foci.bags import Cohort
 from foci.errors import FociError
@@ -52,6 +53,7 @@ def run(
     notes: Sequence[str] = (),
     model_notes: Sequence[str] = (),
     trained_on: Collection[str] = (),
+    agreement: Agreement | None = None,
     force: bool = False,
     progress: Progress = lambda items, what: items,
     say: Callable[[str], None] = lambda line: None,
@@ -73,6 +75,7 @@ def run(
         notes: Sentences for the report.
         model_notes: What was assumed when the model was loaded.
         trained_on: Slides that the model was trained on, if known.
+        agreement: How answers of the user's own code were met, if they were given.
         force: Replace another audit in the folder.
         progress: Progress bar around every long loop.
         say: Called with every message for the user.
@@ -96,6 +99,7 @@ def run(
             manifest = new_manifest(
                 backbone, settings, decided,
                 name=name, classes=cohort.classes, sources=sources or {}, model_notes=model_notes,
+                agreement=agreement,
             )  # fmt: skip
             write_manifest(folder, manifest)
         else:

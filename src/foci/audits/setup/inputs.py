@@ -9,7 +9,7 @@ from typing import Any
 from foci.audits.config import Inputs
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
-from foci.backbones.checkpoints import CheckpointFacts, open_checkpoint
+from foci.backbones.checkpoints import Agreement, CheckpointFacts, agree, open_checkpoint
 from foci.backbones.saved import ModelRecord
 from foci.bags import N_CAP, Cohort
 
@@ -43,6 +43,7 @@ class Sources:
         model_notes: What was assumed when the checkpoint was read.
         trained_on: Slides that the model was trained on, as far as its folder says.
         places: Where everything came from, for the manifest.
+        agreement: How the answers of the user's own code were met, if they were given.
     """
 
     backbone: Backbone
@@ -52,6 +53,7 @@ class Sources:
     model_notes: tuple[str, ...]
     trained_on: frozenset[str]
     places: dict[str, str]
+    agreement: Agreement | None = None
 
 
 def open_sources(inputs: Inputs, device: str) -> Sources:
@@ -61,15 +63,28 @@ def open_sources(inputs: Inputs, device: str) -> Sources:
     inputs says otherwise.
     """
     checkpoint = open_checkpoint(inputs.model, **inputs.model_options)
+    cohort = _cohort(inputs, checkpoint.facts.record)
+    agreement: Agreement | None = None
+    if inputs.expect is not None:
+        checkpoint, agreement = agree(
+            inputs.model,
+            inputs.expect,
+            cohort,
+            tolerance=inputs.expect_tolerance,
+            device=device,
+            **inputs.model_options,
+        )
     model = model_metadata(checkpoint.facts)
+    agreed = () if agreement is None else (agreement.note,)
     return Sources(
         backbone=checkpoint.backbone.to(device),
-        cohort=_cohort(inputs, checkpoint.facts.record),
+        cohort=cohort,
         name=model.name,
         split_seed=model.split_seed if inputs.split_seed is None else inputs.split_seed,
-        model_notes=model.model_notes,
+        model_notes=(*model.model_notes, *agreed),
         trained_on=model.trained_on,
         places=_described(inputs),
+        agreement=agreement,
     )
 
 

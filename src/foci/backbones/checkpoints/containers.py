@@ -8,21 +8,37 @@ from typing import Any
 
 from torch import Tensor
 
+from foci.backbones.checkpoints.formats.unsupported import SEPARATE_PARTS, unsupported
 from foci.backbones.checkpoints.state_dict import StateDict, listed
 from foci.backbones.checkpoints.unpickle import StoredTensor, Stub
 from foci.errors import CheckpointError
 
-_ENTRIES = ("state_dict", "model_state_dict", "model")
+_ENTRIES = (
+    "state_dict",
+    "model_state_dict",
+    "model_state",
+    "model",
+    "net",
+    "weights",
+    "ema",
+)
 """Keys under which training scripts keep the state dict, beside the optimizer and the like."""
 
 _DEPTH = 8
 """Most levels of nesting; a hostile file may contain itself."""
 
-_PREFIXES = ("module.", "model.", "net.", "_orig_mod.")
+_PREFIXES = ("module.", "model.", "net.", "network.", "mil.", "_orig_mod.")
 """Put before *every* name by DataParallel, Lightning or MIL-Lab, and ``torch.compile``."""
 
 _LOSSES = ("loss.", "loss_fn.", "criterion.")
 """Prefixes of what a Lightning module may keep beside its model."""
+
+_METRICS = re.compile(
+    r"(^|_)(train|training|val|valid|validation|test)(_|$)"
+    r"|metric|accuracy|(^|_)acc($|_)|auroc|(^|_)auc($|_)|f1|precision|recall|confmat|kappa",
+    re.IGNORECASE,
+)
+"""Attributes of a Lightning module that are metrics; theirs are buffers, not parameters."""
 
 
 def state_dict_of(content: Any, path: Path) -> StateDict:
@@ -36,6 +52,8 @@ def state_dict_of(content: Any, path: Path) -> StateDict:
         if isinstance(key, str) and isinstance(value, StoredTensor | Tensor)
     }
     if not tensors:
+        if content.keys() >= SEPARATE_PARTS:
+            raise unsupported("DTFD-MIL", path)
         raise CheckpointError(
             path,
             f"holds no state dict; its entries are {listed([str(key) for key in content])}",
@@ -43,9 +61,13 @@ def state_dict_of(content: Any, path: Path) -> StateDict:
         )
     if others := [str(key) for key in content if key not in tensors]:
         notes.append(f"not tensors, left out: {listed(others)}")
-    tensors, losses = _stripped(tensors)
+    losses = [key for key in tensors if key.startswith(_LOSSES)]
     if losses:
         notes.append(f"part of the loss, left out: {listed(losses)}")
+    inner = {key: tensor for key, tensor in tensors.items() if key not in losses}
+    if metrics := _metrics(inner):
+        notes.append(f"metrics, left out: {listed(metrics)}")
+    tensors = _stripped({key: inner[key] for key in inner if key not in metrics})
     return StateDict(path, _attention_alone(tensors), tuple(notes))
 
 
@@ -54,8 +76,10 @@ def _innermost(content: Any, path: Path) -> tuple[Any, list[str]]:
     for _ in range(_DEPTH + 1):
         if not isinstance(content, dict) or (entry := _entry(content)) is None:
             return content, notes
-        if content.get("teacher") is not None:
+        if "teacher" in content and content["teacher"] is not None:
             notes.append("the file holds a teacher too; the student ('model') is read")
+        elif "ema" in content and entry != "ema":
+            notes.append(f"the file holds averaged weights ('ema') too; {entry!r} is read")
         content = content[entry]
     raise CheckpointError(
         path, f"holds a state dict more than {_DEPTH} entries deep", "save model.state_dict()"
@@ -90,12 +114,18 @@ def _tensor(value: StoredTensor | Tensor, key: str, path: Path) -> Tensor:
         raise CheckpointError(path, f"{key} cannot be read ({error})", "save it again") from error
 
 
-def _stripped(tensors: dict[str, Tensor]) -> tuple[dict[str, Tensor], list[str]]:
-    losses = [key for key in tensors if key.startswith(_LOSSES)]
-    inner = {key: tensor for key, tensor in tensors.items() if key not in losses}
-    while inner and (prefix := _shared_prefix(inner)) is not None:
-        inner = {key.removeprefix(prefix): tensor for key, tensor in inner.items()}
-    return inner, losses
+def _metrics(tensors: dict[str, Tensor]) -> list[str]:
+    """Buffers of metrics beside a model whose own names all have a wrapper's prefix."""
+    beside = [key for key in tensors if not key.startswith(_PREFIXES)]
+    if len(beside) == len(tensors):
+        return []
+    return [key for key in beside if _METRICS.search(key.partition(".")[0])]
+
+
+def _stripped(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    while tensors and (prefix := _shared_prefix(tensors)) is not None:
+        tensors = {key.removeprefix(prefix): tensor for key, tensor in tensors.items()}
+    return tensors
 
 
 def _shared_prefix(tensors: dict[str, Tensor]) -> str | None:

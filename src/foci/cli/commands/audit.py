@@ -22,6 +22,13 @@ def audit(
     model: Annotated[
         Path | None, typer.Option(help="Folder of foci train, or a checkpoint file.")
     ] = None,
+    expect: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of slide_id and one column per class: answers of your own code, which "
+            "decide what the checkpoint leaves open."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the audit.")] = None,
     rankings: Annotated[
         str | None,
@@ -76,6 +83,7 @@ def audit(
 
     given: dict[str, Any] = {
         "model": model,
+        "expect": expect,
         "out": out,
         "rankings": names(rankings),
         "recipe": recipe,
@@ -121,6 +129,7 @@ def _run(configuration: AuditConfiguration, force: bool) -> None:
         sources=sources.places,
         model_notes=sources.model_notes,
         trained_on=sources.trained_on,
+        agreement=sources.agreement,
         force=force,
         progress=track,
         say=typer.echo,
