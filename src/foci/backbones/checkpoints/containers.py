@@ -24,6 +24,9 @@ _ENTRIES = (
 )
 """Keys under which training scripts keep the state dict, beside the optimizer and the like."""
 
+_SHARED, _FEW = 4, 2**20
+"""Tied weights share a storage; this many times over, and small ones, they may."""
+
 _DEPTH = 8
 """Most levels of nesting; a hostile file may contain itself."""
 
@@ -46,20 +49,22 @@ def state_dict_of(content: Any, path: Path) -> StateDict:
     content, notes = _innermost(content, path)
     if not isinstance(content, dict):
         raise _no_state_dict(content, path)
-    tensors = {
-        key: _tensor(value, key, path)
+    stored = {
+        key: value
         for key, value in content.items()
         if isinstance(key, str) and isinstance(value, StoredTensor | Tensor)
     }
+    _check_sharing([value for value in stored.values() if isinstance(value, StoredTensor)], path)
+    tensors = {key: _tensor(value, key, path) for key, value in stored.items()}
     if not tensors:
         if content.keys() >= SEPARATE_PARTS:
             raise unsupported("DTFD-MIL", path)
         raise CheckpointError(
             path,
-            f"holds no state dict; its entries are {listed([str(key) for key in content])}",
+            f"holds no state dict; its entries are {listed(list(content))}",
             "save model.state_dict()",
         )
-    if others := [str(key) for key in content if key not in tensors]:
+    if others := [key for key in content if key not in tensors]:
         notes.append(f"not tensors, left out: {listed(others)}")
     losses = [key for key in tensors if key.startswith(_LOSSES)]
     if losses:
@@ -110,8 +115,25 @@ def _tensor(value: StoredTensor | Tensor, key: str, path: Path) -> Tensor:
         return value
     try:
         return value.read()
-    except (RuntimeError, TypeError, ValueError) as error:
-        raise CheckpointError(path, f"{key} cannot be read ({error})", "save it again") from error
+    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+        where = f"{listed([key])} cannot be read ({error})"
+        raise CheckpointError(path, where, "save it again") from error
+
+
+def _check_sharing(tensors: list[StoredTensor], path: Path) -> None:
+    """Refuse many tensors that share a few numbers: each would become a copy."""
+    storages = {id(one.storage): one.storage.numel for one in tensors}
+    available = sum(storages.values())
+    try:
+        wanted = sum(one.numel for one in tensors if len(one.size) <= _DEPTH)
+    except TypeError:
+        return  # reading such a tensor says what is wrong with it
+    if wanted > _SHARED * available + _FEW:
+        raise CheckpointError(
+            path,
+            f"holds tensors of {wanted} numbers that share {available}",
+            "save model.state_dict() of the classifier itself",
+        )
 
 
 def _metrics(tensors: dict[str, Tensor]) -> list[str]:
