@@ -41,7 +41,7 @@ class Option:
         """Whether a user may give this value."""
         if self.choices:
             return value in self.choices
-        return type(value) is int and value > 0
+        return value is self.default or (type(value) is int and value > 0)
 
     @property
     def allowed(self) -> str:
