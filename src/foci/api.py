@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from foci.audits.settings import AuditSettings, Kappa, View
 from foci.audits.setup.classes import other_order
 from foci.audits.setup.inputs import model_metadata, with_alphabetical_classes
 from foci.backbones import Backbone
-from foci.backbones.checkpoints import open_checkpoint
+from foci.backbones.checkpoints import Agreement, agree, check_answers, open_checkpoint
 from foci.backbones.saved import ModelRecord
 from foci.bags import N_CAP, Cohort
 from foci.configuration import configure
@@ -29,6 +30,8 @@ from foci.progress import Progress, chosen_progress
 from foci.reports.report import write_report
 from foci.reports.text.answers import answers
 from foci.reports.text.wording import LINE, fixed, percent, with_spread
+
+_LOG = logging.getLogger("foci")
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,6 +121,8 @@ def audit(
     out: str | Path | None = None,
     *,
     name: str | None = None,
+    expect: str | Path | None = None,
+    model_options: Mapping[str, Any] | None = None,
     force: bool = False,
     progress: Progress | bool | None = None,
     **settings: Any,
@@ -132,6 +137,9 @@ def audit(
         out: The audit folder, with ``report.html`` in it; default is a temporary one that lives as
             long as the result.
         name: What people call the model.
+        expect: Table of ``slide_id`` and one column per class: answers of your own code for a few
+            slides. They decide what a checkpoint leaves open, or the audit is refused.
+        model_options: What a checkpoint's tensors do not show, if you know it.
         force: Remove another audit that is in the folder.
         progress: False shows no progress, True always does; by default it is shown on a terminal
             and in a notebook. Or a function that wraps every loop that takes a while.
@@ -142,7 +150,7 @@ def audit(
     foci.errors.FociError: model: is a function; wrap it: foci.backbones.CallableBackbone(...)
     """
     chosen = configure(AuditSettings, settings)
-    backbone, cohort, given = _opened(model, cohort)
+    backbone, cohort, given = _opened(model, cohort, expect, model_options or {})
     given |= {} if name is None else {"name": name}
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix="foci-audit-")
     folder = Path(kept.name, "audit") if kept is not None else Path(str(out))
@@ -153,22 +161,34 @@ def audit(
     return Audit(done.folder, done._measured, kept)
 
 
-def _opened(model: object, cohort: Cohort) -> tuple[Backbone, Cohort, dict[str, Any]]:
+def _opened(
+    model: object, cohort: Cohort, expect: str | Path | None, options: Mapping[str, Any]
+) -> tuple[Backbone, Cohort, dict[str, Any]]:
     """The classifier, the cohort as it was trained to read it, and what the audit is told of it."""
     if isinstance(model, Backbone):
-        return model, cohort, {"name": model.architecture}
+        if options:
+            raise FociError("model_options", "are given with a model", "give them to load()")
+        told = {"name": model.architecture, "model_notes": model.notes}
+        met = None if expect is None else check_answers(model, expect, cohort)
+        return model, cohort, _with_agreement(told, met, expect)
     if not isinstance(model, str | Path):
         fix = "wrap it: foci.backbones.CallableBackbone(...)"
         raise FociError("model", f"is a {type(model).__name__}", fix)
     path = Path(model)
-    checkpoint = open_checkpoint(path)
+    checkpoint = open_checkpoint(path, **options)
     record = checkpoint.facts.record
+    alarms, cohort = _swapped(cohort, record), _as_trained(cohort, record)
+    agreement: Agreement | None = None
+    if expect is not None:
+        checkpoint, agreement = agree(path, expect, cohort, **options)
     given = {
         **vars(model_metadata(checkpoint.facts)),
         "sources": {"model": str(path.resolve())},
-        "alarms": _swapped(cohort, record),
+        "alarms": alarms,
     }
-    return checkpoint.backbone, _as_trained(cohort, record), given
+    for note in given["model_notes"]:
+        _LOG.warning("%s: %s", path, note)
+    return checkpoint.backbone, cohort, _with_agreement(given, agreement, expect)
 
 
 def _swapped(cohort: Cohort, record: ModelRecord | None) -> list[Alarm]:
@@ -177,6 +197,16 @@ def _swapped(cohort: Cohort, record: ModelRecord | None) -> list[Alarm]:
     chosen = list(cohort.classes) != sorted(cohort.classes)  # not the order of a plain table
     swapped = other_order(cohort.classes, names) if names and chosen else None
     return [] if swapped is None else [swapped]
+
+
+def _with_agreement(
+    given: dict[str, Any], agreement: Agreement | None, expect: str | Path | None
+) -> dict[str, Any]:
+    if agreement is None:
+        return given
+    sources = {**given.get("sources", {}), "expect": str(Path(str(expect)).resolve())}
+    notes = (*given["model_notes"], agreement.note)
+    return {**given, "model_notes": notes, "sources": sources, "agreement": agreement}
 
 
 def _as_trained(cohort: Cohort, record: ModelRecord | None) -> Cohort:

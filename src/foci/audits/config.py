@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import BaseModel, NonNegativeInt
+from pydantic import BaseModel, NonNegativeInt, PositiveFloat
 
 from foci.audits.settings import AuditSettings
 from foci.bags.cohort.options import CohortOptions
@@ -21,10 +21,14 @@ class ModelOptions(BaseModel):
     Attributes:
         model: Folder of ``foci train``, or a checkpoint file.
         model_options: Constructor arguments that a checkpoint's tensors do not show (``aligned``).
+        expect: Table of answers of the user's own code, which decide the options left open.
+        expect_tolerance: Largest difference from them; None for the usual one.
     """
 
     model: Path
     model_options: dict[str, Any] = {}
+    expect: Path | None = None
+    expect_tolerance: PositiveFloat | None = None
 
 
 class Inputs(CohortOptions, ModelOptions):

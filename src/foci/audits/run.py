@@ -40,6 +40,7 @@ from foci.audits.setup.splits import of_torn_patients, split_slides
 from foci.audits.setup.steady import check_deterministic
 from foci.audits.setup.width import check_width
 from foci.backbones import Backbone
+from foci.backbones.checkpoints import Agreement
 from foci.backbones.freezing import eval_mode
 from foci.backbones.saved import ModelRecord
 from foci.bags import Cohort
@@ -63,6 +64,7 @@ def run(
     trained_on: Collection[str] = (),
     record: ModelRecord | None = None,
     alarms: Sequence[Alarm] = (),
+    agreement: Agreement | None = None,
     force: bool = False,
     progress: Progress = lambda items, what: items,
     say: Callable[[str], None] = lambda line: None,
@@ -86,6 +88,7 @@ def run(
         trained_on: Slides that the model was trained on, if known.
         record: What the model's folder says of its training, to compare this cohort with.
         alarms: What was found wrong while model and cohort were read.
+        agreement: How answers of the user's own code were met, if they were given.
         force: Replace another audit in the folder.
         progress: Progress bar around every long loop.
         say: Called with every message for the user.
@@ -115,6 +118,7 @@ def run(
                 backbone, settings, decided,
                 name=name, classes=cohort.classes, sources=sources or {}, model_notes=model_notes,
                 torn_patients=torn_patients(cohort),
+                agreement=agreement,
             )  # fmt: skip
             write_manifest(folder, manifest)
         else:

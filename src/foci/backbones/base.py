@@ -100,6 +100,7 @@ class Backbone(nn.Module, ABC):
 
     Attributes:
         architecture: Name under which the class is registered and stored.
+        notes: What was assumed when the weights were loaded, because no tensor shows it.
         d_in: Width of a tile feature D.
         d_token: Width of a token d.
         n_classes: Number of classes C.
@@ -113,6 +114,10 @@ class Backbone(nn.Module, ABC):
     """
 
     architecture: ClassVar[str]
+    notes: tuple[str, ...] = ()
+    added_later: ClassVar[Mapping[str, Any]] = {}
+    """Constructor arguments that a later version added, with their defaults. ``config`` leaves them
+    out where they have that value, so that an audit made before has the same key."""
     _arguments: dict[str, Any]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -130,7 +135,9 @@ class Backbone(nn.Module, ABC):
     def config(self) -> dict[str, Any]:
         """The constructor's arguments: ``type(self)(**config)`` has the same shapes."""
         known = {"d_in": self.d_in, "n_classes": self.n_classes}
-        return known | {k: v for k, v in self._arguments.items() if k not in known}
+        later = self.added_later
+        own = {k: v for k, v in self._arguments.items() if k not in later or v != later[k]}
+        return known | {k: v for k, v in own.items() if k not in known}
 
     @property
     @abstractmethod

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from torch import Tensor
 
 from foci.atomic import write_whole
 from foci.backbones.base import Backbone
@@ -15,6 +18,9 @@ from foci.backbones.registry import ARCHITECTURES
 from foci.errors import CheckpointError, FociError
 
 WEIGHTS, FACTS = "weights.safetensors", "backbone.json"
+
+_NO_WIDTHS = ("landmarks",)
+"""Whole numbers in a config that no tensor has as a dimension."""
 
 
 class TrainingData(BaseModel):
@@ -122,7 +128,7 @@ def read_record(folder: str | Path) -> ModelRecord:
         facts = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CheckpointError(path, "does not exist", "give a folder made by foci train") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, too
         raise CheckpointError(path, f"is not JSON ({error})", "train again") from error
     try:
         return ModelRecord.model_validate(facts)
@@ -145,23 +151,39 @@ def load_folder(folder: str | Path, record: ModelRecord | None = None) -> Backbo
     record = read_record(folder) if record is None else record
     path = Path(folder) / WEIGHTS
     try:
-        backbone = ARCHITECTURES[record.architecture](**record.config)
-    except FociError:
-        raise
-    except Exception as error:  # whatever a constructor makes of a config that was tampered with
-        raise CheckpointError(
-            Path(folder) / FACTS, f"has a config that does not fit ({error})", "train again"
-        ) from error
-    try:
         # copied, because load_file maps the file, and a file may be overwritten
         tensors = {name: tensor.clone() for name, tensor in load_file(path).items()}
-        backbone.load_state_dict(tensors, assign=True)
     except FileNotFoundError:
         raise CheckpointError(path, "does not exist", "copy the whole folder") from None
     except (SafetensorError, OSError) as error:
         raise CheckpointError(path, f"cannot be read ({error})", "copy the folder again") from error
+    backbone = _empty_backbone(record, tensors, Path(folder) / FACTS)
+    try:
+        backbone.load_state_dict(tensors, assign=True)
     except RuntimeError as error:
         raise CheckpointError(path, f"does not fit backbone.json ({error})", "copy both") from error
     if fingerprint(backbone) != record.fingerprint:
         raise CheckpointError(path, "is not the weights that backbone.json names", "copy both")
     return backbone.requires_grad_(False).eval()
+
+
+def _empty_backbone(record: ModelRecord, tensors: Mapping[str, Tensor], path: Path) -> Backbone:
+    """The described backbone on the meta device: shapes only, no memory.
+
+    Every width is a dimension of some tensor, and there are no more layers than tensors.
+    """
+    dimensions = (width for tensor in tensors.values() for width in tensor.shape)
+    widest = max(len(tensors), *dimensions, 0)
+    for name, value in record.config.items():
+        if name not in _NO_WIDTHS and isinstance(value, int) and value > widest:
+            what = f"has {name} of {value:.6g}, wider than any tensor of {WEIGHTS}"
+            raise CheckpointError(path, what, "copy both files again")
+    try:
+        with torch.device("meta"):
+            return ARCHITECTURES[record.architecture](**record.config)
+    except FociError:
+        raise
+    except Exception as error:  # whatever a constructor makes of a config that was tampered with
+        raise CheckpointError(
+            path, f"has a config that does not fit ({error})", "train again"
+        ) from error

@@ -89,6 +89,25 @@ OFFICIAL = {
     "transmil-mil-lab": Official(
         "TransMIL of MIL-Lab", "transmil-nystrom", {"d": 16, "heads": 4}, TRANSMIL_MIL_LAB, 3
     ),
+    "transmil-mil-lab-2-layers": Official(
+        "TransMIL of MIL-Lab",
+        "transmil-nystrom",
+        {"d": 16, "heads": 4, "projection_layers": 2},
+        {**TRANSMIL_MIL_LAB, "patch_embed.3": "projection.3"},
+    ),
+    "transmil-mhim": Official(
+        "TransMIL of the MHIM-MIL code",
+        "transmil-nystrom",
+        {"d": 16, "heads": 8, "projection_activation": "gelu"},
+        renamed(renamed(TRANSMIL, "_fc1", "feature"), "_fc2", "classifier"),
+    ),
+    "transmil-xmil": Official(
+        "TransMIL of xMIL",
+        "transmil-nystrom",
+        {"d": 16, "heads": 8},
+        renamed(renamed(TRANSMIL, "layer1.", "translayers.0."), "layer2.", "translayers.1."),
+        change=with_tensors(**{"mlp_layers.0.0.weight": torch.ones(16, 16)}),
+    ),
     "mhim-v1-gated": Official("MHIM-MIL v1", "mhim", SMALL, MHIM_GATED),
     "mhim-v1-ungated": Official(
         "MHIM-MIL v1",

@@ -112,7 +112,7 @@ def test_the_student_is_read_and_the_teacher_is_mentioned(tmp_path: Path) -> Non
 def test_entries_that_are_no_tensors_are_mentioned(tmp_path: Path) -> None:
     path, official = tmp_path / "weights.pt", OFFICIAL["clam-sb"]
     torch.save({**official.state(official.model()), "epoch": 3, "_metadata": {}}, path)
-    assert inspect(path).notes == ("not tensors, left out: epoch, _metadata",)
+    assert inspect(path).notes[0] == "not tensors, left out: epoch, _metadata"
 
 
 def test_a_file_that_holds_itself_is_refused(tmp_path: Path) -> None:
@@ -156,3 +156,44 @@ def test_a_tensor_that_leaves_its_storage_is_refused(tmp_path: Path) -> None:
     content = {"classifiers.weight": StoredTensor(storage, 0, (2, 512), (0, 0))}
     with pytest.raises(CheckpointError, match=r"a.pt: classifiers.weight cannot be read"):
         state_dict_of(content, Path("a.pt"))
+
+
+@pytest.mark.parametrize("entry", ["net", "weights", "ema", "model_state"])
+def test_entries_of_other_scripts(entry: str, tmp_path: Path) -> None:
+    path, official = tmp_path / "weights.pt", OFFICIAL["clam-sb"]
+    torch.save({entry: official.state(official.model()), "epoch": 3}, path)
+    assert inspect(path).format == "CLAM-SB"
+
+
+@pytest.mark.parametrize("prefix", ["network.", "mil.", "model.network.", "module.mil."])
+def test_prefixes_of_other_wrappers(prefix: str, tmp_path: Path) -> None:
+    path, official = tmp_path / "weights.pt", OFFICIAL["clam-sb"]
+    torch.save(prefixed(official.state(official.model()), prefix), path)
+    assert inspect(path).format == "CLAM-SB"
+
+
+def test_averaged_weights_beside_the_model_are_mentioned(tmp_path: Path) -> None:
+    path, official = tmp_path / "weights.pt", OFFICIAL["clam-sb"]
+    model = official.model()
+    averaged = {key: 2 * tensor for key, tensor in official.state(model).items()}
+    torch.save({"ema": averaged, "model": official.state(model)}, path)
+    assert torch.equal(load(path).state_dict()["head.weight"], model.state_dict()["head.weight"])
+    assert "the file holds averaged weights ('ema') too; 'model' is read" in inspect(path).notes
+
+
+def test_metrics_of_a_lightning_module_are_left_out_and_named(tmp_path: Path) -> None:
+    path, official = tmp_path / "last.ckpt", OFFICIAL["transmil"]
+    metrics = {
+        "AUROC.confmat": torch.zeros(3, 3),
+        "valid_metrics.MulticlassAccuracy.tp": torch.zeros(3, dtype=torch.long),
+        "test_acc.total": torch.zeros((), dtype=torch.long),
+        "train_f1.fp": torch.zeros(3),
+    }
+    state = {**prefixed(official.state(official.model()), "model."), **metrics}
+    torch.save({"state_dict": state}, path)
+    facts = inspect(path)
+    assert facts.format == "TransMIL"
+    assert facts.notes[0] == f"metrics, left out: {', '.join(metrics)}"
+    torch.save({"state_dict": {**state, "calibration.temperature": torch.ones(1)}}, path)
+    with pytest.raises(CheckpointError, match="is of no known architecture"):
+        load(path)

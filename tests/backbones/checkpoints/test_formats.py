@@ -9,9 +9,10 @@ import torch
 
 from foci.backbones import load
 from foci.backbones.checkpoints import inspect
-from foci.backbones.checkpoints.formats import FORMATS
+from foci.backbones.checkpoints.formats import FORMATS, unsupported
 from foci.errors import CheckpointError
 from tests.backbones.checkpoints.official_files import D_IN, OFFICIAL, Official
+from tests.backbones.checkpoints.test_golden import NAMINGS
 
 
 @pytest.fixture
@@ -52,8 +53,9 @@ def test_only_one_format_claims_a_file(official: Official) -> None:
 
 
 def test_every_format_that_can_be_read_is_tried_here() -> None:
-    refused = {"ABMIL of the AttriMIL code", "DSMIL of 2022"}
+    refused = {"DSMIL of 2022"} | {format_.name for format_ in unsupported.FORMATS}
     tried = {official.format for official in OFFICIAL.values()} | {"ABMIL of torchmil"}
+    tried |= {model["name"] for model in NAMINGS}
     assert {format_.name for format_ in FORMATS} == tried | refused
 
 
@@ -106,10 +108,6 @@ def test_a_single_output_becomes_two_logits(name: str, tmp_path: Path, bag: torc
 @pytest.mark.parametrize(
     ("state", "what"),
     [
-        (
-            {"adaptor.0.weight": (6, 12), "attention_net.attention_c.weight": (1, 6)},
-            "is AttriMIL's ABMIL, with a residual adaptor that FOCI's lacks",
-        ),
         (
             {
                 "feature_extractor_part1.0.weight": (20, 1, 5, 5),
@@ -186,7 +184,10 @@ def test_an_unknown_file_is_told_what_is_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("clam-sb", {"heads": 8}, "CLAM-SB files have no option 'heads'; it has none"),
+        ("abmil", {"heads": 8}, "ABMIL files have no option 'heads'; it has none"),
+        ("clam-sb", {"heads": 8}, "CLAM-SB files have no option 'heads'; its options are projec"),
+        ("clam-sb", {"projection_activation": "tanh"}, "option projection_activation is 'tanh'; c"),
+        ("clam-mb", {"plus_one": 1.5}, "option plus_one is 1.5; choose False or True"),
         ("asmil", {"head": 8}, "ASMIL files have no option 'head'; its options are heads, score"),
         ("asmil", {"heads": 0}, "option heads is 0; choose a positive whole number"),
         ("asmil", {"heads": 5}, "d=16 cannot be split into 5 heads; choose a multiple"),
@@ -207,7 +208,6 @@ def test_options_are_checked(
 @pytest.mark.parametrize(
     ("name", "options", "notes"),
     [
-        ("clam-sb", {}, []),
         ("dsmil-one-output", {}, ["one sigmoid output u became the two logits [0, u]"]),
         (
             "dsmil",
@@ -226,15 +226,46 @@ def test_options_are_checked(
             ],
         ),
         ("mean-mil", {"pooling": "max"}, ["projection_activation='relu', the default"]),
+        ("abmil", {}, []),
+        ("clam-sb", {"projection_activation": "gelu"}, []),
+        (
+            "clam-sb",
+            {},
+            [
+                "projection_activation='relu', as the authors train it (MHIM-MIL's CLAM may have "
+                "GELU); the file does not tell it from 'gelu'"
+            ],
+        ),
+        (
+            "clam-mb",
+            {"projection_activation": "relu"},
+            [
+                "plus_one=False: a softmax over the tiles, as the authors pool; give "
+                "plus_one=True for weights of the ACMIL code, which adds 1 to its denominator"
+            ],
+        ),
         ("asmil", {}, ["heads=8, as published"]),
         ("asmil", {"heads": 4}, []),
-        ("transmil", {"aligned": True}, ["landmarks: half the token width, as published"]),
+        (
+            "transmil",
+            {"aligned": True, "projection_activation": "relu"},
+            ["landmarks: half the token width, as published"],
+        ),
+        (
+            "transmil-xmil",
+            {"landmarks": 8},
+            [
+                "attention: Nystrom, xMIL's default; its attention='dot_prod' has the same tensors "
+                "and is not supported"
+            ],
+        ),
         (
             "mhim-v1-gated",
             {},
             [
                 "activation='relu' in the attention, the authors' default",
-                "projection_activation='relu', the default of version 1",
+                "projection_activation='relu', the default of version 1; the file does not tell "
+                "it from 'gelu'",
             ],
         ),
     ],
@@ -283,3 +314,36 @@ def test_unused_tensors_are_named(tmp_path: Path) -> None:
         "merge.global_q",
     )
     assert any("evaluated with merge_test predicts differently" in note for note in facts.notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("DTFD-MIL", ["dimReduction.fc1.weight", "UClassifier.classifier.fc.weight"]),
+        ("DTFD-MIL", ["patch_embed.fc1.0.weight", "attCls.classifier.fc.weight"]),
+        ("RRT-MIL", ["patch_to_emb.0.weight", "online_encoder.layers.0.attn.attn.qkv.weight",
+                     "predictor.weight"]),
+        ("RRT-MIL", ["encoder.layer1.attn.attn.qkv.weight", "encoder.pool_fn.attention.0.weight"]),
+        ("WiKG", ["_fc1.0.weight", "W_head.weight", "W_tail.weight", "gate_U.weight"]),
+        ("ILRA", ["gab_blocks.0.latent", "pooling.S", "classifier.weight"]),
+        ("MambaMIL", ["_fc1.0.weight", "layers.0.1.A_log", "attention.0.weight"]),
+    ],
+)  # fmt: skip
+def test_a_known_architecture_that_foci_lacks_is_refused_by_name(
+    name: str, keys: list[str], tmp_path: Path
+) -> None:
+    path = written(tmp_path, {key: torch.ones(2, 2) for key in keys})
+    with pytest.raises(CheckpointError) as error:
+        load(path)
+    assert str(error.value) == (
+        f"{path}: is {name}, which FOCI does not have; wrap the model: "
+        "foci.backbones.CallableBackbone(function, d_in=..., n_classes=...) needs only a function "
+        "from features to logits"
+    )
+
+
+def test_the_four_parts_of_dtfd_mil_are_known_too(tmp_path: Path) -> None:
+    parts = ("classifier", "dim_reduction", "attention", "att_classifier")
+    path = written(tmp_path, {part: {"weight": torch.ones(2)} for part in parts})
+    with pytest.raises(CheckpointError, match="is DTFD-MIL, which FOCI does not have; wrap"):
+        load(path)

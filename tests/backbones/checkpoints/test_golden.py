@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone, load
+from foci.backbones.checkpoints import inspect
 from foci.backbones.models.instance.dsmil import DSMIL
 from tests.backbones.golden_weights import features, fill
 
@@ -222,3 +223,39 @@ def test_mean_max_and_mil_fc(variant: str, tmp_path: Path) -> None:
             scores = torch.sigmoid(model.scores(model.embed(x)))
             assert model.predict(x).tolist() == pytest.approx(case["probabilities"], abs=ABSOLUTE)
             assert scores.tolist() == pytest.approx(deciding, abs=ABSOLUTE)
+
+
+NAMINGS = golden("namings")["cases"]
+
+
+@pytest.mark.parametrize("model", NAMINGS, ids=lambda model: f"{model['name']} {model['options']}")
+def test_other_projects_and_their_variants(model: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.pt"
+    torch.save(filled(model["keys"]), path)
+    backbone = load(path, **model["options"])
+    assert inspect(path, **model["options"]).format == model["name"]
+    for case in model["cases"]:
+        logits = backbone.double()(features(case["n_tiles"], model["d_in"]))
+        if len(case["logits"]) == 1:  # a sigmoid output u is [0, u] here
+            assert logits[0] == 0
+            logits = logits[1:]
+        assert logits.tolist() == pytest.approx(case["logits"], abs=ABSOLUTE), case["n_tiles"]
+
+
+def test_variants_under_the_same_names_differ_by_more_than_rounding(tmp_path: Path) -> None:
+    """What the notes are for: the default of another project is another classifier."""
+    differences = {}
+    for name, options in (
+        ("CLAM-SB", {"projection_activation": "relu"}),
+        ("CLAM-MB", {"plus_one": False}),
+        ("TransMIL", {"projection_activation": "relu"}),
+        ("ABMIL of the MHIM-MIL code", {"projection_activation": "relu"}),
+    ):
+        model = next(one for one in NAMINGS if one["name"] == name)
+        case = model["cases"][0]
+        wrong = through_a_file(filled(model["keys"]), tmp_path, **options)
+        logits = wrong(features(case["n_tiles"], model["d_in"]))
+        differences[name] = max(
+            abs(a - b) for a, b in zip(logits.tolist(), case["logits"], strict=True)
+        )
+    assert all(off > 0.01 for off in differences.values()), differences

@@ -1,5 +1,7 @@
 """Softmax pooling against forwarding the subset alone."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given
@@ -95,3 +97,31 @@ def test_gate_gradient_is_exact_and_finite_at_zero() -> None:
 def test_gating_everything_out_gives_zero_not_nan() -> None:
     weights = softmax_weights(torch.randn(4, 2), gate=torch.zeros(4))
     assert weights.abs().sum() == 0
+
+
+@pytest.mark.parametrize("shift", [0.0, -30.0, 800.0])
+def test_softmax_plus_one_is_the_sum_with_one_more_in_the_denominator(shift: float) -> None:
+    torch.manual_seed(0)
+    logits = torch.randn(7, 2, dtype=torch.float64) + shift
+    values = torch.randn(7, 2, 3, dtype=torch.float64)
+    gate = torch.tensor([1.0, 0.0, 0.5, 1.0, 0.2, 1.0, 1.0], dtype=torch.float64)
+    largest = max(0.0, float(logits.max()))
+    raw, one = torch.exp(logits - largest), math.exp(-largest)
+    expected = raw / (one + raw.sum(dim=0))
+    torch.testing.assert_close(softmax_weights(logits, plus_one=True), expected)
+    gated = gate[:, None] * raw
+    torch.testing.assert_close(
+        softmax_weights(logits, gate=gate, plus_one=True), gated / (one + gated.sum(dim=0))
+    )
+    keep = gate > 0.3
+    kept = torch.where(keep[:, None], raw, 0.0)
+    torch.testing.assert_close(
+        softmax_weights(logits, keep, plus_one=True), kept / (one + kept.sum(dim=0))
+    )
+    order, ks = torch.tensor([3, 1, 0, 6, 2, 5, 4]), torch.tensor([1, 4, 7])
+    found = prefix_pool(logits, values, ks, order, plus_one=True)
+    for row, k in zip(found, ks.tolist(), strict=True):
+        e, v = raw[order[:k]], values[order[:k]]
+        torch.testing.assert_close(
+            row, (e[..., None] * v).sum(dim=0) / (one + e.sum(dim=0))[:, None]
+        )

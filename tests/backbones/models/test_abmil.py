@@ -103,3 +103,25 @@ def test_the_activation_of_the_attention_can_be_chosen(activation: str) -> None:
 def test_an_unknown_activation_is_refused() -> None:
     with pytest.raises(FociError, match="attention activation: is 'silu'; choose one of relu, gel"):
         ABMIL(6, 2, d=4, hidden=4, activation="silu")
+
+
+def test_a_deeper_projection_and_a_residual_adaptor_by_hand() -> None:
+    torch.manual_seed(0)
+    model = ABMIL(
+        5, 2, d=4, hidden=3, projection_activation="gelu", projection_layers=2, adaptor_hidden=2
+    ).double()
+    x = torch.randn(6, 5, dtype=torch.float64)
+    state = model.state_dict()
+
+    def affine(name: str, h: torch.Tensor) -> torch.Tensor:
+        return h @ state[f"{name}.weight"].T + state[f"{name}.bias"]
+
+    def gelu(h: torch.Tensor) -> torch.Tensor:
+        return h * 0.5 * (1 + torch.erf(h / 2**0.5))
+
+    h = gelu(affine("projection.3", gelu(affine("projection.0", x))))
+    h = h + affine("adaptor.2", affine("adaptor.0", h).clamp_min(0))
+    a = affine("attention.w", affine("attention.V", h).tanh() * affine("attention.U", h).sigmoid())
+    logits = affine("head", torch.softmax(a[:, 0], dim=0) @ h)
+    torch.testing.assert_close(model(x), logits)
+    assert not model.capabilities.homogeneous

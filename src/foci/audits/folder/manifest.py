@@ -15,6 +15,7 @@ from pydantic import Field, field_validator
 
 from foci._version import __version__
 from foci.atomic import write_whole
+from foci.audits.folder.agreement import AgreementRecord
 from foci.audits.folder.damage import read_model
 from foci.audits.folder.names import (
     CURVES,
@@ -31,6 +32,7 @@ from foci.audits.folder.run_key import MAP_FILES
 from foci.audits.records import Alarm, Record
 from foci.audits.settings import AuditSettings, as_stored
 from foci.backbones import Backbone, fingerprint
+from foci.backbones.checkpoints import Agreement
 from foci.backbones.freezing import home
 from foci.bags.cohort.torn import TornPatients
 from foci.digest import digest, file_digest
@@ -64,6 +66,7 @@ class BackboneRecord(Record):
     fingerprint: str | None = None
     score: str | None = None
     notes: list[str] = Field(default_factory=list)
+    agreement: AgreementRecord | None = None
 
 
 class SelectorRecord(Record):
@@ -169,8 +172,10 @@ def new_manifest(
     sources: Mapping[str, str],
     model_notes: Iterable[str],
     torn_patients: TornPatients,
+    agreement: Agreement | None = None,
 ) -> Manifest:
     """Manifest of a new run, before it has any results."""
+    agreed = {} if agreement is None else {"agreement": AgreementRecord.of(agreement)}
     return Manifest(
         format=FORMAT,
         status="running",
@@ -184,6 +189,7 @@ def new_manifest(
             fingerprint=fingerprint(backbone),
             score=backbone.capabilities.score,
             notes=list(model_notes),
+            **agreed,
         ),
         classes=list(classes),
         split=settings.split,

@@ -11,7 +11,7 @@ from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.classes import check_class_names, other_order
 from foci.backbones import Backbone
-from foci.backbones.checkpoints import CheckpointFacts, open_checkpoint
+from foci.backbones.checkpoints import Agreement, CheckpointFacts, agree, open_checkpoint
 from foci.backbones.saved import ModelRecord
 from foci.bags import N_CAP, Cohort
 
@@ -49,6 +49,7 @@ class Sources:
         record: All that the model's folder says; None for any other checkpoint.
         alarms: What was found wrong while both were read.
         places: Where everything came from, for the manifest.
+        agreement: How the answers of the user's own code were met, if they were given.
     """
 
     backbone: Backbone
@@ -60,6 +61,7 @@ class Sources:
     record: ModelRecord | None
     alarms: tuple[Alarm, ...]
     places: dict[str, str]
+    agreement: Agreement | None = None
 
 
 def open_sources(inputs: Inputs, device: str) -> Sources:
@@ -72,18 +74,30 @@ def open_sources(inputs: Inputs, device: str) -> Sources:
         FociError: If the inputs name other classes than the model's folder.
     """
     checkpoint = open_checkpoint(inputs.model, **inputs.model_options)
+    cohort, alarms = _cohort(inputs, checkpoint.facts.record)
+    agreement: Agreement | None = None
+    if inputs.expect is not None:
+        checkpoint, agreement = agree(
+            inputs.model,
+            inputs.expect,
+            cohort,
+            tolerance=inputs.expect_tolerance,
+            device=device,
+            **inputs.model_options,
+        )
     model = model_metadata(checkpoint.facts)
-    cohort, alarms = _cohort(inputs, model.record)
+    agreed = () if agreement is None else (agreement.note,)
     return Sources(
         backbone=checkpoint.backbone.to(device),
         cohort=cohort,
         name=model.name,
         split_seed=model.split_seed if inputs.split_seed is None else inputs.split_seed,
-        model_notes=model.model_notes,
+        model_notes=(*model.model_notes, *agreed),
         trained_on=model.trained_on,
         record=model.record,
         alarms=alarms,
         places=_described(inputs),
+        agreement=agreement,
     )
 
 

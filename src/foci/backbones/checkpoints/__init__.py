@@ -1,11 +1,23 @@
 """Checkpoints of other projects, recognised by their tensors and read without executing them."""
 
+from foci.backbones.checkpoints.agreement import Agreement, agree, check_answers
 from foci.backbones.checkpoints.loading import (
     CheckpointFacts,
     LoadedCheckpoint,
+    OpenCheckpoint,
     inspect,
     load,
     open_checkpoint,
 )
 
-__all__ = ["CheckpointFacts", "LoadedCheckpoint", "inspect", "load", "open_checkpoint"]
+__all__ = [
+    "Agreement",
+    "CheckpointFacts",
+    "LoadedCheckpoint",
+    "OpenCheckpoint",
+    "agree",
+    "check_answers",
+    "inspect",
+    "load",
+    "open_checkpoint",
+]

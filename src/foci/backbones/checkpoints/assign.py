@@ -13,9 +13,15 @@ from foci.errors import FociError
 
 _FIX = "give weights of an unmodified model, or wrap it in foci.backbones.CallableBackbone"
 
+_MOST_PARTS = 4096
+"""Most classes, branches or layers; each is a module of its own."""
+
 
 def empty_backbone(mapping: KeyMapping) -> Backbone:
     """Build the backbone on the meta device: shapes only, no memory, no random initialisation."""
+    for part in ("n_classes", "branches", "projection_layers"):
+        if mapping.config.get(part, 0) > _MOST_PARTS:
+            raise mapping.state.refused(f"has {part}={mapping.config[part]}", _FIX)
     try:
         with torch.device("meta"):
             return ARCHITECTURES[mapping.architecture](**mapping.config)

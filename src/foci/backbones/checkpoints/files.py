@@ -67,11 +67,16 @@ def _zipped(path: Path, file: IO[bytes]) -> Any:
             raise CheckpointError(
                 path, "is a ZIP archive, but not one of torch.save", "give the checkpoint itself"
             )
-        root, storages = roots[0], {}
+        root, storages, left = roots[0], dict[str, Storage](), path.stat().st_size
 
         def record(name: str) -> bytes:
-            if archive.getinfo(root + name).compress_type != zipfile.ZIP_STORED:
+            nonlocal left
+            entry = archive.getinfo(root + name)
+            if entry.compress_type != zipfile.ZIP_STORED:
                 raise ValueError(f"{name} is compressed")
+            left -= entry.file_size
+            if left < 0:
+                raise ValueError("its parts are larger than the file")
             return archive.read(root + name)
 
         def storage(dtype: torch.dtype, key: str, numel: int) -> Storage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,13 @@ from foci.backbones.checkpoints.assign import empty_backbone, ignored_keys, matc
 from foci.backbones.checkpoints.containers import state_dict_of
 from foci.backbones.checkpoints.files import read_content
 from foci.backbones.checkpoints.formats import complete_options, recognise
+from foci.backbones.checkpoints.formats.base import CheckpointFormat, Option
+from foci.backbones.checkpoints.state_dict import StateDict
 from foci.backbones.registry import ARCHITECTURES, PRESETS
 from foci.backbones.saved import FACTS, WEIGHTS, ModelRecord, load_folder, read_record
 from foci.errors import CheckpointError
+
+_LOG = logging.getLogger("foci")
 
 
 @dataclass(frozen=True)
@@ -78,10 +83,13 @@ def load(
         expect: Refuse another architecture (``"clam-sb"``) or classifier (``"transmil"``).
         d_in: Refuse another feature width.
         **options: What the tensors do not show (``heads``, ``aligned``, ``landmarks``,
-            ``activation``, ...); :func:`inspect` says what is assumed without them.
+            ``activation``, ...). What is assumed without them is logged as a warning (logger
+            ``foci``) and kept in the backbone's ``notes``.
     """
     loaded = open_checkpoint(path, **options)
     _check(loaded.facts, expect, d_in)
+    for note in loaded.facts.notes:
+        _LOG.warning("%s: %s", loaded.facts.path, note)
     return loaded.backbone
 
 
@@ -92,9 +100,34 @@ def open_checkpoint(path: str | Path, **options: Any) -> LoadedCheckpoint:
         path: As for :func:`load`.
         **options: As for :func:`load`.
     """
-    path = Path(path)
-    folder = _folder(path)
-    return _foreign(path, options) if folder is None else _own(folder, options)
+    return OpenCheckpoint(path).load(**options)
+
+
+class OpenCheckpoint:
+    """A checkpoint that is read once and may be loaded with several options.
+
+    Attributes:
+        path: The file, or the folder.
+        options: Settings that a file of its format leaves open, by name.
+
+    Args:
+        path: As for :func:`load`.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._folder = _folder(self.path)
+        self.options: Mapping[str, Option] = {}
+        if self._folder is None:
+            self._state = state_dict_of(read_content(self.path), self.path)
+            self._format = recognise(self._state)
+            self.options = self._format.options
+
+    def load(self, **options: Any) -> LoadedCheckpoint:
+        """The backbone with these options, and its facts."""
+        if self._folder is not None:
+            return _own(self._folder, options)
+        return _foreign(self._state, self._format, options)
 
 
 def _folder(path: Path) -> Path | None:
@@ -113,9 +146,9 @@ def _own(folder: Path, options: Mapping[str, Any]) -> LoadedCheckpoint:
     return _described(load_folder(folder, record), path=folder, format="FOCI", record=record)
 
 
-def _foreign(path: Path, options: Mapping[str, Any]) -> LoadedCheckpoint:
-    state = state_dict_of(read_content(path), path)
-    format_ = recognise(state)
+def _foreign(
+    state: StateDict, format_: CheckpointFormat, options: Mapping[str, Any]
+) -> LoadedCheckpoint:
     values, assumed = complete_options(format_, options, state)
     mapping = format_.read(state, values)
     backbone = empty_backbone(mapping)
@@ -123,7 +156,7 @@ def _foreign(path: Path, options: Mapping[str, Any]) -> LoadedCheckpoint:
     backbone.load_state_dict(tensors, assign=True)
     return _described(
         backbone.requires_grad_(False).eval(),
-        path=path,
+        path=state.path,
         format=format_.name,
         notes=(*state.notes, *assumed, *mapping.notes, *notes),
         ignored=ignored_keys(mapping),
@@ -131,6 +164,7 @@ def _foreign(path: Path, options: Mapping[str, Any]) -> LoadedCheckpoint:
 
 
 def _described(backbone: Backbone, **facts: Any) -> LoadedCheckpoint:
+    backbone.notes = facts.get("notes", ())
     described = CheckpointFacts(
         architecture=backbone.architecture,
         config=backbone.config,

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
 from foci.errors import CheckpointError
+
+WIDEST = 2**20
+"""Widest layer; nobody trains such a classifier, and a hostile file may name any width."""
+
+_LONGEST = 80
 
 
 class StateDict:
@@ -67,16 +73,26 @@ class StateDict:
 
     def _size(self, key: str, dimension: int) -> int:
         shape = list(self[key].shape)
-        if len(shape) <= dimension:
+        if len(shape) <= dimension or not all(0 < width <= WIDEST for width in shape):
             raise self.refused(f"{key} has shape {shape}", "give weights of an unmodified model")
         return shape[dimension]
 
 
-def listed(keys: list[str], most: int = 6) -> str:
-    """A few names, and how many more there are.
+def listed(keys: Sequence[Any], most: int = 6) -> str:
+    """A few names, and how many more there are; of what is no name, its type.
 
     >>> listed(["a", "b", "c"], most=2)
     'a, b and 1 more'
+    >>> listed([7, "x" * 1000], most=1)
+    '<int> and 1 more'
     """
     more = f" and {len(keys) - most} more" if len(keys) > most else ""
-    return ", ".join(keys[:most]) + more
+    return ", ".join(map(_shown, keys[:most])) + more
+
+
+def _shown(key: Any) -> str:
+    """A name that a terminal can take: printable, and not endless."""
+    if not isinstance(key, str):
+        return f"<{type(key).__name__}>"
+    plain = key if key.isprintable() else ascii(key[:_LONGEST])
+    return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]}..."

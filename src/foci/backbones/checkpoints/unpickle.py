@@ -16,6 +16,8 @@ from typing import IO, Any
 import torch
 from torch import Tensor
 
+from foci.backbones.checkpoints.pickle_limits import check_pickle
+
 _STORAGES = {
     "DoubleStorage": torch.float64,
     "FloatStorage": torch.float32,
@@ -28,6 +30,10 @@ _STORAGES = {
     "ByteStorage": torch.uint8,
     "BoolStorage": torch.bool,
 }
+
+_MOST_NAMES = 4096
+_MOST_DIMENSIONS = 16
+_WIDEST = 2**40
 
 
 class Inert:
@@ -65,7 +71,13 @@ class Stub(Inert):
 
 
 class Record(dict[Any, Any]):
-    """Stand-in for an OrderedDict, without the attributes that a pickle may set on one."""
+    """Stand-in for an OrderedDict, without the attributes that a pickle may set on one.
+
+    An OrderedDict is pickled empty, and its items follow.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
 
     def __setstate__(self, state: Any) -> None:
         """Ignore the attributes."""
@@ -108,9 +120,17 @@ class StoredTensor(Inert):
             raise ValueError("a tensor without storage")
         self.storage, self.offset, self.size, self.stride = storage, offset, size, stride
 
+    @property
+    def numel(self) -> int:
+        """Number of elements."""
+        return math.prod(self.size)
+
     def read(self) -> Tensor:
         """Read the tensor; a view that leaves its storage is refused."""
-        if self.storage.numbers is None or math.prod(self.size) > self.storage.numel:
+        sane = isinstance(self.size, tuple) and len(self.size) <= _MOST_DIMENSIONS
+        if not sane or not all(type(n) is int and 0 <= n <= _WIDEST for n in self.size):
+            raise ValueError("a tensor of an impossible shape")
+        if self.storage.numbers is None or self.numel > self.storage.numel:
             raise ValueError("a tensor larger than its storage")
         return torch.as_strided(self.storage.numbers, self.size, self.stride, self.offset).clone()
 
@@ -154,8 +174,10 @@ class InertUnpickler(pickle.Unpickler):
     def __init__(
         self, file: IO[bytes], storage: Callable[[torch.dtype, str, int], Storage] = _no_storage
     ) -> None:
+        check_pickle(file)
         super().__init__(file, encoding="utf-8")
         self._storage = storage
+        self._stubs: dict[tuple[str, str], type[Stub]] = {}
 
     def find_class(self, module: str, name: str) -> Any:
         """Stand-in for a name in the pickle; nothing is imported."""
@@ -163,7 +185,11 @@ class InertUnpickler(pickle.Unpickler):
             return _KNOWN[module, name]
         if module == "torch" and name in _STORAGES:
             return _STORAGES[name]
-        return type(name, (Stub,), {"__module__": module})
+        if len(self._stubs) >= _MOST_NAMES:
+            raise ValueError(f"more than {_MOST_NAMES} classes and functions")
+        if (module, name) not in self._stubs:
+            self._stubs[module, name] = type(name, (Stub,), {"__module__": module})
+        return self._stubs[module, name]
 
     def persistent_load(self, pid: Any) -> Any:
         """Storages, and the classes that old files keep with their source."""
@@ -171,7 +197,8 @@ class InertUnpickler(pickle.Unpickler):
         if kind == "module":
             return what
         key, _location, numel, *view = rest
-        valid = isinstance(what, torch.dtype) and type(numel) is int and numel >= 0
+        valid = isinstance(what, torch.dtype) and type(numel) is int and 0 <= numel <= _WIDEST
+        valid = valid and isinstance(key, str)
         if kind != "storage" or not valid or any(part is not None for part in view):
             raise ValueError("an unknown kind of storage")
         return self._storage(what, key, numel)

@@ -17,19 +17,33 @@ _ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
 
 
 def projection(
-    d_in: int, d: int | None, *, bias: bool, dropout: float = 0.0, activation: str = "relu"
+    d_in: int,
+    d: int | None,
+    *,
+    bias: bool,
+    dropout: float = 0.0,
+    activation: str = "relu",
+    layers: int = 1,
 ) -> nn.Module:
     """Linear, activation, dropout: ``h = act(W x)``; the identity where ``d`` is None.
 
-    With ReLU and no bias it is homogeneous, so that gating x is gating h.
+    With ReLU and no bias it is homogeneous, so that gating x is gating h. Further ``layers`` of
+    the same kind follow the first, each from d to d.
     """
     if d is None:
         return nn.Identity()
     if activation not in _ACTIVATIONS:
         known = " or ".join(_ACTIVATIONS)
         raise FociError("projection activation", f"is {activation!r}", f"choose {known}")
-    act = _ACTIVATIONS[activation]()
-    return nn.Sequential(nn.Linear(d_in, d, bias=bias), act, nn.Dropout(dropout))
+    stack: list[nn.Module] = []
+    for width in [d_in] + [d] * (layers - 1):
+        stack += [nn.Linear(width, d, bias=bias), _ACTIVATIONS[activation](), nn.Dropout(dropout)]
+    return nn.Sequential(*stack)
+
+
+def residual_adaptor(d: int, hidden: int) -> nn.Sequential:
+    """``Linear(d, hidden) - ReLU - Linear(hidden, d)``, to be added to its input."""
+    return nn.Sequential(nn.Linear(d, hidden), nn.ReLU(), nn.Linear(hidden, d))
 
 
 def head(d: int, n_classes: int, hidden: int | None) -> nn.Module:

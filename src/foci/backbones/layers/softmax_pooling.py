@@ -4,13 +4,17 @@ All three compute, for attention logits :math:`a` and values :math:`v`,
 
 .. math:: z = \sum_i w_i v_i, \qquad w_i = \frac{g_i e^{a_i}}{\sum_j g_j e^{a_j}}
 
-over the tiles that are present. Shapes: logits ``[..., N, R]`` for R rows (branches, heads or
-classes), values ``[..., N, 1 or R, dv]``, pooled ``[..., R, dv]``.
+over the tiles that are present. Softmax-plus-one adds 1 to the denominator, which is one more tile
+with logit 0 and value 0: the weights of the others sum to less than 1.
+
+Shapes: logits ``[..., N, R]`` for R rows (branches, heads or classes), values
+``[..., N, 1 or R, dv]``, pooled ``[..., R, dv]``.
 """
 
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 MAX_EXCESS = 30.0
@@ -25,7 +29,11 @@ _SUMMED_AT_ONCE = 2**16
 
 
 def softmax_weights(
-    logits: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    logits: Tensor,
+    mask: Tensor | None = None,
+    gate: Tensor | None = None,
+    *,
+    plus_one: bool = False,
 ) -> Tensor:
     """Softmax over the tiles with a mask and a gate, ``[..., N, R]``.
 
@@ -35,6 +43,7 @@ def softmax_weights(
         logits: ``[..., N, R]``.
         mask: ``[..., N]`` bool, True where a tile is present.
         gate: ``[..., N]``, multiplies the unnormalised weight; differentiable at 0 too.
+        plus_one: Softmax-plus-one.
 
     >>> softmax_weights(torch.tensor([[0.0], [0.0], [9.0]]), torch.tensor([True, True, False]))
     tensor([[0.5000],
@@ -43,6 +52,9 @@ def softmax_weights(
     """
     if mask is not None:
         logits = logits.masked_fill(~mask.unsqueeze(-1), -torch.inf)
+    if plus_one:
+        gate = None if gate is None else F.pad(gate, (0, 1), value=1.0)
+        return softmax_weights(with_empty_tile(logits), gate=gate)[..., :-1, :]
     if gate is None:
         return torch.softmax(logits, dim=-2)
     gate = gate.unsqueeze(-1)
@@ -54,6 +66,11 @@ def softmax_weights(
     return weights / total.clamp_min(torch.finfo(weights.dtype).tiny)
 
 
+def with_empty_tile(logits: Tensor) -> Tensor:
+    """Logits ``[..., N + 1, R]`` with the tile of logit 0 that softmax-plus-one adds, last."""
+    return F.pad(logits, (0, 0, 0, 1))
+
+
 def pool(weights: Tensor, values: Tensor) -> Tensor:
     """Weighted sums ``[..., R, dv]`` of values ``[..., N, 1 or R, dv]``."""
     if values.shape[-2] == 1:
@@ -61,7 +78,14 @@ def pool(weights: Tensor, values: Tensor) -> Tensor:
     return torch.einsum("...nr,...nrd->...rd", weights, values)
 
 
-def prefix_pool(logits: Tensor, values: Tensor, ks: Tensor, order: Tensor | None = None) -> Tensor:
+def prefix_pool(
+    logits: Tensor,
+    values: Tensor,
+    ks: Tensor,
+    order: Tensor | None = None,
+    *,
+    plus_one: bool = False,
+) -> Tensor:
     r"""Pooled values of the first k tiles for every k in ``ks``, in float64.
 
     .. math:: z(k) = \frac{\sum_{i \le k} e^{a_i - m_k} v_i}{\sum_{i \le k} e^{a_i - m_k}},
@@ -76,6 +100,7 @@ def prefix_pool(logits: Tensor, values: Tensor, ks: Tensor, order: Tensor | None
         values: ``[N, 1 or R, dv]``, in the same order as the logits.
         ks: ``[K]`` counts between 1 and N, in any order.
         order: ``[N]`` indices of logits and values in reveal order; saves reordering the values.
+        plus_one: Softmax-plus-one.
 
     Returns:
         ``[K, R, dv]`` in float64.
@@ -87,6 +112,9 @@ def prefix_pool(logits: Tensor, values: Tensor, ks: Tensor, order: Tensor | None
     """
     last = int(ks.max())
     order = torch.arange(last, device=logits.device) if order is None else order[:last]
+    if plus_one:  # the empty tile comes first
+        order = torch.cat([order.new_tensor([len(logits)]), order])
+        logits, values, ks = with_empty_tile(logits), F.pad(values, (0, 0, 0, 0, 0, 1)), ks + 1
     logits = logits[order].double()
     rise = (logits.amax(dim=0) - logits[0]).amax()
     if rise < 600:

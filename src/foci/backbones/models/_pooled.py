@@ -41,12 +41,15 @@ class PooledBackbone(Backbone):
         attention: Tokens ``[..., N, d]`` to attention logits ``[..., N, R]``.
         head: One pooled token to logits.
         homogeneous: Whether the projection is; see :class:`Capabilities`.
+        plus_one: Whether the softmax has 1 added to its denominator. The weights then sum to less
+            than 1, and the readout is not split.
     """
 
     projection: nn.Module
     attention: nn.Module
     head: nn.Module
     homogeneous: bool = False
+    plus_one: bool = False
 
     @property
     def capabilities(self) -> Capabilities:
@@ -97,7 +100,7 @@ class PooledBackbone(Backbone):
         ``project`` and ``read`` where the readout declares that split, nothing and the whole
         ``readout`` otherwise.
         """
-        if declared(self, "split-readout"):
+        if declared(self, "split-readout") and not self.plus_one:
             return self.project, self.read
         return nn.Identity(), self.readout
 
@@ -106,7 +109,7 @@ class PooledBackbone(Backbone):
         self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
     ) -> Tensor:
         """See :meth:`Backbone.aggregate`."""
-        weights = softmax_weights(self.attend(tokens), mask, gate)
+        weights = softmax_weights(self.attend(tokens), mask, gate, plus_one=self.plus_one)
         return self.readout(pool(weights, self.values(tokens)))
 
     @declares("prefix-sums", "pooled-prefixes")
@@ -117,7 +120,8 @@ class PooledBackbone(Backbone):
         tokens = tokens[: int(ks.max())]
         project, read = self.split()
         projected = project(self.values(tokens))
-        return read(prefix_pool(self.attend(tokens), projected, ks).to(tokens.dtype))
+        pooled = prefix_pool(self.attend(tokens), projected, ks, plus_one=self.plus_one)
+        return read(pooled.to(tokens.dtype))
 
     def scores(self, tokens: Tensor) -> Tensor:
         """Attention logits before the softmax, averaged over the rows."""

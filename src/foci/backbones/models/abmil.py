@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from torch import Tensor
+
 from foci.backbones.layers.attention import GatedAttention, check_activation
-from foci.backbones.layers.mlp import head, projection
+from foci.backbones.layers.mlp import head, projection, residual_adaptor
 from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.registry import architecture, preset
 
@@ -16,7 +21,8 @@ class ABMIL(PooledBackbone):
        a_i = w^\top(\tanh(V h_i) \odot \sigma(U h_i)), \quad
        \ell = \mathrm{head}\Big(\sum_i \mathrm{softmax}(a)_i\, h_i\Big)
 
-    Trained with cross-entropy. Native score: :math:`a_i` before the softmax.
+    Trained with cross-entropy. Native score: :math:`a_i` before the softmax. With a residual
+    adaptor the tokens are :math:`h_i + W_2\,\mathrm{ReLU}(W_1 h_i)` instead.
 
     Args:
         d_in: Feature width.
@@ -28,7 +34,16 @@ class ABMIL(PooledBackbone):
         gated: Gated or plain attention.
         activation: Of the attention, in place of tanh: ``"relu"`` or ``"gelu"``.
         dropout: After the projection, while training.
+        projection_activation: ``"relu"`` or ``"gelu"``.
+        projection_layers: Layers of the projection.
+        adaptor_hidden: Width inside a residual adaptor; None for no adaptor.
     """
+
+    added_later: ClassVar[Mapping[str, Any]] = {
+        "projection_activation": "relu",
+        "projection_layers": 1,
+        "adaptor_hidden": None,
+    }
 
     def __init__(
         self,
@@ -42,14 +57,31 @@ class ABMIL(PooledBackbone):
         gated: bool = True,
         activation: str = "tanh",
         dropout: float = 0.0,
+        projection_activation: str = "relu",
+        projection_layers: int = 1,
+        adaptor_hidden: int | None = None,
     ) -> None:
         check_activation(activation)
         width = d_in if d is None else d
         super().__init__(d_in, n_classes, d_token=width)
-        self.projection = projection(d_in, d, bias=projection_bias, dropout=dropout)
+        self.projection = projection(
+            d_in,
+            d,
+            bias=projection_bias,
+            dropout=dropout,
+            activation=projection_activation,
+            layers=projection_layers,
+        )
+        self.adaptor = None if adaptor_hidden is None else residual_adaptor(width, adaptor_hidden)
         self.attention = GatedAttention(width, hidden, gated=gated, activation=activation)
         self.head = head(width, n_classes, head_hidden)
-        self.homogeneous = d is None or not projection_bias
+        plain = d is None or (not projection_bias and projection_activation == "relu")
+        self.homogeneous = plain and self.adaptor is None
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Projection, then the residual adaptor if there is one."""
+        tokens: Tensor = self.projection(x)
+        return tokens if self.adaptor is None else tokens + self.adaptor(tokens)
 
 
 preset("abmil", "paper", ABMIL, d=256, hidden=128, head_hidden=128, projection_bias=False)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from foci.backbones.layers.attention import GatedAttention
-from foci.backbones.layers.mlp import head, projection
+from foci.backbones.layers.mlp import head, projection, residual_adaptor
 from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.objectives.attrimil import AttributeConstraints
 from foci.backbones.registry import architecture, preset
@@ -54,9 +54,7 @@ class AttriMIL(PooledBackbone):
         super().__init__(d_in, n_classes, d_token=width)
         hidden, adaptor_hidden = hidden or width // 2, adaptor_hidden or width // 2
         self.projection = projection(d_in, d, bias=projection_bias)
-        self.adaptor = nn.Sequential(
-            nn.Linear(width, adaptor_hidden), nn.ReLU(), nn.Linear(adaptor_hidden, width)
-        )
+        self.adaptor = residual_adaptor(width, adaptor_hidden)
         self.attention = nn.ModuleList(GatedAttention(width, hidden) for _ in range(n_classes))
         self.scorers: nn.Module = (
             nn.ModuleList(nn.Linear(width, 1) for _ in range(n_classes))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any, ClassVar, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +18,8 @@ from foci.backbones.registry import architecture, preset
 
 _ATTENTION_DROPOUT = 0.25
 """Fixed by the authors: whatever the dropout after the projection, unless that is 0."""
+
+_LATER = {"projection_activation": "relu", "projection_layers": 1}
 
 
 @architecture("clam-sb")
@@ -41,7 +44,11 @@ class CLAMSB(PooledBackbone):
         dropout: After the projection, while training; unless it is 0, the attention factors have
             a dropout of 0.25 each.
         head_hidden: Width of a two-layer head; None for a linear one.
+        projection_activation: ``"relu"`` or ``"gelu"``.
+        projection_layers: Layers of the projection.
     """
+
+    added_later: ClassVar[Mapping[str, Any]] = _LATER
 
     def __init__(
         self,
@@ -54,10 +61,19 @@ class CLAMSB(PooledBackbone):
         gated: bool = True,
         dropout: float = 0.0,
         head_hidden: int | None = None,
+        projection_activation: str = "relu",
+        projection_layers: int = 1,
     ) -> None:
         super().__init__(d_in, n_classes, d_token=d)
-        self.projection = projection(d_in, d, bias=projection_bias, dropout=dropout)
-        self.homogeneous = not projection_bias
+        self.projection = projection(
+            d_in,
+            d,
+            bias=projection_bias,
+            dropout=dropout,
+            activation=projection_activation,
+            layers=projection_layers,
+        )
+        self.homogeneous = not projection_bias and projection_activation == "relu"
         self.attention = _attention(d, hidden, 1, gated, dropout)
         self.instance_classifiers = _instance_classifiers(d, n_classes)
         self.head = head(d, n_classes, head_hidden)
@@ -86,7 +102,11 @@ class CLAMMB(PooledBackbone):
         gated: Gated or plain tanh attention.
         dropout: After the projection, while training; unless it is 0, the attention factors have
             a dropout of 0.25 each.
+        projection_activation: ``"relu"`` or ``"gelu"``.
+        plus_one: Pool with softmax-plus-one, :math:`e^{a_i} / (1 + \sum_j e^{a_j})`.
     """
+
+    added_later: ClassVar[Mapping[str, Any]] = {"projection_activation": "relu", "plus_one": False}
 
     def __init__(
         self,
@@ -98,10 +118,15 @@ class CLAMMB(PooledBackbone):
         projection_bias: bool = True,
         gated: bool = True,
         dropout: float = 0.0,
+        projection_activation: str = "relu",
+        plus_one: bool = False,
     ) -> None:
         super().__init__(d_in, n_classes, d_token=d)
-        self.projection = projection(d_in, d, bias=projection_bias, dropout=dropout)
-        self.homogeneous = not projection_bias
+        self.projection = projection(
+            d_in, d, bias=projection_bias, dropout=dropout, activation=projection_activation
+        )
+        self.homogeneous = not projection_bias and projection_activation == "relu"
+        self.plus_one = plus_one
         self.attention = _attention(d, hidden, n_classes, gated, dropout)
         self.instance_classifiers = _instance_classifiers(d, n_classes)
         self.heads = nn.ModuleList(nn.Linear(d, 1) for _ in range(n_classes))
@@ -128,7 +153,8 @@ class CLAMMB(PooledBackbone):
         :math:`a_{\hat c i}` with :math:`\hat c = \arg\max_c \ell_c`: tokens must be the whole bag.
         """
         attention = self.attend(tokens)
-        logits = self.readout(pool(softmax_weights(attention), self.values(tokens)))
+        weights = softmax_weights(attention, plus_one=self.plus_one)
+        logits = self.readout(pool(weights, self.values(tokens)))
         return attention[:, int(logits.argmax())]
 
     def make_objective(self, **settings: Any) -> InstanceClustering:
@@ -152,3 +178,4 @@ preset("clam-sb", "paper", CLAMSB, d=256, hidden=128, head_hidden=128, projectio
 preset("clam-sb", "official", CLAMSB, d=512, hidden=256, dropout=0.25)
 preset("clam-sb", "big", CLAMSB, d=512, hidden=384, dropout=0.25)
 preset("clam-mb", "official", CLAMMB, d=512, hidden=256, dropout=0.25)
+preset("clam-mb", "plus-one", CLAMMB, d=512, hidden=128, dropout=0.25, plus_one=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -37,7 +40,14 @@ class TransMILNystrom(OrderedBackbone):
         aligned: False for weights trained with version 0.0.9 (or older) of the Nyström package,
             which the authors' repository pins; see
             :class:`~foci.backbones.layers.nystrom.NystromAttention`. Weights do not tell which one.
+        projection_activation: ``"relu"`` or ``"gelu"``.
+        projection_layers: Layers of the projection.
     """
+
+    added_later: ClassVar[Mapping[str, Any]] = {
+        "projection_activation": "relu",
+        "projection_layers": 1,
+    }
 
     def __init__(
         self,
@@ -49,6 +59,8 @@ class TransMILNystrom(OrderedBackbone):
         landmarks: int | None = None,
         dropout: float = 0.0,
         aligned: bool = True,
+        projection_activation: str = "relu",
+        projection_layers: int = 1,
     ) -> None:
         if d % heads:
             raise FociError(
@@ -56,7 +68,9 @@ class TransMILNystrom(OrderedBackbone):
             )
         super().__init__(d_in, n_classes, d_token=d)
         landmarks = d // 2 if landmarks is None else landmarks
-        self.projection = projection(d_in, d, bias=True)
+        self.projection = projection(
+            d_in, d, bias=True, activation=projection_activation, layers=projection_layers
+        )
         self.cls = nn.Parameter(torch.randn(1, 1, d))
         self.layer1 = NystromLayer(d, heads, d // heads, landmarks, dropout, aligned)
         self.position = PPEG(d)

@@ -73,7 +73,7 @@ class InstanceClustering(Objective):
         """Weighted bag and instance loss, each averaged over the bags."""
         tokens = self.backbone.embed(batch.features)
         attention = self.backbone.attend(tokens)
-        weights = softmax_weights(attention, batch.mask)
+        weights = softmax_weights(attention, batch.mask, plus_one=self.backbone.plus_one)
         logits = self.backbone.readout(pool(weights, self.backbone.values(tokens)))
         instance = torch.stack(
             [

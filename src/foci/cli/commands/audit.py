@@ -22,6 +22,13 @@ def audit(
     model: Annotated[
         Path | None, typer.Option(help="Folder of foci train, or a checkpoint file.")
     ] = None,
+    expect: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of slide_id and one column per class: answers of your own code, which "
+            "decide what the checkpoint leaves open."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the audit.")] = None,
     rankings: Annotated[
         str | None,
@@ -89,6 +96,7 @@ def audit(
 
     given: dict[str, Any] = {
         "model": model,
+        "expect": expect,
         "out": out,
         "rankings": names(rankings),
         "map": heat_map,
@@ -137,6 +145,7 @@ def _run(configuration: AuditConfiguration, force: bool) -> None:
         trained_on=sources.trained_on,
         record=sources.record,
         alarms=sources.alarms,
+        agreement=sources.agreement,
         force=force,
         progress=track,
         say=typer.echo,

@@ -21,6 +21,9 @@ def fit(
     cohort: Given,
     model: Annotated[Path, typer.Argument(help="Folder of foci train, or a checkpoint file.")],
     out: Annotated[Path, typer.Option(help="Folder for the selector.")],
+    expect: Annotated[
+        Path | None, typer.Option(help="Answers of your own code, as for foci audit.")
+    ] = None,
     recipe: Annotated[
         str, typer.Option(help="Recipe: default, paper-ste, paper-soft, paper-adaptive, ...")
     ] = "default",
@@ -64,7 +67,13 @@ def fit(
     wanted: Target = plan.target if target is None else target.value
     if "labels" not in cohort and wanted == "label":
         raise FociError("--labels", "is missing", "give a label table, or --target prediction")
-    given = {"model": model, "model_options": model_options, "split_seed": split_seed, **cohort}
+    given = {
+        "model": model,
+        "model_options": model_options,
+        "expect": expect,
+        "split_seed": split_seed,
+        **cohort,
+    }
     sources = open_sources(configure(Inputs, given), choose(device))
     backbone = sources.backbone
     selectors.check_free(out)

@@ -33,8 +33,9 @@ def attention_x_evidence(bag: EmbeddedBag) -> Tensor:
     to the log-odds of the target.
     """
     candidates = cast("PooledCandidates", bag.candidates())
-    weights = torch.softmax(candidates.attention, dim=0)  # [N, R]
-    evidence = weights @ candidates.row_shares().T * bag.single_tiles().double()  # [N, C]
+    evidence = (
+        candidates.weights() @ candidates.row_shares().T * bag.single_tiles().double()
+    )  # [N, C]
     rivals = torch.softmax(bag.logits.double(), dim=-1)
     rivals[bag.target] = 0.0
     rivals = rivals / rivals.sum().clamp_min(torch.finfo(rivals.dtype).tiny)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import cast
 
-import torch
 from torch import Tensor
 
 from foci.rankings.registry import ranking
@@ -41,5 +40,4 @@ def evidence(bag: EmbeddedBag, *, budget: int = BUDGET) -> Tensor:
 def _weights(bag: EmbeddedBag) -> Tensor:
     """Full-bag attention weights ``[N]``, rows by their share in the target's logit."""
     candidates = cast("PooledCandidates", bag.candidates())
-    weights = torch.softmax(candidates.attention, dim=0)  # [N, R]
-    return weights @ candidates.row_shares()[bag.target]
+    return candidates.weights() @ candidates.row_shares()[bag.target]

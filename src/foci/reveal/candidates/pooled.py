@@ -14,7 +14,7 @@ and removing one of its tiles gives
 Only :math:`\log Z` is kept, so no logit is too large or too small. An empty set has
 :math:`\log Z = -\infty`, and adding to it gives the tile alone. The removal cancels where one tile
 carries nearly all the weight; in each row that can be one tile only, and it gets a softmax over
-the others instead.
+the others instead. With softmax-plus-one every set has one more tile, of logit 0 and value 0.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.backbones.base import declared
-from foci.backbones.layers.softmax_pooling import pool
+from foci.backbones.layers.softmax_pooling import pool, softmax_weights, with_empty_tile
 from foci.backbones.models._pooled import PooledBackbone
 
 _HEAVY = 0.75
@@ -49,9 +49,11 @@ class PooledCandidates:
         tokens: ``[N, d]`` of one bag.
     """
 
+    plus_one: bool = False
+
     def __init__(self, backbone: PooledBackbone, tokens: Tensor) -> None:
         project, self._readout = backbone.split()
-        self.dtype = tokens.dtype
+        self.dtype, self.plus_one = tokens.dtype, backbone.plus_one
         self.attention = backbone.attend(tokens).double()  # [N, R]
         self.values = project(backbone.values(tokens)).double()  # [N, 1 or R, dv]
 
@@ -59,6 +61,10 @@ class PooledCandidates:
         """Logits ``[C]`` of all tiles."""
         every_tile = torch.ones(len(self.values), dtype=torch.bool, device=self.values.device)
         return self._read(self._pool(every_tile)[1])
+
+    def weights(self) -> Tensor:
+        """Attention weights ``[N, R]`` of all tiles."""
+        return softmax_weights(self.attention, plus_one=self.plus_one)
 
     def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
         """Logits ``[n, C]`` of the set plus one tile, for each of ``tiles``.
@@ -86,7 +92,8 @@ class PooledCandidates:
         if len(affected):
             rest = self.attention.masked_fill(~present.unsqueeze(-1), -torch.inf)
             rest[tiles[affected]] = rest[tiles[affected]].masked_fill(heavy[affected], -torch.inf)
-            others = pool(torch.softmax(rest, dim=0), self.values)  # [R, dv]
+            weights = softmax_weights(rest, plus_one=self.plus_one)
+            others = pool(weights, self.values)  # [R, dv]
             mixed = torch.lerp(pooled, self.values[tiles[affected]], shares[affected].unsqueeze(-1))
             logits[affected] = self._read(torch.where(heavy[affected].unsqueeze(-1), others, mixed))
         return logits
@@ -111,8 +118,9 @@ class PooledCandidates:
     def _pool(self, present: Tensor) -> tuple[Tensor, Tensor]:
         """Logarithm of the mass ``[R]``, and pooled values ``[R, dv]``."""
         attention = self.attention[present]
-        pooled = pool(torch.softmax(attention, dim=0), self.values[present])
-        return torch.logsumexp(attention, dim=0), pooled
+        weights = softmax_weights(attention, plus_one=self.plus_one)
+        every = with_empty_tile(attention) if self.plus_one else attention
+        return torch.logsumexp(every, dim=0), pool(weights, self.values[present])
 
     def _mix(self, pooled: Tensor, tiles: Tensor, shares: Tensor) -> Tensor:
         """Logits where a share ``[n, R]`` of the pooled value is replaced by the tile's own."""

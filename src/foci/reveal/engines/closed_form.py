@@ -17,13 +17,15 @@ class PooledReveal:
 
     def __init__(self, backbone: PooledBackbone, tokens: Tensor) -> None:
         project, self.read = backbone.split()
-        self.dtype = tokens.dtype
+        self.dtype, self.plus_one = tokens.dtype, backbone.plus_one
         self.logits = backbone.attend(tokens).double()
         self.values = project(backbone.values(tokens)).double()
 
     def steps(self, prefixes: Prefixes) -> Iterator[tuple[slice, Tensor]]:
         """Logits of all steps at once."""
-        pooled = prefix_pool(self.logits, self.values, prefixes.sizes, prefixes.sequence)
+        pooled = prefix_pool(
+            self.logits, self.values, prefixes.sizes, prefixes.sequence, plus_one=self.plus_one
+        )
         yield slice(0, len(prefixes.sizes)), self.read(pooled.to(self.dtype))
 
 

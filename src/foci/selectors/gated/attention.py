@@ -54,7 +54,7 @@ class PooledAttentionGated(GatedBackbone):
 
     def logits(self, tiles: Tiles, mask: Tensor, gate: Tensor) -> Tensor:
         """Pool with gated weights."""
-        weights = softmax_weights(tiles["attention"], mask, gate)
+        weights = softmax_weights(tiles["attention"], mask, gate, plus_one=self.backbone.plus_one)
         return self.backbone.readout(pool(weights, tiles["values"]))
 
 

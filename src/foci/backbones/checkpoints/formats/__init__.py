@@ -14,6 +14,7 @@ from foci.backbones.checkpoints.formats import (
     instance,
     mhim,
     transmil,
+    unsupported,
 )
 from foci.backbones.checkpoints.formats.base import CheckpointFormat
 from foci.backbones.checkpoints.state_dict import StateDict, listed
@@ -27,6 +28,7 @@ FORMATS: tuple[CheckpointFormat, ...] = (
     *abmil.FORMATS,
     *dsmil.FORMATS,
     *instance.FORMATS,
+    *unsupported.FORMATS,
 )
 """Tried in this order."""
 
@@ -36,7 +38,11 @@ def recognise(state: StateDict) -> CheckpointFormat:
     for format_ in FORMATS:
         if format_.recognises(state):
             return format_
-    known = ", ".join(dict.fromkeys(format_.name.split()[0] for format_ in FORMATS))
+    supported = (format_ for format_ in FORMATS if format_ not in unsupported.FORMATS)
+    families = dict.fromkeys(
+        format_.name.removeprefix("Gated ").split()[0] for format_ in supported
+    )
+    known = ", ".join(families)
     raise state.refused(
         f"is of no known architecture; its tensors are {listed(list(state))}",
         f"give one of {known}, or wrap the model in foci.backbones.CallableBackbone",

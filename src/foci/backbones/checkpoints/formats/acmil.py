@@ -11,8 +11,8 @@ from foci.backbones.checkpoints.state_dict import StateDict
 _IGNORED = ("dimreduction.bn.*",)
 """A normalisation that the released ASMIL code creates and never applies."""
 
-_SCORE = Option("logits", choices=("logits", "softmax"))
-_HEADS = Option(8, "heads=8, as published")
+_SCORE = Option("logits", choices=("logits", "softmax"), predicts=False)
+_HEADS = Option(8, "heads=8, as published", tries=(4, 16, 2, 1))
 
 
 def _read(

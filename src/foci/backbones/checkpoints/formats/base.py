@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -20,17 +21,27 @@ class Option:
         default: Value if the user gives none.
         assumption: What the default means, for the notes; empty if it needs no mention.
         choices: Allowed values; without any, a positive whole number.
+        tries: Further values that are tried where no choice is given, besides the default.
+        predicts: Whether the prediction depends on it.
     """
 
     default: Any
     assumption: str = ""
     choices: tuple[Any, ...] = ()
+    tries: tuple[Any, ...] = ()
+    predicts: bool = True
+
+    @property
+    def candidates(self) -> tuple[Any, ...]:
+        """Values to compare with a classifier's known answers, the default first."""
+        others = (*self.choices, *self.tries) if self.predicts else ()
+        return (self.default, *(value for value in others if value != self.default))
 
     def allows(self, value: Any) -> bool:
         """Whether a user may give this value."""
         if self.choices:
             return value in self.choices
-        return type(value) is int and value > 0
+        return value is self.default or (type(value) is int and value > 0)
 
     @property
     def allowed(self) -> str:
@@ -96,6 +107,38 @@ class CheckpointFormat:
             return any(fnmatchcase(key, pattern) for key in keys)
 
         return all(map(matched, self.has)) and not any(map(matched, self.lacks))
+
+
+def projection_activation(default: str, said: str) -> Option:
+    """Option for the activation behind the first layer, which has no parameters."""
+    other = {"relu": "gelu", "gelu": "relu"}[default]
+    note = f"projection_activation={default!r}, {said}; the file does not tell it from {other!r}"
+    return Option(default, note, ("relu", "gelu"))
+
+
+MIL_LAB_PROJECTION = "patch_embed.{}"
+"""Its layers stand at 0, 3, 6, ... as ours do."""
+
+
+def projection_names(state: StateDict, theirs: str, step: int = 3) -> dict[str, str]:
+    """Key names of a projection of one or more layers.
+
+    Args:
+        state: The file's tensors.
+        theirs: Name of its one layer; or with ``{}`` for the place of a layer, which is 0 at first
+            and then one ``step`` after the other.
+        step: Between two layers.
+    """
+    most = len(state.tensors) if "{}" in theirs else 1
+    names = (theirs.format(i * step) for i in range(most))
+    present = takewhile(lambda layer: f"{layer}.weight" in state, names)
+    return {f"projection.{3 * i}": layer for i, layer in enumerate(present)}
+
+
+def with_biases(state: StateDict, *layers: str) -> StateDict:
+    """Zeros for the biases that a project's layers do not have: the same function."""
+    missing = [layer for layer in layers if f"{layer}.bias" not in state]
+    return state.replaced({f"{x}.bias": torch.zeros(state.rows(f"{x}.weight")) for x in missing})
 
 
 def gated_names(ours: str, theirs: str) -> dict[str, str]:

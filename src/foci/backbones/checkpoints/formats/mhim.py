@@ -11,6 +11,7 @@ from foci.backbones.checkpoints.formats.base import (
     KeyMapping,
     Option,
     gated_names,
+    projection_activation,
     two_logits,
 )
 from foci.backbones.checkpoints.formats.transmil import LANDMARKS, nystrom_names, ppeg_names
@@ -29,10 +30,6 @@ _ATTENTION_ACTIVATION = Option(
     "activation='relu' in the attention, the authors' default",
     ("relu", "gelu", "tanh"),
 )
-
-
-def _projection_activation(default: str, said: str) -> Option:
-    return Option(default, f"projection_activation={default!r}, {said}", ("relu", "gelu"))
 
 
 def _read(
@@ -132,11 +129,11 @@ FORMATS = (
     *_version(
         "MHIM-MIL v1",
         "patch_to_emb.0",
-        _projection_activation("relu", "the default of version 1"),
+        projection_activation("relu", "the default of version 1"),
     ),
     *_version(
         "MHIM-MIL v2",
         "feature.0",
-        _projection_activation("gelu", "from the configuration shipped with version 2"),
+        projection_activation("gelu", "from the configuration shipped with version 2"),
     ),
 )

@@ -3,21 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from foci.backbones.checkpoints.formats.base import CheckpointFormat, KeyMapping, Option, two_logits
+from foci.backbones.checkpoints.formats.base import (
+    MIL_LAB_PROJECTION,
+    CheckpointFormat,
+    KeyMapping,
+    Option,
+    projection_activation,
+    projection_names,
+    two_logits,
+    with_biases,
+)
 from foci.backbones.checkpoints.state_dict import StateDict
 
-LANDMARKS = Option(None, "landmarks: half the token width, as published")
+LANDMARKS = Option(None, "landmarks: half the token width, as published", tries=(256, 128, 64, 512))
+_ALIGNED = Option(
+    True,
+    "aligned=True: every token gets its own row of the attention, as in nystrom-attention "
+    "0.0.11 and later; give aligned=False for weights of 0.0.9, which the authors pin",
+    (True, False),
+)
 _OPTIONS = {
-    "aligned": Option(
-        True,
-        "aligned=True: every token gets its own row of the attention, as in nystrom-attention "
-        "0.0.11 and later; give aligned=False for weights of 0.0.9, which the authors pin",
-        (True, False),
-    ),
+    "aligned": _ALIGNED,
     "landmarks": LANDMARKS,
+    "projection_activation": projection_activation(
+        "relu", "as the authors train it (MHIM-MIL's TransMIL may have GELU)"
+    ),
 }
+_MHIM_OPTIONS = {
+    "landmarks": LANDMARKS,
+    "projection_activation": projection_activation(
+        "gelu", "from the configuration shipped with MHIM-MIL v2"
+    ),
+}
+_DOT_PRODUCT = (
+    "attention: Nystrom, xMIL's default; its attention='dot_prod' has the same tensors and is not "
+    "supported"
+)
 
 
 def nystrom_names(ours: str, theirs: str, attention: str = "attn") -> dict[str, str]:
@@ -43,10 +67,20 @@ def _read(state: StateDict, options: Mapping[str, Any], names: dict[str, str]) -
         "d_in": state.columns(projection),
         "n_classes": n_classes,
         "d": state.rows(projection),
+        "projection_layers": sum(name.startswith("projection.") for name in names),
         "heads": state.rows(f"{names['layer1.attention.residual']}.weight"),
         **options,
     }
     return KeyMapping("transmil-nystrom", config, names, state, notes=notes)
+
+
+def _two_layers(state: StateDict, key: str) -> None:
+    layers = state.count(key)
+    if layers != 2:
+        raise state.refused(
+            f"is a TransMIL with {layers} layers, FOCI's has 2",
+            "wrap the model in foci.backbones.CallableBackbone",
+        )
 
 
 def _official(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
@@ -63,14 +97,9 @@ def _official(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
 
 
 def _mil_lab(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
-    layers = state.count("blocks.{}.norm.weight")
-    if layers != 2:
-        raise state.refused(
-            f"is a TransMIL with {layers} layers, FOCI's has 2",
-            "wrap the model in foci.backbones.CallableBackbone",
-        )
+    _two_layers(state, "blocks.{}.norm.weight")
     names = {
-        "projection.0": "patch_embed.0",
+        **projection_names(state, MIL_LAB_PROJECTION),
         "cls": "cls_token",
         **nystrom_names("layer1", "blocks.0", "attention"),
         **ppeg_names("pos_layer"),
@@ -79,6 +108,36 @@ def _mil_lab(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
         "head": "classifier",
     }
     return _read(state, options, names)
+
+
+def _mhim(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
+    names = {
+        "projection.0": "feature.0",
+        "cls": "cls_token",
+        **nystrom_names("layer1", "layer1"),
+        **ppeg_names("pos_layer"),
+        **nystrom_names("layer2", "layer2"),
+        "norm": "norm",
+        "head": "classifier",
+    }
+    return _read(state, options, names)
+
+
+def _xmil(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
+    _two_layers(state, "translayers.{}.norm.weight")
+    names = {
+        "projection.0": "_fc1.0",
+        "cls": "cls_token",
+        **nystrom_names("layer1", "translayers.0"),
+        **ppeg_names("pos_layer"),
+        **nystrom_names("layer2", "translayers.1"),
+        "norm": "norm",
+        "head": "_fc2",
+    }
+    unbiased = ("_fc1.0", "translayers.0.attn.to_out.0", "translayers.1.attn.to_out.0", "_fc2")
+    mapping = _read(with_biases(state, *unbiased), options, names)
+    # xMIL computes these layers and does not use what they return
+    return replace(mapping, ignored=("mlp_layers.*",), notes=(*mapping.notes, _DOT_PRODUCT))
 
 
 FORMATS = (
@@ -92,6 +151,18 @@ FORMATS = (
         "TransMIL of MIL-Lab",
         has=("patch_embed.0.weight", "blocks.0.attention.res_conv.weight"),
         read=_mil_lab,
-        options=_OPTIONS,
+        options={"aligned": _ALIGNED, "landmarks": LANDMARKS},
+    ),
+    CheckpointFormat(
+        "TransMIL of the MHIM-MIL code",
+        has=("feature.0.weight", "layer1.attn.res_conv.weight", "classifier.weight"),
+        read=_mhim,
+        options=_MHIM_OPTIONS,
+    ),
+    CheckpointFormat(
+        "TransMIL of xMIL",
+        has=("_fc1.0.weight", "translayers.0.attn.res_conv.weight"),
+        read=_xmil,
+        options={"landmarks": LANDMARKS},
     ),
 )

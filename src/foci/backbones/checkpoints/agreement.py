@@ -1,0 +1,208 @@
+"""Find the options of a checkpoint by the answers that the user's own code gave."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from foci.backbones.base import Backbone
+from foci.backbones.checkpoints.expected import Expected, find_bags, read_expected
+from foci.backbones.checkpoints.loading import LoadedCheckpoint, OpenCheckpoint
+from foci.backbones.freezing import frozen, placed
+from foci.bags import Cohort
+from foci.errors import CheckpointError, FociError
+from foci.plural import counted
+
+TOLERANCE = {"probabilities": 1e-3, "logits": 1e-2}
+"""Largest difference that devices and precisions make, beside the rounding of what was printed."""
+
+_CLEARLY = 10.0
+"""A variant is told from another by differences of this ratio."""
+
+_WRAP = "wrap the model in foci.backbones.CallableBackbone"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One variant of a checkpoint: the options that were tried, and its largest difference."""
+
+    options: dict[str, Any]
+    difference: float
+
+    def __str__(self) -> str:
+        said = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
+        return said or "as loaded"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Which variant of a checkpoint gives the expected answers.
+
+    Attributes:
+        file: Where the answers came from.
+        kind: ``"probabilities"`` or ``"logits"``.
+        slides: Number of slides compared.
+        tolerance: Largest difference that counts as agreement.
+        taken: The variant that agrees.
+        tried: All variants, the closest first.
+    """
+
+    file: str
+    kind: str
+    slides: int
+    tolerance: float
+    taken: Tried
+    tried: tuple[Tried, ...]
+
+    @property
+    def note(self) -> str:
+        """The outcome in one sentence."""
+        others = [f"{one} is off by {one.difference:.2g}" for one in self.tried[1:4]]
+        more = f" and {len(self.tried) - 4} more" if len(self.tried) > 4 else ""
+        rest = f"; also tried: {', '.join(others)}{more}" if others else ""
+        slides = counted(self.slides, "slide")
+        return (
+            f"the {self.kind} in {self.file} agree on {slides} ({self.taken}; largest difference "
+            f"{self.taken.difference:.2g}){rest}"
+        )
+
+
+def agree(
+    path: str | Path,
+    table: str | Path,
+    cohort: Cohort,
+    *,
+    tolerance: float | None = None,
+    device: str = "cpu",
+    **options: Any,
+) -> tuple[LoadedCheckpoint, Agreement]:
+    """Load the variant of a checkpoint that gives the expected answers.
+
+    Tried is every combination of the options that the file leaves open and that were not given;
+    options without a short list of values (``heads``, ``landmarks``) only if that was not enough.
+
+    Args:
+        path: As for :func:`~foci.backbones.checkpoints.load`.
+        table: The answers; see :func:`~foci.backbones.checkpoints.expected.read_expected`.
+        cohort: Has the features of the slides in the table, and the names of the classes.
+        tolerance: Largest difference; default 0.001 for probabilities and 0.01 for logits. What
+            the rounding of the answers makes comes on top.
+        device: Where to compute.
+        **options: What is known already.
+
+    Raises:
+        CheckpointError: If no variant agrees, or several do and cannot be told apart.
+    """
+    file = OpenCheckpoint(path)
+    n_classes = file.load(**options).backbone.n_classes
+    known = _Known.read(table, cohort, n_classes, tolerance)
+    for wide in (False, True):
+        compared = _compare(file, known, options, device, wide)
+        if compared[0][0].difference <= known.limit:
+            break
+    return compared[0][1], _settled(path, [one for one, _ in compared], known)
+
+
+def check_answers(
+    backbone: Backbone, table: str | Path, cohort: Cohort, *, tolerance: float | None = None
+) -> Agreement:
+    """Check that a loaded classifier gives the expected answers; arguments as for :func:`agree`."""
+    known = _Known.read(table, cohort, backbone.n_classes, tolerance)
+    off = known.difference(known.answered_by(backbone))
+    return _settled(backbone.architecture, [Tried({}, off)], known)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Bags with their expected answers ``[S, C]``, and the largest difference that is allowed."""
+
+    expected: Expected
+    bags: list[Tensor]
+    answers: Tensor
+    limit: float
+
+    @classmethod
+    def read(
+        cls, table: str | Path, cohort: Cohort, n_classes: int, tolerance: float | None
+    ) -> _Known:
+        expected = read_expected(table, cohort.classes, n_classes)
+        bags = [torch.as_tensor(bag.features) for bag in find_bags(expected, cohort)]
+        answers = torch.tensor([numbers for _, numbers in expected.answers], dtype=torch.float64)
+        limit = TOLERANCE[expected.kind] if tolerance is None else tolerance
+        return cls(expected, bags, answers, limit + expected.rounding)
+
+    def answered_by(self, backbone: Backbone) -> Tensor:
+        """The classifier's own answers, as probabilities or as logits."""
+        with frozen(backbone):
+            own = [backbone(placed(bag, backbone)).double().cpu() for bag in self.bags]
+        logits = torch.stack(own)
+        return logits if self.expected.kind == "logits" else torch.softmax(logits, dim=-1)
+
+    def difference(self, own: Tensor) -> float:
+        """Largest difference; of logits up to a constant per slide, which changes no answer."""
+        off = own - self.answers
+        if self.expected.kind == "logits":
+            off = off - off.mean(dim=-1, keepdim=True)
+        return float(off.abs().max())
+
+
+def _settled(where: str | Path, tried: Sequence[Tried], known: _Known) -> Agreement:
+    """The closest variant, if it agrees and can be told from the others."""
+    best, expected = tried[0], known.expected
+    if not best.difference <= known.limit:
+        raise CheckpointError(
+            where,
+            f"does not give the {expected.kind} in {expected.name}: of "
+            f"{counted(len(tried), 'variant')} the closest ({best}) is off by "
+            f"{best.difference:.3g}, at most {known.limit:.2g} is agreement",
+            f"check slides, features and order of the classes, or {_WRAP}",
+        )
+    floor = _CLEARLY * max(best.difference, expected.rounding, 1e-7)
+    alike = [one for one in tried[1:] if one.difference <= min(known.limit, floor)]
+    if alike:
+        raise CheckpointError(
+            where,
+            f"cannot be told by {expected.name}: {best} is off by {best.difference:.2g}, "
+            f"{alike[0]} by {alike[0].difference:.2g}",
+            "give more slides, more decimals or logits, or the option itself",
+        )
+    slides = len(known.bags)
+    return Agreement(expected.name, expected.kind, slides, known.limit, best, tuple(tried))
+
+
+def _compare(
+    file: OpenCheckpoint, known: _Known, given: Mapping[str, Any], device: str, wide: bool
+) -> list[tuple[Tried, LoadedCheckpoint]]:
+    """All variants that the file allows, the closest first; those that answer alike count once."""
+    found: list[tuple[Tried, LoadedCheckpoint, Tensor]] = []
+    for options in _variants(file, given, wide):
+        try:
+            loaded = file.load(**{**given, **options})
+        except FociError:
+            if not found:  # as it stands it cannot be loaded either
+                raise
+            continue
+        own = known.answered_by(loaded.backbone.to(device))
+        if not any(torch.equal(own, other) for _, _, other in found):
+            found.append((Tried(options, known.difference(own)), loaded, own))
+    found.sort(key=lambda one: one[0].difference)
+    return [(tried, loaded) for tried, loaded, _ in found]
+
+
+def _variants(
+    file: OpenCheckpoint, given: Mapping[str, Any], wide: bool
+) -> Iterable[dict[str, Any]]:
+    """Combinations of the open options, the defaults first."""
+    tried = {
+        name: option.candidates
+        for name, option in file.options.items()
+        if name not in given and len(option.candidates) > 1 and (wide or option.choices)
+    }
+    for values in itertools.product(*tried.values()):
+        yield dict(zip(tried, values, strict=True))
