@@ -25,6 +25,7 @@ def test_it_says_what_was_asked_of_what(audited: StoredAudit) -> None:
         "fingerprint": fingerprint(model()),
         "score": "native",
         "notes": [],
+        "agreement": None,
     }
     assert (found.classes, found.split, found.name) == (["a", "b"], "test", "model")
     assert found.slides.model_dump() == {"train": 6, "val": 3, "audited": 5, "skipped": 0}

@@ -141,7 +141,8 @@ def _metrics(tensors: dict[str, Tensor]) -> list[str]:
     beside = [key for key in tensors if not key.startswith(_PREFIXES)]
     if len(beside) == len(tensors):
         return []
-    return [key for key in beside if _METRICS.search(key.partition(".")[0])]
+    buffers = [key for key in beside if not key.endswith((".weight", ".bias"))]
+    return [key for key in buffers if _METRICS.search(key.partition(".")[0])]
 
 
 def _stripped(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
