@@ -20,7 +20,7 @@ from foci.audits.settings import AuditSettings, Kappa, View
 from foci.audits.setup.classes import other_order
 from foci.audits.setup.inputs import model_metadata, with_alphabetical_classes
 from foci.backbones import Backbone
-from foci.backbones.checkpoints import Agreement, agree, check_answers, open_checkpoint
+from foci.backbones.checkpoints import Agreement, OpenCheckpoint, agree, check_answers
 from foci.backbones.saved import ModelRecord
 from foci.bags import N_CAP, Cohort
 from foci.configuration import configure
@@ -175,12 +175,12 @@ def _opened(
         fix = "wrap it: foci.backbones.CallableBackbone(...)"
         raise FociError("model", f"is a {type(model).__name__}", fix)
     path = Path(model)
-    checkpoint = open_checkpoint(path, **options)
-    record = checkpoint.facts.record
-    alarms, cohort = _swapped(cohort, record), _as_trained(cohort, record)
-    agreement: Agreement | None = None
-    if expect is not None:
-        checkpoint, agreement = agree(path, expect, cohort, **options)
+    file, agreement = OpenCheckpoint(path), None
+    alarms, cohort = _swapped(cohort, file.record), _as_trained(cohort, file.record)
+    if expect is None:
+        checkpoint = file.load(**options)
+    else:
+        checkpoint, agreement = agree(file, expect, cohort, **options)
     given = {
         **vars(model_metadata(checkpoint.facts)),
         "sources": {"model": str(path.resolve())},

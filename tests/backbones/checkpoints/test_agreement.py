@@ -20,12 +20,35 @@ from tests.backbones.checkpoints.official_files import D_IN, OFFICIAL
 from tests.makers.cohorts import Row, read, write_cohort
 
 BY_NAME = {format_.name: format_ for format_ in FORMATS}
+VALUES = {
+    ("dsmil-2021", "relu"),
+    ("dsmil-passing-v", "linear"),
+    ("dsmil-mhim-v2", "linear"),
+    ("mhim-v1-dsmil", "linear"),
+    ("mhim-v2-dsmil", "linear"),
+}
+"""DSMIL files with a layer of values, and what that layer may be other than by default."""
+
+
+def is_open(name: str, option: str, value: Any) -> bool:
+    """Whether a file leaves it open: the number of classes tells ``negative``."""
+    return option != "negative" and (option != "value" or (name, value) in VALUES)
+
+
 OPEN = [
     (name, option, value)
     for name, official in OFFICIAL.items()
     for option, about in BY_NAME[official.format].options.items()
-    for value in about.candidates
-    if about.choices and about.predicts and value != official.options.get(option, about.default)
+    for value in about.choices
+    if about.predicts
+    and value != official.options.get(option, about.default)
+    and is_open(name, option, value)
+]
+SETTLED = [
+    (name, value)
+    for name, official in OFFICIAL.items()
+    for value in getattr(BY_NAME[official.format].options.get("value"), "choices", ())
+    if (name, value) not in VALUES
 ]
 
 
@@ -99,6 +122,41 @@ def test_a_variant_that_would_load_wrongly_is_found(
     assert len(agreement.tried) > 1
     assert all(one.difference > 1e-6 for one in agreement.tried[1:])
     assert not any(note.startswith(f"{option}=") for note in found.facts.notes)
+
+
+@pytest.mark.parametrize(("name", "value"), SETTLED)
+def test_a_file_that_settles_an_option_loads_alike(name: str, value: str, tmp_path: Path) -> None:
+    path, given = saved(tmp_path, name), OFFICIAL[name].options
+    assert load(path, **{**given, "value": value}).config == load(path, **given).config
+
+
+@pytest.mark.parametrize(("classes", "negative"), [("ab", False), ("abc", True)])
+def test_the_classes_of_the_cohort_tell_a_negative_class(
+    classes: str, negative: bool, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(1)
+    rows = (
+        Row(f"s{i}", rng.normal(size=(9, D_IN)).astype(np.float32), f"s{i}", name, "test")
+        for i, name in enumerate(classes)
+    )
+    slides = read(write_cohort(tmp_path / "cohort", rows))
+    path = saved(tmp_path, "dsmil")
+    truth = load(path, negative=negative)
+    found, agreement = agree(path, printed(path, truth, slides), slides)
+    assert found.backbone.config == truth.config
+    assert agreement.taken.difference < 1e-6
+
+
+def test_a_file_that_loads_only_with_an_option_is_told_by_its_answers(
+    tmp_path: Path, cohort: Cohort
+) -> None:
+    path = saved(tmp_path, "mean-mil")
+    with pytest.raises(CheckpointError, match="MeanMIL or MaxMIL, whose files look alike"):
+        load(path)
+    table = printed(path, load(path, pooling="max"), cohort)
+    found, agreement = agree(path, table, cohort)
+    assert found.backbone.architecture == "max-mil"
+    assert agreement.taken.options["pooling"] == "max"
 
 
 @pytest.mark.parametrize(

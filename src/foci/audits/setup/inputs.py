@@ -11,7 +11,7 @@ from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.classes import check_class_names, other_order
 from foci.backbones import Backbone
-from foci.backbones.checkpoints import Agreement, CheckpointFacts, agree, open_checkpoint
+from foci.backbones.checkpoints import Agreement, CheckpointFacts, OpenCheckpoint, agree
 from foci.backbones.saved import ModelRecord
 from foci.bags import N_CAP, Cohort
 
@@ -73,12 +73,13 @@ def open_sources(inputs: Inputs, device: str) -> Sources:
     Raises:
         FociError: If the inputs name other classes than the model's folder.
     """
-    checkpoint = open_checkpoint(inputs.model, **inputs.model_options)
-    cohort, alarms = _cohort(inputs, checkpoint.facts.record)
-    agreement: Agreement | None = None
-    if inputs.expect is not None:
+    file, agreement = OpenCheckpoint(inputs.model), None
+    cohort, alarms = _cohort(inputs, file.record)
+    if inputs.expect is None:
+        checkpoint = file.load(**inputs.model_options)
+    else:
         checkpoint, agreement = agree(
-            inputs.model,
+            file,
             inputs.expect,
             cohort,
             tolerance=inputs.expect_tolerance,

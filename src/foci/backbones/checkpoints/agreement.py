@@ -74,7 +74,7 @@ class Agreement:
 
 
 def agree(
-    path: str | Path,
+    path: str | Path | OpenCheckpoint,
     table: str | Path,
     cohort: Cohort,
     *,
@@ -88,7 +88,7 @@ def agree(
     options without a short list of values (``heads``, ``landmarks``) only if that was not enough.
 
     Args:
-        path: As for :func:`~foci.backbones.checkpoints.load`.
+        path: As for :func:`~foci.backbones.checkpoints.load`, or a checkpoint that is open.
         table: The answers; see :func:`~foci.backbones.checkpoints.expected.read_expected`.
         cohort: Has the features of the slides in the table, and the names of the classes.
         tolerance: Largest difference; default 0.001 for probabilities and 0.01 for logits. What
@@ -99,14 +99,14 @@ def agree(
     Raises:
         CheckpointError: If no variant agrees, or several do and cannot be told apart.
     """
-    file = OpenCheckpoint(path)
-    n_classes = file.load(**options).backbone.n_classes
+    file = path if isinstance(path, OpenCheckpoint) else OpenCheckpoint(path)
+    n_classes = _n_classes(file, options, len(cohort.classes))
     known = _Known.read(table, cohort, n_classes, tolerance)
     for wide in (False, True):
         compared = _compare(file, known, options, device, wide)
         if compared[0][0].difference <= known.limit:
             break
-    return compared[0][1], _settled(path, [one for one, _ in compared], known)
+    return compared[0][1], _settled(file.path, [one for one, _ in compared], known)
 
 
 def check_answers(
@@ -185,8 +185,8 @@ def _compare(
         try:
             loaded = file.load(**{**given, **options})
         except FociError:
-            if not found:  # as it stands it cannot be loaded either
-                raise
+            continue
+        if loaded.backbone.n_classes != known.answers.shape[1]:
             continue
         own = known.answered_by(loaded.backbone.to(device))
         if not any(torch.equal(own, other) for _, _, other in found):
@@ -195,14 +195,29 @@ def _compare(
     return [(tried, loaded) for tried, loaded, _ in found]
 
 
+def _n_classes(file: OpenCheckpoint, given: Mapping[str, Any], wanted: int) -> int:
+    """Classes of the variants that can be loaded: as many as the cohort's, or the first's."""
+    found: list[int] = []
+    refused: FociError | None = None
+    for options in _variants(file, given, wide=False):
+        try:
+            found.append(file.load(**{**given, **options}).backbone.n_classes)
+        except FociError as error:  # some files load only with an option
+            refused = refused or error
+    if not found and refused is not None:
+        raise refused
+    return wanted if wanted in found else found[0]
+
+
 def _variants(
     file: OpenCheckpoint, given: Mapping[str, Any], wide: bool
 ) -> Iterable[dict[str, Any]]:
-    """Combinations of the open options, the defaults first."""
+    """Combinations of the open options, the defaults first; None leaves an option out."""
     tried = {
         name: option.candidates
         for name, option in file.options.items()
         if name not in given and len(option.candidates) > 1 and (wide or option.choices)
     }
     for values in itertools.product(*tried.values()):
-        yield dict(zip(tried, values, strict=True))
+        named = zip(tried, values, strict=True)
+        yield {name: value for name, value in named if value is not None}

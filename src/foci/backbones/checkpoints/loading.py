@@ -109,6 +109,7 @@ class OpenCheckpoint:
     Attributes:
         path: The file, or the folder.
         options: Settings that a file of its format leaves open, by name.
+        record: What a folder of FOCI says of its training; None for any other file.
 
     Args:
         path: As for :func:`load`.
@@ -118,15 +119,18 @@ class OpenCheckpoint:
         self.path = Path(path)
         self._folder = _folder(self.path)
         self.options: Mapping[str, Option] = {}
-        if self._folder is None:
+        self.record: ModelRecord | None = None
+        if self._folder is not None:
+            self.record = read_record(self._folder)
+        else:
             self._state = state_dict_of(read_content(self.path), self.path)
             self._format = recognise(self._state)
             self.options = self._format.options
 
     def load(self, **options: Any) -> LoadedCheckpoint:
         """The backbone with these options, and its facts."""
-        if self._folder is not None:
-            return _own(self._folder, options)
+        if self._folder is not None and self.record is not None:
+            return _own(self._folder, self.record, options)
         return _foreign(self._state, self._format, options)
 
 
@@ -137,12 +141,11 @@ def _folder(path: Path) -> Path | None:
     return path.parent if described else None
 
 
-def _own(folder: Path, options: Mapping[str, Any]) -> LoadedCheckpoint:
+def _own(folder: Path, record: ModelRecord, options: Mapping[str, Any]) -> LoadedCheckpoint:
     if options:
         raise CheckpointError(
             folder, f"has no option {min(options)!r}", "backbone.json already says everything"
         )
-    record = read_record(folder)
     return _described(load_folder(folder, record), path=folder, format="FOCI", record=record)
 
 
