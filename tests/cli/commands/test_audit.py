@@ -146,7 +146,7 @@ def test_every_kind_of_bad_file_is_skipped_and_listed(foci: Foci, folder: Path) 
         (["--rankings", "nativ"], "nativ: is not a known ranking; did you mean 'native'?"),
         (["--rankings", "native,native"], "rankings: name 'native' twice"),
         (["--rankings", ","], "rankings: are none"),
-        (["--rankings", "from-file"], "needs the option 'path'"),
+        (["--rankings", "from-file"], "needs the file with the scores; write from-file=PATH"),
         (
             ["--profile", "papre"],
             "papre: is not a known profile; did you mean 'paper'? Known: foci",
@@ -261,8 +261,7 @@ def test_checkpoints_that_are_refused(foci: Foci, folder: Path) -> None:
     wide = backbones.create("abmil", d_in=16, n_classes=2, d=16, hidden=8)
     backbones.save(wide, folder / "wide", classes=["a", "b"])
     line = refused(foci(*command(folder, "--model", folder / "wide")))
-    assert "no slide can be read" in line
-    assert "features are 8 wide, the model reads 16" in line
+    assert "features are 8 wide, the model reads 16 (so in all of 14 slides looked at)" in line
 
 
 def test_a_foreign_checkpoint_is_announced(foci: Foci, tmp_path: Path) -> None:
