@@ -240,11 +240,11 @@ def test_one_slide() -> None:
     one: Counts = {name: [seeds[:1] for seeds in rows] for name, rows in HAND.items()}
     found = summary_of(one, ["P1"], ["tumour"])
     native = found.views["prediction"]["native"]
-    assert native.msk_cond.model_dump() == {"estimate": 4, "low": 4, "high": 4}
+    assert native.msk_cond.model_dump() == {"estimate": 4, "low": None, "high": None}
     assert found.answers is not None
     assert (found.answers.map.answer, found.answers.order.answer) == ("not assessable",) * 2
     notes = " ".join(found.notes)
-    assert "one patient" in notes
+    assert "One slide was audited: there are no intervals" in notes
     assert "No audited slide is of class benign: AUC is undefined." in notes
     assert found.full_bag.model_dump() == {"auc": None, "accuracy": 1}
     kept = native.selected_only
