@@ -20,7 +20,7 @@ def read_json(path: Path) -> Any:
         ValueError: If it is no JSON, no UTF-8 text, too large, or nested too deeply.
         OSError: If the file cannot be opened.
     """
-    return json_value(_text(path))
+    return json_value(read_text(path))
 
 
 def json_value(text: str) -> Any:
@@ -62,7 +62,15 @@ def yaml_value(text: str, loader: type[yaml.SafeLoader] = yaml.SafeLoader) -> An
         raise ValueError(str(error)) from error
 
 
-def _text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """A text file in UTF-8, unless it is far larger than settings and records ever are.
+
+    Raises:
+        ValueError: If it is no UTF-8 text, or too large.
+        OSError: If the file cannot be opened.
+    """
+    if not path.is_file() and path.exists() and not path.is_dir():
+        raise ValueError("it is no file but a pipe or a device")
     if path.stat().st_size > _MOST_BYTES:
         raise ValueError(f"it is larger than {_MOST_BYTES // 1024**2} MB")
     return path.read_text(encoding="utf-8")

@@ -32,7 +32,7 @@ from foci.audits.folder.state import entered, state_of
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.preflight import admit, check_deterministic
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
-from foci.audits.setup.splits import already_seen, split_slides
+from foci.audits.setup.splits import already_seen, many_left_out, split_slides
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.freezing import eval_mode
 from foci.bags import Cohort
@@ -135,6 +135,8 @@ def run(
         assemble(folder, parts, blocks, jobs, wanted, division.skipped)
         audit = StoredAudit(folder)
         summary = _conclude(audit, settings)
+        left_out = {slide.slide_id for slide in audit.skipped}
+        many = many_left_out(cohort, len(audit.slides), left_out)
         manifest = manifest.model_copy(
             update={
                 "slides": SlideCounts(
@@ -145,7 +147,14 @@ def run(
                 ),
                 "features_sha256": features_digest(audit.slides),
                 "selectors": [described(fitted, folder) for fitted in selectors.values()],
-                "notes": [*notes, *model_notes, *division.notes, *changed, *on_fitting(selectors)],
+                "notes": [
+                    *([many] if many else []),
+                    *notes,
+                    *model_notes,
+                    *division.notes,
+                    *changed,
+                    *on_fitting(selectors),
+                ],
                 "answers": _in_short(summary),
                 "files": file_hashes(folder),
                 "finished": now(),

@@ -11,6 +11,7 @@ import typer
 
 from foci.cli.answers_text import answers_text
 from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
+from foci.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -49,13 +50,13 @@ def show(
     chosen = first_that_fits(screen, tables)
     notes = [*audit.manifest.notes, *summary.notes]
     parts: tuple[RenderableType, ...] = (
-        Text(_title(audit), style="bold"),
+        Text(printable(_title(audit)), style="bold"),
         Text(_population(summary)),
         Text(f"\n{QUESTION[summary.first_view]}"),
         Padding(chosen, (1, 0)),
         _legend(summary, _SHAPES[tables.index(chosen)]),
         Padding(answers_text(summary.answers, screen.width), (1, 0)),
-        *(Text(f"note: {note}") for note in notes),
+        *(Text(printable(f"note: {note}")) for note in notes),
         Text("\n" * bool(notes) + LINE, style="italic"),
     )
     echo(text_of(screen, parts))

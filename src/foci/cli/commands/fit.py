@@ -52,7 +52,7 @@ def fit(
     from foci.audits.setup.inputs import open_sources
     from foci.audits.setup.preflight import for_backbone
     from foci.audits.setup.splits import ready_to_fit
-    from foci.cli.announce import announce
+    from foci.cli.announce import announce, end_if_many, many_skipped_of
     from foci.cli.device import choose
     from foci.configuration import configure
     from foci.progress import track
@@ -87,6 +87,7 @@ def fit(
         typer.echo(f"note: {note}")
     typer.echo("the backbone is unchanged: parameters, buffers and full-bag logits compared")
     typer.echo(f"wrote {out}")
+    end_if_many(many_skipped_of(slides))
 
 
 def _parted(changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -63,7 +63,7 @@ def train(
     from foci.backbones.training import TrainingRecipe, training_recipe
     from foci.backbones.training.run import train_into, trainable, with_train_and_val
     from foci.bags.cohort.options import CohortOptions
-    from foci.cli.announce import announce
+    from foci.cli.announce import announce, end_if_many, many_skipped_of
     from foci.cli.device import choose
     from foci.cli.show_audit import number
     from foci.configuration import configure
@@ -105,6 +105,7 @@ def train(
     for note in result.notes:
         typer.echo(f"note: {note}")
     typer.echo(f"wrote {out}")
+    end_if_many(many_skipped_of(slides))
 
 
 def _without_auc(cohort: Cohort) -> list[str]:
