@@ -64,10 +64,14 @@ def _level0_patch_size(path: Path) -> float | None:
             size = number_attribute(coords, "patch_size", source)
             if size is None:
                 continue
-            downsample = np.max(np.asarray(coords.attrs.get("downsample", 1.0), dtype=float))
-            custom = attribute(coords, "custom_downsample") or 1
-            scale = one_number(downsample, "downsample", source)
-            return size * scale * one_number(custom, "custom_downsample", source)
+            levels = attribute(coords, "downsample")  # of x and y, which differ in the last digits
+            scale = 1.0 if levels is None else np.max(np.asarray(levels, dtype=float))
+            custom = attribute(coords, "custom_downsample")
+            return (
+                size
+                * one_number(scale, "downsample", source)
+                * one_number(custom or 1, "custom_downsample", source)
+            )
     return None
 
 

@@ -6,6 +6,7 @@ dataset. None of them is followed, so that a feature file shows nothing but what
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,10 @@ from foci.errors import BagError, FociError
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _MOST_LINKS = 16
+_PLAIN_TYPES = (h5py.h5t.INTEGER, h5py.h5t.FLOAT, h5py.h5t.STRING)
+"""Of attributes. Others mean nothing here, and damaged ones of variable length end the process
+inside the HDF5 library."""
+_MOST_VALUES = 1000
 _DAMAGE = (KeyError, OSError, OverflowError, RuntimeError, TypeError, ValueError)
 """What h5py raises where bytes of a file are wrong."""
 
@@ -99,6 +104,9 @@ def numbers(dataset: h5py.Dataset, path: Path) -> NDArray[Any]:
         raise BagError(path, what, "write the numbers into the file itself (h5repack)")
     if dataset.shape is None:
         raise BagError(path, f"'{name}' is a dataset without a shape", "extract the slide again")
+    if dataset.dtype.kind not in "biufc":
+        what = f"'{name}' holds {dataset.dtype}, not numbers"
+        raise BagError(path, what, "extract the slide again")
     check_size(dataset.shape, dataset.dtype.itemsize, path)
     if dataset.chunks is not None:
         check_size(dataset.chunks, dataset.dtype.itemsize, path)
@@ -118,7 +126,13 @@ def coordinates(file: h5py.File, path: Path) -> NDArray[Any] | None:
 
 def attribute(holder: h5py.HLObject, name: str) -> Any:
     """An attribute as a plain Python value; None if it is absent or the string 'None'."""
-    value = holder.attrs.get(name)
+    if name not in holder.attrs:
+        return None
+    stored = h5py.h5a.open(holder.id, name.encode())
+    plain = stored.get_type().get_class() in _PLAIN_TYPES
+    if not plain or math.prod(stored.shape or ()) > _MOST_VALUES:
+        raise ValueError(f"attribute {name} is neither numbers nor text")
+    value = holder.attrs[name]
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if value is None or (isinstance(value, str) and value == "None"):
