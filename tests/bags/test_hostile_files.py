@@ -93,9 +93,8 @@ def test_bit_flips_in_hdf5(tmp_path: Path) -> None:
         try:
             read_bag(path)
             outcomes.add("read")
-        except BagError as error:
+        except BagError:
             outcomes.add("refused")
-            assert "\n" not in str(error)
     assert outcomes == {"read", "refused"}
 
 
@@ -161,7 +160,9 @@ def replace_item(name: str, make: Callable[[h5py.File], Any]) -> Callable[[h5py.
         ),
         (
             "features",
-            lambda f: f.create_dataset("features", (12, 8), "f4", external=[("/etc/passwd", 0, 9999)]),
+            lambda f: f.create_dataset(
+                "features", (12, 8), "f4", external=[("/etc/passwd", 0, 9999)]
+            ),
             "keeps its numbers in another file",
         ),
         (
@@ -169,9 +170,13 @@ def replace_item(name: str, make: Callable[[h5py.File], Any]) -> Callable[[h5py.
             lambda f: f.create_virtual_dataset("features", virtual()),
             "keeps its numbers in another file",
         ),
-        ("features", lambda f: f.__setitem__("features", h5py.SoftLink("/features")), "without end"),
+        (
+            "features",
+            lambda f: f.__setitem__("features", h5py.SoftLink("/features")),
+            "without end",
+        ),
     ],
-)  # fmt: skip
+)
 def test_items_of_hdf5(
     tmp_path: Path, name: str, make: Callable[[h5py.File], Any], says: str
 ) -> None:
@@ -229,8 +234,9 @@ def test_an_expanded_tensor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         read_bag(path)
 
 
-def test_a_compressed_record_in_a_pt_file(tmp_path: Path) -> None:
-    """Three megabytes that unpack to three gigabytes."""
+def test_a_compressed_record_in_a_pt_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thirty kilobytes that unpack to thirty megabytes."""
+    monkeypatch.setenv("FOCI_MAX_BAG_GB", "0.01")
     torch.save(torch.zeros(12, 8), tmp_path / "good.pt")
     with zipfile.ZipFile(tmp_path / "good.pt") as good:
         records = {name: good.read(name) for name in good.namelist()}
@@ -239,13 +245,9 @@ def test_a_compressed_record_in_a_pt_file(tmp_path: Path) -> None:
             if not name.endswith("data/0"):
                 bomb.writestr(name, content)
         with bomb.open("good/data/0", "w", force_zip64=True) as record:
-            for _ in range(3000):
+            for _ in range(30):
                 record.write(bytes(2**20))
-    assert "where 2 GB are allowed" in refused(tmp_path / "s.pt")
-
-
-class Doubled:
-    """Pickles as a dictionary whose key is a tuple of tuples, doubled 64 times."""
+    assert "where 0.01 GB are allowed" in refused(tmp_path / "s.pt")
 
 
 def doubled(times: int, *, nested: bool = False) -> bytes:
