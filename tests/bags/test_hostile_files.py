@@ -124,6 +124,20 @@ def test_an_array_of_encoders(tmp_path: Path) -> None:
     assert "encoder is array(['uni', 'v2'], dtype=object), not one name" in refused(path)
 
 
+def test_a_heap_of_texts_that_the_library_would_walk_forever(tmp_path: Path) -> None:
+    path = write.stamp(tmp_path / "s.h5", X, XY, unit="um", extractor="uni2")
+    content = bytearray(path.read_bytes())
+    heap = content.index(b"GCOL")
+    place = heap + 16  # of the first object
+    while index := int.from_bytes(content[place : place + 2], "little"):
+        assert index in (1, 2)
+        place += 16 + -(-int.from_bytes(content[place + 8 : place + 16], "little") // 8) * 8
+    assert read_bag(path).provenance.encoder == "uni2"
+    content[place + 8 : place + 16] = bytes(8)  # the free space has no length
+    path.write_bytes(content)
+    assert "cannot be read (a damaged heap of texts)" in refused(path)
+
+
 def replace_item(name: str, make: Callable[[h5py.File], Any]) -> Callable[[h5py.File], None]:
     def change(file: h5py.File) -> None:
         del file[name]

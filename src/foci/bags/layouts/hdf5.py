@@ -16,6 +16,7 @@ import h5py
 from numpy.typing import NDArray
 
 from foci.bags.layouts.boundary import check_file, check_size, unopened
+from foci.bags.layouts.heaps import check_heaps
 from foci.bags.layouts.numbers import one_name, one_number
 from foci.errors import BagError, FociError
 
@@ -129,9 +130,12 @@ def attribute(holder: h5py.HLObject, name: str) -> Any:
     if name not in holder.attrs:
         return None
     stored = h5py.h5a.open(holder.id, name.encode())
-    plain = stored.get_type().get_class() in _PLAIN_TYPES
+    kind = stored.get_type()
+    plain = kind.get_class() in _PLAIN_TYPES
     if not plain or math.prod(stored.shape or ()) > _MOST_VALUES:
         raise ValueError(f"attribute {name} is neither numbers nor text")
+    if kind.get_class() == h5py.h5t.STRING and kind.is_variable_str():
+        check_heaps(holder.file)
     value = holder.attrs[name]
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
