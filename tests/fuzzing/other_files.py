@@ -19,6 +19,7 @@ from foci.bags.importers import read_slides
 from foci.rankings.score_file import read_scores
 from tests.backbones.checkpoints.official_files import OFFICIAL
 from tests.fuzzing.mutations import BYTES, inside_header
+from tests.fuzzing.odd_parquet import odd_column
 from tests.fuzzing.subject import JSON, TEXT, ZIP, Subject
 from tests.makers import features as write
 from tests.makers.audits import model
@@ -92,6 +93,7 @@ def _safetensors(folder: Path) -> None:
     save_file({k: v.contiguous() for k, v in _foreign().items()}, folder / "c.safetensors")
 
 
+PARQUET = (*BYTES, odd_column, odd_column, odd_column)
 SAFETENSORS = (*BYTES, inside_header, inside_header)
 OTHER_FILES: dict[str, Subject] = {
     "labels .csv": Subject(
@@ -138,14 +140,14 @@ OTHER_FILES: dict[str, Subject] = {
     "backbone.json": Subject(
         "JSON", _trained, "m/backbone.json", lambda f: open_checkpoint(f / "m"), JSON
     ),
-    "curves.parquet": Subject("Parquet", _audit, "a/curves.parquet", _opened),
-    "slides.parquet": Subject("Parquet", _audit, "a/slides.parquet", _opened),
-    "rankings.parquet": Subject("Parquet", _audit, "a/rankings.parquet", _opened),
+    "curves.parquet": Subject("Parquet", _audit, "a/curves.parquet", _opened, PARQUET),
+    "slides.parquet": Subject("Parquet", _audit, "a/slides.parquet", _opened, PARQUET),
+    "rankings.parquet": Subject("Parquet", _audit, "a/rankings.parquet", _opened, PARQUET),
     "scores .parquet": Subject(
-        "Parquet", _scores, "s.parquet", lambda f: read_scores(f / "s.parquet")
+        "Parquet", _scores, "s.parquet", lambda f: read_scores(f / "s.parquet"), PARQUET
     ),
     "marks .parquet": Subject(
-        "Parquet", _marks, "s.parquet", lambda f: read_marks(f / "s.parquet")
+        "Parquet", _marks, "s.parquet", lambda f: read_marks(f / "s.parquet"), PARQUET
     ),
     "weights.safetensors": Subject(
         "safetensors",

@@ -120,7 +120,13 @@ def to_arrow(curves: Sequence[Curve]) -> pa.Table:
 def from_arrow(table: pa.Table) -> list[Curve]:
     """Rows of ``curves.parquet`` as curves."""
     plain = {name: table[name].to_pylist() for name in ("slide_id", "ranking", "seed", "direction")}
+    for field in SCHEMA:
+        if not field.nullable and table[field.name].null_count:
+            raise ValueError(f"column {field.name} has empty cells")
     lists = {name: _lists(table[name]) for name in ("ks", "probs", "full")}
+    for ks, probs, full in zip(*lists.values(), strict=True):
+        if not len(ks) or len(probs) != len(ks) * len(full):
+            raise ValueError("a curve without a row of probabilities for every count")
     n_tiles = table["n_tiles"].to_pylist()
     return [
         Curve(

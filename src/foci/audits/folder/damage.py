@@ -27,7 +27,7 @@ def readable(path: Path) -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise FociError(path, "is missing", AGAIN) from None
-    except (OSError, pa.ArrowException, ValueError) as error:
+    except (IndexError, KeyError, OSError, TypeError, ValueError, pa.ArrowException) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0]
         raise FociError(path, f"cannot be read ({why})", AGAIN) from None
 
