@@ -124,8 +124,9 @@ def from_arrow(table: pa.Table) -> list[Curve]:
         if not field.nullable and table[field.name].null_count:
             raise ValueError(f"column {field.name} has empty cells")
     lists = {name: _lists(table[name]) for name in ("ks", "probs", "full")}
-    for ks, probs, full in zip(*lists.values(), strict=True):
-        if not len(ks) or len(probs) != len(ks) * len(full):
+    for kind, ks, probs, full in zip(plain["direction"], *lists.values(), strict=True):
+        alone = kind == "delete"  # the only tile of a bag cannot be deleted
+        if not (len(ks) or alone) or len(probs) != len(ks) * len(full):
             raise ValueError("a curve without a row of probabilities for every count")
     n_tiles = table["n_tiles"].to_pylist()
     return [
