@@ -64,6 +64,11 @@ class CurveTable:
         return cls.of(from_arrow(pq.read_table(path, schema=SCHEMA)))
 
     @property
+    def n_classes(self) -> int:
+        """Number of classes of the classifier."""
+        return len(next(iter(self._curves.values()))[0].full)
+
+    @property
     def rankings(self) -> tuple[str, ...]:
         """Names of the rankings, in the order of the run."""
         return tuple(dict.fromkeys(ranking for ranking, _, _ in self._curves))
