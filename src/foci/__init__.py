@@ -6,6 +6,7 @@ Names are loaded on first use, so that ``import foci`` and ``foci --help`` stay 
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import TYPE_CHECKING, Any
 
 from foci._version import __version__ as __version__
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from foci.api import Audit, audit
     from foci.bags import Bag, Cohort
     from foci.errors import FociError
+
+logging.getLogger("foci").addHandler(logging.NullHandler())  # silent unless somebody asks for it
 
 __all__ = [
     "Audit",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from os import PathLike
 
+LONGEST = 400
+"""Characters that one part of a message may have; the middle of a longer one is left out."""
+
 
 class FociError(ValueError):
     """Bad input, described in one line.
@@ -49,5 +52,32 @@ class CheckpointError(FociError):
     """Weights that cannot become a backbone."""
 
 
+def printable(text: str) -> str:
+    r"""Text that is safe to show in a terminal: control characters become escapes.
+
+    A name in a table or a file can hold sequences that clear the screen or reverse the text.
+
+    >>> print(printable("slide\x1b[2J-1"))
+    slide\x1b[2J-1
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """The text with its middle left out where it is longer than ``longest``.
+
+    >>> shortened("abcdefghijklmnop", 11)
+    'abcd...mnop'
+    """
+    half = (longest - 3) // 2
+    return text if len(text) <= longest else f"{text[:half]}...{text[-half:]}"
+
+
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return shortened(printable(" ".join(text.split())))
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")

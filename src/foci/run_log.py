@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TextIO
 
 from foci._version import __version__
+from foci.errors import printable
 
 LOG = "foci.log"
 """Name of the log. It is for people: no hash covers it, and no run depends on it."""
@@ -72,4 +73,4 @@ class RunLog:
 
 
 def _timed(line: str) -> str:
-    return f"{datetime.now(timezone.utc).isoformat(timespec='seconds')} {line}\n"
+    return f"{datetime.now(timezone.utc).isoformat(timespec='seconds')} {printable(line)}\n"

@@ -1,8 +1,11 @@
 """Opening audit folders: finished ones, and those that are refused."""
 
+import json
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from foci.audits import StoredAudit
@@ -53,3 +56,24 @@ def test_a_moved_folder_is_the_same_audit(audited: StoredAudit, tmp_path: Path) 
     moved = StoredAudit.load(tmp_path / "moved")
     assert moved.summary == audited.summary
     assert moved.manifest == audited.manifest
+
+
+def test_a_manifest_that_names_other_classes_than_the_curves(
+    audited: StoredAudit, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(audited.folder, tmp_path / "a")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["classes"] = manifest["classes"][:1]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(FociError, match=r"manifest\.json: names 1 classes where the curves have 2"):
+        _ = StoredAudit.load(folder).curves
+
+
+def test_a_column_of_the_curves_with_empty_cells(audited: StoredAudit, tmp_path: Path) -> None:
+    folder = shutil.copytree(audited.folder, tmp_path / "a")
+    table = pq.read_table(folder / "curves.parquet")
+    place = table.column_names.index("n_tiles")
+    odd = table.set_column(place, "n_tiles", pa.nulls(len(table), pa.int32()))
+    pq.write_table(odd, folder / "curves.parquet")
+    with pytest.raises(FociError, match=r"curves\.parquet: cannot be read \(column n_tiles has"):
+        _ = StoredAudit.load(folder).curves

@@ -30,13 +30,13 @@ def read_marks(path: str | Path) -> dict[str, NDArray[np.bool_]]:
     """Read tile annotations from Parquet: ``slide_id``, ``tile`` (row in the file), ``witness``."""
     try:
         table = pq.read_table(path, columns=list(COLUMNS))
-    except (OSError, pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        why = str(error).splitlines()[0]
+        names, tiles, marks = (table[column].to_numpy() for column in COLUMNS)
+        order = np.lexsort((tiles, names))
+        names, tiles, marks = names[order], tiles[order], marks[order].astype(bool)
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
         fix = f"give a Parquet file with the columns {', '.join(COLUMNS)}"
         raise FociError(path, f"is no table of marked tiles ({why})", fix) from None
-    names, tiles, marks = (table[column].to_numpy() for column in COLUMNS)
-    order = np.lexsort((tiles, names))
-    names, tiles, marks = names[order], tiles[order], marks[order].astype(bool)
     by_slide = {}
     for start, end in runs(names):
         if not np.array_equal(tiles[start:end], np.arange(end - start)):

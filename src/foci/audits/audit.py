@@ -87,7 +87,12 @@ class StoredAudit:
         """The stored reveal and deletion curves."""
         path = self.folder / CURVES
         with readable(path):
-            return CurveTable.read(path)
+            table = CurveTable.read(path)
+        named, found = len(self.manifest.classes), table.n_classes
+        if named != found:
+            what = f"names {named} classes where the curves have {found}"
+            raise FociError(self.folder / MANIFEST, what, AGAIN)
+        return table
 
     @cached_property
     def slides(self) -> tuple[AuditedSlide, ...]:

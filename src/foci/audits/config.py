@@ -11,6 +11,7 @@ from pydantic import BaseModel, NonNegativeInt, PositiveFloat
 
 from foci.audits.settings import AuditSettings
 from foci.bags.cohort.options import CohortOptions
+from foci.bounded import read_text, yaml_value
 from foci.configuration import configure
 from foci.errors import FociError
 
@@ -87,7 +88,7 @@ def read_configuration(
     return configure(AuditConfiguration, values)
 
 
-class _Twice(yaml.YAMLError):
+class _TwiceError(ValueError):
     """A setting is given twice."""
 
 
@@ -99,7 +100,7 @@ class _Once(yaml.SafeLoader):
         for key, _ in node.value:
             name, line = str(key.value), key.start_mark.line + 1
             if name in lines:
-                raise _Twice(f"gives {name} twice (lines {lines[name]} and {line})")
+                raise _TwiceError(f"gives {name} twice (lines {lines[name]} and {line})")
             lines[name] = line
         return super().construct_mapping(node, deep)
 
@@ -107,13 +108,13 @@ class _Once(yaml.SafeLoader):
 def read_yaml(file: Path) -> dict[str, Any]:
     """Settings of a YAML file, each given once."""
     try:
-        content = yaml.load(file.read_text(encoding="utf-8"), Loader=_Once)  # noqa: S506
-    except _Twice as error:
+        content = yaml_value(read_text(file), _Once)
+    except _TwiceError as error:
         raise FociError(file, str(error), "keep one of them") from None
     except OSError as error:
         why = error.strerror or str(error)
         raise FociError(file, f"cannot be read ({why})", "check the path of --config") from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise FociError(file, f"is not YAML ({error})", "write one setting per line") from None
     if not isinstance(content, dict):
         raise FociError(file, "holds no settings", "write one setting per line: kappa: 0.9")

@@ -36,7 +36,7 @@ from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.preflight import admit, check_function
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
-from foci.audits.setup.splits import of_torn_patients, split_slides
+from foci.audits.setup.splits import many_left_out, of_torn_patients, split_slides
 from foci.audits.setup.steady import check_deterministic
 from foci.audits.setup.width import check_width
 from foci.backbones import Backbone
@@ -168,6 +168,8 @@ def run(
             ),
         ]  # fmt: skip
         changed = (*changed, *not_compared(audit.slides, record))
+        left_out = {slide.slide_id for slide in audit.skipped}
+        many = many_left_out(cohort, len(audit.slides), left_out)
         manifest = manifest.model_copy(
             update={
                 "slides": SlideCounts(
@@ -179,7 +181,14 @@ def run(
                 "features_sha256": features_digest(audit.slides),
                 "selectors": [described(fitted, folder) for fitted in selectors.values()],
                 "alarms": found,
-                "notes": [*notes, *model_notes, *division.notes, *changed, *on_fitting(selectors)],
+                "notes": [
+                    *([many] if many else []),
+                    *notes,
+                    *model_notes,
+                    *division.notes,
+                    *changed,
+                    *on_fitting(selectors),
+                ],
                 "answers": _in_short(summary),
                 "files": file_hashes(folder),
                 "finished": now(),

@@ -141,11 +141,11 @@ class AuditSettings(BaseModel):
     deletion: tuple[PositiveInt, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256)
     dense: bool | None = None
     seeds: tuple[NonNegativeInt, ...] = (0, 1, 2)
-    random_orders: PositiveInt = 10
+    random_orders: Annotated[int, Field(ge=1, le=10_000)] = 10
     split: str = "test"
     block: PositiveInt = 32
     memory_gb: NonNegativeFloat = 1.0
-    n_boot: PositiveInt = 2000
+    n_boot: Annotated[int, Field(ge=1, le=1_000_000)] = 2000
     level: Share = 0.95
 
     @property

@@ -18,6 +18,7 @@ import numpy as np
 
 from foci.atomic import write_whole
 from foci.bags.bag import Bag, Provenance
+from foci.errors import FociError
 
 _VERSION = 1
 _DEFAULT_LIMIT_GB = 100.0
@@ -93,7 +94,11 @@ def default_root() -> Path:
     if chosen := os.environ.get("FOCI_CACHE"):
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "foci" / "bags"
+    try:
+        return (Path(base) if base else Path.home() / ".cache") / "foci" / "bags"
+    except RuntimeError:  # a container without HOME and without an entry in /etc/passwd
+        what, fix = "is unknown, and the cache would be there", "set FOCI_CACHE to a folder"
+        raise FociError("home folder", what, fix) from None
 
 
 def _take_apart(bag: Bag) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, Any]]:

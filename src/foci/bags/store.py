@@ -12,6 +12,7 @@ from foci.bags.bag import Bag
 from foci.bags.cache import BagCache, cache_key
 from foci.bags.cohort.slide import Skipped, Slide
 from foci.bags.layouts import LAYOUTS, candidates
+from foci.bags.layouts.boundary import check_file, reading
 from foci.bags.prefilter import N_CAP, prefilter
 from foci.bags.read import read_bag
 from foci.errors import BagError, FociError, WidthError
@@ -80,12 +81,12 @@ class BagStore:
         path = slide.feature_path
         if path is None:
             raise BagError(slide.slide_id, "has no feature file", "extract its features")
-        if not path.is_file():
-            raise BagError(path, "does not exist", "check the feature folder")
-        bag = replace(self._cached(path), slide_id=slide.slide_id)
-        self._check_width(bag, path)
-        self.encoders[slide.slide_id] = bag.provenance.encoder
-        return bag
+        with reading(path):
+            check_file(path)
+            bag = replace(self._cached(path), slide_id=slide.slide_id)
+            self._check_width(bag, path)
+            self.encoders[slide.slide_id] = bag.provenance.encoder
+            return bag
 
     def _cached(self, path: Path) -> Bag:
         if self.cache is None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from typing import NoReturn
 
 import typer
 
 from foci.cli.commands import audit, cohort, compare, demo, doctor, fit, report, train
+from foci.cli.terminal import logged, prepared
 from foci.errors import FociError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -50,16 +52,30 @@ def version(
 def main() -> None:
     """Entry point; an error of ours or of the system is one line and exit code 2."""
     try:
-        app()
+        with prepared(), logged():
+            app()
     except FociError as error:
-        sys.stderr.write(f"foci: {error}\n")
-        sys.exit(2)
+        _end(error)
     except OSError as error:
-        sys.stderr.write(f"foci: {_refused(error)}\n")
-        sys.exit(2)
+        _end(_refused(error))
+    except (MemoryError, RuntimeError) as error:
+        if not _out_of_memory(error):
+            raise
+        _end(FociError("memory", "is used up", "free some, or choose smaller --n-cap or --k-max"))
     except KeyboardInterrupt:
         sys.stderr.write("foci: stopped\n")
         sys.exit(130)
+
+
+def _end(error: FociError) -> NoReturn:
+    sys.stderr.write(f"foci: {error}\n")
+    sys.exit(2)
+
+
+def _out_of_memory(error: MemoryError | RuntimeError) -> bool:
+    """Whether Python, or torch on a CPU or GPU, could not allocate."""
+    said = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
+    return said or isinstance(error, MemoryError)
 
 
 def _refused(error: OSError) -> FociError:

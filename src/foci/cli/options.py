@@ -36,7 +36,7 @@ def settings(pairs: list[str], option: str) -> dict[str, Any]:
     >>> settings(["d=128", "head_hidden=null", "activation=gelu"], "--set")
     {'d': 128, 'head_hidden': None, 'activation': 'gelu'}
     """
-    import yaml
+    from foci.bounded import yaml_value
 
     result = {}
     for pair in pairs:
@@ -44,8 +44,8 @@ def settings(pairs: list[str], option: str) -> dict[str, Any]:
         if not (key and equals):
             raise FociError(f"{option} {pair}", "is not of the form key=value", "write key=value")
         try:
-            result[key] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
+            result[key] = yaml_value(value)
+        except ValueError as error:
             why = f"has a value that cannot be read ({str(error).splitlines()[0]})"
             raise FociError(f"{option} {pair}", why, "close brackets and quotes") from error
     return result

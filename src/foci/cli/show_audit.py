@@ -11,6 +11,7 @@ import typer
 
 from foci.cli.answers_text import answers_text
 from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
+from foci.errors import printable
 from foci.rounding import decimals, in_percent
 
 if TYPE_CHECKING:
@@ -52,13 +53,13 @@ def show(
     notes = [*audit.manifest.notes, *summary.notes]
     parts: tuple[RenderableType, ...] = (
         *(alarm_text(alarm) for alarm in audit.alarms),
-        Text(_title(audit), style="bold"),
+        Text(printable(_title(audit)), style="bold"),
         Text(_population(summary)),
         Text(f"\n{QUESTION[summary.first_view]}"),
         Padding(chosen, (1, 0)),
         _legend(summary, _SHAPES[tables.index(chosen)]),
         Padding(answers_text(summary.answers, screen.width), (1, 0)),
-        *(Text(line_of(note)) for note in notes),
+        *(Text(printable(line_of(note))) for note in notes),
         Text("\n" * bool(notes) + LINE, style="italic"),
     )
     echo(text_of(screen, parts))

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from foci.atomic import whole_folder
+from foci.bounded import read_json
 from foci.demo.features import mix_palette
 from foci.demo.files import truth_rows, write_cohort, write_features, write_truth
 from foci.demo.patients import SITES, PlannedSlide, plan_cohort
@@ -108,7 +109,7 @@ def _is_made(out: Path, parameters: Parameters, plans: list[PlannedSlide]) -> bo
         return False
     elsewhere = "choose another folder, or delete this one"
     try:
-        found = json.loads((out / FACTS).read_text(encoding="utf-8"))
+        found = read_json(out / FACTS)
     except (OSError, ValueError):
         raise FociError(out, "exists and is not a FOCI demo", elsewhere) from None
     if found != asdict(parameters):

@@ -121,7 +121,9 @@ def _from_parquet(
         table = pq.read_table(path, columns=["slide_id", *by, column])
         slides = table["slide_id"].cast(pa.string()).fill_null("").to_pylist()
         numbers = [table[name].cast(pa.float64()).to_numpy() for name in (*by, column)]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+    except FociError:
+        raise
+    except (KeyError, OSError, TypeError, ValueError, pa.ArrowException) as error:
         what = f"cannot be read as a table of numbers ({error})"
         raise FociError(path, what, "write it again as Parquet") from error
     return by, slides, numbers

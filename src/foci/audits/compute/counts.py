@@ -19,7 +19,8 @@ def reveal_counts(settings: AuditSettings, n_tiles: int) -> NDArray[np.int64]:
     >>> reveal_counts(AuditSettings(counts=(1, 2, 8, 32)), 5).tolist()
     [1, 2, 5]
     """
-    wanted = range(1, settings.k_max + 1) if settings.counts is None else settings.counts
+    every = range(1, min(settings.k_max, n_tiles) + 1)
+    wanted = every if settings.counts is None else settings.counts
     return np.unique(np.minimum(np.asarray(wanted, dtype=np.int64), n_tiles))
 
 
@@ -43,7 +44,7 @@ def deletion_counts(
     dense = closed_form if settings.dense is None else settings.dense
     asked: Iterable[int]
     if dense:
-        asked = range(1, settings.k_max + 1)
+        asked = range(1, min(settings.k_max, n_tiles) + 1)
     else:
         asked = () if control else tuple(k for k in GRID if k <= settings.k_max)
     counts = {k for k in (*asked, *settings.deletion) if k < n_tiles}

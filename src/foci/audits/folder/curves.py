@@ -64,6 +64,11 @@ class CurveTable:
         return cls.of(from_arrow(pq.read_table(path, schema=SCHEMA)))
 
     @property
+    def n_classes(self) -> int:
+        """Number of classes of the classifier."""
+        return len(next(iter(self._curves.values()))[0].full)
+
+    @property
     def rankings(self) -> tuple[str, ...]:
         """Names of the rankings, in the order of the run."""
         return tuple(dict.fromkeys(ranking for ranking, _, _ in self._curves))
@@ -120,7 +125,14 @@ def to_arrow(curves: Sequence[Curve]) -> pa.Table:
 def from_arrow(table: pa.Table) -> list[Curve]:
     """Rows of ``curves.parquet`` as curves."""
     plain = {name: table[name].to_pylist() for name in ("slide_id", "ranking", "seed", "direction")}
+    for field in SCHEMA:
+        if not field.nullable and table[field.name].null_count:
+            raise ValueError(f"column {field.name} has empty cells")
     lists = {name: _lists(table[name]) for name in ("ks", "probs", "full")}
+    for kind, ks, probs, full in zip(plain["direction"], *lists.values(), strict=True):
+        alone = kind == "delete"  # the only tile of a bag cannot be deleted
+        if not (len(ks) or alone) or len(probs) != len(ks) * len(full):
+            raise ValueError("a curve without a row of probabilities for every count")
     n_tiles = table["n_tiles"].to_pylist()
     return [
         Curve(

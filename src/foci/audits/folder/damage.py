@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pydantic import BaseModel, ValidationError
 
+from foci.bounded import read_json
 from foci.errors import FociError
 
 AGAIN = "run foci audit again with --force"
@@ -27,7 +27,7 @@ def readable(path: Path) -> Iterator[None]:
         raise
     except FileNotFoundError:
         raise FociError(path, "is missing", AGAIN) from None
-    except (OSError, pa.ArrowException, ValueError) as error:
+    except (IndexError, KeyError, OSError, TypeError, ValueError, pa.ArrowException) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0]
         raise FociError(path, f"cannot be read ({why})", AGAIN) from None
 
@@ -35,7 +35,7 @@ def readable(path: Path) -> Iterator[None]:
 def read_object(path: Path) -> dict[str, Any]:
     """Read a JSON file that holds an object."""
     with readable(path):
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_json(path)
     if not isinstance(content, dict):
         raise FociError(path, "is damaged (no JSON object)", AGAIN)
     return content

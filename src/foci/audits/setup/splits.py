@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AuditSettings
 from foci.backbones.training.run import with_train_and_val
 from foci.bags import Cohort
+from foci.bags.cohort.slide import many_skipped
 from foci.bags.cohort.splits import SPLITS
 from foci.bags.cohort.torn import WARNING, torn_patients
 from foci.errors import CohortError
@@ -102,6 +104,20 @@ def of_torn_patients(audited: Cohort, cohort: Cohort) -> tuple[str, ...]:
         return ()
     which = f"{n} of the {len(audited)} audited slides are of patients in another split as well"
     return (f"{WARNING}{which}: what is measured there does not carry over to new patients",)
+
+
+def many_left_out(cohort: Cohort, audited: int, skipped: Collection[str]) -> str | None:
+    """A sentence if more than 10 % of the audited slides, or of all rows, were skipped.
+
+    Args:
+        cohort: As it was read, before unreadable slides were set aside.
+        audited: Number of audited slides.
+        skipped: Names of all skipped slides.
+    """
+    wanted = sum(s.slide_id in skipped and s.split not in FITTING for s in cohort)
+    rows = len(cohort) + len(cohort.skipped)
+    of_audited = many_skipped(wanted, wanted + audited, "slides to audit")
+    return of_audited or many_skipped(len(skipped), rows)
 
 
 def _skipped(checked: Cohort, table: Cohort) -> tuple[AuditedSlide, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from foci.bags.bag import Bag
 from foci.bags.grid import share_on_grid, spacing
+from foci.bags.layouts.boundary import reading
 from foci.bags.read import read_bag
 from foci.errors import BagError, EmptyBagError, NotFiniteError
 from foci.progress import Progress
@@ -62,14 +63,14 @@ def take_census(
 
 def _facts(name: str, path: Path, layout: str, mpp: float | None) -> FileFacts:
     try:
-        bag = read_bag(path, slide_id=name, layout=layout, mpp=mpp)
+        with reading(path):
+            return _describe(read_bag(path, slide_id=name, layout=layout, mpp=mpp))
     except EmptyBagError as error:
         return FileFacts(name, "empty", str(error))
     except NotFiniteError as error:
         return FileFacts(name, "not finite", str(error))
     except BagError as error:
         return FileFacts(name, "unreadable", str(error))
-    return _describe(bag)
 
 
 def _describe(bag: Bag) -> FileFacts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foci.bags.checks.census import take_census
+from foci.bags.checks.census import FileFacts, take_census
 from foci.bags.checks.check import Check
 from foci.bags.checks.features import check_features
 from foci.bags.checks.table import check_matching, check_table
@@ -10,6 +10,7 @@ from foci.bags.cohort.feature_folder import find_features
 from foci.bags.cohort.inputs import find_slides
 from foci.bags.cohort.matching import Matched
 from foci.bags.cohort.options import CohortOptions
+from foci.bags.cohort.slide import many_skipped
 from foci.bags.importers import Imported
 from foci.errors import FociError
 from foci.progress import Progress
@@ -34,6 +35,7 @@ def examine(
         files = find_features(options.features)
     except FociError as error:
         return [Check("files", "FAIL", f"{error.where}: {error.what}", error.fix)]
+    missing = 0
     try:
         imported, matched = find_slides(
             files,
@@ -47,13 +49,22 @@ def examine(
         )
         named = {s.slide_id: s.feature_path for s in matched.slides if s.feature_path is not None}
         files = named or files
+        missing = len(matched.missing)
         table = _table_checks(imported, matched, options)
     except FociError as error:
         table = [Check("labels", "FAIL", f"{error.where}: {error.what}", error.fix)]
     facts = take_census(
         files, layout=options.layout, mpp=options.mpp, sample=sample, progress=progress
     )
-    return [*check_features(facts, len(files)), *table]
+    return [*_skipped(facts, missing), *check_features(facts, len(files)), *table]
+
+
+def _skipped(facts: list[FileFacts], missing: int) -> list[Check]:
+    """The first check to be read: so many slides would be skipped that the rest hardly matters."""
+    bad = sum(one.problem is not None for one in facts)
+    line = many_skipped(bad + missing, len(facts) + missing)
+    fix = "see the failures below; commands that use this cohort end with exit code 3"
+    return [] if line is None else [Check("skipped", "FAIL", line, fix)]
 
 
 def _table_checks(imported: Imported, matched: Matched, options: CohortOptions) -> list[Check]:

@@ -29,9 +29,30 @@ class Slide:
     feature_path: Path | None = None
 
 
+MANY_SKIPPED = 0.1
+"""Share of skipped slides above which a result no longer stands for its cohort."""
+
+
 @dataclass(frozen=True)
 class Skipped:
     """A slide that was left out, and the reason in one line."""
 
     slide_id: str
     reason: str
+
+
+def many_skipped(skipped: int, total: int, which: str = "slides") -> str | None:
+    """A sentence if more than 10 % of the slides were skipped, else None.
+
+    This is the one place that decides it; commands say the sentence first and end with a code of
+    their own.
+
+    >>> many_skipped(1, 10) is None
+    True
+    >>> many_skipped(2, 10)
+    '2 of 10 slides are skipped (20 %): the result may not stand for the cohort'
+    """
+    if skipped <= MANY_SKIPPED * total:
+        return None
+    share = f"{skipped} of {total} {which} are skipped ({skipped / total:.0%})".replace("%)", " %)")
+    return f"{share}: the result may not stand for the cohort"

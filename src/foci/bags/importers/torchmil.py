@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from foci.bags.cohort.slide import Slide
 from foci.bags.cohort.tcga import case_of
 from foci.bags.importers.importer import Imported, Importer, ImportOptions
 from foci.bags.importers.rows import derived_cases_note, filled, splits, unique
+from foci.bags.layouts.arrays import load_npy
 from foci.bags.tables import Table
 from foci.errors import CohortError
 
@@ -41,7 +40,7 @@ def _label(path: Path) -> str:
         fix = "keep the folder labels/ beside the split table"
         raise CohortError(path, "does not exist", fix)
     try:
-        values = np.load(path, allow_pickle=False).ravel()
+        values = load_npy(path).ravel()
         whole = values.size == 1 and float(values[0]).is_integer()
     except (OSError, EOFError, TypeError, ValueError) as error:
         what = f"is not a readable NumPy file of numbers ({error})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from foci.bags.layouts import arrays, clam, slideflow, stamp, trident, uni2h
+from foci.bags.layouts.boundary import check_file
 from foci.bags.layouts.hdf5 import open_hdf5, require
 from foci.bags.layouts.stored import Layout, ReadOptions, Stored
 from foci.errors import BagError
@@ -37,8 +38,7 @@ def candidates(path: Path) -> tuple[str, ...]:
 
 def detect(path: Path) -> str:
     """Detect the layout of a feature file by its content."""
-    if not path.is_file():
-        raise BagError(path, "does not exist", "check the feature folder")
+    check_file(path)
     possible = candidates(path)
     if not possible:
         known = ", ".join(sorted(suffixes()))
@@ -47,7 +47,7 @@ def detect(path: Path) -> str:
         if LAYOUTS[name].matches(path):
             return name
     with open_hdf5(path) as file:
-        if "features" in file:
+        if "features" in list(file):
             require(file, "features", path)
         found = ", ".join(sorted(file)) or "nothing"
     raise BagError(

@@ -2,54 +2,118 @@
 
 from __future__ import annotations
 
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from foci.bags.layouts.boundary import check_file, check_size, unopened
+from foci.bags.layouts.numbers import one_number
 from foci.bags.layouts.stored import Layout, ReadOptions, Stored
-from foci.errors import BagError
+from foci.errors import BagError, FociError
 
 _FEATURE_KEYS = ("features", "feats", "arr_0")
+_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
+_DAMAGE = (
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RecursionError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What NumPy and zipfile raise where bytes of a file are wrong."""
 
 
 def _read_npz(path: Path, options: ReadOptions) -> Stored:
     """Keys ``features`` (or ``feats``), optionally ``coords`` and ``patch_size_level0``."""
-    arrays = _load(path)
-    key = next((key for key in _FEATURE_KEYS if key in arrays), None)
-    if key is None:
-        found = ", ".join(sorted(arrays)) or "nothing"
-        raise BagError(path, f"has no array 'features' (it holds {found})", "rename the array")
+    arrays = load_npz(path, *_FEATURE_KEYS, "coords", "patch_size_level0", one_of=_FEATURE_KEYS)
     size = arrays.get("patch_size_level0")
     return Stored(
-        features=arrays[key],
+        features=next(arrays[key] for key in _FEATURE_KEYS if key in arrays),
         coords=arrays.get("coords"),
-        patch_size=None if size is None else float(size),
+        patch_size=None if size is None else one_number(size, "patch_size_level0", path),
     )
 
 
 def _read_npy(path: Path, options: ReadOptions) -> Stored:
     """Coordinates are grid indices: right for neighbours, not for drawing on a slide."""
-    features = _load(path)["array"]
+    features = load_npy(path)
     (beside,) = _npy_sidecars(path) or (None,)
     if beside is None:
         return Stored(features=features)
-    coords = _load(beside)["array"]
     note = "coordinates are grid indices: they cannot be placed on a slide"
-    return Stored(features=features, coords=coords, unit="grid", patch_size=1.0, notes=(note,))
+    return Stored(features, load_npy(beside), "grid", patch_size=1.0, notes=(note,))
 
 
-def _load(path: Path) -> dict[str, NDArray[Any]]:
+def load_npy(path: Path) -> NDArray[Any]:
+    """The array of a ``.npy`` file."""
+    with _open(path) as file:
+        return _array(file, path)
+
+
+def load_npz(path: Path, *names: str, one_of: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+    """Arrays of a ``.npz`` file by name, where it has them; others are never read.
+
+    Args:
+        path: The file.
+        names: Arrays to read.
+        one_of: Names of which one must be there; only the first that is there is read.
+    """
+    with _open(path) as file, zipfile.ZipFile(file) as archive:
+        held = {member.removesuffix(".npy"): member for member in archive.namelist()}
+        first = next((name for name in one_of if name in held), None)
+        if first is None:
+            found = ", ".join(sorted(held)) or "nothing"
+            what = f"has no array '{one_of[0]}' (it holds {found})"
+            raise BagError(path, what, "rename the array")
+        arrays = {}
+        for name in names:
+            if name in held and (name == first or name not in one_of):
+                with archive.open(held[name]) as member:
+                    arrays[name] = _array(member, path)
+        return arrays
+
+
+def _array(file: IO[bytes], path: Path) -> NDArray[Any]:
+    """One array in NumPy's format; its header is read first, and nothing pickled at all."""
+    start = file.tell()
+    version = npy.read_magic(file)
+    if version not in _HEADERS:
+        raise ValueError(f"format version {version[0]}.{version[1]}")
+    shape, _, dtype = _HEADERS[version](file)
+    if dtype.hasobject:
+        raise ValueError("it holds pickled objects")
+    check_size(shape, dtype.itemsize, path)
+    file.seek(start)
+    return np.asarray(npy.read_array(file, allow_pickle=False))
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[IO[bytes]]:
+    check_file(path)
     try:
-        content = np.load(path, allow_pickle=False)
-        if isinstance(content, np.ndarray):
-            return {"array": content}
-        with content:
-            return {key: content[key] for key in content.files}
-    except FileNotFoundError:
-        raise BagError(path, "does not exist", "check the feature folder") from None
-    except (OSError, ValueError, EOFError) as error:
+        with path.open("rb") as file:
+            yield file
+    except FociError:
+        raise
+    except (FileNotFoundError, PermissionError) as error:
+        raise unopened(path, error) from None
+    except _DAMAGE as error:
         raise BagError(
             path, f"is not a readable NumPy file ({error})", "write it again without pickle"
         ) from error

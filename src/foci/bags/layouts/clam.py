@@ -11,7 +11,16 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from foci.bags.layouts.hdf5 import attribute, open_hdf5, require
+from foci.bags.layouts.hdf5 import (
+    attribute,
+    coordinates,
+    item,
+    number_attribute,
+    numbers,
+    open_hdf5,
+    require,
+)
+from foci.bags.layouts.numbers import one_number
 from foci.bags.layouts.stored import Layout, ReadOptions, Stored
 from foci.bags.layouts.tensor_file import load_array
 
@@ -19,14 +28,14 @@ from foci.bags.layouts.tensor_file import load_array
 def _matches_h5(path: Path) -> bool:
     """Anything with a plain ``features`` dataset: the most general layout, tried last."""
     with open_hdf5(path) as file:
-        return isinstance(file.get("features"), h5py.Dataset)
+        return isinstance(item(file, "features", path), h5py.Dataset)
 
 
 def _read_h5(path: Path, options: ReadOptions) -> Stored:
     """Coordinates are level-0 pixels, top-left."""
     with open_hdf5(path) as file:
-        features = require(file, "features", path)[()]
-        coords = file["coords"][()] if "coords" in file else None
+        features = numbers(require(file, "features", path), path)
+        coords = coordinates(file, path)
     return Stored(features=features, coords=coords, patch_size=_level0_patch_size(path))
 
 
@@ -37,10 +46,13 @@ def _read_pt(path: Path, options: ReadOptions) -> Stored:
     if twin is None:
         return Stored(features=features, notes=("no h5_files beside it: no coordinates",))
     with open_hdf5(twin) as file:
-        coords = file["coords"][()] if "coords" in file else None
-    rows = features.shape[-2] if features.ndim > 1 else len(features)
-    if coords is not None and len(coords) != rows:
-        note = f"{twin.name} has {len(coords)} coordinates for {rows} tiles: not used"
+        coords = coordinates(file, twin)
+    rows = features.shape[-2] if features.ndim > 1 else features.size
+    if (
+        coords is not None
+        and (found := coords.shape[-2] if coords.ndim > 1 else coords.size) != rows
+    ):
+        note = f"{twin.name} has {found} coordinates for {rows} tiles: not used"
         return Stored(features=features, notes=(note,))
     return Stored(features=features, coords=coords, patch_size=_level0_patch_size(twin))
 
@@ -49,12 +61,17 @@ def _level0_patch_size(path: Path) -> float | None:
     for source in _patch_files(path):
         with open_hdf5(source) as file:
             coords = require(file, "coords", source)
-            size = attribute(coords, "patch_size")
+            size = number_attribute(coords, "patch_size", source)
             if size is None:
                 continue
-            downsample = np.max(np.asarray(coords.attrs.get("downsample", 1.0), dtype=float))
-            custom = attribute(coords, "custom_downsample") or 1
-            return float(size) * float(downsample) * float(custom)
+            levels = attribute(coords, "downsample")  # of x and y, which differ in the last digits
+            scale = 1.0 if levels is None else np.max(np.asarray(levels, dtype=float))
+            custom = attribute(coords, "custom_downsample")
+            return (
+                size
+                * one_number(scale, "downsample", source)
+                * one_number(custom or 1, "custom_downsample", source)
+            )
     return None
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from foci.bags.layouts.arrays import load_npy, load_npz
+from foci.bags.layouts.numbers import one_name, one_number
 from foci.bags.layouts.stored import Layout, ReadOptions, Stored
 from foci.bags.layouts.tensor_file import load_array
+from foci.bounded import read_json
 from foci.errors import BagError
+
+_CONFIG = "bags_config.json"
 
 
 def _matches(path: Path) -> bool:
@@ -22,35 +25,36 @@ def _matches(path: Path) -> bool:
 def _read(path: Path, options: ReadOptions) -> Stored:
     """The side of a tile is ``tile_um / mpp`` where the resolution is known, else inferred."""
     config = _config(path)
-    tile_um = config.get("tile_um")
-    size = tile_um / options.mpp if isinstance(tile_um, (int, float)) and options.mpp else None
+    source, tile_um = path.parent / _CONFIG, config.get("tile_um")
+    size = None
+    if isinstance(tile_um, (int, float)) and options.mpp:  # "20x" where tiles are given so
+        size = one_number(tile_um, "tile_um", source) / options.mpp
     extractor = config.get("extractor")
+    name = extractor.get("class") if isinstance(extractor, dict) else extractor
     return Stored(
         features=load_array(path),
         coords=_centres(path),
         origin="centre",
         patch_size=size,
-        encoder=extractor.get("class") if isinstance(extractor, dict) else extractor,
+        encoder=one_name(name, "extractor", source),
     )
 
 
 def _centres(path: Path) -> NDArray[Any]:
     index = _index(path)
     assert index is not None, "_matches() has seen the index"  # noqa: S101
-    try:
-        content = np.load(index, allow_pickle=False)
-        return content if isinstance(content, np.ndarray) else np.asarray(content["arr_0"])
-    except (OSError, ValueError, KeyError) as error:
-        raise BagError(index, f"is not a tile index ({error})", "extract the bag again") from error
+    if index.suffix == ".npy":
+        return load_npy(index)
+    return load_npz(index, "arr_0", one_of=("arr_0",))["arr_0"]
 
 
 def _config(path: Path) -> dict[str, Any]:
-    source = path.parent / "bags_config.json"
+    source = path.parent / _CONFIG
     if not source.is_file():
         return {}
     try:
-        content = json.loads(source.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
+        content = read_json(source)
+    except ValueError as error:
         raise BagError(source, f"is not JSON ({error})", "restore or delete it") from error
     return content if isinstance(content, dict) else {}
 
@@ -64,7 +68,7 @@ def _index(path: Path) -> Path | None:
 
 
 def _sidecars(path: Path) -> tuple[Path, ...]:
-    files = (_index(path), path.parent / "bags_config.json")
+    files = (_index(path), path.parent / _CONFIG)
     return tuple(f for f in files if f is not None and f.is_file())
 
 

@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from foci.bags.grid import spacing
-from foci.bags.layouts.hdf5 import attribute, open_hdf5, require
+from foci.bags.layouts.hdf5 import (
+    attribute,
+    coordinates,
+    item,
+    name_attribute,
+    number_attribute,
+    numbers,
+    open_hdf5,
+    require,
+)
+from foci.bags.layouts.numbers import tile_coords
 from foci.bags.layouts.stored import Layout, ReadOptions, Stored
 from foci.errors import BagError
 
@@ -21,26 +29,27 @@ _HISTORIC_UNITS, _HISTORIC_UM = 224.0, 256.0
 def _matches(path: Path) -> bool:
     """The features are called ``feats``."""
     with open_hdf5(path) as file:
-        return "feats" in file
+        return item(file, "feats", path) is not None
 
 
 def _read(path: Path, options: ReadOptions) -> Stored:
     """Pixels need the slide's resolution; without it coordinates stay in micrometres."""
     with open_hdf5(path) as file:
-        kind = attribute(file, "feat_type") or "tile"
-        if kind != "tile":
+        kind = attribute(file, "feat_type")
+        if kind is not None and str(kind) not in ("", "tile"):
             raise BagError(
                 path, f"holds {kind} features, one vector for many tiles", "use tile features"
             )
-        features = require(file, "feats", path)[()]
-        coords = file["coords"][()] if "coords" in file else None
-        unit = attribute(file, "unit")
-        size = attribute(file, "tile_size_um") or attribute(file, "tile_size")
-        encoder = attribute(file, "extractor")
-    if coords is None:
+        features = numbers(require(file, "feats", path), path)
+        stored = coordinates(file, path)
+        unit = name_attribute(file, "unit", path)
+        size = number_attribute(file, "tile_size_um", path)
+        size = number_attribute(file, "tile_size", path) if size is None else size
+        encoder = name_attribute(file, "extractor", path)
+    if stored is None:
         return Stored(features=features, encoder=encoder)
 
-    coords = np.asarray(coords, dtype=np.float64)
+    coords = tile_coords(stored, path)
     notes: tuple[str, ...] = ()
     if unit is None:
         step = spacing(coords)
@@ -54,7 +63,7 @@ def _read(path: Path, options: ReadOptions) -> Stored:
     if options.mpp is None:
         notes += ("slide resolution unknown (give mpp): coordinates stay in micrometres",)
         return Stored(features, coords, "um", "corner", size, encoder, notes)
-    size = None if size is None else float(size) / options.mpp
+    size = None if size is None else size / options.mpp
     return Stored(features, coords / options.mpp, "px", "corner", size, encoder, notes)
 
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foci.bags.layouts.hdf5 import attribute, open_hdf5, require
+from foci.bags.layouts.hdf5 import (
+    item,
+    name_attribute,
+    number_attribute,
+    numbers,
+    open_hdf5,
+    require,
+)
 from foci.bags.layouts.stored import Layout, ReadOptions, Stored
 
 
 def _matches(path: Path) -> bool:
     """``coords`` carries ``patch_size_level0``."""
     with open_hdf5(path) as file:
-        return "coords" in file and "patch_size_level0" in file["coords"].attrs
+        coords = item(file, "coords", path)
+        return coords is not None and "patch_size_level0" in coords.attrs
 
 
 def _read(path: Path, options: ReadOptions) -> Stored:
@@ -19,12 +27,11 @@ def _read(path: Path, options: ReadOptions) -> Stored:
     with open_hdf5(path) as file:
         features = require(file, "features", path)
         coords = require(file, "coords", path)
-        size = attribute(coords, "patch_size_level0")
         return Stored(
-            features=features[()],
-            coords=coords[()],
-            patch_size=None if size is None else float(size),
-            encoder=attribute(features, "encoder"),
+            features=numbers(features, path),
+            coords=numbers(coords, path),
+            patch_size=number_attribute(coords, "patch_size_level0", path),
+            encoder=name_attribute(features, "encoder", path),
         )
 
 

@@ -54,12 +54,20 @@ def parse_source(text: str, classes: Sequence[str]) -> Source:
     label, mark, rest = text.partition("=")
     named = {name.lower(): name for name in classes}
     if mark and label.lower() in named:
-        source = Source(Path(rest).expanduser(), named[label.lower()])
+        source = Source(_path(rest), named[label.lower()])
     else:
-        source = Source(Path(text).expanduser())
+        source = Source(_path(text))
     if source.path.exists():
         return source
-    if mark and source.label is None and Path(rest).expanduser().exists():
+    if mark and source.label is None and _path(rest).exists():
         what = f"{label!r} is not a class of this task"
         raise CohortError(text, what, f"write one of {', '.join(f'{c}=PATH' for c in classes)}")
     raise CohortError(source.path, "does not exist", "give a file or folder")
+
+
+def _path(text: str) -> Path:
+    """A path with ``~`` filled in; left as it is where nobody knows the home folder."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)

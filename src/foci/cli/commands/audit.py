@@ -125,7 +125,8 @@ def audit(
 def _run(configuration: AuditConfiguration, force: bool) -> None:
     from foci.audits.run import run
     from foci.audits.setup.inputs import open_sources
-    from foci.cli.announce import announce
+    from foci.audits.setup.splits import many_left_out
+    from foci.cli.announce import announce, end_if_many, say
     from foci.cli.device import choose
     from foci.cli.show_audit import show
     from foci.progress import track
@@ -148,11 +149,16 @@ def _run(configuration: AuditConfiguration, force: bool) -> None:
         agreement=sources.agreement,
         force=force,
         progress=track,
-        say=typer.echo,
+        say=say,
     )
+    skipped = {slide.slide_id for slide in done.skipped}
+    many = many_left_out(sources.cohort, len(done.slides), skipped)
+    if many is not None:
+        say(f"warning: {many}")
     show(done)
     write_report(done)
     typer.echo(f"wrote {configuration.out}")
+    end_if_many(many)
 
 
 def _numbers(text: str | None) -> tuple[int, ...] | None:

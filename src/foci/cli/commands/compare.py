@@ -11,6 +11,7 @@ import typer
 from foci.cli.answers_text import COLOUR
 from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
 from foci.cli.show_audit import alarm_text, estimate, number
+from foci.errors import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -75,7 +76,7 @@ def show(
         Padding(first_that_fits(screen, tables), (1, 0)),
         Text(LEGEND, style="dim"),
         Padding(_answers(comparison), (1, 0, int(bool(comparison.notes)), 0)),
-        *(Text(f"note: {note}") for note in comparison.notes),
+        *(Text(printable(f"note: {note}")) for note in comparison.notes),
         Text(f"\n{LINE}", style="italic"),
     )
     echo(text_of(screen, parts))
@@ -93,7 +94,7 @@ def _table(comparison: Comparison, ends: bool, faithful: bool) -> Table:
     for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
     for row in comparison.rows:
-        table.add_row(Text(row.name), *_cells(row, comparison.rankings, ends, faithful))
+        table.add_row(Text(printable(row.name)), *_cells(row, comparison.rankings, ends, faithful))
     return table
 
 
@@ -131,7 +132,7 @@ def _by_ranking(comparison: Comparison, measures: tuple[str, ...]) -> Table:
     for measure in measures:
         table.add_column(_MEASURES[measure][0], justify="right", no_wrap=True)
     for row in comparison.rows:
-        table.add_row(Text(row.name), Text(number(row.summary.full_bag.auc, 3)))
+        table.add_row(Text(printable(row.name)), Text(number(row.summary.full_bag.auc, 3)))
         for ranking in comparison.rankings:
             if row.numbers(ranking) is not None:
                 cells = (
@@ -156,5 +157,5 @@ def _answers(comparison: Comparison) -> Table:
     for row in comparison.rows:
         given = [row.answer(question) for question in ANSWERS]
         cells = (Text(answer or "-", style=COLOUR[tone_of(answer)]) for answer in given)
-        table.add_row(Text(row.name), *cells)
+        table.add_row(Text(printable(row.name)), *cells)
     return table

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foci.cli.cohort_options import Given, cohort_options
+from foci.errors import printable
 
 if TYPE_CHECKING:
     from foci.bags.checks.check import Check
@@ -50,12 +51,14 @@ def show(checks: list[Check], features: Path) -> None:
     from rich.text import Text
 
     colours = {"PASS": "green", "WARN": "yellow", "FAIL": "red bold"}
-    table = Table(box=None, pad_edge=False, title=f"{features}", title_justify="left")
+    table = Table(
+        box=None, pad_edge=False, title=Text(printable(str(features))), title_justify="left"
+    )
     for column in ("", "check", "found", "what to do"):
         table.add_column(column, overflow="fold")
     for check in checks:
         status = Text(check.status, style=colours[check.status])
-        table.add_row(status, check.name, Text(check.detail), Text(check.fix))
+        table.add_row(status, check.name, Text(printable(check.detail)), Text(check.fix))
     console = Console(width=None if Console().is_terminal else 120)
     console.print(table)
     failed = sum(check.status == "FAIL" for check in checks)

@@ -56,7 +56,7 @@ def fit(
     from foci.audits.setup.preflight import for_backbone
     from foci.audits.setup.splits import ready_to_fit
     from foci.audits.setup.width import check_width
-    from foci.cli.announce import announce
+    from foci.cli.announce import announce, end_if_many, many_skipped_of
     from foci.cli.device import choose
     from foci.configuration import configure
     from foci.progress import track
@@ -100,6 +100,7 @@ def fit(
             say(f"note: {note}")
         say("the backbone is unchanged: parameters, buffers and full-bag logits compared")
         say(f"wrote {out}")
+    end_if_many(many_skipped_of(slides))
 
 
 def _parted(changes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

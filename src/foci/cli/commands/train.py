@@ -104,6 +104,7 @@ def train(
 def _run(configuration: TrainingConfiguration) -> None:
     from foci.backbones.training import training_recipe
     from foci.backbones.training.finished import finished, request_key
+    from foci.cli.announce import end_if_many, many_skipped_of
     from foci.cli.training_text import EpochLines
     from foci.progress import track
     from foci.run_log import RunLog
@@ -124,6 +125,7 @@ def _run(configuration: TrainingConfiguration) -> None:
         with log:
             slides = _prepared(table.readable(track), table, configuration, log)
             _train(slides, configuration, key, epochs, log)
+        end_if_many(many_skipped_of(slides))
     except KeyboardInterrupt:
         typer.echo(f"foci: {epochs.stopped}", err=True)
         raise typer.Exit(130) from None
