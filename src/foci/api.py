@@ -15,7 +15,11 @@ from foci.audits.analysis.summary import RankingNumbers
 from foci.audits.recompute import recompute
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings, View
-from foci.audits.setup.inputs import model_metadata, with_alphabetical_classes
+from foci.audits.setup.inputs import (
+    model_files,
+    model_metadata,
+    with_alphabetical_classes,
+)
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import open_checkpoint
 from foci.backbones.saved import ModelRecord
@@ -84,8 +88,9 @@ class Audit(StoredAudit):
             )
             for one in answers(self.summary, self.manifest)
         )
+        marked = "" if self.changed_note is None else f"<p><b>{escape(self.changed_note)}</b></p>"
         return (
-            f"<p><b>{escape(self.manifest.name)}</b></p>{told}"
+            f"<p><b>{escape(self.manifest.name)}</b></p>{marked}{told}"
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
             f"{self._slides_line()}<p>{LINE}</p>"
         )
@@ -141,7 +146,7 @@ def audit(
     done = run(backbone, cohort, chosen, folder, force=force, progress=progress, **given)
     if kept is None:
         write_report(done)
-    return Audit(done.folder, done._measured, kept)
+    return Audit(done.folder, done._measured, kept, changed=done.changed)
 
 
 def _opened(model: object, cohort: Cohort) -> tuple[Backbone, Cohort, dict[str, Any]]:
@@ -152,8 +157,13 @@ def _opened(model: object, cohort: Cohort) -> tuple[Backbone, Cohort, dict[str, 
         fix = "wrap it: foci.backbones.CallableBackbone(...)"
         raise FociError("model", f"is a {type(model).__name__}", fix)
     path = Path(model)
+    files = model_files(path)
     checkpoint = open_checkpoint(path)
-    given = {**vars(model_metadata(checkpoint.facts)), "sources": {"model": str(path.resolve())}}
+    given = {
+        **vars(model_metadata(checkpoint.facts)),
+        "sources": {"model": str(path.resolve())},
+        "model_files": files,
+    }
     return checkpoint.backbone, _as_trained(cohort, checkpoint.facts.record), given
 
 

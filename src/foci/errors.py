@@ -45,5 +45,9 @@ class CheckpointError(FociError):
     """Weights that cannot become a backbone."""
 
 
+class ChangedError(FociError):
+    """A classifier or a file that changed while a run depended on it."""
+
+
 def _one_line(text: str) -> str:
     return " ".join(text.split())

@@ -46,12 +46,12 @@ def audit(
 
 
 def content(folder: Path) -> dict[str, Any]:
-    """Every file byte for byte; of the manifest everything but the times."""
+    """Every file byte for byte; of the manifest everything but the times, and its hash of them."""
     found: dict[str, Any] = {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
         if path.is_file() and path.name != MANIFEST
     }
     manifest = json.loads((folder / MANIFEST).read_text())
-    times = {"started", "finished"}
+    times = {"started", "finished", "own_sha256"}
     return found | {MANIFEST: {k: v for k, v in manifest.items() if k not in times}}

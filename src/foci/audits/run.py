@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from foci.atomic import write_whole
@@ -26,9 +25,10 @@ from foci.audits.folder.manifest import (
     versions_of,
     write_manifest,
 )
-from foci.audits.folder.names import PARTS, SUMMARY, TABLES
+from foci.audits.folder.names import SUMMARY, TABLES
+from foci.audits.folder.removal import remove_parts
 from foci.audits.folder.run_key import decided_by
-from foci.audits.folder.state import entered, state_of
+from foci.audits.folder.state import entered, state_of, tidy
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.preflight import admit, check_deterministic
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
@@ -36,8 +36,11 @@ from foci.audits.setup.splits import already_seen, split_slides
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.freezing import eval_mode
 from foci.bags import Cohort
-from foci.errors import FociError
+from foci.bags.cohort.stamps import files_read
+from foci.errors import ChangedError, FociError
+from foci.lock import alone_in
 from foci.progress import Progress
+from foci.stamps import Unchanged
 
 
 def run(
@@ -52,6 +55,7 @@ def run(
     notes: Sequence[str] = (),
     model_notes: Sequence[str] = (),
     trained_on: Collection[str] = (),
+    model_files: Unchanged | None = None,
     force: bool = False,
     progress: Progress = lambda items, what: items,
     say: Callable[[str], None] = lambda line: None,
@@ -73,6 +77,7 @@ def run(
         notes: Sentences for the report.
         model_notes: What was assumed when the model was loaded.
         trained_on: Slides that the model was trained on, if known.
+        model_files: Files that the model was loaded from; they must stay as they are, too.
         force: Replace another audit in the folder.
         progress: Progress bar around every long loop.
         say: Called with every message for the user.
@@ -80,10 +85,11 @@ def run(
     Raises:
         FociError: If model, cohort and settings do not fit together, the folder holds something
             else or another run is using it, no slide can be audited, the classifier is not
-            deterministic, or its weights change during the audit.
+            deterministic, or its weights, its files or the features change during the audit.
     """
     folder = Path(out)
     cohort, settings, changed = admit(backbone, cohort, settings)
+    features = Unchanged(files_read(cohort))
     decided = decided_by(backbone, cohort, settings, split_seed)
     versions = versions_of(backbone)
     if state_of(folder, decided, versions, force=force) == "finished":
@@ -124,12 +130,11 @@ def run(
             slides = division.audited.slides
             reveal = SlideReveal(backbone, settings)
             reveal_blocks(slides, cohort.store, reveal, jobs, parts, progress=progress, say=say)
-        if fingerprint(backbone) != weights:
-            shutil.rmtree(parts.folder)
-            what = "changed while it was audited"
-            raise FociError(
-                f"backbone {backbone.architecture}", what, "leave it alone and try again"
-            )
+        try:
+            _check_inputs(backbone, weights, features, model_files)
+        except ChangedError:
+            remove_parts(folder)
+            raise
 
         blocks, wanted = n_blocks(slides, settings.block), [slide.slide_id for slide in slides]
         assemble(folder, parts, blocks, jobs, wanted, division.skipped)
@@ -153,8 +158,22 @@ def run(
             }
         )
         write_manifest(folder, manifest)
-        shutil.rmtree(parts.folder, ignore_errors=True)
-    return replace(StoredAudit.load(folder), _measured=audit._measured)
+        with contextlib.suppress(OSError):
+            remove_parts(folder)
+    return StoredAudit(folder, audit._measured)
+
+
+def _check_inputs(
+    backbone: Backbone, weights: str | None, features: Unchanged, model_files: Unchanged | None
+) -> None:
+    """Refuse to conclude if the classifier, its files or the features changed during the audit."""
+    if fingerprint(backbone) != weights:
+        what = "changed while it was audited"
+        fix = "leave it alone and try again"
+        raise ChangedError(f"backbone {backbone.architecture}", what, fix)
+    for files in (features, model_files):
+        if files is not None:
+            files.check("the audit")
 
 
 def _in_short(summary: Summary) -> dict[str, str]:
@@ -171,7 +190,9 @@ def _in_short(summary: Summary) -> dict[str, str]:
 
 def _finished(folder: Path, say: Callable[[str], None]) -> StoredAudit:
     """Open an audit that an earlier run has completed."""
-    shutil.rmtree(folder / PARTS, ignore_errors=True)
+    with contextlib.suppress(OSError, FociError), alone_in(folder):  # killed at its very end
+        remove_parts(folder)
+        tidy(folder)
     say(f"{folder}: this audit is complete, nothing is computed again")
     return StoredAudit.load(folder)
 

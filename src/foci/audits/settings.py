@@ -11,7 +11,6 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeFloat,
-    NonNegativeInt,
     PositiveInt,
     ValidationInfo,
     field_validator,
@@ -63,6 +62,9 @@ class AnalysisSettings(Protocol):
     def level(self) -> float:
         """Coverage of the intervals."""
 
+
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+"""As the column ``seed`` of the stored curves holds it."""
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 _GIVEN = ("selector", "seed")
@@ -117,7 +119,7 @@ class AuditSettings(BaseModel):
     counts: tuple[PositiveInt, ...] | None = None
     deletion: tuple[PositiveInt, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256)
     dense: bool | None = None
-    seeds: tuple[NonNegativeInt, ...] = (0, 1, 2)
+    seeds: tuple[Seed, ...] = (0, 1, 2)
     random_orders: PositiveInt = 10
     split: str = "test"
     block: PositiveInt = 32

@@ -13,6 +13,7 @@ from foci.backbones.base import Backbone
 from foci.backbones.freezing import fingerprint
 from foci.backbones.registry import ARCHITECTURES
 from foci.errors import CheckpointError, FociError
+from foci.hashes import EDITED, was_changed, with_own_hash
 
 WEIGHTS, FACTS = "weights.safetensors", "backbone.json"
 
@@ -32,6 +33,7 @@ class ModelRecord(BaseModel):
         n_cap: Most tiles per bag in training; None for all.
         recipe: How it was trained.
         trained_on: Slides of the training split.
+        own_sha256: SHA-256 of all other entries.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -44,6 +46,7 @@ class ModelRecord(BaseModel):
     n_cap: int | None = None
     recipe: dict[str, Any] = Field(default_factory=dict)
     trained_on: tuple[str, ...] = ()
+    own_sha256: str | None = None
 
     @property
     def split_seed(self) -> int:
@@ -81,12 +84,12 @@ def save(backbone: Backbone, folder: str | Path, **facts: Any) -> Path:
         **facts,
     }
     write_whole(folder / WEIGHTS, to_bytes(tensors, {"fingerprint": digest}))
-    write_whole(folder / FACTS, json.dumps(content, indent=2) + "\n")
+    write_whole(folder / FACTS, json.dumps(with_own_hash(content), indent=2) + "\n")
     return folder
 
 
 def read_record(folder: str | Path) -> ModelRecord:
-    """Read ``backbone.json``."""
+    """Read ``backbone.json``; refused if its entries no longer have their hash."""
     path = Path(folder) / FACTS
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
@@ -94,6 +97,8 @@ def read_record(folder: str | Path) -> ModelRecord:
         raise CheckpointError(path, "does not exist", "give a folder made by foci train") from None
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise CheckpointError(path, f"is not JSON ({error})", "train again") from error
+    if isinstance(facts, dict) and was_changed(facts):
+        raise CheckpointError(path, "was changed since it was written", EDITED)
     try:
         return ModelRecord.model_validate(facts)
     except ValidationError:

@@ -10,16 +10,17 @@ import contextlib
 import hashlib
 import json
 import os
+import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from foci.atomic import write_whole
+from foci.atomic import sweep, write_whole
 from foci.bags.bag import Bag, Provenance
 
-_VERSION = 1
+_VERSION = 2
 _DEFAULT_LIMIT_GB = 100.0
 
 
@@ -27,8 +28,10 @@ class BagCache:
     """Least-recently-used cache of bags in a folder; safe to share between processes.
 
     Entries are written under a temporary name and renamed, so a reader sees a whole entry or
-    none. An entry that cannot be read counts as absent. Opening the cache removes the least
-    recently used entries if the folder is larger than its limit.
+    none. Each carries a checksum: one that cannot be read, or that was damaged on the disk, counts
+    as absent, and its slide is read from the feature file again. Opening the cache removes what
+    killed processes left behind, and the least recently used entries if the folder is larger than
+    its limit.
 
     Args:
         root: Folder; defaults to ``$FOCI_CACHE`` or ``foci/bags`` in the user's cache folder.
@@ -48,24 +51,30 @@ class BagCache:
         path = self._path(key)
         try:
             with safe_open(path, framework="np") as file:
-                facts = json.loads(file.metadata()["bag"])
+                stored = file.metadata()
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if _checksum(arrays, stored["bag"]) != stored["crc32"]:
+                return None
             os.utime(path)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError):
             return None
-        return _assemble(arrays, facts)
+        return _assemble(arrays, json.loads(stored["bag"]))
 
     def put(self, key: str, bag: Bag) -> None:
         """Store a bag; on a full or read-only disk nothing is stored."""
         from safetensors.numpy import save
 
         arrays, facts = _take_apart(bag)
+        text = json.dumps(facts)
+        content = save(arrays, {"bag": text, "crc32": _checksum(arrays, text)})
         with contextlib.suppress(OSError):
             self.root.mkdir(parents=True, exist_ok=True)
-            write_whole(self._path(key), save(arrays, {"bag": json.dumps(facts)}), durable=False)
+            # not forced to disk: what a power cut damages has another checksum
+            write_whole(self._path(key), content, durable=False)
 
     def prune(self, limit_gb: float) -> None:
         """Remove the least recently used entries until the rest fits into ``limit_gb``."""
+        sweep(self.root)
         entries = []
         for path in self.root.glob("*.safetensors"):
             with contextlib.suppress(OSError):
@@ -94,6 +103,15 @@ def default_root() -> Path:
         return Path(chosen)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "foci" / "bags"
+
+
+def _checksum(arrays: dict[str, np.ndarray[Any, Any]], facts: str) -> str:
+    """CRC-32 of everything in an entry: it finds accidents, at the speed of memory."""
+    crc = zlib.crc32(facts.encode())
+    for name, array in sorted(arrays.items()):
+        crc = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), crc)
+        crc = zlib.crc32(np.ascontiguousarray(array).data, crc)
+    return f"{crc:08x}"
 
 
 def _take_apart(bag: Bag) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, Any]]:

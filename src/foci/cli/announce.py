@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
+    from foci.audits import StoredAudit
     from foci.bags import Cohort
 
 
@@ -17,3 +18,9 @@ def announce(cohort: Cohort, model_notes: Sequence[str] = ()) -> None:
         typer.echo(f"note: {note}")
     for slide in cohort.skipped:
         typer.echo(f"skipped {slide.slide_id}: {slide.reason}")
+
+
+def announce_changed(audit: StoredAudit) -> None:
+    """Print one line per file that is not as the audit wrote it."""
+    for name in audit.changed:
+        typer.echo(f"changed since the audit wrote it: {audit.folder / name}")

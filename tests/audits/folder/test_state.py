@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from foci.atomic import sweep
-from foci.audits.folder.lock import LOCK
-from foci.audits.folder.state import clear, entered, state_of
+from foci.audits.folder.removal import clear
+from foci.audits.folder.state import entered, state_of
 from foci.digest import digest
 from foci.errors import FociError
+from foci.lock import LOCK
 
 DECIDED = {"kappa": 0.9, "k_max": 256}
 VERSIONS = {"foci": "1", "torch": "2"}

@@ -10,8 +10,9 @@ from foci.audits.config import Inputs
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import CheckpointFacts, open_checkpoint
-from foci.backbones.saved import ModelRecord
+from foci.backbones.saved import FACTS, WEIGHTS, ModelRecord
 from foci.bags import N_CAP, Cohort
+from foci.stamps import Unchanged
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Sources:
         model_notes: What was assumed when the checkpoint was read.
         trained_on: Slides that the model was trained on, as far as its folder says.
         places: Where everything came from, for the manifest.
+        model_files: Files that the model was loaded from, to notice if they are replaced.
     """
 
     backbone: Backbone
@@ -52,6 +54,7 @@ class Sources:
     model_notes: tuple[str, ...]
     trained_on: frozenset[str]
     places: dict[str, str]
+    model_files: Unchanged
 
 
 def open_sources(inputs: Inputs, device: str) -> Sources:
@@ -60,6 +63,7 @@ def open_sources(inputs: Inputs, device: str) -> Sources:
     Classes, tile cap and split seed are those that the model was trained with, unless the
     inputs says otherwise.
     """
+    files = model_files(inputs.model)
     checkpoint = open_checkpoint(inputs.model, **inputs.model_options)
     model = model_metadata(checkpoint.facts)
     return Sources(
@@ -70,7 +74,13 @@ def open_sources(inputs: Inputs, device: str) -> Sources:
         model_notes=model.model_notes,
         trained_on=model.trained_on,
         places=_described(inputs),
+        model_files=files,
     )
+
+
+def model_files(path: Path) -> Unchanged:
+    """Files of a model, as they are now: a checkpoint, or the two files of a folder."""
+    return Unchanged([path / FACTS, path / WEIGHTS] if path.is_dir() else [path])
 
 
 def model_metadata(facts: CheckpointFacts) -> ModelMetadata:

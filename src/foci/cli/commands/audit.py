@@ -121,6 +121,7 @@ def _run(configuration: AuditConfiguration, force: bool) -> None:
         sources=sources.places,
         model_notes=sources.model_notes,
         trained_on=sources.trained_on,
+        model_files=sources.model_files,
         force=force,
         progress=track,
         say=typer.echo,

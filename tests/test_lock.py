@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits.folder import lock
-from foci.audits.folder.lock import LOCK, alone_in
+from foci import lock
 from foci.errors import FociError
+from foci.lock import LOCK, alone_in
 from tests.makers.audits import audit, content
+from tests.makers.cohorts import make_files
 
 QUICK = {"rankings": ("native", "random")}
 SAYS = "out: another foci audit is running here; wait for it, or choose another --out"
@@ -24,6 +25,11 @@ with alone_in(pathlib.Path(sys.argv[2])):
     print("held", flush=True)
     sys.stdin.read()
 """
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    return make_files(tmp_path)
 
 
 @contextmanager
@@ -86,7 +92,7 @@ def test_a_file_that_vanished_before_it_was_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locked: list[int] = []
-    real = lock._lock
+    real = lock.lock
 
     def late(handle: int) -> None:
         if not locked:
@@ -94,7 +100,7 @@ def test_a_file_that_vanished_before_it_was_locked_is_made_again(
         locked.append(os.fstat(handle).st_ino)
         real(handle)
 
-    monkeypatch.setattr(lock, "_lock", late)
+    monkeypatch.setattr(lock, "lock", late)
     with alone_in(tmp_path):
         assert len(locked) == 2
         assert (tmp_path / LOCK).stat().st_ino == locked[-1]
