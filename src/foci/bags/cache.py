@@ -51,7 +51,7 @@ class BagCache:
         path = self._path(key)
         try:
             with safe_open(path, framework="np") as file:
-                stored = file.metadata()
+                stored = json.loads(file.metadata()["entry"])
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             if _checksum(arrays, stored["bag"]) != stored["crc32"]:
                 return None
@@ -66,11 +66,11 @@ class BagCache:
 
         arrays, facts = _take_apart(bag)
         text = json.dumps(facts)
-        content = save(arrays, {"bag": text, "crc32": _checksum(arrays, text)})
+        entry = json.dumps({"bag": text, "crc32": _checksum(arrays, text)})
         with contextlib.suppress(OSError):
             self.root.mkdir(parents=True, exist_ok=True)
             # not forced to disk: what a power cut damages has another checksum
-            write_whole(self._path(key), content, durable=False)
+            write_whole(self._path(key), save(arrays, {"entry": entry}), durable=False)
 
     def prune(self, limit_gb: float) -> None:
         """Remove the least recently used entries until the rest fits into ``limit_gb``."""
