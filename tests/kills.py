@@ -1,8 +1,6 @@
 """Kill an audit, a training and a fit before any of their file operations, or fill the disk there.
 
-``python -m tests.kills`` kills before every single operation, then at random moments, then fills
-the disk at every operation; it prints how many cases ended with the same bytes. ``tests/test_kills``
-runs a few of the same cases.
+``python -m tests.kill_campaign`` runs all cases, ``tests/test_kills.py`` a few of them.
 
 Every case runs in a process of its own, forked from one that has imported everything. The run is
 given again after it was stopped, and the folder must then hold the files of a run that was never
@@ -11,26 +9,21 @@ stopped, byte for byte, and nothing else. The clock of the manifest stands still
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import errno
 import multiprocessing
 import os
-import random
 import shutil
 import signal
 import sys
-import tempfile
 import time
 import traceback
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import torch._dynamo  # noqa: F401 (imported late by the optimizer)
+import torch._dynamo
 
 import foci.audits.folder.manifest
 import foci.audits.run
@@ -55,9 +48,9 @@ _EVENTS = {
     "foci.write": "write",
     "open": "open",
 }
-"""Audit events of Python, raised before the operation; ``write`` comes after half of the content."""
+"""Audit events, raised before the operation; ``write`` comes after half of the content."""
 
-_NEEDS_SPACE = ("rename", "mkdir", "fsync", "write", "open")
+NEEDS_SPACE = ("rename", "mkdir", "fsync", "write", "open")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
@@ -147,7 +140,7 @@ class Stop:
             return
         if not self.full:
             os.kill(os.getpid(), signal.SIGKILL)
-        elif operation in _NEEDS_SPACE:
+        elif operation in NEEDS_SPACE:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
 
 
@@ -259,42 +252,3 @@ class Harness:
         process.join()
         assert process.exitcode is not None
         return process.exitcode
-
-
-def campaign(harness: Harness, moments: int, draw: random.Random) -> None:
-    """Every operation, random moments, and a full disk at every operation; print what came out."""
-    operations = harness.operations
-    needs = [n for n, name in enumerate(operations) if name in _NEEDS_SPACE]
-    spans = [draw.uniform(0, harness.seconds) for _ in range(moments)]
-    kinds: dict[str, Iterable[str | None]] = {
-        "before every operation": map(harness.kill_before, range(len(operations))),
-        "at random moments": map(harness.kill_after, spans),
-        "disk full": map(harness.fill_disk_at, needs),
-    }
-    counts = ", ".join(f"{n} {name}" for name, n in Counter(operations).most_common())
-    print(f"{harness.work}: {len(operations)} operations ({counts})", flush=True)
-    for kind, results in kinds.items():
-        found = list(results)
-        wrong = [f"{n}: {result}" for n, result in enumerate(found) if result is not None]
-        print(f"  {kind:24s} {len(found):4d} cases, {len(found) - len(wrong)} with the same bytes")
-        for line in wrong:
-            print(f"    {line}")
-        sys.stdout.flush()
-
-
-def main() -> None:
-    """Run everything and print the figures."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--moments", type=int, default=200, help="random moments in all")
-    parser.add_argument("--work", nargs="*", choices=WORK, default=list(WORK))
-    options = parser.parse_args()
-    draw = random.Random(0)
-    with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        for place, work in enumerate(options.work):
-            share = len(range(place, options.moments, len(options.work)))
-            campaign(Harness(work, folder), share, draw)
-
-
-if __name__ == "__main__":
-    main()
