@@ -17,10 +17,10 @@ from pathlib import Path
 from tests.kills import NEEDS_SPACE, WORK, Harness
 
 
-def campaign(harness: Harness, moments: int, draw: random.Random) -> None:
+def campaign(harness: Harness, moments: int, every: int, draw: random.Random) -> None:
     """Every operation, random moments, and a full disk at every operation; print what came out."""
     operations = harness.operations
-    needs = [n for n, name in enumerate(operations) if name in NEEDS_SPACE]
+    needs = [n for n, name in enumerate(operations) if name in NEEDS_SPACE][::every]
     spans = [draw.uniform(0, harness.seconds) for _ in range(moments)]
     kinds: dict[str, Iterable[str | None]] = {
         "before every operation": map(harness.kill_before, range(len(operations))),
@@ -48,13 +48,14 @@ def main() -> None:
     """Run everything and print the figures."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--moments", type=int, default=200, help="random moments in all")
+    parser.add_argument("--full-every", type=int, default=1, help="every nth full disk only")
     parser.add_argument("--work", nargs="*", choices=WORK, default=list(WORK))
     options = parser.parse_args()
     draw = random.Random(0)
     with tempfile.TemporaryDirectory() as folder:
         for place, work in enumerate(options.work):
             share = len(range(place, options.moments, len(options.work)))
-            campaign(Harness(work, Path(folder)), share, draw)
+            campaign(Harness(work, Path(folder)), share, options.full_every, draw)
 
 
 if __name__ == "__main__":

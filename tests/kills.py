@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
-import torch._dynamo
+import torch
 
 import foci.audits.folder.manifest
 import foci.audits.run
@@ -49,6 +49,16 @@ _EVENTS = {
     "open": "open",
 }
 """Audit events, raised before the operation; ``write`` comes after half of the content."""
+
+_IMPORTED_LATE = (
+    "pandas",
+    "pyarrow.dataset",
+    "pyarrow.pandas_compat",
+    "safetensors.numpy",
+    "safetensors.torch",
+    "torch._dynamo",
+)
+"""What a run imports on its way, which would cost every case as much as the run itself."""
 
 NEEDS_SPACE = ("rename", "mkdir", "fsync", "write", "open")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
@@ -185,7 +195,7 @@ class Harness:
     def __init__(self, work: str, folder: Path) -> None:
         self.work, self.folder, self._cases = work, folder, 0
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["tests.kills", "pandas"])
+        self._context.set_forkserver_preload(["tests.kills", *_IMPORTED_LATE])
         self.files = make_files(folder / work)
         self._run(self._case(), Stop())  # so that nothing is imported for the first time below
         whole, log = self._case(), folder / f"{work}.log"
