@@ -50,16 +50,6 @@ _EVENTS = {
 }
 """Audit events, raised before the operation; ``write`` comes after half of the content."""
 
-_IMPORTED_LATE = (
-    "pandas",
-    "pyarrow.dataset",
-    "pyarrow.pandas_compat",
-    "safetensors.numpy",
-    "safetensors.torch",
-    "torch._dynamo",
-)
-"""What a run imports on its way, which would cost every case as much as the run itself."""
-
 NEEDS_SPACE = ("rename", "mkdir", "fsync", "write", "open")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
@@ -195,9 +185,9 @@ class Harness:
     def __init__(self, work: str, folder: Path) -> None:
         self.work, self.folder, self._cases = work, folder, 0
         self._context = multiprocessing.get_context("forkserver")
-        self._context.set_forkserver_preload(["tests.kills", *_IMPORTED_LATE])
+        self._context.set_forkserver_preload(["tests.kill_warmup"])
         self.files = make_files(folder / work)
-        self._run(self._case(), Stop())  # so that nothing is imported for the first time below
+        self._run(self._case(), Stop())  # starts the process that all others are forked from
         whole, log = self._case(), folder / f"{work}.log"
         started = time.perf_counter()
         assert self._run(whole, Stop(log=log)) == 0
