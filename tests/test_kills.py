@@ -10,8 +10,8 @@ from tests.kills import NEEDS_SPACE, WORK, Harness
 pytestmark = pytest.mark.skipif(
     not hasattr(os, "fork"), reason="needs a process that can be forked"
 )
-OPERATIONS, MOMENTS, FULL = 4, 2, 1
-"""Cases per piece of work; the last operation of a training and of a fit comes on top."""
+OPERATIONS, MOMENTS, FULL = 4, 1, 1
+"""Cases per piece of work; the last operation of a training and of a fit makes it twenty."""
 
 
 @pytest.fixture(scope="module", params=WORK)
