@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from foci import atomic
 from foci.atomic import TEMPORARY, sweep, whole_file, whole_folder, write_whole
 
 
@@ -103,3 +104,44 @@ def test_sweeping_stays_in_the_folder_unless_it_is_told_to_go_deep(tmp_path: Pat
     assert below.exists()
     sweep(tmp_path, deep=True)
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["kept"]
+
+
+def test_sweeping_leaves_a_file_whose_writer_lives(tmp_path: Path) -> None:
+    with whole_file(tmp_path / "f") as temporary:
+        temporary.write_text("new")
+        sweep(tmp_path)
+        assert temporary.exists()
+    assert (tmp_path / "f").read_text() == "new"
+
+
+def test_sweeping_follows_no_link_and_takes_no_other_name(tmp_path: Path) -> None:
+    mine, out = tmp_path / "mine", tmp_path / "out"
+    mine.mkdir()
+    out.mkdir()
+    (mine / f"{TEMPORARY}a").write_text("mine")
+    (out / "link").symlink_to(mine)
+    (out / f"{TEMPORARY}link").symlink_to(mine / f"{TEMPORARY}a")
+    (out / f"{TEMPORARY}chapter 3.txt").write_text("mine")
+    sweep(out, deep=True)
+    assert (mine / f"{TEMPORARY}a").read_text() == "mine"
+    assert sorted(path.name for path in out.iterdir()) == [
+        f"{TEMPORARY}chapter 3.txt", f"{TEMPORARY}link", "link",
+    ]  # fmt: skip
+
+
+def test_a_file_that_is_swept_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = atomic.lock
+    swept: list[Path] = []
+
+    def late(handle: int) -> None:
+        if not swept:
+            swept.extend(tmp_path.iterdir())
+            swept[0].unlink()
+        real(handle)
+
+    monkeypatch.setattr(atomic, "lock", late)
+    write_whole(tmp_path / "f", "new")
+    assert [path.name for path in tmp_path.iterdir()] == ["f"]
+    assert swept[0].name.startswith(TEMPORARY)

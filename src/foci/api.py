@@ -18,7 +18,7 @@ from foci.audits.records import Alarm
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings, Kappa, View
 from foci.audits.setup.classes import other_order
-from foci.audits.setup.inputs import model_metadata, with_alphabetical_classes
+from foci.audits.setup.inputs import model_files, model_metadata, with_alphabetical_classes
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import Agreement, OpenCheckpoint, agree, check_answers
 from foci.backbones.saved import ModelRecord
@@ -94,8 +94,9 @@ class Audit(StoredAudit):
             )
             for one in answers(self.summary, self.manifest)
         )
+        marked = "" if self.changed_note is None else f"<p><b>{escape(self.changed_note)}</b></p>"
         return (
-            f"<p><b>{escape(self.manifest.name)}</b></p>{alarms}{told}"
+            f"<p><b>{escape(self.manifest.name)}</b></p>{marked}{alarms}{told}"
             f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
             f"{self._slides_line()}<p>{LINE}</p>"
         )
@@ -158,7 +159,7 @@ def audit(
     done = run(backbone, cohort, chosen, folder, force=force, progress=shown, **given)
     if kept is None:
         write_report(done)
-    return Audit(done.folder, done._measured, kept)
+    return Audit(done.folder, done._measured, kept, changed=done.changed)
 
 
 def _opened(
@@ -175,7 +176,7 @@ def _opened(
         fix = "wrap it: foci.backbones.CallableBackbone(...)"
         raise FociError("model", f"is a {type(model).__name__}", fix)
     path = Path(model)
-    file, agreement = OpenCheckpoint(path), None
+    files, file, agreement = model_files(path), OpenCheckpoint(path), None
     alarms, cohort = _swapped(cohort, file.record), _as_trained(cohort, file.record)
     if expect is None:
         checkpoint = file.load(**options)
@@ -185,6 +186,7 @@ def _opened(
         **vars(model_metadata(checkpoint.facts)),
         "sources": {"model": str(path.resolve())},
         "alarms": alarms,
+        "model_files": files,
     }
     for note in given["model_notes"]:
         _LOG.warning("%s: %s", path, note)

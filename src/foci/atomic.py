@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
+import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from foci.lock import lock, still_there
+
 TEMPORARY = ".writing-"
 """Prefix of temporary names, which a killed process may leave behind."""
+
+_TEMPORARY_NAME = re.compile(re.escape(TEMPORARY) + r"[a-z0-9_]+")
 
 
 def write_whole(path: str | Path, content: bytes | str, *, durable: bool = True) -> None:
@@ -29,7 +36,8 @@ def write_whole(path: str | Path, content: bytes | str, *, durable: bool = True)
 def whole_file(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
     """Temporary file that replaces ``path`` when the block ends without an error.
 
-    For content that is written piece by piece. After an error the old file is still there.
+    For content that is written piece by piece. After an error the old file is still there. The
+    temporary file is locked while its writer lives, so that :func:`sweep` leaves it alone.
 
     Args:
         path: Final name; a file already there is replaced.
@@ -37,20 +45,23 @@ def whole_file(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
     """
     path = Path(path)
     with _named(path):
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=TEMPORARY)
-        os.close(handle)
-        temporary = Path(name)
+        temporary, handle = _temporary(path.parent)
         try:
             yield temporary
             if durable:
-                with temporary.open("rb+") as file:
-                    os.fsync(file.fileno())
+                os.fsync(handle)
             temporary.chmod(0o666 & ~_umask())
+            if sys.platform == "win32":  # which cannot rename an open file
+                os.close(handle)
+                handle = -1
             temporary.replace(path)
         except BaseException:
             with contextlib.suppress(OSError):
                 temporary.unlink()
             raise
+        finally:
+            if handle >= 0:
+                os.close(handle)
 
 
 @contextlib.contextmanager
@@ -69,10 +80,46 @@ def whole_folder(path: str | Path) -> Iterator[Path]:
 
 
 def sweep(folder: Path, *, deep: bool = False) -> None:
-    """Delete the temporary files of killed processes in a folder, with ``deep`` also below it."""
-    for path in folder.glob(f"{'**/' if deep else ''}{TEMPORARY}*"):
-        if path.is_file():
-            path.unlink(missing_ok=True)
+    """Delete the temporary files of killed processes in a folder, with ``deep`` also below it.
+
+    A file whose writer lives is left alone, and no link is followed.
+    """
+    for place, folders, names in os.walk(folder):
+        for name in filter(_TEMPORARY_NAME.fullmatch, names):
+            with contextlib.suppress(OSError):
+                _remove_abandoned(Path(place, name))
+        if not deep:
+            folders.clear()
+
+
+def _temporary(folder: Path) -> tuple[Path, int]:
+    """A new temporary file, locked, and its handle."""
+    while True:
+        handle, name = tempfile.mkstemp(dir=folder, prefix=TEMPORARY)
+        path = Path(name)
+        if sys.platform == "win32":  # an open file cannot be removed there, and a lock bars writing
+            return path, handle
+        try:
+            lock(handle)
+            if still_there(path, handle):
+                return path, handle
+        except BlockingIOError:
+            pass
+        os.close(handle)  # swept by another process between creating and locking
+
+
+def _remove_abandoned(path: Path) -> None:
+    if not stat.S_ISREG(path.lstat().st_mode):
+        return
+    if sys.platform == "win32":
+        path.unlink()
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        lock(handle)
+        path.unlink()
+    finally:
+        os.close(handle)
 
 
 @contextlib.contextmanager

@@ -75,6 +75,10 @@ def shortened(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:half]}...{text[-half:]}"
 
 
+class ChangedError(FociError):
+    """A classifier or a file that changed while a run depended on it."""
+
+
 def _one_line(text: str) -> str:
     return shortened(printable(" ".join(text.split())))
 

@@ -1,11 +1,7 @@
 """A run that is killed at any point resumes and ends with the same bytes."""
 
 import contextlib
-import multiprocessing
 import os
-import random
-import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -148,34 +144,3 @@ def test_features_that_changed_meanwhile_are_noticed(files: Path) -> None:
     os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
     with pytest.raises(FociError, match="s09"):
         audit(files, changes=quick)
-
-
-def _child(folder: Path) -> None:
-    audit(folder, "killed")
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a process that can be forked")
-def test_killed_for_real_at_any_moment(files: Path) -> None:
-    whole = content(audit(files, "whole").folder)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.makers.audits", "torch._dynamo", "pandas"])
-    draw = random.Random(1)
-    for n_files in sorted(draw.sample(range(1, 17), 5)):
-        child = context.Process(target=_child, args=(files,))
-        child.start()
-        while child.is_alive() and len(finished(files / "killed")) < n_files:
-            time.sleep(0.002)
-        time.sleep(draw.uniform(0, 0.02))
-        child.kill()
-        child.join()
-        assert child.exitcode == -signal.SIGKILL
-    child = context.Process(target=_child, args=(files,))
-    child.start()
-    child.join()
-    assert child.exitcode == 0
-    assert content(files / "killed") == whole
-    assert not list((files / "killed").rglob(".writing-*"))
-
-
-def finished(folder: Path) -> list[Path]:
-    return [path for path in folder.rglob("*.*") if not path.name.startswith(".")]

@@ -7,7 +7,8 @@ import pytest
 from foci import selectors
 from foci.audits.compute.slide import SlideReveal
 from foci.audits.config import AuditConfiguration
-from foci.audits.settings import AuditSettings, as_stored
+from foci.audits.profiles import as_stored
+from foci.audits.settings import AuditSettings
 from foci.configuration import configure
 from foci.errors import FociError
 from tests.makers.audits import model
@@ -139,3 +140,10 @@ def test_settings_of_an_earlier_foci_say_what_it_did() -> None:
         assert (found.fit_target, found.kappas, found.profile) == (view, (0.8,), "foci")
     kept = as_stored(AuditSettings().model_dump(mode="json"))
     assert AuditSettings(**kept) == AuditSettings()
+
+
+def test_a_seed_that_no_table_can_hold_is_one_line() -> None:
+    assert configure(AuditSettings, {"seeds": (2**31 - 1,)}).seeds == (2**31 - 1,)
+    with pytest.raises(FociError, match=r"seeds.*2147483648.*less than 2147483648") as refused:
+        configure(AuditSettings, {"seeds": (2**31,)})
+    assert "\n" not in str(refused.value)

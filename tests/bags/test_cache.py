@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foci.bags import Bag, BagCache, Provenance
+from foci.bags import Bag, BagCache, Provenance, Slide
 from foci.bags.cache import cache_key, default_root
+from foci.bags.store import BagStore
 from tests.makers import features as write
 
 
@@ -66,6 +67,66 @@ def test_absent_and_damaged_entries_count_as_absent(tmp_path: Path) -> None:
     assert cache.get("k") is None
     cache.put("k", FULL)
     assert cache.get("k") is not None
+
+
+def test_one_flipped_bit_anywhere_makes_an_entry_absent(tmp_path: Path) -> None:
+    cache = BagCache(tmp_path)
+    cache.put("k", FULL)
+    path = tmp_path / "k.safetensors"
+    whole = path.read_bytes()
+    start = len(whole) - FULL.features.nbytes - 2 * 12 * 8 - 12 * 8  # where the arrays begin
+    places = [*range(start, len(whole), 37), len(whole) - 1, *range(8, start, 5)]
+    for place in places:
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x10
+        path.write_bytes(damaged)
+        got = cache.get("k")
+        assert got is None or same(got, FULL), place  # a bit of white space harms nothing
+        assert got is None or place < start, place
+
+
+def test_an_entry_with_another_content_is_not_used(tmp_path: Path) -> None:
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    cache = BagCache(tmp_path)
+    cache.put("k", FULL)
+    path = tmp_path / "k.safetensors"
+    with safe_open(path, framework="np") as file:
+        entry = file.metadata()
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    save_file(arrays, path, entry)
+    assert cache.get("k") is not None
+    for changed in (
+        {**arrays, "coords": arrays["coords"] + 1},
+        {name: array for name, array in arrays.items() if name != "kept"},
+        {**arrays, "features": arrays["features"].reshape(-1, 2)},
+    ):
+        save_file(changed, path, entry)
+        assert cache.get("k") is None
+    save_file(arrays, path, {"entry": entry["entry"].replace("256", "512")})
+    assert cache.get("k") is None
+    save_file(arrays, path, {"bag": "{}"})  # as an earlier FOCI wrote it, without a checksum
+    assert cache.get("k") is None
+
+
+def test_a_damaged_entry_is_read_again_from_its_source(tmp_path: Path) -> None:
+    source = tmp_path / "s.h5"
+    write.trident(source, write.features(), write.grid())
+    slide = Slide("s", "s", feature_path=source)
+    cache = BagCache(tmp_path / "cache")
+    bag = BagStore(cache=cache).bag(slide)
+    (entry,) = (tmp_path / "cache").iterdir()
+    whole = entry.read_bytes()
+    entry.write_bytes(whole[:-4] + bytes(4))
+    assert same(BagStore(cache=cache).bag(slide), bag)
+    assert entry.read_bytes() == whole
+
+
+def test_what_a_killed_process_left_is_swept(tmp_path: Path) -> None:
+    (tmp_path / ".writing-abc").write_bytes(b"half an entry")
+    BagCache(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_key_follows_content_and_settings(tmp_path: Path) -> None:

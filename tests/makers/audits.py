@@ -47,12 +47,12 @@ def audit(
 
 
 def content(folder: Path) -> dict[str, Any]:
-    """Every file but the log, byte for byte; of the manifest everything but the times."""
+    """Every file but the log, byte for byte; of the manifest all but times and its hash."""
     found: dict[str, Any] = {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
         if path.is_file() and path.name not in (MANIFEST, LOG)
     }
     manifest = json.loads((folder / MANIFEST).read_text())
-    times = {"started", "finished"}
+    times = {"started", "finished", "own_sha256"}
     return found | {MANIFEST: {k: v for k, v in manifest.items() if k not in times}}

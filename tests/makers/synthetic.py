@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
 from foci.audits.analysis.summarise import summarise
-from foci.audits.folder.names import MANIFEST, SUMMARY
+from foci.audits.folder.names import CURVES, MANIFEST, SUMMARY
+from foci.hashes import file_hash
 from foci.reveal.random_orders import uniform_scores
 from tests.makers.curves import DELETION
 from tests.makers.folders import write_tables
@@ -62,7 +63,9 @@ def make(folder: Path, plan: Plan = Plan()) -> StoredAudit:  # noqa: B008
         seeds=SEEDS,
         n_boot=200,
     )
-    (folder / MANIFEST).write_text(json.dumps(_manifest(plan, settings.model_dump(mode="json"))))
+    hashes = {CURVES: file_hash(folder / CURVES)}
+    manifest = _manifest(plan, settings.model_dump(mode="json"), hashes)
+    (folder / MANIFEST).write_text(json.dumps(manifest))
     audit = StoredAudit.load(folder)
     summary = summarise(
         audit.measured(), audit.curves, _classes(plan), settings, audit.tiles(), n_skipped=2
@@ -159,7 +162,7 @@ def _classes(plan: Plan) -> tuple[str, ...]:
     return ("LUAD", "LUSC") if plan.n_classes == 2 else tuple("ABCDEFGH"[: plan.n_classes])
 
 
-def _manifest(plan: Plan, settings: dict[str, Any]) -> dict[str, Any]:
+def _manifest(plan: Plan, settings: dict[str, Any], hashes: dict[str, str]) -> dict[str, Any]:
     notes = ["Synthetic slides: no patient, no diagnosis."] if plan.synthetic_note else []
     return {
         "format": 2,
@@ -193,7 +196,7 @@ def _manifest(plan: Plan, settings: dict[str, Any]) -> dict[str, Any]:
         "versions": {"foci": "0.1.0", "torch": "2.13.0", "numpy": "2.4.6", "python": "3.11.7"},
         "started": "2026-11-16T08:00:00+00:00",
         "finished": "2026-11-16T08:03:20+00:00",
-        "files": {"curves.parquet": "c" * 64},
+        "files": hashes,
         "answers": {},
         "truth": {
             "precision8": {"native": 0.41, "selector": 0.83, "random": 0.06},

@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from foci.backbones import CallableBackbone, fingerprint
-from foci.errors import FociError
-from foci.selectors.frozen import ChangedError, keep_frozen
+from foci.errors import ChangedError, FociError
+from foci.selectors.frozen import keep_frozen
 from foci.selectors.identity import Identity
 from tests.backbones.every import D_IN, small
 

@@ -84,7 +84,7 @@ def attach(audit: A, marks: Marks, what: str) -> A:
     """Write the comparison into the audit's manifest and reload the audit."""
     truth = compare_with_marks(audit, marks, what)
     write_manifest(audit.folder, audit.manifest.model_copy(update={"truth": truth}))
-    return type(audit).load(audit.folder)
+    return type(audit).load(audit.folder, accept_changed=bool(audit.changed))
 
 
 def _marks_of(slide: RankedTiles, marks: Marks) -> NDArray[np.bool_] | None:

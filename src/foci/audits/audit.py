@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,15 @@ from foci.audits.analysis.per_slide import MeasuredSlides, measure_slides
 from foci.audits.analysis.summarise import with_answers
 from foci.audits.analysis.summary import Summary
 from foci.audits.folder.curves import CurveTable
-from foci.audits.folder.damage import AGAIN, as_model, lost_file, read_model, read_object, readable
+from foci.audits.folder.damage import (
+    AGAIN,
+    CHANGED,
+    as_model,
+    lost_file,
+    read_model,
+    read_object,
+    readable,
+)
 from foci.audits.folder.manifest import Manifest
 from foci.audits.folder.names import CURVES, FORMAT, MANIFEST, RANKINGS, SLIDES, SUMMARY
 from foci.audits.folder.slides import AuditedSlide, read_slides
@@ -23,6 +31,7 @@ from foci.audits.folder.tile_scores import RankedTiles, read_tiles
 from foci.audits.records import Alarm
 from foci.audits.settings import AnalysisSettings
 from foci.errors import FociError
+from foci.hashes import changed_files, was_changed
 
 
 @dataclass(frozen=True)
@@ -33,25 +42,49 @@ class StoredAudit:
 
     Attributes:
         folder: The audit folder.
+        changed: Files that are not as the audit wrote them; pages name them.
     """
 
     folder: Path
     _measured: dict[tuple[float, int], MeasuredSlides] = field(
         default_factory=dict, repr=False, compare=False
     )
+    changed: tuple[str, ...] = field(default=(), kw_only=True)
 
     @classmethod
-    def load(cls, folder: str | Path) -> Self:
-        """Open the folder of a finished audit."""
+    def load(cls, folder: str | Path, *, accept_changed: bool = False) -> Self:
+        """Open the folder of a finished audit; every file must have the hash in its manifest.
+
+        This finds accidents, not forgers. What an earlier FOCI did not hash is not checked.
+
+        Args:
+            folder: The audit folder.
+            accept_changed: Open it although files were changed; :attr:`changed` names them.
+        """
         audit = cls(Path(folder))
         if audit._stored_manifest.get("status") != "complete":
             raise FociError(
                 folder, "holds an unfinished audit", "give the foci audit command again"
             )
-        lost = lost_file(audit.folder, audit.manifest.files)
-        if lost is not None:
+        files = audit.manifest.files
+        if not accept_changed and (lost := lost_file(audit.folder, files)) is not None:
             raise FociError(audit.folder / lost, "is missing", AGAIN)
-        return audit
+        changed: tuple[str, ...] = (MANIFEST,) if was_changed(audit._stored_manifest) else ()
+        changed += changed_files(audit.folder, files)
+        if changed and not accept_changed:
+            what = f"was changed since the audit wrote it: {', '.join(changed)}"
+            raise FociError(folder, what, CHANGED)
+        return replace(audit, changed=changed)
+
+    @property
+    def changed_note(self) -> str | None:
+        """A sentence that names the changed files; None where nothing was changed."""
+        if not self.changed:
+            return None
+        return (
+            f"Changed since the audit wrote it: {', '.join(self.changed)}. These numbers may not "
+            "be those of the run."
+        )
 
     @cached_property
     def manifest(self) -> Manifest:

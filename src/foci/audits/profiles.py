@@ -1,4 +1,4 @@
-"""Named defaults of an audit's settings: FOCI's own, and the paper's protocol."""
+"""Defaults of an audit's settings: FOCI's own, the paper's protocol, those of an earlier FOCI."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from foci.registry import Registry
+from foci.reveal import KAPPA
 
 FOCI, PAPER = "foci", "paper"
 
@@ -31,3 +32,16 @@ PROFILES.add(
         }
     ),
 )
+
+
+def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as read from a folder; what an earlier FOCI did not store is what it did.
+
+    It fitted the selector for the view that stands first, and settled one confidence in float64.
+    Its ``margin`` belonged to a verdict that is gone.
+
+    >>> as_stored({"target": "label", "kappa": 0.8})
+    {'fit_target': 'label', 'kappas': (0.8,), 'target': 'label', 'kappa': 0.8}
+    """
+    then = {"fit_target": values.get("target"), "kappas": (values.get("kappa", KAPPA),)}
+    return {**then, **{name: value for name, value in values.items() if name != "margin"}}

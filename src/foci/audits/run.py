@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
+import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from foci.atomic import write_whole
@@ -28,10 +27,11 @@ from foci.audits.folder.manifest import (
     versions_of,
     write_manifest,
 )
-from foci.audits.folder.names import PARTS, SUMMARY, TABLES
+from foci.audits.folder.names import SUMMARY, TABLES
 from foci.audits.folder.refused import entered_or_left_empty
+from foci.audits.folder.removal import remove_parts
 from foci.audits.folder.run_key import decided_by
-from foci.audits.folder.state import state_of
+from foci.audits.folder.state import state_of, tidy
 from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.preflight import admit, check_function
@@ -44,10 +44,13 @@ from foci.backbones.checkpoints import Agreement
 from foci.backbones.freezing import eval_mode
 from foci.backbones.saved import ModelRecord
 from foci.bags import Cohort
+from foci.bags.cohort.stamps import files_read
 from foci.bags.cohort.torn import line_of, torn_patients
+from foci.errors import ChangedError, FociError
+from foci.lock import alone_in
 from foci.progress import Progress
 from foci.run_log import RunLog
-from foci.selectors.frozen import ChangedError
+from foci.stamps import Unchanged
 
 
 def run(
@@ -65,6 +68,7 @@ def run(
     record: ModelRecord | None = None,
     alarms: Sequence[Alarm] = (),
     agreement: Agreement | None = None,
+    model_files: Unchanged | None = None,
     force: bool = False,
     progress: Progress = lambda items, what: items,
     say: Callable[[str], None] = lambda line: None,
@@ -89,6 +93,7 @@ def run(
         record: What the model's folder says of its training, to compare this cohort with.
         alarms: What was found wrong while model and cohort were read.
         agreement: How answers of the user's own code were met, if they were given.
+        model_files: Files that the model was loaded from; they must stay as they are, too.
         force: Replace another audit in the folder.
         progress: Progress bar around every long loop.
         say: Called with every message for the user.
@@ -96,10 +101,11 @@ def run(
     Raises:
         FociError: If model, cohort and settings do not fit together, the folder holds something
             else or another run is using it, no slide can be audited, the classifier is not
-            deterministic, or its weights or answers change during the audit.
+            deterministic, or its weights, answers or files or the features change during the audit.
     """
     folder = Path(out)
     cohort, settings, changed = admit(backbone, cohort, settings)
+    features = Unchanged(files_read(cohort))
     decided = decided_by(backbone, cohort, settings, split_seed)
     versions = versions_of(backbone)
     if state_of(folder, decided, versions, force=force) == "finished":
@@ -150,8 +156,11 @@ def run(
                 reveal_blocks(slides, cohort.store, reveal, jobs, parts, progress=bar, say=say)
                 if steady is not None:
                     steady.check("at the end of the run")
+                for files in (features, model_files):
+                    if files is not None:
+                        files.check("the audit")
             except ChangedError:
-                shutil.rmtree(parts.folder, ignore_errors=True)
+                remove_parts(folder)
                 raise
 
         blocks, wanted = n_blocks(slides, settings.block), [slide.slide_id for slide in slides]
@@ -196,8 +205,9 @@ def run(
             }
         )
         write_manifest(folder, manifest)
-        shutil.rmtree(parts.folder, ignore_errors=True)
-    return replace(StoredAudit.load(folder), _measured=audit._measured)
+        with contextlib.suppress(OSError):
+            remove_parts(folder)
+    return StoredAudit(folder, audit._measured)
 
 
 def _in_short(summary: Summary) -> dict[str, str]:
@@ -214,7 +224,9 @@ def _in_short(summary: Summary) -> dict[str, str]:
 
 def _finished(folder: Path, say: Callable[[str], None]) -> StoredAudit:
     """Open an audit that an earlier run has completed."""
-    shutil.rmtree(folder / PARTS, ignore_errors=True)
+    with contextlib.suppress(OSError, FociError), alone_in(folder):  # killed at its very end
+        remove_parts(folder)
+        tidy(folder)
     say(f"{folder}: this audit is complete, nothing is computed again")
     return StoredAudit.load(folder)
 

@@ -13,7 +13,6 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeFloat,
-    NonNegativeInt,
     PositiveInt,
     ValidationInfo,
     field_validator,
@@ -80,6 +79,9 @@ class AnalysisSettings(Protocol):
 
 
 NATIVE = "native"
+Seed = Annotated[int, Field(ge=0, lt=2**31)]
+"""As the column ``seed`` of the stored curves holds it."""
+
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -140,7 +142,7 @@ class AuditSettings(BaseModel):
     counts: tuple[PositiveInt, ...] | None = None
     deletion: tuple[PositiveInt, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256)
     dense: bool | None = None
-    seeds: tuple[NonNegativeInt, ...] = (0, 1, 2)
+    seeds: tuple[Seed, ...] = (0, 1, 2)
     random_orders: Annotated[int, Field(ge=1, le=10_000)] = 10
     split: str = "test"
     block: PositiveInt = 32
@@ -241,19 +243,6 @@ class AuditSettings(BaseModel):
             raise FociError("split", what, "audit another split, or leave the selector out")
         _ = self.plan  # refuses settings that the recipe does not have
         return self
-
-
-def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as read from a folder; what an earlier FOCI did not store is what it did.
-
-    It fitted the selector for the view that stands first, and settled one confidence in float64.
-    Its ``margin`` belonged to a verdict that is gone.
-
-    >>> as_stored({"target": "label", "kappa": 0.8})
-    {'fit_target': 'label', 'kappas': (0.8,), 'target': 'label', 'kappa': 0.8}
-    """
-    then = {"fit_target": values.get("target"), "kappas": (values.get("kappa", KAPPA),)}
-    return {**then, **{name: value for name, value in values.items() if name != "margin"}}
 
 
 def _distinct(where: str, values: tuple[Any, ...]) -> None:

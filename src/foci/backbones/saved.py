@@ -17,6 +17,7 @@ from foci.backbones.freezing import fingerprint
 from foci.backbones.registry import ARCHITECTURES
 from foci.bounded import read_json
 from foci.errors import CheckpointError, FociError
+from foci.hashes import EDITED, was_changed, with_own_hash
 
 WEIGHTS, FACTS = "weights.safetensors", "backbone.json"
 
@@ -61,6 +62,7 @@ class ModelRecord(BaseModel):
         trained_on: Slides of the training split.
         data: Their features; None in folders of an earlier FOCI.
         metrics: Scores by split and name.
+        own_sha256: SHA-256 of all other entries.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -75,6 +77,7 @@ class ModelRecord(BaseModel):
     trained_on: tuple[str, ...] = ()
     data: TrainingData | None = None
     metrics: dict[str, Any] = Field(default_factory=dict)
+    own_sha256: str | None = None
 
     @property
     def split_seed(self) -> int:
@@ -118,12 +121,12 @@ def save(backbone: Backbone, folder: str | Path, **facts: Any) -> Path:
         **facts,
     }
     write_whole(folder / WEIGHTS, to_bytes(tensors, {"fingerprint": digest}))
-    write_whole(folder / FACTS, json.dumps(content, indent=2) + "\n")
+    write_whole(folder / FACTS, json.dumps(with_own_hash(content), indent=2) + "\n")
     return folder
 
 
 def read_record(folder: str | Path) -> ModelRecord:
-    """Read ``backbone.json``."""
+    """Read ``backbone.json``; refused if its entries no longer have their hash."""
     path = Path(folder) / FACTS
     try:
         facts = read_json(path)
@@ -131,6 +134,8 @@ def read_record(folder: str | Path) -> ModelRecord:
         raise CheckpointError(path, "does not exist", "give a folder made by foci train") from None
     except ValueError as error:
         raise CheckpointError(path, f"is not JSON ({error})", "train again") from error
+    if isinstance(facts, dict) and was_changed(facts):
+        raise CheckpointError(path, "was changed since it was written", EDITED)
     try:
         return ModelRecord.model_validate(facts)
     except ValidationError:

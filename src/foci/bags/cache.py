@@ -10,17 +10,18 @@ import contextlib
 import hashlib
 import json
 import os
+import zlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from foci.atomic import write_whole
+from foci.atomic import sweep, write_whole
 from foci.bags.bag import Bag, Provenance
 from foci.errors import FociError
 
-_VERSION = 1
+_VERSION = 2
 _DEFAULT_LIMIT_GB = 100.0
 
 
@@ -28,8 +29,10 @@ class BagCache:
     """Least-recently-used cache of bags in a folder; safe to share between processes.
 
     Entries are written under a temporary name and renamed, so a reader sees a whole entry or
-    none. An entry that cannot be read counts as absent. Opening the cache removes the least
-    recently used entries if the folder is larger than its limit.
+    none. Each carries a checksum: one that cannot be read, or that was damaged on the disk, counts
+    as absent, and its slide is read from the feature file again. Opening the cache removes what
+    killed processes left behind, and the least recently used entries if the folder is larger than
+    its limit.
 
     Args:
         root: Folder; defaults to ``$FOCI_CACHE`` or ``foci/bags`` in the user's cache folder.
@@ -49,24 +52,30 @@ class BagCache:
         path = self._path(key)
         try:
             with safe_open(path, framework="np") as file:
-                facts = json.loads(file.metadata()["bag"])
+                stored = json.loads(file.metadata()["entry"])
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if _checksum(arrays, stored["bag"]) != stored["crc32"]:
+                return None
             os.utime(path)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError):
             return None
-        return _assemble(arrays, facts)
+        return _assemble(arrays, json.loads(stored["bag"]))
 
     def put(self, key: str, bag: Bag) -> None:
         """Store a bag; on a full or read-only disk nothing is stored."""
         from safetensors.numpy import save
 
         arrays, facts = _take_apart(bag)
+        text = json.dumps(facts)
+        entry = json.dumps({"bag": text, "crc32": _checksum(arrays, text)})
         with contextlib.suppress(OSError):
             self.root.mkdir(parents=True, exist_ok=True)
-            write_whole(self._path(key), save(arrays, {"bag": json.dumps(facts)}), durable=False)
+            # not forced to disk: what a power cut damages has another checksum
+            write_whole(self._path(key), save(arrays, {"entry": entry}), durable=False)
 
     def prune(self, limit_gb: float) -> None:
         """Remove the least recently used entries until the rest fits into ``limit_gb``."""
+        sweep(self.root)
         entries = []
         for path in self.root.glob("*.safetensors"):
             with contextlib.suppress(OSError):
@@ -99,6 +108,15 @@ def default_root() -> Path:
     except RuntimeError:  # a container without HOME and without an entry in /etc/passwd
         what, fix = "is unknown, and the cache would be there", "set FOCI_CACHE to a folder"
         raise FociError("home folder", what, fix) from None
+
+
+def _checksum(arrays: dict[str, np.ndarray[Any, Any]], facts: str) -> str:
+    """CRC-32 of everything in an entry: it finds accidents, at the speed of memory."""
+    crc = zlib.crc32(facts.encode())
+    for name, array in sorted(arrays.items()):
+        crc = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), crc)
+        crc = zlib.crc32(np.ascontiguousarray(array).data, crc)
+    return f"{crc:08x}"
 
 
 def _take_apart(bag: Bag) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, Any]]:

@@ -11,6 +11,7 @@ from foci.bags.cohort.torn import line_of
 from foci.errors import printable
 
 if TYPE_CHECKING:
+    from foci.audits import StoredAudit
     from foci.audits.records import Alarm
     from foci.bags import Cohort
 
@@ -54,3 +55,9 @@ def end_if_many(line: str | None) -> None:
     """End a command that has done its work, with exit code 3 if too many slides were skipped."""
     if line is not None:
         raise typer.Exit(MANY_SKIPPED_CODE)
+
+
+def announce_changed(audit: StoredAudit) -> None:
+    """Print one line per file that is not as the audit wrote it."""
+    for name in audit.changed:
+        say(f"changed since the audit wrote it: {audit.folder / name}")

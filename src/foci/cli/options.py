@@ -13,6 +13,12 @@ SplitSeed = Annotated[
     int | None,
     typer.Option(help="Seed of the patient split, if no table gives one; default is the model's."),
 ]
+AcceptChanged = Annotated[
+    bool,
+    typer.Option(
+        "--accept-changed", help="Go on although files of an audit were changed; the page says so."
+    ),
+]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")]
 
 

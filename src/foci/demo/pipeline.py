@@ -21,7 +21,7 @@ from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone, load
 from foci.backbones.saved import FACTS
 from foci.backbones.training import TrainingRecipe
-from foci.backbones.training.run import train_into
+from foci.backbones.training.run import STATE, train_into
 from foci.bags import Cohort
 from foci.demo.folder import COHORT, FEATURES, TRUTH, make
 from foci.reports import write_comparison, write_report
@@ -130,7 +130,7 @@ def train_and_audit(model: DemoModel, folder: Path, seed: int, settings: AuditSe
 
 
 def _trained(model: DemoModel, cohort: Cohort, folder: Path, seed: int) -> Backbone:
-    if not (folder / FACTS).exists():
+    if not (folder / FACTS).exists() or (folder / STATE).exists():
         recipe = TrainingRecipe(seed=seed, **model.training)
         train_into(folder, model.name, cohort, recipe, widths=model.widths)
     return load(folder)

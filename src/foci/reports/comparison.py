@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from foci.atomic import write_whole
+from foci.atomic import sweep, write_whole
 from foci.audits import StoredAudit
 from foci.audits.compare.differences import differences
-from foci.audits.compare.table import VIEW, distinct_names
+from foci.audits.compare.table import VIEW, changed_notes, distinct_names
 from foci.audits.records import Interval
 from foci.errors import FociError
 from foci.reports.data.models import ComparedAudit, ComparisonPayload
@@ -46,6 +46,7 @@ def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path
     page = render(
         "comparison.html.j2", data, audits=rows, rankings=rankings, alarms=alarms, notes=notes
     )
+    sweep(path.parent)
     write_whole(path, page)
     return path
 
@@ -82,7 +83,8 @@ def _ends(interval: Interval | None) -> Interval | None:
 
 
 def _notes(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
+    changed = changed_notes(audits, names)
     every = [note for audit in audits for note in audit.manifest.notes]
     synthetic = dict.fromkeys(note for note in every if note.startswith("Synthetic"))
     differ = differences(audits, names) if len(audits) > 1 else []
-    return [*synthetic, *(note[:1].upper() + note[1:] for note in differ)]
+    return [*changed, *synthetic, *(note[:1].upper() + note[1:] for note in differ)]

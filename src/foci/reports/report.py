@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foci.atomic import write_whole
+from foci.atomic import sweep, write_whole
 from foci.audits import StoredAudit, Summary
 from foci.audits.folder.names import REPORT
 from foci.audits.recompute import changed_settings, recompute
@@ -49,6 +49,7 @@ def write_report(
     path = opened.folder / _name(opened, settings) if out is None else Path(out)
     summary = recompute(opened, kappa=kappa, k_max=k_max, view=view)
     path.parent.mkdir(parents=True, exist_ok=True)
+    sweep(path.parent)
     write_whole(path, _report_page(opened, summary, settings))
     return path
 
@@ -84,7 +85,7 @@ def _report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) 
 
 
 def _changed(audit: StoredAudit, settings: AuditSettings) -> list[str]:
-    """One sentence on the settings that differ from those of the run; none if all agree."""
+    """Sentences on files and settings that differ from those of the run; none if all agree."""
     stored = audit.manifest.settings
     differs = [
         f"{sign} = {new:g} (the audit ran at {old:g})"
@@ -94,7 +95,9 @@ def _changed(audit: StoredAudit, settings: AuditSettings) -> list[str]:
         )
         if old != new
     ]
-    return [f"Read off the stored curves at {' and '.join(differs)}."] if differs else []
+    marked = [] if audit.changed_note is None else [audit.changed_note]
+    read_off = [f"Read off the stored curves at {' and '.join(differs)}."] if differs else []
+    return [*marked, *read_off]
 
 
 def _name(audit: StoredAudit, settings: AuditSettings) -> str:

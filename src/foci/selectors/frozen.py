@@ -10,11 +10,7 @@ from torch import Tensor
 
 from foci.backbones.base import Backbone
 from foci.backbones.freezing import eval_mode, fingerprint, placed
-from foci.errors import FociError
-
-
-class ChangedError(FociError):
-    """A backbone that changed while it should be frozen."""
+from foci.errors import ChangedError
 
 
 @contextmanager

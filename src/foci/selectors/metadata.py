@@ -57,6 +57,7 @@ class SelectorMetadata(BaseModel):
         site: Where the gate acted.
         best_epoch: Counted from 1.
         history: One entry per epoch.
+        own_sha256: SHA-256 of all other entries.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -70,6 +71,7 @@ class SelectorMetadata(BaseModel):
     site: GateSite
     best_epoch: PositiveInt
     history: Annotated[tuple[FitEpoch, ...], Field(min_length=1)]
+    own_sha256: str | None = None
 
     @model_validator(mode="after")
     def _epochs_agree(self) -> SelectorMetadata:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,28 +14,52 @@ from foci.atomic import sweep, write_whole
 from foci.backbones.base import Backbone
 from foci.backbones.freezing import fingerprint, home
 from foci.errors import CheckpointError, FociError
+from foci.hashes import EDITED, was_changed, with_own_hash
+from foci.lock import alone_in
 from foci.selectors.head import SelectorHead
 from foci.selectors.metadata import HeadShape, SelectorMetadata, read_metadata
 from foci.selectors.selector import FittedSelector, Selector
 
 WEIGHTS, METADATA = "selector.safetensors", "selector.json"
+STATE = "fitting.safetensors"
+"""State of an unfinished fit; removed last."""
 
 
 def check_free(folder: str | Path) -> None:
-    """Refuse a folder that already holds a selector, or a path that is no folder."""
+    """Refuse a folder that already holds a selector, or a path that is no folder.
+
+    A selector beside the state of its fit is not refused: that fit was killed at its very end.
+    """
     folder = Path(folder)
-    if (folder / METADATA).exists():
-        raise FociError(folder, "already holds a fitted selector", "choose another --out")
+    if (folder / METADATA).exists() and not (folder / STATE).exists():
+        raise occupied(folder)
     if any(path.exists() and not path.is_dir() for path in (folder, *folder.parents)):
         raise FociError(folder, "is no folder", "choose another --out")
 
 
-def prepare_folder(folder: Path) -> Path:
-    """Make the folder of a fit, and remove half-written files of one that was killed."""
+def occupied(folder: Path) -> FociError:
+    """The error for a folder that already holds a selector."""
+    return FociError(folder, "already holds a fitted selector", "choose another --out")
+
+
+@contextlib.contextmanager
+def fit_folder(folder: str | Path | None) -> Iterator[Path | None]:
+    """Make and lock the folder of a fit, and remove half-written files of one that was killed.
+
+    The state is removed after everything else, so that a fit that is killed before that can be
+    given again, whatever it has already written. None needs no folder.
+    """
+    if folder is None:
+        yield None
+        return
+    folder = Path(folder)
     check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    sweep(folder)
-    return folder
+    with alone_in(folder, "foci fit"):
+        check_free(folder)
+        sweep(folder)
+        yield folder
+    (folder / STATE).unlink(missing_ok=True)
 
 
 def save(fitted: FittedSelector, folder: str | Path) -> Path:
@@ -61,7 +87,7 @@ def save(fitted: FittedSelector, folder: str | Path) -> Path:
         "history": [asdict(epoch) for epoch in fitted.history],
     }
     write_whole(folder / WEIGHTS, to_bytes(tensors))
-    write_whole(folder / METADATA, json.dumps(content, indent=2) + "\n")
+    write_whole(folder / METADATA, json.dumps(with_own_hash(content), indent=2) + "\n")
     return folder
 
 
@@ -70,12 +96,14 @@ def load(folder: str | Path, backbone: Backbone) -> FittedSelector:
 
     Raises:
         FociError: If the backbone is another one.
-        CheckpointError: If the folder is incomplete or damaged.
+        CheckpointError: If the folder is incomplete, damaged or changed since it was written.
     """
     path = Path(folder) / METADATA
     metadata = read_metadata(path)
     metadata.backbone.check(backbone)
     _check_shape(path, metadata, backbone)
+    if was_changed(json.loads(path.read_bytes())):
+        raise CheckpointError(path, "was changed since it was written", EDITED)
     tensors = _tensors(Path(folder) / WEIGHTS)
     best, last = (
         Selector(

@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 
 from foci.atomic import sweep
-from foci.audits.folder.lock import LOCK
-from foci.audits.folder.state import clear, entered, state_of
+from foci.audits import StoredAudit
+from foci.audits.folder.names import TABLE_FILES
+from foci.audits.folder.removal import clear
+from foci.audits.folder.state import entered, state_of
 from foci.digest import digest
 from foci.errors import FociError
+from foci.lock import LOCK
 
 DECIDED = {"kappa": 0.9, "k_max": 256}
 VERSIONS = {"foci": "1", "torch": "2"}
@@ -96,7 +99,8 @@ def test_force_removes_what_an_audit_makes_and_nothing_else(tmp_path: Path) -> N
     ]  # fmt: skip
     mine = [
         "notes.txt", "report-final.html", "report-kappa.html", "my-report-k-5.html",
-        "tables/figure.png", "selectors/seed-1/mine.txt",
+        "tables/figure.png", "tables/mine.csv", "selectors/seed-1/mine.txt",
+        "selectors/seed-old/selector.json", "parts/native/notes.txt", "parts/mine.parquet",
     ]  # fmt: skip
     for name in made + mine:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
@@ -108,6 +112,54 @@ def test_force_removes_what_an_audit_makes_and_nothing_else(tmp_path: Path) -> N
     assert not (out / "selectors" / "seed-0").exists()
     clear(out)
     assert (out / "notes.txt").exists()
+
+
+@pytest.mark.parametrize("place", ["tables", "selectors", "selectors/seed-0", "parts"])
+def test_force_follows_no_link(tmp_path: Path, place: str) -> None:
+    mine = tmp_path / "mine"
+    for name in ("rankings.csv", "selector.json", "seed-0/selector.json", "native/00000.parquet"):
+        (mine / name).parent.mkdir(parents=True, exist_ok=True)
+        (mine / name).write_text("mine")
+    before = sorted(mine.rglob("*"))
+    out = manifest(tmp_path / "out")
+    (out / place).parent.mkdir(exist_ok=True)
+    (out / place).symlink_to(mine)
+    says = f"{place}: is a link to another folder; remove the link, or choose another --out"
+    with (
+        pytest.raises(FociError, match=says),
+        entered(out, {"kappa": 0.1}, VERSIONS, force=True),
+    ):
+        pass
+    clear(out)
+    assert sorted(mine.rglob("*")) == before
+    assert (out / place).is_symlink()
+
+
+def test_a_linked_file_loses_its_link_only(tmp_path: Path) -> None:
+    (tmp_path / "curves.parquet").write_text("mine")
+    out = manifest(tmp_path / "out")
+    (out / "curves.parquet").symlink_to(tmp_path / "curves.parquet")
+    with entered(out, {"kappa": 0.1}, VERSIONS, force=True):
+        assert not (out / "curves.parquet").is_symlink()
+    assert (tmp_path / "curves.parquet").read_text() == "mine"
+
+
+def test_locks_of_killed_fits_are_swept(tmp_path: Path) -> None:
+    out = manifest(tmp_path / "out")
+    (out / "selectors" / "seed-0").mkdir(parents=True)
+    (out / "selectors" / "seed-0" / LOCK).touch()
+    with entered(out, DECIDED, VERSIONS, force=False):
+        assert not (out / "selectors" / "seed-0" / LOCK).exists()
+
+
+def test_the_tables_are_known_by_name(audited: StoredAudit) -> None:
+    written = sorted(path.name for path in (audited.folder / "tables").iterdir())
+    assert written == sorted(TABLE_FILES)
+    assert sorted(audited.manifest.files) == sorted(
+        path.relative_to(audited.folder).as_posix()
+        for path in audited.folder.rglob("*")
+        if path.is_file() and path.name != "manifest.json"
+    )
 
 
 def test_sweeping_takes_half_written_files_only(tmp_path: Path) -> None:

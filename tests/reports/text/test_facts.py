@@ -40,7 +40,7 @@ def test_the_record_has_every_hash(audit: StoredAudit) -> None:
     record = dict(record_of(audit.manifest))
     assert record["weights"] == "f" * 64
     assert record["features"] == "a" * 64
-    assert record["SHA-256: curves.parquet"] == "c" * 64
+    assert record["SHA-256: curves.parquet"] == audit.manifest.files["curves.parquet"]
     assert record["selector, seed 1"].endswith(f"epoch 10, weights {'1' * 64}")
     assert record["finished"] == "2026-11-16T08:03:20+00:00"
 

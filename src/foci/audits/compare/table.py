@@ -76,7 +76,8 @@ class Comparison:
     Attributes:
         rankings: Every ranking that some audit ran.
         rows: One per audit.
-        notes: Differences that make numbers of the rows incomparable, one sentence each.
+        notes: Changed files, and differences that make numbers of the rows incomparable, one
+            sentence each.
     """
 
     rankings: tuple[str, ...]
@@ -138,7 +139,7 @@ def compare(audits: Sequence[StoredAudit]) -> Comparison:
             raise FociError(place, "is given twice", "name every audit once")
     names = distinct_names(audits)
     rankings = tuple(dict.fromkeys(r for audit in audits for r in audit.summary.rankings))
-    notes = differences(audits, names)
+    notes = [*changed_notes(audits, names), *differences(audits, names)]
     rows = tuple(
         ComparisonRow(
             name,
@@ -149,6 +150,15 @@ def compare(audits: Sequence[StoredAudit]) -> Comparison:
         for audit, name in zip(audits, names, strict=True)
     )
     return Comparison(rankings, rows, tuple(notes))
+
+
+def changed_notes(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
+    """One sentence per audit whose files were changed since it wrote them."""
+    return [
+        f"Changed since the audit wrote it, {name}: {', '.join(audit.changed)}."
+        for audit, name in zip(audits, names, strict=True)
+        if audit.changed
+    ]
 
 
 def distinct_names(audits: Sequence[StoredAudit]) -> list[str]:

@@ -14,6 +14,7 @@ from foci.bounded import read_json
 from foci.errors import FociError
 
 AGAIN = "run foci audit again with --force"
+CHANGED = f"copy the folder again, {AGAIN}, or accept it with --accept-changed"
 
 M = TypeVar("M", bound=BaseModel)
 

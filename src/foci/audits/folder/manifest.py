@@ -22,20 +22,23 @@ from foci.audits.folder.names import (
     FORMAT,
     MANIFEST,
     RANKINGS,
-    SELECTOR_FILES,
+    SELECTOR_RESULT,
     SELECTORS,
     SLIDES,
     SUMMARY,
+    TABLE_FILES,
     TABLES,
 )
 from foci.audits.folder.run_key import MAP_FILES
+from foci.audits.profiles import as_stored
 from foci.audits.records import Alarm, Record
-from foci.audits.settings import AuditSettings, as_stored
+from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.checkpoints import Agreement
 from foci.backbones.freezing import home
 from foci.bags.cohort.torn import TornPatients
 from foci.digest import digest, file_digest
+from foci.hashes import with_own_hash
 
 
 class ManifestHead(Record):
@@ -48,6 +51,7 @@ class ManifestHead(Record):
         decided_by: Everything that decides the numbers, by name.
         versions: Software versions, and the device.
         files: SHA-256 of every file that holds numbers, by its path in the folder.
+        own_sha256: SHA-256 of all other entries of the manifest.
     """
 
     format: int
@@ -56,6 +60,7 @@ class ManifestHead(Record):
     decided_by: dict[str, Any] = Field(default_factory=dict)
     versions: dict[str, str] = Field(default_factory=dict)
     files: dict[str, str] = Field(default_factory=dict)
+    own_sha256: str | None = None
 
 
 class BackboneRecord(Record):
@@ -220,15 +225,15 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest; fields that were never set are left out."""
     content = manifest.model_dump(mode="json", exclude_unset=True)
     content["settings"] = manifest.settings.model_dump(mode="json")
-    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    text = json.dumps(with_own_hash(content), indent=2, ensure_ascii=False) + "\n"
     write_whole(folder / MANIFEST, text)
 
 
 def file_hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of every file that holds numbers or weights, by its path in the folder."""
     paths = [folder / name for name in (SLIDES, CURVES, RANKINGS, SUMMARY)]
-    paths += sorted((folder / TABLES).glob("*.csv"))
+    paths += [folder / TABLES / name for name in sorted(TABLE_FILES)]
     paths += sorted(
-        path for name in SELECTOR_FILES for path in (folder / SELECTORS).glob(f"seed-*/{name}")
+        path for name in SELECTOR_RESULT for path in (folder / SELECTORS).glob(f"seed-*/{name}")
     )
     return {path.relative_to(folder).as_posix(): file_digest(path) for path in paths}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foci.selectors.fitting.fit import STATE
-from foci.selectors.saved import METADATA, WEIGHTS
+from foci.selectors.saved import METADATA, STATE, WEIGHTS
 
 FORMAT = 2
 """Of the folder; a reader refuses a newer one. 2: deletion at the counts that decisive K needs."""
@@ -16,6 +15,7 @@ CURVES = "curves.parquet"
 RANKINGS = "rankings.parquet"
 SUMMARY = "summary.json"
 TABLES = "tables"
+TABLE_FILES = ("rankings.csv", "slides.csv", "deletion.csv", "agreement.csv", "skipped.csv")
 SELECTORS = "selectors"
 REPORT = "report.html"
 PARTS = "parts"
@@ -31,7 +31,10 @@ def column(ranking: str, seed: int | None) -> str:
     return ranking if seed is None else f"{ranking}-{seed}"
 
 
-SELECTOR_FILES = (WEIGHTS, METADATA, STATE)
+SELECTOR_RESULT = (WEIGHTS, METADATA)
+"""Files of a fitted selector, in the folder of its seed."""
+
+SELECTOR_FILES = (*SELECTOR_RESULT, STATE)
 """Files that a selector fit writes into the folder of its seed."""
 
 

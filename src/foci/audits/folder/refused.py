@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from foci.audits.folder.names import MANIFEST, PARTS, SELECTORS
-from foci.audits.folder.state import State, clear, entered
+from foci.audits.folder.removal import clear
+from foci.audits.folder.state import State, entered
 from foci.errors import FociError
 from foci.run_log import LOG
 from foci.selectors.saved import METADATA

@@ -3,35 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import re
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from foci.atomic import TEMPORARY, sweep
 from foci.audits.folder.damage import lost_file, read_model
-from foci.audits.folder.lock import LOCK, alone_in
 from foci.audits.folder.manifest import ManifestHead
-from foci.audits.folder.names import (
-    CURVES,
-    MANIFEST,
-    PARTS,
-    RANKINGS,
-    SELECTOR_FILES,
-    SELECTORS,
-    SLIDES,
-    SUMMARY,
-    TABLES,
-)
+from foci.audits.folder.names import MANIFEST
+from foci.audits.folder.removal import check_no_links, clear, remove_locks
 from foci.audits.folder.run_key import first_difference
 from foci.digest import digest
 from foci.errors import FociError
+from foci.lock import LOCK, alone_in
 
 State = Literal["new", "begun", "finished"]
 _REDO = "give --force to redo it, or another --out"
-_REPORTS = re.compile(r"report(-kappa-[0-9.e-]+)?(-k-[0-9]+)?(-prediction|-label)?\.html")
-"""Report pages in the folder, including those at other settings than the audit's."""
 
 
 def state_of(
@@ -76,33 +63,17 @@ def entered(
     folder.mkdir(parents=True, exist_ok=True)
     with alone_in(folder):
         state = state_of(folder, decided, versions, force=force)
+        check_no_links(folder)
         if state == "new":
             clear(folder)
-        sweep(folder, deep=True)
+        tidy(folder)
         yield state
 
 
-def clear(folder: Path) -> None:
-    """Remove the files that an audit writes, and no others.
-
-    The manifest stays until it is replaced: without it, FOCI would not recognise its own folder.
-    """
-    shutil.rmtree(folder / PARTS, ignore_errors=True)
+def tidy(folder: Path) -> None:
+    """Remove what killed runs and reports left in a folder that is locked."""
     sweep(folder, deep=True)
-    for path in _made(folder):
-        path.unlink(missing_ok=True)
-    for path in [*(folder / SELECTORS).glob("seed-*"), folder / SELECTORS, folder / TABLES]:
-        if path.is_dir() and not any(path.iterdir()):
-            path.rmdir()
-
-
-def _made(folder: Path) -> Iterator[Path]:
-    for name in (SLIDES, CURVES, RANKINGS, SUMMARY):
-        yield folder / name
-    yield from (path for path in folder.glob("*.html") if _REPORTS.fullmatch(path.name))
-    yield from (folder / TABLES).glob("*.csv")
-    for name in SELECTOR_FILES:
-        yield from (folder / SELECTORS).glob(f"seed-*/{name}")
+    remove_locks(folder)
 
 
 def _manifest(folder: Path) -> ManifestHead | None:

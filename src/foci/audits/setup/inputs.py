@@ -12,8 +12,9 @@ from foci.audits.settings import AuditSettings
 from foci.audits.setup.classes import check_class_names, other_order
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import Agreement, CheckpointFacts, OpenCheckpoint, agree
-from foci.backbones.saved import ModelRecord
+from foci.backbones.saved import FACTS, WEIGHTS, ModelRecord
 from foci.bags import N_CAP, Cohort
+from foci.stamps import Unchanged
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Sources:
         alarms: What was found wrong while both were read.
         places: Where everything came from, for the manifest.
         agreement: How the answers of the user's own code were met, if they were given.
+        model_files: Files that the model was loaded from, to notice if they are replaced.
     """
 
     backbone: Backbone
@@ -61,6 +63,7 @@ class Sources:
     record: ModelRecord | None
     alarms: tuple[Alarm, ...]
     places: dict[str, str]
+    model_files: Unchanged
     agreement: Agreement | None = None
 
 
@@ -73,7 +76,7 @@ def open_sources(inputs: Inputs, device: str) -> Sources:
     Raises:
         FociError: If the inputs name other classes than the model's folder.
     """
-    file, agreement = OpenCheckpoint(inputs.model), None
+    files, file, agreement = model_files(inputs.model), OpenCheckpoint(inputs.model), None
     cohort, alarms = _cohort(inputs, file.record)
     if inputs.expect is None:
         checkpoint = file.load(**inputs.model_options)
@@ -99,7 +102,13 @@ def open_sources(inputs: Inputs, device: str) -> Sources:
         alarms=alarms,
         places=_described(inputs),
         agreement=agreement,
+        model_files=files,
     )
+
+
+def model_files(path: Path) -> Unchanged:
+    """Files of a model, as they are now: a checkpoint, or the two files of a folder."""
+    return Unchanged([path / FACTS, path / WEIGHTS] if path.is_dir() else [path])
 
 
 def model_metadata(facts: CheckpointFacts) -> ModelMetadata:

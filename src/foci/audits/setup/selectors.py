@@ -14,7 +14,7 @@ from foci.backbones import Backbone
 from foci.bags import Cohort
 from foci.progress import Progress
 from foci.selectors import FittedSelector
-from foci.selectors.saved import METADATA, WEIGHTS
+from foci.selectors.saved import METADATA, STATE, WEIGHTS
 
 
 def fit_selectors(
@@ -41,6 +41,7 @@ def fit_selectors(
         own = seed_folder(folder, seed)
         if (own / METADATA).exists():
             fitted[seed] = selectors.load(own, backbone)
+            (own / STATE).unlink(missing_ok=True)  # of a fit that was killed at its very end
             continue
         fitted[seed] = selectors.fit(
             backbone,

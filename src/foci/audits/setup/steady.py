@@ -12,9 +12,9 @@ from torch import Tensor
 from foci.backbones import Backbone
 from foci.backbones.freezing import eval_mode, fingerprint
 from foci.bags import Cohort
-from foci.errors import FociError
+from foci.errors import ChangedError, FociError
 from foci.progress import Progress, Sized
-from foci.selectors.frozen import ChangedError, full_logits
+from foci.selectors.frozen import full_logits
 
 T = TypeVar("T")
 

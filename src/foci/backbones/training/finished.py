@@ -8,6 +8,7 @@ from typing import Any
 
 from foci.backbones.saved import FACTS, read_record
 from foci.backbones.training.recipe import TrainingRecipe
+from foci.backbones.training.run import STATE
 from foci.bags import Cohort
 from foci.bags.cohort.stamps import what_is_read
 from foci.digest import digest
@@ -51,10 +52,11 @@ def finished(folder: Path, key: str) -> FinishedTraining | None:
     Raises:
         CohortError: If the folder holds a backbone that was trained in another way.
     """
-    if not (folder / FACTS).exists():
-        return None
-    facts = read_record(folder).model_extra or {}
+    if not (folder / FACTS).exists() or (folder / STATE).exists():
+        return None  # with its state it was killed at its very end, and training goes on there
+    record = read_record(folder)
+    facts = record.model_extra or {}
     if facts.get("request") != key:
         what = "already holds a backbone trained with other options, slides or feature files"
         raise CohortError(folder, what, "choose another --out")
-    return FinishedTraining(facts.get("metrics", {}), tuple(facts.get("notes", ())))
+    return FinishedTraining(record.metrics, tuple(facts.get("notes", ())))

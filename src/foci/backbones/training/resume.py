@@ -59,6 +59,18 @@ def save_run(
     write_whole(path, save(plain, {"run": json.dumps(facts)}))
 
 
+def stored_key(path: Path) -> str | None:
+    """Key of the run that a state belongs to; None if the file is missing or damaged."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            key = json.loads(file.metadata()["run"])["key"]
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+        return None
+    return key if isinstance(key, str) else None
+
+
 def load_run(
     path: Path, key: str, model: nn.Module, objective: nn.Module, optimizer: Any
 ) -> RunState | None:

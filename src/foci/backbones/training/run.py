@@ -12,19 +12,24 @@ from typing import Any
 import torch
 
 from foci._version import __version__
+from foci.atomic import sweep
 from foci.backbones.base import Backbone
 from foci.backbones.registry import create
-from foci.backbones.saved import FACTS, save
+from foci.backbones.saved import FACTS, load_folder, read_record, save
 from foci.backbones.training.data import training_data
 from foci.backbones.training.evaluate import Predictions, predict
-from foci.backbones.training.loop import EpochReport, train
+from foci.backbones.training.loop import EpochReport, run_key, train
 from foci.backbones.training.recipe import TrainingRecipe
+from foci.backbones.training.resume import stored_key
 from foci.backbones.training.settings import checked_widths
 from foci.bags import Cohort
 from foci.bags.cohort.splits import SPLITS, check_labels
-from foci.errors import CohortError
+from foci.bags.cohort.stamps import files_read
+from foci.errors import ChangedError, CohortError
+from foci.lock import alone_in
 from foci.plural import counted, tally
 from foci.progress import Progress
+from foci.stamps import Unchanged
 
 STATE = "training.safetensors"
 
@@ -84,49 +89,94 @@ def train_into(
         progress: Wraps the steps of an epoch.
     """
     folder = Path(folder)
-    if (folder / FACTS).exists():
-        raise CohortError(folder, "already holds a trained backbone", "choose another --out")
+    _check_free(folder)
     check_labels(cohort.slides, cohort.classes)
     own = checked_widths(name, preset, widths or {})
+    features = Unchanged(files_read(cohort))
     d_in = next(iter(cohort.bags())).width
     torch.manual_seed(recipe.seed)
     backbone = create(name, preset, d_in=d_in, n_classes=len(cohort.classes), **own).to(device)
-    folder.mkdir(parents=True, exist_ok=True)
-    history = train(
-        backbone,
-        cohort.split("train"),
-        cohort.split("val"),
-        recipe,
-        state_file=folder / STATE,
-        starting=starting,
-        report=report,
-        progress=progress,
-    )
     parts = {split: cohort.split(split) for split in SPLITS if split in cohort.counts()}
-    metrics, notes = _scored(backbone, parts, score or _loss_and_accuracy)
-    data = training_data(parts["train"])
-    if len(data.encoders) > 1:
-        notes.append(f"trained on features of several encoders ({tally(Counter(data.encoders))})")
-    save(
-        backbone,
-        folder,
-        name=name,
-        preset=preset,
-        classes=list(cohort.classes),
-        n_cap=cohort.store.n_cap,
-        recipe=recipe.model_dump(),
-        metrics=metrics,
-        notes=[*cohort.notes, *notes],
-        history=[asdict(epoch) for epoch in history],
-        slides={split: len(part) for split, part in parts.items()},
-        trained_on=[slide.slide_id for slide in parts["train"]],
-        **({} if request is None else {"request": request}),
-        data=data.model_dump(),
-        versions={"foci": __version__, "torch": torch.__version__,
-                  "python": platform.python_version()},
-    )  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    with alone_in(folder, "foci train"):
+        _check_free(folder)
+        sweep(folder)
+        if (folder / FACTS).exists():
+            key = run_key(backbone, cohort.split("train"), cohort.split("val"), recipe)
+            result = _finished(folder, cohort, key)
+        else:
+            history = train(
+                backbone,
+                cohort.split("train"),
+                cohort.split("val"),
+                recipe,
+                state_file=folder / STATE,
+                starting=starting,
+                report=report,
+                progress=progress,
+            )
+            metrics, notes = _scored(backbone, parts, score or _loss_and_accuracy)
+            data = training_data(parts["train"])
+            if len(data.encoders) > 1:
+                several = tally(Counter(data.encoders))
+                notes.append(f"trained on features of several encoders ({several})")
+            _check_features(features, folder)
+            save(
+                backbone,
+                folder,
+                name=name,
+                preset=preset,
+                classes=list(cohort.classes),
+                n_cap=cohort.store.n_cap,
+                recipe=recipe.model_dump(),
+                metrics=metrics,
+                notes=[*cohort.notes, *notes],
+                history=[asdict(epoch) for epoch in history],
+                slides={split: len(part) for split, part in parts.items()},
+                trained_on=[slide.slide_id for slide in parts["train"]],
+                **({} if request is None else {"request": request}),
+                data=data.model_dump(),
+                versions={"foci": __version__, "torch": torch.__version__,
+                          "python": platform.python_version()},
+            )  # fmt: skip
+            backbone.requires_grad_(False)
+            result = TrainedBackbone(backbone, history, metrics, tuple(notes))
+    # after everything else: a run that is killed before this can be given again
     (folder / STATE).unlink(missing_ok=True)
-    return TrainedBackbone(backbone.requires_grad_(False), history, metrics, tuple(notes))
+    return result
+
+
+def _check_free(folder: Path) -> None:
+    """Refuse a folder with a trained backbone, unless its training was killed at its very end."""
+    if (folder / FACTS).exists() and not (folder / STATE).exists():
+        raise _occupied(folder)
+
+
+def _occupied(folder: Path) -> CohortError:
+    return CohortError(folder, "already holds a trained backbone", "choose another --out")
+
+
+def _finished(folder: Path, cohort: Cohort, key: str) -> TrainedBackbone:
+    """Result of a training that was killed after writing it, if it is this training."""
+    if stored_key(folder / STATE) != key:
+        raise _occupied(folder)
+    record = read_record(folder)
+    facts = record.model_extra or {}
+    return TrainedBackbone(
+        load_folder(folder, record),
+        [EpochReport(**epoch) for epoch in facts["history"]],
+        record.metrics,
+        tuple(facts["notes"][len(cohort.notes) :]),
+    )
+
+
+def _check_features(features: Unchanged, folder: Path) -> None:
+    """Discard the training if a feature file changed during it."""
+    try:
+        features.check("the training")
+    except ChangedError:
+        (folder / STATE).unlink(missing_ok=True)
+        raise
 
 
 def _loss_and_accuracy(predictions: Predictions) -> Scores:

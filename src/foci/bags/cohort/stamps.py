@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from foci.bags.cohort.cohort import Cohort
+from foci.stamps import stamp
 
 
 def stamps(cohort: Cohort) -> list[list[list[Any]]]:
@@ -14,12 +15,12 @@ def stamps(cohort: Cohort) -> list[list[list[Any]]]:
     The folder is left out: features that were moved, with their times, are the same features. A
     missing file has only its name.
     """
-    store = cohort.store
-    files = [
-        [] if path is None else [path, *store.read_beside(path)]
-        for path in (slide.feature_path for slide in cohort)
-    ]
-    return [[_stamp(file) for file in own] for own in files]
+    return [[stamp(file) for file in own] for own in _files(cohort)]
+
+
+def files_read(cohort: Cohort) -> list[Path]:
+    """Every file that the bags of a cohort depend on."""
+    return [file for own in _files(cohort) for file in own]
 
 
 def what_is_read(cohort: Cohort) -> list[Any]:
@@ -29,9 +30,9 @@ def what_is_read(cohort: Cohort) -> list[Any]:
     return [rows, stamps(cohort), cohort.classes, store.n_cap, store.layout, store.mpp]
 
 
-def _stamp(path: Path) -> list[Any]:
-    try:
-        facts = path.stat()
-    except OSError:
-        return [path.name, None, None]
-    return [path.name, facts.st_size, facts.st_mtime_ns]
+def _files(cohort: Cohort) -> list[list[Path]]:
+    store = cohort.store
+    return [
+        [] if path is None else [path, *store.read_beside(path)]
+        for path in (slide.feature_path for slide in cohort)
+    ]

@@ -147,6 +147,7 @@ def _run(configuration: AuditConfiguration, force: bool) -> None:
         record=sources.record,
         alarms=sources.alarms,
         agreement=sources.agreement,
+        model_files=sources.model_files,
         force=force,
         progress=track,
         say=say,

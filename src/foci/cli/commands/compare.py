@@ -10,6 +10,7 @@ import typer
 
 from foci.cli.answers_text import COLOUR
 from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
+from foci.cli.options import AcceptChanged
 from foci.cli.show_audit import alarm_text, estimate, number
 from foci.errors import printable
 
@@ -31,15 +32,19 @@ def compare(
     out: Annotated[
         Path | None, typer.Option(help="HTML page to write; compare.csv is written beside it.")
     ] = None,
+    accept_changed: AcceptChanged = False,
 ) -> None:
     """Compare audits side by side: tiles per ranking, headroom, faithfulness, answers."""
     from foci.atomic import write_whole
     from foci.audits import StoredAudit
     from foci.audits.compare.table import compare as put_together
+    from foci.cli.announce import announce_changed
     from foci.cli.pages import page
 
     file = page(out)
-    audits = [StoredAudit.load(folder) for folder in folders]
+    audits = [StoredAudit.load(folder, accept_changed=accept_changed) for folder in folders]
+    for audit in audits:
+        announce_changed(audit)
     found = put_together(audits)
     show(found)
     if file is not None:

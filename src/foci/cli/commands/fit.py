@@ -92,6 +92,7 @@ def fit(
             out=out,
             criterion=choose_by.value,
             memory_gb=memory_gb,
+            model_files=sources.model_files,
             report=lambda epoch: say(_line(epoch, shown)),
             progress=track,
         )

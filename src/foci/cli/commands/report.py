@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foci.cli.options import confidence
+from foci.cli.options import AcceptChanged, confidence
 
 if TYPE_CHECKING:
     from foci.audits.settings import View
@@ -42,6 +42,7 @@ def report(
             help="HTML page to write; default is report.html or report-... in the folder."
         ),
     ] = None,
+    accept_changed: AcceptChanged = False,
 ) -> None:
     """Write the report of an audit again, optionally at another threshold, budget or view.
 
@@ -49,10 +50,12 @@ def report(
     unchanged; a report at other settings gets its own file name.
     """
     from foci.audits import StoredAudit
+    from foci.cli.announce import announce_changed
     from foci.cli.pages import page
     from foci.reports import write_report
 
-    file, audit = page(out), StoredAudit.load(folder)
+    file, audit = page(out), StoredAudit.load(folder, accept_changed=accept_changed)
+    announce_changed(audit)
     chosen: View | None = None if view is None else view.value
     path = write_report(audit, file, kappa=confidence(kappa), k_max=k_max, view=chosen)
     typer.echo(f"wrote {path}")

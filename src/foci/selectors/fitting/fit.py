@@ -12,23 +12,26 @@ import torch
 from foci._version import __version__
 from foci.backbones.base import Backbone
 from foci.backbones.freezing import home
+from foci.backbones.training.resume import stored_key
 from foci.bags import Cohort
+from foci.bags.cohort.stamps import files_read
+from foci.errors import ChangedError
 from foci.progress import Progress
 from foci.selectors.fitting.criterion import Criterion, check_criterion, make_criterion
 from foci.selectors.fitting.loop import Fit, randomness, run
 from foci.selectors.fitting.preflight import check_gradient, check_labels, check_seed, check_target
 from foci.selectors.fitting.prepared import PreparedBags, read
 from foci.selectors.fitting.run_key import check_format, run_key
-from foci.selectors.frozen import ChangedError, keep_frozen
+from foci.selectors.frozen import keep_frozen
 from foci.selectors.gated.choice import choose_site, gate_backbone
 from foci.selectors.head import SelectorHead
 from foci.selectors.identity import Identity
 from foci.selectors.recipes import SelectorRecipe, Target
 from foci.selectors.recipes import recipe as named
-from foci.selectors.saved import prepare_folder, save
+from foci.selectors.saved import METADATA, STATE, fit_folder, load, occupied, save
 from foci.selectors.selector import FitEpoch, FittedSelector, Selector
+from foci.stamps import Unchanged
 
-STATE = "fitting.safetensors"
 _WATCHED_BAGS = 4
 
 
@@ -42,6 +45,7 @@ def fit(
     out: str | Path | None = None,
     criterion: str | Criterion = "aukc",
     memory_gb: float = 4.0,
+    model_files: Unchanged | None = None,
     report: Callable[[FitEpoch], None] = lambda epoch: None,
     progress: Progress = lambda items, what: items,
 ) -> FittedSelector:
@@ -64,12 +68,14 @@ def fit(
             class-conditional selector is read at the prediction there, as it will be later),
             ``"loss"``, the objective on them, or a :class:`~foci.selectors.Criterion` of your own.
         memory_gb: Memory for embedded bags that are kept between epochs.
+        model_files: Files that the backbone was loaded from; they must stay as they are.
         report: Called after every epoch.
         progress: Wraps the steps of an epoch.
 
     Raises:
-        FociError: If the backbone passes no gradient to its tiles, if it changes during the fit, if
-            a loss is not finite, or if a class-conditional recipe is given labels of one class.
+        FociError: If the backbone passes no gradient to its tiles, if it or a feature file changes
+            during the fit, if a loss is not finite, if a class-conditional recipe is given labels
+            of one class, or if another fit runs in the folder.
     """
     chosen = named(recipe) if isinstance(recipe, str) else recipe
     target, seed = target or chosen.target, check_seed(seed)
@@ -79,56 +85,69 @@ def fit(
     train, val = cohort.split("train"), cohort.split("val")
     if target == "label":
         check_labels(backbone, chosen, train, val)
-    folder = None if out is None else prepare_folder(Path(out))
-    if folder is not None:
-        check_format(folder / STATE)
-    watched = [read(cohort, slide, backbone).x for slide in train.slides[:_WATCHED_BAGS]]
-    with (
-        _gradients_enabled(),
-        _discard_if_changed(folder),
-        keep_frozen(backbone, watched) as compare,
-    ):
-        identity = Identity.of(backbone)
-        head = new_head(backbone, chosen, seed)
-        gated = gate_backbone(backbone, site, dense=chosen.dense)
-        bags = PreparedBags(cohort, gated, target, memory_gb)
-        check_gradient(gated, bags.batch(train.slides[:1]))
-        current = Selector(head, backbone, identity)
-        chosen_by = make_criterion(criterion, bags, val)
-        best_weights, history = run(
-            Fit(head, bags, train.slides, val.slides, chosen, seed),
-            key=run_key(identity, chosen, seed=seed, target=target, site=site, train=train, val=val,
-                        criterion=criterion),
-            state_file=None if folder is None else folder / STATE,
-            criterion=None if chosen_by is None else lambda: chosen_by(current),
-            compare=compare,
-            report=report,
-            progress=progress,
+    features = Unchanged([*files_read(train), *files_read(val)])
+    identity = Identity.of(backbone)
+    key = run_key(identity, chosen, seed=seed, target=target, site=site, train=train, val=val,
+                  criterion=criterion)  # fmt: skip
+    with fit_folder(out) as folder:
+        if folder is not None:
+            if (folder / METADATA).exists():
+                return _finished(folder, backbone, key)
+            check_format(folder / STATE)
+        watched = [read(cohort, slide, backbone).x for slide in train.slides[:_WATCHED_BAGS]]
+        with (
+            _gradients_enabled(),
+            _discard_if_changed(folder),
+            keep_frozen(backbone, watched) as compare,
+        ):
+            head = new_head(backbone, chosen, seed)
+            gated = gate_backbone(backbone, site, dense=chosen.dense)
+            bags = PreparedBags(cohort, gated, target, memory_gb)
+            check_gradient(gated, bags.batch(train.slides[:1]))
+            current = Selector(head, backbone, identity)
+            chosen_by = make_criterion(criterion, bags, val)
+            best_weights, history = run(
+                Fit(head, bags, train.slides, val.slides, chosen, seed),
+                key=key,
+                state_file=None if folder is None else folder / STATE,
+                criterion=None if chosen_by is None else lambda: chosen_by(current),
+                compare=compare,
+                report=report,
+                progress=progress,
+            )
+            notes = _notes(backbone, chosen, bags, train)
+            for files in (features, model_files):
+                if files is not None:
+                    files.check("the fit")
+        best = new_head(backbone, chosen, seed)
+        best.load_state_dict(best_weights)
+        fitted = FittedSelector(
+            best=Selector(best.requires_grad_(False), backbone, identity),
+            last=Selector(head.requires_grad_(False), backbone, identity),
+            recipe=chosen,
+            seed=seed,
+            target=target,
+            site=site,
+            history=tuple(history),
+            metadata={
+                "classes": list(cohort.classes),
+                "n_cap": cohort.store.n_cap,
+                "slides": {"train": len(train), "val": len(val)},
+                "versions": {"foci": __version__, "torch": torch.__version__,
+                             "python": platform.python_version()},
+                **({"notes": notes} if notes else {}),
+            },
         )  # fmt: skip
-        notes = _notes(backbone, chosen, bags, train)
-    best = new_head(backbone, chosen, seed)
-    best.load_state_dict(best_weights)
-    fitted = FittedSelector(
-        best=Selector(best.requires_grad_(False), backbone, identity),
-        last=Selector(head.requires_grad_(False), backbone, identity),
-        recipe=chosen,
-        seed=seed,
-        target=target,
-        site=site,
-        history=tuple(history),
-        metadata={
-            "classes": list(cohort.classes),
-            "n_cap": cohort.store.n_cap,
-            "slides": {"train": len(train), "val": len(val)},
-            "versions": {"foci": __version__, "torch": torch.__version__,
-                         "python": platform.python_version()},
-            **({"notes": notes} if notes else {}),
-        },
-    )  # fmt: skip
-    if folder is not None:
-        save(fitted, folder)
-        (folder / STATE).unlink(missing_ok=True)
+        if folder is not None:
+            save(fitted, folder)
     return fitted
+
+
+def _finished(folder: Path, backbone: Backbone, key: str) -> FittedSelector:
+    """The selector of a fit that was killed after writing it, if it is this fit."""
+    if stored_key(folder / STATE) != key:
+        raise occupied(folder)
+    return load(folder, backbone)
 
 
 def new_head(backbone: Backbone, recipe: SelectorRecipe, seed: int) -> SelectorHead:

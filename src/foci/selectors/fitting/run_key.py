@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 from foci.backbones.base import GateSite
+from foci.backbones.training.resume import stored_key
 from foci.bags import Cohort
 from foci.bags.cohort.stamps import what_is_read
 from foci.digest import digest
@@ -47,15 +47,8 @@ def check_format(state_file: Path) -> None:
 
     Its key also hashed the compiled code of the criterion, so no fit of today has the same key.
     """
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(state_file, framework="pt") as file:
-            run = json.loads(file.metadata()["run"])
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
-        return  # none, or damaged: the fit starts anew
-    key = run.get("key") if isinstance(run, dict) else None
-    if isinstance(key, str) and not key.startswith(_FORMAT):
+    key = stored_key(state_file)  # None where there is none, or damaged: the fit starts anew
+    if key is not None and not key.startswith(_FORMAT):
         raise FociError(
             state_file,
             "is an unfinished fit of an earlier FOCI, which cannot be resumed",

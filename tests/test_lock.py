@@ -10,10 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits.folder import lock
-from foci.audits.folder.lock import LOCK, alone_in
+from foci import lock, selectors
+from foci.backbones.training import TrainingRecipe
+from foci.backbones.training.run import train_into
 from foci.errors import FociError
-from tests.makers.audits import audit, content
+from foci.lock import LOCK, alone_in
+from foci.reports import write_report
+from tests.makers.audits import audit, content, model
+from tests.makers.cohorts import make_files, read
+from tests.makers.fits import short
 
 QUICK = {"rankings": ("native", "random")}
 SAYS = "out: another foci audit is running here; wait for it, or choose another --out"
@@ -24,6 +29,11 @@ with alone_in(pathlib.Path(sys.argv[2])):
     print("held", flush=True)
     sys.stdin.read()
 """
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    return make_files(tmp_path)
 
 
 @contextmanager
@@ -72,6 +82,32 @@ def test_a_complete_audit_is_opened_without_the_lock(files: Path) -> None:
         assert audit(files, changes=QUICK).summary == found.summary
 
 
+def test_a_fit_and_a_training_hold_their_folder(files: Path) -> None:
+    out, cohort = files / "out", read(files)
+    out.mkdir()
+    with held_elsewhere(out):
+        with pytest.raises(FociError, match="another foci fit is running here; wait for it"):
+            selectors.fit(model(), cohort, short("default"), out=out)
+        with pytest.raises(FociError, match="another foci train is running here; wait for it"):
+            train_into(out, "abmil", cohort, TrainingRecipe(epochs=1))
+        assert [path.name for path in out.iterdir()] == [LOCK]
+    selectors.fit(model(), cohort, short("default"), out=out)
+    assert sorted(path.name for path in out.iterdir()) == ["selector.json", "selector.safetensors"]
+
+
+def test_what_a_killed_report_left_in_a_complete_audit_is_swept(files: Path) -> None:
+    found = audit(files, changes=QUICK)
+    whole = content(found.folder)
+    for name in (".writing-abc", LOCK, "parts/native/00000.parquet"):
+        (found.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (found.folder / name).touch()
+    audit(files, changes=QUICK)
+    assert content(found.folder) == whole
+    (found.folder / ".writing-abc").touch()
+    write_report(found)
+    assert content(found.folder).keys() == {*whole, "report.html"}
+
+
 def test_it_is_let_go_at_the_end_and_after_an_error(tmp_path: Path) -> None:
     for _ in range(2):
         with pytest.raises(RuntimeError), alone_in(tmp_path):
@@ -86,7 +122,7 @@ def test_a_file_that_vanished_before_it_was_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     locked: list[int] = []
-    real = lock._lock
+    real = lock.lock
 
     def late(handle: int) -> None:
         if not locked:
@@ -94,7 +130,7 @@ def test_a_file_that_vanished_before_it_was_locked_is_made_again(
         locked.append(os.fstat(handle).st_ino)
         real(handle)
 
-    monkeypatch.setattr(lock, "_lock", late)
+    monkeypatch.setattr(lock, "lock", late)
     with alone_in(tmp_path):
         assert len(locked) == 2
         assert (tmp_path / LOCK).stat().st_ino == locked[-1]

@@ -1,4 +1,4 @@
-"""Lock an audit folder, so that only one run writes into it."""
+"""Lock a folder or a file, so that only one process writes into it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,20 @@ LOCK = ".foci-lock"
 
 
 @contextlib.contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
+def alone_in(folder: Path, command: str = "foci audit") -> Iterator[None]:
     """Lock a folder for one run; the operating system releases the lock if the process dies.
 
     On a file system without locks, nothing is locked.
+
+    Args:
+        folder: Must exist.
+        command: What the other run is, for the error.
 
     Raises:
         FociError: If another run holds the folder.
     """
     path = folder / LOCK
-    handle = _hold(path)
+    handle = _hold(path, command)
     try:
         yield
     finally:
@@ -41,17 +45,17 @@ def alone_in(folder: Path) -> Iterator[None]:
             os.close(handle)
 
 
-def _hold(path: Path) -> int:
+def _hold(path: Path, command: str) -> int:
     """Open and lock the file; return its handle."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            _lock(handle)
-            if _still_there(path, handle):
+            lock(handle)
+            if still_there(path, handle):
                 return handle
         except BlockingIOError:
             os.close(handle)
-            what = "another foci audit is running here"
+            what = f"another {command} is running here"
             raise FociError(path.parent, what, "wait for it, or choose another --out") from None
         except BaseException:
             os.close(handle)
@@ -59,7 +63,8 @@ def _hold(path: Path) -> int:
         os.close(handle)  # removed by the run that held it, between opening and locking
 
 
-def _still_there(path: Path, handle: int) -> bool:
+def still_there(path: Path, handle: int) -> bool:
+    """Whether the path still names the file that is open; another process may have removed it."""
     try:
         return os.path.samestat(path.stat(), os.fstat(handle))
     except FileNotFoundError:
@@ -69,7 +74,8 @@ def _still_there(path: Path, handle: int) -> bool:
 if sys.platform == "win32":
     import msvcrt
 
-    def _lock(handle: int) -> None:
+    def lock(handle: int) -> None:
+        """Lock an open file; BlockingIOError if another process holds it."""
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         except OSError as error:
@@ -78,7 +84,8 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    def _lock(handle: int) -> None:
+    def lock(handle: int) -> None:
+        """Lock an open file; BlockingIOError if another process holds it."""
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:  # any other reason: this file system has no locks

@@ -1,0 +1,122 @@
+"""An audit whose files were changed is refused, or its page says so."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from foci.audits import StoredAudit
+from foci.errors import FociError
+from tests.cli.invoke import Foci
+from tests.makers.audits import audit
+from tests.makers.cohorts import make_files
+
+QUICK = {"rankings": ("native", "random")}
+SAYS = "copy the folder again, run foci audit again with --force, or accept it with"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return audit(make_files(tmp_path_factory.mktemp("whole")), changes=QUICK).folder
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(whole, tmp_path / "audit"))
+
+
+def change_auc(folder: Path) -> None:
+    path = folder / "summary.json"
+    summary = json.loads(path.read_text())
+    assert summary["full_bag"]["auc"] != 0.123
+    summary["full_bag"]["auc"] = 0.123
+    path.write_text(json.dumps(summary, indent=2))
+
+
+def test_a_changed_number_is_not_reported(foci: Foci, folder: Path) -> None:
+    change_auc(folder)
+    done = foci("report", folder)
+    assert (done.code, done.err) == (
+        2, f"foci: {folder}: was changed since the audit wrote it: summary.json; {SAYS} "
+        "--accept-changed\n",
+    )  # fmt: skip
+    assert not (folder / "report.html").exists()
+
+
+def test_it_is_reported_with_a_mark_if_that_is_accepted(foci: Foci, folder: Path) -> None:
+    change_auc(folder)
+    (folder / "tables" / "slides.csv").write_text("mine\n")
+    (folder / "tables" / "skipped.csv").unlink()
+    done = foci("report", folder, "--accept-changed")
+    assert done.code == 0, done.err
+    names = ["summary.json", "tables/skipped.csv (missing)", "tables/slides.csv"]
+    told = [f"changed since the audit wrote it: {folder / name}" for name in names]
+    assert done.out.splitlines()[:-1] == told
+    page = (folder / "report.html").read_text()
+    assert (
+        '<li class="synthetic">Changed since the audit wrote it: '
+        f"{', '.join(names)}. These numbers may not be those of the run.</li>"
+    ) in page
+
+
+def test_an_unchanged_audit_has_no_mark(foci: Foci, folder: Path) -> None:
+    (folder / "report.html").write_text("an older report, opened and saved again")
+    done = foci("report", folder)
+    assert (done.code, done.out) == (0, f"wrote {folder / 'report.html'}\n")
+    assert "Changed since" not in (folder / "report.html").read_text()
+    assert foci("report", folder, "--accept-changed").out == done.out
+
+
+def test_a_changed_audit_is_not_compared(foci: Foci, folder: Path, whole: Path) -> None:
+    change_auc(folder)
+    page = folder.parent / "page.html"
+    done = foci("compare", whole, folder, "--out", page)
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert f"{folder}: was changed since the audit wrote it: summary.json" in done.err
+    assert not page.exists()
+    done = foci("compare", whole, folder, "--out", page, "--accept-changed")
+    assert done.code == 0, done.err
+    assert done.out.startswith(f"changed since the audit wrote it: {folder / 'summary.json'}\n")
+    mark = "Changed since the audit wrote it, model (audit): summary.json."
+    assert f"note: {mark}" in done.out
+    assert f'<li class="synthetic">{mark}</li>' in page.read_text()
+
+
+@pytest.mark.parametrize(
+    "name", ["slides.parquet", "curves.parquet", "rankings.parquet", "tables/rankings.csv"]
+)
+def test_one_bit_of_any_file_is_noticed(folder: Path, name: str) -> None:
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+    with pytest.raises(FociError, match=f"was changed since the audit wrote it: {name};"):
+        StoredAudit.load(folder)
+    assert StoredAudit.load(folder, accept_changed=True).changed == (name,)
+
+
+def test_the_manifest_itself_is_checked(folder: Path) -> None:
+    path = folder / "manifest.json"
+    path.write_text(path.read_text().replace('"native"', '"norm"', 1))
+    with pytest.raises(FociError, match=r"was changed since the audit wrote it: manifest\.json;"):
+        StoredAudit.load(folder)
+
+
+def test_a_folder_without_hashes_opens(folder: Path) -> None:
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, "files": {}, "own_sha256": None}))
+    with pytest.raises(FociError, match=r"manifest\.json"):  # an empty hash is not a missing one
+        StoredAudit.load(folder)
+    del manifest["files"], manifest["own_sha256"]
+    path.write_text(json.dumps(manifest))
+    change_auc(folder)
+    assert StoredAudit.load(folder).changed == ()
+
+
+def test_a_finished_audit_is_checked_when_it_is_given_again(tmp_path: Path) -> None:
+    files = make_files(tmp_path)
+    change_auc(audit(files, changes=QUICK).folder)
+    with pytest.raises(FociError, match=r"was changed since the audit wrote it: summary\.json"):
+        audit(files, changes=QUICK)
+    assert audit(files, changes=QUICK, force=True).changed == ()
