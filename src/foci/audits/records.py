@@ -54,6 +54,7 @@ AlarmKind = Literal[
     "constant answer",
     "single class",
     "training slides",
+    "torn patients",
     "duplicate bags",
     "zero tiles",
 ]

@@ -36,7 +36,7 @@ from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.preflight import admit, check_function
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
-from foci.audits.setup.splits import many_left_out, of_torn_patients, split_slides
+from foci.audits.setup.splits import many_left_out, split_slides
 from foci.audits.setup.steady import check_deterministic
 from foci.audits.setup.width import check_width
 from foci.backbones import Backbone
@@ -134,7 +134,6 @@ def run(
         division = split_slides(cohort, settings, split_seed, progress)
         for slide in division.skipped[len(cohort.skipped) :]:
             say(f"skipped {slide.slide_id}: {slide.skipped}")
-        changed = (*changed, *of_torn_patients(division.audited, cohort))
         for note in (*division.notes[len(cohort.notes) :], *changed):
             say(line_of(note))
         parts = PartialResults(folder)
@@ -173,7 +172,7 @@ def run(
             *alarms,
             *find_alarms(
                 audit.slides, audit.measured(settings).views, cohort.classes,
-                record=record, trained_on=trained_on, fitted=encoders,
+                record=record, trained_on=trained_on, fitted=encoders, torn=manifest.torn_patients,
             ),
         ]  # fmt: skip
         changed = (*changed, *not_compared(audit.slides, record))

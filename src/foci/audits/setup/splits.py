@@ -12,7 +12,6 @@ from foci.backbones.training.run import with_train_and_val
 from foci.bags import Cohort
 from foci.bags.cohort.slide import many_skipped
 from foci.bags.cohort.splits import SPLITS
-from foci.bags.cohort.torn import WARNING, torn_patients
 from foci.errors import CohortError
 from foci.plural import counted
 from foci.progress import Progress
@@ -94,16 +93,6 @@ def ready_to_fit(cohort: Cohort, split_seed: int, progress: Progress) -> Cohort:
         return whole
     note = "the cohort has no splits: divided by patient into train, val and test"
     return replace(whole, notes=(*whole.notes, f"{note} (70, 10 and 20 %, seed {split_seed})"))
-
-
-def of_torn_patients(audited: Cohort, cohort: Cohort) -> tuple[str, ...]:
-    """Warn if audited slides are of patients in another split as well; one sentence or none."""
-    torn = torn_patients(cohort)
-    n = sum(slide.case_id in torn for slide in audited)
-    if not n:
-        return ()
-    which = f"{n} of the {len(audited)} audited slides are of patients in another split as well"
-    return (f"{WARNING}{which}: what is measured there does not carry over to new patients",)
 
 
 def many_left_out(cohort: Cohort, audited: int, skipped: Collection[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""Alarms about where features come from: encoders, and slides that the model was trained on."""
+"""Alarms about where slides come from: encoders, slides and patients of the training."""
 
 from __future__ import annotations
 
@@ -77,6 +77,22 @@ def training_slides(
         ),
         numbers={"slides": len(seen), "renamed": len(renamed), "audited": len(slides)},
         slides=seen,
+    )
+
+
+def torn_apart(slides: Sequence[AuditedSlide], torn: Collection[str]) -> Alarm | None:
+    """Audited slides of patients who are in another split as well."""
+    touched = [slide.slide_id for slide in slides if slide.case_id in torn]
+    if not touched:
+        return None
+    return Alarm(
+        kind="torn patients",
+        sentence=(
+            f"{len(touched)} of the {len(slides)} audited slides are of patients in another split "
+            "as well: what is measured there does not carry over to new patients."
+        ),
+        numbers={"slides": len(touched), "audited": len(slides), "patients": len(torn)},
+        slides=touched,
     )
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from foci.audits.analysis.alarms.bags import duplicate_bags, zero_tiles
-from foci.audits.analysis.alarms.features import mixed_encoders, other_encoder, training_slides
+from foci.audits.analysis.alarms.features import (
+    mixed_encoders,
+    other_encoder,
+    torn_apart,
+    training_slides,
+)
 from foci.audits.analysis.alarms.predictions import (
     below_chance,
     below_test_figure,
@@ -27,6 +32,7 @@ def find_alarms(
     record: ModelRecord | None = None,
     trained_on: Collection[str] = (),
     fitted: Mapping[str, str | None] | None = None,
+    torn: Collection[str] = (),
 ) -> list[Alarm]:
     """Compare the audited slides with each other, with the model's record and with its answers.
 
@@ -40,6 +46,7 @@ def find_alarms(
         trained_on: Slides that the model was trained on, if known.
         fitted: Encoder of every slide that selectors were fitted on, None where the file names
             none.
+        torn: Patients who are in two splits.
     """
     everyone, labelled = views["prediction"], views.get("label")
     data = None if record is None else record.data
@@ -52,6 +59,7 @@ def find_alarms(
         constant,
         None if constant else single_class(everyone, labelled, classes),
         training_slides(slides, data, trained_on),
+        torn_apart(slides, torn),
         duplicate_bags(slides),
         zero_tiles(slides),
     )
