@@ -23,6 +23,8 @@ PROFILES.add(
             "fit_target": "label",
             "target": "label",
             "seeds": (0, 1, 2),
+            "seeds_as": "each",
+            "every_count": True,
             "kappa": 0.9,
             "kappas": (0.7, 0.8, 0.9, 0.95),
             "k_max": 256,

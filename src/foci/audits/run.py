@@ -122,7 +122,7 @@ def run(
                 say(f"note: {note}")
             jobs = ranking_jobs(settings, selectors)
             slides = division.audited.slides
-            reveal = SlideReveal(backbone, settings)
+            reveal = SlideReveal(backbone, settings, cohort.classes)
             reveal_blocks(slides, cohort.store, reveal, jobs, parts, progress=progress, say=say)
         if fingerprint(backbone) != weights:
             shutil.rmtree(parts.folder)

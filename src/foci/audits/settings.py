@@ -31,6 +31,9 @@ View = Literal["prediction", "label"]
 KAPPAS = (0.7, 0.8, 0.9, 0.95)
 """Confidences of the paper's sensitivity table."""
 
+RELATIVE = 0.95
+"""Share of the full bag's own confidence that the relative form of MSK asks for."""
+
 
 class AnalysisSettings(Protocol):
     """Settings that turn stored curves into numbers."""
@@ -90,10 +93,14 @@ class AuditSettings(BaseModel):
             at all of them.
         deletion: Deletion counts whose mean drops are reported; a slide has those below its number
             of tiles.
-        dense: Whether tiles are also deleted at every count up to ``k_max``, which decisive K asks
-            for. False takes the counts of :data:`foci.reveal.GRID` instead; None
-            is True for classifiers with a closed form, where all counts cost one pass.
+        dense: Whether every count up to ``k_max`` is revealed and deleted under every ranking, and
+            each selector seed is a ranking too. False spends counts where they change an answer;
+            None does so for classifiers without a closed form.
+        every_count: Whether every count is revealed (not deleted) also where counts are spared.
+        deletion_orders: Where counts are spared, the random orders whose tiles are deleted too.
         seeds: One selector is fitted per seed.
+        seeds_as: What the ranking ``selector`` is: the mean rank of a tile over the seeds, or each
+            seed on its own, with numbers averaged over the seeds as in the paper.
         random_orders: Number of random orders in the control band.
         split: The split to audit.
         block: Slides per file of partial results; a killed run loses at most one block.
@@ -117,7 +124,10 @@ class AuditSettings(BaseModel):
     counts: tuple[PositiveInt, ...] | None = None
     deletion: tuple[PositiveInt, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256)
     dense: bool | None = None
+    every_count: bool = False
+    deletion_orders: NonNegativeInt = 3
     seeds: tuple[NonNegativeInt, ...] = (0, 1, 2)
+    seeds_as: Literal["mean-rank", "each"] = "mean-rank"
     random_orders: PositiveInt = 10
     split: str = "test"
     block: PositiveInt = 32
@@ -198,13 +208,19 @@ class AuditSettings(BaseModel):
 def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as read from a folder; what an earlier FOCI did not store is what it did.
 
-    It fitted the selector for the view that stands first, and settled one confidence in float64.
+    It fitted the selector for the view that stands first, settled one confidence in float64,
+    revealed every count and ranked by each selector seed.
     Its ``margin`` belonged to a verdict that is gone.
 
     >>> as_stored({"target": "label", "kappa": 0.8})
-    {'fit_target': 'label', 'kappas': (0.8,), 'target': 'label', 'kappa': 0.8}
+    {'fit_target': 'label', 'kappas': (0.8,), 'seeds_as': 'each', 'every_count': True, ...}
     """
-    then = {"fit_target": values.get("target"), "kappas": (values.get("kappa", KAPPA),)}
+    then = {
+        "fit_target": values.get("target"),
+        "kappas": (values.get("kappa", KAPPA),),
+        "seeds_as": "each",
+        "every_count": values.get("counts") is None,
+    }
     return {**then, **{name: value for name, value in values.items() if name != "margin"}}
 
 

@@ -24,7 +24,7 @@ from foci.audits.analysis.rationale import (
 from foci.audits.analysis.views import ViewSlides, slides_by_view
 from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.slides import AuditedSlide
-from foci.audits.settings import AnalysisSettings, View
+from foci.audits.settings import RELATIVE, AnalysisSettings, View
 from foci.metrics import (
     drops_on_grid,
     operating_points,
@@ -32,6 +32,7 @@ from foci.metrics import (
     slide_faithfulness,
     stack,
 )
+from foci.metrics.cohort.sampling import Sampling, sampling_of
 from foci.metrics.cohort.stacked import OperatingPoints, Stack, on_grid
 from foci.metrics.curve.deletion import PAPER_COUNTS
 from foci.metrics.curve.sufficiency import followed_class, reached
@@ -39,8 +40,6 @@ from foci.metrics.inputs import Floats, Integers, defined_mean
 from foci.reveal import Curve
 
 _HEADLINES = ("selector", "native")
-RELATIVE = 0.95
-"""Share of the full bag's own confidence that the relative form asks for."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,6 +61,9 @@ class SlideMetrics:
         relative: ``[R, S]`` MSK at 0.95 of the full bag's own confidence.
         decisive: What the decision hangs on; None where deletion was not measured at shared counts.
         at: MSK and decisive K at other thresholds, by threshold.
+        sampling: Which counts the numbers rest on.
+
+    Faithfulness, area and decisive K have the seeds whose tiles were deleted.
     """
 
     ranking: str
@@ -78,6 +80,7 @@ class SlideMetrics:
     relative: Floats
     decisive: Decisive | None
     at: Mapping[float, CountsAt]
+    sampling: Sampling
 
     @cached_property
     def restricted(self) -> Floats:
@@ -95,13 +98,14 @@ def measure_ranking(
 ) -> SlideMetrics:
     """Measure the slides of one view under one ranking; its curves end at ``settings.k_max``."""
     seeds = curves.seeds(ranking)
-    ks = common_counts(group.of(curves.get(ranking, seeds[0])))
+    ks = common_counts([c for seed in seeds for c in group.of(curves.get(ranking, seed))])
     measured = [
         _measure_seed(curves.get(ranking, s), curves.deletions(ranking, s), group, settings, ks)
         for s in seeds
     ]
     spread = spread_over_orders if ranking == "random" else spread_over_slides
     decisive = [one.decisive for one in measured if one.decisive is not None]
+    deleted = [one for one in measured if one.sampling.n_deleted] or measured
     return SlideMetrics(
         ranking=ranking,
         k_max=settings.k_max,
@@ -109,13 +113,14 @@ def measure_ranking(
         stable=np.stack([one.points.stable for one in measured]),
         aukc=np.stack([one.points.aukc for one in measured]),
         specific=np.stack([one.points.specific for one in measured]),
-        faithfulness=np.stack([one.faithfulness for one in measured]),
+        faithfulness=np.stack([one.faithfulness for one in deleted]),
         drops=defined_mean(np.stack([one.drops for one in measured]), axis=0),
         curve=spread(ks, [one.table for one in measured]),
-        area=np.stack([one.area for one in measured]),
+        area=np.stack([one.area for one in deleted]),
         peak=np.stack([one.peak for one in measured]),
         relative=np.stack([one.relative for one in measured]),
-        decisive=Decisive.over_seeds(decisive) if len(decisive) == len(measured) else None,
+        decisive=Decisive.over_seeds(decisive) if decisive else None,
+        sampling=Sampling.over_seeds([one.sampling for one in measured]),
         at={
             kappa: CountsAt.over_seeds([one.at[kappa] for one in measured])
             for kappa in thresholds(settings)
@@ -136,6 +141,7 @@ class _Seed:
     relative: Floats
     decisive: Decisive | None
     at: dict[float, CountsAt]
+    sampling: Sampling
 
 
 def _measure_seed(
@@ -172,6 +178,9 @@ def _measure_seed(
         relative=operating_points(insert, group.full, group.targets, RELATIVE * group.sure).msk,
         decisive=decisive,
         at=at,
+        sampling=sampling_of(
+            insert, delete, group.targets, group.n_tiles, points.msk, settings.k_max
+        ),
     )
 
 

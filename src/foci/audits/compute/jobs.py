@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+import numpy as np
 
 from foci.audits.folder.names import column
 from foci.audits.settings import AuditSettings
 from foci.rankings import EmbeddedBag, Ranking, score
 from foci.selectors import FittedSelector
+
+SINGLE_SEEDS = "selector-seed"
+"""Ranking of every selector seed on its own, beside their mean rank; numbers are averaged."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +24,14 @@ class RankingJob:
         ranking: Name of the ranking.
         seed: Seed of the selector; None for all other rankings.
         selector: The selector with that seed.
+        selectors: The selectors of all seeds, where the ranking is their mean rank.
         orders: Number of random orders; 0 for all other rankings.
     """
 
     ranking: str
     seed: int | None = None
     selector: FittedSelector | None = None
+    selectors: tuple[FittedSelector, ...] = ()
     orders: int = 0
 
     @property
@@ -43,8 +49,23 @@ class RankingJob:
         if self.orders:
             seeds = range(self.orders)
             return [(seed, score("random", bag.backbone, bag, seed=seed)) for seed in seeds]
-        options: dict[str, Any] = {} if self.selector is None else {"selector": self.selector}
-        return [(self.seed, score(self.ranking, bag.backbone, bag, **options))]
+        if self.selectors:
+            return [(None, mean_rank([_selected(bag, one) for one in self.selectors]))]
+        if self.selector is not None:
+            return [(self.seed, _selected(bag, self.selector))]
+        return [(self.seed, score(self.ranking, bag.backbone, bag))]
+
+
+def mean_rank(rankings: Sequence[Ranking]) -> Ranking:
+    """Rank tiles by their mean rank over several rankings of one slide, smallest first.
+
+    >>> import numpy as np
+    >>> rows = ([3.0, 2.0, 1.0], [3.0, 1.0, 2.0], [1.0, 3.0, 2.0])
+    >>> mean_rank([Ranking("selector", "s", np.array(row)) for row in rows]).order.tolist()
+    [0, 1, 2]
+    """
+    ranks = np.stack([ranking.ranks for ranking in rankings])
+    return Ranking(rankings[0].name, rankings[0].slide_id, -ranks.mean(axis=0))
 
 
 def ranking_jobs(
@@ -58,9 +79,25 @@ def ranking_jobs(
     jobs: list[RankingJob] = []
     for name in settings.rankings:
         if name == "selector":
-            jobs += [RankingJob(name, seed, selectors[seed]) for seed in settings.seeds]
+            jobs += _selector_jobs(settings, selectors)
         elif name == "random":
             jobs.append(RankingJob(name, orders=settings.random_orders))
         else:
             jobs.append(RankingJob(name))
     return tuple(jobs)
+
+
+def _selector_jobs(
+    settings: AuditSettings, selectors: Mapping[int, FittedSelector]
+) -> list[RankingJob]:
+    """The selector as the mean rank of its seeds, and each seed where that is asked for."""
+    seeds = settings.seeds
+    if len(seeds) == 1 or settings.seeds_as == "each":
+        return [RankingJob("selector", seed, selectors[seed]) for seed in seeds]
+    mean = RankingJob("selector", selectors=tuple(selectors[seed] for seed in seeds))
+    each = [RankingJob(SINGLE_SEEDS, seed, selectors[seed]) for seed in seeds]
+    return [mean, *(each if settings.dense else [])]
+
+
+def _selected(bag: EmbeddedBag, selector: FittedSelector) -> Ranking:
+    return score("selector", bag.backbone, bag, selector=selector)
