@@ -112,6 +112,7 @@ def audit(
     *,
     name: str | None = None,
     force: bool = False,
+    workers: int | None = 1,
     progress: Progress = lambda items, what: items,
     **settings: Any,
 ) -> Audit:
@@ -126,6 +127,8 @@ def audit(
             long as the result.
         name: What people call the model.
         force: Remove another audit that is in the folder.
+        workers: Processes that compute slides side by side; None for as many as ``foci audit``
+            takes. More than one needs ``if __name__ == "__main__":`` around a script.
         progress: Wraps every loop that takes a while; :func:`foci.progress.track` shows bars.
         **settings: Of :class:`foci.audits.settings.AuditSettings`.
 
@@ -138,7 +141,9 @@ def audit(
     given |= {} if name is None else {"name": name}
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix="foci-audit-")
     folder = Path(kept.name, "audit") if kept is not None else Path(str(out))
-    done = run(backbone, cohort, chosen, folder, force=force, progress=progress, **given)
+    done = run(
+        backbone, cohort, chosen, folder, force=force, workers=workers, progress=progress, **given
+    )
     if kept is None:
         write_report(done)
     return Audit(done.folder, done._measured, kept)

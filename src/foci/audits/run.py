@@ -7,16 +7,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import torch
+
 from foci.atomic import write_whole
 from foci.audits.analysis.csv_tables import write_tables
 from foci.audits.analysis.summarise import summarise
 from foci.audits.analysis.summary import Summary
 from foci.audits.audit import StoredAudit
-from foci.audits.compute.blocks import n_blocks, reveal_blocks
+from foci.audits.compute.blocks import BlockReveal, n_blocks, reveal_blocks
 from foci.audits.compute.jobs import ranking_jobs
 from foci.audits.compute.merge import assemble, features_digest
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
+from foci.audits.compute.workers import default_workers
 from foci.audits.folder.manifest import (
     SlideCounts,
     file_hashes,
@@ -34,7 +37,7 @@ from foci.audits.setup.preflight import admit, check_deterministic
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
 from foci.audits.setup.splits import already_seen, split_slides
 from foci.backbones import Backbone, fingerprint
-from foci.backbones.freezing import eval_mode
+from foci.backbones.freezing import eval_mode, home
 from foci.bags import Cohort
 from foci.errors import FociError
 from foci.progress import Progress
@@ -53,6 +56,7 @@ def run(
     model_notes: Sequence[str] = (),
     trained_on: Collection[str] = (),
     force: bool = False,
+    workers: int | None = 1,
     progress: Progress = lambda items, what: items,
     say: Callable[[str], None] = lambda line: None,
 ) -> StoredAudit:
@@ -74,6 +78,8 @@ def run(
         model_notes: What was assumed when the model was loaded.
         trained_on: Slides that the model was trained on, if known.
         force: Replace another audit in the folder.
+        workers: Processes that reveal blocks of slides side by side; None for one per core, where
+            every one has at least two blocks. Their number changes no byte.
         progress: Progress bar around every long loop.
         say: Called with every message for the user.
 
@@ -122,8 +128,19 @@ def run(
                 say(f"note: {note}")
             jobs = ranking_jobs(settings, selectors)
             slides = division.audited.slides
-            reveal = SlideReveal(backbone, settings, cohort.classes)
-            reveal_blocks(slides, cohort.store, reveal, jobs, parts, progress=progress, say=say)
+            work = BlockReveal(
+                cohort.store, SlideReveal(backbone, settings, cohort.classes), jobs, parts
+            )
+            blocks = n_blocks(slides, settings.block)
+            if workers is None:
+                workers = default_workers(blocks, home(backbone)[0])
+            if manifest.threads is None:  # a run that goes on keeps those of its first part
+                threads = 1 if workers > 1 else torch.get_num_threads()
+                manifest = manifest.model_copy(update={"threads": threads})
+                write_manifest(folder, manifest)
+            reveal_blocks(
+                slides, work, workers=workers, threads=manifest.threads, progress=progress, say=say
+            )
         if fingerprint(backbone) != weights:
             shutil.rmtree(parts.folder)
             what = "changed while it was audited"
@@ -131,7 +148,7 @@ def run(
                 f"backbone {backbone.architecture}", what, "leave it alone and try again"
             )
 
-        blocks, wanted = n_blocks(slides, settings.block), [slide.slide_id for slide in slides]
+        wanted = [slide.slide_id for slide in slides]
         assemble(folder, parts, blocks, jobs, wanted, division.skipped)
         audit = StoredAudit(folder)
         summary = _conclude(audit, settings)

@@ -97,7 +97,7 @@ class AuditSettings(BaseModel):
             each selector seed is a ranking too. False spends counts where they change an answer;
             None does so for classifiers without a closed form.
         every_count: Whether every count is revealed (not deleted) also where counts are spared.
-        deletion_orders: Where counts are spared, the random orders whose tiles are deleted too.
+        deletion_orders: Number of random orders whose tiles are deleted too; all if dense.
         seeds: One selector is fitted per seed.
         seeds_as: What the ranking ``selector`` is: the mean rank of a tile over the seeds, or each
             seed on its own, with numbers averaged over the seeds as in the paper.

@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from foci.bags import Cohort
 
 
+def starting(what: str) -> None:
+    """Say what a command does before it imports torch, which takes seconds on a busy machine."""
+    typer.echo(f"{what} ...", err=True)
+
+
 def announce(cohort: Cohort, model_notes: Sequence[str] = ()) -> None:
     """Print the assumptions about model and slides, and the skipped slides with reasons."""
     for note in (*model_notes, *cohort.notes):

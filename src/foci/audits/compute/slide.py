@@ -95,7 +95,7 @@ class SlideReveal:
         ranked = job.rank(bag)
         sides: tuple[list[Curve], list[Curve]] = ([], [])
         for number, (seed, ranking) in enumerate(ranked):
-            deleted = not (self.spares and job.orders) or number < self.settings.deletion_orders
+            deleted = not job.orders or self._deletes(number)
             order = torch.from_numpy(ranking.order)
             if sparing is None:
                 both = self._dense(order, bag)
@@ -111,6 +111,10 @@ class SlideReveal:
                         )
                     )  # fmt: skip
         return JobCurves((*sides[0], *sides[1]), ranked[0][1].scores if job.stored else None)
+
+    def _deletes(self, order: int) -> bool:
+        """Whether the tiles of a random order are deleted, too."""
+        return bool(self.settings.dense) or order < self.settings.deletion_orders
 
     def _dense(self, order: Tensor, bag: EmbeddedBag) -> tuple[Points, Points]:
         """Counts and probabilities of one order, revealed and deleted at every count."""

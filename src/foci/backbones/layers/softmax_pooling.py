@@ -23,6 +23,9 @@ _BLOCK = 64
 _SUMMED_AT_ONCE = 2**16
 """Numbers per block of a running sum: 512 KiB in float64, which stay in a processor's cache."""
 
+_ALWAYS_IN = 32
+"""Tiles that are in every prefix, from which on they are summed as one product."""
+
 
 def softmax_weights(
     logits: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
@@ -98,21 +101,26 @@ def _running_sums(logits: Tensor, values: Tensor, ks: Tensor, order: Tensor) -> 
     """Sums block by block, of which only the counts asked for are kept.
 
     A block goes on from the last sum of the one before. The numbers are thus added in reveal order,
-    as in one cumulative sum over all tiles, and the block size changes no bit.
+    as in one cumulative sum over all tiles, and the block size changes no bit. Tiles before the
+    smallest count (a deletion leaves many) are in every sum, and enter it as one product.
     """
     weights = torch.exp(logits - logits.amax(dim=0))  # [N, R]
     totals = torch.cumsum(weights, dim=0)[ks - 1].unsqueeze(-1)
     at_once = max(1, _SUMMED_AT_ONCE // (weights.shape[1] * values.shape[-1]))
     kept = totals.new_empty(len(ks), weights.shape[1], values.shape[-1])
     carried: Tensor | None = None
-    for start in range(0, len(order), at_once):
+    always = int(ks.min()) - 1
+    first = always if always >= _ALWAYS_IN else 0
+    if first:
+        carried = pool(weights[:first], values[order[:first]].double())
+    for start in range(first, len(order), at_once):
         block = slice(start, start + at_once)
         terms = weights[block].unsqueeze(-1) * values[order[block]].double()  # [block, R, dv]
         if carried is not None:
             terms[0] += carried
         sums = torch.cumsum(terms, dim=0)
-        if at_once >= len(order):
-            return sums[ks - 1] / totals
+        if at_once >= len(order) - first:
+            return sums[ks - 1 - first] / totals
         carried = sums[-1]
         asked = ((ks > start) & (ks <= start + at_once)).nonzero().squeeze(-1)
         kept[asked] = sums[ks[asked] - 1 - start]

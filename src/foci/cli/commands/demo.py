@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foci.cli.announce import starting
+
 if TYPE_CHECKING:
     from foci.audits import StoredAudit
     from foci.audits.folder.manifest import TruthRecord
@@ -25,6 +27,7 @@ def demo(
 
     Results of an earlier run of the same demo are kept.
     """
+    starting("making a cohort")
     from foci.bags.checks.doctor import examine
     from foci.bags.cohort.options import CohortOptions
     from foci.cli.commands.doctor import show as show_cohort

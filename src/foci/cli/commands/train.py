@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foci.cli.announce import starting
 from foci.cli.cohort_options import Given, cohort_options
 from foci.cli.options import Device, settings
 
@@ -58,6 +59,7 @@ def train(
     An interrupted run resumes when the same command is run again. With other options, slides or
     feature files it starts over.
     """
+    starting("loading the cohort")
     from dataclasses import replace
 
     from foci.backbones.training import TrainingRecipe, training_recipe
