@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foci.backbones.layers import softmax_pooling
-from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
+from foci.backbones.layers.softmax_pooling import pool, prefix_pool, prefix_pools, softmax_weights
 
 
 def subset_pool(logits: torch.Tensor, values: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
@@ -95,3 +95,15 @@ def test_gate_gradient_is_exact_and_finite_at_zero() -> None:
 def test_gating_everything_out_gives_zero_not_nan() -> None:
     weights = softmax_weights(torch.randn(4, 2), gate=torch.zeros(4))
     assert weights.abs().sum() == 0
+
+
+@pytest.mark.parametrize("spread", [1.0, 900.0])
+@pytest.mark.parametrize(("value_rows", "ks"), [(1, [1, 3, 9]), (3, [40, 41, 60])])
+def test_several_orders_at_once_change_no_bit(
+    spread: float, value_rows: int, ks: list[int]
+) -> None:
+    torch.manual_seed(0)
+    logits, values = spread * torch.randn(64, 3), torch.randn(64, value_rows, 5)
+    orders, counts = torch.stack([torch.randperm(64) for _ in range(4)]), torch.tensor(ks)
+    want = [prefix_pool(logits, values, counts, order) for order in orders]
+    assert torch.equal(prefix_pools(logits, values, counts, orders), torch.stack(want))

@@ -21,8 +21,6 @@ from foci.bags import Bag, Slide
 from foci.errors import FociError
 from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, choose_engine
 
-_DIRECTIONS: tuple[Direction, ...] = ("insert", "delete")
-
 
 @dataclass(frozen=True)
 class JobCurves:
@@ -93,35 +91,47 @@ class SlideReveal:
     ) -> JobCurves:
         """Insertion curves of every seed of a job, then the deletion curves that it has."""
         ranked = job.rank(bag)
-        sides: tuple[list[Curve], list[Curve]] = ([], [])
-        for number, (seed, ranking) in enumerate(ranked):
-            deleted = not job.orders or self._deletes(number)
-            order = torch.from_numpy(ranking.order)
-            if sparing is None:
-                both = self._dense(order, bag)
-            else:
-                both = sparing(order, control=bool(job.orders), deleted=deleted)
-            for side, direction in enumerate(_DIRECTIONS):
-                ks, probs = both[side]
-                if direction == "insert" or deleted:
-                    sides[side].append(
-                        Curve(
-                            bag.slide_id, job.ranking, seed, direction, len(bag), ks,
-                            self._finite(probs, bag.slide_id), full,
-                        )
-                    )  # fmt: skip
-        return JobCurves((*sides[0], *sides[1]), ranked[0][1].scores if job.stored else None)
+        orders = [torch.from_numpy(ranking.order) for _, ranking in ranked]
+        n_deleted = (
+            len(orders) if not job.orders or self.settings.dense else self.settings.deletion_orders
+        )
+        if sparing is None:
+            inserted, deleted = self._dense(orders, orders[:n_deleted], bag)
+        else:
+            both = [
+                sparing(order, control=bool(job.orders), deleted=place < n_deleted)
+                for place, order in enumerate(orders)
+            ]
+            inserted, deleted = [one[0] for one in both], [one[1] for one in both[:n_deleted]]
+        directions: tuple[tuple[Direction, list[Points]], ...] = (
+            ("insert", inserted), ("delete", deleted),
+        )  # fmt: skip
+        curves = tuple(
+            Curve(
+                bag.slide_id, job.ranking, seed, direction, len(bag), ks,
+                self._finite(probs, bag.slide_id), full,
+            )
+            for direction, points in directions
+            for (seed, _), (ks, probs) in zip(ranked, points, strict=False)
+        )  # fmt: skip
+        return JobCurves(curves, ranked[0][1].scores if job.stored else None)
 
-    def _deletes(self, order: int) -> bool:
-        """Whether the tiles of a random order are deleted, too."""
-        return bool(self.settings.dense) or order < self.settings.deletion_orders
-
-    def _dense(self, order: Tensor, bag: EmbeddedBag) -> tuple[Points, Points]:
-        """Counts and probabilities of one order, revealed and deleted at every count."""
-        inserted = reveal_counts(self.settings, len(bag))
-        deleted = deletion_counts(self.settings, len(bag), dense=True)
-        kept, left = bag.both_curves(order, torch.from_numpy(inserted), torch.from_numpy(deleted))
-        return (inserted, kept.numpy()), (deleted, left.numpy())
+    def _dense(
+        self, inserted: list[Tensor], deleted: list[Tensor], bag: EmbeddedBag
+    ) -> tuple[list[Points], list[Points]]:
+        """Counts and probabilities of every order, revealed and deleted at every count."""
+        up, down = (
+            reveal_counts(self.settings, len(bag)),
+            deletion_counts(self.settings, len(bag), dense=True),
+        )
+        nothing = torch.empty(0, self.backbone.n_classes, dtype=torch.float64)
+        kept = bag.curves(inserted, torch.from_numpy(up))
+        left = (
+            bag.curves(deleted, torch.from_numpy(down), "delete")
+            if len(down)
+            else [nothing] * len(deleted)
+        )
+        return [(up, probs.numpy()) for probs in kept], [(down, probs.numpy()) for probs in left]
 
     @staticmethod
     def _finite(probs: NDArray[np.float64], slide_id: str) -> NDArray[np.float64]:

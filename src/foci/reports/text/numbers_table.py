@@ -51,7 +51,7 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
         ),
         ("Flips back", "decided slides on which the decision comes back later",
          _on_grid(lambda n: Cell(percent(n.decided.flips_back if n.decided else None)),
-                  "deletion")),
+                  "deletion", "grid")),
         ("MSK, relative", "all slides; tiles to 0.95 of the full bag's own confidence",
          _quartiles("relative", k_max)),
         ("Crossed though undecided", f"undecided slides that get to {kappa:g} all the same",
@@ -103,7 +103,9 @@ def seeds_of(summary: Summary, view: View) -> list[tuple[str, str, list[str]]]:
 
 
 def _on_grid(
-    cell: Callable[[RankingNumbers], Cell], direction: Literal["insertion", "deletion"]
+    cell: Callable[[RankingNumbers], Cell],
+    direction: Literal["insertion", "deletion"],
+    mark: str | None = None,
 ) -> Callable[[RankingNumbers], Cell]:
     """The same cell, marked where its number rests on a grid of counts."""
 
@@ -111,7 +113,7 @@ def _on_grid(
         own, counts = cell(numbers), numbers.counts
         if own.text == NOTHING or counts is None or getattr(counts, direction) != "grid":
             return own
-        bound = "grid" if direction == "insertion" else "grid, upper bound"
+        bound = mark or ("grid" if direction == "insertion" else "grid, upper bound")
         return Cell(own.text, f"{own.below}; {bound}" if own.below else bound)
 
     return marked

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from foci.backbones import Backbone
-from foci.backbones.layers.softmax_pooling import prefix_pool
+from foci.backbones.layers.softmax_pooling import prefix_pool, prefix_pools
 from foci.backbones.models._pooled import PooledBackbone
 from foci.reveal.prefixes import Prefixes
 
@@ -25,6 +25,11 @@ class PooledReveal:
         """Logits of all steps at once."""
         pooled = prefix_pool(self.logits, self.values, prefixes.sizes, prefixes.sequence)
         yield slice(0, len(prefixes.sizes)), self.read(pooled.to(self.dtype))
+
+    def several(self, sequences: Tensor, sizes: Tensor) -> Iterator[Tensor]:
+        """Logits ``[J, C]`` of the first ``sizes`` tiles of every sequence ``[O, N]``."""
+        for pooled in prefix_pools(self.logits, self.values, sizes, sequences):
+            yield self.read(pooled.to(self.dtype))
 
 
 class PrefixReveal:
