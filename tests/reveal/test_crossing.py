@@ -28,7 +28,11 @@ def test_a_crossing_that_never_comes_is_looked_for_at_every_count() -> None:
 
 def test_values_are_those_of_the_dense_curve() -> None:
     torch.manual_seed(0)
-    model, features, order = small("transmil"), torch.randn(30, D_IN), torch.randperm(30)
+    model, features, order = (
+        small("transmil", "paper", 2),
+        torch.randn(30, D_IN),
+        torch.randperm(30),
+    )
     dense = Revealer(model).open(features).curve(order)
 
     def settled(probs: Tensor) -> bool:

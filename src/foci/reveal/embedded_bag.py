@@ -175,13 +175,7 @@ class EmbeddedBag:
     def curves(
         self, orders: Sequence[Tensor], ks: Tensor | Sequence[int], direction: Direction = "insert"
     ) -> list[Tensor]:
-        """:meth:`curve` of several orders at the same counts; cheaper in closed form.
-
-        Args:
-            orders: Tile indices, most important first.
-            ks: Increasing counts of tiles revealed (or deleted).
-            direction: ``"insert"`` reveals the first k tiles, ``"delete"`` removes them.
-        """
+        """:meth:`curve` of several orders at the same counts; cheaper in closed form."""
         checked = [check_order(order, len(self)) for order in orders]
         engine = self._prefix_logits() if len(checked) > 1 and len(ks) else None
         if not isinstance(engine, PooledReveal):

@@ -1,5 +1,7 @@
 """Spared counts change no MSK, no crossing and no reported drop: against every count."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from foci.audits.compute.counts import counts_beyond
 from foci.audits.run import run
 from foci.metrics.inputs import Floats
 from tests.makers.audits import model, settings
-from tests.makers.cohorts import planted
+from tests.makers.cohorts import D_IN, planted
 
 RANKINGS = ("native", "evidence", "selector", "random")
 
@@ -17,7 +19,9 @@ RANKINGS = ("native", "evidence", "selector", "random")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredAudit, StoredAudit]:
     """The same slides, with every count and with few."""
     folder = tmp_path_factory.mktemp("spared")
-    cohort = planted(folder, slides=24, tiles=(30, 60))
+    cohort = planted(folder, slides=24, d=D_IN, tiles=(30, 60))
+    rest = [replace(slide, split="test") for slide in cohort.slides[8:]]
+    cohort = replace(cohort, slides=(*cohort.slides[:8], *rest))
     backbone = model("transmil", depth=2, heads=2)
     chosen = {"rankings": RANKINGS, "seeds": (0, 1, 2), "random_orders": 4, "k_max": 40,
               "deletion": (1, 2, 4, 8, 16, 32), "deletion_orders": 2}  # fmt: skip
