@@ -16,6 +16,9 @@ from foci.reveal import GRID
 KEPT = 32
 """Tiles that are kept for the selected-only AUC, as in the paper."""
 
+EVERY_COUNT_UP_TO = 64
+"""Tiles of a bag up to which decisive K tries every count."""
+
 FINE = (
     *range(1, 16),
     *range(16, 32, 2),
@@ -67,3 +70,19 @@ def deletion_counts(settings: AuditSettings, n_tiles: int, *, dense: bool) -> ND
     every = range(1, settings.k_max + 1) if dense else ()
     counts = {k for k in (*every, *settings.deletion) if k < n_tiles}
     return np.array(sorted(counts), dtype=np.int64)
+
+
+def decisive_grid(settings: AuditSettings, n_tiles: int) -> list[int]:
+    """Counts at which decisive K is looked for first: those reported, and every 16th of the bag.
+
+    A deletion costs what it leaves: on a small bag many counts cost little, and every one is tried.
+
+    >>> decisive_grid(AuditSettings(deletion=(1, 2, 4, 8)), 200)[:8]
+    [1, 2, 4, 8, 12, 24, 36, 48]
+    >>> len(decisive_grid(AuditSettings(), 50))
+    49
+    """
+    last = min(settings.k_max, n_tiles - 1)
+    step = 1 if n_tiles <= EVERY_COUNT_UP_TO else n_tiles // 16
+    asked = {*settings.deletion, *range(step, last + 1, step), last}
+    return sorted(k for k in asked if k <= last)

@@ -16,7 +16,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foci.audits.compute.counts import counts_beyond, deletion_counts, reveal_counts
+from foci.audits.compute.counts import (
+    counts_beyond,
+    decisive_grid,
+    deletion_counts,
+    reveal_counts,
+)
 from foci.audits.settings import RELATIVE, AuditSettings
 from foci.metrics.curve.sufficiency import sufficient_steps
 from foci.reveal import EmbeddedBag, curve_until, decisive_curves
@@ -59,7 +64,6 @@ class SparingCurves:
             deleted: Whether its tiles are deleted too.
         """
         n_tiles = len(self.bag)
-        last = min(self.settings.k_max, n_tiles)
         kept = self._inserted(order, control)
         left: dict[int, Tensor] = {}
         if deleted and n_tiles > 1:
@@ -70,7 +74,7 @@ class SparingCurves:
                 kept,
                 [self._enough(kappa) for kappa in dict.fromkeys(self.thresholds)],
                 lambda rest: int(rest.argmax()) != self.bag.target,
-                grid=sorted({k for k in (*reported.tolist(), last) if k <= last}),
+                grid=decisive_grid(self.settings, n_tiles),
                 reported=reported.tolist(),
                 refine=self.settings.counts is None,
             )
