@@ -19,7 +19,7 @@ RANKINGS = ("native", "evidence", "selector", "random")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredAudit, StoredAudit]:
     """The same slides, with every count and with few."""
     folder = tmp_path_factory.mktemp("spared")
-    cohort = planted(folder, slides=24, d=D_IN, tiles=(30, 60))
+    cohort = planted(folder, slides=24, d=D_IN, tiles=(100, 140))
     rest = [replace(slide, split="test") for slide in cohort.slides[8:]]
     cohort = replace(cohort, slides=(*cohort.slides[:8], *rest))
     backbone = model("transmil", depth=2, heads=2)
