@@ -19,6 +19,11 @@ MANY_SKIPPED_CODE = 3
 """Exit code of a command that has finished, but skipped more than 10 % of the slides."""
 
 
+def starting(what: str) -> None:
+    """Say what a command does before it imports torch, which takes seconds on a busy machine."""
+    typer.echo(f"{what} ...", err=True)
+
+
 def say(line: str) -> None:
     """Print one line; control characters in it, of a slide's name for instance, are escaped."""
     typer.echo(printable(line))

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from foci.audits.analysis.views import ViewSlides
-from foci.audits.settings import SHARES, AnalysisSettings
+from foci.audits.profiles import SHARES
+from foci.audits.settings import AnalysisSettings
 from foci.metrics.inputs import Floats, Marks
-
-RELATIVE = 0.95
-"""Share of the full bag's own confidence whose counts stand in every table."""
 
 _FEW = 1 / 3
 
