@@ -37,6 +37,10 @@ class NotFiniteError(BagError):
     """Features that hold NaN or Inf."""
 
 
+class SlideError(FociError):
+    """A whole-slide image that cannot be read, tiled or encoded."""
+
+
 class CohortError(FociError):
     """A label table, split or task that cannot become a cohort."""
 

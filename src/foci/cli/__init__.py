@@ -12,7 +12,17 @@ import sys
 
 import typer
 
-from foci.cli.commands import audit, cohort, compare, demo, doctor, fit, report, train
+from foci.cli.commands import (
+    audit,
+    cohort,
+    compare,
+    demo,
+    doctor,
+    encode,
+    fit,
+    report,
+    train,
+)
 from foci.errors import FociError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -25,6 +35,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(encode.encode)
 app.command()(doctor.doctor)
 app.command()(cohort.cohort)
 app.command()(train.train)
