@@ -14,7 +14,7 @@ MASK_MPP = 8.0
 """Micrometres per pixel of the mask: a tile of 128 micrometres has 16 x 16 of them."""
 
 _LONGEST = 6000
-_SATURATION = (0.03, 0.10)
+_SATURATION = (0.03, 0.07)
 """Otsu's threshold is kept in this range, so that a slide full of tissue is not split in two and
 an empty one is not searched for specks."""
 
