@@ -81,7 +81,7 @@ def test_cohort_from_published_folders(foci: Foci, tmp_path: Path) -> None:
 
 
 def test_demo_cohort(foci: Foci, tmp_path: Path) -> None:
-    done = foci("demo", tmp_path / "out", "--slides", "40", "--cohort-only")
+    done = foci("demo", tmp_path / "out", "--number", "40", "--cohort-only")
     assert done.code == 0, done.err
     assert "Ready to use" in done.out
     assert "synthetic" in done.out.lower()

@@ -19,6 +19,7 @@ from foci.cli.commands import (
     demo,
     doctor,
     encode,
+    export,
     fit,
     report,
     train,
@@ -42,6 +43,7 @@ app.command()(train.train)
 app.command()(fit.fit)
 app.command()(audit.audit)
 app.command()(report.report)
+app.command()(export.export)
 app.command()(compare.compare)
 app.command()(demo.demo)
 

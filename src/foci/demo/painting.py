@@ -70,7 +70,8 @@ def tile_picture(kind: int, label: int, glands: int, variant: int) -> NDArray[np
     for centre in rng.uniform(20, PATCH_SIZE - 20, size=(glands, 2)):
         _disc(canvas, centre, rng.uniform(18, 26), _CLASS_TINT[label])
         _disc(canvas, centre, 7, _LUMEN)
-    return np.clip(np.rint(canvas), 0, 255).astype(np.uint8)
+    painted: NDArray[np.uint8] = np.clip(np.rint(canvas), 0, 255).astype(np.uint8)
+    return painted
 
 
 def _disc(

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +78,12 @@ def write_slide(slide: PlantedSlide, looks: list[Look], path: Path) -> None:
     side, (width, height) = slide.patch_size, slide.size
     mpp = _MPP_AT_20 * TARGET_MAGNIFICATION / slide.plan.magnification
     cells = {(int(x), int(y)): i for i, (x, y) in enumerate(slide.coords // side)}
-    common = {"dtype": np.uint8, "photometric": "rgb", "compression": "zlib", "metadata": None}
+    common: dict[str, Any] = {
+        "dtype": np.uint8,
+        "photometric": "rgb",
+        "compression": "zlib",
+        "metadata": None,
+    }
     with tifffile.TiffWriter(path, bigtiff=True) as file:
         file.write(
             _level_0(slide, looks, cells),
@@ -129,10 +135,12 @@ def _scaled(look: Look, side: int) -> NDArray[np.uint8]:
     picture = tile_picture(*look)
     if side >= PATCH_SIZE:
         times = side // PATCH_SIZE
-        return picture.repeat(times, axis=0).repeat(times, axis=1)
+        larger: NDArray[np.uint8] = picture.repeat(times, axis=0).repeat(times, axis=1)
+        return larger
     by = PATCH_SIZE // side
     means = picture.reshape(side, by, side, by, 3).mean(axis=(1, 3))
-    return np.rint(means).astype(np.uint8)
+    smaller: NDArray[np.uint8] = np.rint(means).astype(np.uint8)
+    return smaller
 
 
 def _reduced(slide: PlantedSlide, looks: list[Look], down: int) -> NDArray[np.uint8]:

@@ -75,12 +75,10 @@ class SlideImage:
         """Micrometres per level-0 pixel; an error if neither the file nor the caller knows."""
         if self.mpp is None:
             power = self._slide.properties.get("openslide.objective-power")
-            hint = f"; its objective is {power}x, which suggests {_by_power(power)}"
-            raise SlideError(
-                self.path,
-                "does not say its resolution" + (hint if power and _by_power(power) else ""),
-                "give micrometres per level-0 pixel with --slide-mpp",
-            )
+            usual = _usual_mpp(power)
+            hint = "" if usual is None else f" (its objective, {power}x, suggests {usual:g})"
+            fix = f"give micrometres per level-0 pixel with --slide-mpp{hint}"
+            raise SlideError(self.path, "does not say its resolution", fix)
         return self.mpp
 
     def read(self, box: Box, size: tuple[int, int]) -> Picture:
@@ -101,7 +99,7 @@ class SlideImage:
         wanted = (max(1, round(box.width / down)), max(1, round(box.height / down)))
         with reading(self.path):
             region = self._slide.read_region((box.x, box.y), level, wanted)
-        if region.getextrema()[3][0] < 255:  # type: ignore[index]
+        if region.getchannel("A").getextrema()[0] < 255:
             white = Image.new("RGBA", region.size, "white")
             region = Image.alpha_composite(white, region)
         picture = region.convert("RGB")
@@ -181,9 +179,9 @@ def _first(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _by_power(power: str) -> str | None:
+def _usual_mpp(power: str | None) -> float | None:
     """What an objective usually resolves: 20x is about 0.5 micrometres per pixel."""
     try:
-        return f"{10 / float(power):g}"
-    except (ValueError, ZeroDivisionError):
+        return 10 / float(power or "nan") if float(power or 0) > 0 else None
+    except ValueError:
         return None

@@ -71,6 +71,10 @@ def audit(
         list[str],
         typer.Option("--set", help="Any setting: --set n_boot=500, --set recipe_settings.dense=1."),
     ] = [],  # noqa: B006
+    slides: Annotated[
+        Path | None,
+        typer.Option(help="Folder of whole-slide images; the report shows their tissue."),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite another audit in --out.")
     ] = False,
@@ -102,17 +106,18 @@ def audit(
     }
     configuration = read_configuration(config, given, settings(change, "--set"))
     try:
-        _run(configuration, force)
+        _run(configuration, force, slides)
     except KeyboardInterrupt:
         typer.echo("foci: stopped; give the same command again to go on", err=True)
         raise typer.Exit(130) from None
 
 
-def _run(configuration: AuditConfiguration, force: bool) -> None:
+def _run(configuration: AuditConfiguration, force: bool, slides: Path | None) -> None:
     from foci.audits.run import run
     from foci.audits.setup.inputs import open_sources
     from foci.cli.announce import announce
     from foci.cli.device import choose
+    from foci.cli.pictures import picture_slides
     from foci.cli.show_audit import show
     from foci.progress import track
     from foci.reports import write_report
@@ -134,6 +139,8 @@ def _run(configuration: AuditConfiguration, force: bool) -> None:
         say=typer.echo,
     )
     show(done)
+    if slides is not None:
+        picture_slides(done, sources.cohort, slides, configuration.mpp)
     write_report(done)
     typer.echo(f"wrote {configuration.out}")
 

@@ -33,8 +33,9 @@ def encode(tiles: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def _tile(tile: NDArray[np.uint8]) -> NDArray[np.float64]:
-    colours = [np.bincount(tile[..., c].ravel(), minlength=256) for c in range(3)]
-    return np.concatenate([*(_spread(counts) for counts in colours), _edges(tile)])
+    colours = np.ascontiguousarray(tile.transpose(2, 0, 1))
+    counts = [np.bincount(colour.ravel(), minlength=256) for colour in colours]
+    return np.concatenate([*(_spread(one) for one in counts), _edges(colours)])
 
 
 def _spread(counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -48,9 +49,8 @@ def _spread(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.concatenate([[mean, deviation], quantiles, bins])
 
 
-def _edges(tile: NDArray[np.uint8]) -> NDArray[np.float64]:
+def _edges(colours: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Mean step between neighbouring pixels, in each colour and both directions."""
-    values = tile[::2, ::2].astype(np.int16)
-    across = np.abs(np.diff(values, axis=1)).mean(axis=(0, 1))
-    down = np.abs(np.diff(values, axis=0)).mean(axis=(0, 1))
-    return np.concatenate([across, down]) / 64
+    values = np.ascontiguousarray(colours[:, ::2, ::2]).astype(np.int16)
+    steps = [np.abs(np.diff(values, axis=axis)) for axis in (2, 1)]
+    return np.concatenate([step.reshape(3, -1).mean(axis=1) for step in steps]) / 64
