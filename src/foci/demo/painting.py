@@ -14,7 +14,7 @@ from foci.demo.tissue import KINDS
 VARIANTS = 4
 """Pictures per look; a slide repeats them."""
 
-WITNESS, HARD_WITNESS, DISTRACTOR = 9, 6, 3
+WITNESS, HARD_WITNESS, DISTRACTOR = 10, 7, 2
 """Glands in the colour of a class: on a witness, on one that carries less, on a distractor."""
 
 _GROUND = {

@@ -99,7 +99,7 @@ class SlideImage:
         wanted = (max(1, round(box.width / down)), max(1, round(box.height / down)))
         with reading(self.path):
             region = self._slide.read_region((box.x, box.y), level, wanted)
-        if region.getchannel("A").getextrema()[0] < 255:
+        if any(region.getchannel("A").histogram()[:255]):
             white = Image.new("RGBA", region.size, "white")
             region = Image.alpha_composite(white, region)
         picture = region.convert("RGB")

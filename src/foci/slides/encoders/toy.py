@@ -19,6 +19,9 @@ _QUANTILES = (0.1, 0.5, 0.9)
 _DENSITY = -np.log((np.arange(256) + 1) / 256)
 """Optical density of every value of a pixel: stain adds up in it, light does not."""
 
+_TYPICAL = np.array([*[0.25] * 5, *[1 / BINS] * BINS] * 3 + [0.1] * 6)
+_LEAST = 0.01
+
 
 def build(options: EncoderOptions) -> Encoder:
     """The toy encoder; it takes no weights."""
@@ -35,7 +38,8 @@ def encode(tiles: NDArray[np.uint8]) -> NDArray[np.float32]:
 def _tile(tile: NDArray[np.uint8]) -> NDArray[np.float64]:
     colours = np.ascontiguousarray(tile.transpose(2, 0, 1))
     counts = [np.bincount(colour.ravel(), minlength=256) for colour in colours]
-    return np.concatenate([*(_spread(one) for one in counts), _edges(colours)])
+    measured = np.concatenate([*(_spread(one) for one in counts), _edges(colours)])
+    return np.log((measured + _LEAST) / _TYPICAL)  # so that little of a rare colour shows
 
 
 def _spread(counts: NDArray[np.int64]) -> NDArray[np.float64]:
