@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from foci.audits import AuditedSlide, RankedTiles, StoredAudit
 from foci.audits.annotations import Marks
 from foci.audits.folder.names import column
-from foci.errors import FociError
+from foci.errors import SlideError
 from foci.exports.chosen import Column, count_of, measured_count
 from foci.reveal import Curve
 
@@ -67,7 +67,7 @@ class RankedSlide:
         """``[N, 2]`` top-left corners in level-0 pixels; an error where there are none."""
         if self.tiles.coords is None or self.slide.unit != "px" or self.slide.patch_size is None:
             what = "has no tile positions in level-0 pixels"
-            raise FociError(self.slide.slide_id, what, "audit features that store coordinates")
+            raise SlideError(self.slide.slide_id, what, "audit features that store coordinates")
         return self.tiles.coords
 
     @property

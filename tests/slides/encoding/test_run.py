@@ -84,6 +84,13 @@ def test_a_changed_slide_or_a_damaged_file_is_encoded_again(slides: Path, tmp_pa
     assert len(read_bag(done.folder / "b.h5")) == 4
 
 
+def test_the_manifest_keeps_the_slides_of_earlier_runs(slides: Path, tmp_path: Path) -> None:
+    done = encode(slides, tmp_path / "out")
+    encode(write_slide(tmp_path / "more.tiff", squares(2, 1, 256), levels=()), tmp_path / "out")
+    manifest = json.loads((done.folder / "encode.json").read_text())
+    assert [slide["slide_id"] for slide in manifest["slides"]] == ["s0", "s1", "s2", "more"]
+
+
 def test_other_settings_are_refused(slides: Path, tmp_path: Path) -> None:
     encode(slides, tmp_path)
     other = TilingSettings(min_tissue=0.9)

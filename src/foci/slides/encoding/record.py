@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,14 +120,15 @@ def file_state(path: Path) -> dict[str, int]:
     return {"bytes": state.st_size, "mtime_ns": state.st_mtime_ns}
 
 
-def check_folder(folder: Path, run: EncodingRun, force: bool) -> None:
-    """Refuse a folder that holds features of other settings."""
+def check_folder(folder: Path, run: EncodingRun, force: bool) -> dict[str, EncodedSlide]:
+    """Slides that the manifest of a folder lists; features of other settings are refused."""
     path = folder / MANIFEST
     if force or not path.is_file():
-        return
+        return {}
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         other = EncodingRun.model_validate(stored["run"])
+        listed = [EncodedSlide.model_validate(slide) for slide in stored["slides"]]
     except (ValueError, KeyError, TypeError):
         raise FociError(path, "cannot be read", "delete it, or choose another --out") from None
     if other.key != run.key:
@@ -135,17 +136,18 @@ def check_folder(folder: Path, run: EncodingRun, force: bool) -> None:
         differs = ", ".join(f"{name} {old[name]}" for name in old if old[name] != new[name])
         fix = "choose another --out, or --force"
         raise FociError(folder, f"holds features of other settings ({differs})", fix)
+    return {slide.slide_id: slide for slide in listed}
 
 
 def write_manifest(
-    folder: Path, run: EncodingRun, slides: Sequence[EncodedSlide], skipped: Sequence[Skipped]
+    folder: Path, run: EncodingRun, slides: Mapping[str, EncodedSlide], skipped: Sequence[Skipped]
 ) -> None:
-    """Write ``encode.json``: settings, encoded slides, skipped slides with reasons."""
+    """Write ``encode.json``: settings, encoded slides, slides skipped by the last run."""
     content: dict[str, Any] = {
         "format": 1,
         "foci": __version__,
         "run": run.model_dump(mode="json"),
-        "slides": [slide.model_dump(mode="json") for slide in slides],
+        "slides": [slide.model_dump(mode="json") for slide in slides.values()],
         "skipped": {slide.slide_id: slide.reason for slide in skipped},
     }
     write_whole(folder / MANIFEST, json.dumps(content, indent=2) + "\n")

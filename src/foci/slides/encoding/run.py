@@ -76,8 +76,8 @@ def encode_slides(
     folder.mkdir(parents=True, exist_ok=True)
     sweep(folder)
     run = EncodingRun.of(encoder, tiling, slide_mpp)
-    check_folder(folder, run, force)
-    write_manifest(folder, run, (), ())
+    listed = check_folder(folder, run, force)
+    write_manifest(folder, run, listed, ())
     done: list[EncodedSlide] = []
     skipped = list(slides.missing)
     for lost in skipped:
@@ -90,7 +90,8 @@ def encode_slides(
                 skipped.append(Skipped(found.slide_id, str(error)))
                 say(f"skipped {found.slide_id}: {error}")
     finally:
-        write_manifest(folder, run, done, skipped)
+        listed |= {slide.slide_id: slide for slide in done}
+        write_manifest(folder, run, listed, skipped)
     return EncodedFolder(folder, tuple(done), tuple(skipped))
 
 
