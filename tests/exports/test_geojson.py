@@ -1,5 +1,6 @@
 """GeoJSON as QuPath's own reader asks for it."""
 
+import itertools
 import json
 import math
 import uuid
@@ -30,7 +31,7 @@ def check_as_qupath_does(text: str) -> list[dict[str, Any]]:
         assert ring[0] == ring[-1], "closed"
         assert len(ring) == 5
         assert all(len(point) == 2 for point in ring)
-        area = sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(ring, ring[1:], strict=False)) / 2
+        area = sum(a[0] * b[1] - b[0] * a[1] for a, b in itertools.pairwise(ring)) / 2
         assert area == SIDE**2
         properties = feature["properties"]
         assert properties["objectType"] in ("detection", "tile", "annotation")

@@ -36,6 +36,20 @@ def test_every_level_shows_the_same_place(path: Path) -> None:
                     assert np.abs(picture[at].astype(int) - expected[place]).max() <= 1
 
 
+def test_a_large_region_of_one_level_is_read_in_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_slide(tmp_path / "a.tiff", squares(5, 3, 250), levels=())
+    with SlideImage(path) as slide:
+        whole = np.asarray(slide.read(slide.bounds, (125, 75))).astype(int)
+        monkeypatch.setattr("foci.slides.image._MOST_AT_ONCE", 300)
+        parts = np.asarray(slide.read(slide.bounds, (125, 75))).astype(int)
+    inside = np.ones((75, 125), dtype=bool)
+    inside[:, 24::25] = inside[:, ::25] = inside[24::25] = inside[::25] = False
+    assert (whole[inside] == parts[inside]).all(), "but for rounding at the edges of squares"
+    assert (parts[inside] == squares(5, 3, 25)[inside]).all()
+
+
 def test_outside_the_scan_is_white(tmp_path: Path) -> None:
     path = write_bounded(tmp_path / "b.scn", squares(2, 2, 256), origin=(1000, 700))
     with SlideImage(path) as slide:

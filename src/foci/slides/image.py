@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import os
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ PLAUSIBLE = (0.05, 20.0)
 """Micrometres per pixel that a scanner can have; other values in a file mean nothing."""
 
 _AGAIN = "copy it again, or leave it out"
+_MOST_AT_ONCE = 4096
 
 
 class Box(NamedTuple):
@@ -97,15 +99,31 @@ class SlideImage:
         level = self._slide.get_best_level_for_downsample(scale * 1.001)  # 3.9998 is meant as 4
         down = self._slide.level_downsamples[level]
         wanted = (max(1, round(box.width / down)), max(1, round(box.height / down)))
+        if max(wanted) > _MOST_AT_ONCE and min(size) > 1:
+            return self._in_quarters(box, size)
         with reading(self.path):
             region = self._slide.read_region((box.x, box.y), level, wanted)
-        if any(region.getchannel("A").histogram()[:255]):
+        if region.getchannel("A").getextrema() != (255, 255):
             white = Image.new("RGBA", region.size, "white")
             region = Image.alpha_composite(white, region)
         picture = region.convert("RGB")
         if wanted == size:
             return picture
         return picture.resize(size, Image.Resampling.BOX if scale > down else None)
+
+    def _in_quarters(self, box: Box, size: tuple[int, int]) -> Picture:
+        """Read a region in four parts: a large slide of one level does not fit into memory."""
+        from PIL import Image
+
+        picture = Image.new("RGB", size)
+        cuts = [(0, length // 2, length) for length in size]
+        for left, right in itertools.pairwise(cuts[0]):
+            for top, bottom in itertools.pairwise(cuts[1]):
+                x, far = (round(box.width * at / size[0]) for at in (left, right))
+                y, low = (round(box.height * at / size[1]) for at in (top, bottom))
+                part = Box(box.x + x, box.y + y, far - x, low - y)
+                picture.paste(self.read(part, (right - left, bottom - top)), (left, top))
+        return picture
 
     def thumbnail(self, longest: int) -> Picture:
         """The scanned part as a picture whose longer side has ``longest`` pixels at most."""

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foci.slides.image import Box, SlideImage, fitted
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 MASK_MPP = 8.0
 """Micrometres per pixel of the mask: a tile of 128 micrometres has 16 x 16 of them."""
 
 _LONGEST = 6000
-_SATURATION = (0.03, 0.07)
+_SATURATION = (8, 18)
 """Otsu's threshold is kept in this range, so that a slide full of tissue is not split in two and
-an empty one is not searched for specks."""
+an empty one is not searched for specks. Of 255, as are the dark pixels."""
 
-_DARK = 0.12
+_DARK = 30
 """Darker pixels are scanner borders and ink, whatever their saturation."""
 
 
@@ -57,27 +60,26 @@ def find_tissue(slide: SlideImage, mpp: float) -> TissueMask:
     """
     longest = round(max(slide.bounds[2:]) * min(1.0, mpp / MASK_MPP))
     size = fitted(slide.bounds, min(max(longest, 1), _LONGEST))
-    return TissueMask(stained(np.asarray(slide.read(slide.bounds, size))), slide.bounds)
+    return TissueMask(stained(slide.read(slide.bounds, size)), slide.bounds)
 
 
-def stained(rgb: NDArray[np.uint8]) -> NDArray[np.bool_]:
+def stained(picture: Image) -> NDArray[np.bool_]:
     """Pixels that are stained: saturated above Otsu's threshold, smoothed by a pixel.
 
     Args:
-        rgb: ``[H, W, 3]``.
+        picture: In RGB.
 
     Returns:
         ``[H, W]`` bool.
     """
-    from skimage.color import rgb2hsv
     from skimage.filters import median, threshold_otsu
     from skimage.morphology import closing, disk, opening
 
-    hsv = rgb2hsv(rgb)
-    saturation = median(hsv[..., 1], disk(1))
+    _, saturated, value = (np.asarray(band) for band in picture.convert("HSV").split())
+    saturation = median(saturated, disk(1))
     flat = saturation.min() == saturation.max()
     threshold = np.clip(0 if flat else threshold_otsu(saturation), *_SATURATION)
-    mask = (saturation > threshold) & (hsv[..., 2] > _DARK)
+    mask = (saturation > threshold) & (value > _DARK)
     tissue: NDArray[np.bool_] = opening(closing(mask, disk(2)), disk(1))
     return tissue
 

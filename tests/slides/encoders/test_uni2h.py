@@ -1,6 +1,5 @@
 """UNI2-h: the published size, its own normalisation, and no weights but its own."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,10 @@ PUBLISHED = 681_394_176
 
 
 @pytest.fixture(scope="module", autouse=True)
-def timm() -> Iterator[None]:
+def timm() -> None:
     with without_torchvision():
         pytest.importorskip("timm", reason="dev.py installs timm; pip install '.[dev]' does not")
-    yield
+    return
 
 
 @pytest.fixture(scope="module")
