@@ -62,7 +62,7 @@ def test_equal_input_gives_equal_bytes(tissue: Tissue, tmp_path: Path, kind: str
             "κ never reached",
             "100 µm",
             "#1*",
-            "Δp +0.01",
+            "Δp 0.01",
         ):
             assert said in text
 

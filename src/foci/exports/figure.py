@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from foci.errors import FociError
 from foci.exports.colours import colour_of
-from foci.exports.panels import draw_crops, draw_overview
+from foci.exports.panels import WIDTH, draw_crops, draw_overview
 from foci.exports.ranked import RankedSlide
 from foci.exports.tissue import Tissue
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-WIDTH = 7.2
-"""Inches: a printed page, both columns."""
 
 DPI = 300
 _INCHES_OF_TEXT = 0.75
@@ -66,7 +64,7 @@ def draw(ranked: RankedSlide, tissue: Tissue) -> Figure:
         if crops:
             draw_crops(figure, grid[1, at], ranked, column, tissue.crops[column.name], colour)
     figure.suptitle(_title(ranked), fontsize=8)
-    figure.supxlabel(_caption(ranked, tissue), fontsize=6)
+    figure.supxlabel(textwrap.fill(_caption(ranked, tissue), 140), fontsize=6)
     return figure
 
 

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.gridspec import SubplotSpec
 
+WIDTH = 7.2
+"""Inches of a figure: a printed page, both columns."""
+
 _NUMBERED = 3
+_ROOM_FOR_NUMBER = 12
+"""Points: the number of a tile at least this wide stands on it, otherwise above it."""
+
 _ACROSS = 4
 
 
@@ -41,14 +47,17 @@ def draw_overview(
         axes.scatter(
             centres[:, 0], centres[:, 1], s=1.2, c="white", edgecolors="black", linewidths=0.2
         )
+    room = axes.get_position().width * WIDTH * 72 * ranked.side / box.width
+    inside = room > _ROOM_FOR_NUMBER
     for rank, at in enumerate(column.order[:_NUMBERED], 1):
         x, y = ranked.corners[at]
         axes.annotate(
             str(rank),
-            (x + ranked.side / 2, y),
-            xytext=(0, 5),
+            (x + ranked.side / 2, y + (ranked.side / 2 if inside else 0)),
+            xytext=(0, 0 if inside else 5),
             textcoords="offset points",
             ha="center",
+            va="center",
             fontsize=6,
             fontweight="bold",
             bbox={"boxstyle": "round,pad=0.15", "fc": colour, "ec": "black", "lw": 0.4},
@@ -78,7 +87,7 @@ def draw_crops(
             spine.set_linewidth(1.2)
         star = "*" if ranked.witness is not None and ranked.witness[column.order[at]] else ""
         drop = column.delta_p[at]
-        said = "" if math.isnan(drop) else f" Δp {drop:+.2f}"
+        said = "" if math.isnan(drop) else f" Δp {round(drop, 2) + 0.0:.2f}"  # never -0.00
         axes.set_title(f"#{at + 1}{star}{said}", fontsize=5, pad=1.5)
 
 
