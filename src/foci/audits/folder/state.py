@@ -27,6 +27,7 @@ from foci.audits.folder.names import (
 from foci.audits.folder.run_key import first_difference
 from foci.digest import digest
 from foci.errors import FociError
+from foci.slides import thumbnails
 
 State = Literal["new", "begun", "finished"]
 _REDO = "give --force to redo it, or another --out"
@@ -91,7 +92,13 @@ def clear(folder: Path) -> None:
     sweep(folder, deep=True)
     for path in _made(folder):
         path.unlink(missing_ok=True)
-    for path in [*(folder / SELECTORS).glob("seed-*"), folder / SELECTORS, folder / TABLES]:
+    pictures = folder / thumbnails.FOLDER
+    for path in [
+        *(folder / SELECTORS).glob("seed-*"),
+        folder / SELECTORS,
+        folder / TABLES,
+        pictures,
+    ]:
         if path.is_dir() and not any(path.iterdir()):
             path.rmdir()
 
@@ -101,6 +108,8 @@ def _made(folder: Path) -> Iterator[Path]:
         yield folder / name
     yield from (path for path in folder.glob("*.html") if _REPORTS.fullmatch(path.name))
     yield from (folder / TABLES).glob("*.csv")
+    yield from (folder / thumbnails.FOLDER).glob("*.jpg")
+    yield folder / thumbnails.FOLDER / thumbnails.INDEX
     for name in SELECTOR_FILES:
         yield from (folder / SELECTORS).glob(f"seed-*/{name}")
 

@@ -61,4 +61,4 @@ class TissuePictures:
     def _picture(self, slide_id: str) -> TissuePicture:
         known = self._known[slide_id]
         content = (self._folder / known.file).read_bytes()
-        return TissuePicture(jpeg=base64.b64encode(content).decode("ascii"), box=tuple(known.box))
+        return TissuePicture(jpeg=base64.b64encode(content).decode("ascii"), box=known.box)

@@ -39,7 +39,9 @@ def _tile(tile: NDArray[np.uint8]) -> NDArray[np.float64]:
     colours = np.ascontiguousarray(tile.transpose(2, 0, 1))
     counts = [np.bincount(colour.ravel(), minlength=256) for colour in colours]
     measured = np.concatenate([*(_spread(one) for one in counts), _edges(colours)])
-    return np.log((measured + _LEAST) / _TYPICAL)  # so that little of a rare colour shows
+    # on a log scale a little of a rare colour shows
+    features: NDArray[np.float64] = np.log((measured + _LEAST) / _TYPICAL)
+    return features
 
 
 def _spread(counts: NDArray[np.int64]) -> NDArray[np.float64]:
