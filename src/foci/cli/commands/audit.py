@@ -83,6 +83,10 @@ def audit(
         list[str],
         typer.Option("--set", help="Any setting: --set n_boot=500, --set recipe_settings.dense=1."),
     ] = [],  # noqa: B006
+    slides: Annotated[
+        Path | None,
+        typer.Option(help="Folder of whole-slide images; the report shows their tissue."),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite another audit in --out.")
     ] = False,
@@ -116,18 +120,19 @@ def audit(
     }
     configuration = read_configuration(config, given, settings(change, "--set"))
     try:
-        _run(configuration, force)
+        _run(configuration, force, slides)
     except KeyboardInterrupt:
         typer.echo("foci: stopped; give the same command again to go on", err=True)
         raise typer.Exit(130) from None
 
 
-def _run(configuration: AuditConfiguration, force: bool) -> None:
+def _run(configuration: AuditConfiguration, force: bool, slides: Path | None) -> None:
     from foci.audits.run import run
     from foci.audits.setup.inputs import open_sources
     from foci.audits.setup.splits import many_left_out
     from foci.cli.announce import announce, end_if_many, say
     from foci.cli.device import choose
+    from foci.cli.pictures import picture_slides
     from foci.cli.show_audit import show
     from foci.progress import track
     from foci.reports import write_report
@@ -157,6 +162,8 @@ def _run(configuration: AuditConfiguration, force: bool) -> None:
     if many is not None:
         say(f"warning: {many}")
     show(done)
+    if slides is not None:
+        picture_slides(done, sources.cohort, slides, configuration.mpp)
     write_report(done)
     typer.echo(f"wrote {configuration.out}")
     end_if_many(many)
