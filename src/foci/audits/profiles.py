@@ -11,6 +11,12 @@ from foci.reveal import KAPPA
 
 FOCI, PAPER = "foci", "paper"
 
+KAPPAS = (0.7, 0.8, 0.9, 0.95)
+"""Confidences of the paper's sensitivity table."""
+
+SHARES = (0.8, 0.9, 0.95, 0.99)
+"""Shares of a slide's own full-bag confidence at which the relative form is given."""
+
 PROFILES: Registry[Mapping[str, Any]] = Registry("profile")
 """Settings by profile; each replaces a default, and gives way to whatever is given."""
 
@@ -25,7 +31,7 @@ PROFILES.add(
             "target": "label",
             "seeds": (0, 1, 2),
             "kappa": 0.9,
-            "kappas": (0.7, 0.8, 0.9, 0.95),
+            "kappas": KAPPAS,
             "k_max": 256,
             "counts": None,
             "deletion": (16, 32, 64, 128, 256),

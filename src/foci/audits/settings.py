@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from foci.audits.profiles import FOCI, PROFILES
+from foci.audits.profiles import FOCI, KAPPAS, PROFILES
 from foci.errors import FociError
 from foci.rankings import RequestedRanking, requested
 from foci.reveal import K_MAX, KAPPA
@@ -32,14 +32,8 @@ View = Literal["prediction", "label"]
 Kappa = float | Literal["relative"]
 """A confidence, or ``"relative"``: see :data:`RELATIVE`."""
 
-KAPPAS = (0.7, 0.8, 0.9, 0.95)
-"""Confidences of the paper's sensitivity table."""
-
 RELATIVE: Literal["relative"] = "relative"
 """Given as kappa: keep kappa, and give the answers relative to each slide's confidence as well."""
-
-SHARES = (0.8, 0.9, 0.95, 0.99)
-"""Shares of a slide's own full-bag confidence at which the relative form is given."""
 
 
 class AnalysisSettings(Protocol):

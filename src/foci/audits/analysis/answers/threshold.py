@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from foci.audits.analysis.views import ViewSlides
-from foci.audits.settings import SHARES, AnalysisSettings
+from foci.audits.profiles import SHARES
+from foci.audits.settings import AnalysisSettings
 from foci.metrics.inputs import Floats, Marks
 
 RELATIVE = 0.95
