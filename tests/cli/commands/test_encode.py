@@ -26,7 +26,8 @@ def test_from_slides_to_a_report_with_tissue(foci: Foci, slides: Path, tmp_path:
     assert done.code == 0, done.err
     assert done.out.splitlines()[0].startswith("skipped text: ")
     assert done.out.splitlines()[-1] == f"8 slides, 92 tiles in {FEATURES}"
-    rows = [f"s{n},p{n},{'ab'[n % 2]},{'test' if n < 4 else 'train'}" for n in range(8)]
+    split = [*["test"] * 4, *["train"] * 2, *["val"] * 2]
+    rows = [f"s{n},p{n},{'ab'[n % 2]},{split[n]}" for n in range(8)]
     Path("labels.csv").write_text("\n".join(["slide_id,case_id,label,split", *rows]) + "\n")
     places = ("--features", "out", "--labels", "labels.csv")
     checked = foci("doctor", "out", "--labels", "labels.csv", "--slides", slides, "--json")
