@@ -95,6 +95,7 @@ def ensure_venv() -> None:
         shutil.rmtree(VENV, ignore_errors=True)
         sys.exit(missing_venv(made.stdout + made.stderr))
     install("-e", ".[dev]")
+    install("--no-deps", "timm")  # alone: the torchvision it asks for does not fit a CPU torch
     STAMP.write_text(fingerprint())
 
 

@@ -28,7 +28,7 @@ def foci(
 
 def test_the_readme_from_demo_to_answers(foci: Foci, capsys: pytest.CaptureFixture[str]) -> None:
     assert blocks("README.md", "console")[1] == "$ foci demo foci-demo\n"
-    assert foci("demo", "foci-demo", "--slides", "40", "--cohort-only").code == 0
+    assert foci("demo", "foci-demo", "--number", "40", "--cohort-only").code == 0
     quick = ("--epochs", "1", "--out", "foci-demo/models/abmil")
     places = ("--features", "foci-demo/features_demo", "--labels", "foci-demo/cohort.csv")
     assert foci("train", "abmil", *places, *quick).code == 0

@@ -44,6 +44,10 @@ class WidthError(BagError):
     """Features of another width than the model, or the other bags, have."""
 
 
+class SlideError(FociError):
+    """A whole-slide image that cannot be read, tiled or encoded."""
+
+
 class CohortError(FociError):
     """A label table, split or task that cannot become a cohort."""
 

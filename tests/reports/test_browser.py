@@ -6,13 +6,16 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from PIL import Image
 
 from foci.audits import StoredAudit
-from foci.reports import write_comparison
+from foci.reports import write_comparison, write_report
 from foci.reports.data.packing import unpack
 from foci.reports.text.answers import evidence
 from foci.reports.text.wording import NOTHING
-from tests.makers.synthetic import HOSTILE
+from foci.slides import thumbnails
+from foci.slides.image import Box
+from tests.makers.synthetic import HOSTILE, Plan, make
 from tests.reports.test_report import data_of
 
 pytest.importorskip("playwright", reason="playwright is not installed")
@@ -409,3 +412,26 @@ def test_the_comparison_opens(
     assert tab.locator("#figures svg .point").count() > 0
     tab = visit(file=page, viewport={"width": 390, "height": 800})
     assert tab.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_tiles_lie_on_the_tissue_where_a_picture_is_embedded(visit: Open, tmp_path: Path) -> None:
+    pictured = make(tmp_path / "pictured", Plan(n_slides=6, k_max=40))
+    folder = pictured.folder / thumbnails.FOLDER
+    folder.mkdir()
+    Image.new("RGB", (480, 400), (200, 30, 120)).save(folder / "a.jpg")
+    place = thumbnails.Thumbnail(
+        file="a.jpg", image=tmp_path, how="name", box=Box(1024, 512, 48 * 256, 40 * 256), mpp=0.5
+    )
+    slide = pictured.curves.slide_ids[5]
+    index = '{"%s": %s}' % (slide, place.model_dump_json())  # noqa: UP031 - braces
+    (folder / thumbnails.INDEX).write_text(index)
+    tab = visit(f"#slide={slide}&k=1", file=write_report(pictured))
+    expect(tab.locator("canvas.tiles[data-tissue=shown]")).to_have_count(2)
+    pixel = tab.evaluate(
+        """() => {
+            const canvas = document.querySelector('canvas.tiles');
+            const at = [canvas.width / 2, canvas.height / 2].map(Math.round);
+            return [...canvas.getContext('2d').getImageData(...at, 1, 1).data];
+        }"""
+    )
+    assert all(abs(a - b) < 12 for a, b in zip(pixel[:3], (200, 30, 120), strict=True)), pixel

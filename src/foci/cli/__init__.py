@@ -13,7 +13,18 @@ from typing import NoReturn
 
 import typer
 
-from foci.cli.commands import audit, cohort, compare, demo, doctor, fit, report, train
+from foci.cli.commands import (
+    audit,
+    cohort,
+    compare,
+    demo,
+    doctor,
+    encode,
+    export,
+    fit,
+    report,
+    train,
+)
 from foci.cli.terminal import logged, prepared
 from foci.errors import FociError
 
@@ -27,12 +38,14 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.command()(encode.encode)
 app.command()(doctor.doctor)
 app.command()(cohort.cohort)
 app.command()(train.train)
 app.command()(fit.fit)
 app.command()(audit.audit)
 app.command()(report.report)
+app.command()(export.export)
 app.command()(compare.compare)
 app.command()(demo.demo)
 

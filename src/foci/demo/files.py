@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from foci.bags.tables import write_csv
 from foci.demo.patients import CLASSES, SITES, PlannedSlide
 from foci.demo.planted import PATCH_SIZE, TARGET_MAGNIFICATION, PlantedSlide
 from foci.demo.tissue import KINDS
+from foci.slides.trident import tile_geometry, write_trident
 
 ENCODER = "foci-demo"
 
@@ -33,19 +31,21 @@ _TRUTH = pa.schema(
 
 def write_features(slide: PlantedSlide, path: Path) -> None:
     """One feature file as TRIDENT writes it: geometry as attributes of ``coords``."""
-    origin = {"name": slide.plan.slide_id, "savetodir": "."}
-    geometry = {
-        "patch_size": PATCH_SIZE,
-        "patch_size_level0": slide.patch_size,
-        "level0_magnification": slide.plan.magnification,
-        "target_magnification": TARGET_MAGNIFICATION,
-        "overlap": 0,
-        "level0_width": slide.size[0],
-        "level0_height": slide.size[1],
-    }
-    with h5py.File(path, "w") as file:
-        _write_rows(file, "features", slide.features, {**origin, "encoder": ENCODER})
-        _write_rows(file, "coords", slide.coords, {**origin, **geometry})
+    geometry = tile_geometry(
+        tile=PATCH_SIZE,
+        side=slide.patch_size,
+        magnification=slide.plan.magnification,
+        target_magnification=TARGET_MAGNIFICATION,
+        size=slide.size,
+    )
+    write_trident(
+        path,
+        slide.features,
+        slide.coords,
+        slide_id=slide.plan.slide_id,
+        encoder=ENCODER,
+        geometry=geometry,
+    )
 
 
 def write_cohort(plans: Sequence[PlannedSlide], path: Path) -> None:
@@ -82,9 +82,3 @@ def truth_rows(slide: PlantedSlide) -> pa.Table:
 def write_truth(tables: Sequence[pa.Table], path: Path) -> None:
     """The answer key of the cohort."""
     pq.write_table(pa.concat_tables(tables).combine_chunks(), path, compression="zstd")
-
-
-def _write_rows(file: h5py.File, name: str, rows: NDArray[Any], facts: dict[str, Any]) -> None:
-    width = rows.shape[1]
-    dataset = file.create_dataset(name, data=rows, chunks=(1, width), maxshape=(None, width))
-    dataset.attrs.update(facts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -10,10 +11,10 @@ import numpy as np
 
 from foci.atomic import whole_folder
 from foci.bounded import read_json
-from foci.demo.features import mix_palette
+from foci.demo.features import Palette, mix_palette
 from foci.demo.files import truth_rows, write_cohort, write_features, write_truth
 from foci.demo.patients import SITES, PlannedSlide, plan_cohort
-from foci.demo.planted import plant
+from foci.demo.planted import PlantedSlide, plant
 from foci.demo.readme import readme
 from foci.errors import FociError
 
@@ -42,6 +43,16 @@ class Parameters:
     def plans(self) -> list[PlannedSlide]:
         """The slides, before any tile is drawn."""
         return plan_cohort(self.stream(_COHORT_STREAM), self.slides, self.classes)
+
+    def palette(self) -> Palette:
+        """The directions in feature space that the cohort shares."""
+        return mix_palette(self.stream(_PALETTE_STREAM), self.classes, len(SITES))
+
+    def planted(self, plans: Sequence[PlannedSlide]) -> Iterator[PlantedSlide]:
+        """Draw the tiles of the planned slides, one slide after the other."""
+        palette = self.palette()
+        for number, plan in enumerate(plans):
+            yield plant(self.stream(_SLIDE_STREAM, number), plan, palette)
 
 
 def make(out: str | Path, *, seed: int = 0, slides: int = 240, classes: int = 2) -> Path:
@@ -90,11 +101,9 @@ def make(out: str | Path, *, seed: int = 0, slides: int = 240, classes: int = 2)
 def _write(folder: Path, parameters: Parameters, plans: list[PlannedSlide]) -> None:
     features = folder / FEATURES
     features.mkdir()
-    palette = mix_palette(parameters.stream(_PALETTE_STREAM), parameters.classes, len(SITES))
     answers = []
-    for number, plan in enumerate(plans):
-        slide = plant(parameters.stream(_SLIDE_STREAM, number), plan, palette)
-        write_features(slide, features / f"{plan.slide_id}.h5")
+    for slide in parameters.planted(plans):
+        write_features(slide, features / f"{slide.plan.slide_id}.h5")
         answers.append(truth_rows(slide))
     write_truth(answers, folder / TRUTH)
     write_cohort(plans, folder / COHORT)

@@ -24,7 +24,10 @@ from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import STATE, train_into
 from foci.bags import Cohort
 from foci.demo.folder import COHORT, FEATURES, TRUTH, make
+from foci.demo.slide_files import SLIDES
 from foci.reports import write_comparison, write_report
+from foci.slides.find import find_images, match_images
+from foci.slides.thumbnails import write_thumbnails
 
 MODELS_FOLDER, AUDITS_FOLDER, COMPARISON = "models", "audits", "comparison.html"
 
@@ -125,6 +128,9 @@ def train_and_audit(model: DemoModel, folder: Path, seed: int, settings: AuditSe
     backbone = _trained(model, cohort, folder / MODELS_FOLDER / model.name, seed)
     where = folder / AUDITS_FOLDER / model.name
     audit = run_audit(backbone, cohort, settings, where, name=model.name, notes=(NOTE,))
+    if (folder / SLIDES).is_dir():
+        ids = [(slide.slide_id, None) for slide in audit.slides]
+        write_thumbnails(match_images(ids, find_images(folder / SLIDES)), audit.folder)
     write_report(attach(audit, read_marks(folder / TRUTH), MARKED))
     return model.name
 

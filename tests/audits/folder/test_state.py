@@ -92,7 +92,7 @@ def test_force_removes_what_an_audit_makes_and_nothing_else(tmp_path: Path) -> N
     made = [
         "slides.parquet", "curves.parquet", "rankings.parquet", "summary.json", "report.html",
         "report-kappa-0.8.html", "report-k-5.html", "report-label.html", "report-prediction.html",
-        "report-kappa-1e-05-k-128-label.html",
+        "report-kappa-1e-05-k-128-label.html", "report-relative.html",
         "tables/rankings.csv", "parts/native/00000.parquet", "selectors/seed-0/selector.json",
         "selectors/seed-0/selector.safetensors", "selectors/seed-1/fitting.safetensors",
         ".writing-abc", "tables/.writing-def",
@@ -158,7 +158,7 @@ def test_the_tables_are_known_by_name(audited: StoredAudit) -> None:
     assert sorted(audited.manifest.files) == sorted(
         path.relative_to(audited.folder).as_posix()
         for path in audited.folder.rglob("*")
-        if path.is_file() and path.name != "manifest.json"
+        if path.is_file() and path.name not in ("manifest.json", "foci.log")
     )
 
 

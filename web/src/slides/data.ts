@@ -3,6 +3,7 @@
 import type { AuditPayload, SlideDetail, View } from "../page/payload";
 import { unpack, unpackProbabilities } from "../page/unpack";
 import { gridCorners, type Corners } from "./tileLayout";
+import { type Tissue, tissueOf } from "./tissue";
 
 export interface SlideData {
   detail: SlideDetail;
@@ -17,6 +18,7 @@ export interface SlideData {
   rank: Record<string, Map<number, number>>;
   corners: Corners;
   placed: boolean;
+  tissue: Tissue | null;
   /** For example "tile 37, x 1024, y 512 px". */
   name: (tile: number) => string;
 }
@@ -54,6 +56,7 @@ export function slideData(payload: AuditPayload, index: number, view: View): Sli
     rank,
     corners: placement ? { x: x!, y: y!, side: placement.side / placement.step } : gridCorners(n),
     placed: placement !== null,
+    tissue: tissueOf(detail),
     name: (tile) => {
       const at = placement
         ? `, x ${placement.origin[0] + placement.step * x![tile]}, y ${placement.origin[1] + placement.step * y![tile]} ${detail.unit}${placement.exact ? "" : " (rounded)"}`

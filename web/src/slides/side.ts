@@ -27,7 +27,7 @@ export function slideSide(
   chosen.value = column;
   chosen.addEventListener("change", changed);
   const read = h("p", { class: "read", id: `read-${id}` });
-  const map = tileMap(data.corners, kMax, (tile) => tell(data, tile));
+  const map = tileMap(data.corners, data.tissue, kMax, (tile) => tell(data, tile));
   return {
     element: h("div", { id: `side-${id}` }, chosen, read, map.element),
     column: () => chosen.value,

@@ -6,6 +6,9 @@ export interface TileLayout {
   side: number;
   left: Float64Array;
   top: Float64Array;
+  /** Pixels per unit of the corners, and where x = 0 lies. */
+  scale: number;
+  shift: number;
 }
 
 export interface Corners {
@@ -28,7 +31,15 @@ export function fit({ x, y, side }: Corners, width: number, maxHeight: number): 
     left[i] = shift + x[i] * scale;
     top[i] = y[i] * scale;
   }
-  return { width, height: Math.ceil(bottom * scale), side: Math.max(side * scale, 2), left, top };
+  return {
+    width,
+    height: Math.ceil(bottom * scale),
+    side: Math.max(side * scale, 2),
+    left,
+    top,
+    scale,
+    shift,
+  };
 }
 
 const MAX_TILE = 40;

@@ -1,4 +1,4 @@
-/** Map of the tiles of a slide: the first K filled, coloured by rank, the others outlined. */
+/** Map of the tiles of a slide: the first K coloured by rank, on the tissue or on a lattice. */
 
 import { onResize } from "../charts/resize";
 import { sizeCanvas } from "../charts/sharp";
@@ -6,13 +6,19 @@ import { h } from "../page/dom";
 import { colour, onTheme, theme } from "../page/theme";
 import { rankColour } from "./rankColours";
 import { fit, type Corners, type TileLayout, tileAt } from "./tileLayout";
+import { paintTissue, type Tissue } from "./tissue";
 
 export interface TileMap {
   element: HTMLElement;
   reveal(order: ArrayLike<number>, k: number, shared: Set<number>, description: string): void;
 }
 
-export function tileMap(corners: Corners, kMax: number, tell: (tile: number) => string): TileMap {
+export function tileMap(
+  corners: Corners,
+  tissue: Tissue | null,
+  kMax: number,
+  tell: (tile: number) => string,
+): TileMap {
   const canvas = h("canvas", { class: "tiles", role: "img" });
   const hint = h("div", { class: "hint", hidden: true });
   const element = h("div", { class: "tile-map" }, canvas, hint);
@@ -41,12 +47,16 @@ export function tileMap(corners: Corners, kMax: number, tell: (tile: number) => 
   canvas.addEventListener("pointerleave", () => (hint.hidden = true));
 
   onTheme(element, () => draw());
+  void tissue?.ready.then(() => {
+    if (tissue.image !== null) canvas.dataset.tissue = "shown";
+    draw();
+  });
   return {
     element,
     reveal(order, k, shared, description) {
       canvas.setAttribute("aria-label", description);
       canvas.dataset.k = String(k);
-      draw = () => layout && paint(canvas, layout, order, k, kMax, shared);
+      draw = () => layout && paint(canvas, layout, tissue, order, k, kMax, shared);
       draw();
     },
   };
@@ -55,6 +65,7 @@ export function tileMap(corners: Corners, kMax: number, tell: (tile: number) => 
 function paint(
   canvas: HTMLCanvasElement,
   layout: TileLayout,
+  tissue: Tissue | null,
   order: ArrayLike<number>,
   k: number,
   kMax: number,
@@ -65,9 +76,11 @@ function paint(
   const { left, top, side } = layout;
   const gap = side > 5 ? 0.5 : 0;
   context.clearRect(0, 0, layout.width, layout.height);
+  const onTissue = tissue !== null && tissue.image !== null;
+  if (onTissue) paintTissue(context, layout, tissue);
   context.strokeStyle = colour("--outline");
   context.lineWidth = 0.75;
-  for (let i = 0; i < left.length; i++) {
+  for (let i = 0; i < left.length && !onTissue; i++) {
     context.strokeRect(
       left[i] + gap + 0.4,
       top[i] + gap + 0.4,
@@ -79,7 +92,14 @@ function paint(
   for (let rank = Math.min(k, order.length); rank >= 1; rank--) {
     const tile = order[rank - 1];
     context.fillStyle = rankColour(rank, kMax, dark);
+    context.globalAlpha = onTissue ? 0.35 : 1;
     context.fillRect(left[tile] + gap, top[tile] + gap, side - 2 * gap, side - 2 * gap);
+    context.globalAlpha = 1;
+    if (onTissue) {
+      context.strokeStyle = context.fillStyle;
+      context.lineWidth = 1.5;
+      context.strokeRect(left[tile] + 0.75, top[tile] + 0.75, side - 1.5, side - 1.5);
+    }
     if (shared.has(tile)) {
       const light = dark ? rank > Math.sqrt(kMax) : rank < Math.sqrt(kMax);
       context.fillStyle = light ? "#fff" : "#000";

@@ -20,8 +20,11 @@ from foci.audits.folder.names import (
 )
 from foci.errors import FociError
 from foci.lock import LOCK
+from foci.slides import thumbnails
 
-_REPORT = re.compile(r"report(-kappa-[0-9.e-]+)?(-k-[0-9]+)?(-prediction|-label)?\.html")
+_REPORT = re.compile(
+    r"report(-kappa-[0-9.e-]+)?(-relative)?(-k-[0-9]+)?(-prediction|-label)?\.html"
+)
 """Report pages in the folder, including those at other settings than the audit's."""
 
 _SEED = re.compile(r"seed-[0-9]+")
@@ -45,6 +48,9 @@ def clear(folder: Path) -> None:
         _remove(place, SELECTOR_FILES)
     _remove(folder / SELECTORS, ())
     _remove(folder / TABLES, TABLE_FILES)
+    pictures = folder / thumbnails.FOLDER
+    shown = [path.name for path in _entries(pictures) if path.suffix == ".jpg"]
+    _remove(pictures, [*shown, thumbnails.INDEX])
 
 
 def remove_parts(folder: Path) -> None:
@@ -63,7 +69,7 @@ def remove_locks(folder: Path) -> None:
 
 def check_no_links(folder: Path) -> None:
     """Refuse a folder in which a run would write through a link into another one."""
-    for place in (folder / PARTS, folder / SELECTORS, folder / TABLES):
+    for place in (folder / PARTS, folder / SELECTORS, folder / TABLES, folder / thumbnails.FOLDER):
         for path in (place, *_entries(place)):
             if path.is_symlink() and path.is_dir():
                 what = "is a link to another folder"

@@ -92,6 +92,10 @@ def audit(
         int | None,
         typer.Option(help="Processes; default one per core, each with at least 64 slides.", min=1),
     ] = None,
+    slides: Annotated[
+        Path | None,
+        typer.Option(help="Folder of whole-slide images; the report shows their tissue."),
+    ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite another audit in --out.")
     ] = False,
@@ -127,18 +131,21 @@ def audit(
     }
     configuration = read_configuration(config, given, settings(change, "--set"))
     try:
-        _run(configuration, force, workers)
+        _run(configuration, force, workers, slides)
     except KeyboardInterrupt:
         typer.echo("foci: stopped; give the same command again to go on", err=True)
         raise typer.Exit(130) from None
 
 
-def _run(configuration: AuditConfiguration, force: bool, workers: int | None) -> None:
+def _run(
+    configuration: AuditConfiguration, force: bool, workers: int | None, slides: Path | None
+) -> None:
     from foci.audits.run import run
     from foci.audits.setup.inputs import open_sources
     from foci.audits.setup.splits import many_left_out
     from foci.cli.announce import announce, end_if_many, say
     from foci.cli.device import choose
+    from foci.cli.pictures import picture_slides
     from foci.cli.show_audit import show
     from foci.progress import track
     from foci.reports import write_report
@@ -169,6 +176,8 @@ def _run(configuration: AuditConfiguration, force: bool, workers: int | None) ->
     if many is not None:
         say(f"warning: {many}")
     show(done)
+    if slides is not None:
+        picture_slides(done, sources.cohort, slides, configuration.mpp)
     write_report(done)
     typer.echo(f"wrote {configuration.out}")
     end_if_many(many)

@@ -17,9 +17,13 @@ if TYPE_CHECKING:
 
 def demo(
     out: Annotated[Path, typer.Argument(help="Folder for the demo.")] = Path("foci-demo"),
-    slides: Annotated[int, typer.Option(min=12, help="Number of slides.")] = 240,
+    number: Annotated[int, typer.Option(min=12, help="Number of slides.")] = 240,
     classes: Annotated[int, typer.Option(min=2, max=3, help="Number of classes.")] = 2,
     seed: Annotated[int, typer.Option(help="Seed of the synthetic slides.")] = 0,
+    slides: Annotated[
+        bool,
+        typer.Option("--slides", help="Also paint them as whole-slide images, 3 MB each."),
+    ] = False,
     cohort_only: Annotated[
         bool, typer.Option("--cohort-only", help="Make and check the slides, then exit.")
     ] = False,
@@ -34,11 +38,18 @@ def demo(
     from foci.cli.commands.doctor import show as show_cohort
     from foci.demo import make
 
-    folder = make(out, seed=seed, slides=slides, classes=classes)
+    folder = make(out, seed=seed, slides=number, classes=classes)
     features = folder / "features_demo"
     options = CohortOptions(features=features, labels=folder / "cohort.csv")
     show_cohort(examine(options), features)
     typer.echo(f"\nSynthetic slides with planted rationales are in {folder}; see its README.md.")
+    if slides:
+        from foci.demo.folder import Parameters
+        from foci.demo.slide_files import paint_slides
+        from foci.progress import track
+
+        images = paint_slides(folder, Parameters(seed, number, classes), track)
+        typer.echo(f"Their images are in {images}.")
     if cohort_only:
         return
 
@@ -46,7 +57,7 @@ def demo(
     from foci.cli.commands.compare import show
     from foci.demo.pipeline import run_demo
 
-    done = run_demo(out, seed=seed, slides=slides, classes=classes, say=typer.echo)
+    done = run_demo(out, seed=seed, slides=number, classes=classes, say=typer.echo)
     typer.echo("")
     show(compare(done.audits))
     found = [_planted_tiles_found(a, a.manifest.truth) for a in done.audits if a.manifest.truth]

@@ -23,6 +23,9 @@ def doctor(
         int | None,
         typer.Option(min=1, help="Read only this many files, spread over the folder."),
     ] = None,
+    slides: Annotated[
+        Path | None, typer.Option(help="Folder of whole-slide images to check the bags against.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Check a feature folder and its label table before spending hours on them.
@@ -36,6 +39,10 @@ def doctor(
 
     options = configure(CohortOptions, cohort)
     checks = examine(options, sample=sample, progress=track)
+    if slides is not None:
+        from foci.slides.checks import check_slides
+
+        checks += check_slides(options, slides, sample=sample, progress=track)
     if as_json:
         typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
     else:

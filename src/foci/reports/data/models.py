@@ -77,6 +77,13 @@ class TilePlacement(Record):
     exact: bool
 
 
+class TissuePicture(Record):
+    """A small picture of the slide: JPEG in base64, and what it covers as x, y, width, height."""
+
+    jpeg: str
+    box: tuple[int, int, int, int]
+
+
 class RandomBand(Record):
     """Smallest, mean and largest probability over the random orders, at every count."""
 
@@ -100,6 +107,7 @@ class SlideDetail(Record):
         ks: Reveal counts; None if they are those of the page.
         unit: Unit of the coordinates.
         placement: Tile positions; None without coordinates.
+        tissue: Picture of the slide behind the tiles; None where there is none, or no room.
         tiles: Index of every candidate tile in its file; None if all tiles are candidates.
         orders: First tiles of every column.
         views: Prediction, and label if that is another class.
@@ -108,6 +116,7 @@ class SlideDetail(Record):
     ks: Counts | None
     unit: str
     placement: TilePlacement | None
+    tissue: TissuePicture | None = None
     tiles: Packed | None
     orders: dict[str, Packed]
     views: dict[View, ViewDetail]

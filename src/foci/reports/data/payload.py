@@ -17,6 +17,7 @@ from foci.reports.data.columns import slide_columns
 from foci.reports.data.details import SlideDetails
 from foci.reports.data.models import AuditPayload, DrawnNumbers, RankingColumns, SlideDetail
 from foci.reports.data.rounding import rounded
+from foci.reports.data.tissue import TissuePictures
 
 M = TypeVar("M", bound=BaseModel | None)
 
@@ -96,9 +97,11 @@ def _details(audit: StoredAudit, packer: SlideDetails, room: int) -> dict[str, S
     names = packer.measured.curves.slide_ids
     if not packer.columns:
         return {}
+    pictures = TissuePictures(audit)
+    for_curves = room - pictures.reserved(names)
     wanted = by_interest(packer.measured.hardest_first)
     sizes = [packer.bytes_of(row) for row in range(len(names))]
-    hoped = set(within_bytes(wanted, sizes, room))
+    hoped = set(within_bytes(wanted, sizes, for_curves))
     row_of = {name: row for row, name in enumerate(names) if row in hoped}
     packed = {
         row_of[tiles.slide_id]: packer.pack(row_of[tiles.slide_id], tiles)
@@ -106,5 +109,8 @@ def _details(audit: StoredAudit, packer: SlideDetails, room: int) -> dict[str, S
         if tiles.slide_id in row_of
     }
     weights = {row: len(to_json(detail)) for row, detail in packed.items()}
-    kept = within_bytes([row for row in wanted if row in hoped], weights, room)
-    return {str(row): packed[row] for row in kept}
+    kept = set(within_bytes([row for row in wanted if row in hoped], weights, for_curves))
+    ordered = {row: packed[row] for row in wanted if row in kept}
+    left = room - sum(weights[row] for row in kept)
+    pictured = pictures.add(ordered, dict(enumerate(names)), left)
+    return {str(row): pictured[row] for row in sorted(kept)}

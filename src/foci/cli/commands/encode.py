@@ -1,0 +1,70 @@
+"""``foci encode``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foci.errors import FociError
+
+
+def encode(
+    slides: Annotated[Path, typer.Argument(help="Folder of whole-slide images, or one image.")],
+    out: Annotated[Path, typer.Option(help="Folder for the features, in TRIDENT's layout.")],
+    encoder: Annotated[str, typer.Option(help="uni2-h or toy (colours and edges; no weights).")],
+    weights: Annotated[
+        Path | None, typer.Option(help="Local file of the encoder's weights.")
+    ] = None,
+    mpp: Annotated[float, typer.Option(help="Micrometres per pixel of the tiles.")] = 0.5,
+    tile: Annotated[int, typer.Option(help="Side of a tile in pixels.")] = 256,
+    min_tissue: Annotated[float, typer.Option(help="Least share of tissue on a tile.")] = 0.25,
+    slide_mpp: Annotated[
+        float | None,
+        typer.Option(min=0.05, help="Micrometres per level-0 pixel of slides that do not say."),
+    ] = None,
+    batch: Annotated[int, typer.Option(min=1, help="Tiles encoded together.")] = 64,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
+    force: Annotated[
+        bool, typer.Option("--force", help="Encode again, also over other settings.")
+    ] = False,
+) -> None:
+    """Turn whole-slide images into tile features: tissue, tiles, encoder.
+
+    An interrupted run goes on when the same command is given again. A bad slide is listed and
+    costs only itself.
+    """
+    from foci.cli.device import choose
+    from foci.configuration import configure
+    from foci.plural import counted
+    from foci.progress import track
+    from foci.slides.encoders import ENCODERS, EncoderOptions
+    from foci.slides.encoding.run import encode_slides
+    from foci.slides.find import every_image
+    from foci.slides.tiling import TilingSettings
+
+    tiling = configure(TilingSettings, {"tile": tile, "mpp": mpp, "min_tissue": min_tissue})
+    found = every_image(slides)
+    build = ENCODERS[encoder]
+    needs_torch = encoder != "toy"
+    options = EncoderOptions(weights, choose(device) if needs_torch else "cpu")
+    try:
+        done = encode_slides(
+            found,
+            out,
+            build(options),
+            tiling,
+            slide_mpp=slide_mpp,
+            batch=batch,
+            force=force,
+            progress=track,
+            say=typer.echo,
+        )
+    except KeyboardInterrupt:
+        typer.echo("foci: stopped; give the same command again to go on", err=True)
+        raise typer.Exit(130) from None
+    if not done.slides:
+        raise FociError(slides, "holds no slide that could be encoded", "see the lines above")
+    tiles = sum(slide.tiles for slide in done.slides)
+    typer.echo(f"{counted(len(done.slides), 'slide')}, {counted(tiles, 'tile')} in {done.folder}")

@@ -1,0 +1,86 @@
+"""``foci export``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foci.cli.options import names
+
+
+def export(
+    audit: Annotated[Path, typer.Argument(help="Folder of foci audit.")],
+    to: Annotated[
+        str, typer.Option(help="geojson (QuPath), csv, png, pdf, svg; several with commas.")
+    ] = "png",
+    out: Annotated[
+        Path | None, typer.Option(help="Folder to write to; default is exports in the audit's.")
+    ] = None,
+    slides: Annotated[
+        Path | None,
+        typer.Option(help="Folder of whole-slide images; default is what the audit was shown."),
+    ] = None,
+    slide: Annotated[list[str], typer.Option(help="Slide to export; may be given again.")] = [],  # noqa: B006
+    slide_list: Annotated[
+        Path | None, typer.Option("--list", help="File with one slide per line.")
+    ] = None,
+    most_telling: Annotated[
+        int, typer.Option(min=1, help="Slides that the audit chooses if none is named.")
+    ] = 6,
+    rankings: Annotated[
+        str | None, typer.Option(help="Rankings, separated by commas; default all stored ones.")
+    ] = None,
+    k: Annotated[
+        str, typer.Option("--k", help="Tiles per ranking: msk, decisive, all or a number.")
+    ] = "msk",
+    truth: Annotated[
+        Path | None, typer.Option(help="Parquet of annotated tiles: slide_id, tile, witness.")
+    ] = None,
+    slide_mpp: Annotated[
+        float | None,
+        typer.Option(min=0.05, help="Micrometres per level-0 pixel of slides that do not say."),
+    ] = None,
+) -> None:
+    """Export the first tiles of each ranking: for QuPath, as a table, or as a figure for print.
+
+    Without --slide or --list the audit chooses its most telling slides.
+    """
+    from foci.audits import StoredAudit
+    from foci.audits.annotations import read_marks
+    from foci.exports.chosen import read_names, slides_to_export
+    from foci.exports.run import export as export_slides
+    from foci.plural import counted
+    from foci.slides.find import find_images, match_images
+    from foci.slides.thumbnails import read_thumbnails
+
+    stored = StoredAudit.load(audit)
+    listed = [] if slide_list is None else read_names(slide_list)
+    chosen = slides_to_export(stored, [*slide, *listed], most_telling)
+    if slides is None:
+        shown = read_thumbnails(audit)
+        images = {name: one.image for name, one in shown.items()}
+    else:
+        search = match_images([(name, None) for name in chosen], find_images(slides))
+        images = {found.slide_id: found.path for found in search.found}
+    for name in chosen:
+        if name not in images:
+            typer.echo(f"note: no image of {name}; its tiles are drawn without tissue")
+    done = export_slides(
+        stored,
+        audit / "exports" if out is None else out,
+        names(to) or (),
+        chosen,
+        rankings=names(rankings) or (),
+        k=k,
+        images=images,
+        slide_mpp=slide_mpp,
+        marks=None if truth is None else read_marks(truth),
+        say=typer.echo,
+    )
+    for path in done.files:
+        typer.echo(f"wrote {path}")
+    if not done.files:
+        typer.echo(f"nothing written: {counted(len(done.skipped), 'slide')} skipped", err=True)
+        raise typer.Exit(2)

@@ -1,0 +1,1 @@
+"""Hand an audit to other programs: QuPath, tables, figures for print."""

@@ -1,0 +1,115 @@
+"""Export slides of an audit in the formats asked for; a bad image costs only its own slide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from foci.atomic import whole_file, write_whole
+from foci.audits import StoredAudit
+from foci.audits.annotations import Marks
+from foci.errors import FociError, SlideError
+from foci.exports.chosen import columns_to_export
+from foci.exports.colours import rgb_of
+from foci.exports.csv_tiles import write_tiles
+from foci.exports.figure import write_figure
+from foci.exports.geojson import feature_collection, to_text
+from foci.exports.ranked import RankedSlide, ranked_slides
+from foci.exports.tissue import Tissue, look
+from foci.slides.names import file_name
+
+FIGURES = ("png", "pdf", "svg")
+FORMATS = ("geojson", "csv", *FIGURES)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written, and which slides could not be exported, with the reason."""
+
+    files: tuple[Path, ...]
+    skipped: Mapping[str, str]
+
+
+def export(
+    audit: StoredAudit,
+    out: str | Path,
+    formats: Sequence[str],
+    slide_ids: Sequence[str],
+    *,
+    rankings: Sequence[str] = (),
+    k: str = "msk",
+    images: Mapping[str, Path] | None = None,
+    slide_mpp: float | None = None,
+    marks: Marks | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> Exported:
+    """Write the first tiles of slides as GeoJSON, CSV and figures.
+
+    Args:
+        audit: A finished audit.
+        out: Folder.
+        formats: Of :data:`FORMATS`.
+        slide_ids: Slides.
+        rankings: Names, with or without a seed; default is the first seed of every ranking.
+        k: Number of tiles: ``"msk"``, ``"decisive"``, ``"all"`` or a number.
+        images: Image of every slide that has one.
+        slide_mpp: Micrometres per level-0 pixel of images that do not say.
+        marks: Annotated tiles, see :func:`foci.audits.annotations.read_marks`.
+        say: Called with one line per note.
+    """
+    unknown = [name for name in formats if name not in FORMATS]
+    if unknown:
+        raise FociError(f"--to {unknown[0]}", "is no format", f"known: {', '.join(FORMATS)}")
+    columns = columns_to_export(audit.measured(), rankings)
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    files: list[Path] = []
+    skipped: dict[str, str] = {}
+    for ranked in ranked_slides(audit, slide_ids, columns, k, marks):
+        name = ranked.slide.slide_id
+        image = (images or {}).get(name)
+        for column in ranked.columns:
+            if not column.as_asked:
+                say(f"{name}: no {k} under {column.name}; the first {len(column)} tiles instead")
+        try:
+            files += _one(ranked, folder, formats, image, slide_mpp)
+        except SlideError as error:
+            skipped[name] = str(error)
+            say(f"skipped {name}: {error}")
+    return Exported(tuple(files), skipped)
+
+
+def _one(
+    ranked: RankedSlide,
+    folder: Path,
+    formats: Sequence[str],
+    image: Path | None,
+    slide_mpp: float | None,
+) -> list[Path]:
+    """Write the files of one slide; nothing is written if its image cannot be read."""
+    stem = file_name(ranked.slide.slide_id)
+    drawn = [kind for kind in FIGURES if kind in formats]
+    files: list[Path] = []
+    if drawn or "geojson" in formats:
+        tissue = look(ranked, image, slide_mpp, pictures=bool(drawn))
+        for kind in drawn:
+            with whole_file(folder / f"{stem}.{kind}", durable=False) as temporary:
+                write_figure(ranked, tissue, temporary, kind)
+            files.append(folder / f"{stem}.{kind}")
+        if "geojson" in formats:
+            files += _geojson(ranked, tissue, folder, stem)
+    if "csv" in formats:
+        files.append(folder / f"{stem}.csv")
+        write_tiles(ranked, files[-1])
+    return files
+
+
+def _geojson(ranked: RankedSlide, tissue: Tissue, folder: Path, stem: str) -> list[Path]:
+    files = []
+    for at, column in enumerate(ranked.columns):
+        path = folder / f"{stem}.{column.name}.geojson"
+        found = feature_collection(ranked, column, rgb_of(at), tissue.origin)
+        write_whole(path, to_text(found), durable=False)
+        files.append(path)
+    return files

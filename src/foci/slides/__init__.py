@@ -1,0 +1,1 @@
+"""Whole-slide images: read them with OpenSlide, tile them, turn tiles into features."""

@@ -1,0 +1,1 @@
+"""Encode whole-slide images into feature files, slide by slide, resumable."""

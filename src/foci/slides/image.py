@@ -1,0 +1,205 @@
+"""Open a whole-slide image with OpenSlide: its size, its resolution, regions at any resolution."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from foci.errors import FociError, SlideError
+
+if TYPE_CHECKING:
+    from openslide import OpenSlide
+    from PIL.Image import Image as Picture
+    from typing_extensions import Self
+
+PLAUSIBLE = (0.05, 20.0)
+"""Micrometres per pixel that a scanner can have; other values in a file mean nothing."""
+
+_AGAIN = "copy it again, or leave it out"
+_MOST_AT_ONCE = 4096
+
+
+class Box(NamedTuple):
+    """A rectangle in level-0 pixels: top-left corner, width and height."""
+
+    x: int
+    y: int
+    width: int
+    height: int
+
+
+class SlideImage:
+    """A whole-slide image, opened for reading; close it, or use it in a ``with`` block.
+
+    Coordinates are level-0 pixels of the whole image, also where the scan covers only a part of
+    it (MIRAX, Leica): that part is :attr:`bounds`.
+
+    Args:
+        path: File that OpenSlide reads.
+        mpp: Micrometres per level-0 pixel, used where the file does not say.
+
+    Attributes:
+        path: The file.
+        size: Width and height of level 0.
+        bounds: The scanned part of it.
+        mpp: Micrometres per level-0 pixel, or None.
+        mpp_from: ``"slide"``, ``"given"``, or None where the resolution is unknown.
+
+    Raises:
+        SlideError: If the file cannot be opened.
+    """
+
+    def __init__(self, path: str | Path, mpp: float | None = None) -> None:
+        self.path = Path(path)
+        self._slide = _open(self.path)
+        self.size: tuple[int, int] = self._slide.dimensions
+        stored = self._stored_mpp()
+        self.mpp = mpp if stored is None else stored
+        self.mpp_from = "slide" if stored is not None else None if mpp is None else "given"
+        self.bounds = self._bounds()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._slide.close()
+
+    def known_mpp(self) -> float:
+        """Micrometres per level-0 pixel; an error if neither the file nor the caller knows."""
+        if self.mpp is None:
+            power = self._slide.properties.get("openslide.objective-power")
+            usual = _usual_mpp(power)
+            hint = "" if usual is None else f" (its objective, {power}x, suggests {usual:g})"
+            fix = f"give micrometres per level-0 pixel with --slide-mpp{hint}"
+            raise SlideError(self.path, "does not say its resolution", fix)
+        return self.mpp
+
+    def read(self, box: Box, size: tuple[int, int]) -> Picture:
+        """A region as an RGB picture of ``size`` pixels; what lies outside the scan is white.
+
+        It is read from the coarsest level that is at least as fine as the picture, and scaled
+        down if that level is finer.
+
+        Args:
+            box: The region.
+            size: Width and height of the picture.
+        """
+        from PIL import Image
+
+        scale = min(box.width / size[0], box.height / size[1])
+        level = self._slide.get_best_level_for_downsample(scale * 1.001)  # 3.9998 is meant as 4
+        down = self._slide.level_downsamples[level]
+        wanted = (max(1, round(box.width / down)), max(1, round(box.height / down)))
+        if max(wanted) > _MOST_AT_ONCE and min(size) > 1:
+            return self._in_quarters(box, size)
+        with reading(self.path):
+            region = self._slide.read_region((box.x, box.y), level, wanted)
+        if region.getchannel("A").getextrema() != (255, 255):
+            white = Image.new("RGBA", region.size, "white")
+            region = Image.alpha_composite(white, region)
+        picture = region.convert("RGB")
+        if wanted == size:
+            return picture
+        return picture.resize(size, Image.Resampling.BOX if scale > down else None)
+
+    def _in_quarters(self, box: Box, size: tuple[int, int]) -> Picture:
+        """Read a region in four parts: a large slide of one level does not fit into memory."""
+        from PIL import Image
+
+        picture = Image.new("RGB", size)
+        cuts = [(0, length // 2, length) for length in size]
+        for left, right in itertools.pairwise(cuts[0]):
+            for top, bottom in itertools.pairwise(cuts[1]):
+                x, far = (round(box.width * at / size[0]) for at in (left, right))
+                y, low = (round(box.height * at / size[1]) for at in (top, bottom))
+                part = Box(box.x + x, box.y + y, far - x, low - y)
+                picture.paste(self.read(part, (right - left, bottom - top)), (left, top))
+        return picture
+
+    def thumbnail(self, longest: int) -> Picture:
+        """The scanned part as a picture whose longer side has ``longest`` pixels at most."""
+        return self.read(self.bounds, fitted(self.bounds, longest))
+
+    def _stored_mpp(self) -> float | None:
+        """The geometric mean of both axes, if the file holds plausible numbers."""
+        found = [self._slide.properties.get(f"openslide.mpp-{axis}") for axis in "xy"]
+        try:
+            x, y = (float(value or "nan") for value in found)
+        except ValueError:
+            return None
+        mpp = math.sqrt(x * y) if x > 0 and y > 0 else math.nan
+        return mpp if PLAUSIBLE[0] <= mpp <= PLAUSIBLE[1] else None
+
+    def _bounds(self) -> Box:
+        names = ("x", "y", "width", "height")
+        found = [self._slide.properties.get(f"openslide.bounds-{name}") for name in names]
+        if None in found:
+            return Box(0, 0, *self.size)
+        return Box(*(int(value or 0) for value in found))
+
+
+def fitted(box: Box, longest: int) -> tuple[int, int]:
+    """Size of a picture of ``box`` whose longer side has at most ``longest`` pixels.
+
+    >>> fitted(Box(0, 0, 4000, 2000), 100), fitted(Box(0, 0, 30, 20), 100)
+    ((100, 50), (30, 20))
+    """
+    scale = min(1.0, longest / max(box.width, box.height))
+    return max(1, round(box.width * scale)), max(1, round(box.height * scale))
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn OpenSlide's errors while reading into one line."""
+    import openslide
+
+    try:
+        yield
+    except openslide.OpenSlideError as error:
+        gone = not path.exists()
+        what = "has vanished" if gone else f"is cut short or damaged ({_first(error)})"
+        raise SlideError(path, what, _AGAIN) from error
+
+
+def _open(path: Path) -> OpenSlide:
+    try:
+        import openslide
+    except ImportError as error:
+        fix = "pip install 'foci-mil[slides]'"
+        raise FociError("openslide", f"cannot be loaded ({error})", fix) from error
+    try:
+        with path.open("rb") as file:
+            empty = not file.read(1)
+    except OSError as error:
+        what = os.strerror(error.errno or 0).lower()
+        raise SlideError(path, f"cannot be opened ({what})", "check path and permissions") from None
+    if empty:
+        raise SlideError(path, "is empty", _AGAIN)
+    try:
+        return openslide.OpenSlide(path)
+    except openslide.OpenSlideUnsupportedFormatError:
+        what = "is no whole-slide image that OpenSlide reads, or is cut short"
+        raise SlideError(path, what, _AGAIN) from None
+    except openslide.OpenSlideError as error:
+        raise SlideError(path, f"is cut short or damaged ({_first(error)})", _AGAIN) from error
+
+
+def _first(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _usual_mpp(power: str | None) -> float | None:
+    """What an objective usually resolves: 20x is about 0.5 micrometres per pixel."""
+    try:
+        return 10 / float(power or "nan") if float(power or 0) > 0 else None
+    except ValueError:
+        return None

@@ -1,0 +1,82 @@
+"""foci doctor --slides: slides of all bags, tiles inside them, tiles of one size."""
+
+from pathlib import Path
+
+import pytest
+
+from foci.bags.checks.check import Check
+from foci.bags.cohort.options import CohortOptions
+from foci.slides.checks import check_slides
+from tests.makers.features import features, grid, trident
+from tests.makers.slides import squares, write_slide
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two bags of 12 tiles on slides of 4 x 3 tiles, one scanned at 40x."""
+    for name, size in (("a", 256), ("b", 512)):
+        coords = grid(12, step=size, origin=(0, 0))
+        trident(tmp_path / "bags" / f"{name}.h5", features(), coords, size)
+        write_slide(tmp_path / "slides" / f"{name}.tiff", squares(4, 3, size), 128 / size)
+    return tmp_path
+
+
+def checks(folder: Path, **options: object) -> dict[str, Check]:
+    given = CohortOptions(features=folder / "bags", **options)  # type: ignore[arg-type]
+    return {check.name: check for check in check_slides(given, folder / "slides")}
+
+
+def test_all_is_well(folder: Path) -> None:
+    found = checks(folder)
+    assert {check.status for check in found.values()} == {"PASS"}
+    assert found["slides"].detail == "every one of 2 bags has a slide"
+    assert found["tile size"].detail == "tiles are 128 um wide on every slide"
+
+
+def test_a_bag_without_a_slide(folder: Path) -> None:
+    (folder / "slides" / "b.tiff").unlink()
+    found = checks(folder)["slides"]
+    assert (found.status, found.detail) == (
+        "WARN",
+        "no slide for 1 slide (b); first: no image of this name",
+    )
+    assert "slide_path" in found.fix
+    (folder / "slides" / "a.tiff").rename(folder / "slides" / "other.tiff")
+    assert checks(folder)["slides"].status == "FAIL"
+
+
+def test_tiles_outside_their_slide(folder: Path) -> None:
+    write_slide(folder / "slides" / "b.tiff", squares(4, 3, 256), 0.25)
+    found = checks(folder)["tiles on slides"]
+    assert found.status == "FAIL"
+    assert "outside in 1 slide (b); first: 10 of 12 tiles, up to 2048 x 1536" in found.detail
+
+
+def test_tiles_of_another_size(folder: Path) -> None:
+    write_slide(folder / "slides" / "b.tiff", squares(4, 3, 512), 0.5)
+    found = checks(folder)["tile size"]
+    assert found.status == "FAIL"
+    assert found.fix == "extract all slides at one resolution"
+
+
+def test_an_unknown_resolution(folder: Path) -> None:
+    write_slide(folder / "slides" / "b.tiff", squares(4, 3, 512), None)
+    found = checks(folder)["tile size"]
+    assert (found.status, found.detail) == (
+        "WARN",
+        "128 um; resolution unknown of 1 slide (b)",
+    )
+    assert checks(folder, mpp=0.25)["tile size"].status == "PASS"
+
+
+def test_a_slide_that_cannot_be_read(folder: Path) -> None:
+    (folder / "slides" / "b.tiff").write_text("a text")
+    found = checks(folder)["slide files"]
+    assert found.status == "FAIL"
+    assert found.detail.startswith("1 of 2 cannot be read; first: ")
+
+
+def test_a_folder_without_slides(folder: Path) -> None:
+    for path in (folder / "slides").iterdir():
+        path.unlink()
+    assert checks(folder)["slides"].status == "FAIL"
