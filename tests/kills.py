@@ -33,6 +33,7 @@ from foci.backbones.training.run import train_into
 from foci.bags import Cohort
 from foci.cli import _refused
 from foci.reports import write_report
+from foci.run_log import LOG
 from tests.makers.audits import SHORT, model, settings
 from tests.makers.cohorts import N_CAP, make_files
 from tests.makers.fits import short
@@ -167,10 +168,11 @@ def child(work: str, files: Path, case: Path, stop: Stop, ready: Any = None) -> 
 
 
 def tree(folder: Path) -> dict[str, bytes | None]:
-    """Every file below a folder byte for byte, and every folder."""
+    """Every file below a folder but the log, byte for byte, and every folder."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
+        if path.name != LOG
     }
 
 

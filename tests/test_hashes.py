@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from foci import backbones, selectors
+from foci.digest import file_digest
 from foci.errors import CheckpointError
-from foci.hashes import changed_files, file_hash, was_changed, with_own_hash
+from foci.hashes import changed_files, was_changed, with_own_hash
 from tests.makers.audits import model
 from tests.makers.cohorts import make_files, read
 from tests.makers.fits import short
@@ -30,7 +31,7 @@ def test_a_record_survives_json_and_nothing_else() -> None:
 def test_files_are_named_one_by_one(tmp_path: Path) -> None:
     for name in ("a", "b", "c"):
         (tmp_path / name).write_text(name)
-    hashes = {name: file_hash(tmp_path / name) for name in ("a", "b", "c")}
+    hashes = {name: file_digest(tmp_path / name) for name in ("a", "b", "c")}
     assert changed_files(tmp_path, hashes) == ()
     (tmp_path / "b").write_text("other")
     (tmp_path / "c").unlink()

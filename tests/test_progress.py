@@ -84,7 +84,7 @@ def test_an_audit_in_python_passes_it_on(
         raise RuntimeError("enough")
 
     monkeypatch.setattr(foci.api, "run", run)
-    monkeypatch.setattr(foci.api, "_opened", lambda model, cohort: (None, None, {}))
+    monkeypatch.setattr(foci.api, "_opened", lambda *given: (None, None, {}))
     with pytest.raises(RuntimeError, match="enough"):
         foci.audit("m", None, **({} if given is None else {"progress": given}))  # type: ignore[arg-type]
     assert got == [passed]

@@ -229,7 +229,7 @@ def test_bags_that_are_half_zero(folder: Path) -> None:
 def test_a_folder_of_an_earlier_foci_says_that_nothing_can_be_compared(folder: Path) -> None:
     path = folder / "abmil" / FACTS
     facts = json.loads(path.read_text())
-    del facts["data"]
+    del facts["data"], facts["own_sha256"]
     path.write_text(json.dumps(facts))
     found = audit(folder)
     assert found.manifest.alarms == []
@@ -275,9 +275,7 @@ def test_an_answer_that_drifts_voids_the_audit(
     chosen = {**QUICK, "rankings": ("random",), "block": 100}
     with pytest.raises(FociError, match=f"answer drifts: on s00 its probabilities {when} differ"):
         foci.audit(function, read(folder), folder / "out", **chosen)
-    assert not (folder / "out" / "parts").exists()
-    with pytest.raises(FociError, match="holds an unfinished audit"):
-        StoredAudit.load(folder / "out")
+    assert not (folder / "out").exists()
 
 
 def test_features_are_known_by_content_in_every_layout(folder: Path) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
 from foci.audits.analysis.summarise import summarise
 from foci.audits.folder.names import CURVES, MANIFEST, SUMMARY
-from foci.hashes import file_hash
+from foci.digest import file_digest
 from foci.reveal.random_orders import uniform_scores
 from tests.makers.curves import DELETION
 from tests.makers.folders import write_tables
@@ -63,7 +63,7 @@ def make(folder: Path, plan: Plan = Plan()) -> StoredAudit:  # noqa: B008
         seeds=SEEDS,
         n_boot=200,
     )
-    hashes = {CURVES: file_hash(folder / CURVES)}
+    hashes = {CURVES: file_digest(folder / CURVES)}
     manifest = _manifest(plan, settings.model_dump(mode="json"), hashes)
     (folder / MANIFEST).write_text(json.dumps(manifest))
     audit = StoredAudit.load(folder)

@@ -94,7 +94,7 @@ def test_a_file_is_read_once_until_it_changes(
         (["s1,0,1", "s1,inf,1"], r"slide s1: tile must be whole numbers; correct"),
         (["s1,0,1", "s1,1,1", "s1,2,1", "s1,3,1"], r"slide s1: tile 3 is none of the slide's 3"),
         (["s1,-1,1"], r"slide s1: tile -1 is none of the slide's 3 tiles; score the tiles of"),
-        (["s1.svs,0,1", "b,0,1"], r"csv: has no slide 's1' \(2 slides\); use the slide names"),
+        (["a,0,1", "b,0,1"], r"csv: has no slide 's1' \(2 slides\); use the slide names"),
         (["s11,0,1", "b,0,1"], r"scores.csv: has no slide 's1' \(2 slides\); did you mean 's11'"),
     ],
 )

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,6 +12,7 @@ from foci.backbones.checkpoints import inspect
 from foci.errors import CheckpointError, FociError
 from foci.testing import check_backbone
 from tests.backbones.checkpoints.official_files import D_IN, OFFICIAL
+from tests.makers.cohorts import Row, write_cohort
 
 PAGE = Path(__file__).parents[3] / "docs" / "checkpoints.md"
 
@@ -130,8 +132,17 @@ def test_the_code_on_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     state = OFFICIAL["clam-sb-svm"].state(OFFICIAL["clam-sb-svm"].model())
     torch.save(state, "s_0_checkpoint.pt")
     torch.save(OFFICIAL["transmil"].state(OFFICIAL["transmil"].model()), "transmil.ckpt")
+    torch.save(OFFICIAL["clam-sb-svm"].state(OFFICIAL["clam-sb-svm"].model()), "clam.pt")
+    rng = np.random.default_rng(0)
+    bags = {name: rng.normal(size=(9, D_IN)).astype(np.float32) for name in ("s0", "s1", "s2")}
+    write_cohort(tmp_path, [Row(n, x, n, "ab"[n == "s1"], "test") for n, x in bags.items()])
+    own = backbones.load("clam.pt", projection_activation="gelu")
+    answers = [own.predict(torch.from_numpy(x)).tolist() for x in bags.values()]
+    lines = [",".join([name, *map(str, p)]) for name, p in zip(bags, answers, strict=True)]
+    Path("expected.csv").write_text("\n".join(["slide_id,p0,p1,p2", *lines]))
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)
     assert len(blocks) >= 2
     assert isinstance(names["model"], backbones.Backbone)
+    assert names["model"].config["projection_activation"] == "gelu"
