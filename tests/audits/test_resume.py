@@ -44,13 +44,14 @@ def without_places(found: dict[str, object]) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def dies_before_each() -> Iterator[list[tuple[str, bool]]]:
-    """Kill the process once before each file is renamed into place."""
-    met: list[tuple[str, bool]] = []
+def dies_before_each() -> Iterator[list[tuple[str, bool, bool]]]:
+    """Kill the process once before each file, and each manifest, is renamed into place."""
+    met: list[tuple[str, bool, bool]] = []
     replace = Path.replace
 
     def counted(self: Path, target: Path) -> Path:
-        one = (str(target), b'"status": "complete"' in self.read_bytes())
+        text = self.read_bytes()
+        one = (str(target), b'"status": "complete"' in text, b'"threads"' in text)
         if one not in met:
             met.append(one)
             raise Killed(target)

@@ -1,13 +1,18 @@
 """Spared counts change no MSK, no crossing and no reported drop: against every count."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from foci.audits import StoredAudit
+from foci.audits.analysis.answers.threshold import Threshold
+from foci.audits.compute import sparing
 from foci.audits.compute.counts import counts_beyond
+from foci.audits.profiles import SHARE, SHARES
 from foci.audits.run import run
+from foci.bags import Cohort
 from foci.metrics.inputs import Floats
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import D_IN, planted
@@ -15,20 +20,29 @@ from tests.makers.cohorts import D_IN, planted
 RANKINGS = ("native", "evidence", "selector", "random")
 
 
+CHOSEN = {"seeds": (0, 1, 2), "random_orders": 4, "k_max": 40,
+          "deletion": (1, 2, 4, 8, 16, 32), "deletion_orders": 2}  # fmt: skip
+BACKBONE = model("transmil", depth=2, heads=2)
+
+
+def planted_tests(folder: Path) -> Cohort:
+    """8 slides of any split, and 16 to audit."""
+    cohort = planted(folder, slides=24, d=D_IN, tiles=(100, 140))
+    rest = [replace(slide, split="test") for slide in cohort.slides[8:]]
+    return replace(cohort, slides=(*cohort.slides[:8], *rest))
+
+
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredAudit, StoredAudit]:
     """The same slides, with every count and with few."""
     folder = tmp_path_factory.mktemp("spared")
-    cohort = planted(folder, slides=24, d=D_IN, tiles=(100, 140))
-    rest = [replace(slide, split="test") for slide in cohort.slides[8:]]
-    cohort = replace(cohort, slides=(*cohort.slides[:8], *rest))
-    backbone = model("transmil", depth=2, heads=2)
-    chosen = {"rankings": RANKINGS, "seeds": (0, 1, 2), "random_orders": 4, "k_max": 40,
-              "deletion": (1, 2, 4, 8, 16, 32), "deletion_orders": 2}  # fmt: skip
-    spared, dense = (
-        run(backbone, cohort, settings(**chosen, dense=dense), folder / str(dense))
-        for dense in (None, True)
-    )
+    cohort, chosen = planted_tests(folder), {**CHOSEN, "rankings": RANKINGS}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sparing, "EVERY_COUNT_UP_TO", 64)
+        spared, dense = (
+            run(BACKBONE, cohort, settings(**chosen, dense=dense), folder / str(dense))
+            for dense in (None, True)
+        )
     return spared, dense
 
 
@@ -51,14 +65,37 @@ def test_crossings_and_drops_are_exact(both: tuple[StoredAudit, StoredAudit], ra
         assert error.mean() <= bound.mean() + 1e-5
         assert (error <= bound + 1e-5).mean() > 0.8  # this model jumps between counts
         if view == "prediction":
-            assert same(a.relative, b.relative)
-            for kappa, counts in a.at.items():
-                decided = group.sure >= kappa
-                assert same(counts.msk[:, decided], b.at[kappa].msk[:, decided])
+            assert Threshold(SHARE, relative=True) in a.at
+            for threshold, counts in a.at.items():
+                decided = threshold.decided(group)
+                assert same(counts.msk[:, decided], b.at[threshold].msk[:, decided])
         assert a.decisive is not None
         assert b.decisive is not None
         exact = b.decisive.count[: len(a.decisive.count)]
         assert not (a.decisive.count < exact).any()  # an upper bound
+
+
+def test_relative_crossings_and_decisive_counts_of_small_bags_are_exact(
+    both: tuple[StoredAudit, StoredAudit], tmp_path: Path
+) -> None:
+    _, dense = both
+    chosen = settings(**CHOSEN, rankings=("native", "random"), relative=True)
+    cohort = planted_tests(tmp_path)
+    asked = run(BACKBONE, cohort, chosen, tmp_path / "relative")
+    few, every = asked.measured(), dense.measured(chosen)
+    for ranking in ("native", "random"):
+        a, b = few.metrics["prediction"][ranking], every.metrics["prediction"][ranking]
+        for share in SHARES:
+            threshold = Threshold(share, relative=True)
+            assert same(a.at[threshold].msk, b.at[threshold].msk)
+            found, exact = a.at[threshold].decisive, b.at[threshold].decisive
+            assert found is not None
+            assert exact is not None
+            assert same(found, exact[: len(found)])  # small bags: every count is deleted
+        assert a.decisive is not None
+        assert b.decisive is not None
+        assert same(a.decisive.count, b.decisive.count[: len(a.decisive.count)])
+    assert not any("Relative to the slide" in note for note in asked.summary.notes)
 
 
 def test_summary_says_which_numbers_are_dense(both: tuple[StoredAudit, StoredAudit]) -> None:

@@ -3,7 +3,8 @@
 * Insertion runs through every count until the thresholds that matter are crossed: MSK, Reach and
   everything that rests on them are exact. Beyond, a grid gives the areas and the shape.
 * Deletion, where every count costs almost an inference, takes the counts that are reported, and
-  those that decisive K needs, on a grid with refinement: an upper bound.
+  those that decisive K needs, on a grid with refinement: an upper bound. On a small bag it takes
+  every count.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from foci.audits.compute.counts import (
+    EVERY_COUNT_UP_TO,
     counts_beyond,
     decisive_grid,
     deletion_counts,
@@ -73,14 +75,16 @@ class SparingCurves:
         n_tiles = len(self.bag)
         kept = self._inserted(order, control)
         left: dict[int, Tensor] = {}
-        if deleted and n_tiles > 1:
+        if deleted and self.settings.counts is None and 1 < n_tiles <= EVERY_COUNT_UP_TO:
+            kept, left = self._deleted(order, kept)
+        elif deleted and n_tiles > 1:
             reported = deletion_counts(self.settings, n_tiles, dense=False)
             kept, left = decisive_curves(
                 self.bag,
                 order,
                 kept,
                 [self._enough(kappa) for kappa in dict.fromkeys(self.thresholds)],
-                lambda rest: int(rest.argmax()) != self.bag.target,
+                self._lost,
                 grid=decisive_grid(self.settings, n_tiles),
                 reported=reported.tolist(),
                 refine=self.settings.counts is None,
@@ -98,6 +102,21 @@ class SparingCurves:
         last = min(self.settings.k_max, n_tiles)
         ks, probs = curve_until(self.bag, order, self._settled, last, beyond)
         return dict(zip(ks.tolist(), probs, strict=True))
+
+    def _deleted(
+        self, order: Tensor, kept: dict[int, Tensor]
+    ) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
+        """Both curves by count: every deletion, and insertion also where the decision is lost."""
+        counts = deletion_counts(self.settings, len(self.bag), dense=True)
+        probs = self.bag.curve(order, torch.from_numpy(counts), "delete")
+        left = dict(zip(counts.tolist(), probs, strict=True))
+        last = min(self.settings.k_max, len(self.bag))
+        asked = [k for k, rest in left.items() if k <= last and k not in kept and self._lost(rest)]
+        more = zip(asked, self.bag.curve(order, asked), strict=True) if asked else ()
+        return kept | dict(more), left
+
+    def _lost(self, rest: Tensor) -> bool:
+        return int(rest.argmax()) != self.bag.target
 
     def _settled(self, probs: Tensor) -> bool:
         """Whether every first crossing that a number rests on lies within these counts."""

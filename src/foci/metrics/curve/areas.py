@@ -28,14 +28,14 @@ def area_over_counts(values: Floats, ks: Integers, divisor: int | None = None) -
 
 
 def area_error(values: Floats, ks: Integers) -> Floats:
-    r"""Largest error of :func:`area_over_counts` on a grid, against the area over every count.
+    r"""Estimated error of :func:`area_over_counts` on a grid, against the area over every count.
 
     .. math:: \frac{1}{K_m} \sum_j (K_{j+1} - K_j - 1)
        \Big(\max_{j-1 \le i \le j+2} p(K_i) - \min_{j-1 \le i \le j+2} p(K_i)\Big)
 
-    A count that was left out is taken to lie in the range of the four counts around it; a curve
-    that leaves this range between two counts and comes back is not seen. 0 where no count was left
-    out.
+    A count that was left out is taken to lie in the range of the four counts around it. It is no
+    bound: a curve that leaves this range between two counts and comes back is not seen. 0 where no
+    count was left out.
 
     Args:
         values: ``[..., K]``, one value per count.

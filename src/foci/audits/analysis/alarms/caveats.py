@@ -116,8 +116,8 @@ def _counts(numbers: Mapping[str, RankingNumbers]) -> list[str]:
         worst = max(own.aukc_error for own in sparse)
         said.append(
             f"Tiles were revealed at every count up to the crossing and on a grid beyond: {exact}; "
-            f"a mean AUKC is off by at most {worst:.3f}, unless curves jump between the counts of "
-            "the grid; stable MSK, falling back and the highest confidence are read off the grid."
+            f"a mean AUKC is estimated to be off by up to {worst:.3f}; stable MSK, falling back "
+            "and the highest confidence are read off the grid."
         )
     if any(own.deletion == "grid" for own in behind.values()):
         said.append("Tiles were deleted on a grid of counts: decisive K is an upper bound.")
