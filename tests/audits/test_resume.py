@@ -9,6 +9,7 @@ import pytest
 
 from foci.audits import StoredAudit
 from foci.audits.compute.jobs import RankingJob
+from foci.audits.folder.manifest import read_manifest
 from foci.errors import FociError
 from foci.rankings import EmbeddedBag
 from tests.makers.audits import audit, content
@@ -77,6 +78,17 @@ def test_killed_before_every_single_write(files: Path, audited: StoredAudit) -> 
     assert len(met) == 1 + 3 + 1 + 12 + 3 + 1 + 5 + 1
     assert without_places(content(files / "out")) == without_places(content(audited.folder))
     assert not (files / "out" / "parts").exists()
+
+
+def test_two_workers_write_the_audit_of_one(files: Path) -> None:
+    found = []
+    for number in (1, 2):
+        done = audit(files, f"by-{number}", workers=number)
+        bytes_of = without_places(content(done.folder))
+        bytes_of["manifest.json"].pop("threads")  # type: ignore[attr-defined]
+        found.append(bytes_of)
+    assert found[0] == found[1]
+    assert read_manifest(files / "by-2").threads == 1
 
 
 def test_only_what_is_missing_is_computed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,12 @@ MANY_SKIPPED_CODE = 3
 
 
 def starting(what: str) -> None:
-    """Say what a command does before it imports torch, which takes seconds on a busy machine."""
-    typer.echo(f"{what} ...", err=True)
+    """Say on a terminal what a command does before it imports torch, which takes seconds.
+
+    In a pipe an error stays the only line.
+    """
+    if sys.stderr.isatty():
+        typer.echo(f"{what} ...", err=True)
 
 
 def say(line: str) -> None:

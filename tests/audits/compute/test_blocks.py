@@ -1,5 +1,6 @@
 """The pass over the slides: blocks are written as soon as they are whole."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from foci.audits.compute.blocks import BlockReveal, n_blocks, reveal_blocks
 from foci.audits.compute.jobs import RankingJob
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
+from foci.audits.setup.steady import check_deterministic
 from foci.backbones import CallableBackbone
-from foci.errors import FociError
+from foci.errors import ChangedError, FociError
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import D_IN, read
 
@@ -64,6 +66,17 @@ def test_two_processes_write_the_bytes_of_one(files: Path) -> None:
     assert len(lines) == 2
     assert lines[0] == lines[1]
     assert lines[0].startswith("skipped s12: ")
+
+
+def test_a_copy_of_the_model_that_answers_otherwise_ends_the_run(files: Path) -> None:
+    cohort, backbone = read(files).split("test"), model()
+    steady = check_deterministic(backbone, cohort)
+    assert steady is not None
+    other = replace(steady, first=steady.first + torch.tensor([1.0, 0.0]))
+    parts = PartialResults(files / "out")
+    work = BlockReveal(cohort.store, SlideReveal(backbone, settings()), UNITS, parts, other)
+    with pytest.raises(ChangedError, match=r"answer drifts: on s09 .* in a worker process differ"):
+        reveal_blocks(cohort.slides, work, workers=2, progress=lambda items, what: items, say=print)
 
 
 def test_a_model_that_cannot_be_sent_is_refused(files: Path) -> None:
