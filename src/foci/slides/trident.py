@@ -30,7 +30,7 @@ def write_trident(
         geometry: Of :func:`tile_geometry`, and whatever else belongs to the tiles.
     """
     origin = {"name": slide_id, "savetodir": "."}
-    with h5py.File(path, "w") as file:
+    with h5py.File(path, "w", locking=False) as file:
         _write_rows(file, "features", features, {**origin, "encoder": encoder})
         _write_rows(file, "coords", coords, {**origin, **geometry})
 
