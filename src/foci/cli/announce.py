@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from foci.bags.cohort.torn import line_of
 from foci.errors import printable
 
 if TYPE_CHECKING:
@@ -44,6 +43,8 @@ def announce(
 
     Where more than 10 % of the slides are skipped, that is said first.
     """
+    from foci.bags.cohort.torn import line_of
+
     if line := many_skipped_of(cohort):
         say(f"warning: {line}")
     for alarm in alarms:
