@@ -209,7 +209,8 @@ class Harness:
         case = self._case()
         code = self._run(case, Stop(), seconds)
         wrong = None if code in (0, -signal.SIGKILL) else f"ended with {code}"
-        return wrong or self._again(case, finished=code == 0)
+        done = tree(case) == self.whole  # the kill met a run that had nothing left to do
+        return wrong or self._again(case, finished=code == 0 or done)
 
     def fill_disk_at(self, operation: int) -> str | None:
         """Fill the disk at an operation, then run again; what went wrong, or None.
