@@ -43,6 +43,7 @@ CASES = (
     ("abmil", "class-conditional", len(TILES), 5, 3.0),
     ("transmil", "paper-ste", 4, 2, 1.2),
     ("transmil", "class-conditional", 4, 1, 3.0),
+    ("transmil", "default", 4, 1, 3.0),
 )
 SMALL = {"d": 128, "heads": 4, "depth": 2, "hidden": 256}
 TRANSFORMERS = (

@@ -50,10 +50,12 @@ def test_the_reveal_page_runs() -> None:
     exec(first, scope)
     assert scope["inserted"].shape == (256, 2)
     assert scope["deleted"].shape == (257, 2)
-    assert len(others) == 4
+    assert len(others) == 5
     for block in others:
         exec(block, scope)
     assert scope["inserted"].shape == scope["deleted"].shape == (256, 2)
+    ks = scope["ks"].tolist()
+    assert (ks[0], ks[-1], len(ks)) == (1, 256, len(scope["probabilities"]))
     curves = scope["curves"]
     assert len(curves.ks) == len(curves.insert) == len(curves.delete)
 

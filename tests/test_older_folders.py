@@ -116,6 +116,7 @@ def _stored_then(summary: foci.audits.Summary) -> dict[str, Any]:
     """The numbers by view and ranking, without those that format 1 did not store."""
     views = summary.model_dump()["views"]
     for numbers in (one for by_ranking in views.values() for one in by_ranking.values()):
+        del numbers["counts"]
         for name in ("n_whole", "n_slides"):
             del numbers["selected_only"][name]
     return views

@@ -125,6 +125,7 @@ def audit(
     expect: str | Path | None = None,
     model_options: Mapping[str, Any] | None = None,
     force: bool = False,
+    workers: int | None = 1,
     progress: Progress | bool | None = None,
     **settings: Any,
 ) -> Audit:
@@ -142,6 +143,8 @@ def audit(
             slides. They decide what a checkpoint leaves open, or the audit is refused.
         model_options: What a checkpoint's tensors do not show, if you know it.
         force: Remove another audit that is in the folder.
+        workers: Processes that compute slides side by side; None for as many as ``foci audit``
+            takes. More than one needs ``if __name__ == "__main__":`` around a script.
         progress: False shows no progress, True always does; by default it is shown on a terminal
             and in a notebook. Or a function that wraps every loop that takes a while.
         **settings: Of :class:`foci.audits.settings.AuditSettings`.
@@ -156,7 +159,9 @@ def audit(
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix="foci-audit-")
     folder = Path(kept.name, "audit") if kept is not None else Path(str(out))
     shown = chosen_progress(progress)
-    done = run(backbone, cohort, chosen, folder, force=force, progress=shown, **given)
+    done = run(
+        backbone, cohort, chosen, folder, force=force, workers=workers, progress=shown, **given
+    )
     if kept is None:
         write_report(done)
     return Audit(done.folder, done._measured, kept, changed=done.changed)

@@ -9,6 +9,7 @@ import pytest
 
 from foci.audits import StoredAudit
 from foci.audits.compute.jobs import RankingJob
+from foci.audits.folder.manifest import read_manifest
 from foci.errors import FociError
 from foci.rankings import EmbeddedBag
 from tests.makers.audits import audit, content
@@ -44,13 +45,14 @@ def without_places(found: dict[str, object]) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def dies_before_each() -> Iterator[list[tuple[str, bool]]]:
-    """Kill the process once before each file is renamed into place."""
-    met: list[tuple[str, bool]] = []
+def dies_before_each() -> Iterator[list[tuple[str, bool, bool]]]:
+    """Kill the process once before each file, and each manifest, is renamed into place."""
+    met: list[tuple[str, bool, bool]] = []
     replace = Path.replace
 
     def counted(self: Path, target: Path) -> Path:
-        one = (str(target), b'"status": "complete"' in self.read_bytes())
+        text = self.read_bytes()
+        one = (str(target), b'"status": "complete"' in text, b'"threads"' in text)
         if one not in met:
             met.append(one)
             raise Killed(target)
@@ -71,16 +73,28 @@ def test_killed_before_every_single_write(files: Path, audited: StoredAudit) -> 
                     StoredAudit.load(files / "out")
             else:
                 break
-    # manifest; one epoch, weights, facts; 3 blocks of 4 files; 3 tables; summary; 5 CSV; manifest
-    assert len(met) == 1 + 3 + 12 + 3 + 1 + 5 + 1
+    # manifest; one epoch, weights, facts; manifest with the threads; 3 blocks of 4 files; 3 tables;
+    # summary; 5 CSV; manifest
+    assert len(met) == 1 + 3 + 1 + 12 + 3 + 1 + 5 + 1
     assert without_places(content(files / "out")) == without_places(content(audited.folder))
     assert not (files / "out" / "parts").exists()
+
+
+def test_two_workers_write_the_audit_of_one(files: Path) -> None:
+    found = []
+    for number in (1, 2):
+        done = audit(files, f"by-{number}", workers=number)
+        bytes_of = without_places(content(done.folder))
+        bytes_of["manifest.json"].pop("threads")  # type: ignore[attr-defined]
+        found.append(bytes_of)
+    assert found[0] == found[1]
+    assert read_manifest(files / "by-2").threads == 1
 
 
 def test_only_what_is_missing_is_computed(
     files: Path, audited: StoredAudit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with dies_at(4 + 4 + 2), pytest.raises(Killed):  # the second block has slides and native
+    with dies_at(5 + 4 + 2), pytest.raises(Killed):  # the second block has slides and native
         audit(files)
     done = sorted(p.parent.name + "/" + p.name for p in (files / "out" / "parts").rglob("*.*"))
     assert done == [

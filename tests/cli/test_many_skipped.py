@@ -71,7 +71,7 @@ def test_doctor(foci: Foci, tmp_path: Path) -> None:
 def test_a_k_max_far_beyond_every_bag_costs_nothing() -> None:
     settings = AuditSettings(k_max=10**9, rankings=("native", "random"))
     assert reveal_counts(settings, 3).tolist() == [1, 2, 3]
-    assert deletion_counts(settings, 3, closed_form=True).tolist() == [1, 2]
+    assert deletion_counts(settings, 3, dense=True).tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("name", ["random_orders", "n_boot"])

@@ -21,10 +21,10 @@ from tests.makers.cohorts import D_IN, read
 SHORT = {"schedule.epochs": 1, "schedule.warmup": 0}
 
 
-def model(name: str = "abmil", n_classes: int = 2, seed: int = 0) -> Backbone:
+def model(name: str = "abmil", n_classes: int = 2, seed: int = 0, **widths: int) -> Backbone:
     """With weights large enough that curves move and cross."""
     torch.manual_seed(seed)
-    made = backbones.create(name, d_in=D_IN, n_classes=n_classes, d=16, hidden=8)
+    made = backbones.create(name, d_in=D_IN, n_classes=n_classes, d=16, hidden=8, **widths)
     with torch.no_grad():
         for parameter in made.parameters():
             parameter.mul_(2.5)

@@ -46,7 +46,7 @@ class StoredAudit:
     """
 
     folder: Path
-    _measured: dict[tuple[float, int], MeasuredSlides] = field(
+    _measured: dict[tuple[float, int, bool], MeasuredSlides] = field(
         default_factory=dict, repr=False, compare=False
     )
     changed: tuple[str, ...] = field(default=(), kw_only=True)
@@ -149,7 +149,7 @@ class StoredAudit:
         They are computed once per threshold and budget, then shared by all tables and pages.
         """
         settings = self.manifest.settings if settings is None else settings
-        key = settings.kappa, settings.k_max
+        key = settings.kappa, settings.k_max, settings.relative
         if key not in self._measured:
             self._measured[key] = measure_slides(
                 self.curves, self.slides, self.manifest.classes, settings

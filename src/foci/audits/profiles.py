@@ -17,6 +17,9 @@ KAPPAS = (0.7, 0.8, 0.9, 0.95)
 SHARES = (0.8, 0.9, 0.95, 0.99)
 """Shares of a slide's own full-bag confidence at which the relative form is given."""
 
+SHARE = 0.95
+"""The one of them whose counts stand in every table."""
+
 PROFILES: Registry[Mapping[str, Any]] = Registry("profile")
 """Settings by profile; each replaces a default, and gives way to whatever is given."""
 
@@ -30,6 +33,8 @@ PROFILES.add(
             "fit_target": "label",
             "target": "label",
             "seeds": (0, 1, 2),
+            "seeds_as": "each",
+            "every_count": True,
             "kappa": 0.9,
             "kappas": KAPPAS,
             "k_max": 256,
@@ -43,11 +48,17 @@ PROFILES.add(
 def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as read from a folder; what an earlier FOCI did not store is what it did.
 
-    It fitted the selector for the view that stands first, and settled one confidence in float64.
+    It fitted the selector for the view that stands first, settled one confidence in float64,
+    revealed every count and ranked by each selector seed.
     Its ``margin`` belonged to a verdict that is gone.
 
     >>> as_stored({"target": "label", "kappa": 0.8})
-    {'fit_target': 'label', 'kappas': (0.8,), 'target': 'label', 'kappa': 0.8}
+    {'fit_target': 'label', 'kappas': (0.8,), 'seeds_as': 'each', 'every_count': True, ...}
     """
-    then = {"fit_target": values.get("target"), "kappas": (values.get("kappa", KAPPA),)}
+    then = {
+        "fit_target": values.get("target"),
+        "kappas": (values.get("kappa", KAPPA),),
+        "seeds_as": "each",
+        "every_count": values.get("counts") is None,
+    }
     return {**then, **{name: value for name, value in values.items() if name != "margin"}}

@@ -95,3 +95,23 @@ class Saving(Interval):
     """SHI computed from means over the seeds, with its interval, and the SHI of each seed."""
 
     seeds: Numbers
+
+
+class CountsBehind(Record):
+    """Which counts the numbers of a ranking rest on: every one (dense), or a grid.
+
+    Attributes:
+        insertion: ``"dense"`` if every count up to K_max was revealed on every slide.
+        deletion: ``"dense"`` if every count was deleted; ``"none"`` if no tile was.
+        n_deleted: Seeds or random orders whose tiles were deleted.
+        n_bounds: Slides (and seeds) whose MSK is an upper bound: a count below was left out.
+        aukc_error: Mean over the slides of the estimated error of their area; 0 if dense.
+        aukc_error_max: The largest of them.
+    """
+
+    insertion: Literal["dense", "grid"]
+    deletion: Literal["dense", "grid", "none"]
+    n_deleted: int
+    n_bounds: int
+    aukc_error: Defined
+    aukc_error_max: Defined

@@ -13,11 +13,12 @@ from foci.audits.analysis.csv_tables import write_tables
 from foci.audits.analysis.summarise import summarise
 from foci.audits.analysis.summary import Summary
 from foci.audits.audit import StoredAudit
-from foci.audits.compute.blocks import n_blocks, reveal_blocks
+from foci.audits.compute.blocks import BlockReveal, n_blocks, reveal_blocks
 from foci.audits.compute.jobs import ranking_jobs
 from foci.audits.compute.merge import assemble, features_digest
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
+from foci.audits.compute.workers import default_workers, threads_of
 from foci.audits.folder.manifest import (
     SlideCounts,
     file_hashes,
@@ -41,7 +42,7 @@ from foci.audits.setup.steady import check_deterministic
 from foci.audits.setup.width import check_width
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import Agreement
-from foci.backbones.freezing import eval_mode
+from foci.backbones.freezing import eval_mode, home
 from foci.backbones.saved import ModelRecord
 from foci.bags import Cohort
 from foci.bags.cohort.stamps import files_read
@@ -70,6 +71,7 @@ def run(
     agreement: Agreement | None = None,
     model_files: Unchanged | None = None,
     force: bool = False,
+    workers: int | None = 1,
     progress: Progress = lambda items, what: items,
     say: Callable[[str], None] = lambda line: None,
 ) -> StoredAudit:
@@ -95,6 +97,8 @@ def run(
         agreement: How answers of the user's own code were met, if they were given.
         model_files: Files that the model was loaded from; they must stay as they are, too.
         force: Replace another audit in the folder.
+        workers: Processes that reveal blocks of slides side by side; None for one per core, where
+            every one has at least two blocks. Their number changes no byte.
         progress: Progress bar around every long loop.
         say: Called with every message for the user.
 
@@ -149,10 +153,18 @@ def run(
                 say(f"note: {note}")
             jobs = ranking_jobs(settings, selectors)
             slides = division.audited.slides
-            reveal = SlideReveal(backbone, settings)
+            reveal = SlideReveal(backbone, settings, cohort.classes)
+            work = BlockReveal(cohort.store, reveal, jobs, parts, steady)
+            blocks = n_blocks(slides, settings.block)
+            workers = workers or default_workers(blocks, home(backbone)[0])
+            if manifest.threads is None:  # a run that goes on keeps those of its first part
+                manifest = manifest.model_copy(update={"threads": threads_of(workers)})
+                write_manifest(folder, manifest)
             bar = progress if steady is None else steady.halfway(progress)
             try:
-                reveal_blocks(slides, cohort.store, reveal, jobs, parts, progress=bar, say=say)
+                reveal_blocks(
+                    slides, work, workers=workers, threads=manifest.threads, progress=bar, say=say
+                )
                 if steady is not None:
                     steady.check("at the end of the run")
                 for files in (features, model_files):
@@ -162,7 +174,7 @@ def run(
                 remove_parts(folder)
                 raise
 
-        blocks, wanted = n_blocks(slides, settings.block), [slide.slide_id for slide in slides]
+        wanted = [slide.slide_id for slide in slides]
         assemble(folder, parts, blocks, jobs, wanted, division.skipped)
         audit = StoredAudit(folder)
         summary = _conclude(audit, settings)
@@ -197,7 +209,7 @@ def run(
                     *changed,
                     *on_fitting(selectors),
                 ],
-                "answers": _in_short(summary),
+                "answers": {} if summary.answers is None else summary.answers.in_short,
                 "files": file_hashes(folder),
                 "finished": now(),
                 "status": "complete",
@@ -207,18 +219,6 @@ def run(
         with contextlib.suppress(OSError):
             remove_parts(folder)
     return StoredAudit(folder, audit._measured)
-
-
-def _in_short(summary: Summary) -> dict[str, str]:
-    """The answers by question, in a few words."""
-    answers = summary.answers
-    if answers is None:
-        return {}
-    return {
-        "map": answers.map.answer,
-        "tiles": answers.tiles.answer,
-        "order": answers.order.answer,
-    }
 
 
 def _finished(folder: Path, say: Callable[[str], None]) -> StoredAudit:

@@ -13,6 +13,7 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeFloat,
+    NonNegativeInt,
     PositiveInt,
     ValidationInfo,
     field_validator,
@@ -85,8 +86,7 @@ class AuditSettings(BaseModel):
     Attributes:
         profile: A name of :data:`foci.audits.profiles.PROFILES`: default values of the other
             settings. Whatever is given wins over it.
-        rankings: Names of :func:`foci.rankings.available`, in the order of the tables;
-            ``from-file=PATH`` for the scores of a file.
+        rankings: Names of :func:`foci.rankings.available`, or ``from-file=PATH``, in their order.
         map: ``from-file=PATH``: the map that takes the place of the native ranking; None for the
             classifier's own.
         recipe: How the selector is fitted: a name of :data:`foci.selectors.RECIPES`.
@@ -95,22 +95,22 @@ class AuditSettings(BaseModel):
         fit_target: The class that the selector is trained to support; None for the recipe's own,
             or the prediction where slides to fit on have no label. A run stores which it was.
         target: The view that stands first in tables. The answers always rest on the prediction.
-        kappa: Operating confidence :math:`\kappa`. ``"relative"`` stands for the default kappa
-            and ``relative=True``.
+        kappa: Operating confidence :math:`\kappa`; ``"relative"`` is ``relative=True`` instead.
         kappas: Confidences that tables may be read at; ``kappa`` is always among them.
             Probabilities close to one of them are computed in float64.
         relative: Whether the answers are also given at shares of each slide's own full-bag
-            confidence, on all slides. Where fewer than a third of the slides are decided they are
-            in any case. They stand beside the answers and never replace them.
+            confidence; where fewer than a third of the slides are decided, they are in any case.
         k_max: Largest reveal count.
-        counts: Reveal counts; None for every count up to ``k_max``. A slide with fewer tiles ends
-            at all of them.
-        deletion: Deletion counts whose mean drops are reported; a slide has those below its number
-            of tiles.
-        dense: Whether tiles are also deleted at every count up to ``k_max``, which decisive K asks
-            for. False takes the counts of :data:`foci.reveal.GRID` instead; None
-            is True for classifiers with a closed form, where all counts cost one pass.
+        counts: Reveal counts, at most all tiles of a slide; None for every one up to ``k_max``.
+        deletion: Deletion counts with reported mean drops; a slide has those below its tiles.
+        dense: Whether every count up to ``k_max`` is revealed and deleted under every ranking, and
+            each selector seed is a ranking too. False spends counts where they change an answer;
+            None does so for classifiers without a closed form.
+        every_count: Whether every count is revealed also where counts are spared.
+        deletion_orders: Number of random orders whose tiles are deleted too; all if dense.
         seeds: One selector is fitted per seed.
+        seeds_as: What the ranking ``selector`` is: the mean rank of a tile over the seeds, or each
+            seed on its own, with numbers averaged over the seeds as in the paper.
         random_orders: Number of random orders in the control band.
         split: The split to audit.
         block: Slides per file of partial results; a killed run loses at most one block.
@@ -136,7 +136,10 @@ class AuditSettings(BaseModel):
     counts: tuple[PositiveInt, ...] | None = None
     deletion: tuple[PositiveInt, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256)
     dense: bool | None = None
+    every_count: bool = False
+    deletion_orders: NonNegativeInt = 3
     seeds: tuple[Seed, ...] = (0, 1, 2)
+    seeds_as: Literal["mean-rank", "each"] = "mean-rank"
     random_orders: Annotated[int, Field(ge=1, le=10_000)] = 10
     split: str = "test"
     block: PositiveInt = 32

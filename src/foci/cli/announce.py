@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import typer
 
-from foci.bags.cohort.torn import line_of
 from foci.errors import printable
 
 if TYPE_CHECKING:
@@ -17,6 +17,15 @@ if TYPE_CHECKING:
 
 MANY_SKIPPED_CODE = 3
 """Exit code of a command that has finished, but skipped more than 10 % of the slides."""
+
+
+def starting(what: str) -> None:
+    """Say on a terminal what a command does before it imports torch, which takes seconds.
+
+    In a pipe an error stays the only line.
+    """
+    if sys.stderr.isatty():
+        typer.echo(f"{what} ...", err=True)
 
 
 def say(line: str) -> None:
@@ -34,6 +43,8 @@ def announce(
 
     Where more than 10 % of the slides are skipped, that is said first.
     """
+    from foci.bags.cohort.torn import line_of
+
     if line := many_skipped_of(cohort):
         say(f"warning: {line}")
     for alarm in alarms:

@@ -142,7 +142,7 @@ def _table(summary: Summary, shape: _Shape) -> Table:
     """One row per ranking; columns with intervals show them below the estimate."""
     from rich.text import Text
 
-    from foci.audits.analysis.selected_only import KEPT
+    from foci.audits.compute.counts import KEPT
 
     table = plain_table()
     longest = max(map(len, summary.rankings))
@@ -212,7 +212,7 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
     """Explain the columns that are shown."""
     from rich.table import Table
 
-    from foci.audits.analysis.selected_only import KEPT
+    from foci.audits.compute.counts import KEPT
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False, style="dim")
     kappa, k_max = summary.kappa, summary.k_max

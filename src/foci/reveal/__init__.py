@@ -8,7 +8,9 @@ from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.reveal.arguments import Direction
+from foci.reveal.crossing import curve_until
 from foci.reveal.curves import Curve
+from foci.reveal.decisive_search import decisive_curves
 from foci.reveal.disjoint import disjoint_sufficient_sets
 from foci.reveal.embedded_bag import EmbeddedBag
 from foci.reveal.engines.choice import KAPPA, Engine, choose_engine
@@ -29,6 +31,8 @@ __all__ = [
     "Revealer",
     "choose_engine",
     "curve",
+    "curve_until",
+    "decisive_curves",
     "default_counts",
     "disjoint_sufficient_sets",
     "refined_curves",

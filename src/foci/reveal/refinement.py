@@ -95,13 +95,13 @@ def refined_curves(
     if not conditions:
         raise FociError("conditions", "are empty", "give at least one")
     order, dense = check_order(order, len(bag)), at_least_one(dense, "dense")
-    searches = [_Search(condition, _counts(grid, len(bag)), dense) for condition in conditions]
+    searches = [Search(grid_counts(grid, len(bag)), dense) for _ in conditions]
     known: dict[int, tuple[Tensor, Tensor]] = {}
     while (count := next((k for s in searches if (k := s.next()) is not None), None)) is not None:
         inserted, deleted = bag.both_curves(order, [count], [count])
         known[count] = inserted[0], deleted[0]
-        for search in searches:
-            search.tell(count, inserted[0], deleted[0])
+        for search, condition in zip(searches, conditions, strict=True):
+            search.answers[count] = bool(condition(inserted[0], deleted[0]))
     ks = sorted(known)
     nothing = torch.empty(0, bag.backbone.n_classes, dtype=torch.float64)
     insert, delete = (
@@ -111,15 +111,20 @@ def refined_curves(
     return RefinedCurves(torch.tensor(ks, dtype=torch.long), insert, delete, found)
 
 
-class _Search:
-    """Which count one condition needs next, given the answers so far."""
+class Search:
+    """Which count one condition needs next, given the answers so far.
 
-    def __init__(self, condition: Condition, grid: list[int], dense: int) -> None:
-        self.condition, self.grid, self.dense = condition, grid, dense
+    Attributes:
+        answers: Whether the condition holds, by count; filled by the caller.
+
+    Args:
+        grid: Counts to try first.
+        dense: Up to so many counts between two evaluated ones are tried one by one.
+    """
+
+    def __init__(self, grid: list[int], dense: int) -> None:
+        self.grid, self.dense = grid, dense
         self.answers: dict[int, bool] = {}
-
-    def tell(self, count: int, inserted: Tensor, deleted: Tensor) -> None:
-        self.answers[count] = bool(self.condition(inserted, deleted))
 
     def next(self) -> int | None:
         """The next count to evaluate, or None if there is nothing left to refine."""
@@ -133,6 +138,7 @@ class _Search:
         return below + 1 if between <= self.dense else (below + top) // 2
 
     def found(self) -> RefinedCount:
+        """The smallest count that holds, so far."""
         top = self._smallest()
         last = max(self.grid, default=0) if top is None else top
         return RefinedCount(top, all(k in self.answers for k in range(1, last + 1)))
@@ -141,7 +147,7 @@ class _Search:
         return min((k for k, holds in self.answers.items() if holds), default=None)
 
 
-def _counts(grid: Sequence[int], n_tiles: int) -> list[int]:
+def grid_counts(grid: Sequence[int], n_tiles: int) -> list[int]:
     """Counts of the grid that leave a tile, and N - 1 where the grid reaches beyond it."""
     counts = [at_least_one(k, "grid") for k in grid]
     if not counts or any(b <= a for a, b in pairwise(counts)):

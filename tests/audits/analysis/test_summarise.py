@@ -40,7 +40,7 @@ def by_hand() -> Summary:
 
 
 def test_facts(by_hand: Summary) -> None:
-    assert (by_hand.format, by_hand.classes) == (2, ["benign", "tumour"])
+    assert (by_hand.format, by_hand.classes) == (3, ["benign", "tumour"])
     assert (by_hand.n_slides, by_hand.n_cases, by_hand.n_skipped) == (4, 3, 0)
     assert (by_hand.kappa, by_hand.k_max, by_hand.level) == (0.9, 256, 0.95)
     assert by_hand.first_view == "prediction"

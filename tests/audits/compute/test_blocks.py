@@ -1,15 +1,21 @@
 """The pass over the slides: blocks are written as soon as they are whole."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
-from foci.audits.compute.blocks import n_blocks, reveal_blocks
+from foci.audits.compute import workers
+from foci.audits.compute.blocks import BlockReveal, n_blocks, reveal_blocks
 from foci.audits.compute.jobs import RankingJob
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
+from foci.audits.setup.steady import check_deterministic
+from foci.backbones import CallableBackbone
+from foci.errors import ChangedError, FociError
 from tests.makers.audits import model, settings
-from tests.makers.cohorts import read
+from tests.makers.cohorts import D_IN, read
 
 UNITS = (RankingJob("native"), RankingJob("random", orders=2))
 
@@ -21,17 +27,14 @@ def test_how_many(n: int, size: int, want: int) -> None:
 
 def reveal(files: Path, asked: list[int] | None = None) -> tuple[PartialResults, list[str]]:
     cohort, parts, lines = read(files).split("test"), PartialResults(files / "out"), list[str]()
-    work = SlideReveal(model(), settings())
 
     def progress(items: range, what: str) -> range:
         if asked is not None:
             asked.append(len(items))
         return items
 
-    reveal_blocks(
-        cohort.slides, cohort.store, work, UNITS, parts,
-        progress=progress, say=lines.append,  # type: ignore[arg-type]
-    )  # fmt: skip
+    work = BlockReveal(cohort.store, SlideReveal(model(), settings()), UNITS, parts)
+    reveal_blocks(cohort.slides, work, progress=progress, say=lines.append)  # type: ignore[arg-type]
     return parts, lines
 
 
@@ -43,6 +46,57 @@ def test_every_slide_is_in_one_block(files: Path) -> None:
     assert lines == []
     reveal(files, asked)
     assert asked == [5, 0]  # the second time everything is there
+
+
+def test_two_processes_write_the_bytes_of_one(files: Path) -> None:
+    (files / "features" / "s12.h5").write_bytes(b"cut")
+    cohort, lines = read(files).split("test"), list[str]()
+    chosen, found = SlideReveal(model("transmil", depth=2, heads=2), settings()), []
+    for number in (1, 2):
+        parts = PartialResults(files / f"out-{number}")
+        work = BlockReveal(cohort.store, chosen, UNITS, parts)
+        reveal_blocks(
+            cohort.slides, work, workers=number, threads=1,
+            progress=lambda items, what: items, say=lines.append,
+        )  # fmt: skip
+        paths = sorted(parts.folder.rglob("*.parquet"))
+        found.append({str(p.relative_to(parts.folder)): p.read_bytes() for p in paths})
+    assert found[0] == found[1]
+    assert len(found[0]) == 3 * 3
+    assert len(lines) == 2
+    assert lines[0] == lines[1]
+    assert lines[0].startswith("skipped s12: ")
+
+
+def test_a_copy_of_the_model_that_answers_otherwise_ends_the_run(files: Path) -> None:
+    cohort, backbone = read(files).split("test"), model()
+    steady = check_deterministic(backbone, cohort)
+    assert steady is not None
+    other = replace(steady, first=steady.first + torch.tensor([1.0, 0.0]))
+    parts = PartialResults(files / "out")
+    work = BlockReveal(cohort.store, SlideReveal(backbone, settings()), UNITS, parts, other)
+    with pytest.raises(ChangedError, match=r"answer drifts: on s09 .* in a worker process differ"):
+        reveal_blocks(cohort.slides, work, workers=2, progress=lambda items, what: items, say=print)
+
+
+def test_a_model_that_cannot_be_sent_is_refused(files: Path) -> None:
+    cohort = read(files).split("test")
+    backbone = CallableBackbone(lambda x: x.mean(0)[:2], D_IN, 2, scores=lambda x: x[:, 0])
+    work = BlockReveal(
+        cohort.store, SlideReveal(backbone, settings()), UNITS, PartialResults(files / "out")
+    )
+    with pytest.raises(FociError, match=r"workers: cannot be sent to another process.*--workers 1"):
+        reveal_blocks(cohort.slides, work, workers=2, progress=lambda items, what: items, say=print)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "device", "want"), [(1, "cpu", 1), (9, "cpu", 4), (99, "cpu", 8), (99, "cuda", 1)]
+)
+def test_workers_by_default(
+    monkeypatch: pytest.MonkeyPatch, blocks: int, device: str, want: int
+) -> None:
+    monkeypatch.setattr(workers, "available_cores", lambda: 8)
+    assert workers.default_workers(blocks, torch.device(device)) == want
 
 
 def test_a_block_of_bad_slides_only(files: Path) -> None:

@@ -35,7 +35,10 @@ def test_the_same_is_the_same(files: Path) -> None:
 
 def test_what_the_paper_profile_fills_in_may_also_be_given(files: Path) -> None:
     rankings = ("native", "selector", "random")
-    given = {"fit_target": "label", "target": "label", "recipe": "paper-ste", "rankings": rankings}
+    given = {
+        "fit_target": "label", "target": "label", "recipe": "paper-ste", "rankings": rankings,
+        "seeds_as": "each", "every_count": True,
+    }  # fmt: skip
     assert facts(files, profile="paper", fit_target="label") == facts(files, **given)
 
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 
 from foci.metrics import aupc, morf_minus_lerf
+from foci.metrics.curve.areas import area_error, area_over_counts
 from tests.metrics.strategies import Curve, curves, quick
 
 
@@ -36,3 +37,16 @@ def test_a_constant_gap_is_the_area_on_any_grid() -> None:
 def test_uneven_grids_are_weighted_by_their_width() -> None:
     morf, lerf = [[0.5, 0.5], [0.0, 1.0], [0.0, 1.0]], [[0.5, 0.5]] * 3
     assert morf_minus_lerf(morf, lerf, [1, 2, 11], 1) == pytest.approx((0.25 + 9 * 0.5) / 10)
+
+
+def test_the_error_of_an_area_on_a_grid_bounds_the_difference_to_every_count() -> None:
+    rng = np.random.default_rng(0)
+    ks, every = np.array([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64]), np.arange(1, 65)
+    curves = 1 / (
+        1 + np.exp(-(every - rng.uniform(1, 60, (200, 1))) / rng.uniform(0.5, 9, (200, 1)))
+    )
+    gap = np.abs(area_over_counts(curves, every) - area_over_counts(curves[:, ks - 1], ks))
+    assert (gap <= area_error(curves[:, ks - 1], ks) + 1e-12).all()
+    assert gap.max() > 1e-3
+    assert not area_error(curves, every).any()
+    assert not area_error(np.ones((3, 1)), np.array([7])).any()

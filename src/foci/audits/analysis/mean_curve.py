@@ -29,11 +29,15 @@ class MeanCurve:
 
 
 def common_counts(curves: Sequence[Curve]) -> Integers:
-    """Common grid of counts: that of the slide with the most tiles.
+    """Counts that every slide has, as far as its own counts go.
 
     A smaller slide keeps its last value beyond its own counts.
     """
-    return max(curves, key=lambda curve: curve.n_tiles).ks
+    last = np.array([curve.ks[-1] for curve in curves])
+    counts, shared = np.unique(np.concatenate([curve.ks for curve in curves]), return_counts=True)
+    reaching = (last[:, None] >= counts).sum(axis=0)
+    common: Integers = counts[shared == reaching]
+    return common
 
 
 def spread_over_slides(ks: Integers, tables: Sequence[Floats]) -> MeanCurve:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import Literal
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from foci.audits.analysis.summary import (
     median_k,
 )
 from foci.audits.analysis.views import ViewSlides
-from foci.audits.records import Interval, Mean, Saving, plain
+from foci.audits.records import CountsBehind, Interval, Mean, Saving, plain
 from foci.audits.settings import AnalysisSettings
 from foci.metrics import (
     captured_headroom,
@@ -36,6 +37,7 @@ from foci.metrics import (
     wilcoxon,
 )
 from foci.metrics.cohort.headroom import relative_saving
+from foci.metrics.cohort.sampling import Sampling
 from foci.metrics.inputs import Floats, defined_mean
 
 NATIVE, RANDOM, GREEDY = "native", "random", "greedy-insertion"
@@ -99,6 +101,22 @@ def ranking_numbers(
         wilcoxon=_signed_rank(native, own, slides.cases) if compared else None,
         captured=_captured(name, metrics),
         selected_only=kept,
+        counts=_counts_behind(own.sampling),
+    )
+
+
+def _counts_behind(sampling: Sampling) -> CountsBehind:
+    deletion: Literal["dense", "grid", "none"] = "none"
+    if sampling.n_deleted:
+        rows = sampling.deleted[sampling.deleted.any(axis=1)]
+        deletion = "dense" if len(rows) == sampling.n_deleted and rows.all() else "grid"
+    return CountsBehind(
+        insertion="dense" if sampling.inserted.all() else "grid",
+        deletion=deletion,
+        n_deleted=sampling.n_deleted,
+        n_bounds=int((~sampling.msk_exact).sum()),
+        aukc_error=float(sampling.aukc_error.mean()),
+        aukc_error_max=float(sampling.aukc_error.max()),
     )
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from foci.audits.analysis.answers.threshold import RELATIVE, Threshold, absolute, relative
+from foci.audits.analysis.answers.threshold import Threshold, absolute, relative
 from foci.audits.analysis.mean_curve import (
     MeanCurve,
     common_counts,
@@ -24,6 +24,7 @@ from foci.audits.analysis.rationale import (
 from foci.audits.analysis.views import ViewSlides, slides_by_view
 from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.slides import AuditedSlide
+from foci.audits.profiles import SHARE
 from foci.audits.settings import AnalysisSettings, View
 from foci.metrics import (
     drops_on_grid,
@@ -32,6 +33,7 @@ from foci.metrics import (
     slide_faithfulness,
     stack,
 )
+from foci.metrics.cohort.sampling import Sampling, sampling_of
 from foci.metrics.cohort.stacked import OperatingPoints, Stack, on_grid
 from foci.metrics.curve.deletion import PAPER_COUNTS
 from foci.metrics.curve.sufficiency import followed_class, reached
@@ -60,6 +62,9 @@ class SlideMetrics:
         decisive: What the decision hangs on; None where deletion was not measured at shared counts.
         at: MSK and decisive K by threshold: the audit's own, those of the sensitivity, and
             those relative to the full bag.
+        sampling: Which counts the numbers rest on.
+
+    Faithfulness, area and decisive K have the seeds whose tiles were deleted.
     """
 
     ranking: str
@@ -75,6 +80,7 @@ class SlideMetrics:
     peak: Floats
     decisive: Decisive | None
     at: Mapping[Threshold, CountsAt]
+    sampling: Sampling
 
     @cached_property
     def restricted(self) -> Floats:
@@ -92,13 +98,14 @@ def measure_ranking(
 ) -> SlideMetrics:
     """Measure the slides of one view under one ranking; its curves end at ``settings.k_max``."""
     seeds = curves.seeds(ranking)
-    ks = common_counts(group.of(curves.get(ranking, seeds[0])))
+    ks = common_counts([c for seed in seeds for c in group.of(curves.get(ranking, seed))])
     measured = [
         _measure_seed(curves.get(ranking, s), curves.deletions(ranking, s), group, settings, ks)
         for s in seeds
     ]
     spread = spread_over_orders if ranking == "random" else spread_over_slides
     decisive = [one.decisive for one in measured if one.decisive is not None]
+    deleted = [one for one in measured if one.sampling.n_deleted] or measured
     return SlideMetrics(
         ranking=ranking,
         k_max=settings.k_max,
@@ -106,12 +113,13 @@ def measure_ranking(
         stable=np.stack([one.points.stable for one in measured]),
         aukc=np.stack([one.points.aukc for one in measured]),
         specific=np.stack([one.points.specific for one in measured]),
-        faithfulness=np.stack([one.faithfulness for one in measured]),
+        faithfulness=np.stack([one.faithfulness for one in deleted]),
         drops=defined_mean(np.stack([one.drops for one in measured]), axis=0),
         curve=spread(ks, [one.table for one in measured]),
-        area=np.stack([one.area for one in measured]),
+        area=np.stack([one.area for one in deleted]),
         peak=np.stack([one.peak for one in measured]),
-        decisive=Decisive.over_seeds(decisive) if len(decisive) == len(measured) else None,
+        decisive=Decisive.over_seeds(decisive) if decisive else None,
+        sampling=Sampling.over_seeds([one.sampling for one in measured]),
         at={
             threshold: CountsAt.over_seeds([one.at[threshold] for one in measured])
             for threshold in measured[0].at
@@ -131,6 +139,7 @@ class _Seed:
     peak: Floats
     decisive: Decisive | None
     at: dict[Threshold, CountsAt]
+    sampling: Sampling
 
 
 def _measure_seed(
@@ -153,7 +162,7 @@ def _measure_seed(
     decisive = decisive_of(insert, delete, group, settings.kappa, settings.k_max)
     own = Threshold(settings.kappa)
     at = {own: CountsAt(points.msk, None if decisive is None else decisive.count)}
-    always = (*absolute(settings), Threshold(RELATIVE, relative=True))
+    always = (*absolute(settings), Threshold(SHARE, relative=True))
     for threshold in (*always, *relative(group, settings)):
         if threshold not in at:
             at[threshold] = counts_at(insert, delete, group, threshold, settings.k_max)
@@ -166,6 +175,9 @@ def _measure_seed(
         peak=_peak(insert, group.targets),
         decisive=decisive,
         at=at,
+        sampling=sampling_of(
+            insert, delete, group.targets, group.n_tiles, points.msk, settings.k_max
+        ),
     )
 
 

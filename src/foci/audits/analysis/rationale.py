@@ -54,6 +54,8 @@ class Decisive:
 class CountsAt:
     """MSK and decisive K at one threshold, ``[R, S]`` each (``[S]`` for one seed).
 
+    Decisive K has the seeds whose tiles were deleted.
+
     Attributes:
         msk: NaN where not reached.
         decisive: NaN where there is none; None where deletion was not measured.
@@ -66,8 +68,8 @@ class CountsAt:
     def over_seeds(cls, seeds: Sequence[CountsAt]) -> CountsAt:
         """Stack the seeds of a ranking."""
         counts = [one.decisive for one in seeds if one.decisive is not None]
-        whole = np.stack(counts) if len(counts) == len(seeds) else None
-        return cls(np.stack([one.msk for one in seeds]), whole)
+        known = np.stack(counts) if counts else None
+        return cls(np.stack([one.msk for one in seeds]), known)
 
 
 def decisive_of(

@@ -6,12 +6,10 @@ import numpy as np
 
 from foci.audits.analysis.summary import FullBag, SelectedOnly
 from foci.audits.analysis.views import ViewSlides
+from foci.audits.compute.counts import KEPT
 from foci.audits.folder.curves import CurveTable
 from foci.metrics import auc, selected_only_auc
 from foci.metrics.inputs import Floats, Integers
-
-KEPT = 32
-"""Fixed number of tiles to keep, as in the paper."""
 
 
 def full_bag(labelled: ViewSlides | None) -> FullBag:

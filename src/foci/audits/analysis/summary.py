@@ -11,6 +11,7 @@ from foci.audits.analysis.answers.decided import DecidedNumbers
 from foci.audits.analysis.answers.record import Answers
 from foci.audits.records import (
     Counts,
+    CountsBehind,
     Interval,
     Mean,
     Number,
@@ -117,6 +118,7 @@ class RankingNumbers(Record):
         captured: Share of the saving of greedy search that this ranking captures.
         selected_only: AUC with only the first tiles kept; None without labels.
         decided: The same ranking over decided slides, with decisive K; prediction view only.
+        counts: Which counts the numbers rest on; None in folders of an earlier FOCI.
 
     Fields that end in ``_seeds`` hold the value of every selector seed or random order.
     """
@@ -147,6 +149,7 @@ class RankingNumbers(Record):
     captured: Number = None
     selected_only: SelectedOnly | None
     decided: DecidedNumbers | None = None
+    counts: CountsBehind | None = None
 
     @model_validator(mode="before")
     @classmethod

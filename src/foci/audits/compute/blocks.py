@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
 
 from foci.audits.compute.jobs import RankingJob
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import RevealedSlide, SlideReveal
+from foci.audits.compute.workers import Workers
 from foci.audits.folder.slides import AuditedSlide
-from foci.bags import Slide
+from foci.audits.setup.steady import SteadyAnswer
+from foci.bags import Bag, Slide
 from foci.bags.store import BagStore
 from foci.errors import FociError
 from foci.progress import Progress
 
 
-@dataclass
-class _Block:
+@dataclass(frozen=True)
+class Block:
     """Consecutive slides that are computed and written together.
 
     Attributes:
@@ -24,16 +30,12 @@ class _Block:
         slides: Slides to read.
         jobs: Ranking jobs still to be computed.
         written: Slides that an earlier run has written; None for a new block.
-        records: Slides of this run, audited or skipped.
-        revealed: Results of those that were not skipped.
     """
 
     number: int
     slides: tuple[Slide, ...]
     jobs: tuple[RankingJob, ...]
     written: tuple[AuditedSlide, ...] | None
-    records: list[AuditedSlide] = field(default_factory=list)
-    revealed: list[RevealedSlide] = field(default_factory=list)
 
 
 def n_blocks(slides: Sequence[Slide], size: int) -> int:
@@ -41,71 +43,133 @@ def n_blocks(slides: Sequence[Slide], size: int) -> int:
     return -(-len(slides) // size)
 
 
+@dataclass(frozen=True)
+class BlockReveal:
+    """Computes and writes single blocks; what a worker process is given.
+
+    The curves of a slide depend on nothing but the slide, so that it does not matter which process
+    computes which block.
+
+    Attributes:
+        store: Reads the bags.
+        reveal: Computes the curves of a slide.
+        jobs: All ranking jobs of the audit.
+        parts: Where the blocks are written.
+        steady: What a worker process asks its own copy of the model after every block; None where
+            nothing is asked.
+    """
+
+    store: BagStore
+    reveal: SlideReveal
+    jobs: tuple[RankingJob, ...]
+    parts: PartialResults
+    steady: SteadyAnswer | None = None
+
+    def missing(self, slides: Sequence[Slide]) -> list[Block]:
+        """Blocks of which anything is still to be computed."""
+        size = self.reveal.settings.block
+        blocks = (
+            self._block(number, slides[number * size : (number + 1) * size])
+            for number in range(n_blocks(slides, size))
+        )
+        return [block for block in blocks if block.jobs]
+
+    def _block(self, number: int, slides: Sequence[Slide]) -> Block:
+        written = self.parts.slides(number)
+        if written is None:
+            return Block(number, tuple(slides), self.jobs, None)
+        kept = {slide.slide_id for slide in written if slide.skipped is None}
+        wanted = tuple(slide for slide in slides if slide.slide_id in kept)
+        return Block(number, wanted, self.parts.missing(number, self.jobs), written)
+
+    def __call__(self, block: Block, say: Callable[[str], None]) -> Iterator[Slide]:
+        """Compute a block slide by slide and write it at the end; yields every slide that is done.
+
+        The next bag is read while the curves of one are computed.
+        """
+        records: list[AuditedSlide] = []
+        revealed: list[RevealedSlide] = []
+        for slide, bag in _read_ahead(block.slides, self.store):
+            result = self._one(block, slide, bag, say)
+            if isinstance(result, RevealedSlide):
+                revealed.append(result)
+            records.append(result.slide if isinstance(result, RevealedSlide) else result)
+            yield slide
+        if block.written is None:
+            self.parts.write_slides(block.number, records, revealed)
+        for job in block.jobs:
+            self.parts.write_job(block.number, job, revealed)
+
+    def _one(
+        self, block: Block, slide: Slide, bag: Future[Bag], say: Callable[[str], None]
+    ) -> RevealedSlide | AuditedSlide:
+        try:
+            result = self.reveal(slide, bag.result(), block.jobs)
+        except FociError as error:
+            if block.written is not None:
+                raise
+            reason = str(error)
+            say(f"skipped {slide.slide_id}: {reason}")
+            return AuditedSlide(slide.slide_id, slide.case_id, slide.label, skipped=reason)
+        if block.written is not None and result.slide not in block.written:
+            raise FociError(
+                slide.slide_id, "has other features than when the audit began", "give --force"
+            )
+        return result
+
+
 def reveal_blocks(
     slides: Sequence[Slide],
-    store: BagStore,
-    reveal: SlideReveal,
-    jobs: Sequence[RankingJob],
-    parts: PartialResults,
+    work: BlockReveal,
     *,
+    workers: int = 1,
+    threads: int | None = None,
     progress: Progress,
     say: Callable[[str], None],
 ) -> None:
     """Compute and write all missing results; every bag is read once for all ranking jobs.
 
     A slide that cannot be read, or that a ranking refuses, is skipped under every ranking.
+
+    Args:
+        slides: The audited slides.
+        work: Computes a block.
+        workers: Processes that compute blocks side by side; 1 computes them here.
+        threads: Of torch, in each process; None leaves them as they are.
+        progress: Progress bar over the slides.
+        say: Called with every message for the user.
     """
-    size = reveal.settings.block
-    blocks = [
-        _block(number, slides[number * size : (number + 1) * size], jobs, parts)
-        for number in range(n_blocks(slides, size))
-    ]
-    work = [(block, slide) for block in blocks if block.jobs for slide in block.slides]
-    for step in progress(range(len(work)), "revealing slides"):
-        block, slide = work[step]
-        _add(block, slide, store, reveal, say)
-        if len(block.records) == len(block.slides):
-            _write(block, parts)
-            block.records, block.revealed = [], []
-    for block in blocks:  # an earlier run has skipped all slides of the block
-        if block.jobs and not block.slides:
-            _write(block, parts)
+    blocks = work.missing(slides)
+    total = range(sum(len(block.slides) for block in blocks))
+    if workers > 1:
+        done = Workers(work, min(workers, len(blocks)), threads or 1).run(blocks, say)
+    else:
+        done = (slide for block in blocks for slide in work(block, say))
+    with _threads(threads):
+        for _ in progress(total, "revealing slides"):
+            next(done)
+        for _ in done:  # blocks of which an earlier run has skipped all slides
+            pass
 
 
-def _block(
-    number: int, slides: Sequence[Slide], jobs: Sequence[RankingJob], parts: PartialResults
-) -> _Block:
-    written = parts.slides(number)
-    if written is None:
-        return _Block(number, tuple(slides), tuple(jobs), None)
-    kept = {slide.slide_id for slide in written if slide.skipped is None}
-    wanted = tuple(slide for slide in slides if slide.slide_id in kept)
-    return _Block(number, wanted, parts.missing(number, jobs), written)
+def _read_ahead(slides: Sequence[Slide], store: BagStore) -> Iterator[tuple[Slide, Future[Bag]]]:
+    """Every slide with its bag; the next one is read in the meantime."""
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        bags = [reader.submit(store.bag, slide) for slide in slides[:1]]
+        for place, slide in enumerate(slides):
+            bag = bags.pop()
+            if place + 1 < len(slides):
+                bag.exception()  # one at a time: a store holds few bags
+                bags.append(reader.submit(store.bag, slides[place + 1]))
+            yield slide, bag
 
 
-def _add(
-    block: _Block, slide: Slide, store: BagStore, reveal: SlideReveal, say: Callable[[str], None]
-) -> None:
+@contextmanager
+def _threads(number: int | None) -> Iterator[None]:
+    """So many threads of torch, restored on exit."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(before if number is None else number)
     try:
-        result = reveal(slide, store.bag(slide), block.jobs)
-    except FociError as error:
-        if block.written is not None:
-            raise
-        reason = str(error)
-        say(f"skipped {slide.slide_id}: {reason}")
-        skipped = AuditedSlide(slide.slide_id, slide.case_id, slide.label, skipped=reason)
-        block.records.append(skipped)
-        return
-    if block.written is not None and result.slide not in block.written:
-        raise FociError(
-            slide.slide_id, "has other features than when the audit began", "give --force"
-        )
-    block.records.append(result.slide)
-    block.revealed.append(result)
-
-
-def _write(block: _Block, parts: PartialResults) -> None:
-    if block.written is None:
-        parts.write_slides(block.number, block.records, block.revealed)
-    for job in block.jobs:
-        parts.write_job(block.number, job, block.revealed)
+        yield
+    finally:
+        torch.set_num_threads(before)

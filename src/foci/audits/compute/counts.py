@@ -1,14 +1,48 @@
-"""Which counts of tiles are revealed and deleted on a slide."""
+"""Which counts of tiles are revealed and deleted on a slide.
+
+A classifier with a closed form gives every count for next to nothing. For any other one counts are
+spent where they change an answer, see :mod:`foci.audits.compute.sparing`.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits.settings import AuditSettings
+from foci.metrics.cohort.selected_only import adaptive_budget
 from foci.reveal import GRID
+
+KEPT = 32
+"""Tiles that are kept for the selected-only AUC, as in the paper."""
+
+EVERY_COUNT_UP_TO = 256
+"""Tiles of a bag up to which every count is deleted; one call for all of them costs little."""
+
+FINE = (
+    *range(1, 16),
+    *range(16, 32, 2),
+    *range(32, 64, 4),
+    *range(64, 128, 8),
+    *range(128, 257, 16),
+)
+"""Counts beyond the crossing for rankings that are compared; random orders have ``GRID``."""
+
+
+def spares(settings: AuditSettings, *, closed_form: bool) -> bool:
+    """Whether counts are spared: without a closed form, unless every one is asked for."""
+    return not (closed_form if settings.dense is None else settings.dense)
+
+
+def counts_beyond(settings: AuditSettings, n_tiles: int, *, control: bool) -> list[int]:
+    """Counts that are revealed beyond the crossing, for areas, mean curves and selected-only AUC.
+
+    >>> counts_beyond(AuditSettings(deletion=(5,)), 20, control=True)
+    [1, 2, 3, 4, 5, 6, 8, 12, 16, 20]
+    """
+    wanted = {*(GRID if control else FINE), *settings.deletion, KEPT, adaptive_budget(n_tiles)}
+    last = min(settings.k_max, n_tiles)
+    return sorted({k for k in wanted if k < last} | {last})
 
 
 def reveal_counts(settings: AuditSettings, n_tiles: int) -> NDArray[np.int64]:
@@ -24,28 +58,28 @@ def reveal_counts(settings: AuditSettings, n_tiles: int) -> NDArray[np.int64]:
     return np.unique(np.minimum(np.asarray(wanted, dtype=np.int64), n_tiles))
 
 
-def deletion_counts(
-    settings: AuditSettings, n_tiles: int, *, closed_form: bool, control: bool = False
-) -> NDArray[np.int64]:
-    """Deletion counts of a slide: those that are reported, and those that decisive K asks for.
+def deletion_counts(settings: AuditSettings, n_tiles: int, *, dense: bool) -> NDArray[np.int64]:
+    """Deletion counts of a slide: those that are reported, and every one up to ``k_max`` if dense.
 
-    Args:
-        settings: Of the audit.
-        n_tiles: Candidate tiles of the slide; at least one of them stays.
-        closed_form: Whether all counts cost one pass over the tiles.
-        control: For a random order, of which there are many: only the reported counts, unless all
-            counts are wanted.
+    At least one tile stays.
 
-    >>> deletion_counts(AuditSettings(k_max=6, deletion=(2, 8)), 20, closed_form=True).tolist()
+    >>> deletion_counts(AuditSettings(k_max=6, deletion=(2, 8)), 20, dense=True).tolist()
     [1, 2, 3, 4, 5, 6, 8]
-    >>> deletion_counts(AuditSettings(k_max=6, deletion=(2, 8)), 20, closed_form=False).tolist()
-    [1, 2, 3, 4, 6, 8]
+    >>> deletion_counts(AuditSettings(k_max=6, deletion=(2, 8)), 20, dense=False).tolist()
+    [2, 8]
     """
-    dense = closed_form if settings.dense is None else settings.dense
-    asked: Iterable[int]
-    if dense:
-        asked = range(1, min(settings.k_max, n_tiles) + 1)
-    else:
-        asked = () if control else tuple(k for k in GRID if k <= settings.k_max)
-    counts = {k for k in (*asked, *settings.deletion) if k < n_tiles}
+    every = range(1, min(settings.k_max, n_tiles) + 1) if dense else ()
+    counts = {k for k in (*every, *settings.deletion) if k < n_tiles}
     return np.array(sorted(counts), dtype=np.int64)
+
+
+def decisive_grid(settings: AuditSettings, n_tiles: int) -> list[int]:
+    """Counts at which decisive K is looked for first: those reported, and every 16th of the bag.
+
+    >>> decisive_grid(AuditSettings(deletion=(1, 2, 4, 8)), 200)[:8]
+    [1, 2, 4, 8, 12, 24, 36, 48]
+    """
+    last = min(settings.k_max, n_tiles - 1)
+    step = max(1, n_tiles // 16)
+    asked = {*settings.deletion, *range(step, last + 1, step), last}
+    return sorted(k for k in asked if k <= last)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from foci.audits.folder.names import column
 from foci.audits.settings import AuditSettings
 from foci.rankings import EmbeddedBag, Ranking, score
 from foci.selectors import FittedSelector
+
+SINGLE_SEEDS = "selector-seed"
+"""Ranking of every selector seed on its own, beside their mean rank; numbers are averaged."""
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,7 @@ class RankingJob:
         ranking: Name of the ranking.
         seed: Seed of the selector; None for all other rankings.
         selector: The selector with that seed.
+        selectors: The selectors of all seeds, where the ranking is their mean rank.
         orders: Number of random orders; 0 for all other rankings.
         method: How tiles are scored, where that is not the ranking of this name.
         options: Options of the method, besides the selector.
@@ -28,6 +34,7 @@ class RankingJob:
     ranking: str
     seed: int | None = None
     selector: FittedSelector | None = None
+    selectors: tuple[FittedSelector, ...] = ()
     orders: int = 0
     method: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -47,9 +54,24 @@ class RankingJob:
         if self.orders:
             seeds = range(self.orders)
             return [(seed, score("random", bag.backbone, bag, seed=seed)) for seed in seeds]
-        own: dict[str, Any] = {} if self.selector is None else {"selector": self.selector}
+        if self.selectors:
+            return [(None, mean_rank([_selected(bag, one) for one in self.selectors]))]
+        if self.selector is not None:
+            return [(self.seed, _selected(bag, self.selector))]
         method = self.method or self.ranking
-        return [(self.seed, score(method, bag.backbone, bag, **self.options, **own))]
+        return [(self.seed, score(method, bag.backbone, bag, **self.options))]
+
+
+def mean_rank(rankings: Sequence[Ranking]) -> Ranking:
+    """Rank tiles by their mean rank over several rankings of one slide, smallest first.
+
+    >>> import numpy as np
+    >>> rows = ([3.0, 2.0, 1.0], [3.0, 1.0, 2.0], [1.0, 3.0, 2.0])
+    >>> mean_rank([Ranking("selector", "s", np.array(row)) for row in rows]).order.tolist()
+    [0, 1, 2]
+    """
+    ranks = np.stack([ranking.ranks for ranking in rankings])
+    return Ranking(rankings[0].name, rankings[0].slide_id, -ranks.mean(axis=0))
 
 
 def ranking_jobs(
@@ -64,9 +86,25 @@ def ranking_jobs(
     for one in settings.requested:
         name = one.name
         if name == "selector":
-            jobs += [RankingJob(name, seed, selectors[seed]) for seed in settings.seeds]
+            jobs += _selector_jobs(settings, selectors)
         elif name == "random":
             jobs.append(RankingJob(name, orders=settings.random_orders))
         else:
             jobs.append(RankingJob(name, method=one.method, options=one.options))
     return tuple(jobs)
+
+
+def _selector_jobs(
+    settings: AuditSettings, selectors: Mapping[int, FittedSelector]
+) -> list[RankingJob]:
+    """The selector as the mean rank of its seeds, and each seed where that is asked for."""
+    seeds = settings.seeds
+    if len(seeds) == 1 or settings.seeds_as == "each":
+        return [RankingJob("selector", seed, selectors[seed]) for seed in seeds]
+    mean = RankingJob("selector", selectors=tuple(selectors[seed] for seed in seeds))
+    each = [RankingJob(SINGLE_SEEDS, seed, selectors[seed]) for seed in seeds]
+    return [mean, *(each if settings.dense else [])]
+
+
+def _selected(bag: EmbeddedBag, selector: FittedSelector) -> Ranking:
+    return score("selector", bag.backbone, bag, selector=selector)

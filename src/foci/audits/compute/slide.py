@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,18 +11,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foci.audits.compute.counts import deletion_counts, reveal_counts
+from foci.audits.compute.counts import deletion_counts, reveal_counts, spares
 from foci.audits.compute.jobs import RankingJob
+from foci.audits.compute.sparing import Points, SparingCurves
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.bags import Bag, Slide
 from foci.errors import FociError
-from foci.reveal import GRID, Curve, Direction, EmbeddedBag, Revealer, choose_engine
-from foci.reveal.refinement import Condition, refined_curves
-
-_Points = tuple[NDArray[np.int64], NDArray[np.float64]]
-"""Counts ``[J]`` and probabilities ``[J, C]``."""
+from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, choose_engine
 
 
 @dataclass(frozen=True)
@@ -61,12 +58,15 @@ class SlideReveal:
     Args:
         backbone: The classifier.
         settings: Which counts, and the confidences near which probabilities are rechecked.
+        classes: Class names in the classifier's order: a label view follows the label's curve.
     """
 
-    def __init__(self, backbone: Backbone, settings: AuditSettings) -> None:
-        self.backbone, self.settings = backbone, settings
+    def __init__(
+        self, backbone: Backbone, settings: AuditSettings, classes: Sequence[str] = ()
+    ) -> None:
+        self.backbone, self.settings, self.classes = backbone, settings, tuple(classes)
         self.revealer = Revealer(backbone, recheck=settings.kappas)
-        self.closed_form = choose_engine(backbone) == "closed-form"
+        self.spares = spares(settings, closed_form=choose_engine(backbone) == "closed-form")
 
     def __call__(self, slide: Slide, bag: Bag, jobs: Iterable[RankingJob]) -> RevealedSlide:
         """Compute all curves of a slide; class-aware rankings use the predicted class.
@@ -77,50 +77,61 @@ class SlideReveal:
         embedded = self.revealer.open(bag)
         full = self._finite(embedded.full().numpy(), bag.slide_id)
         embedded = embedded.with_target(int(full.argmax()))
-        results = {job.column: self._job(job, embedded, full) for job in jobs}
+        label = self.classes.index(slide.label) if slide.label in self.classes else None
+        sparing = SparingCurves(embedded, self.settings, full, label) if self.spares else None
+        results = {job.column: self._job(job, embedded, full, sparing) for job in jobs}
         return RevealedSlide(_audited_slide(slide, bag), bag.tiles, bag.coords, results)
 
-    def _job(self, job: RankingJob, bag: EmbeddedBag, full: NDArray[np.float64]) -> JobCurves:
-        """Insertion curves of every seed of a job, then their deletion curves."""
+    def _job(
+        self,
+        job: RankingJob,
+        bag: EmbeddedBag,
+        full: NDArray[np.float64],
+        sparing: SparingCurves | None,
+    ) -> JobCurves:
+        """Insertion curves of every seed of a job, then the deletion curves that it has."""
         ranked = job.rank(bag)
-        both = [self._both(job, torch.from_numpy(ranking.order), bag) for _, ranking in ranked]
-        directions: tuple[Direction, ...] = ("insert", "delete")
+        orders = [torch.from_numpy(ranking.order) for _, ranking in ranked]
+        n_deleted = (
+            len(orders) if not job.orders or self.settings.dense else self.settings.deletion_orders
+        )
+        if sparing is None:
+            inserted, deleted = self._dense(orders, orders[:n_deleted], bag)
+        else:
+            both = [
+                sparing(order, control=bool(job.orders), deleted=place < n_deleted)
+                for place, order in enumerate(orders)
+            ]
+            inserted, deleted = [one[0] for one in both], [one[1] for one in both[:n_deleted]]
+        directions: tuple[tuple[Direction, list[Points]], ...] = (
+            ("insert", inserted), ("delete", deleted),
+        )  # fmt: skip
         curves = tuple(
             Curve(
                 bag.slide_id, job.ranking, seed, direction, len(bag), ks,
                 self._finite(probs, bag.slide_id), full,
             )
-            for side, direction in enumerate(directions)
-            for (seed, _), (ks, probs) in zip(ranked, [one[side] for one in both], strict=True)
+            for direction, points in directions
+            for (seed, _), (ks, probs) in zip(ranked, points, strict=False)
         )  # fmt: skip
         return JobCurves(curves, ranked[0][1].scores if job.stored else None)
 
-    def _both(self, job: RankingJob, order: Tensor, bag: EmbeddedBag) -> tuple[_Points, _Points]:
-        """Counts and probabilities of one order, revealed and deleted."""
-        inserted = reveal_counts(self.settings, len(bag))
-        deleted = deletion_counts(
-            self.settings, len(bag), closed_form=self.closed_form, control=bool(job.orders)
+    def _dense(
+        self, inserted: list[Tensor], deleted: list[Tensor], bag: EmbeddedBag
+    ) -> tuple[list[Points], list[Points]]:
+        """Counts and probabilities of every order, revealed and deleted at every count."""
+        up, down = (
+            reveal_counts(self.settings, len(bag)),
+            deletion_counts(self.settings, len(bag), dense=True),
         )
-        refined = {}
-        if not (job.orders or self.closed_form or self.settings.dense) and len(deleted):
-            grid = [k for k in GRID if k <= self.settings.k_max]
-            found = refined_curves(bag, order, [self._decisive(bag.target)], grid=grid)
-            refined = dict(zip(found.ks.tolist(), found.delete.numpy(), strict=True))
-        rest = [int(k) for k in deleted if k not in refined]
-        kept, left = bag.both_curves(order, torch.from_numpy(inserted), rest)
-        known = {**refined, **dict(zip(rest, left.numpy(), strict=True))}
-        ks = np.array(sorted(known), dtype=np.int64)
-        gone = np.stack([known[k] for k in ks.tolist()]) if len(ks) else left.numpy()
-        return (inserted, kept.numpy()), (ks, gone)
-
-    def _decisive(self, target: int) -> Condition:
-        """Whether the first tiles suffice and the decision flips without them."""
-
-        def holds(inserted: Tensor, deleted: Tensor) -> bool:
-            enough = int(inserted.argmax()) == target and inserted[target] >= self.settings.kappa
-            return bool(enough) and int(deleted.argmax()) != target
-
-        return holds
+        nothing = torch.empty(0, self.backbone.n_classes, dtype=torch.float64)
+        kept = bag.curves(inserted, torch.from_numpy(up))
+        left = (
+            bag.curves(deleted, torch.from_numpy(down), "delete")
+            if len(down)
+            else [nothing] * len(deleted)
+        )
+        return [(up, probs.numpy()) for probs in kept], [(down, probs.numpy()) for probs in left]
 
     @staticmethod
     def _finite(probs: NDArray[np.float64], slide_id: str) -> NDArray[np.float64]:

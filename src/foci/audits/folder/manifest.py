@@ -121,6 +121,7 @@ class Manifest(ManifestHead):
         backbone: The classifier.
         classes: Class names, in the model's order.
         split: The audited split.
+        threads: Of torch, in every process that computed curves.
         started: When the run began, in UTC.
         finished: When it ended.
         slides: Number of slides by use.
@@ -140,6 +141,7 @@ class Manifest(ManifestHead):
     backbone: BackboneRecord
     classes: list[str]
     split: str = ""
+    threads: int | None = None
     started: str | None = None
     finished: str | None = None
     slides: SlideCounts | None = None

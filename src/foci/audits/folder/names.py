@@ -6,8 +6,9 @@ from pathlib import Path
 
 from foci.selectors.saved import METADATA, STATE, WEIGHTS
 
-FORMAT = 2
-"""Of the folder; a reader refuses a newer one. 2: deletion at the counts that decisive K needs."""
+FORMAT = 3
+"""Of the folder; a reader refuses a newer one. 2: deletion at the counts that decisive K needs.
+3: a curve has the counts that its slide needs, and the selector is the mean rank of its seeds."""
 
 MANIFEST = "manifest.json"
 SLIDES = "slides.parquet"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foci.cli.announce import starting
 from foci.cli.cohort_options import Given, cohort_options
 from foci.cli.options import Choice, SplitSeed, TargetName, confidence, names, settings
 from foci.errors import FociError
@@ -83,6 +84,14 @@ def audit(
         list[str],
         typer.Option("--set", help="Any setting: --set n_boot=500, --set recipe_settings.dense=1."),
     ] = [],  # noqa: B006
+    dense: Annotated[
+        bool,
+        typer.Option("--dense", help="Every count under every ranking, and each selector seed."),
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Processes; default one per core, each with at least 64 slides.", min=1),
+    ] = None,
     slides: Annotated[
         Path | None,
         typer.Option(help="Folder of whole-slide images; the report shows their tissue."),
@@ -96,6 +105,7 @@ def audit(
     An interrupted audit resumes when the same command is run again. --set overrides options, and
     options override --config.
     """
+    starting("loading the model and the cohort")
     from foci.audits.config import read_configuration
 
     given: dict[str, Any] = {
@@ -116,17 +126,20 @@ def audit(
         "split": split,
         "split_seed": split_seed,
         "device": device,
+        "dense": dense or None,
         **cohort,
     }
     configuration = read_configuration(config, given, settings(change, "--set"))
     try:
-        _run(configuration, force, slides)
+        _run(configuration, force, workers, slides)
     except KeyboardInterrupt:
         typer.echo("foci: stopped; give the same command again to go on", err=True)
         raise typer.Exit(130) from None
 
 
-def _run(configuration: AuditConfiguration, force: bool, slides: Path | None) -> None:
+def _run(
+    configuration: AuditConfiguration, force: bool, workers: int | None, slides: Path | None
+) -> None:
     from foci.audits.run import run
     from foci.audits.setup.inputs import open_sources
     from foci.audits.setup.splits import many_left_out
@@ -154,6 +167,7 @@ def _run(configuration: AuditConfiguration, force: bool, slides: Path | None) ->
         agreement=sources.agreement,
         model_files=sources.model_files,
         force=force,
+        workers=workers,
         progress=track,
         say=say,
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foci.cli.announce import starting
 from foci.rounding import in_percent
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def demo(
 
     Results of an earlier run of the same demo are kept.
     """
+    starting("making a cohort")
     from foci.bags.checks.doctor import examine
     from foci.bags.cohort.options import CohortOptions
     from foci.cli.commands.doctor import show as show_cohort

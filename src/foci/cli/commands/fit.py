@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foci.cli.announce import starting
 from foci.cli.cohort_options import Given, cohort_options
 from foci.cli.options import Choice, Device, SplitSeed, TargetName, settings
 from foci.errors import FociError
@@ -50,6 +51,7 @@ def fit(
 
     An interrupted fit resumes when the same command is run again.
     """
+    starting("loading the model and the cohort")
     from foci import selectors
     from foci.audits.config import Inputs
     from foci.audits.setup.inputs import open_sources

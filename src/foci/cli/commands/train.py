@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foci.cli.announce import starting
 from foci.cli.cohort_options import Given, cohort_options
 from foci.cli.options import settings
 from foci.errors import FociError
@@ -69,6 +70,7 @@ def train(
     An interrupted run resumes when the same command is run again; a complete one ends at once.
     Options override --config.
     """
+    starting("loading the cohort")
     from foci.audits.config import read_yaml
     from foci.backbones.training.config import TrainingConfiguration
     from foci.configuration import configure

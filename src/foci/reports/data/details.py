@@ -51,7 +51,7 @@ class SlideDetails:
     def pack(self, row: int, tiles: RankedTiles) -> SlideDetail:
         """Pack one slide: tile positions, orders, and curves in every view that differs."""
         slide = self.slides[tiles.slide_id]
-        ks = self._curve(row, *next(iter(self.columns.values()))).ks
+        ks = self._counts(row)
         shared = np.array_equal(ks, self.ks[: len(ks)])
         whole = np.array_equal(tiles.tiles, np.arange(len(tiles)))
         return SlideDetail(
@@ -83,20 +83,21 @@ class SlideDetails:
             at = self.measured.curves.seeds(ranking).index(seed)
             count = self.measured.metrics[view][ranking].msk[at, place]
             msk[name] = None if np.isnan(count) else int(count)
+        ks = self._counts(row)
         return ViewDetail(
             curves={
-                name: pack_probabilities(self._curve(row, ranking, seed).probs[:, target])
+                name: pack_probabilities(_drawn_at(ks, self._curve(row, ranking, seed), target))
                 for name, (ranking, seed) in self.columns.items()
             },
-            random=self._band(row, target),
+            random=self._band(row, target, ks),
             msk=msk,
         )
 
-    def _band(self, row: int, target: int) -> RandomBand | None:
+    def _band(self, row: int, target: int, ks: Integers) -> RandomBand | None:
         if RANDOM not in self.measured.curves.rankings:
             return None
         orders: Floats = np.stack(
-            [curves[row].probs[:, target] for curves in self.measured.curves.every_seed(RANDOM)]
+            [_drawn_at(ks, own[row], target) for own in self.measured.curves.every_seed(RANDOM)]
         )
         return RandomBand(
             low=pack_probabilities(orders.min(axis=0), COARSE),
@@ -104,8 +105,20 @@ class SlideDetails:
             high=pack_probabilities(orders.max(axis=0), COARSE),
         )
 
+    def _counts(self, row: int) -> Integers:
+        """Every count at which one of the drawn columns was computed on the slide."""
+        counts = [self._curve(row, ranking, seed).ks for ranking, seed in self.columns.values()]
+        every: Integers = np.unique(np.concatenate(counts))
+        return every
+
     def _curve(self, row: int, ranking: str, seed: int | None) -> Curve:
         return self.measured.curves.get(ranking, seed)[row]
+
+
+def _drawn_at(ks: Integers, curve: Curve, target: int) -> Floats:
+    """A curve at the counts of its slide; a straight line where it has none of its own."""
+    probs = curve.probs[:, target]
+    return probs if np.array_equal(ks, curve.ks) else np.interp(ks, curve.ks, probs)
 
 
 def _ordered(measured: MeasuredSlides) -> Iterator[tuple[str, tuple[str, int | None]]]:

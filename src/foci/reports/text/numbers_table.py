@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from foci.audits.analysis.answers.record import CountQuartiles
 from foci.audits.analysis.answers.sentences import in_words
@@ -12,7 +13,7 @@ from foci.audits.records import Interval
 from foci.audits.settings import View
 from foci.metrics import seed_spread
 from foci.plural import counted
-from foci.reports.text.wording import NOTHING, fixed, percent, spread, tiles
+from foci.reports.text.wording import NOTHING, ends_in_words, fixed, percent, spread, tiles
 
 
 @dataclass(frozen=True)
@@ -39,17 +40,19 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
     measures: list[tuple[str, str, Callable[[RankingNumbers], Cell]]] = [
         ("MSK, decided slides", "tiles; median and quartiles", _quartiles("msk", k_max)),
         ("Stable MSK, decided slides", "tiles until the model stays sure",
-         _quartiles("stable", k_max)),
+         _on_grid(_quartiles("stable", k_max), "insertion")),
         ("Decisive K, decided slides", "tiles that suffice, and the decision flips without them",
-         _quartiles("decisive", k_max, share="decisive_share")),
+         _on_grid(_quartiles("decisive", k_max, share="decisive_share"), "deletion")),
         ("Decisive K, paper's form", "and at most 0.2 of the probability is left",
-         _quartiles("decisive_paper", k_max, share="decisive_paper_share")),
+         _on_grid(_quartiles("decisive_paper", k_max, share="decisive_paper_share"), "deletion")),
         *(
-            (f"Decisive K, {name}", "decided slides that are predicted so", _of_class(name, k_max))
+            (f"Decisive K, {name}", "decided slides that are predicted so",
+             _on_grid(_of_class(name, k_max), "deletion"))
             for name in summary.classes
         ),
         ("Flips back", "decided slides on which the decision comes back later",
-         lambda n: Cell(percent(n.decided.flips_back if n.decided else None))),
+         _on_grid(lambda n: Cell(percent(n.decided.flips_back if n.decided else None)),
+                  "deletion", "grid")),
         ("MSK, relative", "all slides; tiles to 0.95 of the full bag's own confidence",
          _quartiles("relative", k_max)),
         ("Crossed though undecided", f"undecided slides that get to {kappa:g} all the same",
@@ -61,10 +64,12 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
         ("Reach", f"slides that get to {kappa:g}", _shares("reach")),
         ("Reach, correct slides", "of those classified correctly", _share("reach_correct")),
         ("Reach, wrong slides", "of those misclassified", _share("reach_wrong")),
-        ("Stable mean K", "tiles until the model stays sure", _single("stable_restricted", 1)),
-        ("Falls back", "slides that reach but fall below again", _share("fallback")),
+        ("Stable mean K", "tiles until the model stays sure",
+         _on_grid(_single("stable_restricted", 1), "insertion")),
+        ("Falls back", "slides that reach but fall below again",
+         _on_grid(_share("fallback"), "insertion")),
         ("Before its rival", "slides where the target comes first", _share("specific")),
-        ("AUKC", "area under the reveal curve", _interval("aukc", 3)),
+        ("AUKC", "area under the reveal curve", _area),
         ("Faithfulness AUC", "area under the deletion drop", _interval("faithfulness", 3)),
         ("AUC, 32 tiles kept", "against the labels", _kept("auc")),
         ("AUC, adaptive K kept", "max(16, 3% of N) tiles", _kept("adaptive_auc")),
@@ -124,22 +129,21 @@ def _seed_line(ranking: str, title: str, values: Sequence[float | None], digits:
     return SeedLine(ranking, title, tuple(fixed(value, digits) for value in values), mean)
 
 
-def quartiles(counts: CountQuartiles | None, k_max: int) -> str:
-    """Format a median of counts, with its quartiles.
+def _on_grid(
+    cell: Callable[[RankingNumbers], Cell],
+    direction: Literal["insertion", "deletion"],
+    mark: str | None = None,
+) -> Callable[[RankingNumbers], Cell]:
+    """The same cell, marked where its number rests on a grid of counts."""
 
-    >>> from foci.audits.analysis.answers.record import CountQuantile
-    >>> one, more = CountQuantile(value=3.0), CountQuantile(value=None, missing="beyond")
-    >>> quartiles(CountQuartiles(low=one, median=one, high=more), 256)
-    '3 (3 to more than 256)'
-    """
-    if counts is None:
-        return NOTHING
-    low, median, high = _in_words(counts, k_max)
-    return f"{median} ({low} to {high})"
+    def marked(numbers: RankingNumbers) -> Cell:
+        own, counts = cell(numbers), numbers.counts
+        if own.text == NOTHING or counts is None or getattr(counts, direction) != "grid":
+            return own
+        bound = mark or ("grid" if direction == "insertion" else "grid, upper bound")
+        return Cell(own.text, f"{own.below}; {bound}" if own.below else bound)
 
-
-def _in_words(counts: CountQuartiles, k_max: int) -> list[str]:
-    return [in_words(end, k_max) for end in (counts.low, counts.median, counts.high)]
+    return marked
 
 
 def _quartiles(key: str, k_max: int, share: str | None = None) -> Callable[[RankingNumbers], Cell]:
@@ -149,7 +153,7 @@ def _quartiles(key: str, k_max: int, share: str | None = None) -> Callable[[Rank
         quartiles: CountQuartiles | None = getattr(numbers.decided, key, None)
         if quartiles is None:
             return Cell(NOTHING)
-        low, median, high = _in_words(quartiles, k_max)
+        low, median, high = ends_in_words(quartiles, k_max)
         found = "" if share is None else f"; on {percent(getattr(numbers.decided, share))}"
         return Cell(median, f"{low} to {high}{found}")
 
@@ -177,6 +181,15 @@ def _interval(key: str, digits: int) -> Callable[[RankingNumbers], Cell]:
         return Cell(fixed(interval.estimate, digits), spread(interval, digits))
 
     return cell
+
+
+def _area(numbers: RankingNumbers) -> Cell:
+    """The area under the curve, and how far a grid of counts may be off."""
+    cell, counts = _interval("aukc", 3)(numbers), numbers.counts
+    if counts is None or counts.insertion == "dense" or cell.text == NOTHING:
+        return cell
+    error = f"grid, ±{counts.aukc_error:.3f}"
+    return Cell(cell.text, f"{cell.below}; {error}" if cell.below else error)
 
 
 def _shares(key: str) -> Callable[[RankingNumbers], Cell]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from foci.audits.analysis.answers.record import CountQuartiles
+from foci.audits.analysis.answers.sentences import in_words
 from foci.audits.records import Interval
 from foci.rounding import decimals, in_percent
 
@@ -62,3 +64,22 @@ def with_spread(interval: Interval | None, digits: int = 1) -> str:
         return NOTHING
     ends = spread(interval, digits)
     return fixed(interval.estimate, digits) + (f" ({ends})" if ends else "")
+
+
+def quartiles(counts: CountQuartiles | None, k_max: int) -> str:
+    """Format a median of counts, with its quartiles.
+
+    >>> from foci.audits.analysis.answers.record import CountQuantile
+    >>> one, more = CountQuantile(value=3.0), CountQuantile(value=None, missing="beyond")
+    >>> quartiles(CountQuartiles(low=one, median=one, high=more), 256)
+    '3 (3 to more than 256)'
+    """
+    if counts is None:
+        return NOTHING
+    low, median, high = ends_in_words(counts, k_max)
+    return f"{median} ({low} to {high})"
+
+
+def ends_in_words(counts: CountQuartiles, k_max: int) -> list[str]:
+    """Lower quartile, median and upper quartile of counts."""
+    return [in_words(end, k_max) for end in (counts.low, counts.median, counts.high)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torch import Tensor
 
 from foci.backbones import Backbone
-from foci.backbones.layers.softmax_pooling import prefix_pool
+from foci.backbones.layers.softmax_pooling import prefix_pool, prefix_pools
 from foci.backbones.models._pooled import PooledBackbone
 from foci.reveal.prefixes import Prefixes
 
@@ -27,6 +27,12 @@ class PooledReveal:
             self.logits, self.values, prefixes.sizes, prefixes.sequence, plus_one=self.plus_one
         )
         yield slice(0, len(prefixes.sizes)), self.read(pooled.to(self.dtype))
+
+    def several(self, sequences: Tensor, sizes: Tensor) -> Iterator[Tensor]:
+        """Logits ``[J, C]`` of the first ``sizes`` tiles of every sequence ``[O, N]``."""
+        every = prefix_pools(self.logits, self.values, sizes, sequences, plus_one=self.plus_one)
+        for pooled in every:
+            yield self.read(pooled.to(self.dtype))
 
 
 class PrefixReveal:

@@ -36,10 +36,11 @@ def test_reach_above_accuracy_is_said() -> None:
     assert any("native reaches more slides than the model" in note for note in found.notes)
 
 
-def test_an_ordinary_audit_needs_no_note() -> None:
+def test_an_ordinary_audit_only_says_which_counts_were_deleted() -> None:
     counts: Counts = {"native": [[2, 4]], "selector": [[1, 2]] * 2, "random": [[5, 6]] * 2}
     found = summary_of(counts, ["A", "B"], ["tumour", "benign"], targets=[1, 0])
-    assert found.notes == []
+    grid = "Tiles were deleted on a grid of counts: decisive K is an upper bound."
+    assert found.notes == [grid]
 
 
 def test_one_is_no_plural() -> None:

@@ -40,6 +40,8 @@ def caveats(
         *_patients(everyone, settings),
         *_labels(everyone, labelled, classes, settings),
         *_unreached(by_ranking, settings),
+        *_counts(numbers["prediction"]),
+        *_relative(by_ranking),
         *_faithfulness(everyone, by_ranking),
         *_selected(labelled, numbers["prediction"]),
         *_spurious(labelled, numbers.get("label", {})),
@@ -101,6 +103,47 @@ def _unreached(by_ranking: Mapping[str, SlideMetrics], settings: AnalysisSetting
                 "it has no MSK there; read the restricted mean instead."
             )
     return said
+
+
+def _counts(numbers: Mapping[str, RankingNumbers]) -> list[str]:
+    """What was not computed at every count, and what that does to the numbers."""
+    behind = {name: own.counts for name, own in numbers.items() if own.counts is not None}
+    sparse = [own for own in behind.values() if own.insertion == "grid"]
+    said = []
+    if sparse:
+        bounds = sum(own.n_bounds for own in sparse)
+        exact = "MSK and Reach are exact" if not bounds else f"MSK is an upper bound {bounds} times"
+        worst = max(own.aukc_error for own in sparse)
+        said.append(
+            f"Tiles were revealed at every count up to the crossing and on a grid beyond: {exact}; "
+            f"a mean AUKC is estimated to be off by up to {worst:.3f}; stable MSK, falling back "
+            "and the highest confidence are read off the grid."
+        )
+    if any(own.deletion == "grid" for own in behind.values()):
+        said.append("Tiles were deleted on a grid of counts: decisive K is an upper bound.")
+    few = behind.get(RANDOM)
+    n_orders = len(numbers[RANDOM].reach_seeds) if few is not None else 0
+    if few is not None and 0 < few.n_deleted < n_orders:
+        said.append(
+            f"Tiles were deleted under {few.n_deleted} of {n_orders} random orders; "
+            "--dense computes every count under every order."
+        )
+    return said
+
+
+def _relative(by_ranking: Mapping[str, SlideMetrics]) -> list[str]:
+    """Crossings of a share of the full bag's confidence that were not looked for count by count."""
+    bounds = 0
+    for own in by_ranking.values():
+        whole, walked = own.sampling.inserted, own.sampling.walked
+        relative = [counts.msk for threshold, counts in own.at.items() if threshold.relative]
+        bounds += sum(int((~(whole | (msk <= walked))).sum()) for msk in relative)
+    if not bounds:
+        return []
+    return [
+        f"Relative to the slide's own confidence, MSK is an upper bound {bounds} times: an audit "
+        "with --kappa relative or --dense finds it exactly."
+    ]
 
 
 def _faithfulness(everyone: ViewSlides, by_ranking: Mapping[str, SlideMetrics]) -> list[str]:

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from foci.audits.analysis.answers.record import CountQuantile, CountQuartiles
-from foci.audits.analysis.answers.threshold import RELATIVE, Threshold
+from foci.audits.analysis.answers.threshold import Threshold
 from foci.audits.analysis.per_slide import SlideMetrics
 from foci.audits.analysis.views import ViewSlides
+from foci.audits.profiles import SHARE
 from foci.audits.records import Mean, Number, Record
 from foci.audits.settings import AnalysisSettings
 from foci.metrics import case_means, percentile_interval, quantiles_with_missing
@@ -97,7 +98,7 @@ def decided_numbers(
         restricted=_restricted(own, group, decided, settings),
         fallback=_share((own.stable != own.msk)[:, decided], reaches[:, decided]),
         **_decisive(own, group, decided),
-        relative=quartiles_of(own.at[Threshold(RELATIVE, relative=True)].msk, longer),
+        relative=quartiles_of(own.at[Threshold(SHARE, relative=True)].msk, longer),
         undecided_crosses=_share(reaches[:, ~decided]),
         undecided_overshoot=_overshoot(own, group, ~decided & reaches),
         per_class={

@@ -191,3 +191,8 @@ class Answers(Record):
     sensitivity: list[AnswersAt]
     sensitive: list[Question]
     relative: list[AnswersAtShare] = Field(default_factory=list)
+
+    @property
+    def in_short(self) -> dict[str, str]:
+        """The answers by question, in a few words."""
+        return {"map": self.map.answer, "tiles": self.tiles.answer, "order": self.order.answer}

@@ -11,9 +11,6 @@ from foci.audits.profiles import SHARES
 from foci.audits.settings import AnalysisSettings
 from foci.metrics.inputs import Floats, Marks
 
-RELATIVE = 0.95
-"""Share of the full bag's own confidence whose counts stand in every table."""
-
 _FEW = 1 / 3
 
 

@@ -1,0 +1,222 @@
+"""What a whole default audit costs per slide, in inferences of the same classifier.
+
+Paper presets, slides of 1,024 tiles x 1,536 features; native, evidence, the selector as the mean
+rank of three seeds, and 10 random orders, revealed and deleted. The bags are generated: some tiles
+of each carry its class. Every classifier is trained briefly on smaller bags of the same kind, so
+that its slides are decided, as those of a classifier in use are.
+
+The unit is the classifier's own forward pass on one slide; for TransMIL "plain" counts in passes
+that compute every layer for every token. Times are processor time of this process, on one thread:
+other programs on the machine hardly change them. Fitting the selectors is not part of the cost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import torch
+
+import foci
+from foci.audits import run as audit_run
+from foci.audits.compute import slide as audit_slide
+from foci.audits.compute.jobs import RankingJob
+from foci.audits.compute.partial import PartialResults
+from foci.audits.settings import AuditSettings
+from foci.backbones import Backbone
+from foci.backbones.models.transmil import TransMIL
+from foci.bags import Cohort
+from foci.bags.store import BagStore
+from foci.reveal import EmbeddedBag
+
+TILES, WIDTH, SMALL = 1024, 1536, 96
+PARTS = ("reading", "embedding", "ranking", "insertion", "deletion", "random", "writing")
+RARE = {"transmil": 2}
+STEPS = {"transmil": 120}
+SHORT = {"schedule.epochs": 1, "schedule.warmup": 0}
+
+
+def main() -> None:
+    """Print one row per classifier."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--slides", type=int, default=64)
+    parser.add_argument("--only", nargs="+", default=foci.backbones.available())
+    parser.add_argument("--dense", action="store_true", help="every count, as --dense audits")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    head = " ".join(f"{part:>9s}" for part in (*PARTS, "whole", "plain"))
+    print(f"{'classifier':12s} {head}  decided, restricted mean K of native and random", flush=True)
+    for name in options.only:
+        if "paper" in foci.backbones.presets(name):
+            row(name, RARE.get(name, options.slides), options.dense)
+
+
+def row(name: str, n_slides: int, dense: bool) -> None:
+    """Audit a generated cohort and print what each part cost."""
+    model = briefly_trained(name)
+    with tempfile.TemporaryDirectory() as folder:
+        cohort = generated(Path(folder), n_slides)
+        bag = cohort.bag(cohort.split("test").slides[0].slide_id).x
+        units = [unit(model, bag)]
+        clock = Clock()
+        settings = AuditSettings(recipe_settings=SHORT, n_boot=200, dense=dense or None)
+        with clock.watching(), torch.no_grad():
+            done = audit_run.run(
+                model,
+                cohort,
+                settings,
+                Path(folder, "audit"),
+                progress=lambda items, what: clock.between(
+                    items, what, lambda: units.append(unit(model, bag))
+                ),
+            )
+        own, plain = (statistics.median(times) for times in zip(*units, strict=True))
+        costs = {part: clock.spent[part] / n_slides / own for part in PARTS}
+        whole = sum(costs.values())
+        numbers = done.summary.views["prediction"]
+        counts = [numbers[r].restricted.estimate for r in ("native", "random")]
+        decided = f"{done.answers.n_decided}/{done.answers.n_slides}"
+    cells = " ".join(f"{x:9.2f}" for x in (*costs.values(), whole, whole * own / plain))
+    print(f"{name:12s} {cells}  {decided}, {counts[0]:.1f}, {counts[1]:.1f}", flush=True)
+
+
+class Clock:
+    """Adds up processor time by part of the audit; a call within another belongs to the outer."""
+
+    def __init__(self) -> None:
+        self.spent: dict[str, float] = defaultdict(float)
+        self.started = False
+        self._here = threading.local()  # bags are read in a thread of their own
+
+    def timed(
+        self, function: Callable[..., Any], part_of: Callable[..., str]
+    ) -> Callable[..., Any]:
+        """The same function, on the clock."""
+
+        def call(*args: Any, **named: Any) -> Any:
+            if not self.started or getattr(self._here, "busy", False):
+                return function(*args, **named)
+            self._here.busy, start = True, time.thread_time()
+            try:
+                return function(*args, **named)
+            finally:
+                self.spent[part_of(*args, **named)] += time.thread_time() - start
+                self._here.busy = False
+
+        return call
+
+    def between(self, items: Any, what: str, pause: Callable[[], None]) -> Iterator[Any]:
+        """The slides, with a break that is on no clock after each; fitting is not timed."""
+        self.started |= what == "revealing slides"
+        for item in items:
+            yield item
+            if self.started:
+                pause()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Puts the parts of an audit on the clock."""
+        job = audit_slide.SlideReveal._job
+
+        def revealed(reveal: Any, own: RankingJob, *args: Any) -> Any:
+            return (self.timed(job, lambda *a: "random") if own.orders else job)(reveal, own, *args)
+
+        def direction(*args: Any, **named: Any) -> str:
+            chosen = named.get("direction") or (args[3] if len(args) > 3 else "insert")
+            return "insertion" if chosen == "insert" else "deletion"
+
+        reading, writing = (
+            partial(self.timed, part_of=lambda *args, part=part, **named: part)
+            for part in ("reading", "writing")
+        )
+        watched = [
+            (BagStore, "bag", reading(BagStore.bag)),
+            (audit_slide, "_audited_slide", reading(audit_slide._audited_slide)),
+            (EmbeddedBag, "full", self.timed(EmbeddedBag.full, lambda *a: "embedding")),
+            (RankingJob, "rank", self.timed(RankingJob.rank, lambda *a: "ranking")),
+            (EmbeddedBag, "_revealed", self.timed(EmbeddedBag._revealed, direction)),
+            (audit_slide.SlideReveal, "_job", revealed),
+            (PartialResults, "_write", staticmethod(writing(PartialResults._write))),
+            (audit_run, "assemble", writing(audit_run.assemble)),
+            (audit_run, "_conclude", writing(audit_run._conclude)),
+        ]  # fmt: skip
+        before = [(owner, name, owner.__dict__[name]) for owner, name, _ in watched]
+        for owner, name, function in watched:
+            setattr(owner, name, function)
+        try:
+            yield
+        finally:
+            for owner, name, function in before:
+                setattr(owner, name, function)
+
+
+@torch.no_grad()
+def unit(model: Backbone, x: torch.Tensor) -> tuple[float, float]:
+    """Processor time of the model's own forward pass, and of the plain one."""
+    times = []
+    for call in (lambda: model(x), lambda: plain(model, x)):
+        start = time.thread_time()
+        call()
+        times.append(time.thread_time() - start)
+    return times[0], times[1]
+
+
+def plain(model: Backbone, x: torch.Tensor) -> torch.Tensor:
+    """A forward pass that computes every layer for every token."""
+    if isinstance(model, TransMIL):
+        return model.readout(model.encode(model.embed(x)[None])[:, 0])
+    return model(x)
+
+
+def bag(rng: np.random.Generator, label: int, n_tiles: int) -> np.ndarray:
+    """Noise, and on about one tile in twenty the direction of the class."""
+    x = rng.standard_normal((n_tiles, WIDTH), dtype=np.float32)
+    marked = rng.permutation(n_tiles)[: max(1, n_tiles // 20)]
+    x[marked, label * 64 : (label + 1) * 64] += 2.0
+    return x
+
+
+def briefly_trained(name: str) -> Backbone:
+    """A classifier that tells the classes apart, after some steps on small bags."""
+    torch.manual_seed(0)
+    model = foci.backbones.create(name, d_in=WIDTH, n_classes=2).train()
+    rng = np.random.default_rng(1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-4)
+    for step in range(STEPS.get(name, 400)):
+        x = torch.from_numpy(bag(rng, step % 2, SMALL))
+        loss = torch.nn.functional.cross_entropy(model(x)[None], torch.tensor([step % 2]))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model.eval().requires_grad_(False)
+
+
+def generated(folder: Path, n_slides: int) -> Cohort:
+    """Slides to fit on and to audit, as feature files in TRIDENT's layout."""
+    rng = np.random.default_rng(0)
+    (folder / "features").mkdir()
+    rows = ["slide_id,case_id,label,split"]
+    splits = [*4 * ["train"], *2 * ["val"], *n_slides * ["test"]]
+    places = np.stack([np.arange(TILES) % 32, np.arange(TILES) // 32], axis=1) * 256
+    for number, split in enumerate(splits):
+        rows.append(f"s{number},c{number},{'ab'[number % 2]},{split}")
+        with h5py.File(folder / "features" / f"s{number}.h5", "w") as file:
+            file["features"] = bag(rng, number % 2, TILES)
+            file["coords"] = places
+    (folder / "cohort.csv").write_text("\n".join(rows) + "\n")
+    return Cohort.read(folder / "features", folder / "cohort.csv", cache=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Processes that compute blocks of slides side by side, with the bytes of a single one."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from foci.errors import FociError
+
+if TYPE_CHECKING:
+    from foci.audits.compute.blocks import Block, BlockReveal
+    from foci.bags import Slide
+
+BLOCKS_PER_WORKER = 2
+"""A process has to import torch first; with fewer blocks for each it would not pay."""
+
+
+def default_workers(n_blocks: int, device: torch.device) -> int:
+    """One process per core, but no more than one for every two blocks; a GPU gets one process."""
+    if device.type != "cpu":
+        return 1
+    return max(1, min(available_cores(), n_blocks // BLOCKS_PER_WORKER))
+
+
+def threads_of(workers: int) -> int:
+    """Threads of torch in each process: one where there are several, else as many as it has."""
+    return 1 if workers > 1 else torch.get_num_threads()
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Workers:
+    """Starts processes, hands out blocks, and passes on what they report.
+
+    A block goes to whichever process is free. It writes its files itself; here come only messages.
+    If the parent ends, a process ends at its next message.
+
+    Args:
+        work: Computes a block.
+        number: Of processes.
+        threads: Of torch, in each.
+    """
+
+    def __init__(self, work: BlockReveal, number: int, threads: int) -> None:
+        try:
+            self.work = pickle.dumps(work)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            what = f"cannot be sent to another process ({type(error).__name__}: {error})"
+            raise FociError("workers", what, "give --workers 1") from error
+        self.number, self.threads = number, threads
+
+    def run(self, blocks: Sequence[Block], say: Callable[[str], None]) -> Iterator[Slide]:
+        """Compute all blocks; yields every slide that is done, in no particular order."""
+        context = multiprocessing.get_context("spawn")
+        left = deque(blocks)
+        processes: list[BaseProcess] = []
+        ends: list[Connection] = []
+        try:
+            for _ in range(self.number):
+                here, there = context.Pipe()
+                process = context.Process(
+                    target=_work, args=(self.work, there, self.threads), daemon=True
+                )
+                process.start()
+                there.close()
+                processes.append(process)
+                ends.append(here)
+            yield from _served(ends, left, say)
+        finally:
+            for started in processes:
+                started.terminate()
+            for started in processes:
+                started.join()
+
+
+def _served(
+    ends: list[Connection], left: deque[Block], say: Callable[[str], None]
+) -> Iterator[Slide]:
+    """Hand out blocks until none is left and every process is idle."""
+    busy = []
+    for end in ends[: len(left)]:
+        end.send(left.popleft())
+        busy.append(end)
+    while busy:
+        for end in [one for one in wait(busy) if isinstance(one, Connection)]:
+            kind, content = _received(end)
+            if kind == "slide":
+                yield content
+            elif kind == "said":
+                say(content)
+            elif kind == "error":
+                raise content
+            elif left:
+                end.send(left.popleft())
+            else:
+                busy.remove(end)
+
+
+def _received(end: Connection) -> tuple[str, Any]:
+    try:
+        message: tuple[str, Any] = end.recv()
+    except (EOFError, ConnectionError):
+        what = "ended without a word: was it killed, or out of memory?"
+        fix = "give the same command again, with fewer --workers"
+        raise FociError("a worker process", what, fix) from None
+    return message
+
+
+def _work(work: bytes, end: Connection, threads: int) -> None:
+    """Main function of a process: compute blocks until the parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops us
+    torch.set_num_threads(threads)
+    # Our own bytes, as multiprocessing would make them; but it would move weights to shared memory.
+    reveal: BlockReveal = pickle.loads(work)  # noqa: S301
+    try:
+        while True:
+            block = end.recv()
+            try:
+                for slide in reveal(block, lambda line: end.send(("said", line))):
+                    end.send(("slide", slide))
+                if reveal.steady is not None:  # the parent's copy of the model computes nothing
+                    reveal.steady.check("in a worker process")
+                end.send(("done", block.number))
+            except FociError as error:
+                end.send(("error", error))
+            except OSError as error:
+                if isinstance(error, ConnectionError):
+                    raise
+                end.send(("error", error))
+            except Exception:
+                end.send(("error", RuntimeError(traceback.format_exc())))
+    except (EOFError, ConnectionError):
+        return
