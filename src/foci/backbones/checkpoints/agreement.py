@@ -204,9 +204,11 @@ def _n_classes(file: OpenCheckpoint, given: Mapping[str, Any], wanted: int) -> i
             found.append(file.load(**{**given, **options}).backbone.n_classes)
         except FociError as error:  # some files load only with an option
             refused = refused or error
+        if wanted in found:
+            return wanted
     if not found and refused is not None:
         raise refused
-    return wanted if wanted in found else found[0]
+    return found[0]
 
 
 def _variants(
