@@ -25,7 +25,7 @@ from foci.errors import FociError
 from foci.rankings import RequestedRanking, requested
 from foci.reveal import K_MAX, KAPPA
 from foci.selectors import recipe, vary
-from foci.selectors.recipes import SelectorRecipe, Target
+from foci.selectors.recipes import ChooseBy, SelectorRecipe, Target
 
 View = Literal["prediction", "label"]
 """Which class is the target: the one predicted on the full bag, or the label."""
@@ -91,7 +91,8 @@ class AuditSettings(BaseModel):
             classifier's own.
         recipe: How the selector is fitted: a name of :data:`foci.selectors.RECIPES`.
         recipe_settings: What replaces settings of the recipe, by dotted name.
-        choose_by: What chooses the epoch of the selector, on the validation slides.
+        choose_by: What chooses the epoch of the selector, on the validation slides; None for what
+            the recipe says. A run stores which it was.
         fit_target: The class that the selector is trained to support; None for the recipe's own,
             or the prediction where slides to fit on have no label. A run stores which it was.
         target: The view that stands first in tables. The answers always rest on the prediction.
@@ -126,7 +127,7 @@ class AuditSettings(BaseModel):
     map: str | None = None
     recipe: str = "default"
     recipe_settings: dict[str, Any] = {}
-    choose_by: Literal["aukc", "loss"] = "aukc"
+    choose_by: ChooseBy | None = None
     fit_target: Target | None = None
     target: View = "prediction"
     kappa: Share = KAPPA
@@ -214,8 +215,7 @@ class AuditSettings(BaseModel):
     @field_validator("seeds")
     @classmethod
     def _check_seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        _distinct("seeds", seeds)
-        return seeds
+        return _distinct("seeds", seeds)
 
     @field_validator("counts", "deletion")
     @classmethod
@@ -242,9 +242,10 @@ class AuditSettings(BaseModel):
         return self
 
 
-def _distinct(where: str, values: tuple[Any, ...]) -> None:
+def _distinct(where: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
     if not values:
         raise FociError(where, "are none", "give at least one")
     twice = [value for value in values if values.count(value) > 1]
     if twice:
         raise FociError(where, f"name {twice[0]!r} twice", "name each once")
+    return values

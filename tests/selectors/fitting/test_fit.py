@@ -23,7 +23,7 @@ def column_means(x: Tensor) -> Tensor:
     return 6 * x[:, :2].mean(dim=0)
 
 
-@pytest.mark.parametrize("name", ["paper-ste", "class-conditional"])
+@pytest.mark.parametrize("name", ["paper-ste", "class-conditional", "tuned-residual", "shapley"])
 @pytest.mark.parametrize("backbone", SEVEN)
 def test_the_classifier_stays_as_it_is_to_the_last_bit(
     backbone: str, name: str, cohort: Cohort
@@ -60,7 +60,10 @@ def test_every_recipe_reports_its_terms(name: str, cohort: Cohort) -> None:
             assert set(terms) >= {"suff", "hinge", "excl", "contig", "budget", "full"}
             want = sum(getattr(w, term) * value for term, value in terms.items() if term != "full")
             assert loss == pytest.approx(want, rel=1e-4, abs=1e-6)
-    labels = [cohort.target(s.slide_id) for s in cohort.split("val")]
+    labels = [
+        cohort.target(bag.slide_id) if fitted.target == "label" else int(model(bag.x).argmax())
+        for bag in cohort.split("val").bags()
+    ]
     full = [model.predict(bag.x)[y].log() for bag, y in zip(cohort.split("val").bags(), labels,
                                                             strict=True)]  # fmt: skip
     assert seen[-1].val_terms["full"] == pytest.approx(-sum(full).item() / len(full), rel=1e-5)

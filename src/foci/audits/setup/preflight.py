@@ -42,6 +42,8 @@ def admit(
         raise FociError("target", what, "give a label table, or target prediction")
     cohort = for_backbone(cohort, backbone)
     if settings.fits_selectors:
+        chosen_by = settings.choose_by or settings.plan.choose_by
+        settings = settings.model_copy(update={"choose_by": chosen_by})
         settings, fallback = _with_fit_target(cohort, settings)
         notes += fallback
     return cohort, settings, notes
