@@ -112,6 +112,6 @@ def test_keys_of_earlier_recipes_name_no_later_settings() -> None:
         settings = recipe(name).decided_by()
         assert not {"start", "correction", "choose_by"} & set(settings)
         assert not {"flip", "shapley", "gap"} & set(settings["weights"])
-    later = recipe("tuned-residual").decided_by()
+    later = recipe("tuned").decided_by()
     assert later["start"] == "tuned"
     assert later["weights"]["flip"] == 0.5

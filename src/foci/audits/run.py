@@ -36,6 +36,7 @@ from foci.audits.folder.state import state_of, tidy
 from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.preflight import admit, check_function
+from foci.audits.setup.readout import choose_readout, in_one_line
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
 from foci.audits.setup.splits import many_left_out, split_slides
 from foci.audits.setup.steady import check_deterministic
@@ -151,6 +152,14 @@ def run(
             )
             for note in on_fitting(selectors):
                 say(f"note: {note}")
+            if manifest.readout is None:
+                readout = choose_readout(backbone, division.fitting, settings, selectors, progress)
+                manifest = manifest.model_copy(update={"readout": readout})
+            if manifest.readout is not None:
+                say(in_one_line(manifest.readout))
+                settings = settings.model_copy(update={"readout": manifest.readout.chosen})
+                manifest = manifest.model_copy(update={"settings": settings})
+                write_manifest(folder, manifest)
             jobs = ranking_jobs(settings, selectors)
             slides = division.audited.slides
             reveal = SlideReveal(backbone, settings, cohort.classes)
@@ -208,6 +217,7 @@ def run(
                     *division.notes,
                     *changed,
                     *on_fitting(selectors),
+                    *([] if manifest.readout is None else [in_one_line(manifest.readout)]),
                 ],
                 "answers": {} if summary.answers is None else summary.answers.in_short,
                 "files": file_hashes(folder),

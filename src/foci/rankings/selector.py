@@ -11,7 +11,7 @@ from foci.backbones.freezing import frozen
 from foci.errors import FociError
 from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
-from foci.selectors.evidence import columns_of
+from foci.selectors.evidence.columns import columns_of
 from foci.selectors.selector import FittedSelector, Selector
 
 

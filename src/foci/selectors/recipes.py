@@ -33,7 +33,7 @@ class SelectorRecipe(BaseModel):
         width: Hidden width of the head; ``"paper"`` for the width at which a head with one score
             has the paper's 132,609 parameters, see :func:`foci.selectors.head.paper_width`.
         start: What the scores are before the first step: ``"random"``, a head with random weights;
-            ``"evidence"``, an :class:`~foci.selectors.evidence_head.EvidenceHead`; ``"tuned"``, one
+            ``"evidence"``, an :class:`~foci.selectors.evidence.head.EvidenceHead`; ``"tuned"``, one
             with the mix of columns that did best on training slides.
         correction: Whether a head that starts as evidence also learns a correction from the tokens:
             always, never, or for classifiers whose tiles interact, which are those without pooling.
@@ -118,12 +118,9 @@ _add(
 )
 _add("paper-adaptive", "FOCI-STE with K = max(16, 0.03 N)", width="paper", budget=Adaptive())
 
-_add(
-    "freeze-only",
-    "control: no rationale loss, the head stays as it was drawn",
-    width="paper",
-    weights=Weights(suff=0, hinge=0, excl=0, contig=0, budget=0),
-)
+_NOTHING = Weights(suff=0, hinge=0, excl=0, contig=0, budget=0)
+_CONTROL = "control: no rationale loss, the head stays as it was drawn"
+_add("freeze-only", _CONTROL, width="paper", weights=_NOTHING)
 for _term in ("suff", "hinge", "excl", "contig", "budget"):
     _add(
         f"no-{_term}",
@@ -161,7 +158,6 @@ _BOTH: dict[str, Any] = {
     "target": "prediction",
     "choose_by": "decisive",
 }
-_NOTHING = Weights(suff=0, hinge=0, excl=0, contig=0, budget=0)
 _add("both-conditions", "kept tiles suffice and the rest flips, K from 1 to 256", **_BOTH)
 _add(
     "shapley",
@@ -180,12 +176,6 @@ _add(
     start="tuned",
     correction="never",
     **{**_BOTH, "weights": _NOTHING, "schedule": Schedule(epochs=1, warmup=0)},
-)
-_add(
-    "tuned-residual",
-    "starts as tuned-evidence and learns a correction from the token, as both-conditions",
-    start="tuned",
-    **_BOTH,
 )
 _add(
     "tuned",

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from foci.backbones.base import Backbone, GateSite, class_index
 from foci.backbones.freezing import frozen, placed
-from foci.selectors.evidence import evidence_columns
-from foci.selectors.evidence_head import EvidenceHead
+from foci.selectors.evidence.columns import evidence_columns
+from foci.selectors.evidence.head import EvidenceHead
 from foci.selectors.gated.base import Tiles
 from foci.selectors.head import SelectorHead
 from foci.selectors.identity import Identity
@@ -60,8 +60,8 @@ class Selector:
 
         Args:
             tokens: ``[N, d]`` of the selector's own backbone.
-            evidence: Columns of :func:`~foci.selectors.evidence.evidence_columns`, where they are
-                known; a head that starts as evidence needs them.
+            evidence: Columns of :func:`~foci.selectors.evidence.columns.evidence_columns`, where
+                they are known; a head that starts as evidence needs them.
         """
         scores: Tensor
         if isinstance(self.head, EvidenceHead):

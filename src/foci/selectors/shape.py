@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from foci.backbones.base import Backbone
 from foci.reveal.candidates.pooled import pools
-from foci.selectors.evidence import column_names
-from foci.selectors.evidence_head import EvidenceHead
+from foci.selectors.evidence.columns import column_names
+from foci.selectors.evidence.head import EvidenceHead
 from foci.selectors.head import SelectorHead
 from foci.selectors.metadata import HeadShape
 from foci.selectors.recipes import SelectorRecipe

@@ -23,7 +23,7 @@ def column_means(x: Tensor) -> Tensor:
     return 6 * x[:, :2].mean(dim=0)
 
 
-@pytest.mark.parametrize("name", ["paper-ste", "class-conditional", "tuned-residual", "shapley"])
+@pytest.mark.parametrize("name", ["paper-ste", "class-conditional", "evidence-residual", "shapley"])
 @pytest.mark.parametrize("backbone", SEVEN)
 def test_the_classifier_stays_as_it_is_to_the_last_bit(
     backbone: str, name: str, cohort: Cohort
@@ -53,7 +53,8 @@ def test_every_recipe_reports_its_terms(name: str, cohort: Cohort) -> None:
     model = small("abmil", "paper", 2)
     fitted = selectors.fit(model, cohort, short(name), report=seen.append)
     assert fitted.history == tuple(seen)
-    assert [epoch.epoch for epoch in seen] == [1, 2]
+    learns = bool(list(fitted.last.head.parameters()))  # a mix of columns has nothing to learn
+    assert [epoch.epoch for epoch in seen] == ([1, 2] if learns else [1])
     w = fitted.recipe.weights
     for epoch in seen:
         for loss, terms in ((epoch.loss, epoch.terms), (epoch.val_loss, epoch.val_terms)):
@@ -159,7 +160,7 @@ def test_a_backbone_that_is_edited_meanwhile_voids_the_fit(cohort: Cohort, tmp_p
 def test_cohorts_that_do_not_fit_are_refused(cohort: Cohort, tmp_path: Path) -> None:
     three = small("abmil", "paper", 3)
     with pytest.raises(CohortError, match="have 2 classes, the backbone has 3"):
-        selectors.fit(three, cohort)
+        selectors.fit(three, cohort, "centred")
     with pytest.raises(CohortError, match="split 'val'"):
         selectors.fit(small("abmil", "paper", 2), cohort.split("train"))
     narrow = planted(tmp_path, d=8)

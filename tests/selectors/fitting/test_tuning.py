@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from foci.bags import Cohort
-from foci.selectors.evidence_head import EvidenceHead
+from foci.selectors.evidence.head import EvidenceHead
+from foci.selectors.evidence.net_gain import net_gain, read_orders
 from foci.selectors.fitting import tuning
 from foci.selectors.fitting.prepared import PreparedBags
 from foci.selectors.gated.choice import gate_backbone
-from foci.selectors.validation import net_gain, read_orders
 from tests.backbones.every import small
 
 

@@ -10,7 +10,7 @@ from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
 from foci.reveal.candidates.forwarded import BUDGET
 from foci.reveal.candidates.pooled import PooledCandidates, pools
-from foci.selectors.evidence import attention_shares
+from foci.selectors.evidence.columns import attention_shares
 
 
 @ranking("evidence", needs=("target",))

@@ -14,10 +14,10 @@ from foci.errors import FociError
 from foci.metrics import aukc
 from foci.registry import Registry
 from foci.reveal import KAPPA, Revealer
-from foci.selectors.evidence import columns_of
+from foci.selectors.evidence.columns import columns_of
+from foci.selectors.evidence.net_gain import OrderReading, net_gain, read_orders
 from foci.selectors.fitting.prepared import PreparedBag, PreparedBags, confidence
 from foci.selectors.selector import Selector
-from foci.selectors.validation import OrderReading, net_gain, read_orders
 
 AUKC_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
@@ -74,9 +74,9 @@ class ValidationAukc:
 class ValidationDecisive:
     """Decisive sets against those of ``evidence``, on decided validation slides: the net gain.
 
-    See :func:`~foci.selectors.validation.net_gain`; evidence itself gains nothing but its deletion
-    area, which breaks ties. Where no slide is decided, all of them are read. Everything is read at
-    the full-bag prediction.
+    See :func:`~foci.selectors.evidence.net_gain.net_gain`; evidence itself gains nothing but its
+    deletion area, which breaks ties. Where no slide is decided, all of them are read. Everything is
+    read at the full-bag prediction.
 
     Args:
         bags: The bags of the fit.

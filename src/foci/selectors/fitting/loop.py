@@ -16,7 +16,7 @@ from foci.backbones.training.resume import RunState, load_run, save_run, snapsho
 from foci.bags import Slide
 from foci.errors import FociError
 from foci.progress import Progress
-from foci.selectors.evidence_head import EvidenceHead
+from foci.selectors.evidence.head import EvidenceHead
 from foci.selectors.fitting.batch import GatedBatch
 from foci.selectors.fitting.objective import loss_terms, total
 from foci.selectors.fitting.prepared import PreparedBags

@@ -14,7 +14,7 @@ from foci.backbones.freezing import placed
 from foci.bags import Bag, Cohort, Slide
 from foci.errors import BagError, FociError
 from foci.reveal import EmbeddedBag
-from foci.selectors.evidence import evidence_columns
+from foci.selectors.evidence.columns import evidence_columns
 from foci.selectors.fitting.batch import GatedBatch
 from foci.selectors.fitting.losses import unit_box
 from foci.selectors.gated.base import GatedBackbone
@@ -56,7 +56,7 @@ class PreparedBags:
         target: Which class the kept tiles should support.
         memory_gb: Size of the cache.
         evidence: Whether the head reads the columns of
-            :func:`~foci.selectors.evidence.evidence_columns`.
+            :func:`~foci.selectors.evidence.columns.evidence_columns`.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from foci.selectors.evidence import log_odds
+from foci.selectors.evidence.columns import log_odds
 from foci.selectors.fitting.batch import GatedBatch
 from foci.selectors.gated.base import GatedBackbone
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from foci.backbones.freezing import frozen
 from foci.bags import Slide
 from foci.reveal import KAPPA
-from foci.selectors.evidence_head import EvidenceHead
+from foci.selectors.evidence.head import EvidenceHead
+from foci.selectors.evidence.net_gain import OrderReading, net_gain, read_orders
 from foci.selectors.fitting.prepared import PreparedBags, confidence
-from foci.selectors.validation import OrderReading, net_gain, read_orders
 
 AT_MOST = 100
 """Training slides that are read."""
@@ -25,7 +25,8 @@ def tune(
     """Set the mix of a head: the best single column, or its sum with another one.
 
     Every mix is read on decided training slides, at the predicted class, and judged by
-    :func:`~foci.selectors.validation.net_gain` over evidence. Nothing is set where no mix gains.
+    :func:`~foci.selectors.evidence.net_gain.net_gain` over evidence. Nothing is set where no mix
+    gains.
 
     Args:
         head: Its mix is set.

@@ -9,7 +9,7 @@ from foci import rankings
 from foci.backbones import CallableBackbone
 from foci.reveal import EmbeddedBag
 from foci.reveal.candidates.pooled import PooledCandidates
-from foci.selectors.evidence import (
+from foci.selectors.evidence.columns import (
     EXPONENTS,
     FORWARDED,
     POOLED,

@@ -13,10 +13,11 @@ class EvidenceHead(nn.Module):
 
     .. math:: a_{ic} = \sum_p \beta_p\, e_{icp} + h_c(t_i)
 
-    with the columns :math:`e_{icp}` of :func:`~foci.selectors.evidence.evidence_columns` and the
-    paper's head h. Only the first column, evidence, has a weight :math:`\beta` at first, and the
-    last layer of h is 0: before the first step the order is that of evidence. :math:`\beta` is no
-    parameter, see :func:`~foci.selectors.fitting.tuning.tune`; weight decay draws h back to 0.
+    with the columns :math:`e_{icp}` of
+    :func:`~foci.selectors.evidence.columns.evidence_columns` and the paper's head h. Only the first
+    column, evidence, has a weight :math:`\beta` at first, and the last layer of h is 0: before the
+    first step the order is that of evidence. :math:`\beta` is no parameter, see
+    :func:`~foci.selectors.fitting.tuning.tune`; weight decay draws h back to 0.
 
     Args:
         d: Token width.
