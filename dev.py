@@ -5,6 +5,7 @@ python3 dev.py demo     make synthetic slides, train three classifiers, audit an
 python3 dev.py test     run all tests
 python3 dev.py check    check format, lint and types
 python3 dev.py bench    run the benchmarks
+python3 dev.py docs     build the documentation site into build/site
 python3 dev.py run ...  run foci with the given arguments
 
 Each command first makes .venv with the pinned versions if it is missing or out of date.
@@ -65,12 +66,17 @@ def bench(rest: list[str]) -> int:
     return max(tool("python", str(ROOT / "benchmarks" / f"{name}.py")) for name in names)
 
 
+def docs(rest: list[str]) -> int:
+    """Build the documentation site into build/site and check its links."""
+    return tool("python", "-m", "tools.site", *rest)
+
+
 def run(rest: list[str]) -> int:
     """Run the ``foci`` command."""
     return tool("foci", *rest)
 
 
-COMMANDS = {"demo": demo, "test": test, "check": check, "bench": bench, "run": run}
+COMMANDS = {"demo": demo, "test": test, "check": check, "bench": bench, "docs": docs, "run": run}
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
