@@ -1,1 +1,1 @@
-"""Studies: cohorts x backbones x seeds from one file, as cells that run anywhere."""
+"""Studies: many audits from one file, and every table and figure of the paper from their curves."""

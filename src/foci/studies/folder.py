@@ -7,10 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from foci.atomic import write_whole
-from foci.bounded import read_json
-from foci.digest import file_digest
 from foci.errors import FociError
+from foci.files.atomic import write_whole
+from foci.files.bounded import read_json
+from foci.files.digest import file_digest
 from foci.studies.plan.cells import Cell, Plan
 from foci.studies.plan.expand import make_plan
 from foci.studies.plan.study import Study, read_study

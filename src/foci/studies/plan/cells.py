@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from foci.digest import digest
 from foci.errors import FociError
+from foci.files.digest import digest
 
 Kind = Literal["train", "fit", "audit", "joint", "cost"]
 KINDS: tuple[Kind, ...] = ("train", "fit", "audit", "joint", "cost")

@@ -7,8 +7,8 @@ from pathlib import Path
 from foci.bags import Cohort
 from foci.bags.cohort.stamps import stamps
 from foci.bags.importers.folds import folds_of
-from foci.digest import digest
 from foci.errors import FociError
+from foci.files.digest import digest
 from foci.studies.plan.blocks import CohortEntry
 
 

@@ -11,8 +11,8 @@ from foci.audits.settings import AuditSettings
 from foci.backbones.saved import FACTS, WEIGHTS
 from foci.backbones.training import TrainingRecipe, training_recipe
 from foci.backbones.training.settings import checked_widths
-from foci.digest import digest, file_digest
 from foci.errors import FociError
+from foci.files.digest import digest, file_digest
 from foci.selectors import recipe, vary
 from foci.studies.plan.blocks import BackboneEntry, Sweep
 from foci.studies.plan.cells import KINDS, MAIN, Cell, Plan
