@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from foci.audits.compute.partial import PartialResults
-from foci.run_log import LOG, RunLog
+from foci.files.run_log import LOG, RunLog
 from tests.makers.audits import audit, content
 from tests.makers.cohorts import make_files
 

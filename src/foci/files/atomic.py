@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from foci.lock import lock, still_there
+from foci.files.lock import lock, still_there
 
 TEMPORARY = ".writing-"
 """Prefix of temporary names, which a killed process may leave behind."""

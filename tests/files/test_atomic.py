@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from foci import atomic
-from foci.atomic import TEMPORARY, sweep, whole_file, whole_folder, write_whole
+from foci.files import atomic
+from foci.files.atomic import TEMPORARY, sweep, whole_file, whole_folder, write_whole
 
 
 @pytest.mark.parametrize("content", ["ä\n", b"\x00\xff"])

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from foci import lock, selectors
+from foci import selectors
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
 from foci.errors import FociError
-from foci.lock import LOCK, alone_in
+from foci.files import lock
+from foci.files.lock import LOCK, alone_in
 from foci.reports import write_report
 from tests.makers.audits import audit, content, model
 from tests.makers.cohorts import make_files, read

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from foci.digest import digest, file_digest
+from foci.files.digest import digest, file_digest
 
 OWN = "own_sha256"
 """Entry of a stored record that holds the hash of all its other entries."""
