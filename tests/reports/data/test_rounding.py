@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foci.reports.data.rounding import cut_to, rounded
-from foci.rounding import decimals
+from foci.words.rounding import decimals
 
 numbers = st.floats(-300, 300, allow_nan=False)
 
