@@ -86,11 +86,20 @@ class StudyFolder:
         return folder if folder.is_dir() else None
 
     def failure(self, cell: Cell) -> str | None:
-        """Why a cell failed, in one line; None if it did not, or is finished by now."""
+        """Why a cell has no result, in one line; None if it is finished, or was never tried.
+
+        A cell that needs a failed one was skipped, and names that one.
+        """
         if self.result(cell) is not None:
             return None
         error = self.record(cell).get("error")
-        return None if error is None else str(error)
+        if error is not None:
+            return str(error)
+        for key in cell.needs:
+            needed = self._record(key)
+            if "error" in needed and not (self.path / CELLS / key).is_dir():
+                return f"skipped: {needed['cell']} failed ({needed['error']})"
+        return None
 
     def seconds(self, cell: Cell) -> float | None:
         """How long a finished cell took; None where that is not known."""
@@ -99,8 +108,11 @@ class StudyFolder:
 
     def record(self, cell: Cell) -> dict[str, Any]:
         """What was noted of a cell when it ended: seconds, threads, device, or the error."""
+        return self._record(cell.key)
+
+    def _record(self, key: str) -> dict[str, Any]:
         try:
-            stored = read_json(self.path / RECORDS / f"{cell.key}.json")
+            stored = read_json(self.path / RECORDS / f"{key}.json")
         except (OSError, ValueError):
             return {}
         return stored if isinstance(stored, dict) else {}
