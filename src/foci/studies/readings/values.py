@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -93,8 +93,9 @@ def combine(function: Callable[..., float], *values: Value, spread: Spread = "po
     >>> combine(lambda a, b: b - a, base, foci).mean
     -4.0
     """
-    if all(value.mean is not None and not value.seeds for value in values):
-        return Value(function(*(value.mean for value in values)), None, min(v.n for v in values))
+    means = [value.mean for value in values if value.mean is not None and not value.seeds]
+    if len(means) == len(values):
+        return Value(function(*means), None, min(value.n for value in values))
     shared = [s for s in values[0].seeds if all(s in value.seeds for value in values)]
     numbers = {seed: function(*(value.seeds[seed] for value in values)) for seed in shared}
     return Value.over(numbers, all_gaps(values), spread)
@@ -103,14 +104,19 @@ def combine(function: Callable[..., float], *values: Value, spread: Spread = "po
 def of_means(function: Callable[..., float], *values: Value) -> Value:
     """Apply a function once, to means over seeds: for SHI, which averages first.
 
-    The numbers of the seeds are those of the function seed by seed; they show the spread.
+    The means are over the seeds that all values have. The numbers of the seeds are those of the
+    function seed by seed; they show the spread.
+
+    >>> base, foci = Value.over({"1": 4.0, "2": 8.0}), Value.over({"1": 2.0, "2": 2.0})
+    >>> saved = of_means(lambda a, b: (a - b) / a, base, foci)
+    >>> round(saved.mean, 6), saved.seeds
+    (0.666667, {'1': 0.5, '2': 0.75})
     """
     seed_by_seed = combine(function, *values)
-    if any(value.mean is None for value in values):
-        return Value(None, gaps=all_gaps(values) or {None: "is not defined"})
-    mean = function(*(value.mean for value in values))
-    n = min(value.n for value in values)
-    return Value(mean, seed_by_seed.std, n, seed_by_seed.seeds, all_gaps(values))
+    if seed_by_seed.mean is None or not seed_by_seed.seeds:
+        return seed_by_seed
+    means = [float(np.mean([value.seeds[s] for s in seed_by_seed.seeds])) for value in values]
+    return replace(seed_by_seed, mean=function(*means))
 
 
 def all_gaps(values: Sequence[Value]) -> dict[str | None, str]:

@@ -1,4 +1,4 @@
-r"""A table as LaTeX with ``booktabs``: a line of one's own values, under it the paper's."""
+"""A table as LaTeX: a line of one's own values, under it the paper's; needs ``booktabs``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ _SIGNS = {
     "Δ": r"$\Delta$", "→": r"$\rightarrow$", "≥": r"$\geq$", "λ": r"$\lambda$",
     "<": r"$<$", ">": r"$>$", "ŷ": r"$\hat{y}$",
 }  # fmt: skip
+WIDE = 8
+"""A table of more columns is scaled to the width of the text."""
+
 _KNOWN = re.compile("|".join(map(re.escape, _SIGNS)))
 
 
@@ -27,6 +30,7 @@ def to_latex(table: Table, header: Sequence[str] = ()) -> str:
     """
     notes = Footnotes()
     width = len(table.heads) + len(table.columns)
+    fit = r"\resizebox{\linewidth}{!}{" if width > WIDE else ""
     body = list(_body(table, notes, width))
     heads = [*table.heads, *(column.heading for column in table.columns)]
     lines = [f"% {_plain(sentence)}" for sentence in header]
@@ -37,13 +41,13 @@ def to_latex(table: Table, header: Sequence[str] = ()) -> str:
         rf"\label{{tab:{table.label}}}",
         r"\footnotesize",
         r"\setlength{\tabcolsep}{3pt}",
-        rf"\begin{{tabular}}{{{'l' * len(table.heads)}{'c' * len(table.columns)}}}",
+        rf"{fit}\begin{{tabular}}{{{'l' * len(table.heads)}{'c' * len(table.columns)}}}",
         r"\toprule",
         " & ".join(map(escaped, heads)) + r" \\",
         r"\midrule",
         *body,
         r"\bottomrule",
-        r"\end{tabular}",
+        r"\end{tabular}" + ("}" if fit else ""),
     ]
     reasons = (f"[{i}] {reason}." for i, reason in enumerate(notes.reasons, 1))
     said = " ".join(escaped(sentence) for sentence in (*table.notes, *reasons))
@@ -57,7 +61,7 @@ def document(labels: Iterable[str]) -> str:
     included = "".join(rf"\input{{{label}}}" + "\n\\clearpage\n" for label in labels)
     return (
         "\\documentclass{article}\n"
-        "\\usepackage[T1]{fontenc}\n\\usepackage[utf8]{inputenc}\n\\usepackage{booktabs}\n"
+        "\\usepackage{booktabs,graphicx}\n"
         "\\usepackage[landscape,margin=1cm]{geometry}\n"
         f"\\begin{{document}}\n{included}\\end{{document}}\n"
     )
