@@ -5,6 +5,7 @@ python3 dev.py demo     make synthetic slides, train three classifiers, audit an
 python3 dev.py test     run all tests
 python3 dev.py check    check format, lint and types
 python3 dev.py bench    run the benchmarks
+python3 dev.py docs     build the documentation site into build/site
 python3 dev.py build    make wheel and sdist, with the built pages, in dist/
 python3 dev.py run ...  run foci with the given arguments
 
@@ -68,6 +69,11 @@ def bench(rest: list[str]) -> int:
     return max(tool("python", str(ROOT / "benchmarks" / f"{name}.py")) for name in names)
 
 
+def docs(rest: list[str]) -> int:
+    """Build the documentation site into build/site and check its links."""
+    return tool("python", "-m", "tools.site", *rest)
+
+
 def build(rest: list[str]) -> int:
     """Make the sdist, and the wheel from it alone: whoever has the sdist needs no npm."""
     dist = ROOT / "dist"
@@ -93,7 +99,8 @@ def run(rest: list[str]) -> int:
 
 
 COMMANDS = {
-    "demo": demo, "test": test, "check": check, "bench": bench, "build": build, "run": run,
+    "demo": demo, "test": test, "check": check, "bench": bench, "docs": docs, "build": build,
+    "run": run,
 }  # fmt: skip
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 

@@ -75,7 +75,7 @@ def test_workflows_hold_no_secret_and_only_publishing_may_sign(path: Path) -> No
     found = workflow(path.stem)
     assert found["permissions"] == {"contents": "read"}
     signing = [name for name, job in found["jobs"].items() if "id-token" in str(job)]
-    assert signing == (["publish"] if path.stem == "release" else [])
+    assert signing == (["publish", "site"] if path.stem == "release" else [])
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
