@@ -15,9 +15,11 @@ const folderOf = (path: string) => (path.includes("/") ? path.split("/")[0] : ""
 const BELOW: Record<string, string[]> = {
   page: [],
   charts: ["page"],
-  figures: ["page", "charts"],
-  slides: ["page", "charts"],
-  "": ["page", "charts", "figures", "slides", "style"],
+  dots: ["page", "charts"],
+  figures: ["page", "charts", "dots"],
+  tiles: ["page", "charts"],
+  slides: ["page", "charts", "tiles"],
+  "": ["page", "charts", "dots", "figures", "slides", "style", "tiles"],
 };
 
 test("folders import from folders below them only", () => {

@@ -72,3 +72,19 @@ export function jaccard(first: ArrayLike<number>, second: ArrayLike<number>, k: 
   for (const tile of a) if (b.has(tile)) shared++;
   return shared / (a.size + b.size - shared);
 }
+
+/** The nearest tile in the direction of an arrow key; the same tile if there is none. */
+export function neighbour({ left, top, side }: TileLayout, from: number, key: string): number {
+  const across = key === "ArrowLeft" || key === "ArrowRight";
+  const sign = key === "ArrowRight" || key === "ArrowDown" ? 1 : -1;
+  let [best, least] = [from, Infinity];
+  for (let i = 0; i < left.length; i++) {
+    const [dx, dy] = [left[i] - left[from], top[i] - top[from]];
+    const ahead = sign * (across ? dx : dy);
+    if (ahead < side / 2) continue;
+    // A step aside counts three times, so that the way stays straight where it can.
+    const distance = ahead + 3 * Math.abs(across ? dy : dx);
+    if (distance < least) [best, least] = [i, distance];
+  }
+  return best;
+}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { fit, gridCorners, jaccard, tileAt } from "../../src/slides/tileLayout";
+import { fit, gridCorners, jaccard, neighbour, tileAt } from "../../src/tiles/tileLayout";
 
 const corners = { x: [0, 1, 5], y: [0, 2, 1], side: 1 };
 
@@ -47,4 +47,17 @@ test("overlap of the first k", () => {
   expect(jaccard([1, 2, 3], [3, 2, 1], 1)).toBe(0);
   expect(jaccard([1, 2, 3], [3, 2, 1], 2)).toBeCloseTo(1 / 3);
   expect(jaccard([1, 2, 3], [3, 2, 1], 3)).toBe(1);
+});
+
+test("arrow keys go to the nearest tile in their direction, and stop at the edge", () => {
+  const layout = fit(gridCorners(10), 200, 400);
+  const columns = Math.max(...Array.from(gridCorners(10).x)) + 1;
+  expect(neighbour(layout, 0, "ArrowRight")).toBe(1);
+  expect(neighbour(layout, 1, "ArrowLeft")).toBe(0);
+  expect(neighbour(layout, 0, "ArrowDown")).toBe(columns);
+  expect(neighbour(layout, columns, "ArrowUp")).toBe(0);
+  expect(neighbour(layout, 0, "ArrowUp")).toBe(0);
+  const sparse = fit(corners, 120, 400);
+  expect(neighbour(sparse, 0, "ArrowRight")).toBe(1);
+  expect(neighbour(sparse, 1, "ArrowRight")).toBe(2);
 });
