@@ -86,19 +86,20 @@ class StudyFolder:
         return folder if folder.is_dir() else None
 
     def failure(self, cell: Cell) -> str | None:
-        """Why a cell has no result, in one line; None if it is finished, or was never tried.
-
-        A cell that needs a failed one was skipped, and names that one.
-        """
+        """Why a cell failed, in one line; None if it did not, or is finished by now."""
         if self.result(cell) is not None:
             return None
         error = self.record(cell).get("error")
-        if error is not None:
-            return str(error)
+        return None if error is None else str(error)
+
+    def blocked(self, cell: Cell) -> str | None:
+        """Name of a failed cell that an unfinished cell needs; None where there is none."""
+        if self.result(cell) is not None:
+            return None
         for key in cell.needs:
             needed = self._record(key)
             if "error" in needed and not (self.path / CELLS / key).is_dir():
-                return f"skipped: {needed['cell']} failed ({needed['error']})"
+                return str(needed["cell"])
         return None
 
     def seconds(self, cell: Cell) -> float | None:

@@ -58,12 +58,11 @@ def test_a_failure_is_noted_and_tried_again(
         assert run_cell(study, cell).error == "RuntimeError: one of those"
     assert study.failure(cell) == "RuntimeError: one of those"
     fit = study.plan().select(kind="fit", backbone="abmil")[0]
-    assert study.failure(fit) == (
-        "skipped: train/one/abmil/1 failed (RuntimeError: one of those)"
-    )  # fmt: skip
+    assert study.failure(fit) is None
+    assert study.blocked(fit) == "train/one/abmil/1"
     assert run_cell(study, cell).error is None
     assert study.failure(cell) is None
-    assert study.failure(fit) is None
+    assert study.blocked(fit) is None
 
 
 def test_needs_come_first(study: StudyFolder) -> None:

@@ -44,7 +44,7 @@ def status(study: Study) -> None:
     _show(folder, planned)
     for cell in planned:
         error = folder.failure(cell)
-        if error is not None and not error.startswith("skipped: "):
+        if error is not None:
             say(f"FAILED {cell.name}: {error}")
 
 
@@ -73,10 +73,9 @@ def _row(folder: StudyFolder, name: str, cells: Sequence[Cell], estimates: Estim
 def _state(folder: StudyFolder, cell: Cell) -> str:
     if folder.result(cell) is not None:
         return "done"
-    error = folder.failure(cell)
-    if error is None:
-        return "to do"
-    return "skipped" if error.startswith("skipped: ") else "failed"
+    if folder.failure(cell) is not None:
+        return "failed"
+    return "to do" if folder.blocked(cell) is None else "skipped"
 
 
 def _time(left: Sequence[Cell], estimates: Estimates) -> str:
