@@ -24,6 +24,7 @@ from foci.cli.commands import (
     fit,
     report,
     train,
+    view,
 )
 from foci.cli.terminal import logged, prepared
 from foci.errors import FociError
@@ -45,6 +46,7 @@ app.command()(train.train)
 app.command()(fit.fit)
 app.command()(audit.audit)
 app.command()(report.report)
+app.command()(view.view)
 app.command()(export.export)
 app.command()(compare.compare)
 app.command()(demo.demo)
