@@ -5,6 +5,7 @@ python3 dev.py demo     make synthetic slides, train three classifiers, audit an
 python3 dev.py test     run all tests
 python3 dev.py check    check format, lint and types
 python3 dev.py bench    run the benchmarks
+python3 dev.py docs     build the documentation site into build/site
 python3 dev.py run ...  run foci with the given arguments
 
 Each command first makes .venv with the pinned versions if it is missing or out of date.
@@ -26,9 +27,19 @@ STAMP = VENV / "foci-stamp"
 WEB = ROOT / "web"
 MODELS = tuple(
     ROOT / "src" / "foci" / name
-    for name in ("audits/records.py", "audits/analysis/summary.py", "reports/data/models.py")
-)
-"""Python files that the types of the page's data are made from."""
+    for name in (
+        "audits/records.py", "audits/analysis/summary.py", "reports/data/models.py",
+        "viewer/data/models.py",
+    )
+)  # fmt: skip
+"""Python files that the types of the pages' data are made from."""
+
+BUNDLES = ("reports/page/bundle/report.js", "viewer/page/bundle/viewer.js")
+SCHEMAS = {
+    "foci.reports.data.schema": "schema.json",
+    "foci.viewer.data.schema": "viewer-schema.json",
+}
+"""Modules that write the schema of a page's data, and the file in web/."""
 
 
 def main(arguments: list[str]) -> int:
@@ -65,12 +76,17 @@ def bench(rest: list[str]) -> int:
     return max(tool("python", str(ROOT / "benchmarks" / f"{name}.py")) for name in names)
 
 
+def docs(rest: list[str]) -> int:
+    """Build the documentation site into build/site and check its links."""
+    return tool("python", "-m", "tools.site", *rest)
+
+
 def run(rest: list[str]) -> int:
     """Run the ``foci`` command."""
     return tool("foci", *rest)
 
 
-COMMANDS = {"demo": demo, "test": test, "check": check, "bench": bench, "run": run}
+COMMANDS = {"demo": demo, "test": test, "check": check, "bench": bench, "docs": docs, "run": run}
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
@@ -127,11 +143,12 @@ def build_web() -> None:
     """Bundle the front end if its sources, or the models of its data, are newer than the bundle."""
     if not (WEB / "package.json").is_file():
         return
-    built = list((ROOT / "src" / "foci" / "reports" / "page" / "bundle").glob("report.*"))
+    built = [path for name in BUNDLES if (path := ROOT / "src" / "foci" / name).is_file()]
     newest = max(path.stat().st_mtime for path in (*web_sources(), *MODELS) if path.is_file())
-    if built and min(path.stat().st_mtime for path in built) >= newest:
+    if len(built) == len(BUNDLES) and min(path.stat().st_mtime for path in built) >= newest:
         return
-    tool("python", "-m", "foci.reports.data.schema", str(WEB / "schema.json"))
+    for module, name in SCHEMAS.items():
+        tool("python", "-m", module, str(WEB / name))
     npm = npm_command()
     for step in (("ci", "--no-audit", "--no-fund"), ("run", "--silent", "build")):
         if subprocess.call([*npm, *step], cwd=WEB) != 0:

@@ -25,11 +25,11 @@ from foci.backbones.saved import ModelRecord
 from foci.bags import N_CAP, Cohort
 from foci.configuration import configure
 from foci.errors import FociError
-from foci.plural import counted
 from foci.progress import Progress, chosen_progress
 from foci.reports.report import write_report
 from foci.reports.text.answers import answers
 from foci.reports.text.wording import LINE, fixed, percent, with_spread
+from foci.words.plural import counted
 
 _LOG = logging.getLogger("foci")
 

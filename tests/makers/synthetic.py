@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
 from foci.audits.analysis.summarise import summarise
 from foci.audits.folder.names import CURVES, MANIFEST, SUMMARY
-from foci.digest import file_digest
+from foci.files.digest import file_digest
 from foci.reveal.random_orders import uniform_scores
 from tests.makers.curves import DELETION
 from tests.makers.folders import write_tables

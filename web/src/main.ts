@@ -7,6 +7,7 @@ import "./style/alarms.css";
 import "./style/answers.css";
 import "./style/tables.css";
 import "./style/figures.css";
+import "./style/dots.css";
 import "./style/slides.css";
 import "./style/cards.css";
 import "./style/phone.css";

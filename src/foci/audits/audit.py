@@ -31,7 +31,7 @@ from foci.audits.folder.tile_scores import RankedTiles, read_tiles
 from foci.audits.records import Alarm
 from foci.audits.settings import AnalysisSettings
 from foci.errors import FociError
-from foci.hashes import changed_files, was_changed
+from foci.files.hashes import changed_files, was_changed
 
 
 @dataclass(frozen=True)

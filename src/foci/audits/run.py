@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from foci.atomic import write_whole
 from foci.audits.analysis.alarms.features import not_compared
 from foci.audits.analysis.alarms.find import find_alarms
 from foci.audits.analysis.csv_tables import write_tables
@@ -48,10 +47,11 @@ from foci.bags import Cohort
 from foci.bags.cohort.stamps import files_read
 from foci.bags.cohort.torn import line_of, torn_patients
 from foci.errors import ChangedError, FociError
-from foci.lock import alone_in
+from foci.files.atomic import write_whole
+from foci.files.lock import alone_in
+from foci.files.run_log import RunLog
+from foci.files.stamps import Unchanged
 from foci.progress import Progress
-from foci.run_log import RunLog
-from foci.stamps import Unchanged
 
 
 def run(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foci.atomic import sweep, write_whole
 from foci.audits import StoredAudit, Summary
 from foci.audits.folder.names import REPORT
 from foci.audits.recompute import changed_settings, recompute
 from foci.audits.settings import AuditSettings, Kappa, View
+from foci.files.atomic import sweep, write_whole
 from foci.metrics import CARDS
 from foci.reports.data.payload import payload
 from foci.reports.page.html import render

@@ -48,8 +48,9 @@ class Catalogue:
     @cached_property
     def details(self) -> SlideDetails:
         """Packs single slides, with all their tiles."""
-        measured = self.audit.measured()
-        return SlideDetails(measured, self.audit.slides, longest_counts(measured), whole=True)
+        measured, kappa = self.audit.measured(), self.audit.manifest.settings.kappa
+        counts = longest_counts(measured)
+        return SlideDetails(measured, self.audit.slides, counts, kappa, whole=True)
 
     def slide_id(self, number: int) -> str:
         """Name of a slide.

@@ -13,10 +13,7 @@ export interface OpenSlide {
   /** Rank by tile (1 is first), by column. */
   ranks: Record<string, Uint32Array>;
   deletions: Record<string, DeletionCurve>;
-  /** Probability of the predicted class from all tiles. */
-  full: number;
   predicted: string;
-  stable: Record<string, number | null>;
   pyramid: SlidePyramid | null;
   message: string | null;
   /** Tiles in widths of the slide: left and top of each, and the side of all. */
@@ -38,9 +35,7 @@ export function openSlide(cohort: ViewerCohort, slide: ViewerSlide): OpenSlide {
     data,
     ranks: Object.fromEntries(data.columns.map((name) => [name, ranksOf(data.order[name])])),
     deletions: slide.deletions[VIEW] ?? {},
-    full: slide.full[VIEW]!,
     predicted: audit.classes[audit.slides.predicted[number]],
-    stable: slide.stable[VIEW] ?? {},
     pyramid: slide.pyramid,
     message: slide.message,
     ...placed(data, slide.pyramid),

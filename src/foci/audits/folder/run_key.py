@@ -15,7 +15,7 @@ from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.freezing import eval_mode, home
 from foci.bags import Cohort
 from foci.bags.cohort.stamps import stamps
-from foci.digest import digest, file_digest
+from foci.files.digest import digest, file_digest
 from foci.selectors.identity import Identity
 
 TABLE, FILES, MODEL = "slide table", "feature files", "model"

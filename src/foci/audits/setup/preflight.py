@@ -11,10 +11,10 @@ from foci.audits.setup.splits import FITTING, check_splits
 from foci.backbones import Backbone, CallableBackbone
 from foci.bags import Cohort
 from foci.errors import CohortError, FociError
-from foci.plural import counted
 from foci.rankings import RANKINGS
 from foci.selectors.gated.choice import choose_site
 from foci.testing import quick_check
+from foci.words.plural import counted
 
 
 def admit(

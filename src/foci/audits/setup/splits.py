@@ -13,8 +13,8 @@ from foci.bags import Cohort
 from foci.bags.cohort.slide import many_skipped
 from foci.bags.cohort.splits import SPLITS
 from foci.errors import CohortError
-from foci.plural import counted
 from foci.progress import Progress
+from foci.words.plural import counted
 
 FITTING = ("train", "val")
 

@@ -108,8 +108,8 @@ def _run(configuration: TrainingConfiguration) -> None:
     from foci.backbones.training.finished import finished, request_key
     from foci.cli.announce import end_if_many, many_skipped_of
     from foci.cli.training_text import EpochLines
+    from foci.files.run_log import RunLog
     from foci.progress import track
-    from foci.run_log import RunLog
 
     out, given = configuration.out, configuration.recipe_settings
     name, preset, widths = configuration.backbone, configuration.preset, configuration.widths

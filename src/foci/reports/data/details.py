@@ -10,10 +10,12 @@ from foci.audits import AuditedSlide, Curve, RankedTiles
 from foci.audits.analysis.per_slide import MeasuredSlides
 from foci.audits.folder.names import column
 from foci.audits.settings import View
+from foci.metrics.curve.sufficiency import sufficient_steps
 from foci.metrics.inputs import Floats, Integers
 from foci.reports.data.models import RandomBand, SlideDetail, ViewDetail
 from foci.reports.data.packing import COARSE, EXACT_P, FINE, pack, pack_probabilities
 from foci.reports.data.placement import EXACT, FINEST, place
+from foci.reports.data.rounding import cut_to
 
 RANDOM = "random"
 
@@ -25,6 +27,7 @@ class SlideDetails:
         measured: Curves and metrics of every slide.
         slides: The audited slides.
         ks: Counts of the longest curve; a slide with the same counts does not repeat them.
+        kappa: Operating confidence.
         whole: Keep every tile of the orders, exact positions and finer probabilities, for a
             reader that need not save bytes.
     """
@@ -34,6 +37,7 @@ class SlideDetails:
         measured: MeasuredSlides,
         slides: Sequence[AuditedSlide],
         ks: Integers,
+        kappa: float,
         *,
         whole: bool = False,
     ) -> None:
@@ -41,6 +45,7 @@ class SlideDetails:
         self.whole = whole
         self.slides = {slide.slide_id: slide for slide in slides}
         self.ks = ks
+        self.kappa = kappa
         self.columns = dict(_ordered(measured))
 
     def columns_of(self, ranking: str) -> list[str]:
@@ -90,13 +95,18 @@ class SlideDetails:
         group = self.measured.views[view]
         place = int(np.flatnonzero(group.rows == row)[0])
         target = int(group.targets[place])
-        msk = {}
+        msk, stable, falls_back = {}, {}, {}
         for name, (ranking, seed) in self.columns.items():
             at = self.measured.curves.seeds(ranking).index(seed)
-            count = self.measured.metrics[view][ranking].msk[at, place]
-            msk[name] = None if np.isnan(count) else int(count)
+            own = self.measured.metrics[view][ranking]
+            msk[name] = _whole(own.msk[at, place])
+            stable[name] = _whole(own.stable[at, place])
+            falls_back[name] = falls_back_at(
+                self._curve(row, ranking, seed), target, self.kappa, msk[name]
+            )
         ks, bits = self._counts(row), EXACT_P if self.whole else FINE
         return ViewDetail(
+            full=cut_to(float(group.full[place, target]), 5),
             curves={
                 name: pack_probabilities(
                     _drawn_at(ks, self._curve(row, ranking, seed), target), bits
@@ -105,6 +115,8 @@ class SlideDetails:
             },
             random=self._band(row, target, ks),
             msk=msk,
+            stable=stable,
+            falls_back=falls_back,
         )
 
     def _band(self, row: int, target: int, ks: Integers) -> RandomBand | None:
@@ -127,6 +139,18 @@ class SlideDetails:
 
     def _curve(self, row: int, ranking: str, seed: int | None) -> Curve:
         return self.measured.curves.get(ranking, seed)[row]
+
+
+def falls_back_at(curve: Curve, target: int, kappa: float, first: int | None) -> int | None:
+    """First count after the first sufficient one that does not suffice; None where all do."""
+    if first is None:
+        return None
+    lost = (curve.ks > first) & ~sufficient_steps(curve.probs, target, kappa)
+    return int(curve.ks[lost][0]) if lost.any() else None
+
+
+def _whole(count: float) -> int | None:
+    return None if np.isnan(count) else int(count)
 
 
 def _drawn_at(ks: Integers, curve: Curve, target: int) -> Floats:

@@ -46,7 +46,7 @@ def payload(
     measured = audit.measured(settings)
     columns = slide_columns(measured, audit.slides)
     room = max(limit - len(to_json(columns)), min(limit, LEAST_BYTES))
-    packer = SlideDetails(measured, audit.slides, longest_counts(measured))
+    packer = SlideDetails(measured, audit.slides, longest_counts(measured), settings.kappa)
     return AuditPayload(
         classes=summary.classes,
         kappa=summary.kappa,
@@ -56,7 +56,7 @@ def payload(
             RankingColumns(name=name, columns=packer.columns_of(name)) for name in summary.rankings
         ],
         headline=measured.headline,
-        full_auc=rounded(summary.full_bag.auc, 4),
+        full_auc=rounded(summary.full_bag.auc, 5),
         numbers={
             view: {name: _drawn(numbers) for name, numbers in by_ranking.items()}
             for view, by_ranking in summary.views.items()
@@ -69,7 +69,7 @@ def payload(
 
 def _drawn(numbers: RankingNumbers) -> DrawnNumbers:
     content = numbers.model_dump(include=set(DrawnNumbers.model_fields))
-    return DrawnNumbers.model_validate(rounded(content, 4))
+    return DrawnNumbers.model_validate(rounded(content, 5))
 
 
 def to_json(data: BaseModel) -> str:
@@ -80,7 +80,7 @@ def to_json(data: BaseModel) -> str:
 
 def shortened(record: M) -> M:
     """Round the numbers of a record to the digits that a page shows."""
-    return record if record is None else record.model_validate(rounded(record.model_dump(), 4))
+    return record if record is None else record.model_validate(rounded(record.model_dump(), 5))
 
 
 def longest_counts(measured: MeasuredSlides) -> Integers:

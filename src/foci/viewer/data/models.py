@@ -100,8 +100,6 @@ class ViewerSlide(Record):
         number: Its number in the audit.
         detail: Tiles, orders and reveal curves, complete.
         deletions: Deletion curves by view and column.
-        full: Probability of the target from all tiles, by view.
-        stable: Stable MSK by view and column; None where there is none.
         pyramid: Its image; None where there is none, or it cannot be read.
         message: Why the image cannot be shown.
     """
@@ -110,7 +108,5 @@ class ViewerSlide(Record):
     number: int
     detail: SlideDetail
     deletions: dict[View, dict[str, DeletionCurve]]
-    full: dict[View, float]
-    stable: dict[View, dict[str, int | None]]
     pyramid: SlidePyramid | None
     message: str | None

@@ -20,13 +20,10 @@ def slide_of(catalogue: Catalogue, number: int) -> ViewerSlide:
     tiles = catalogue.tiles(number)
     detail = catalogue.details.pack(number, tiles)
     pyramid, message = image_of(catalogue, number)
-    views = list(detail.views)
     return ViewerSlide(
         number=number,
         detail=detail,
-        deletions={view: _deletions(catalogue, number, view) for view in views},
-        full={view: _full(catalogue, number, view) for view in views},
-        stable={view: _stable(catalogue, number, view) for view in views},
+        deletions={view: _deletions(catalogue, number, view) for view in detail.views},
         pyramid=pyramid,
         message=message,
     )
@@ -73,20 +70,14 @@ def _check_tiles(catalogue: Catalogue, number: int) -> None:
     catalogue.corner(number, 0)
 
 
-def _target(catalogue: Catalogue, number: int, view: View) -> tuple[int, int]:
-    """Place of a slide in a view, and the class that is followed."""
+def _target(catalogue: Catalogue, number: int, view: View) -> int:
+    """The class that is followed on a slide."""
     group = catalogue.audit.measured().views[view]
-    place = int(np.flatnonzero(group.rows == number)[0])
-    return place, int(group.targets[place])
-
-
-def _full(catalogue: Catalogue, number: int, view: View) -> float:
-    place, target = _target(catalogue, number, view)
-    return float(catalogue.audit.measured().views[view].full[place, target])
+    return int(group.targets[np.flatnonzero(group.rows == number)[0]])
 
 
 def _deletions(catalogue: Catalogue, number: int, view: View) -> dict[str, DeletionCurve]:
-    curves, (_, target) = catalogue.audit.curves, _target(catalogue, number, view)
+    curves, target = catalogue.audit.curves, _target(catalogue, number, view)
     found = {}
     for name, (ranking, seed) in catalogue.details.columns.items():
         deleted = curves.deletions(ranking, seed)
@@ -94,14 +85,4 @@ def _deletions(catalogue: Catalogue, number: int, view: View) -> dict[str, Delet
             curve = deleted[number]
             p = np.round(curve.probs[:, target], 6).tolist()
             found[name] = DeletionCurve(ks=curve.ks.tolist(), p=p)
-    return found
-
-
-def _stable(catalogue: Catalogue, number: int, view: View) -> dict[str, int | None]:
-    measured, (place, _) = catalogue.audit.measured(), _target(catalogue, number, view)
-    found: dict[str, int | None] = {}
-    for name, (ranking, seed) in catalogue.details.columns.items():
-        at = measured.curves.seeds(ranking).index(seed)
-        value = measured.metrics[view][ranking].stable[at, place]
-        found[name] = None if np.isnan(value) else int(value)
     return found

@@ -3,13 +3,15 @@
 import { onAxis, unionOfCounts, valueAt } from "../../charts/align";
 import { type Ink, inkOf } from "../../charts/ink";
 import { type Chart, chartOf } from "../../charts/lineChart";
-import type { Line, LineChart, Mark } from "../../charts/lines";
+import { type Line, type LineChart, type Mark, plotEdges } from "../../charts/lines";
 import { fixed } from "../../page/format";
 import type { OpenSlide } from "../openSlide";
 import type { ViewerCohort } from "../types.generated";
 
 export interface PairCurves {
   chart: Chart;
+  /** Distances from the edges of the chart to its plot area, for the slider below it. */
+  edges: { left: number; right: number };
   /** Show a count of the slide's own list. */
   setCursor(k: number): void;
 }
@@ -20,7 +22,8 @@ export function pairCurves(
   pair: [string, string],
   pick: (k: number) => void,
 ): PairCurves {
-  const { data, full } = slide;
+  const { data } = slide;
+  const { full } = data;
   const { rankings, kappa } = cohort.audit;
   const names = rankings.map((r) => r.name);
   const last = data.ks[data.ks.length - 1];
@@ -58,11 +61,13 @@ export function pairCurves(
       band: { low: at(low), high: at(high) },
     });
   }
-  lines.push({ name: `all ${data.n} tiles`, ink: WHOLE, y: x.map(() => full) });
-  const marks = columns.flatMap((i): Mark[] => {
-    const k = data.msk[pair[i]];
+  const markAt = (i: number, k: number | null, hollow: boolean): Mark[] => {
     const y = k === null ? null : valueAt(data.ks, data.curve[pair[i]], k);
-    return k === null || y === null ? [] : [{ x: k, y, ink: inks[i] }];
+    return k === null || y === null ? [] : [{ x: k, y, ink: inks[i], hollow }];
+  };
+  const marks = columns.flatMap((i) => {
+    const [first, stable] = [data.msk[pair[i]], data.stable[pair[i]]];
+    return [...(first === stable ? [] : markAt(i, stable, true)), ...markAt(i, first, false)];
   });
   const spec: LineChart = {
     xLabel: "tiles, K",
@@ -72,7 +77,10 @@ export function pairCurves(
     marks,
     yRange: [0, 1],
     logX: x.length > 1,
-    level: { y: kappa, label: `κ = ${kappa}` },
+    levels: [
+      { y: kappa, label: `κ = ${kappa}` },
+      { y: full, label: `all ${fixed(full)}` },
+    ],
     height: 230,
     description:
       `Probability of ${slide.predicted} over K: with only the first K tiles (reveal) and without ` +
@@ -82,6 +90,7 @@ export function pairCurves(
   const chart = chartOf(spec, "K");
   return {
     chart,
+    edges: plotEdges(spec),
     setCursor(k) {
       chart.drawn.setCursor(x.indexOf(k));
     },
@@ -89,6 +98,3 @@ export function pairCurves(
 }
 
 const LETTERS = ["A", "B"];
-const WHOLE: Ink = { index: 5, dash: [1, 4], marker: "none", width: 1.75 };
-/** From the edges of the chart to its plot: see the sizes of the axes in charts/lines. */
-export const EDGES = { left: 68, right: 52 };

@@ -69,12 +69,12 @@ function facts({ cohort }: Session, slide: OpenSlide): (Node | string)[] {
   const wrong = label !== null && label !== predicted;
   const badges = [
     ...(wrong ? ["misclassified"] : []),
-    ...(slide.full < kappa ? ["undecided"] : []),
+    ...(slide.data.full < kappa ? ["undecided"] : []),
   ];
   return [
     `patient ${slides.case[slide.number]} · `,
     label === null ? "no label · " : `label ${classes[label]} · `,
-    h("b", {}, `predicted ${slide.predicted}, p = ${fixed(slide.full)}`),
+    h("b", {}, `predicted ${slide.predicted}, p = ${fixed(slide.data.full)}`),
     ` from all ${slide.data.n} tiles`,
     ...badges.map((name) => h("span", { class: "flag" }, name)),
   ];

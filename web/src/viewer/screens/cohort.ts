@@ -1,7 +1,7 @@
 /** Screen of the cohort: the three answers, a dot per slide, and the table of slides. */
 
 import { h, s } from "../../page/dom";
-import { dotPlot } from "../parts/dotPlot";
+import { slideDots } from "../parts/slideDots";
 import { slideTable } from "../parts/slideTable";
 import type { ScreenView, Session } from "../session";
 import type { ViewerCohort } from "../types.generated";
@@ -31,7 +31,7 @@ export function cohortScreen(session: Session): ScreenView {
       h(
         "div",
         { class: "cohort-body" },
-        h("section", { "aria-label": "One dot per slide" }, dotPlot(cohort, open)),
+        h("section", { "aria-label": "One dot per slide" }, slideDots(cohort, open)),
         h("section", { "aria-label": "Slides" }, table),
       ),
     ),

@@ -124,7 +124,7 @@ export function orderedPictures(slide: OpenSlide, column: string, k: number): Pi
   const deleted = slide.deletions[column];
   return Array.from(slide.data.order[column].slice(0, k), (tile, i) => {
     const at = deleted ? deleted.ks.indexOf(i + 1) : -1;
-    const drop = at < 0 ? null : slide.full - deleted.p[at];
+    const drop = at < 0 ? null : slide.data.full - deleted.p[at];
     return { tile, rank: i + 1, text: drop === null ? "" : `Δp ${fixed(drop, 3)}` };
   });
 }

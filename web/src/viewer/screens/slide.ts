@@ -2,9 +2,9 @@
 
 import { h } from "../../page/dom";
 import { fixed } from "../../page/format";
-import { colourBar } from "../../slides/colourBar";
+import { colourBar } from "../../tiles/colourBar";
 import type { OpenSlide } from "../openSlide";
-import { EDGES, pairCurves } from "../parts/curves";
+import { pairCurves } from "../parts/curves";
 import { kControl } from "../parts/kControl";
 import { slideBar } from "../parts/slideBar";
 import { stagePair } from "../parts/stagePair";
@@ -34,7 +34,7 @@ export function slideScreen(session: Session, slide: OpenSlide): ScreenView {
     curves.setCursor(k);
     overlap.textContent = sharedText(slide, pair, k, index);
   };
-  const control = kControl(data.ks, start, EDGES, show, (index) =>
+  const control = kControl(data.ks, start, curves.edges, show, (index) =>
     session.remember({ k: data.ks[index] }),
   );
   show(start);
@@ -68,18 +68,18 @@ function heading(
   index: number,
   kMax: number,
 ): Node[] {
-  const { data, stable } = slide;
+  const { data } = slide;
   const k = data.ks[index];
   const msk = data.msk[column];
-  const steady = stable[column] ?? null;
+  const [steady, lost] = [data.stable[column], data.fallsBack[column]];
   const deleted = slide.deletions[column];
   const at = deleted?.ks.indexOf(k) ?? -1;
   const reached =
     msk === null
       ? `κ never reached within ${kMax}`
-      : steady === msk
+      : lost === null
         ? `κ at K = ${msk}, and stays`
-        : `κ at K = ${msk}, falls back${steady === null ? "" : `, stays from ${steady}`}`;
+        : `κ at K = ${msk}, falls back at ${lost}${steady === null ? "" : `, stays from ${steady}`}`;
   return [
     h("span", { class: `letter letter-${letter.toLowerCase()}` }, letter),
     h("strong", {}, column),

@@ -1,6 +1,6 @@
 /** Painters of tiles on a slide: the first K by rank, two sets, and differences of rank. */
 
-import { rankColour } from "../../slides/rankColours";
+import { rankColour } from "../../tiles/rankColours";
 import { colour, theme } from "../../page/theme";
 import type { OpenSlide } from "../openSlide";
 import type { Painter, Place } from "./stage";

@@ -1,6 +1,6 @@
 /** Stages as a picture: PNG of what is on the screen, or SVG with the tiles as vectors. */
 
-import { rankColour } from "../../slides/rankColours";
+import { rankColour } from "../../tiles/rankColours";
 import type { OpenSlide } from "../openSlide";
 import { inView } from "./painters";
 import { lengthText, scaleBar } from "./scaleBar";

@@ -5,9 +5,11 @@ import { canvasRatio } from "../../charts/sharp";
 import { h } from "../../page/dom";
 import { onTheme } from "../../page/theme";
 import type { OpenSlide } from "../openSlide";
-import { askTrouble, partUrl } from "../server";
+import { askTrouble } from "../server";
 import type { Viewport } from "../state";
+import { drawRing, pointing } from "./pointing";
 import { drawScaleBar } from "./scaleBar";
+import { tileSource } from "./source";
 
 /** The screen's place of a slide: pixels per width of the slide, and where its corner lies. */
 export interface Place {
@@ -37,19 +39,16 @@ export interface Stage {
   close(): void;
 }
 
-const BLANK = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
-
 export function stage(slide: OpenSlide, label: string, first: Viewport | null): Stage {
   const holder = h("div", { class: "osd" });
   const canvas = h("canvas", { class: "over", "aria-hidden": "true" });
   const trouble = h("p", { class: "trouble", role: "alert", hidden: true });
-  const hint = h("div", { class: "hint", hidden: true });
-  const element = h("div", { class: "stage" }, holder, canvas, hint, trouble, buttons());
+  const element = h("div", { class: "stage" }, holder, canvas, trouble, buttons());
   const osd = OpenSeadragon({
     element: holder,
     drawer: "canvas",
     showNavigationControl: false,
-    tileSources: [source(slide) as never],
+    tileSources: [tileSource(slide) as never],
     animationTime: matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 0.6,
     springStiffness: 9,
     maxZoomPixelRatio: 4,
@@ -90,7 +89,7 @@ export function stage(slide: OpenSlide, label: string, first: Viewport | null): 
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, at.width, at.height);
     painter(context, at, slide);
-    if (marked !== null) ring(context, at, slide, marked);
+    if (marked !== null) drawRing(context, at, slide, marked);
     drawScaleBar(context, at, slide);
   };
   const fail = (message: string) => {
@@ -126,31 +125,7 @@ export function stage(slide: OpenSlide, label: string, first: Viewport | null): 
     osd.viewport.zoomTo(zoom, undefined, true);
     osd.viewport.panTo(new OpenSeadragon.Point(x, y), true);
   };
-  const tileUnder = (event: PointerEvent): number | null => {
-    const at = place();
-    if (at === null) return null;
-    const box = holder.getBoundingClientRect();
-    const x = (event.clientX - box.left - at.x) / at.scale;
-    const y = (event.clientY - box.top - at.y) / at.scale;
-    return tileAtPoint(slide, x, y);
-  };
-  holder.addEventListener("pointermove", (event) => {
-    const tile = tileUnder(event);
-    hovered(tile);
-    hint.hidden = tile === null;
-    if (tile === null) return;
-    const box = holder.getBoundingClientRect();
-    hint.textContent = tell(slide, tile);
-    const left = event.clientX - box.left + 14;
-    hint.style.left = `${Math.max(4, Math.min(left, box.width - hint.offsetWidth - 4))}px`;
-    const below = event.clientY - box.top + 16;
-    const fits = below + hint.offsetHeight < box.height;
-    hint.style.top = `${fits ? below : below - hint.offsetHeight - 32}px`;
-  });
-  holder.addEventListener("pointerleave", () => {
-    hint.hidden = true;
-    hovered(null);
-  });
+  element.append(pointing(holder, slide, place, (tile) => hovered(tile)));
 
   function buttons(): HTMLElement {
     const button = (label: string, sign: string, click: () => void) => {
@@ -204,60 +179,4 @@ export function stage(slide: OpenSlide, label: string, first: Viewport | null): 
       osd.destroy();
     },
   };
-}
-
-/** Where OpenSeadragon gets its pictures: the server, or one blank picture of the right shape. */
-function source({ number, pyramid, height }: OpenSlide): object {
-  if (pyramid)
-    return {
-      width: pyramid.width,
-      height: pyramid.height,
-      tileSize: pyramid.side,
-      tileOverlap: 0,
-      minLevel: pyramid.coarsest,
-      maxLevel: pyramid.finest,
-      getTileUrl: (level: number, x: number, y: number) => partUrl(number, pyramid, level, x, y),
-    };
-  const width = 4096;
-  const tall = Math.max(1, Math.round(width * height));
-  return {
-    width,
-    height: tall,
-    tileSize: Math.max(width, tall),
-    tileOverlap: 0,
-    minLevel: Math.ceil(Math.log2(Math.max(width, tall))),
-    maxLevel: Math.ceil(Math.log2(Math.max(width, tall))),
-    getTileUrl: () => BLANK,
-  };
-}
-
-export function tileAtPoint(slide: OpenSlide, x: number, y: number): number | null {
-  const { left, top, side } = slide;
-  for (let i = left.length - 1; i >= 0; i--) {
-    const [dx, dy] = [x - left[i], y - top[i]];
-    if (dx >= 0 && dy >= 0 && dx < side && dy < side) return i;
-  }
-  return null;
-}
-
-function tell({ data, ranks }: OpenSlide, tile: number): string {
-  const lines = data.columns.map((name) => `${name}: rank ${ranks[name][tile]}`);
-  return [data.name(tile), ...lines].join("\n");
-}
-
-function ring(context: CanvasRenderingContext2D, at: Place, slide: OpenSlide, tile: number): void {
-  const side = slide.side * at.scale;
-  const x = at.x + slide.left[tile] * at.scale + side / 2;
-  const y = at.y + slide.top[tile] * at.scale + side / 2;
-  const radius = Math.max(side * 0.78, 9);
-  for (const [width, shade] of [
-    [6, "#fff"],
-    [3, "#111"],
-  ] as const) {
-    context.beginPath();
-    context.arc(x, y, radius, 0, 2 * Math.PI);
-    context.lineWidth = width;
-    context.strokeStyle = shade;
-    context.stroke();
-  }
 }
