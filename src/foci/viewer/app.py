@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from functools import lru_cache, wraps
 from typing import Any
+from urllib.parse import quote
 
 from pydantic import BaseModel
 from starlette.applications import Starlette
@@ -80,7 +81,7 @@ def viewer_app(
         rankings = [name for name in query.get("rankings", "").split(",") if name]
         number, k = request.path_params["number"], query.get("k", "msk")
         name, content = download(catalogue, number, kind, rankings, k)
-        said = f'attachment; filename="{name}"'
+        said = f"attachment; filename*=UTF-8''{quote(name)}"
         return Response(content, media_type=TYPES[kind], headers={"Content-Disposition": said})
 
     def slide(request: Request) -> Response:

@@ -32,6 +32,9 @@ HEADERS = {
 }
 """On every response. Nothing is loaded from elsewhere, and no script stands in the page."""
 
+LONGEST = 1000
+"""Characters of an address that the viewer's page could ask for."""
+
 _WITHOUT = "Open the address that foci view has printed: it carries the token."
 
 
@@ -83,6 +86,8 @@ class Guard:
             return 400, "This server does not go by that name."
         if not self._same(given or request.cookies.get(self._cookie, "")):
             return 403, _WITHOUT
+        if len(request.url.path) + len(request.url.query) > LONGEST:
+            return 414, "This address is too long."
         site = request.headers.get("sec-fetch-site", "same-origin")
         if request.url.path != "/" and site not in ("same-origin", "none"):
             return 403, "Other pages may not ask this server."

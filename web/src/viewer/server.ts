@@ -42,8 +42,8 @@ export async function sendMark(mark: Record<string, string | number | boolean>):
 export async function askFile(path: string): Promise<{ name: string; content: Blob }> {
   const answer = await ask(path);
   const said = answer.headers.get("Content-Disposition") ?? "";
-  const name = /filename="([^"]+)"/.exec(said)?.[1] ?? "foci";
-  return { name, content: await answer.blob() };
+  const name = /filename\*=UTF-8''([^;]+)/.exec(said)?.[1] ?? "foci";
+  return { name: decodeURIComponent(name), content: await answer.blob() };
 }
 
 export const partUrl = (

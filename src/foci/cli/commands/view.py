@@ -41,10 +41,10 @@ def view(
     """
     from foci.audits import StoredAudit
     from foci.cli.announce import announce_changed
-    from foci.plural import counted
     from foci.viewer.catalogue import Catalogue, images_of
     from foci.viewer.marks import MarkBook
     from foci.viewer.serve import serve
+    from foci.words.plural import counted
 
     stored = StoredAudit.load(audit, accept_changed=accept_changed)
     announce_changed(stored)
