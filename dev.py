@@ -6,6 +6,7 @@ python3 dev.py test     run all tests
 python3 dev.py check    check format, lint and types
 python3 dev.py bench    run the benchmarks
 python3 dev.py docs     build the documentation site into build/site
+python3 dev.py build    make wheel and sdist, with the built pages, in dist/
 python3 dev.py run ...  run foci with the given arguments
 
 Each command first makes .venv with the pinned versions if it is missing or out of date.
@@ -18,6 +19,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -81,12 +84,34 @@ def docs(rest: list[str]) -> int:
     return tool("python", "-m", "tools.site", *rest)
 
 
+def build(rest: list[str]) -> int:
+    """Make the sdist, and the wheel from it alone: whoever has the sdist needs no npm."""
+    dist = ROOT / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    if code := tool("python", "-m", "hatchling", "build", "-t", "sdist"):
+        return code
+    (sdist,) = dist.glob("*.tar.gz")
+    options = ("--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(dist))
+    if code := tool("python", "-m", "pip", "wheel", *options, str(sdist)):
+        return code
+    (wheel,) = dist.glob("*.whl")
+    for package in (sdist, wheel):
+        if missing := missing_pages(package):
+            print(f"dev.py: {package.name} lacks {', '.join(missing)}")
+            return 1
+        print(f"dist/{package.name}, {package.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
 def run(rest: list[str]) -> int:
     """Run the ``foci`` command."""
     return tool("foci", *rest)
 
 
-COMMANDS = {"demo": demo, "test": test, "check": check, "bench": bench, "docs": docs, "run": run}
+COMMANDS = {
+    "demo": demo, "test": test, "check": check, "bench": bench, "docs": docs, "build": build,
+    "run": run,
+}  # fmt: skip
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
@@ -153,6 +178,23 @@ def build_web() -> None:
     for step in (("ci", "--no-audit", "--no-fund"), ("run", "--silent", "build")):
         if subprocess.call([*npm, *step], cwd=WEB) != 0:
             sys.exit(f"dev.py: npm {' '.join(step)} failed in {WEB}")
+
+
+def built_pages() -> list[Path]:
+    """What the front end was bundled into; pyproject.toml names the same files as artifacts."""
+    return sorted((ROOT / "src" / "foci").glob("*/page/bundle/*"))
+
+
+def missing_pages(package: Path) -> list[str]:
+    """Built pages that a wheel or an sdist lacks; all of them if none was built."""
+    if package.suffix == ".whl":
+        with zipfile.ZipFile(package) as wheel:
+            names = wheel.namelist()
+    else:
+        with tarfile.open(package) as sdist:
+            names = [name.partition("/src/")[2] for name in sdist.getnames()]
+    pages = [path.relative_to(ROOT / "src").as_posix() for path in built_pages()]
+    return [page for page in pages if page not in names] if pages else ["the built pages"]
 
 
 def web_sources() -> list[Path]:

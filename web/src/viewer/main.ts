@@ -12,11 +12,12 @@ import "./style/shell.css";
 import "./style/stages.css";
 import "./style/screens.css";
 import "./style/phone.css";
-import { h } from "../page/dom";
 import { startViewer } from "./app";
 
 document.documentElement.classList.add("live");
-// OpenSeadragon looks for a style sheet of this name and adds it where there is none; the page's
-// policy forbids style sheets inside the page, so that it must find one, if only an empty one.
-document.head.append(h("style", { type: "text/plain", "data-openseadragon-mobile-css": true }));
+// OpenSeadragon looks for a style sheet of this name and adds it where there is none, which the
+// page's policy forbids: an element of that name that is no style sheet keeps it from trying.
+const found = document.createElementNS(null, "style");
+found.setAttribute("data-openseadragon-mobile-css", "");
+document.head.append(found);
 void startViewer();
