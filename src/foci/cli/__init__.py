@@ -23,6 +23,7 @@ from foci.cli.commands import (
     export,
     fit,
     report,
+    study,
     train,
     view,
 )
@@ -49,6 +50,7 @@ app.command()(report.report)
 app.command()(view.view)
 app.command()(export.export)
 app.command()(compare.compare)
+app.add_typer(study.app, name="study")
 app.command()(demo.demo)
 
 
