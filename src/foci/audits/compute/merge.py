@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from foci.atomic import whole_file
 from foci.audits.compute.jobs import RankingJob
 from foci.audits.compute.partial import SCORES, PartialResults
 from foci.audits.folder import slides as slide_rows
@@ -22,6 +21,7 @@ from foci.audits.folder.names import CURVES, RANKINGS, SLIDES
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.folder.tile_scores import RankedTiles
 from foci.errors import CohortError, FociError
+from foci.files.atomic import whole_file
 
 _AGAIN = "give the same foci audit command again, with --force"
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from foci.errors import FociError
 from foci.metrics import truncate
-from foci.plural import counted
 from foci.reveal import Curve, Direction
+from foci.words.plural import counted
 
 SCHEMA = pa.schema(
     [
