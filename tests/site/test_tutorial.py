@@ -42,6 +42,10 @@ def test_renewing_with_the_same_outputs_changes_nothing() -> None:
         ("loss 0.701", "loss 0.722"),
         ("13 tiles, 7.8 to 37.8", "13 tiles, 7.8 to 39.0"),
         ("K   9.5   0.97", "K   9.5  0.97"),
+        (
+            "the map of /home/you/a.csv, not\nthe model's",
+            "the map of /var/x/y/a.csv,\nnot the model's",
+        ),
     ],
 )
 def test_times_and_rounding_may_differ(shown: str, said: str) -> None:
@@ -56,6 +60,8 @@ def test_times_and_rounding_may_differ(shown: str, said: str) -> None:
         ("loss 0.701", "loss 0.801"),
         ("train 1/20", "train 1/30"),
         ("a\nb", "a"),
+        ("a", "a\nb"),
+        ("wrote /home/you/a.csv", "wrote /home/you/b.csv"),
         ("", "note: new"),
     ],
 )

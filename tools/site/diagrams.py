@@ -70,7 +70,9 @@ def _example(ranking: str, tiles: RankedTiles, insert: Curve, delete: Curve) -> 
     target = int(insert.full.argmax())
     enough = msk(insert.probs, insert.ks, target, KAPPA)
     size = decisive_k(insert.probs, insert.ks, delete.probs, delete.ks, target, KAPPA)
-    if insert.full[target] < KAPPA or enough is None or size not in FEW or tiles.coords is None:
+    if enough is None or size is None or size not in FEW:
+        return None
+    if insert.full[target] < KAPPA or tiles.coords is None:
         return None
     order = np.argsort(-tiles.scores[ranking], kind="stable")
     revealed, deleted = (
