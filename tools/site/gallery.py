@@ -76,19 +76,28 @@ class Exhibit:
     """A map, and the answers that its audit has to give about the map and a better order."""
 
     scores: Callable[[Backbone, Bag], Scores]
+    called: str
     believe: str
     order: str = "headroom"
     slides: int | None = None
 
 
 EXHIBITS = {
-    "yes": Exhibit(native, "yes"),
-    "only-as-a-pointer": Exhibit(contrary_first, "only as a pointer"),
-    "sufficient-not-decisive": Exhibit(one_then_least, "sufficient, not decisive"),
-    "no-better-than-chance": Exhibit(upside_down, "no better than chance"),
-    "inconclusive": Exhibit(one_then_random, "inconclusive"),
-    "not-assessable": Exhibit(native, "not assessable", "not assessable", slides=LEAST),
-    "native-suffices": Exhibit(evidence, "yes", "native suffices"),
+    "yes": Exhibit(native, "ABMIL, its attention", "yes"),
+    "only-as-a-pointer": Exhibit(
+        contrary_first, "ABMIL, contrary tiles first", "only as a pointer"
+    ),
+    "sufficient-not-decisive": Exhibit(
+        one_then_least, "ABMIL, one tile, then the least", "sufficient, not decisive"
+    ),
+    "no-better-than-chance": Exhibit(
+        upside_down, "ABMIL, attention upside down", "no better than chance"
+    ),
+    "inconclusive": Exhibit(one_then_random, "ABMIL, one tile, then random", "inconclusive"),
+    "not-assessable": Exhibit(
+        native, "ABMIL, five slides", "not assessable", "not assessable", slides=LEAST
+    ),
+    "native-suffices": Exhibit(evidence, "ABMIL, evidence as a map", "yes", "native suffices"),
 }
 
 
@@ -111,7 +120,7 @@ def _shown(name: str, runs: Path, reports: Path) -> str:
     write_report(attach(audit, read_marks(runs / "demo" / TRUTH), MARKED), reports / f"{name}.html")
     address = f"{reports.name}/{name}.html"
     return (
-        f'<p class="live-link"><a href="{address}">Open the live report</a></p>\n\n'
+        f'<p><a class="md-button" href="{address}">Open the live report</a></p>\n\n'
         f'<iframe class="live" loading="lazy" title="{name}" src="{address}"></iframe>'
     )
 
@@ -124,8 +133,8 @@ def _audited(name: str, exhibit: Exhibit, runs: Path) -> foci.Audit:
         _write_map(scores, exhibit, foci.backbones.load(runs / "model"), cohort)
     chosen = None if exhibit.scores is native else f"from-file={scores}"
     return foci.audit(
-        runs / "model", cohort, runs / name, name=name, map=chosen,
-        rankings=["native", "evidence", "random"], progress=False,
+        runs / "model", cohort, runs / name, name=exhibit.called, map=chosen,
+        rankings=["native", "evidence", "random"], force=True, progress=False,
     )  # fmt: skip
 
 
