@@ -10,6 +10,7 @@ import "./style/figures.css";
 import "./style/dots.css";
 import "./style/slides.css";
 import "./style/cards.css";
+import "./style/study.css";
 import "./style/phone.css";
 import "./style/print.css";
 import { startAuditPage } from "./auditPage";
@@ -24,4 +25,5 @@ document.documentElement.classList.add("live");
 document.body.append(textures());
 startTheme();
 if (payload.kind === "audit") startAuditPage(payload);
-else find("#figures")!.replaceChildren(...comparisonFigures(payload));
+else if (payload.kind === "comparison")
+  find("#figures")!.replaceChildren(...comparisonFigures(payload));
