@@ -17,6 +17,7 @@ import { startAuditPage } from "./auditPage";
 import { textures } from "./charts/bars";
 import { comparisonFigures } from "./figures/comparison";
 import { find } from "./page/dom";
+import { startFragments } from "./page/fragments";
 import { readPayload } from "./page/payload";
 import { startTheme } from "./page/theme";
 
@@ -24,6 +25,7 @@ const payload = readPayload();
 document.documentElement.classList.add("live");
 document.body.append(textures());
 startTheme();
+startFragments();
 if (payload.kind === "audit") startAuditPage(payload);
 else if (payload.kind === "comparison")
   find("#figures")!.replaceChildren(...comparisonFigures(payload));

@@ -23,6 +23,7 @@ from foci.cli.commands import (
     export,
     fit,
     report,
+    study,
     train,
 )
 from foci.cli.terminal import logged, prepared
@@ -47,6 +48,7 @@ app.command()(audit.audit)
 app.command()(report.report)
 app.command()(export.export)
 app.command()(compare.compare)
+app.add_typer(study.app, name="study")
 app.command()(demo.demo)
 
 
