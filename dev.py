@@ -135,7 +135,7 @@ def ensure_venv() -> None:
     if made.returncode != 0:
         shutil.rmtree(VENV, ignore_errors=True)
         sys.exit(missing_venv(made.stdout + made.stderr))
-    install("-e", ".[dev]")
+    install("-e", ".[dev,docs]")
     install("--no-deps", "timm")  # alone: the torchvision it asks for does not fit a CPU torch
     STAMP.write_text(fingerprint())
 

@@ -61,7 +61,7 @@ def test_a_stale_environment_is_made_anew(
     monkeypatch.setattr(dev.subprocess, "run", make)
     dev.ensure_venv()
     assert not (tmp_path / ".venv" / "mine").exists()
-    assert installed == [("-e", ".[dev]"), ("--no-deps", "timm")]
+    assert installed == [("-e", ".[dev,docs]"), ("--no-deps", "timm")]
     assert (tmp_path / ".venv" / "foci-stamp").read_text() == dev.fingerprint()
 
 
