@@ -5,6 +5,9 @@ python3 dev.py demo     make synthetic slides, train three classifiers, audit an
 python3 dev.py test     run all tests
 python3 dev.py check    check format, lint and types
 python3 dev.py bench    run the benchmarks
+python3 dev.py docs     build the documentation site into build/site
+python3 dev.py pictures take the pictures of the documents again; needs Chromium
+python3 dev.py build    make wheel and sdist, with the built pages, in dist/
 python3 dev.py run ...  run foci with the given arguments
 
 Each command first makes .venv with the pinned versions if it is missing or out of date.
@@ -17,6 +20,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -26,9 +31,19 @@ STAMP = VENV / "foci-stamp"
 WEB = ROOT / "web"
 MODELS = tuple(
     ROOT / "src" / "foci" / name
-    for name in ("audits/records.py", "audits/analysis/summary.py", "reports/data/models.py")
-)
-"""Python files that the types of the page's data are made from."""
+    for name in (
+        "audits/records.py", "audits/analysis/summary.py", "reports/data/models.py",
+        "viewer/data/models.py",
+    )
+)  # fmt: skip
+"""Python files that the types of the pages' data are made from."""
+
+BUNDLES = ("reports/page/bundle/report.js", "viewer/page/bundle/viewer.js")
+SCHEMAS = {
+    "foci.reports.data.schema": "schema.json",
+    "foci.viewer.data.schema": "viewer-schema.json",
+}
+"""Modules that write the schema of a page's data, and the file in web/."""
 
 
 def main(arguments: list[str]) -> int:
@@ -65,12 +80,44 @@ def bench(rest: list[str]) -> int:
     return max(tool("python", str(ROOT / "benchmarks" / f"{name}.py")) for name in names)
 
 
+def docs(rest: list[str]) -> int:
+    """Build the documentation site into build/site and check its links."""
+    return tool("python", "-m", "tools.site", *rest)
+
+
+def build(rest: list[str]) -> int:
+    """Make the sdist, and the wheel from it alone: whoever has the sdist needs no npm."""
+    dist = ROOT / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    if code := tool("python", "-m", "hatchling", "build", "-t", "sdist"):
+        return code
+    (sdist,) = dist.glob("*.tar.gz")
+    options = ("--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(dist))
+    if code := tool("python", "-m", "pip", "wheel", *options, str(sdist)):
+        return code
+    (wheel,) = dist.glob("*.whl")
+    for package in (sdist, wheel):
+        if missing := missing_pages(package):
+            print(f"dev.py: {package.name} lacks {', '.join(missing)}")
+            return 1
+        print(f"dist/{package.name}, {package.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
+def pictures(rest: list[str]) -> int:
+    """Draw the diagrams and take the screenshots in docs/images again."""
+    return tool("python", "-m", "tools.site.pictures", *rest)
+
+
 def run(rest: list[str]) -> int:
     """Run the ``foci`` command."""
     return tool("foci", *rest)
 
 
-COMMANDS = {"demo": demo, "test": test, "check": check, "bench": bench, "run": run}
+COMMANDS = {
+    "demo": demo, "test": test, "check": check, "bench": bench, "docs": docs, "build": build,
+    "pictures": pictures, "run": run,
+}  # fmt: skip
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
@@ -94,7 +141,7 @@ def ensure_venv() -> None:
     if made.returncode != 0:
         shutil.rmtree(VENV, ignore_errors=True)
         sys.exit(missing_venv(made.stdout + made.stderr))
-    install("-e", ".[dev]")
+    install("-e", ".[dev,docs]")
     install("--no-deps", "timm")  # alone: the torchvision it asks for does not fit a CPU torch
     STAMP.write_text(fingerprint())
 
@@ -127,15 +174,29 @@ def build_web() -> None:
     """Bundle the front end if its sources, or the models of its data, are newer than the bundle."""
     if not (WEB / "package.json").is_file():
         return
-    built = list((ROOT / "src" / "foci" / "reports" / "page" / "bundle").glob("report.*"))
+    built = [path for name in BUNDLES if (path := ROOT / "src" / "foci" / name).is_file()]
     newest = max(path.stat().st_mtime for path in (*web_sources(), *MODELS) if path.is_file())
-    if built and min(path.stat().st_mtime for path in built) >= newest:
+    if len(built) == len(BUNDLES) and min(path.stat().st_mtime for path in built) >= newest:
         return
-    tool("python", "-m", "foci.reports.data.schema", str(WEB / "schema.json"))
+    for module, name in SCHEMAS.items():
+        tool("python", "-m", module, str(WEB / name))
     npm = npm_command()
     for step in (("ci", "--no-audit", "--no-fund"), ("run", "--silent", "build")):
         if subprocess.call([*npm, *step], cwd=WEB) != 0:
             sys.exit(f"dev.py: npm {' '.join(step)} failed in {WEB}")
+
+
+def missing_pages(package: Path) -> list[str]:
+    """Pages that a wheel or an sdist lacks; pyproject.toml names the same files as artifacts."""
+    if package.suffix == ".whl":
+        with zipfile.ZipFile(package) as wheel:
+            names = wheel.namelist()
+    else:
+        with tarfile.open(package) as sdist:
+            names = [name.partition("/src/")[2] for name in sdist.getnames()]
+    source = ROOT / "src" / "foci"
+    built = (path.relative_to(source).as_posix() for path in source.glob("*/page/bundle/*"))
+    return [page for page in sorted({*BUNDLES, *built}) if f"foci/{page}" not in names]
 
 
 def web_sources() -> list[Path]:

@@ -32,8 +32,8 @@ from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
 from foci.bags import Cohort
 from foci.cli import _refused
+from foci.files.run_log import LOG
 from foci.reports import write_report
-from foci.run_log import LOG
 from tests.makers.audits import SHORT, model, settings
 from tests.makers.cohorts import N_CAP, make_files
 from tests.makers.fits import short

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from tools.import_graph import API, ORDER, existing_rooms, imports, leaves, modules, place
+from tools.import_graph import API, GROUND, ORDER, existing_rooms, imports, leaves, modules, place
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
@@ -55,7 +55,7 @@ def picture() -> str:
     """The import graph as SVG."""
     files = modules()
     built = {*existing_rooms(), *([API] if f"foci.{API}" in files else [])}
-    rooms = [name for name in ORDER if name in built]
+    rooms = [name for name in ORDER if name in built and name not in GROUND]
     sizes = Counter(place(name) for name in files)
     edges = Counter((place(one.importer), place(one.imported)) for one in imports())
     used = [name for name in rooms if any(edges[other, name] for other in rooms if other != name)]
@@ -131,8 +131,8 @@ def _cards(rooms: list[str], sizes: Counter[str]) -> Iterator[str]:
 
 
 def _footer(width: int, height: int) -> Iterator[str]:
-    names = ", ".join(leaves())
-    yield _text(MARGIN, height - 44, "note", "In no room, used by all, importing none of them:")
+    names = ", ".join((*(f"{room}/" for room in GROUND), *leaves()))
+    yield _text(MARGIN, height - 44, "note", "The ground, used by all, importing none of them:")
     yield _text(MARGIN, height - 24, "note", names)
     x = width - MARGIN - 94 * len(DOT_SIZES)
     yield _text(x - 16, height - 44, "note", "imports", anchor="end")

@@ -13,7 +13,11 @@ from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "foci"
 
+GROUND = ("files", "words")
+"""Rooms that all others stand on; they use no room but these."""
+
 ROOMS = (
+    *GROUND,
     "bags", "slides", "backbones", "reveal", "testing", "metrics", "selectors", "rankings",
     "audits", "studies", "reports", "exports", "viewer", "demo", "cli",
 )  # fmt: skip

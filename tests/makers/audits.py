@@ -15,7 +15,7 @@ from foci.audits.run import run
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.configuration import configure
-from foci.run_log import LOG
+from foci.files.run_log import LOG
 from tests.makers.cohorts import D_IN, read
 
 SHORT = {"schedule.epochs": 1, "schedule.warmup": 0}

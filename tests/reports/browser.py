@@ -1,30 +1,22 @@
 """Headless Chromium for tests, if the machine has one."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-    "--disable-background-networking", "--disable-component-update",
-)  # fmt: skip
+from playwright.sync_api import Browser, Page
+from tools.screenshots import chromium
 
 
 @contextmanager
 def open_browser() -> Iterator[Browser]:
     """Launch the first Chromium on the path; skip the test if there is none."""
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip(f"no browser on this machine (looked for {', '.join(NAMES)})")
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=FLAGS)
-        yield browser
-        browser.close()
+    try:
+        with chromium() as browser:
+            yield browser
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
 
 
 @dataclass

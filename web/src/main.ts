@@ -7,14 +7,17 @@ import "./style/alarms.css";
 import "./style/answers.css";
 import "./style/tables.css";
 import "./style/figures.css";
+import "./style/dots.css";
 import "./style/slides.css";
 import "./style/cards.css";
+import "./style/study.css";
 import "./style/phone.css";
 import "./style/print.css";
 import { startAuditPage } from "./auditPage";
 import { textures } from "./charts/bars";
 import { comparisonFigures } from "./figures/comparison";
 import { find } from "./page/dom";
+import { startFragments } from "./page/fragments";
 import { readPayload } from "./page/payload";
 import { startTheme } from "./page/theme";
 
@@ -22,5 +25,7 @@ const payload = readPayload();
 document.documentElement.classList.add("live");
 document.body.append(textures());
 startTheme();
+startFragments();
 if (payload.kind === "audit") startAuditPage(payload);
-else find("#figures")!.replaceChildren(...comparisonFigures(payload));
+else if (payload.kind === "comparison")
+  find("#figures")!.replaceChildren(...comparisonFigures(payload));

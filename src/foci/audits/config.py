@@ -11,9 +11,9 @@ from pydantic import BaseModel, NonNegativeInt, PositiveFloat
 
 from foci.audits.settings import AuditSettings
 from foci.bags.cohort.options import CohortOptions
-from foci.bounded import read_text, yaml_value
 from foci.configuration import configure
 from foci.errors import FociError
+from foci.files.bounded import read_text, yaml_value
 
 
 class ModelOptions(BaseModel):

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from foci.atomic import write_whole
 from foci.audits.analysis.alarms.features import not_compared
 from foci.audits.analysis.alarms.find import find_alarms
 from foci.audits.analysis.csv_tables import write_tables
@@ -36,7 +35,8 @@ from foci.audits.folder.state import state_of, tidy
 from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.preflight import admit, check_function
-from foci.audits.setup.readout import choose_readout, in_one_line
+from foci.audits.setup.readout import in_words, with_readout
+from foci.audits.setup.ready import ReadySelectors
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
 from foci.audits.setup.splits import many_left_out, split_slides
 from foci.audits.setup.steady import check_deterministic
@@ -49,10 +49,11 @@ from foci.bags import Cohort
 from foci.bags.cohort.stamps import files_read
 from foci.bags.cohort.torn import line_of, torn_patients
 from foci.errors import ChangedError, FociError
-from foci.lock import alone_in
+from foci.files.atomic import write_whole
+from foci.files.lock import alone_in
+from foci.files.run_log import RunLog
+from foci.files.stamps import Unchanged
 from foci.progress import Progress
-from foci.run_log import RunLog
-from foci.stamps import Unchanged
 
 
 def run(
@@ -68,6 +69,7 @@ def run(
     model_notes: Sequence[str] = (),
     trained_on: Collection[str] = (),
     record: ModelRecord | None = None,
+    selectors: Sequence[Path] = (),
     alarms: Sequence[Alarm] = (),
     agreement: Agreement | None = None,
     model_files: Unchanged | None = None,
@@ -94,6 +96,7 @@ def run(
         model_notes: What was assumed when the model was loaded.
         trained_on: Slides that the model was trained on, if known.
         record: What the model's folder says of its training, to compare this cohort with.
+        selectors: Folders of fitted selectors, one per seed, instead of fitting them here.
         alarms: What was found wrong while model and cohort were read.
         agreement: How answers of the user's own code were met, if they were given.
         model_files: Files that the model was loaded from; they must stay as they are, too.
@@ -109,9 +112,12 @@ def run(
             deterministic, or its weights, answers or files or the features change during the audit.
     """
     folder = Path(out)
-    cohort, settings, changed = admit(backbone, cohort, settings)
+    ready = ReadySelectors.read(selectors, backbone, settings)
+    cohort, settings, changed = admit(backbone, cohort, settings, fits=ready is None)
     features = Unchanged(files_read(cohort))
-    decided = decided_by(backbone, cohort, settings, split_seed)
+    decided = decided_by(
+        backbone, cohort, settings, split_seed, {} if ready is None else ready.hashes
+    )
     versions = versions_of(backbone)
     if state_of(folder, decided, versions, force=force) == "finished":
         return _finished(folder, say)
@@ -136,31 +142,26 @@ def run(
             manifest = read_manifest(folder)
             say(f"{folder}: going on with what is there")
         say.log(*map(line_of, (*model_notes, *cohort.notes)))
-        division = split_slides(cohort, settings, split_seed, progress)
+        division = split_slides(cohort, settings, split_seed, progress, fits=ready is None)
         for slide in division.skipped[len(cohort.skipped) :]:
             say(f"skipped {slide.slide_id}: {slide.skipped}")
         for note in (*division.notes[len(cohort.notes) :], *changed):
             say(line_of(note))
         parts = PartialResults(folder)
+        if ready is not None:
+            ready.place(folder)
         with eval_mode(backbone):
-            selectors = (
-                {}
-                if division.fitting is None
-                else fit_selectors(
-                    backbone, division.fitting, settings, folder, progress=progress, say=say
-                )
+            fitted_on = division.fitting
+            fitted = (
+                fit_selectors(backbone, fitted_on, settings, folder, progress=progress, say=say)
+                if ready is not None or fitted_on is not None
+                else {}
             )
-            for note in on_fitting(selectors):
+            for note in on_fitting(fitted):
                 say(f"note: {note}")
-            if manifest.readout is None:
-                readout = choose_readout(backbone, division.fitting, settings, selectors, progress)
-                manifest = manifest.model_copy(update={"readout": readout})
-            if manifest.readout is not None:
-                say(in_one_line(manifest.readout))
-                settings = settings.model_copy(update={"readout": manifest.readout.chosen})
-                manifest = manifest.model_copy(update={"settings": settings})
-                write_manifest(folder, manifest)
-            jobs = ranking_jobs(settings, selectors)
+            manifest = with_readout(manifest, backbone, fitted_on, fitted, progress, say)
+            settings = settings.model_copy(update={"readout": manifest.settings.readout})
+            jobs = ranking_jobs(settings, fitted)
             slides = division.audited.slides
             reveal = SlideReveal(backbone, settings, cohort.classes)
             work = BlockReveal(cohort.store, reveal, jobs, parts, steady)
@@ -187,8 +188,8 @@ def run(
         assemble(folder, parts, blocks, jobs, wanted, division.skipped)
         audit = StoredAudit(folder)
         summary = _conclude(audit, settings)
-        fitted = {slide.slide_id for slide in division.fitting or ()}
-        encoders = {name: e for name, e in cohort.store.encoders.items() if name in fitted}
+        learned = {slide.slide_id for slide in division.fitting or ()}
+        encoders = {name: e for name, e in cohort.store.encoders.items() if name in learned}
         found = [
             *alarms,
             *find_alarms(
@@ -199,6 +200,7 @@ def run(
         changed = (*changed, *not_compared(audit.slides, record))
         left_out = {slide.slide_id for slide in audit.skipped}
         many = many_left_out(cohort, len(audit.slides), left_out)
+        said = [*notes, *model_notes, *division.notes, *changed, *on_fitting(fitted)]
         manifest = manifest.model_copy(
             update={
                 "slides": SlideCounts(
@@ -208,17 +210,9 @@ def run(
                     skipped=len(audit.skipped),
                 ),
                 "features_sha256": features_digest(audit.slides),
-                "selectors": [described(fitted, folder) for fitted in selectors.values()],
+                "selectors": [described(selector, folder) for selector in fitted.values()],
                 "alarms": found,
-                "notes": [
-                    *([many] if many else []),
-                    *notes,
-                    *model_notes,
-                    *division.notes,
-                    *changed,
-                    *on_fitting(selectors),
-                    *([] if manifest.readout is None else [in_one_line(manifest.readout)]),
-                ],
+                "notes": [*([many] if many else []), *said, *in_words(manifest.readout)],
                 "answers": {} if summary.answers is None else summary.answers.in_short,
                 "files": file_hashes(folder),
                 "finished": now(),

@@ -11,13 +11,13 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
-from foci.atomic import write_whole
 from foci.backbones.base import Backbone
 from foci.backbones.freezing import fingerprint
 from foci.backbones.registry import ARCHITECTURES
-from foci.bounded import read_json
 from foci.errors import CheckpointError, FociError
-from foci.hashes import EDITED, was_changed, with_own_hash
+from foci.files.atomic import write_whole
+from foci.files.bounded import read_json
+from foci.files.hashes import EDITED, was_changed, with_own_hash
 
 WEIGHTS, FACTS = "weights.safetensors", "backbone.json"
 

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from foci.atomic import sweep, write_whole
 from foci.bags.bag import Bag, Provenance
 from foci.errors import FociError
+from foci.files.atomic import sweep, write_whole
 
 _VERSION = 2
 _DEFAULT_LIMIT_GB = 100.0

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from foci.atomic import write_whole
 from foci.bags.xlsx import read_first_sheet
 from foci.errors import CohortError
+from foci.files.atomic import write_whole
 
 _DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".txt": "\t"}
 

@@ -43,7 +43,7 @@ def settings(pairs: list[str], option: str) -> dict[str, Any]:
     >>> settings(["d=128", "head_hidden=null", "activation=gelu"], "--set")
     {'d': 128, 'head_hidden': None, 'activation': 'gelu'}
     """
-    from foci.bounded import yaml_value
+    from foci.files.bounded import yaml_value
 
     result = {}
     for pair in pairs:

@@ -12,7 +12,7 @@ import typer
 from foci.cli.answers_text import answers_text
 from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
 from foci.errors import printable
-from foci.rounding import decimals, in_percent
+from foci.words.rounding import decimals, in_percent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -126,7 +126,7 @@ def _title(audit: StoredAudit) -> str:
 
 
 def _population(summary: Summary) -> str:
-    from foci.plural import counted
+    from foci.words.plural import counted
 
     parts = [
         f"{counted(summary.n_slides, 'slide')} of {counted(summary.n_cases, 'patient')}",

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from foci.plural import counted
 from foci.progress import duration
+from foci.words.plural import counted
 
 if TYPE_CHECKING:
     from foci.backbones.training import EpochReport

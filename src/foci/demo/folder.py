@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from foci.atomic import whole_folder
-from foci.bounded import read_json
 from foci.demo.features import Palette, mix_palette
 from foci.demo.files import truth_rows, write_cohort, write_features, write_truth
 from foci.demo.patients import SITES, PlannedSlide, plan_cohort
 from foci.demo.planted import PlantedSlide, plant
 from foci.demo.readme import readme
 from foci.errors import FociError
+from foci.files.atomic import whole_folder
+from foci.files.bounded import read_json
 
 FEATURES, COHORT, TRUTH = "features_demo", "cohort.csv", "tile_truth.parquet"
 README, FACTS = "README.md", "demo.json"

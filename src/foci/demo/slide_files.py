@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foci.atomic import sweep, whole_file
 from foci.demo.features import Palette
 from foci.demo.folder import Parameters
 from foci.demo.painting import DISTRACTOR, HARD_WITNESS, VARIANTS, WITNESS, tile_picture
 from foci.demo.planted import PATCH_SIZE, TARGET_MAGNIFICATION, PlantedSlide
 from foci.demo.tissue import TUMOUR
+from foci.files.atomic import sweep, whole_file
 from foci.progress import Progress
 
 SLIDES = "slides"

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from foci.atomic import whole_file, write_whole
 from foci.audits import StoredAudit
 from foci.audits.annotations import Marks
 from foci.errors import FociError, SlideError
@@ -17,6 +16,7 @@ from foci.exports.figure import write_figure
 from foci.exports.geojson import feature_collection, to_text
 from foci.exports.ranked import RankedSlide, ranked_slides
 from foci.exports.tissue import Tissue, look
+from foci.files.atomic import whole_file, write_whole
 from foci.slides.names import file_name
 
 FIGURES = ("png", "pdf", "svg")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from foci.atomic import sweep, write_whole
 from foci.audits import StoredAudit
 from foci.audits.compare.differences import differences
 from foci.audits.compare.table import VIEW, changed_notes, distinct_names
 from foci.audits.records import Interval
 from foci.errors import FociError
+from foci.files.atomic import sweep, write_whole
 from foci.reports.data.models import ComparedAudit, ComparisonPayload
 from foci.reports.data.payload import shortened
 from foci.reports.page.html import render

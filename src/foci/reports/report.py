@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foci.atomic import sweep, write_whole
 from foci.audits import StoredAudit, Summary
 from foci.audits.folder.names import REPORT
 from foci.audits.recompute import changed_settings, recompute
 from foci.audits.settings import AuditSettings, Kappa, View
+from foci.files.atomic import sweep, write_whole
 from foci.metrics import CARDS
 from foci.reports.data.payload import payload
 from foci.reports.page.html import render
@@ -50,11 +50,11 @@ def write_report(
     summary = recompute(opened, kappa=kappa, k_max=k_max, view=view)
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path.parent)
-    write_whole(path, _report_page(opened, summary, settings))
+    write_whole(path, report_page(opened, summary, settings))
     return path
 
 
-def _report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -> str:
+def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -> str:
     """Render the report as HTML."""
     manifest = audit.manifest
     data = payload(audit, summary, settings)

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from torch import Tensor
 
-from foci.atomic import sweep, write_whole
 from foci.backbones.base import Backbone
 from foci.backbones.freezing import fingerprint, home
 from foci.errors import CheckpointError, FociError
-from foci.hashes import EDITED, was_changed, with_own_hash
-from foci.lock import alone_in
+from foci.files.atomic import sweep, write_whole
+from foci.files.hashes import EDITED, was_changed, with_own_hash
+from foci.files.lock import alone_in
 from foci.selectors.metadata import SelectorMetadata, read_metadata
 from foci.selectors.selector import FittedSelector, Head, Selector
 from foci.selectors.shape import head_shape, make_head, shape_of

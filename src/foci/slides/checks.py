@@ -15,11 +15,11 @@ from foci.bags.cohort.options import CohortOptions
 from foci.bags.cohort.slide import Skipped
 from foci.bags.read import read_bag
 from foci.errors import BagError, FociError, SlideError
-from foci.plural import some
 from foci.progress import Progress
 from foci.slides.find import FoundSlide, Search, find_images, match_images
 from foci.slides.image import SlideImage
 from foci.slides.tiling import NEARLY
+from foci.words.plural import some
 
 USUAL_TILES_UM = (32.0, 1024.0)
 """Sides of tiles in micrometres that encoders are used with; others hint at a wrong resolution."""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from foci.atomic import write_whole
 from foci.errors import SlideError
+from foci.files.atomic import write_whole
 from foci.progress import Progress
 from foci.slides.find import FoundSlide, Search
 from foci.slides.image import Box, SlideImage

@@ -9,7 +9,7 @@ import foci
 from foci.audits import StoredAudit
 from foci.audits.folder.manifest import file_hashes
 from foci.backbones import fingerprint
-from foci.digest import digest
+from foci.files.digest import digest
 from tests.makers.audits import model, settings
 
 

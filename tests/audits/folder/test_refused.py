@@ -8,7 +8,7 @@ from foci.audits.folder.names import MANIFEST, seed_folder
 from foci.audits.folder.refused import entered_or_left_empty
 from foci.audits.folder.state import clear
 from foci.errors import FociError
-from foci.run_log import LOG
+from foci.files.run_log import LOG
 from foci.selectors.saved import METADATA
 from tests.makers.audits import audit
 

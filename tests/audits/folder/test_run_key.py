@@ -11,7 +11,7 @@ import torch
 from foci.audits.folder.run_key import decided_by, first_difference
 from foci.backbones import Backbone, CallableBackbone
 from foci.bags import Cohort
-from foci.digest import digest
+from foci.files.digest import digest
 from foci.selectors import DEFAULT
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import D_IN, read

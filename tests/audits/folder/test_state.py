@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from foci.atomic import sweep
 from foci.audits import StoredAudit
 from foci.audits.folder.names import TABLE_FILES
 from foci.audits.folder.removal import clear
 from foci.audits.folder.state import entered, state_of
-from foci.digest import digest
 from foci.errors import FociError
-from foci.lock import LOCK
+from foci.files.atomic import sweep
+from foci.files.digest import digest
+from foci.files.lock import LOCK
 
 DECIDED = {"kappa": 0.9, "k_max": 256}
 VERSIONS = {"foci": "1", "torch": "2"}

@@ -8,7 +8,7 @@ import pytest
 from foci.audits import StoredAudit
 from foci.audits.records import Readout, ReadoutRow
 from foci.audits.setup import readout
-from foci.audits.setup.readout import choose_readout, in_one_line
+from foci.audits.setup.readout import choose_readout, in_words
 from foci.errors import FociError
 from foci.rankings import Ranking
 from foci.selectors.evidence.net_gain import OrderReading, net_gain
@@ -32,7 +32,7 @@ def test_the_choice_is_stored_with_its_table_and_used(audited: StoredAudit) -> N
     assert made.chosen in ("evidence", "selector")
     assert audited.manifest.settings.readout == made.chosen
     assert audited.answers.order.candidate == made.chosen
-    assert in_one_line(made) in audited.manifest.notes
+    assert in_words(made)[0] in audited.manifest.notes
     assert selector.fewer + selector.more <= made.n_slides
 
 
@@ -80,12 +80,13 @@ def test_without_validation_slides_or_by_name_nothing_is_chosen(files: Path) -> 
 
 
 def test_the_sentence() -> None:
+    assert in_words(None) == []
     rows = [
         ReadoutRow(ranking=name, decisive=4, share=1, fewer=n, more=1, d=0, low=0, high=0,
                    d_sufficiency=0, area=0.2)
         for name, n in (("evidence", 0), ("selector", 7))
     ]  # fmt: skip
-    said = in_one_line(Readout(chosen="selector", rule="r", n_slides=9, rows=rows))
+    (said,) = in_words(Readout(chosen="selector", rule="r", n_slides=9, rows=rows))
     assert said == (
         "readout: selector, chosen on 9 decided validation slides; the selector's decisive sets "
         "were smaller than those of evidence on 7 of them and larger on 1"

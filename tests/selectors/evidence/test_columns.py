@@ -9,6 +9,7 @@ from foci import rankings
 from foci.backbones import CallableBackbone
 from foci.reveal import EmbeddedBag
 from foci.reveal.candidates.pooled import PooledCandidates
+from foci.reveal.engines.pooled_tiles import PooledTiles
 from foci.selectors.evidence.columns import (
     EXPONENTS,
     FORWARDED,
@@ -69,6 +70,6 @@ def test_parts_of_rows_add_up_to_the_log_odds(name: str) -> None:
     """Sum over tiles and rows of weight times part, whatever the readout."""
     model = small(name, "paper", 3).eval()
     with torch.no_grad():
-        pooled = PooledCandidates(model, model.embed(bag()))  # type: ignore[arg-type]
+        pooled = PooledCandidates(PooledTiles(model, model.embed(bag())))  # type: ignore[arg-type]
         shares = _by_rows(pooled)[EXPONENTS.index(1.0)]
         assert torch.allclose(shares.mean(dim=0), log_odds(pooled.full()), rtol=1e-5, atol=1e-6)

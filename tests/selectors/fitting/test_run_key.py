@@ -13,8 +13,8 @@ from safetensors.torch import save_file
 from foci import selectors
 from foci.bags import Cohort
 from foci.bags.cohort.stamps import what_is_read
-from foci.digest import digest
 from foci.errors import FociError
+from foci.files.digest import digest
 from foci.selectors import SelectorRecipe, recipe, vary
 from foci.selectors.fitting.fit import STATE
 from foci.selectors.fitting.run_key import run_key

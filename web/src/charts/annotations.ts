@@ -11,20 +11,22 @@ export function decorate(plot: uPlot, chart: LineChart): void {
   const scale = uPlot.pxRatio;
   const at = (x: number, y: number) => [plot.valToPos(x, "x", true), plot.valToPos(y, "y", true)];
   ctx.save();
-  if (chart.level) {
+  const levels = chart.levels ?? [];
+  const heights = levels.map((level) => plot.valToPos(level.y, "y", true));
+  const labels = apart(heights, 14 * scale);
+  for (const [i, level] of levels.entries()) {
     const { left, width } = plot.bbox;
-    const y = plot.valToPos(chart.level.y, "y", true);
     ctx.strokeStyle = ctx.fillStyle = colour("--text");
     ctx.lineWidth = scale;
-    ctx.setLineDash([6 * scale, 3 * scale, scale, 3 * scale]);
+    ctx.setLineDash(DASHES[i % DASHES.length].map((length) => length * scale));
     ctx.beginPath();
-    ctx.moveTo(left, y);
-    ctx.lineTo(left + width, y);
+    ctx.moveTo(left, heights[i]);
+    ctx.lineTo(left + width, heights[i]);
     ctx.stroke();
     ctx.font = `${12 * scale}px system-ui, sans-serif`;
     ctx.textAlign = "left";
     ctx.textBaseline = "middle";
-    ctx.fillText(chart.level.label, left + width + 6 * scale, y);
+    ctx.fillText(level.label, left + width + 6 * scale, labels[i]);
   }
   ctx.setLineDash([]);
   for (const line of chart.lines) {
@@ -49,6 +51,30 @@ export function decorate(plot: uPlot, chart: LineChart): void {
     ctx.stroke();
     ctx.setLineDash([]);
     drawMarker(ctx, "triangle", px, floor - 5 * scale, 5 * scale);
+    if (mark.hollow) {
+      ctx.fillStyle = colour("--page");
+      drawMarker(ctx, "triangle", px, floor - 5 * scale, 2.6 * scale);
+    }
   }
   ctx.restore();
+}
+
+/** Dashes of the first level (the threshold) and of the second (the whole slide). */
+const DASHES = [
+  [6, 3, 1, 3],
+  [1.5, 3],
+];
+
+/** Positions of labels, moved apart where they would cover each other. */
+export function apart(places: number[], least: number): number[] {
+  const order = places.map((_, i) => i).sort((a, b) => places[a] - places[b]);
+  const moved = [...places];
+  for (let i = 1; i < order.length; i++) {
+    const [above, below] = [order[i - 1], order[i]];
+    const short = least - (moved[below] - moved[above]);
+    if (short <= 0) continue;
+    moved[above] -= short / 2;
+    moved[below] += short / 2;
+  }
+  return moved;
 }

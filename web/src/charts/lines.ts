@@ -21,6 +21,13 @@ export interface Mark {
   x: number;
   y: number;
   ink: Ink;
+  hollow?: boolean;
+}
+
+/** A horizontal line across the chart, with its name at the right. */
+export interface Level {
+  y: number;
+  label: string;
 }
 
 export interface LineChart {
@@ -31,12 +38,17 @@ export interface LineChart {
   yRange?: [number, number];
   logX?: boolean;
   stepped?: boolean;
-  level?: { y: number; label: string };
+  levels?: Level[];
   marks?: Mark[];
   height?: number;
   description: string;
   onHover?: (index: number | null) => void;
   onPick?: (index: number) => void;
+}
+
+/** Distances in pixels from the edges of a chart to its plot area. */
+export function plotEdges(chart: Pick<LineChart, "levels">): { left: number; right: number } {
+  return { left: AXIS.size + AXIS.labelSize, right: chart.levels?.length ? 62 : 14 };
 }
 
 export interface DrawnLines {
@@ -154,12 +166,11 @@ function options(chart: LineChart, width: number, drawn: () => void): uPlot.Opti
       },
       {
         ...axis(chart.yLabel),
-        size: 46,
-        labelSize: 22,
+        ...AXIS,
         values: (_u, splits) => splits.map((v) => String(+v.toFixed(3)).replace("-", "−")),
       },
     ],
-    padding: [10, chart.level ? 52 : 14, 0, 0],
+    padding: [10, plotEdges(chart).right, 0, 0],
     hooks: {
       setSize: [sharpen],
       draw: [(plot) => decorate(plot, chart), drawn],
@@ -174,3 +185,4 @@ function options(chart: LineChart, width: number, drawn: () => void): uPlot.Opti
 }
 
 const FONT = "12px system-ui, sans-serif";
+const AXIS = { size: 46, labelSize: 22 };

@@ -45,7 +45,7 @@ export function revealFigure(scene: Scene): HTMLElement {
     marks,
     yRange: [0, 1] as [number, number],
     logX: true,
-    level: { y: payload.kappa, label: `κ = ${payload.kappa}` },
+    levels: [{ y: payload.kappa, label: `κ = ${payload.kappa}` }],
     height: 360,
     description: `Mean reveal curves of ${rankings.join(", ")} over K`,
   };

@@ -1,14 +1,17 @@
-/** Reveal curves of one slide: every stored order, the random band, and marks at MSK. */
+/** Reveal curves of one slide: every stored order, the random band, and marks at its counts. */
 
 import { type Ink, inkOf } from "../charts/ink";
 import { type Chart, chartOf } from "../charts/lineChart";
-import type { Line, LineChart } from "../charts/lines";
+import { type Line, type LineChart, type Mark, plotEdges } from "../charts/lines";
+import { fixed } from "../page/format";
 import type { AuditPayload } from "../page/payload";
 import type { SlideData } from "./data";
 
 export interface SlideCurves {
   chart: Chart;
-  /** Mark the MSK of these columns on the axis. */
+  /** Distances from the edges of the chart to its plot area, for the slider below it. */
+  edges: { left: number; right: number };
+  /** Mark the first and the stable count of these columns on the axis. */
   mark(columns: string[]): void;
 }
 
@@ -40,20 +43,27 @@ export function slideCurves(
     lines,
     yRange: [0, 1],
     logX: data.ks.length > 1,
-    level: { y: payload.kappa, label: `κ = ${payload.kappa}` },
+    levels: [
+      { y: payload.kappa, label: `κ = ${payload.kappa}` },
+      { y: data.full, label: `all ${fixed(data.full)}` },
+    ],
     height: 280,
-    description: "Reveal curves of this slide",
+    description: `Reveal curves of this slide; all tiles together give ${fixed(data.full)}`,
     onPick: pick,
   };
   const chart = chartOf(spec, "K");
+  const markAt = (name: string, k: number | null, hollow: boolean): Mark[] => {
+    const i = k === null ? -1 : data.ks.indexOf(k);
+    return i < 0 ? [] : [{ x: data.ks[i], y: data.curve[name][i], ink: ink(name), hollow }];
+  };
   return {
     chart,
+    edges: plotEdges(spec),
     mark(columns) {
-      spec.marks = [...new Set(columns)].flatMap((name) => {
-        const k = data.msk[name];
-        const i = k === null ? -1 : data.ks.indexOf(k);
-        return i < 0 ? [] : [{ x: data.ks[i], y: data.curve[name][i], ink: ink(name) }];
-      });
+      spec.marks = [...new Set(columns)].flatMap((name) => [
+        ...(data.stable[name] === data.msk[name] ? [] : markAt(name, data.stable[name], true)),
+        ...markAt(name, data.msk[name], false),
+      ]);
       chart.drawn.draw(spec);
     },
   };

@@ -2,8 +2,8 @@
 
 import type { AuditPayload, SlideDetail, View } from "../page/payload";
 import { unpack, unpackProbabilities } from "../page/unpack";
-import { gridCorners, type Corners } from "./tileLayout";
-import { type Tissue, tissueOf } from "./tissue";
+import { gridCorners, type Corners } from "../tiles/tileLayout";
+import { type Tissue, tissueOf } from "../tiles/tissue";
 
 export interface SlideData {
   detail: SlideDetail;
@@ -12,7 +12,11 @@ export interface SlideData {
   columns: string[];
   curve: Record<string, number[]>;
   random: { low: number[]; mean: number[]; high: number[] } | null;
+  /** Probability of the target with all tiles. */
+  full: number;
   msk: Record<string, number | null>;
+  stable: Record<string, number | null>;
+  fallsBack: Record<string, number | null>;
   order: Record<string, Uint32Array>;
   /** Rank by tile (1 is first); tiles beyond the stored order are absent. */
   rank: Record<string, Map<number, number>>;
@@ -51,7 +55,10 @@ export function slideData(payload: AuditPayload, index: number, view: View): Sli
       mean: unpackProbabilities(shown.random.mean),
       high: unpackProbabilities(shown.random.high),
     },
+    full: shown.full,
     msk: shown.msk,
+    stable: shown.stable,
+    fallsBack: shown.falls_back,
     order,
     rank,
     corners: placement ? { x: x!, y: y!, side: placement.side / placement.step } : gridCorners(n),

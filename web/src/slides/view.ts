@@ -1,14 +1,15 @@
 /** View of one slide: reveal curves, a slider over K, and tile maps of two rankings. */
 
+import { logSlider } from "../charts/logSlider";
 import { h } from "../page/dom";
 import { fixed } from "../page/format";
 import { type Link, startingPair } from "../page/link";
 import type { AuditPayload, View } from "../page/payload";
-import { colourBar } from "./colourBar";
+import { colourBar } from "../tiles/colourBar";
 import { slideCurves } from "./curves";
 import { type SlideData, slideData } from "./data";
 import { slideSide } from "./side";
-import { jaccard } from "./tileLayout";
+import { jaccard } from "../tiles/tileLayout";
 
 export interface SlideActions {
   /** Called when the reader has chosen another K or another ranking. */
@@ -32,16 +33,24 @@ export function slideView(
     move(at);
     tellChoice();
   };
+  const pick = (tile: number | null) => {
+    for (const side of sides) side.select(tile);
+  };
   const sides = (["left", "right"] as const).map((id, i) =>
-    slideSide(id, pair[i], data, payload.k_max, change),
+    slideSide(id, pair[i], data, payload.k_max, change, pick),
   );
   const curves = slideCurves(payload, data, targetName(payload, index, view), (step) => {
     move(step);
     tellChoice();
   });
   const last = data.ks.length - 1;
-  const range = { type: "range", id: "k-slider", min: 0, max: last, step: 1 };
-  const slider = h("input", { ...range, "aria-label": "Tiles revealed, K" });
+  const slider = logSlider({
+    ks: data.ks,
+    label: "Tiles revealed, K",
+    edges: curves.edges,
+    move: (index) => move(index),
+    settle: () => tellChoice(),
+  });
   const shownK = h("output", { id: "k-value", for: "k-slider" });
   const overlap = h("p", { class: "read", id: "jaccard", role: "status" });
   let at = 0;
@@ -49,8 +58,7 @@ export function slideView(
   function move(to: number): void {
     at = Math.min(Math.max(to, 0), last);
     const k = data.ks[at];
-    slider.value = String(at);
-    slider.setAttribute("aria-valuetext", `${k} tiles`);
+    slider.set(at);
     shownK.textContent = `K = ${k}`;
     curves.chart.drawn.setCursor(at);
     const [first, second] = sides.map((side) => data.order[side.column()].slice(0, k));
@@ -68,8 +76,6 @@ export function slideView(
     actions.chosen({ slide: payload.slides.id[index], k: data.ks[at], left, right });
   }
 
-  slider.addEventListener("input", () => move(Number(slider.value)));
-  slider.addEventListener("change", tellChoice);
   const start = link.k ?? data.msk[headline] ?? data.msk[pair[0]] ?? 1;
   curves.mark(pair);
   move(data.ks.findLastIndex((k) => k <= start));
@@ -79,9 +85,9 @@ export function slideView(
     { class: "slide", "aria-labelledby": "slide-name" },
     head(payload.slides.id[index], actions),
     h("p", { class: "facts" }, facts(payload, index)),
-    h("div", { class: "figure-head" }, legend, curves.chart.logX),
+    h("div", { class: "figure-head" }, legend, shownK),
     chart,
-    h("div", { class: "slider" }, slider, shownK),
+    slider.element,
     overlap,
     data.placed ? null : h("p", { class: "note" }, NOT_PLACED),
     h("div", { class: "maps" }, ...sides.map((side) => side.element)),

@@ -6,12 +6,18 @@ import { filterRows, NO_FILTER, rowsOf, sortByHardness, sortRows } from "../../s
 const native: SlideMeasures = {
   k: [256, 12, 3, 3],
   reach: [0, 1, 1, 1],
+  stable: [null, 12, 3, 5],
+  decisive: [null, 30, 9, 9],
+  found: [0, 1, 1, 1],
   aukc: [0.5, 0.8, 0.9, 0.7],
   faithfulness: [null, 0.2, 0.1, 0.3],
 };
 const selector: SlideMeasures = {
   k: [256, 87.5, 1, 2],
   reach: [0, 2 / 3, 1, 1],
+  stable: [null, 90, 1, 2],
+  decisive: [null, 20, 4, 8],
+  found: [0, 2 / 3, 1, 1],
   aukc: [0.4, 0.6, 0.95, 0.9],
   faithfulness: [null, 0.5, 0.2, 0.1],
 };

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from foci.atomic import write_whole
 from foci.audits.analysis.answers.decided import DecidedNumbers
 from foci.audits.analysis.answers.record import CountQuartiles
 from foci.audits.analysis.per_ranking import GREEDY
@@ -19,6 +18,7 @@ from foci.audits.analysis.summary import PairAgreement, RankingNumbers, Summary
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.records import Interval, plain
 from foci.audits.settings import View
+from foci.files.atomic import write_whole
 from foci.metrics import seed_spread
 from foci.metrics.inputs import defined_mean
 

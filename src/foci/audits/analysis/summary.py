@@ -20,7 +20,7 @@ from foci.audits.records import (
     Saving,
 )
 from foci.audits.settings import View
-from foci.plural import counted
+from foci.words.plural import counted
 
 
 class MeanDrops(Record):

@@ -14,7 +14,7 @@ from foci.audits.compare.differences import differences
 from foci.audits.records import Alarm, Interval
 from foci.audits.settings import View
 from foci.errors import FociError
-from foci.rounding import decimals, in_percent
+from foci.words.rounding import decimals, in_percent
 
 VIEW: View = "prediction"
 """The view every audit has, with or without labels."""

@@ -11,7 +11,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from foci.atomic import whole_file
 from foci.audits.compute.jobs import RankingJob
 from foci.audits.compute.slide import RevealedSlide
 from foci.audits.folder import curves as curve_rows
@@ -19,6 +18,7 @@ from foci.audits.folder import slides as slide_rows
 from foci.audits.folder.damage import readable
 from foci.audits.folder.names import PARTS
 from foci.audits.folder.slides import AuditedSlide
+from foci.files.atomic import whole_file
 
 SCORES = pa.field("scores", pa.list_(pa.float64()))
 """Stored in the first row of a slide; null in its other rows, and for random orders."""
@@ -98,4 +98,4 @@ class PartialResults:
     def _write(table: pa.Table, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as temporary:
-            pq.write_table(table, temporary)
+            pq.write_table(table, temporary, use_dictionary=curve_rows.REPEATED)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from foci.errors import FociError
 from foci.metrics import truncate
-from foci.plural import counted
 from foci.reveal import Curve, Direction
+from foci.words.plural import counted
 
 SCHEMA = pa.schema(
     [
@@ -30,6 +30,9 @@ SCHEMA = pa.schema(
     ]
 )
 """``probs`` holds ``len(ks)`` rows of ``len(full)`` classes, one row after the other."""
+
+REPEATED = ["slide_id", "ranking", "direction", "ks.list.element"]
+"""Columns whose values repeat, the only ones that a dictionary makes smaller."""
 
 
 @dataclass(frozen=True, repr=False)

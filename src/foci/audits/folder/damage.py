@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pydantic import BaseModel, ValidationError
 
-from foci.bounded import read_json
 from foci.errors import FociError
+from foci.files.bounded import read_json
 
 AGAIN = "run foci audit again with --force"
 CHANGED = f"copy the folder again, {AGAIN}, or accept it with --accept-changed"

@@ -14,7 +14,6 @@ import torch
 from pydantic import Field, field_validator
 
 from foci._version import __version__
-from foci.atomic import write_whole
 from foci.audits.folder.agreement import AgreementRecord
 from foci.audits.folder.damage import read_model
 from foci.audits.folder.names import (
@@ -37,8 +36,9 @@ from foci.backbones import Backbone, fingerprint
 from foci.backbones.checkpoints import Agreement
 from foci.backbones.freezing import home
 from foci.bags.cohort.torn import TornPatients
-from foci.digest import digest, file_digest
-from foci.hashes import with_own_hash
+from foci.files.atomic import write_whole
+from foci.files.digest import digest, file_digest
+from foci.files.hashes import with_own_hash
 
 
 class ManifestHead(Record):

@@ -11,7 +11,7 @@ from foci.audits.folder.names import MANIFEST, PARTS, SELECTORS
 from foci.audits.folder.removal import clear
 from foci.audits.folder.state import State, entered
 from foci.errors import FociError
-from foci.run_log import LOG
+from foci.files.run_log import LOG
 from foci.selectors.saved import METADATA
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from foci.atomic import sweep
 from foci.audits.folder.names import (
     CURVES,
     PARTS,
@@ -19,7 +18,8 @@ from foci.audits.folder.names import (
     TABLES,
 )
 from foci.errors import FociError
-from foci.lock import LOCK
+from foci.files.atomic import sweep
+from foci.files.lock import LOCK
 from foci.slides import thumbnails
 
 _REPORT = re.compile(

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from foci.atomic import TEMPORARY, sweep
 from foci.audits.folder.damage import lost_file, read_model
 from foci.audits.folder.manifest import ManifestHead
 from foci.audits.folder.names import MANIFEST
 from foci.audits.folder.removal import check_no_links, clear, remove_locks
 from foci.audits.folder.run_key import first_difference
-from foci.digest import digest
 from foci.errors import FociError
-from foci.lock import LOCK, alone_in
+from foci.files.atomic import TEMPORARY, sweep
+from foci.files.digest import digest
+from foci.files.lock import LOCK, alone_in
 
 State = Literal["new", "begun", "finished"]
 _REDO = "give --force to redo it, or another --out"

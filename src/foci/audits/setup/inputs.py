@@ -14,7 +14,7 @@ from foci.backbones import Backbone
 from foci.backbones.checkpoints import Agreement, CheckpointFacts, OpenCheckpoint, agree
 from foci.backbones.saved import FACTS, WEIGHTS, ModelRecord
 from foci.bags import N_CAP, Cohort
-from foci.stamps import Unchanged
+from foci.files.stamps import Unchanged
 
 
 @dataclass(frozen=True)

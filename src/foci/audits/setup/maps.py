@@ -7,8 +7,8 @@ from pathlib import Path
 from foci.audits.settings import NATIVE, AuditSettings
 from foci.bags import Cohort
 from foci.errors import FociError
-from foci.plural import counted, some
 from foci.rankings.score_file import read_scores
+from foci.words.plural import counted, some
 
 
 def check_maps(cohort: Cohort, settings: AuditSettings) -> tuple[str, ...]:

@@ -11,19 +11,25 @@ from foci.audits.setup.splits import FITTING, check_splits
 from foci.backbones import Backbone, CallableBackbone
 from foci.bags import Cohort
 from foci.errors import CohortError, FociError
-from foci.plural import counted
 from foci.rankings import RANKINGS
 from foci.selectors.gated.choice import choose_site
 from foci.testing import quick_check
+from foci.words.plural import counted
 
 
 def admit(
-    backbone: Backbone, cohort: Cohort, settings: AuditSettings
+    backbone: Backbone, cohort: Cohort, settings: AuditSettings, *, fits: bool = True
 ) -> tuple[Cohort, AuditSettings, tuple[str, ...]]:
     """Check cohort and settings against a classifier; adapt them, with notes on every change.
 
     The native ranking is left out where the classifier has none and nobody asked for it. A selector
     that nobody gave a target for is fitted for the recipe's own, where the slides allow it.
+
+    Args:
+        backbone: The classifier.
+        cohort: The slides.
+        settings: Of the audit.
+        fits: Whether selectors are fitted in the audit; False where they are given.
 
     Raises:
         FociError: If a requested ranking is impossible, or the classes do not match.
@@ -34,7 +40,7 @@ def admit(
         RANKINGS[one.method].check(backbone, given)
     if settings.fits_selectors:
         choose_site(backbone, settings.plan.sites)
-    check_splits(cohort, settings)
+    check_splits(cohort, settings, fits=fits)
     notes += check_maps(cohort, settings)
     labelled = any(slide.label is not None for slide in cohort)
     if settings.target == "label" and not labelled:
@@ -44,6 +50,7 @@ def admit(
     if settings.fits_selectors:
         chosen_by = settings.choose_by or settings.plan.choose_by
         settings = settings.model_copy(update={"choose_by": chosen_by})
+    if settings.fits_selectors and fits:
         settings, fallback = _with_fit_target(cohort, settings)
         notes += fallback
     return cohort, settings, notes

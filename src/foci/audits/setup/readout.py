@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from foci.audits.compute.jobs import mean_rank
+from foci.audits.folder.manifest import Manifest
 from foci.audits.records import Readout, ReadoutRow
 from foci.audits.settings import AUTO, AuditSettings
 from foci.backbones import Backbone
@@ -79,14 +80,36 @@ def choose_readout(
     return Readout(chosen=chosen, rule=RULE, n_slides=len(cases), rows=rows)
 
 
-def in_one_line(readout: Readout) -> str:
-    """The choice as a sentence for terminal and report."""
+def with_readout(
+    manifest: Manifest,
+    backbone: Backbone,
+    fitting: Cohort | None,
+    selectors: Mapping[int, FittedSelector],
+    progress: Progress,
+    say: Callable[[str], None],
+) -> Manifest:
+    """The manifest with the readout settled; a run that goes on keeps its choice."""
+    made = manifest.readout or choose_readout(
+        backbone, fitting, manifest.settings, selectors, progress
+    )
+    if made is None:
+        return manifest
+    for line in in_words(made):
+        say(line)
+    settings = manifest.settings.model_copy(update={"readout": made.chosen})
+    return manifest.model_copy(update={"readout": made, "settings": settings})
+
+
+def in_words(readout: Readout | None) -> list[str]:
+    """The choice as a sentence for terminal and report; none without one."""
+    if readout is None:
+        return []
     trained = next(row for row in readout.rows if row.ranking == SELECTOR)
-    return (
+    return [
         f"readout: {readout.chosen}, chosen on {readout.n_slides} decided validation slides; the "
         f"selector's decisive sets were smaller than those of evidence on {trained.fewer} of them "
         f"and larger on {trained.more}"
-    )
+    ]
 
 
 def _row(

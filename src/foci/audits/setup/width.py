@@ -6,7 +6,7 @@ import numpy as np
 
 from foci.bags import Cohort
 from foci.errors import BagError, FociError, WidthError
-from foci.plural import counted
+from foci.words.plural import counted
 
 _LOOKED_AT = 16
 

@@ -17,7 +17,7 @@ from foci.backbones.checkpoints.loading import LoadedCheckpoint, OpenCheckpoint
 from foci.backbones.freezing import frozen, placed
 from foci.bags import Cohort
 from foci.errors import CheckpointError, FociError
-from foci.plural import counted
+from foci.words.plural import counted
 
 TOLERANCE = {"probabilities": 1e-3, "logits": 1e-2}
 """Largest difference that devices and precisions make, beside the rounding of what was printed."""

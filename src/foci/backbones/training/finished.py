@@ -11,8 +11,8 @@ from foci.backbones.training.recipe import TrainingRecipe
 from foci.backbones.training.run import STATE
 from foci.bags import Cohort
 from foci.bags.cohort.stamps import what_is_read
-from foci.digest import digest
 from foci.errors import CohortError
+from foci.files.digest import digest
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from foci.backbones.training.resume import RunState, load_run, save_run, snapsho
 from foci.backbones.training.settings import checked_objective
 from foci.bags import Cohort, Slide
 from foci.bags.cohort.stamps import what_is_read
-from foci.digest import digest
 from foci.errors import FociError
+from foci.files.digest import digest
 from foci.progress import Progress
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from foci.atomic import write_whole
+from foci.files.atomic import write_whole
 
 
 @dataclass

@@ -12,7 +12,6 @@ from typing import Any
 import torch
 
 from foci._version import __version__
-from foci.atomic import sweep
 from foci.backbones.base import Backbone
 from foci.backbones.registry import create
 from foci.backbones.saved import FACTS, load_folder, read_record, save
@@ -26,10 +25,11 @@ from foci.bags import Cohort
 from foci.bags.cohort.splits import SPLITS, check_labels
 from foci.bags.cohort.stamps import files_read
 from foci.errors import ChangedError, CohortError
-from foci.lock import alone_in
-from foci.plural import counted, tally
+from foci.files.atomic import sweep
+from foci.files.lock import alone_in
+from foci.files.stamps import Unchanged
 from foci.progress import Progress
-from foci.stamps import Unchanged
+from foci.words.plural import counted, tally
 
 STATE = "training.safetensors"
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from foci.bags.checks.census import FileFacts
 from foci.bags.checks.check import Check, Status
 from foci.bags.prefilter import N_CAP
-from foci.plural import some, tally
+from foci.words.plural import some, tally
 
 
 def check_features(facts: Sequence[FileFacts], n_files: int) -> list[Check]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from foci.bags.checks.check import Check
 from foci.bags.cohort.slide import Skipped, Slide
 from foci.bags.cohort.torn import torn_patients
-from foci.plural import counted, some, tally
+from foci.words.plural import counted, some, tally
 
 _FEW = 10
 _NO_SPLIT = "no split"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from foci.bags.cohort.slide import Slide
 from foci.errors import CohortError
-from foci.plural import counted
+from foci.words.plural import counted
 
 
 def choose_classes(

@@ -19,8 +19,8 @@ from foci.bags.prefilter import N_CAP
 from foci.bags.store import BagStore, BagStream
 from foci.bags.tables import write_csv
 from foci.errors import CohortError
-from foci.plural import counted
 from foci.progress import Progress
+from foci.words.plural import counted
 
 COLUMNS = ("slide_id", "case_id", "label", "split", "site", "slide_path", "feature_path")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from foci.bags.cohort.cohort import Cohort
-from foci.stamps import stamp
+from foci.files.stamps import stamp
 
 
 def stamps(cohort: Cohort) -> list[list[list[Any]]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from foci.bags.cohort.slide import Slide
 from foci.bags.cohort.splits import split_order
 from foci.errors import CohortError
-from foci.plural import counted
+from foci.words.plural import counted
 
 WARNING = "torn patients: "
 """How the note on torn patients begins, wherever it is shown."""

@@ -17,7 +17,7 @@ from foci.bags.importers.importer import Imported
 from foci.bags.importers.rows import SPLIT_NAMES, filled, split_name, splits
 from foci.bags.tables import Table
 from foci.errors import CohortError
-from foci.plural import counted
+from foci.words.plural import counted
 
 _NAMED = 3
 

@@ -35,10 +35,7 @@ def choose_splits(splits: str | Path | None, fold: int | None) -> ChosenSplits:
     if splits is None or not Path(splits).is_dir():
         return ChosenSplits(None if splits is None else Path(splits), fold)
     folder = Path(splits)
-    files = {int(m[1]): p for p in folder.iterdir() if (m := _FOLD.fullmatch(p.name))}
-    if not files:
-        fix = "give the folder that holds them, or a split table"
-        raise CohortError(folder, "holds no splits_0.csv, splits_1.csv, ...", fix)
+    files = folds_of(folder)
     chosen = min(files) if fold is None else fold
     if chosen not in files:
         known = ", ".join(map(str, sorted(files)))
@@ -49,3 +46,16 @@ def choose_splits(splits: str | Path | None, fold: int | None) -> ChosenSplits:
     if fold is None and len(files) > 1:
         notes = (f"fold {chosen} of {len(files)} is used; choose another with --fold",)
     return ChosenSplits(files[chosen], None, notes)
+
+
+def folds_of(folder: Path) -> dict[int, Path]:
+    """The split tables of a folder by fold, in order.
+
+    Raises:
+        CohortError: If the folder holds none.
+    """
+    found = {int(m[1]): p for p in folder.iterdir() if (m := _FOLD.fullmatch(p.name))}
+    if not found:
+        fix = "give the folder that holds them, or a split table"
+        raise CohortError(folder, "holds no splits_0.csv, splits_1.csv, ...", fix)
+    return dict(sorted(found.items()))

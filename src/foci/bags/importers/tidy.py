@@ -9,7 +9,7 @@ from foci.bags.cohort.tcga import case_of
 from foci.bags.importers.importer import Imported, Importer, ImportOptions
 from foci.bags.importers.rows import derived_cases_note, filled, splits, unique
 from foci.bags.tables import Table
-from foci.plural import some
+from foci.words.plural import some
 
 
 def _matches(columns: tuple[str, ...]) -> bool:

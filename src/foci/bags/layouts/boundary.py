@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from foci.errors import BagError, FociError
-from foci.limits import BAG_GB, excess
+from foci.files.limits import BAG_GB, excess
 
 _LOG = logging.getLogger(__name__)
 _KINDS = {

@@ -11,8 +11,8 @@ from foci.bags.layouts.arrays import load_npy, load_npz
 from foci.bags.layouts.numbers import one_name, one_number
 from foci.bags.layouts.stored import Layout, ReadOptions, Stored
 from foci.bags.layouts.tensor_file import load_array
-from foci.bounded import read_json
 from foci.errors import BagError
+from foci.files.bounded import read_json
 
 _CONFIG = "bags_config.json"
 

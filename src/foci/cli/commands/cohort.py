@@ -32,7 +32,7 @@ def cohort(
     """Build the label table of one of the paper's tasks, split by patient as in the paper."""
     from foci.bags import Cohort
     from foci.bags.tasks import build
-    from foci.plural import tally
+    from foci.words.plural import tally
 
     built = build(task.value, sources, seed=seed)
     table = Cohort(tuple(built.slides))

@@ -35,11 +35,11 @@ def compare(
     accept_changed: AcceptChanged = False,
 ) -> None:
     """Compare audits side by side: tiles per ranking, headroom, faithfulness, answers."""
-    from foci.atomic import write_whole
     from foci.audits import StoredAudit
     from foci.audits.compare.table import compare as put_together
     from foci.cli.announce import announce_changed
     from foci.cli.pages import page
+    from foci.files.atomic import write_whole
 
     file = page(out)
     audits = [StoredAudit.load(folder, accept_changed=accept_changed) for folder in folders]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foci.cli.announce import starting
-from foci.rounding import in_percent
+from foci.words.rounding import in_percent
 
 if TYPE_CHECKING:
     from foci.audits import StoredAudit

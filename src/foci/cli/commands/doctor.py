@@ -74,7 +74,7 @@ def show(checks: list[Check], features: Path) -> None:
 
 
 def _conclusion(failed: int, warned: int) -> str:
-    from foci.plural import counted
+    from foci.words.plural import counted
 
     if failed:
         return f"\nNot ready: {failed} failed, {counted(warned, 'warning')}."

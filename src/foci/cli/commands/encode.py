@@ -37,12 +37,12 @@ def encode(
     """
     from foci.cli.device import choose
     from foci.configuration import configure
-    from foci.plural import counted
     from foci.progress import track
     from foci.slides.encoders import ENCODERS, EncoderOptions
     from foci.slides.encoding.run import encode_slides
     from foci.slides.find import every_image
     from foci.slides.tiling import TilingSettings
+    from foci.words.plural import counted
 
     tiling = configure(TilingSettings, {"tile": tile, "mpp": mpp, "min_tissue": min_tissue})
     found = every_image(slides)

@@ -51,9 +51,9 @@ def export(
     from foci.audits.annotations import read_marks
     from foci.exports.chosen import read_names, slides_to_export
     from foci.exports.run import export as export_slides
-    from foci.plural import counted
     from foci.slides.find import find_images, match_images
     from foci.slides.thumbnails import read_thumbnails
+    from foci.words.plural import counted
 
     stored = StoredAudit.load(audit)
     listed = [] if slide_list is None else read_names(slide_list)

@@ -63,8 +63,8 @@ def fit(
     from foci.cli.announce import announce, end_if_many, many_skipped_of
     from foci.cli.device import choose
     from foci.configuration import configure
+    from foci.files.run_log import RunLog
     from foci.progress import track
-    from foci.run_log import RunLog
 
     changes, model_options = _parted(settings(change, "--set"))
     plan = selectors.vary(selectors.recipe(recipe), changes)

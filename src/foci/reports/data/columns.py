@@ -27,7 +27,7 @@ def slide_columns(measured: MeasuredSlides, slides: Sequence[AuditedSlide]) -> S
         case=[by_id[name].case_id for name in names],
         label=[None if label < 0 else int(label) for label in everyone.labels],
         predicted=everyone.targets.tolist(),
-        p=rounded(everyone.full.max(axis=1), 4),
+        p=rounded(everyone.full.max(axis=1), 5),
         n=everyone.n_tiles.tolist(),
         measures={
             view: {name: _measures(measured, view, one) for name, one in by_ranking.items()}
@@ -43,12 +43,18 @@ def _measures(measured: MeasuredSlides, view: View, own: SlideMetrics) -> SlideM
     def spread(values: Floats) -> list[float | None]:
         column = np.full(n, np.nan)
         column[rows] = defined_mean(values, axis=0)
-        spaced: list[float | None] = rounded(column, 4)
+        spaced: list[float | None] = rounded(column, 5)
         return spaced
 
+    unmeasured = np.full((1, len(rows)), np.nan)
+    decisive = unmeasured if own.decisive is None else own.decisive.count
+    found = unmeasured if own.decisive is None else (~np.isnan(decisive)).astype(np.float64)
     return SlideMeasures(
         k=spread(own.restricted),
         reach=spread(own.reached),
+        stable=spread(own.stable),
+        decisive=spread(decisive),
+        found=spread(found),
         aukc=spread(own.aukc),
         faithfulness=spread(own.faithfulness),
     )

@@ -36,10 +36,23 @@ class RankingColumns(Record):
 
 
 class SlideMeasures(Record):
-    """Metrics of one ranking per slide, averaged over seeds; None for slides not in the view."""
+    """Metrics of one ranking per slide, averaged over seeds; None for slides not in the view.
+
+    Attributes:
+        k: Tiles needed (MSK); K_max for a seed that never reaches.
+        reach: Share of the seeds that reach.
+        stable: Tiles after which the confidence stays, over the seeds on which it does.
+        decisive: Decisive K over the seeds that have one; None where none has.
+        found: Share of the seeds that have a decisive K; None where it was not measured.
+        aukc: Area under the reveal curve.
+        faithfulness: Faithfulness AUC.
+    """
 
     k: Numbers
     reach: Numbers
+    stable: Numbers
+    decisive: Numbers
+    found: Numbers
     aukc: Numbers
     faithfulness: Numbers
 
@@ -93,11 +106,23 @@ class RandomBand(Record):
 
 
 class ViewDetail(Record):
-    """Reveal curves of one slide in one view, with the MSK of each column."""
+    """Reveal curves of one slide in one view.
 
+    Attributes:
+        full: Probability of the target with all tiles.
+        curves: Probability of the target by column.
+        random: Band of the random orders.
+        msk: First count that suffices, by column; None where none does.
+        stable: Count from which every further one suffices.
+        falls_back: First count after ``msk`` that no longer suffices; None where all do.
+    """
+
+    full: float
     curves: dict[str, Packed]
     random: RandomBand | None
     msk: dict[str, int | None]
+    stable: dict[str, int | None]
+    falls_back: dict[str, int | None]
 
 
 class SlideDetail(Record):
@@ -165,3 +190,10 @@ class ComparisonPayload(Record):
     rankings: list[str]
     k_max: int
     audits: list[ComparedAudit]
+
+
+class StudyPayload(Record):
+    """The page of a study: its tables and figures are part of the page, nothing is drawn there."""
+
+    kind: Literal["study"] = "study"
+    name: str

@@ -8,8 +8,8 @@ from typing import Any
 from foci.audits.analysis.summary import Summary
 from foci.audits.folder.manifest import Manifest
 from foci.audits.settings import AuditSettings
-from foci.plural import counted
 from foci.reports.text.wording import fixed, percent, tiles
+from foci.words.plural import counted
 
 Facts = list[tuple[str, str]]
 

@@ -12,8 +12,8 @@ from foci.audits.analysis.summary import RankingNumbers, Summary
 from foci.audits.records import Interval
 from foci.audits.settings import View
 from foci.metrics import seed_spread
-from foci.plural import counted
 from foci.reports.text.wording import NOTHING, ends_in_words, fixed, percent, spread, tiles
+from foci.words.plural import counted
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from foci.audits.analysis.answers.record import CountQuartiles
 from foci.audits.analysis.answers.sentences import in_words
 from foci.audits.records import Interval
-from foci.rounding import decimals, in_percent
+from foci.words.rounding import decimals, in_percent
 
 NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 

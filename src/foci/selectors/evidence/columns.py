@@ -13,6 +13,7 @@ from foci.backbones import Backbone
 from foci.reveal import EmbeddedBag
 from foci.reveal.candidates.forwarded import ForwardedCandidates
 from foci.reveal.candidates.pooled import PooledCandidates, pools
+from foci.reveal.engines.pooled_tiles import PooledTiles
 
 EXPONENTS = (0.5, 0.0, 0.25, 0.75, 1.0)
 """Powers of the attention weight; that of ``evidence`` first."""
@@ -55,7 +56,7 @@ def evidence_columns(
         pooled: Candidates of the bag, where there are some already.
     """
     if pools(backbone):
-        pooled = PooledCandidates(backbone, tokens) if pooled is None else pooled
+        pooled = PooledCandidates(PooledTiles(backbone, tokens)) if pooled is None else pooled
         margins = log_odds(_alone(pooled, tokens) if alone is None else alone)
         weights = len(tokens) * attention_shares(pooled)
         columns = [weights**a * margins for a in EXPONENTS] + _by_rows(pooled)

@@ -16,6 +16,7 @@ from foci.backbones.training.resume import stored_key
 from foci.bags import Cohort
 from foci.bags.cohort.stamps import files_read
 from foci.errors import ChangedError
+from foci.files.stamps import Unchanged
 from foci.progress import Progress
 from foci.selectors.fitting.criterion import Criterion, check_criterion, make_criterion
 from foci.selectors.fitting.loop import Fit, randomness, run
@@ -30,7 +31,6 @@ from foci.selectors.recipes import recipe as named
 from foci.selectors.saved import METADATA, STATE, fit_folder, load, occupied, save
 from foci.selectors.selector import FitEpoch, FittedSelector, Head, Selector
 from foci.selectors.shape import head_shape, make_head
-from foci.stamps import Unchanged
 
 _WATCHED_BAGS = 4
 

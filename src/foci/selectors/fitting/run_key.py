@@ -9,8 +9,8 @@ from foci.backbones.base import GateSite
 from foci.backbones.training.resume import stored_key
 from foci.bags import Cohort
 from foci.bags.cohort.stamps import what_is_read
-from foci.digest import digest
 from foci.errors import FociError
+from foci.files.digest import digest
 from foci.selectors.fitting.criterion import Criterion
 from foci.selectors.identity import Identity
 from foci.selectors.recipes import SelectorRecipe, Target

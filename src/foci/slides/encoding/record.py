@@ -10,11 +10,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from foci._version import __version__
-from foci.atomic import write_whole
 from foci.bags.cohort.slide import Skipped
 from foci.bags.layouts.hdf5 import attribute, open_hdf5
-from foci.digest import digest
 from foci.errors import BagError, FociError, SlideError
+from foci.files.atomic import write_whole
+from foci.files.digest import digest
 from foci.slides.encoders import Encoder
 from foci.slides.find import FoundSlide
 from foci.slides.tiling import TilingSettings

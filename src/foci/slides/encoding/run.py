@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from foci.atomic import sweep, whole_file
 from foci.bags.cohort.slide import Skipped
 from foci.errors import SlideError
+from foci.files.atomic import sweep, whole_file
 from foci.progress import Progress
 from foci.slides.encoders import Encoder
 from foci.slides.encoding.record import (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.records import Alarm
-from foci.plural import counted, some
+from foci.words.plural import counted, some
 
 ZERO_SHARE = 0.5
 """Share of zero tiles from which a bag is named."""

@@ -14,8 +14,8 @@ from foci.audits.settings import AnalysisSettings, View
 from foci.metrics.cohort.selected_only import adaptive_budget
 from foci.metrics.curve.deletion import PAPER_COUNTS
 from foci.metrics.stats import MIN_DRAWS
-from foci.plural import counted
-from foci.rounding import in_percent
+from foci.words.plural import counted
+from foci.words.rounding import in_percent
 
 
 def caveats(

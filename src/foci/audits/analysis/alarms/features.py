@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.records import Alarm
 from foci.backbones.saved import ModelRecord, TrainingData
-from foci.plural import tally
+from foci.words.plural import tally
 
 
 def other_encoder(slides: Sequence[AuditedSlide], data: TrainingData | None) -> Alarm | None:

@@ -15,7 +15,7 @@ from foci.metrics.answers import MIN_CASES
 from foci.metrics.cohort.discrimination import class_auc_draws, class_aucs
 from foci.metrics.inputs import Floats
 from foci.metrics.stats import Interval
-from foci.plural import tally
+from foci.words.plural import tally
 
 FAR_BELOW_CHANCE = 0.4
 """An AUC up to this, whose whole interval lies below 0.5, is far below chance."""

@@ -9,8 +9,8 @@ from foci.audits.analysis.answers.decided import DecidedNumbers
 from foci.audits.analysis.answers.record import AxisComparison, CountQuantile, OrderComparison
 from foci.audits.analysis.answers.threshold import few_decided
 from foci.metrics.answers import MIN_CASES, Belief, BetterOrder
-from foci.plural import counted
-from foci.rounding import decimals
+from foci.words.plural import counted
+from foci.words.rounding import decimals
 
 _BELIEFS: Mapping[Belief, str] = {
     "yes": "The map's order beats random orders on every axis that can tell them apart.",

@@ -1,0 +1,1 @@
+"""From study.yaml to cells: schema, profiles, cohorts, keys."""

@@ -1,0 +1,1 @@
+"""Words: how counts, lists and rounded numbers read in a sentence."""

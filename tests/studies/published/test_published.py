@@ -1,0 +1,133 @@
+"""The paper's numbers agree with each other: what it derives follows from what it prints."""
+
+from collections import Counter
+from itertools import product
+
+import pytest
+
+from foci.metrics import faithfulness_auc, shi, wilcoxon
+from foci.metrics.curve.deletion import PAPER_COUNTS
+from foci.studies.published import COHORTS, FOCI, PublishedNumber, published
+
+BACKBONES = ("transmil", "abmil", "clam-sb", "attrimil", "acmil", "asmil", "mhim-mil")
+PAPER = published()
+
+
+def printed(label: str, cohort: str, row: str, column: str) -> PublishedNumber:
+    found = PAPER.get(label, cohort, row, column)
+    assert found is not None, (label, cohort, row, column)
+    return found
+
+
+def test_every_cell_of_every_table_is_there_once() -> None:
+    assert Counter(cell.label for cell in PAPER) == {
+        "main": 3 * 7 * 9,  # two rows of three numbers, and three deltas
+        "shi": 7 * 4,
+        "kmax32": 7 * 2 * 9,
+        "kappa_sensitivity": 4 * 9,
+        "ncap_sensitivity": 4 * 9,
+        "adaptive_k_settings": 6,
+        "selected_only_compact": 3 * 4,
+        "selected_only": 3 * (5 + 3) + 1,  # one of them is in the text: K = 16 on BRCA
+        "ablation": 4 * 3,
+        "lambda_ablation": 5 * 3,
+        "faithfulness": 7 * 6,
+        "faithfulness_xds": 3 * 3,
+        "predicted_class_srp": 3 * 2 * 3,
+        "efficiency": 10 * 5,
+        "tests": 3,
+    }
+    assert len(PAPER.table("main")) == 189
+
+
+def test_a_cell_keeps_what_was_printed() -> None:
+    cell = printed("main", "nsclc", "acmil+foci", "msk_cond")
+    assert (cell.mean, cell.std, cell.seeds, cell.digits, cell.rounding) == (
+        1.79,
+        0.02,
+        3,
+        2,
+        0.005,
+    )
+    assert printed("ablation", "nsclc", "freeze-only", "reach").seeds == 2
+    assert printed("selected_only_compact", "brca", "transmil", "adaptive").std is None
+    assert PAPER.get("main", "nsclc", "resnet", "msk_cond") is None
+
+
+@pytest.mark.parametrize(("cohort", "backbone"), list(product(COHORTS, BACKBONES)))
+def test_shi_follows_from_the_main_tables(cohort: str, backbone: str) -> None:
+    """To within the rounding of the two counts that it is made of."""
+    base = printed("main", cohort, backbone, "msk_cond")
+    foci = printed("main", cohort, backbone + FOCI, "msk_cond")
+    said = printed("shi", cohort, backbone, "shi")
+    lowest = shi(base.mean - base.rounding, foci.mean + foci.rounding)
+    highest = shi(base.mean + base.rounding, foci.mean - foci.rounding)
+    assert lowest - said.rounding <= said.mean <= highest + said.rounding
+
+
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_mean_shi_is_the_mean_of_the_cohorts(backbone: str) -> None:
+    three = [printed("shi", cohort, backbone, "shi").mean for cohort in COHORTS]
+    assert printed("shi", "mean", backbone, "shi").mean == pytest.approx(sum(three) / 3, abs=1.1e-3)
+
+
+@pytest.mark.parametrize(
+    ("cohort", "backbone", "column"),
+    list(product(COHORTS, BACKBONES, ("msk_cond", "reach", "aukc"))),
+)
+def test_deltas_are_differences_of_the_printed_means(
+    cohort: str, backbone: str, column: str
+) -> None:
+    base, foci = (printed("main", cohort, row, column).mean for row in (backbone, backbone + FOCI))
+    said = printed("main", cohort, backbone + FOCI, f"{column}_delta")
+    assert round(foci - base, said.digits) == said.mean
+
+
+@pytest.mark.parametrize(
+    "row", ["transmil", "asmil", "transmil+foci", "attrimil", "mhim-mil", "clam-sb", "abmil"]
+)
+def test_faithfulness_follows_from_the_drops(row: str) -> None:
+    """The drops are rounded to three digits: the area moves by at most 240 / 256 of that."""
+    drops = [printed("faithfulness", "nsclc", row, f"drop_{k}") for k in PAPER_COUNTS]
+    said = printed("faithfulness", "nsclc", row, "faithfulness")
+    found = faithfulness_auc(PAPER_COUNTS, [drop.mean for drop in drops])
+    slack = drops[0].rounding * 240 / 256 + said.rounding
+    assert found == pytest.approx(said.mean, abs=slack)
+
+
+def test_the_pvalue_is_that_of_one_rank_against_eight() -> None:
+    """W = 1 with nine pairs is exactly 0.0078125, printed as 0.008."""
+    pairs = wilcoxon(base=[9, 8, 7, 6, 5, 4, 3, 2, 1], foci=[0] * 8 + [1.5])
+    assert (pairs.statistic, pairs.n_pairs, pairs.pvalue) == (1.0, 9, 0.0078125)
+    said = printed("tests", "all", "transmil", "msk_pvalue")
+    assert round(pairs.pvalue, said.digits) == said.mean
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("ablation", "paper-ste"), ("main", "transmil+foci")),
+        (("ablation", "transmil"), ("main", "transmil")),
+        (("lambda_ablation", "paper-ste"), ("main", "transmil+foci")),
+        (("lambda_ablation", "freeze-only"), ("ablation", "freeze-only")),
+        (("kappa_sensitivity", "0.9"), ("main", "transmil+foci")),
+        (("ncap_sensitivity", "1024"), ("main", "transmil+foci")),
+    ],
+)
+def test_a_number_printed_twice_is_the_same(
+    first: tuple[str, str], second: tuple[str, str]
+) -> None:
+    for column in ("msk_cond", "reach", "aukc"):
+        a, b = (printed(label, "nsclc", row, column) for label, row in (first, second))
+        assert (a.mean, a.std) == (b.mean, b.std)
+
+
+def test_selected_only_is_printed_twice() -> None:
+    for cell in PAPER.table("selected_only_compact"):
+        assert printed("selected_only", cell.cohort, cell.row, cell.column).mean == cell.mean
+
+
+def test_aukc_does_not_depend_on_kappa() -> None:
+    for cohort in COHORTS:
+        rows = ("0.7", "0.8", "0.9", "0.95")
+        assert len({printed("kappa_sensitivity", cohort, k, "aukc").mean for k in rows}) == 1
