@@ -5,6 +5,8 @@ python3 dev.py demo     make synthetic slides, train three classifiers, audit an
 python3 dev.py test     run all tests
 python3 dev.py check    check format, lint and types
 python3 dev.py bench    run the benchmarks
+python3 dev.py docs     build the documentation site into build/site
+python3 dev.py build    make wheel and sdist, with the built pages, in dist/
 python3 dev.py run ...  run foci with the given arguments
 
 Each command first makes .venv with the pinned versions if it is missing or out of date.
@@ -17,6 +19,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -26,9 +30,19 @@ STAMP = VENV / "foci-stamp"
 WEB = ROOT / "web"
 MODELS = tuple(
     ROOT / "src" / "foci" / name
-    for name in ("audits/records.py", "audits/analysis/summary.py", "reports/data/models.py")
-)
-"""Python files that the types of the page's data are made from."""
+    for name in (
+        "audits/records.py", "audits/analysis/summary.py", "reports/data/models.py",
+        "viewer/data/models.py",
+    )
+)  # fmt: skip
+"""Python files that the types of the pages' data are made from."""
+
+BUNDLES = ("reports/page/bundle/report.js", "viewer/page/bundle/viewer.js")
+SCHEMAS = {
+    "foci.reports.data.schema": "schema.json",
+    "foci.viewer.data.schema": "viewer-schema.json",
+}
+"""Modules that write the schema of a page's data, and the file in web/."""
 
 
 def main(arguments: list[str]) -> int:
@@ -65,12 +79,39 @@ def bench(rest: list[str]) -> int:
     return max(tool("python", str(ROOT / "benchmarks" / f"{name}.py")) for name in names)
 
 
+def docs(rest: list[str]) -> int:
+    """Build the documentation site into build/site and check its links."""
+    return tool("python", "-m", "tools.site", *rest)
+
+
+def build(rest: list[str]) -> int:
+    """Make the sdist, and the wheel from it alone: whoever has the sdist needs no npm."""
+    dist = ROOT / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    if code := tool("python", "-m", "hatchling", "build", "-t", "sdist"):
+        return code
+    (sdist,) = dist.glob("*.tar.gz")
+    options = ("--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(dist))
+    if code := tool("python", "-m", "pip", "wheel", *options, str(sdist)):
+        return code
+    (wheel,) = dist.glob("*.whl")
+    for package in (sdist, wheel):
+        if missing := missing_pages(package):
+            print(f"dev.py: {package.name} lacks {', '.join(missing)}")
+            return 1
+        print(f"dist/{package.name}, {package.stat().st_size / 1e6:.1f} MB")
+    return 0
+
+
 def run(rest: list[str]) -> int:
     """Run the ``foci`` command."""
     return tool("foci", *rest)
 
 
-COMMANDS = {"demo": demo, "test": test, "check": check, "bench": bench, "run": run}
+COMMANDS = {
+    "demo": demo, "test": test, "check": check, "bench": bench, "docs": docs, "build": build,
+    "run": run,
+}  # fmt: skip
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
@@ -127,15 +168,33 @@ def build_web() -> None:
     """Bundle the front end if its sources, or the models of its data, are newer than the bundle."""
     if not (WEB / "package.json").is_file():
         return
-    built = list((ROOT / "src" / "foci" / "reports" / "page" / "bundle").glob("report.*"))
+    built = [path for name in BUNDLES if (path := ROOT / "src" / "foci" / name).is_file()]
     newest = max(path.stat().st_mtime for path in (*web_sources(), *MODELS) if path.is_file())
-    if built and min(path.stat().st_mtime for path in built) >= newest:
+    if len(built) == len(BUNDLES) and min(path.stat().st_mtime for path in built) >= newest:
         return
-    tool("python", "-m", "foci.reports.data.schema", str(WEB / "schema.json"))
+    for module, name in SCHEMAS.items():
+        tool("python", "-m", module, str(WEB / name))
     npm = npm_command()
     for step in (("ci", "--no-audit", "--no-fund"), ("run", "--silent", "build")):
         if subprocess.call([*npm, *step], cwd=WEB) != 0:
             sys.exit(f"dev.py: npm {' '.join(step)} failed in {WEB}")
+
+
+def built_pages() -> list[Path]:
+    """What the front end was bundled into; pyproject.toml names the same files as artifacts."""
+    return sorted((ROOT / "src" / "foci").glob("*/page/bundle/*"))
+
+
+def missing_pages(package: Path) -> list[str]:
+    """Built pages that a wheel or an sdist lacks; all of them if none was built."""
+    if package.suffix == ".whl":
+        with zipfile.ZipFile(package) as wheel:
+            names = wheel.namelist()
+    else:
+        with tarfile.open(package) as sdist:
+            names = [name.partition("/src/")[2] for name in sdist.getnames()]
+    pages = [path.relative_to(ROOT / "src").as_posix() for path in built_pages()]
+    return [page for page in pages if page not in names] if pages else ["the built pages"]
 
 
 def web_sources() -> list[Path]:

@@ -1,8 +1,10 @@
-"""dev.py: stale environments, missing venv, and where npm comes from."""
+"""dev.py: stale environments, missing venv, where npm comes from, and what a package carries."""
 
 import importlib.util
 import os
 import subprocess
+import tarfile
+import zipfile
 from pathlib import Path
 from types import ModuleType
 
@@ -95,28 +97,34 @@ def test_the_front_end_is_built_when_its_sources_are_newer(
     (tmp_path / "web").mkdir()
     (tmp_path / "web" / "package.json").write_text("{}")
     dev.build_web()
-    schema = str(tmp_path / "web" / "schema.json")
-    assert schemas == [("python", "-m", "foci.reports.data.schema", schema)]
+    assert schemas == [
+        ("python", "-m", "foci.reports.data.schema", str(tmp_path / "web" / "schema.json")),
+        ("python", "-m", "foci.viewer.data.schema", str(tmp_path / "web" / "viewer-schema.json")),
+    ]
     assert [call[:2] for call in calls] == [["npm", "ci"], ["npm", "run"]]
     assert calls[1][-1] == "build"
-    bundle = tmp_path / "src" / "foci" / "reports" / "page" / "bundle"
-    bundle.mkdir(parents=True)
+    bundles = [tmp_path / "src" / "foci" / name for name in dev.BUNDLES]
+    for bundle in bundles:
+        bundle.parent.mkdir(parents=True)
+    bundles[0].touch()
     dev.build_web()
     assert len(calls) == 4, "an empty bundle is no bundle"
-    (bundle / "report.js").touch()
+    bundles[1].touch()
     dev.build_web()
     assert len(calls) == 4
     (tmp_path / "web" / "node_modules").mkdir()
     os.utime(tmp_path / "web" / "package.json", (1, 1))
     (tmp_path / "web" / "node_modules" / "installed.js").touch()
-    os.utime(bundle / "report.js", (2, 2))
+    for bundle in bundles:
+        os.utime(bundle, (2, 2))
     dev.build_web()
     assert len(calls) == 4, "what npm installs is no source"
     (tmp_path / "web" / "src").mkdir()
     (tmp_path / "web" / "src" / "main.ts").touch()
     dev.build_web()
     assert len(calls) == 6
-    (bundle / "report.js").touch()
+    for bundle in bundles:
+        bundle.touch()
     (tmp_path / "models.py").touch()
     os.utime(tmp_path / "models.py", (2**31, 2**31))
     dev.build_web()
@@ -134,6 +142,77 @@ def test_scripts_of_the_front_end_run_where_there_is_one(
     (tmp_path / "web" / "package.json").write_text("{}")
     assert dev.web("test") == 3
     assert calls == [["npm", "run", "--silent", "test"]]
+
+
+PAGES = ("reports/page/bundle/report.js", "viewer/page/bundle/viewer.js")
+
+
+def built(root: Path, pages: tuple[str, ...] = PAGES) -> None:
+    for page in pages:
+        path = root / "src" / "foci" / page
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+
+def packages(root: Path, sdist: tuple[str, ...], wheel: tuple[str, ...]) -> list[Path]:
+    """An sdist and a wheel that hold these pages."""
+    (root / "dist").mkdir(exist_ok=True)
+    made = [root / "dist" / "foci_mil-1.0.tar.gz", root / "dist" / "foci_mil-1.0-py3-none-any.whl"]
+    with tarfile.open(made[0], "w:gz") as archive:
+        for page in sdist:
+            archive.addfile(tarfile.TarInfo(f"foci_mil-1.0/src/foci/{page}"))
+    with zipfile.ZipFile(made[1], "w") as archive:
+        for page in wheel:
+            archive.writestr(f"foci/{page}", "")
+    return made
+
+
+def test_pages_that_a_package_lacks(dev: ModuleType, tmp_path: Path) -> None:
+    sdist, wheel = packages(tmp_path, sdist=PAGES, wheel=PAGES[:1])
+    assert dev.missing_pages(sdist) == dev.missing_pages(wheel) == ["the built pages"]
+    built(tmp_path)
+    assert dev.missing_pages(sdist) == []
+    assert dev.missing_pages(wheel) == ["foci/viewer/page/bundle/viewer.js"]
+
+
+def test_the_wheel_is_built_from_the_sdist(
+    dev: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist" / "old.whl").touch()
+    built(tmp_path)
+    calls: list[tuple[str, ...]] = []
+    in_wheel = [PAGES, PAGES[1:]]
+
+    def make(*command: str) -> int:
+        calls.append(command)
+        packages(tmp_path, sdist=PAGES, wheel=in_wheel[0])
+        return 0
+
+    monkeypatch.setattr(dev, "tool", make)
+    assert dev.build([]) == 0
+    assert calls[0][:3] == ("python", "-m", "hatchling")
+    assert calls[1][-1] == str(tmp_path / "dist" / "foci_mil-1.0.tar.gz")
+    assert not (tmp_path / "dist" / "old.whl").exists()
+    del in_wheel[0]
+    assert dev.build([]) == 1
+    said = capsys.readouterr().out.splitlines()[-1]
+    assert said == (
+        "dev.py: foci_mil-1.0-py3-none-any.whl lacks foci/reports/page/bundle/report.js"
+    )
+    monkeypatch.setattr(dev, "tool", lambda *command: 7)
+    assert dev.build([]) == 7
+
+
+def test_artifacts_of_the_package_are_the_built_pages(dev: ModuleType) -> None:
+    """One pattern in pyproject.toml and in dev.py; git ignores what it matches."""
+    root = Path(dev.__file__).parent
+    pattern = "src/foci/*/page/bundle/"
+    assert f'artifacts = ["{pattern}*"]' in (root / "pyproject.toml").read_text()
+    assert f"/{pattern}" in (root / ".gitignore").read_text().splitlines()
 
 
 def test_unknown_command_prints_the_help(

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import logging
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup, escape
-
 from foci.audits import StoredAudit, Summary
-from foci.audits.analysis.summary import RankingNumbers
 from foci.audits.recompute import recompute
 from foci.audits.records import Alarm
 from foci.audits.run import run
@@ -26,9 +23,8 @@ from foci.bags import N_CAP, Cohort
 from foci.configuration import configure
 from foci.errors import FociError
 from foci.progress import Progress, chosen_progress
+from foci.reports.notebook import notebook_html
 from foci.reports.report import write_report
-from foci.reports.text.answers import answers
-from foci.reports.text.wording import LINE, fixed, percent, with_spread
 from foci.words.plural import counted
 
 _LOG = logging.getLogger("foci")
@@ -36,7 +32,7 @@ _LOG = logging.getLogger("foci")
 
 @dataclass(frozen=True, repr=False)
 class Audit(StoredAudit):
-    """A finished audit: its numbers, its report, and a table for notebooks.
+    """A finished audit: its numbers and its report, which a notebook shows by itself.
 
     ``foci.Audit.load(folder)`` opens one, :func:`foci.audit` makes one.
 
@@ -76,44 +72,7 @@ class Audit(StoredAudit):
         return f"Audit({name}, {str(self.folder)!r})"
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in ("ranking", *(title for title, _ in _SHOWN)))
-        rows = Markup("").join(
-            Markup("<tr><th>{}</th>{}</tr>").format(
-                name,
-                Markup("").join(Markup("<td>{}</td>").format(show(own)) for _, show in _SHOWN),
-            )
-            for name, own in self.summary.views["prediction"].items()
-        )
-        alarms = Markup("").join(
-            Markup("<p><b>Alarm, {}:</b> {}</p>").format(one.kind, one.sentence)
-            for one in self.alarms
-        )
-        told = Markup("").join(
-            Markup("<p><b>{} {}.</b> {}</p>").format(
-                one.question, one.short, " ".join(one.sentences)
-            )
-            for one in answers(self.summary, self.manifest)
-        )
-        marked = "" if self.changed_note is None else f"<p><b>{escape(self.changed_note)}</b></p>"
-        return (
-            f"<p><b>{escape(self.manifest.name)}</b></p>{marked}{alarms}{told}"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-            f"{self._slides_line()}<p>{LINE}</p>"
-        )
-
-    def _slides_line(self) -> str:
-        slides, skipped = counted(self.summary.n_slides, "slide"), self.summary.n_skipped
-        left_out = f"; {counted(skipped, 'slide')} of the cohort skipped, see <code>.skipped</code>"
-        return f"<p>{slides} audited{left_out if skipped else ''}.</p>"
-
-
-_SHOWN: tuple[tuple[str, Callable[[RankingNumbers], str]], ...] = (
-    ("restricted mean K", lambda own: with_spread(own.restricted)),
-    ("conditional MSK", lambda own: with_spread(own.msk_cond)),
-    ("reach", lambda own: percent(own.reach.estimate)),
-    ("AUKC", lambda own: fixed(own.aukc.estimate)),
-    ("faithfulness AUC", lambda own: fixed(own.faithfulness.estimate)),
-)
+        return notebook_html(self)
 
 
 def audit(

@@ -11,6 +11,7 @@ from PIL import Image
 from foci.audits import StoredAudit
 from foci.reports import write_comparison, write_report
 from foci.reports.data.packing import unpack
+from foci.reports.notebook import notebook_html
 from foci.reports.text.answers import evidence
 from foci.reports.text.wording import NOTHING
 from foci.slides import thumbnails
@@ -443,3 +444,22 @@ def test_tiles_lie_on_the_tissue_where_a_picture_is_embedded(visit: Open, tmp_pa
         }"""
     )
     assert all(abs(a - b) < 12 for a, b in zip(pixel[:3], (200, 30, 120), strict=True)), pixel
+
+
+def test_the_report_works_in_the_frame_of_a_notebook(
+    visit: Open, audit: StoredAudit, tmp_path: Path
+) -> None:
+    """It has no address and no origin of its own there, so links within it need care."""
+    host = tmp_path / "notebook.html"
+    host.write_text(f"<!doctype html><meta charset=utf-8>{notebook_html(audit)}", encoding="utf-8")
+    tab = visit(file=host)
+    frame = tab.frames[1]
+    assert frame.url == "about:srcdoc"
+    expect(tab.frame_locator("iframe").locator(".u-wrap canvas").first).to_be_visible()
+    assert frame.locator("#slides-table tbody th").count() == 20
+    curves = tab.frame_locator("iframe").locator("#curves")
+    expect(curves).not_to_be_in_viewport()
+    frame.locator("nav a[href='#curves']").click()
+    expect(curves).to_be_in_viewport()
+    assert frame.evaluate("location.href") == "about:srcdoc#curves"
+    assert frame.evaluate("origin") == "null"

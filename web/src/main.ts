@@ -16,11 +16,13 @@ import "./style/print.css";
 import { startAuditPage } from "./auditPage";
 import { comparisonFigures } from "./figures/comparison";
 import { find } from "./page/dom";
+import { startFragments } from "./page/fragments";
 import { readPayload } from "./page/payload";
 import { startTheme } from "./page/theme";
 
 const payload = readPayload();
 document.documentElement.classList.add("live");
 startTheme();
+startFragments();
 if (payload.kind === "audit") startAuditPage(payload);
 else find("#figures")!.replaceChildren(...comparisonFigures(payload));

@@ -35,6 +35,7 @@ from foci.audits.folder.state import state_of, tidy
 from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.preflight import admit, check_function
+from foci.audits.setup.ready import ReadySelectors
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
 from foci.audits.setup.splits import many_left_out, split_slides
 from foci.audits.setup.steady import check_deterministic
@@ -67,6 +68,7 @@ def run(
     model_notes: Sequence[str] = (),
     trained_on: Collection[str] = (),
     record: ModelRecord | None = None,
+    selectors: Sequence[Path] = (),
     alarms: Sequence[Alarm] = (),
     agreement: Agreement | None = None,
     model_files: Unchanged | None = None,
@@ -93,6 +95,7 @@ def run(
         model_notes: What was assumed when the model was loaded.
         trained_on: Slides that the model was trained on, if known.
         record: What the model's folder says of its training, to compare this cohort with.
+        selectors: Folders of fitted selectors, one per seed, instead of fitting them here.
         alarms: What was found wrong while model and cohort were read.
         agreement: How answers of the user's own code were met, if they were given.
         model_files: Files that the model was loaded from; they must stay as they are, too.
@@ -108,9 +111,12 @@ def run(
             deterministic, or its weights, answers or files or the features change during the audit.
     """
     folder = Path(out)
-    cohort, settings, changed = admit(backbone, cohort, settings)
+    ready = ReadySelectors.read(selectors, backbone, settings)
+    cohort, settings, changed = admit(backbone, cohort, settings, fits=ready is None)
     features = Unchanged(files_read(cohort))
-    decided = decided_by(backbone, cohort, settings, split_seed)
+    decided = decided_by(
+        backbone, cohort, settings, split_seed, {} if ready is None else ready.hashes
+    )
     versions = versions_of(backbone)
     if state_of(folder, decided, versions, force=force) == "finished":
         return _finished(folder, say)
@@ -135,23 +141,24 @@ def run(
             manifest = read_manifest(folder)
             say(f"{folder}: going on with what is there")
         say.log(*map(line_of, (*model_notes, *cohort.notes)))
-        division = split_slides(cohort, settings, split_seed, progress)
+        division = split_slides(cohort, settings, split_seed, progress, fits=ready is None)
         for slide in division.skipped[len(cohort.skipped) :]:
             say(f"skipped {slide.slide_id}: {slide.skipped}")
         for note in (*division.notes[len(cohort.notes) :], *changed):
             say(line_of(note))
         parts = PartialResults(folder)
+        if ready is not None:
+            ready.place(folder)
         with eval_mode(backbone):
-            selectors = (
-                {}
-                if division.fitting is None
-                else fit_selectors(
-                    backbone, division.fitting, settings, folder, progress=progress, say=say
-                )
+            fitted_on = division.fitting
+            fitted = (
+                fit_selectors(backbone, fitted_on, settings, folder, progress=progress, say=say)
+                if ready is not None or fitted_on is not None
+                else {}
             )
-            for note in on_fitting(selectors):
+            for note in on_fitting(fitted):
                 say(f"note: {note}")
-            jobs = ranking_jobs(settings, selectors)
+            jobs = ranking_jobs(settings, fitted)
             slides = division.audited.slides
             reveal = SlideReveal(backbone, settings, cohort.classes)
             work = BlockReveal(cohort.store, reveal, jobs, parts, steady)
@@ -178,8 +185,8 @@ def run(
         assemble(folder, parts, blocks, jobs, wanted, division.skipped)
         audit = StoredAudit(folder)
         summary = _conclude(audit, settings)
-        fitted = {slide.slide_id for slide in division.fitting or ()}
-        encoders = {name: e for name, e in cohort.store.encoders.items() if name in fitted}
+        learned = {slide.slide_id for slide in division.fitting or ()}
+        encoders = {name: e for name, e in cohort.store.encoders.items() if name in learned}
         found = [
             *alarms,
             *find_alarms(
@@ -199,7 +206,7 @@ def run(
                     skipped=len(audit.skipped),
                 ),
                 "features_sha256": features_digest(audit.slides),
-                "selectors": [described(fitted, folder) for fitted in selectors.values()],
+                "selectors": [described(selector, folder) for selector in fitted.values()],
                 "alarms": found,
                 "notes": [
                     *([many] if many else []),
@@ -207,7 +214,7 @@ def run(
                     *model_notes,
                     *division.notes,
                     *changed,
-                    *on_fitting(selectors),
+                    *on_fitting(fitted),
                 ],
                 "answers": {} if summary.answers is None else summary.answers.in_short,
                 "files": file_hashes(folder),

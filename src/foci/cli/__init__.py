@@ -23,7 +23,9 @@ from foci.cli.commands import (
     export,
     fit,
     report,
+    study,
     train,
+    view,
 )
 from foci.cli.terminal import logged, prepared
 from foci.errors import FociError
@@ -45,8 +47,10 @@ app.command()(train.train)
 app.command()(fit.fit)
 app.command()(audit.audit)
 app.command()(report.report)
+app.command()(view.view)
 app.command()(export.export)
 app.command()(compare.compare)
+app.add_typer(study.app, name="study")
 app.command()(demo.demo)
 
 

@@ -154,11 +154,11 @@ def counts(values: Counts, name: str = "msks", ndim: int = 1) -> Floats:
     return array
 
 
-def bag_sizes(n_tiles: ArrayLike) -> Integers:
-    """Check the number of candidate tiles of every slide."""
-    array = numbers(n_tiles, "n_tiles")
+def bag_sizes(n_tiles: ArrayLike, name: str = "n_tiles") -> Integers:
+    """Check the number of tiles of every slide."""
+    array = numbers(n_tiles, name)
     counted = (array == np.floor(array)) & (array >= 1)
-    require(counted.all(), "n_tiles", "holds values that are not counts >= 1", "count tiles")
+    require(counted.all(), name, "holds values that are not counts >= 1", "count tiles")
     return array.astype(np.int64)
 
 

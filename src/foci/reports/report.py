@@ -51,11 +51,11 @@ def write_report(
     summary = recompute(opened, kappa=kappa, k_max=k_max, view=view)
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path.parent)
-    write_whole(path, _report_page(opened, summary, settings))
+    write_whole(path, report_page(opened, summary, settings))
     return path
 
 
-def _report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -> str:
+def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -> str:
     """Render the report as HTML."""
     manifest = audit.manifest
     data = payload(audit, summary, settings)

@@ -92,6 +92,16 @@ class StudyFolder:
         error = self.record(cell).get("error")
         return None if error is None else str(error)
 
+    def blocked(self, cell: Cell) -> str | None:
+        """Name of a failed cell that an unfinished cell needs; None where there is none."""
+        if self.result(cell) is not None:
+            return None
+        for key in cell.needs:
+            needed = self._record(key)
+            if "error" in needed and not (self.path / CELLS / key).is_dir():
+                return str(needed["cell"])
+        return None
+
     def seconds(self, cell: Cell) -> float | None:
         """How long a finished cell took; None where that is not known."""
         seconds = self.record(cell).get("seconds")
@@ -99,8 +109,11 @@ class StudyFolder:
 
     def record(self, cell: Cell) -> dict[str, Any]:
         """What was noted of a cell when it ended: seconds, threads, device, or the error."""
+        return self._record(cell.key)
+
+    def _record(self, key: str) -> dict[str, Any]:
         try:
-            stored = read_json(self.path / RECORDS / f"{cell.key}.json")
+            stored = read_json(self.path / RECORDS / f"{key}.json")
         except (OSError, ValueError):
             return {}
         return stored if isinstance(stored, dict) else {}

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from foci import Cohort, backbones
+from foci.audits.analysis.selected_only import split_scores
 from foci.backbones.training import Predictions
-from foci.cli.commands.train import scores
 from tests.cli.invoke import Foci
 from tests.makers.cohorts import toy_cohort
 
@@ -211,5 +211,5 @@ def test_auc_by_hand() -> None:
     labels = np.array([0, 0, 1, 1])
     second = np.array([0.1, 0.4, 0.35, 0.8])
     seen = Predictions(tuple("abcd"), np.stack([1 - second, second], axis=1), labels)
-    assert scores(seen)["auc"] == 0.75
-    assert scores(replace(seen, labels=np.zeros(4, np.int64)))["auc"] is None
+    assert split_scores(seen)["auc"] == 0.75
+    assert split_scores(replace(seen, labels=np.zeros(4, np.int64)))["auc"] is None

@@ -8,6 +8,7 @@ from foci.metrics import aukc, msk, restricted
 from foci.reports import write_report
 from foci.reports.data.models import AuditPayload
 from foci.reports.data.payload import payload, to_json
+from foci.reports.notebook import framed
 from tests.makers.synthetic import Plan, make
 from tests.reports.test_report import data_of
 
@@ -85,3 +86,4 @@ def test_two_hundred_slides_of_1024_tiles_are_below_two_megabytes(
     page = write_report(large)
     assert page.stat().st_size < 2_000_000
     assert len(data_of(page)["details"]) == 200, "every slide can be opened"
+    assert framed(page.read_text(encoding="utf-8"), "report").startswith("<iframe"), "in Jupyter"

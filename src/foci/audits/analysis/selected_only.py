@@ -8,6 +8,7 @@ from foci.audits.analysis.summary import FullBag, SelectedOnly
 from foci.audits.analysis.views import ViewSlides
 from foci.audits.compute.counts import KEPT
 from foci.audits.folder.curves import CurveTable
+from foci.backbones.training import Predictions
 from foci.metrics import auc, selected_only_auc
 from foci.metrics.inputs import Floats, Integers
 
@@ -61,3 +62,12 @@ def _mean_auc(
             selected_only_auc(probs, ks, labelled.n_tiles, labelled.full, labelled.labels, k)
         )
     return None if np.isnan(values).any() else float(np.mean(values))
+
+
+def split_scores(predictions: Predictions) -> dict[str, float | None]:
+    """AUC, accuracy and loss of a split; AUC is None if a class is absent."""
+    return {
+        "auc": auc_or_none(predictions.probabilities, predictions.labels),
+        "accuracy": predictions.accuracy,
+        "loss": predictions.loss,
+    }

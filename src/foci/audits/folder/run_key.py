@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,15 +20,19 @@ from foci.files.digest import digest, file_digest
 from foci.selectors.identity import Identity
 
 TABLE, FILES, MODEL = "slide table", "feature files", "model"
-MAP, MAP_FILES = "map", "map files"
-_ONLY_IF_GIVEN = (MAP, MAP_FILES)
-"""Left out of the key of an audit without maps, which is what it was before there were any."""
+MAP, MAP_FILES, SELECTORS = "map", "map files", "selectors"
+_ONLY_IF_GIVEN = (MAP, MAP_FILES, SELECTORS)
+"""Left out of the key of an audit without them, which is what it was before there were any."""
 _INDIFFERENT = {"memory_gb", "profile"}
 _PROBE_DIGITS, _PROBE_TILES = 5, 8
 
 
 def decided_by(
-    backbone: Backbone, cohort: Cohort, settings: AuditSettings, split_seed: int
+    backbone: Backbone,
+    cohort: Cohort,
+    settings: AuditSettings,
+    split_seed: int,
+    selectors: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Collect everything that decides the numbers, by name; long lists as a hash.
 
@@ -36,6 +41,13 @@ def decided_by(
     The confidences ``kappas`` belong to it: probabilities close to one of them are stored as
     computed in float64. An earlier FOCI had neither these nor a ``fit_target``, so what it left
     unfinished has another key, and is refused rather than finished with other numbers.
+
+    Args:
+        backbone: The classifier.
+        cohort: The slides.
+        settings: Of the audit.
+        split_seed: Of the patient split.
+        selectors: Hash of every selector that was not fitted in the audit, by seed.
     """
     own = settings.model_dump(mode="json", exclude={*_INDIFFERENT, "fit_target"})
     if settings.map is None:
@@ -57,6 +69,7 @@ def decided_by(
         TABLE: digest([rows, skipped]),
         FILES: digest(stamps(cohort)),
         **({MAP_FILES: map_digests(settings)} if settings.map_files else {}),
+        **({SELECTORS: dict(selectors)} if selectors else {}),
     }
 
 
@@ -80,7 +93,7 @@ def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
         return f"settings of an earlier FOCI (without {unknown[0]})"
     for name in (*now, *(name for name in _ONLY_IF_GIVEN if name not in now)):
         if stored.get(name) != now.get(name):
-            if name in (MODEL, TABLE, FILES, MAP_FILES):
+            if name in (MODEL, TABLE, FILES, MAP_FILES, SELECTORS):
                 return f"another {name}" if name in (MODEL, TABLE) else f"other {name}"
             return f"{name} = {_plain(stored.get(name))}, not {_plain(now.get(name))}"
     return "other settings"

@@ -18,12 +18,18 @@ from foci.words.plural import counted
 
 
 def admit(
-    backbone: Backbone, cohort: Cohort, settings: AuditSettings
+    backbone: Backbone, cohort: Cohort, settings: AuditSettings, *, fits: bool = True
 ) -> tuple[Cohort, AuditSettings, tuple[str, ...]]:
     """Check cohort and settings against a classifier; adapt them, with notes on every change.
 
     The native ranking is left out where the classifier has none and nobody asked for it. A selector
     that nobody gave a target for is fitted for the recipe's own, where the slides allow it.
+
+    Args:
+        backbone: The classifier.
+        cohort: The slides.
+        settings: Of the audit.
+        fits: Whether selectors are fitted in the audit; False where they are given.
 
     Raises:
         FociError: If a requested ranking is impossible, or the classes do not match.
@@ -34,14 +40,14 @@ def admit(
         RANKINGS[one.method].check(backbone, given)
     if settings.fits_selectors:
         choose_site(backbone, settings.plan.sites)
-    check_splits(cohort, settings)
+    check_splits(cohort, settings, fits=fits)
     notes += check_maps(cohort, settings)
     labelled = any(slide.label is not None for slide in cohort)
     if settings.target == "label" and not labelled:
         what = "cannot be the label: the cohort has none"
         raise FociError("target", what, "give a label table, or target prediction")
     cohort = for_backbone(cohort, backbone)
-    if settings.fits_selectors:
+    if settings.fits_selectors and fits:
         settings, fallback = _with_fit_target(cohort, settings)
         notes += fallback
     return cohort, settings, notes

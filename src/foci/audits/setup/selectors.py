@@ -19,7 +19,7 @@ from foci.selectors.saved import METADATA, STATE, WEIGHTS
 
 def fit_selectors(
     backbone: Backbone,
-    cohort: Cohort,
+    cohort: Cohort | None,
     settings: AuditSettings,
     folder: Path,
     *,
@@ -30,7 +30,7 @@ def fit_selectors(
 
     Args:
         backbone: The frozen classifier.
-        cohort: With splits ``train`` and ``val``, all readable.
+        cohort: With splits ``train`` and ``val``, all readable; None where all are there already.
         settings: Recipe, fit target, seeds.
         folder: The audit folder.
         progress: Progress bar over the steps of an epoch.
@@ -39,7 +39,7 @@ def fit_selectors(
     fitted: dict[int, FittedSelector] = {}
     for seed in settings.seeds:
         own = seed_folder(folder, seed)
-        if (own / METADATA).exists():
+        if cohort is None or (own / METADATA).exists():
             fitted[seed] = selectors.load(own, backbone)
             (own / STATE).unlink(missing_ok=True)  # of a fit that was killed at its very end
             continue

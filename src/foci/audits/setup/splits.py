@@ -40,14 +40,20 @@ class SplitSlides:
         return sum(slide.split == split for slide in self.fitting or ())
 
 
-def check_splits(cohort: Cohort, settings: AuditSettings) -> None:
-    """Check that the cohort has the splits that the audit needs; no file is read."""
+def check_splits(cohort: Cohort, settings: AuditSettings, *, fits: bool = True) -> None:
+    """Check that the cohort has the splits that the audit needs; no file is read.
+
+    Args:
+        cohort: The slides.
+        settings: Of the audit.
+        fits: Whether selectors are fitted in the audit; False where they are given.
+    """
     present = {slide.split for slide in cohort} - {None}
     if not present and settings.fits_selectors:
         present = {*SPLITS}  # split_slides will make them
     if present and settings.split not in present:
         cohort.split(settings.split)
-    if settings.fits_selectors and "train" not in present:
+    if settings.fits_selectors and fits and "train" not in present:
         raise CohortError(
             "cohort",
             "has no slides in split 'train', which the selector is fitted on",
@@ -56,15 +62,28 @@ def check_splits(cohort: Cohort, settings: AuditSettings) -> None:
 
 
 def split_slides(
-    cohort: Cohort, settings: AuditSettings, split_seed: int, progress: Progress
+    cohort: Cohort,
+    settings: AuditSettings,
+    split_seed: int,
+    progress: Progress,
+    *,
+    fits: bool = True,
 ) -> SplitSlides:
     """Divide a cohort into fitting and audited slides; skip unreadable slides for fitting.
 
     A cohort without splits is split as in ``foci train`` (remove unreadable slides, then split by
     patient), so that the same seed gives the same split.
+
+    Args:
+        cohort: As read from its table.
+        settings: Of the audit.
+        split_seed: Of the patient split.
+        progress: Around the reading of slides to fit on.
+        fits: Whether selectors are fitted in the audit; False where they are given: then only the
+            audited slides matter, and a split is made if there is none.
     """
     unsplit = all(slide.split is None for slide in cohort)
-    if not settings.fits_selectors:
+    if not settings.fits_selectors or not (fits or unsplit):
         audited = cohort if unsplit else cohort.split(settings.split)
         note = (
             "the cohort has no splits: every slide is audited, even if the model was trained on it"
@@ -74,7 +93,8 @@ def split_slides(
     whole = ready_to_fit(cohort, split_seed, progress)
     fitting = replace(whole, slides=tuple(s for s in whole if s.split in FITTING))
     notes = (*whole.notes, *_left_out(whole, settings))
-    return SplitSlides(fitting, whole.split(settings.split), _skipped(whole, cohort), notes)
+    own = fitting if fits else None
+    return SplitSlides(own, whole.split(settings.split), _skipped(whole, cohort), notes)
 
 
 def ready_to_fit(cohort: Cohort, split_seed: int, progress: Progress) -> Cohort:

@@ -15,7 +15,6 @@ from foci.errors import FociError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from foci.backbones.training import Predictions
     from foci.backbones.training.config import TrainingConfiguration
     from foci.bags import Cohort
     from foci.cli.training_text import EpochLines
@@ -161,6 +160,7 @@ def _train(
     epochs: EpochLines,
     say: Callable[[str], None],
 ) -> None:
+    from foci.audits.analysis.selected_only import split_scores
     from foci.backbones.training import training_recipe
     from foci.backbones.training.run import train_into
     from foci.cli.device import choose
@@ -178,7 +178,7 @@ def _train(
         widths=configuration.widths,
         device=choose(configuration.device),
         request=key,
-        score=scores,
+        score=split_scores,
         starting=epochs.starting,
         report=epochs,
         progress=track,
@@ -209,14 +209,3 @@ def _without_auc(cohort: Cohort) -> list[str]:
         if absent:
             notes.append(f"no {split} slide is of class {absent}: AUC is undefined there")
     return notes
-
-
-def scores(predictions: Predictions) -> dict[str, float | None]:
-    """AUC, accuracy and loss of a split; AUC is None if a class is absent."""
-    from foci.audits.analysis.selected_only import auc_or_none
-
-    return {
-        "auc": auc_or_none(predictions.probabilities, predictions.labels),
-        "accuracy": predictions.accuracy,
-        "loss": predictions.loss,
-    }

@@ -113,7 +113,7 @@ def selected_probabilities(
     ks: Sequence[ArrayLike],
     n_tiles: ArrayLike,
     full: ArrayLike,
-    k: SupportsIndex | None = 32,
+    k: SupportsIndex | Sequence[int] | None = 32,
 ) -> Floats:
     """Class probabilities ``[S, C]`` of every slide with only its top ``min(k, N)`` tiles.
 
@@ -125,7 +125,7 @@ def selected_probabilities(
         ks: One array of reveal counts per slide.
         n_tiles: ``[S]`` candidate tiles.
         full: ``[S, C]`` full-bag probabilities.
-        k: Tiles kept; None for :func:`adaptive_budget`.
+        k: Tiles kept, of all slides or of each; None for :func:`adaptive_budget`.
 
     >>> curves, full = [[[0.5, 0.5]], [[0.25, 0.75]]], [[0.5, 0.5], [0.1, 0.9]]
     >>> selected_probabilities(curves, [[8], [16]], [8, 90], full, k=None)
@@ -135,13 +135,24 @@ def selected_probabilities(
     whole = inputs.probabilities(full, "full")
     sizes = inputs.bag_sizes(n_tiles)
     n_slides = inputs.same_length(probs=probs, ks=ks, n_tiles=sizes, full=whole)
-    kept = np.minimum(adaptive_budgets(sizes) if k is None else inputs.whole(k, "k"), sizes)
+    kept = np.minimum(_kept(k, sizes), sizes)
     found = fill(
         stack(probs, ks),
         (n_slides, whole.shape[1]),
         lambda part: revealed_at(part.probs, part.ks, kept[part.rows]),
     )
     return np.where(np.isnan(found) & (kept == sizes)[:, None], whole, found)
+
+
+def _kept(k: SupportsIndex | Sequence[int] | None, sizes: Integers) -> Integers:
+    """Tiles asked for, one count per slide."""
+    if k is None:
+        return adaptive_budgets(sizes)
+    if not isinstance(k, Sequence):
+        return np.full(len(sizes), inputs.whole(k, "k"))
+    counts = inputs.bag_sizes(k, "k")
+    inputs.same_length(k=counts, n_tiles=sizes)
+    return counts
 
 
 @card(
@@ -161,7 +172,7 @@ def selected_only_auc(
     n_tiles: ArrayLike,
     full: ArrayLike,
     labels: ArrayLike,
-    k: SupportsIndex | None = 32,
+    k: SupportsIndex | Sequence[int] | None = 32,
 ) -> float:
     r"""AUC when every slide keeps only its top K tiles; NaN where K was not revealed.
 
@@ -175,7 +186,7 @@ def selected_only_auc(
         n_tiles: ``[S]`` candidate tiles.
         full: ``[S, C]`` full-bag probabilities.
         labels: ``[S]`` class indices; every class must occur.
-        k: Tiles kept; None for the adaptive number.
+        k: Tiles kept, of all slides or of each; None for the adaptive number.
 
     >>> full = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]
     >>> some = [[[0.9, 0.1]], [[0.4, 0.6]], [[0.5, 0.5]], [[0.1, 0.9]]]

@@ -30,6 +30,9 @@ from foci.selectors.gated.choice import choose_site, gate_backbone
 from foci.selectors.head import SelectorHead
 from foci.selectors.recipes import SelectorRecipe
 
+Scores = dict[str, float | None]
+"""Numbers by name; None where one is not defined."""
+
 BASE_SHARE = 0.2
 """The classifier's learning rate as a share of the selector's: the paper multiplies by 5."""
 
@@ -47,8 +50,8 @@ class JointControl:
 
     backbone: Backbone
     head: SelectorHead
-    before: dict[str, float]
-    epochs: list[dict[str, float]]
+    before: Scores
+    epochs: list[Scores]
 
 
 def train_jointly(
@@ -57,7 +60,8 @@ def train_jointly(
     recipe: SelectorRecipe,
     *,
     seed: int = 0,
-    score: Callable[[Predictions], dict[str, float]] | None = None,
+    score: Callable[[Predictions], Scores] | None = None,
+    epochs: int | None = None,
     progress: Progress = lambda items, what: items,
 ) -> JointControl:
     r"""Minimise :math:`\mathcal{L}_\mathrm{full} + \mathcal{L}_\mathrm{selector}` over both.
@@ -68,6 +72,7 @@ def train_jointly(
         recipe: As for :func:`foci.selectors.fit`; targets are always the labels.
         seed: Of the head, the order, the noise and dropout.
         score: Numbers from the predictions on the validation slides; default is loss and accuracy.
+        epochs: Stop after this many of the recipe's epochs; None for all of them.
         progress: Wraps the steps of an epoch.
     """
     seed = check_seed(seed)
@@ -83,9 +88,9 @@ def train_jointly(
         weight_decay=schedule.weight_decay,
     )
     steps = math.ceil(len(train) / size)
-    epochs = []
+    scored = []
     with torch.random.fork_rng():
-        for number in range(1, schedule.epochs + 1):
+        for number in range(1, min(epochs or schedule.epochs, schedule.epochs) + 1):
             rng, generator = randomness(seed, number)
             torch.manual_seed(generator.initial_seed())
             order = epoch_order(train.slides, balanced=False, rng=rng)
@@ -102,8 +107,8 @@ def train_jointly(
                 loss = terms["full"] + total(terms, recipe.weights)
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
-            epochs.append(score(predict(model, val)))
-    return JointControl(model.eval().requires_grad_(False), head, before, epochs)
+            scored.append(score(predict(model, val)))
+    return JointControl(model.eval().requires_grad_(False), head, before, scored)
 
 
 def _batch_with_gradients(gated: GatedBackbone, cohort: Cohort, slides: list[Slide]) -> GatedBatch:

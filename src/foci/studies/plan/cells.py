@@ -87,6 +87,9 @@ class Plan:
         return len(self.cells)
 
     def __getitem__(self, key: str) -> Cell:
+        if key not in self._by_key:
+            what = "is no cell of this plan: study.yaml or a cohort was changed meanwhile"
+            raise FociError(key, what, "start the study again")
         return self._by_key[key]
 
     @cached_property

@@ -41,10 +41,9 @@ def read_cohort(entry: CohortEntry, fold: int | None, n_cap: int) -> Cohort:
 def data_digest(cohort: Cohort, split_seed: int) -> str:
     """Digest of a cohort's rows, and of its feature files by name, size and time of change.
 
-    The tile cap is left out: cells name their own.
+    Tile cap and classes are left out: cells and models name their own.
     """
     store = cohort.store
     rows = [[s.slide_id, s.case_id, s.label, s.split] for s in cohort]
     skipped = [[s.slide_id, s.reason] for s in cohort.skipped]
-    given = [rows, skipped, stamps(cohort), list(cohort.classes), store.layout, store.mpp]
-    return digest([*given, split_seed])
+    return digest([rows, skipped, stamps(cohort), store.layout, store.mpp, split_seed])

@@ -153,11 +153,13 @@ def _train(base: _Base) -> Cell:
     if given is not None:
         path = Path(str(given).replace("{fold}", str(base.fold)))
         cell = base.cell(kind="train", model=str(path))
-        return replace(cell, key=_key(cell, _model_digests(path), entry.model_options))
+        given_by = _model_digests(path), entry.model_options, list(base.classes)
+        return replace(cell, key=_key(cell, *given_by))
     plan = training_settings(study, base.cohort, base.backbone, base.classes, base.seed)
     widths = checked_widths(name, entry.preset, entry.widths)
     cell = base.cell(kind="train")
-    return replace(cell, key=_key(cell, name, entry.preset, widths, plan.model_dump()))
+    own = (name, entry.preset, widths, plan.model_dump(), list(base.classes))
+    return replace(cell, key=_key(cell, *own))
 
 
 def training_settings(

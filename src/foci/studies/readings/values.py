@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -26,31 +26,31 @@ class Value:
         mean: Over the seeds that have a number; None if there is none.
         std: Standard deviation over them; None for fewer than two.
         n: How many seeds have a number.
-        seeds: The number of every seed.
+        seeds: The number of every seed, or of every seed and fold.
         gaps: Why a seed has none, by seed; ``None`` as a key for the value as a whole.
     """
 
     mean: float | None
     std: float | None = None
     n: int = 0
-    seeds: Mapping[int, float] = field(default_factory=dict)
-    gaps: Mapping[int | None, str] = field(default_factory=dict)
+    seeds: Mapping[str, float] = field(default_factory=dict)
+    gaps: Mapping[str | None, str] = field(default_factory=dict)
 
     @classmethod
     def over(
         cls,
-        seeds: Mapping[int, float],
-        gaps: Mapping[int | None, str] | None = None,
+        seeds: Mapping[str, float],
+        gaps: Mapping[str | None, str] | None = None,
         spread: Spread = "population",
     ) -> Value:
         """Average the seeds.
 
-        >>> value = Value.over({42: 3.0, 43: 3.6, 44: 3.3})
+        >>> value = Value.over({"42": 3.0, "43": 3.6, "44": 3.3})
         >>> round(value.mean, 6), round(value.std, 6), value.n
         (3.3, 0.244949, 3)
         """
         kept = {seed: float(number) for seed, number in seeds.items() if math.isfinite(number)}
-        lost: dict[int | None, str] = dict(gaps or {})
+        lost: dict[str | None, str] = dict(gaps or {})
         for seed in seeds:
             if seed not in kept:
                 lost.setdefault(seed, "is not defined")
@@ -67,10 +67,10 @@ class Value:
     def gap(self) -> str | None:
         """Why seeds have no number, in one line; None if all have one.
 
-        >>> Value.over({42: 1.0}, {43: "diverged", 44: "diverged"}).gap
+        >>> Value.over({"42": 1.0}, {"43": "diverged", "44": "diverged"}).gap
         'seeds 43, 44: diverged'
         """
-        by_reason: dict[str, list[int]] = {}
+        by_reason: dict[str, list[str]] = {}
         for seed, reason in self.gaps.items():
             by_reason.setdefault(reason, []).extend([] if seed is None else [seed])
         parts = [
@@ -89,11 +89,13 @@ def combine(function: Callable[..., float], *values: Value, spread: Spread = "po
     The mean is over seeds that all values have. Where a value has no seeds but a mean (a number
     from print), the function is applied to the means.
 
-    >>> combine(lambda a, b: b - a, Value.over({1: 4.0, 2: 8.0}), Value.over({1: 2.0, 2: 2.0})).mean
+    >>> base, foci = Value.over({"1": 4.0, "2": 8.0}), Value.over({"1": 2.0, "2": 2.0})
+    >>> combine(lambda a, b: b - a, base, foci).mean
     -4.0
     """
-    if all(value.mean is not None and not value.seeds for value in values):
-        return Value(function(*(value.mean for value in values)), None, min(v.n for v in values))
+    means = [value.mean for value in values if value.mean is not None and not value.seeds]
+    if len(means) == len(values):
+        return Value(function(*means), None, min(value.n for value in values))
     shared = [s for s in values[0].seeds if all(s in value.seeds for value in values)]
     numbers = {seed: function(*(value.seeds[seed] for value in values)) for seed in shared}
     return Value.over(numbers, all_gaps(values), spread)
@@ -102,19 +104,24 @@ def combine(function: Callable[..., float], *values: Value, spread: Spread = "po
 def of_means(function: Callable[..., float], *values: Value) -> Value:
     """Apply a function once, to means over seeds: for SHI, which averages first.
 
-    The numbers of the seeds are those of the function seed by seed; they show the spread.
+    The means are over the seeds that all values have. The numbers of the seeds are those of the
+    function seed by seed; they show the spread.
+
+    >>> base, foci = Value.over({"1": 4.0, "2": 8.0}), Value.over({"1": 2.0, "2": 2.0})
+    >>> saved = of_means(lambda a, b: (a - b) / a, base, foci)
+    >>> round(saved.mean, 6), saved.seeds
+    (0.666667, {'1': 0.5, '2': 0.75})
     """
     seed_by_seed = combine(function, *values)
-    if any(value.mean is None for value in values):
-        return Value(None, gaps=all_gaps(values) or {None: "is not defined"})
-    mean = function(*(value.mean for value in values))
-    n = min(value.n for value in values)
-    return Value(mean, seed_by_seed.std, n, seed_by_seed.seeds, all_gaps(values))
+    if seed_by_seed.mean is None or not seed_by_seed.seeds:
+        return seed_by_seed
+    means = [float(np.mean([value.seeds[s] for s in seed_by_seed.seeds])) for value in values]
+    return replace(seed_by_seed, mean=function(*means))
 
 
-def all_gaps(values: Sequence[Value]) -> dict[int | None, str]:
+def all_gaps(values: Sequence[Value]) -> dict[str | None, str]:
     """The gaps of several values, the first reason of every seed."""
-    lost: dict[int | None, str] = {}
+    lost: dict[str | None, str] = {}
     for value in values:
         for seed, reason in value.gaps.items():
             lost.setdefault(seed, reason)
@@ -127,5 +134,5 @@ def _spread(numbers: Sequence[float], spread: Spread) -> float | None:
     return seed_spread(numbers) if spread == "population" else float(np.std(numbers, ddof=1))
 
 
-def _seeds(seeds: Sequence[int]) -> str:
-    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+def _seeds(seeds: Sequence[str]) -> str:
+    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)}"

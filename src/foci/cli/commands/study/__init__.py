@@ -1,0 +1,18 @@
+"""``foci study``: the paper's whole matrix from one file."""
+
+from __future__ import annotations
+
+import typer
+
+from foci.cli.commands.study import cell, new, plan, run, slurm
+
+app = typer.Typer(
+    help="Many audits from one file: cohorts x backbones x seeds, with tables and figures.",
+    no_args_is_help=True,
+)
+app.command()(new.new)
+app.command()(plan.plan)
+app.command()(run.run)
+app.command()(plan.status)
+app.command()(slurm.slurm)
+app.command()(cell.cell)

@@ -1,0 +1,1 @@
+"""What each kind of cell computes: one function that fills one folder."""

@@ -1,0 +1,1 @@
+"""Run the cells of a study: in this process, on Ray, or as a SLURM array."""

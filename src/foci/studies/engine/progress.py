@@ -1,0 +1,79 @@
+"""Show how far a study has come: a bar on a terminal, one line per cell anywhere else."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from foci.progress import duration
+from foci.studies.engine.schedule import Tally
+from foci.studies.engine.work import Outcome
+from foci.studies.plan.cells import Cell
+
+
+class StudyProgress:
+    """Reports cells as they end, with their rate and the time that is left.
+
+    Args:
+        slots: How many cells are under way at the same time.
+        say: Called with one line per cell where there is no terminal, and per failed cell.
+        bar: Whether to draw a bar; None for a bar on a terminal.
+    """
+
+    def __init__(self, slots: int, say: Callable[[str], None], *, bar: bool | None = None) -> None:
+        self._slots, self._say = slots, say
+        self._start, self._first = time.monotonic(), 0
+        self._bar: Any = None
+        self._wanted = sys.stderr.isatty() if bar is None else bar
+
+    def __enter__(self) -> StudyProgress:
+        if self._wanted:
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+            columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar.start()
+            self._task = self._bar.add_task("starting", total=None)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def __call__(self, cell: Cell, outcome: Outcome, tally: Tally) -> None:
+        """A cell has ended."""
+        self._first += 1
+        rest = left_text(tally, self._slots, self._first / (time.monotonic() - self._start))
+        if self._bar is not None:
+            self._bar.update(
+                self._task, total=tally.total, completed=tally.ended,
+                description=f"{rest}; last: {cell.name}",
+            )  # fmt: skip
+        if outcome.error is not None:
+            self._say(f"[{tally.ended}/{tally.total}] {cell.name}: FAILED: {outcome.error}")
+        elif self._bar is None:
+            took = duration(outcome.seconds)
+            self._say(f"[{tally.ended}/{tally.total}] {cell.name}: {took}; {rest}")
+
+
+def left_text(tally: Tally, slots: int, rate: float) -> str:
+    """Rate and time left in words.
+
+    Args:
+        tally: How far the run has come.
+        slots: How many cells are under way at the same time.
+        rate: Cells per second so far.
+    """
+    per = f"{60 * rate:.1f} cells/min"
+    if tally.left is None:
+        return per
+    return f"{per}, {duration(tally.left / max(slots, 1))} left"

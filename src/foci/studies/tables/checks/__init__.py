@@ -1,0 +1,1 @@
+"""Tables of the complementary checks: deletion, selected tiles only, ablations, budgets, cost."""

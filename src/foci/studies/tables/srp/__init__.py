@@ -1,0 +1,1 @@
+"""Tables of the Sequential Reveal Protocol: main results, SHI, budgets and thresholds."""

@@ -1,0 +1,114 @@
+"""The order of cells: needs first, the longest way first, cost alone; failures stop little."""
+
+from pathlib import Path
+
+import pytest
+
+from foci.studies.engine.estimate import Estimates
+from foci.studies.engine.in_process import InProcess
+from foci.studies.engine.schedule import run_plan
+from foci.studies.engine.work import Outcome
+from foci.studies.folder import StudyFolder
+from foci.studies.plan.cells import Cell
+from tests.makers.studies import NARROW, make
+
+
+class Pretending:
+    """Computes nothing; notes what is under way together."""
+
+    def __init__(self, study: StudyFolder, slots: int, failing: str = "nothing") -> None:
+        self.study, self.slots, self.failing = study, slots, failing
+        self.running: list[Cell] = []
+        self.begun: list[str] = []
+        self.together: list[set[str]] = []
+
+    def submit(self, cell: Cell) -> None:
+        self.running.append(cell)
+        self.begun.append(cell.name)
+
+    def wait(self) -> list[Outcome]:
+        self.together.append({cell.name for cell in self.running})
+        cell = self.running.pop(0)
+        error = "no" if cell.name.startswith(self.failing) else None
+        if error is None:
+            (self.study.path / "cells" / cell.key).mkdir(parents=True)
+        return [Outcome(cell.key, 2.0, error)]
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> StudyFolder:
+    return make(tmp_path, efficiency={})
+
+
+def test_needs_first_and_never_more_than_the_slots(study: StudyFolder) -> None:
+    engine, plan = Pretending(study, 3), study.plan()
+    tally = run_plan(study, plan, engine)
+    assert tally.done == tally.total == len(plan)
+    assert sorted(engine.begun) == sorted(cell.name for cell in plan)
+    assert max(map(len, engine.together)) == 3
+    place = {name: i for i, name in enumerate(engine.begun)}
+    for cell in plan:
+        assert all(place[need.name] < place[cell.name] for need in plan.needs(cell))
+
+
+def test_cost_is_measured_alone_and_last(study: StudyFolder) -> None:
+    engine = Pretending(study, 3)
+    run_plan(study, study.plan(), engine)
+    assert [name[:4] for name in engine.begun[-2:]] == ["cost", "cost"]
+    assert all(len(names) == 1 for names in engine.together if any("cost" in n for n in names))
+
+
+def test_a_failure_stops_only_what_needs_it(study: StudyFolder) -> None:
+    engine = Pretending(study, 2, failing="train/one/abmil/1")
+    plan = study.plan()
+    tally = run_plan(study, plan, engine)
+    assert [plan[key].name for key in tally.failed] == ["train/one/abmil/1"]
+    assert {plan[key].name for key in tally.skipped} == {
+        "fit/one/abmil/1/main", "audit/one/abmil/1/main", "cost/one/abmil/1",
+    }  # fmt: skip
+    assert tally.done == len(plan) - 4
+    assert tally.ended == tally.total
+
+
+def test_only_some_kinds(study: StudyFolder) -> None:
+    engine = Pretending(study, 2)
+    tally = run_plan(study, study.plan(), engine, only=("train",))
+    assert (tally.done, tally.total) == (8, 8)
+    audits = run_plan(study, study.plan(), Pretending(study, 2), only=("audit",))
+    assert (audits.done, len(audits.skipped)) == (0, 8)
+
+
+def test_the_longest_way_first(study: StudyFolder) -> None:
+    plan = study.plan()
+    study.write_record(plan.select(kind="audit", backbone="transmil", seed=1)[0], seconds=100.0)
+    study.write_record(plan.select(kind="audit", backbone="abmil", seed=1)[0], seconds=3.0)
+    engine = Pretending(study, 1)
+    run_plan(study, plan, engine)
+    assert all("transmil" in name for name in engine.begun[:4])
+
+
+def test_estimates_come_from_cells_that_are_alike(study: StudyFolder) -> None:
+    plan = study.plan()
+    estimates = Estimates(study, plan)
+    audits = plan.select(kind="audit", backbone="abmil")
+    assert estimates.of(audits[0]) is None
+    assert estimates.total(audits) is None
+    estimates.add(plan.select(kind="audit", backbone="transmil", cohort="one")[0], 8.0)
+    assert estimates.of(audits[0]) == 8.0  # any audit
+    estimates.add(plan.select(kind="audit", backbone="abmil", cohort="two")[0], 2.0)
+    estimates.add(plan.select(kind="audit", backbone="abmil", cohort="one")[0], 4.0)
+    assert [estimates.of(cell) for cell in audits] == [4.0, 4.0, 2.0, 2.0]
+    assert estimates.total(audits) == 12.0
+
+
+def test_a_backbone_that_diverges(tmp_path: Path) -> None:
+    wild = {**NARROW, "transmil": {**NARROW["transmil"], "training": {"lr": 1e6, "clip": 0}}}
+    study = make(tmp_path, "one", seeds=[1], backbones=wild)
+    tally = run_plan(study, study.plan(), InProcess(study))
+    assert tally.done == 3
+    train, fit, audit = study.plan().select(backbone="transmil")
+    why = study.failure(train)
+    assert why is not None
+    assert "loss is" in why
+    assert study.blocked(fit) == study.blocked(audit) == train.name
+    assert all(study.result(cell) for cell in study.plan().select(backbone="abmil"))

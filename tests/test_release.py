@@ -1,0 +1,87 @@
+"""What a release says of itself: one version, one list of Pythons, no password."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from foci import __version__
+
+ROOT = Path(__file__).resolve().parent.parent
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+CITATION = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def workflow(name: str) -> dict[Any, Any]:
+    (path,) = [path for path in WORKFLOWS if path.stem == name]
+    found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert isinstance(found, dict)
+    return found
+
+
+def newest_heading() -> tuple[str, str]:
+    """Version and date of the first heading of the changelog."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    found = re.search(r"^## (\S+) \((unreleased|\d{4}-\d\d-\d\d)\)$", text, flags=re.MULTILINE)
+    assert found is not None
+    return found[1], found[2]
+
+
+def test_package_citation_and_changelog_name_one_version() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+", __version__)
+    assert (CITATION["version"], newest_heading()[0]) == (__version__, __version__)
+
+
+def test_the_citation_has_a_date_once_the_changelog_has_one() -> None:
+    date = newest_heading()[1]
+    assert str(CITATION.get("date-released", "unreleased")) == date
+
+
+def test_the_citation_names_the_paper_and_its_authors() -> None:
+    paper = CITATION["preferred-citation"]
+    assert paper["title"] in (ROOT / "README.md").read_text(encoding="utf-8").replace("\n", " ")
+    assert [one["family-names"] for one in paper["authors"]] == [
+        "Jung",
+        "Choi",
+        "Choi",
+        "Oh",
+        "Kim",
+    ]
+    assert CITATION["license"] in PROJECT
+    assert all(word in PROJECT for word in CITATION["keywords"])
+
+
+def test_every_python_that_is_promised_is_tested() -> None:
+    promised = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PROJECT)
+    assert workflow("ci")["jobs"]["test"]["strategy"]["matrix"]["python"] == promised
+    assert f'requires-python = ">={promised[0]}"' in PROJECT
+    assert f'target-version = "py{promised[0].replace(".", "")}"' in PROJECT
+
+
+def test_a_release_is_tested_and_tried_before_it_is_sent() -> None:
+    jobs = workflow("release")["jobs"]
+    assert (jobs["publish"]["needs"], jobs["ci"]["needs"]) == ("ci", "version")
+    assert jobs["ci"]["uses"] == "./.github/workflows/ci.yml"
+    tried = [step.get("run") for step in workflow("ci")["jobs"]["wheel"]["steps"]]
+    assert tried[-3:-1] == ["python dev.py build", "python tools/try_wheel.py dist/*.whl"]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_hold_no_secret_and_only_publishing_may_sign(path: Path) -> None:
+    assert "secrets." not in path.read_text(encoding="utf-8")
+    found = workflow(path.stem)
+    assert found["permissions"] == {"contents": "read"}
+    signing = [name for name, job in found["jobs"].items() if "id-token" in str(job)]
+    assert signing == (["publish", "site"] if path.stem == "release" else [])
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_workflows_call_commands_that_exist(path: Path) -> None:
+    known = re.findall(r"^python3 dev.py (\w+)", (ROOT / "dev.py").read_text(), flags=re.MULTILINE)
+    asked = re.findall(r"python dev\.py (\w+)", path.read_text(encoding="utf-8"))
+    assert set(asked) <= set(known)
+    scripts = re.findall(r"python (tools/\S+\.py)", path.read_text(encoding="utf-8"))
+    assert all((ROOT / script).is_file() for script in scripts)
