@@ -135,7 +135,7 @@ def ensure_venv() -> None:
     if made.returncode != 0:
         shutil.rmtree(VENV, ignore_errors=True)
         sys.exit(missing_venv(made.stdout + made.stderr))
-    install("-e", ".[dev]")
+    install("-e", ".[dev,docs]")
     install("--no-deps", "timm")  # alone: the torchvision it asks for does not fit a CPU torch
     STAMP.write_text(fingerprint())
 
@@ -180,21 +180,17 @@ def build_web() -> None:
             sys.exit(f"dev.py: npm {' '.join(step)} failed in {WEB}")
 
 
-def built_pages() -> list[Path]:
-    """What the front end was bundled into; pyproject.toml names the same files as artifacts."""
-    return sorted((ROOT / "src" / "foci").glob("*/page/bundle/*"))
-
-
 def missing_pages(package: Path) -> list[str]:
-    """Built pages that a wheel or an sdist lacks; all of them if none was built."""
+    """Pages that a wheel or an sdist lacks; pyproject.toml names the same files as artifacts."""
     if package.suffix == ".whl":
         with zipfile.ZipFile(package) as wheel:
             names = wheel.namelist()
     else:
         with tarfile.open(package) as sdist:
             names = [name.partition("/src/")[2] for name in sdist.getnames()]
-    pages = [path.relative_to(ROOT / "src").as_posix() for path in built_pages()]
-    return [page for page in pages if page not in names] if pages else ["the built pages"]
+    source = ROOT / "src" / "foci"
+    built = (path.relative_to(source).as_posix() for path in source.glob("*/page/bundle/*"))
+    return [page for page in sorted({*BUNDLES, *built}) if f"foci/{page}" not in names]
 
 
 def web_sources() -> list[Path]:

@@ -11,6 +11,7 @@ import "./style/dots.css";
 import "./style/slides.css";
 import "./style/cards.css";
 import "./style/comparison.css";
+import "./style/study.css";
 import "./style/phone.css";
 import "./style/print.css";
 import { startAuditPage } from "./auditPage";
@@ -25,4 +26,5 @@ document.documentElement.classList.add("live");
 startTheme();
 startFragments();
 if (payload.kind === "audit") startAuditPage(payload);
-else find("#figures")!.replaceChildren(...comparisonFigures(payload));
+else if (payload.kind === "comparison")
+  find("#figures")!.replaceChildren(...comparisonFigures(payload));
