@@ -171,8 +171,9 @@ def check_possible(nodes: list[dict[str, float]], threads: int, gpus: float) -> 
 
 
 def _ray() -> Any:
-    """Ray, quiet and without its usage reports."""
+    """Ray, without its usage reports, and with workers at the priority of this process."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")
     try:
         import ray
     except ImportError:
