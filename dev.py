@@ -30,9 +30,19 @@ STAMP = VENV / "foci-stamp"
 WEB = ROOT / "web"
 MODELS = tuple(
     ROOT / "src" / "foci" / name
-    for name in ("audits/records.py", "audits/analysis/summary.py", "reports/data/models.py")
-)
-"""Python files that the types of the page's data are made from."""
+    for name in (
+        "audits/records.py", "audits/analysis/summary.py", "reports/data/models.py",
+        "viewer/data/models.py",
+    )
+)  # fmt: skip
+"""Python files that the types of the pages' data are made from."""
+
+BUNDLES = ("reports/page/bundle/report.js", "viewer/page/bundle/viewer.js")
+SCHEMAS = {
+    "foci.reports.data.schema": "schema.json",
+    "foci.viewer.data.schema": "viewer-schema.json",
+}
+"""Modules that write the schema of a page's data, and the file in web/."""
 
 
 def main(arguments: list[str]) -> int:
@@ -158,11 +168,12 @@ def build_web() -> None:
     """Bundle the front end if its sources, or the models of its data, are newer than the bundle."""
     if not (WEB / "package.json").is_file():
         return
-    built = built_pages()
+    built = [path for name in BUNDLES if (path := ROOT / "src" / "foci" / name).is_file()]
     newest = max(path.stat().st_mtime for path in (*web_sources(), *MODELS) if path.is_file())
-    if built and min(path.stat().st_mtime for path in built) >= newest:
+    if len(built) == len(BUNDLES) and min(path.stat().st_mtime for path in built) >= newest:
         return
-    tool("python", "-m", "foci.reports.data.schema", str(WEB / "schema.json"))
+    for module, name in SCHEMAS.items():
+        tool("python", "-m", module, str(WEB / name))
     npm = npm_command()
     for step in (("ci", "--no-audit", "--no-fund"), ("run", "--silent", "build")):
         if subprocess.call([*npm, *step], cwd=WEB) != 0:

@@ -97,28 +97,34 @@ def test_the_front_end_is_built_when_its_sources_are_newer(
     (tmp_path / "web").mkdir()
     (tmp_path / "web" / "package.json").write_text("{}")
     dev.build_web()
-    schema = str(tmp_path / "web" / "schema.json")
-    assert schemas == [("python", "-m", "foci.reports.data.schema", schema)]
+    assert schemas == [
+        ("python", "-m", "foci.reports.data.schema", str(tmp_path / "web" / "schema.json")),
+        ("python", "-m", "foci.viewer.data.schema", str(tmp_path / "web" / "viewer-schema.json")),
+    ]
     assert [call[:2] for call in calls] == [["npm", "ci"], ["npm", "run"]]
     assert calls[1][-1] == "build"
-    bundle = tmp_path / "src" / "foci" / "reports" / "page" / "bundle"
-    bundle.mkdir(parents=True)
+    bundles = [tmp_path / "src" / "foci" / name for name in dev.BUNDLES]
+    for bundle in bundles:
+        bundle.parent.mkdir(parents=True)
+    bundles[0].touch()
     dev.build_web()
     assert len(calls) == 4, "an empty bundle is no bundle"
-    (bundle / "report.js").touch()
+    bundles[1].touch()
     dev.build_web()
     assert len(calls) == 4
     (tmp_path / "web" / "node_modules").mkdir()
     os.utime(tmp_path / "web" / "package.json", (1, 1))
     (tmp_path / "web" / "node_modules" / "installed.js").touch()
-    os.utime(bundle / "report.js", (2, 2))
+    for bundle in bundles:
+        os.utime(bundle, (2, 2))
     dev.build_web()
     assert len(calls) == 4, "what npm installs is no source"
     (tmp_path / "web" / "src").mkdir()
     (tmp_path / "web" / "src" / "main.ts").touch()
     dev.build_web()
     assert len(calls) == 6
-    (bundle / "report.js").touch()
+    for bundle in bundles:
+        bundle.touch()
     (tmp_path / "models.py").touch()
     os.utime(tmp_path / "models.py", (2**31, 2**31))
     dev.build_web()

@@ -42,6 +42,7 @@ class Plan:
     names: Sequence[str] = HOSTILE
     rankings: Sequence[str] = ("native", "selector", "random")
     synthetic_note: bool = True
+    step: int = STEP
 
 
 def make(folder: Path, plan: Plan = Plan()) -> StoredAudit:  # noqa: B008
@@ -99,8 +100,8 @@ class _Made:
             else f"TCGA-{50 + index:02d}-{4000 + index}"
         )
         placed = index != 3
-        step = STEP if placed else 0
-        coords = np.column_stack([column * step + 1024, row * step + 512]) if placed else None
+        corners = np.column_stack([column + 4, row + 2]) * plan.step
+        coords = corners if placed else None
         ran = {k: v for k, v in self.scores.items() if k.split("-")[0] in plan.rankings}
         self.tiles = RankedTiles(self.name, np.arange(n), coords, ran)
 
@@ -111,7 +112,14 @@ class _Made:
         label = classes[(self.target + wrong) % len(classes)] if self.plan.labelled else None
         n = len(self.tiles)
         return AuditedSlide(
-            self.name, f"P{self.index // 2:03d}", label, n, n, "px", STEP, f"{self.index:064x}"
+            self.name,
+            f"P{self.index // 2:03d}",
+            label,
+            n,
+            n,
+            "px",
+            self.plan.step,
+            f"{self.index:064x}",
         )
 
     def probs(self, sums: Floats, counts: NDArray[np.int64]) -> Floats:

@@ -1,8 +1,8 @@
 /**
  * TypeScript types from a JSON Schema, as pydantic writes it.
  *
- *   node scripts/types.mjs <schema.json> <types.ts>           write the types
- *   node scripts/types.mjs --check <schema.json> <types.ts>   exit 1 where the file differs
+ *   node scripts/types.mjs <schema.json> <types.ts> ...           write the types
+ *   node scripts/types.mjs --check <schema.json> <types.ts> ...   exit 1 where a file differs
  */
 
 import { readFile, writeFile } from "node:fs/promises";
@@ -63,11 +63,15 @@ async function main() {
     options: { check: { type: "boolean", default: false } },
     allowPositionals: true,
   });
-  if (positionals.length !== 2)
-    throw new Error("usage: types.mjs [--check] <schema.json> <types.ts>");
-  const [from, to] = positionals;
+  if (positionals.length < 2 || positionals.length % 2)
+    throw new Error("usage: types.mjs [--check] <schema.json> <types.ts> ...");
+  for (let i = 0; i < positionals.length; i += 2)
+    await make(positionals[i], positionals[i + 1], values.check);
+}
+
+async function make(from, to, check) {
   const types = await typesOf(JSON.parse(await readFile(from, "utf8")), to);
-  if (!values.check) return writeFile(to, types);
+  if (!check) return writeFile(to, types);
   const present = await readFile(to, "utf8").catch(() => null);
   if (present !== types) throw new Error(`${to}: differs from ${from}; run npm run types`);
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -137,11 +137,11 @@ class StoredAudit:
         """The slides that were skipped, each with its reason."""
         return tuple(s for s in self._all_slides if s.skipped is not None)
 
-    def tiles(self) -> Iterator[RankedTiles]:
-        """Iterate over the slides, each with its tiles and their scores."""
+    def tiles(self, slide_ids: Collection[str] | None = None) -> Iterator[RankedTiles]:
+        """Iterate over the slides, or those named, each with its tiles and their scores."""
         path = self.folder / RANKINGS
         with readable(path):
-            yield from read_tiles(path)
+            yield from read_tiles(path, slide_ids)
 
     def measured(self, settings: AnalysisSettings | None = None) -> MeasuredSlides:
         """Metrics of every slide, at the run's threshold and budget or at those of ``settings``.

@@ -9,10 +9,16 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+_EVAL: set[nn.Module] = set()
+"""Models that an enclosing block keeps in eval mode."""
+
 
 @contextmanager
 def eval_mode(*models: nn.Module) -> Iterator[None]:
     """Eval mode, restored on exit module by module.
+
+    Inside the block of a model the same model is not looked through again: an audit asks for eval
+    mode before every answer.
 
     >>> model = nn.Sequential(nn.Dropout(), nn.Dropout().eval())
     >>> with eval_mode(model):
@@ -21,12 +27,15 @@ def eval_mode(*models: nn.Module) -> Iterator[None]:
     >>> [module.training for module in model.modules()]
     [True, True, False]
     """
-    training = [module for model in models for module in model.modules() if module.training]
+    entered = [model for model in models if model not in _EVAL]
+    training = [module for model in entered for module in model.modules() if module.training]
     for module in training:
         module.training = False
+    _EVAL.update(entered)
     try:
         yield
     finally:
+        _EVAL.difference_update(entered)
         for module in training:
             module.training = True
 

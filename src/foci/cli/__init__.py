@@ -25,6 +25,7 @@ from foci.cli.commands import (
     report,
     study,
     train,
+    view,
 )
 from foci.cli.terminal import logged, prepared
 from foci.errors import FociError
@@ -46,6 +47,7 @@ app.command()(train.train)
 app.command()(fit.fit)
 app.command()(audit.audit)
 app.command()(report.report)
+app.command()(view.view)
 app.command()(export.export)
 app.command()(compare.compare)
 app.add_typer(study.app, name="study")

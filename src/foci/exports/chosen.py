@@ -98,7 +98,7 @@ def count_of(measured: MeasuredSlides, row: int, chosen: Column, k: str) -> tupl
     if k in ("msk", "decisive"):
         count = measured_count(measured, row, chosen, k)
         return (min(n, WITHOUT_COUNT), False) if count is None else (count, True)
-    if not k.isdigit() or int(k) < 1:
+    if not (k.isascii() and k.isdigit() and len(k) < 10) or int(k) < 1:
         raise FociError(f"--k {k}", "is no number of tiles", "give msk, decisive, all or a number")
     return min(int(k), n), True
 

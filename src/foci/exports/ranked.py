@@ -96,9 +96,7 @@ def ranked_slides(
     row_of = {name: row for row, name in enumerate(measured.curves.slide_ids)}
     by_id = {slide.slide_id: slide for slide in audit.slides}
     everyone = measured.views["prediction"]
-    for tiles in audit.tiles():
-        if tiles.slide_id not in wanted:
-            continue
+    for tiles in audit.tiles(wanted):
         row = row_of[tiles.slide_id]
         target = int(everyone.targets[row])
         mask = None if marks is None else marks.get(tiles.slide_id)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from foci.errors import FociError, SlideError
 
 if TYPE_CHECKING:
-    from openslide import OpenSlide
+    from openslide import OpenSlide, OpenSlideCache
     from PIL.Image import Image as Picture
     from typing_extensions import Self
 
@@ -72,6 +72,10 @@ class SlideImage:
     def close(self) -> None:
         """Close the file."""
         self._slide.close()
+
+    def share_cache(self, cache: OpenSlideCache) -> None:
+        """Keep decoded pixels in a cache that several images share, not in one of its own."""
+        self._slide.set_cache(cache)
 
     def known_mpp(self) -> float:
         """Micrometres per level-0 pixel; an error if neither the file nor the caller knows."""

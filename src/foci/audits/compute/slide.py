@@ -17,6 +17,7 @@ from foci.audits.compute.sparing import Points, SparingCurves
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
+from foci.backbones.freezing import eval_mode
 from foci.bags import Bag, Slide
 from foci.errors import FociError
 from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, choose_engine
@@ -74,6 +75,10 @@ class SlideReveal:
         Raises:
             FociError: If a ranking refuses the slide, or the classifier's output is not finite.
         """
+        with eval_mode(self.backbone):
+            return self._revealed(slide, bag, jobs)
+
+    def _revealed(self, slide: Slide, bag: Bag, jobs: Iterable[RankingJob]) -> RevealedSlide:
         embedded = self.revealer.open(bag)
         full = self._finite(embedded.full().numpy(), bag.slide_id)
         embedded = embedded.with_target(int(full.argmax()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,14 +59,24 @@ def to_arrow(slide: RankedTiles) -> pa.Table:
     return pa.table(columns)
 
 
-def read_tiles(path: str | Path) -> Iterator[RankedTiles]:
-    """Read ``rankings.parquet`` one slide at a time, in the order of the audit."""
+def read_tiles(path: str | Path, slide_ids: Collection[str] | None = None) -> Iterator[RankedTiles]:
+    """Read ``rankings.parquet`` one slide at a time, in the order of the audit.
+
+    Args:
+        path: The file.
+        slide_ids: Slides to read; parts of the file that hold none of them are left alone.
+    """
     with pq.ParquetFile(path) as file:
         for group in range(file.num_row_groups):
+            if slide_ids is not None:
+                held = file.read_row_group(group, columns=["slide_id"])["slide_id"].unique()
+                if not set(held.to_pylist()) & set(slide_ids):
+                    continue
             table = file.read_row_group(group)
             names = table["slide_id"].to_numpy()
             for start, end in runs(names):
-                yield _slide(table.slice(start, end - start))
+                if slide_ids is None or names[start] in slide_ids:
+                    yield _slide(table.slice(start, end - start))
 
 
 def runs(names: NDArray[Any]) -> Iterator[tuple[int, int]]:

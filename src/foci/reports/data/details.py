@@ -13,8 +13,8 @@ from foci.audits.settings import View
 from foci.metrics.curve.sufficiency import sufficient_steps
 from foci.metrics.inputs import Floats, Integers
 from foci.reports.data.models import RandomBand, SlideDetail, ViewDetail
-from foci.reports.data.packing import COARSE, FINE, pack, pack_probabilities
-from foci.reports.data.placement import place
+from foci.reports.data.packing import COARSE, EXACT_P, FINE, pack, pack_probabilities
+from foci.reports.data.placement import EXACT, FINEST, place
 from foci.reports.data.rounding import cut_to
 
 RANDOM = "random"
@@ -28,12 +28,21 @@ class SlideDetails:
         slides: The audited slides.
         ks: Counts of the longest curve; a slide with the same counts does not repeat them.
         kappa: Operating confidence.
+        whole: Keep every tile of the orders, exact positions and finer probabilities, for a
+            reader that need not save bytes.
     """
 
     def __init__(
-        self, measured: MeasuredSlides, slides: Sequence[AuditedSlide], ks: Integers, kappa: float
+        self,
+        measured: MeasuredSlides,
+        slides: Sequence[AuditedSlide],
+        ks: Integers,
+        kappa: float,
+        *,
+        whole: bool = False,
     ) -> None:
         self.measured = measured
+        self.whole = whole
         self.slides = {slide.slide_id: slide for slide in slides}
         self.ks = ks
         self.kappa = kappa
@@ -57,14 +66,18 @@ class SlideDetails:
         slide = self.slides[tiles.slide_id]
         ks = self._counts(row)
         shared = np.array_equal(ks, self.ks[: len(ks)])
-        whole = np.array_equal(tiles.tiles, np.arange(len(tiles)))
+        all_kept = np.array_equal(tiles.tiles, np.arange(len(tiles)))
+        finest = EXACT if self.whole else FINEST
+        end = len(tiles) if self.whole else ks[-1]
         return SlideDetail(
             ks=None if shared else ks.tolist(),
             unit=slide.unit,
-            placement=None if tiles.coords is None else place(tiles.coords, slide.patch_size),
-            tiles=None if whole else pack(tiles.tiles),
+            placement=(
+                None if tiles.coords is None else place(tiles.coords, slide.patch_size, finest)
+            ),
+            tiles=None if all_kept else pack(tiles.tiles),
             orders={
-                name: pack(tiles.order(name)[: ks[-1]], max(len(tiles) - 1, 1).bit_length())
+                name: pack(tiles.order(name)[:end], max(len(tiles) - 1, 1).bit_length())
                 for name in self.columns
                 if name in tiles.scores
             },
@@ -91,11 +104,13 @@ class SlideDetails:
             falls_back[name] = falls_back_at(
                 self._curve(row, ranking, seed), target, self.kappa, msk[name]
             )
-        ks = self._counts(row)
+        ks, bits = self._counts(row), EXACT_P if self.whole else FINE
         return ViewDetail(
             full=cut_to(float(group.full[place, target]), 5),
             curves={
-                name: pack_probabilities(_drawn_at(ks, self._curve(row, ranking, seed), target))
+                name: pack_probabilities(
+                    _drawn_at(ks, self._curve(row, ranking, seed), target), bits
+                )
                 for name, (ranking, seed) in self.columns.items()
             },
             random=self._band(row, target, ks),

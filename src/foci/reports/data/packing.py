@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 Packed = tuple[int, int, str]
 """``(bits, length, base64)``: the bits of each number, least significant first, end to end."""
 
-FINE, COARSE = 12, 8
-"""Bits of a probability that is shown as a number, and of one that is only drawn."""
+FINE, COARSE, EXACT_P = 12, 8, 24
+"""Bits of a probability that is shown as a number, of one that is only drawn, and of one that is
+as good as stored."""
 
 
 def pack(values: ArrayLike, bits: int | None = None) -> Packed:

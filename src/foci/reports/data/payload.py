@@ -41,12 +41,12 @@ def payload(
         summary: Its numbers, at the threshold and budget of ``settings``.
         settings: Threshold and budget.
         limit: Bytes for the slide table and the curves of single slides; slides whose curves do
-            not fit keep their row in the table.
+            not fit keep their row in the table. 0 leaves out all curves of single slides.
     """
     measured = audit.measured(settings)
     columns = slide_columns(measured, audit.slides)
     room = max(limit - len(to_json(columns)), min(limit, LEAST_BYTES))
-    packer = SlideDetails(measured, audit.slides, _longest(measured), settings.kappa)
+    packer = SlideDetails(measured, audit.slides, longest_counts(measured), settings.kappa)
     return AuditPayload(
         classes=summary.classes,
         kappa=summary.kappa,
@@ -83,7 +83,8 @@ def shortened(record: M) -> M:
     return record if record is None else record.model_validate(rounded(record.model_dump(), 5))
 
 
-def _longest(measured: MeasuredSlides) -> Integers:
+def longest_counts(measured: MeasuredSlides) -> Integers:
+    """Counts of the longest curve of an audit."""
     first = measured.curves.rankings[0]
     curves = measured.curves.get(first, measured.curves.seeds(first)[0])
     return max((curve.ks for curve in curves), key=len)
@@ -95,7 +96,7 @@ def _details(audit: StoredAudit, packer: SlideDetails, room: int) -> dict[str, S
     A low estimate of their sizes decides which slides are packed, the true size which are kept.
     """
     names = packer.measured.curves.slide_ids
-    if not packer.columns:
+    if not packer.columns or room <= 0:
         return {}
     pictures = TissuePictures(audit)
     for_curves = room - pictures.reserved(names)

@@ -11,13 +11,17 @@ from foci.reports.data.packing import pack
 FINEST = 12
 """Bits of a position: 1/4096 of the slide's longer side is finer than any screen."""
 
+EXACT = 31
+"""Bits of a position that can be magnified."""
 
-def place(coords: NDArray[np.int64], patch_size: int | None) -> TilePlacement:
+
+def place(coords: NDArray[np.int64], patch_size: int | None, finest: int = FINEST) -> TilePlacement:
     """Pack tile corners as whole steps from the top left; exact if the tiles lie on a lattice.
 
     Args:
         coords: ``[N, 2]`` top-left corners.
         patch_size: Side of a tile in the same unit; None for the most common spacing of tiles.
+        finest: Bits that a position may take.
 
     Returns:
         Packed ``x`` and ``y``, the ``origin`` and ``step`` that give the corners back as
@@ -31,7 +35,7 @@ def place(coords: NDArray[np.int64], patch_size: int | None) -> TilePlacement:
     origin = coords.min(axis=0)
     offsets = coords - origin
     step = int(np.gcd.reduce(offsets, axis=None)) or (patch_size or 1)
-    limit = (1 << FINEST) - 1
+    limit = (1 << finest) - 1
     exact = int(offsets.max()) // step <= limit
     if not exact:
         step = -(-int(offsets.max()) // limit)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
@@ -15,15 +15,20 @@ Payload = Annotated[AuditPayload | ComparisonPayload, Field(discriminator="kind"
 
 
 def page_schema() -> str:
-    """JSON Schema as text; equal models give equal bytes."""
+    """JSON Schema of a page's data."""
     adapter: TypeAdapter[Payload] = TypeAdapter(Payload)
-    schema = {"title": "Payload", **adapter.json_schema(mode="serialization")}
+    return schema_text("Payload", adapter)
+
+
+def schema_text(title: str, adapter: TypeAdapter[Any]) -> str:
+    """JSON Schema as text; equal models give equal bytes."""
+    schema = {"title": title, **adapter.json_schema(mode="serialization")}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
-def write_schema(path: str | Path) -> bool:
-    """Write the schema if the file differs from it; return whether it did."""
-    path, text = Path(path), page_schema()
+def write_schema(path: str | Path, text: str | None = None) -> bool:
+    """Write a schema, that of a page by default, if the file differs; return whether it did."""
+    path, text = Path(path), page_schema() if text is None else text
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return False
     path.write_text(text, encoding="utf-8")

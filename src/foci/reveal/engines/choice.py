@@ -18,6 +18,7 @@ from foci.errors import FociError
 from foci.reveal.engines.closed_form import PooledReveal, PrefixReveal
 from foci.reveal.engines.generic import GenericReveal
 from foci.reveal.engines.packed import PackedReveal
+from foci.reveal.engines.pooled_tiles import PooledTiles
 from foci.reveal.engines.reference import ReferenceReveal
 from foci.reveal.float64_recheck import Float64Recheck
 from foci.reveal.prefixes import Prefixes
@@ -62,9 +63,15 @@ class CurveEngine:
     @contextlib.contextmanager
     def precision(self) -> Iterator[None]:
         """Eval mode, without gradients, in half precision where asked for."""
-        device, half = home(self.backbone)[0].type, self.autocast is not None
-        with frozen(self.backbone), torch.autocast(device, dtype=self.autocast, enabled=half):
-            yield
+        half = self.autocast is not None
+        with frozen(self.backbone):
+            if not half and not torch.is_autocast_enabled("cpu") | torch.is_autocast_enabled(
+                "cuda"
+            ):
+                yield
+                return
+            with torch.autocast(home(self.backbone)[0].type, dtype=self.autocast, enabled=half):
+                yield
 
     def reference(self, features: Tensor) -> PrefixLogits:
         """The engine ``"reference"``, which starts from the features and not from the tokens."""
@@ -75,7 +82,7 @@ class CurveEngine:
         backbone = self.backbone
         if self.name == "closed-form":
             if isinstance(backbone, PooledBackbone) and declared(backbone, "pooled-prefixes"):
-                return PooledReveal(backbone, tokens)
+                return PooledReveal(PooledTiles(backbone, tokens))
             return PrefixReveal(backbone, tokens)
         budget = _token_budget(backbone, tokens, self.memory_mb)
         if self.name == "packed":

@@ -1,0 +1,61 @@
+"""``foci view``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foci.cli.options import AcceptChanged
+
+
+def view(
+    audit: Annotated[Path, typer.Argument(help="Folder of foci audit.")],
+    slides: Annotated[
+        Path | None,
+        typer.Option(help="Folder of whole-slide images; default is what the audit was shown."),
+    ] = None,
+    slide_mpp: Annotated[
+        float | None,
+        typer.Option(min=0.05, help="Micrometres per level-0 pixel of slides that do not say."),
+    ] = None,
+    marks: Annotated[
+        Path | None,
+        typer.Option(help="CSV file for a reader's marks; default is reader-marks.csv in AUDIT."),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port; default is a free one from 8765 on.")
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; the default is reached from here only.")
+    ] = "127.0.0.1",
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Open the page in the browser.")
+    ] = True,
+    accept_changed: AcceptChanged = False,
+) -> None:
+    """Look at an audit in the browser: reveal curves in step with the tissue.
+
+    Without images of the slides it shows their tiles on a plain lattice.
+    """
+    from foci.audits import StoredAudit
+    from foci.cli.announce import announce_changed
+    from foci.viewer.catalogue import Catalogue, images_of
+    from foci.viewer.marks import MarkBook
+    from foci.viewer.serve import serve
+    from foci.words.plural import counted
+
+    stored = StoredAudit.load(audit, accept_changed=accept_changed)
+    announce_changed(stored)
+    images = images_of(stored, slides)
+    total = len(stored.slides)
+    typer.echo(f"{counted(total, 'slide')}, {len(images)} with an image")
+    serve(
+        Catalogue(stored, images, slide_mpp),
+        MarkBook(audit / "reader-marks.csv" if marks is None else marks),
+        host=host,
+        port=port,
+        browser=browser,
+        say=typer.echo,
+    )

@@ -1,0 +1,156 @@
+"""The viewer as a web application: routes, and how errors become answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import lru_cache, wraps
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import BaseModel
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from foci.errors import FociError
+from foci.reports.data.payload import to_json
+from foci.viewer.catalogue import Catalogue, NoSuchSlideError
+from foci.viewer.data.cohort import cohort_of
+from foci.viewer.data.slide import image_of, plain, slide_of
+from foci.viewer.downloads import TYPES, download
+from foci.viewer.marks import Mark, MarkBook
+from foci.viewer.page.files import load_page
+from foci.viewer.security import LOOPBACK, Guard
+
+_KEPT = {"Cache-Control": "private, max-age=3600"}
+"""For pictures, whose address changes with the file."""
+
+_MOST_BYTES = 4096
+"""Of a mark."""
+
+Answer = Callable[[Request], Response]
+
+
+def viewer_app(
+    catalogue: Catalogue,
+    marks: MarkBook,
+    token: str,
+    hosts: Collection[str] = LOOPBACK,
+    any_address: bool = False,
+) -> Starlette:
+    """The viewer of one audit.
+
+    Args:
+        catalogue: The audit with its slides.
+        marks: Takes what readers mark.
+        token: Secret of this run.
+        hosts: Names under which the server may be addressed.
+        any_address: Also by any bare IP address.
+    """
+    page = load_page()
+    cohort = lru_cache(maxsize=1)(lambda: to_json(cohort_of(catalogue)))
+
+    def file(name: str) -> Response:
+        found = page.get(name)
+        if found is None:
+            return Response(status_code=404)
+        return Response(found.content, media_type=found.media_type)
+
+    def tile(request: Request) -> Response:
+        path = catalogue.image(request.path_params["number"])
+        asked = [request.path_params[name] for name in ("level", "column", "row")]
+        content = None if path is None else catalogue.pictures.part(path, *asked)
+        return _jpeg(content)
+
+    def crop(request: Request) -> Response:
+        number = request.path_params["number"]
+        path = catalogue.image(number)
+        x, y, side = catalogue.corner(number, request.path_params["tile"])
+        return _jpeg(None if path is None else catalogue.pictures.crop(path, x, y, side))
+
+    def image(request: Request) -> Response:
+        pyramid, message = image_of(catalogue, request.path_params["number"])
+        content = None if pyramid is None else pyramid.model_dump(mode="json")
+        return JSONResponse({"pyramid": content, "message": message})
+
+    def export(request: Request) -> Response:
+        query, kind = request.query_params, request.path_params["kind"]
+        rankings = [name for name in query.get("rankings", "").split(",") if name]
+        number, k = request.path_params["number"], query.get("k", "msk")
+        name, content = download(catalogue, number, kind, rankings, k)
+        said = f"attachment; filename*=UTF-8''{quote(name)}"
+        return Response(content, media_type=TYPES[kind], headers={"Content-Disposition": said})
+
+    def slide(request: Request) -> Response:
+        return _json(slide_of(catalogue, request.path_params["number"]))
+
+    async def mark(request: Request) -> Response:
+        body = await _limited(request)
+        if body is None:
+            return JSONResponse({"error": "too long"}, 413)
+        return await run_in_threadpool(_answered(lambda _: _write(marks, catalogue, body)), request)
+
+    return Starlette(
+        routes=[
+            Route("/", lambda request: file("index.html")),
+            Route("/static/{name}", lambda request: file(request.path_params["name"])),
+            Route("/api/cohort", _answered(lambda request: _text(cohort()))),
+            Route("/api/slides/{number:int}", _answered(slide)),
+            Route("/api/slides/{number:int}/image", _answered(image)),
+            Route(
+                "/api/slides/{number:int}/parts/{level:int}/{column:int}_{row:int}.jpeg",
+                _answered(tile),
+            ),
+            Route("/api/slides/{number:int}/tiles/{tile:int}.jpeg", _answered(crop)),
+            Route("/api/slides/{number:int}/export/{kind}", _answered(export)),
+            Route("/api/marks", mark, methods=["POST"]),
+        ],
+        middleware=[Middleware(Guard, token=token, hosts=hosts, any_address=any_address)],
+    )
+
+
+def _answered(answer: Answer) -> Answer:
+    """Errors of ours as one line with a fitting status; a slide that fails costs only itself."""
+
+    @wraps(answer)
+    def safe(request: Request) -> Response:
+        try:
+            return answer(request)
+        except NoSuchSlideError as error:
+            return JSONResponse({"error": plain(error)}, 404)
+        except FociError as error:
+            return JSONResponse({"error": plain(error)}, 422)
+
+    return safe
+
+
+def _write(marks: MarkBook, catalogue: Catalogue, body: bytes) -> Response:
+    marks.add(Mark.of(catalogue, body))
+    return Response(status_code=204)
+
+
+async def _limited(request: Request) -> bytes | None:
+    """The body of a request; None where it is too long, without reading all of it."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _MOST_BYTES:
+            return None
+    return body
+
+
+def _jpeg(content: bytes | None) -> Response:
+    if content is None:
+        return Response(status_code=404)
+    return Response(content, media_type="image/jpeg", headers=_KEPT)
+
+
+def _json(data: BaseModel) -> Response:
+    return _text(to_json(data))
+
+
+def _text(content: Any) -> Response:
+    return Response(content, media_type="application/json")

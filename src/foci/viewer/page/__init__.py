@@ -1,0 +1,1 @@
+"""The viewer's HTML page, script and style sheet."""

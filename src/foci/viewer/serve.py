@@ -1,0 +1,99 @@
+"""Run the viewer's server: choose a port, print the address, open the browser."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import threading
+import webbrowser
+from collections.abc import Callable
+
+from foci.errors import FociError
+from foci.viewer.catalogue import Catalogue
+from foci.viewer.marks import MarkBook
+from foci.viewer.security import LOOPBACK, new_token
+
+PORT = 8765
+_TRIED = 20
+
+
+def serve(
+    catalogue: Catalogue,
+    marks: MarkBook,
+    *,
+    host: str = LOOPBACK[0],
+    port: int | None = None,
+    browser: bool = True,
+    say: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Serve the viewer until it is interrupted.
+
+    Args:
+        catalogue: The audit with its slides.
+        marks: Takes what readers mark.
+        host: Address to listen on.
+        port: Port; None for the first free one from :data:`PORT` on.
+        browser: Whether to open the page.
+        say: Called with one line per message.
+    """
+    try:
+        import uvicorn
+
+        from foci.viewer.app import viewer_app
+    except ImportError as error:
+        fix = "pip install 'foci-mil[viewer]'"
+        raise FociError(error.name or "uvicorn", f"cannot be loaded ({error})", fix) from error
+    local, token = is_loopback(host), new_token()
+    names = (*LOOPBACK, host.lower()) if local else (*LOOPBACK, host.lower(), socket.gethostname())
+    app = viewer_app(catalogue, marks, token, names, any_address=not local)
+    with listening(host, port) as sock:
+        shown = host if local or host not in ("0.0.0.0", "::") else socket.gethostname()  # noqa: S104
+        shown = f"[{shown}]" if ":" in shown else shown
+        url = f"http://{shown}:{sock.getsockname()[1]}/?token={token}"
+        if not local:
+            say(
+                f"warning: {host} can be reached from other machines. Whoever has the address "
+                "sees slides and names, and nothing on the way is encrypted."
+            )
+        say(f"viewer: {url}")
+        say("stop it with Ctrl-C")
+        if browser:
+            threading.Timer(0.3, webbrowser.open, [url]).start()
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, server_header=False, ws="none",
+            timeout_graceful_shutdown=2,
+        )  # fmt: skip
+        uvicorn.Server(config).run(sockets=[sock])
+
+
+def listening(host: str, port: int | None) -> socket.socket:
+    """A socket that listens: on the port asked for, or the first free one."""
+    wanted = range(PORT, PORT + _TRIED) if port is None else [port]
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for one in (*wanted, *([0] if port is None else [])):
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind((host, one))
+        except OSError as error:
+            sock.close()
+            if port is not None or isinstance(error, socket.gaierror):
+                what = f"cannot listen on port {one} ({error.strerror})"
+                raise FociError(host, what, "give another --host or --port") from None
+        else:
+            return sock
+    raise FociError(host, "has no free port", "give one with --port")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host in LOOPBACK:
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

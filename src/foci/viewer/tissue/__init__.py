@@ -1,0 +1,1 @@
+"""Pictures of whole-slide images for the browser: pyramid tiles, and crops of audited tiles."""

@@ -1,0 +1,194 @@
+/** Table of slides with presets: undecided, falls back, rankings disagree, misclassified. */
+
+import { h } from "../../page/dom";
+import { fixed, NOTHING, percent, tiles } from "../../page/format";
+import type { Column } from "../../slides/columns";
+import { type Direction, type Row, rowsOf, sortRows } from "../../slides/rows";
+import { headCell } from "../../slides/tableRows";
+import type { Session } from "../session";
+import type { ViewerCohort } from "../types.generated";
+
+const PAGE = 100;
+/** Rankings disagree where at most one in four of their first tiles is shared. */
+const DISAGREE = 0.25;
+
+export interface Preset {
+  key: string;
+  title: string;
+  keeps: (row: Row) => boolean;
+}
+
+export function presetsOf({ audit, flags }: ViewerCohort): Preset[] {
+  const labelled = audit.slides.label.some((label) => label !== null);
+  const apart = ({ index }: Row) => flags.shared[index] !== null && flags.shared[index] <= DISAGREE;
+  return [
+    { key: "all", title: "All", keeps: () => true },
+    { key: "undecided", title: "Undecided", keeps: ({ index }) => flags.undecided[index] },
+    { key: "falls-back", title: "Falls back", keeps: ({ index }) => flags.falls_back[index] },
+    { key: "disagree", title: "Rankings disagree", keeps: apart },
+    ...(labelled ? [{ key: "wrong", title: "Misclassified", keeps: (row: Row) => row.wrong }] : []),
+  ];
+}
+
+export function columnsOf({ audit, flags, native, best, shared_of }: ViewerCohort): Column[] {
+  const labelled = audit.slides.label.some((label) => label !== null);
+  const text = (key: string, title: string, hint: string, value: (row: Row) => string | null) => ({
+    ...{ key, title, hint, value, group: null, numeric: false },
+    text: (row: Row) => value(row) ?? NOTHING,
+  });
+  const number = (
+    key: string,
+    title: string,
+    hint: string,
+    value: (row: Row) => number | null,
+    shown: (row: Row) => string,
+  ): Column => ({ key, title, hint, value, group: null, numeric: true, text: shown });
+  const needed = (name: string): Column => {
+    const i = audit.rankings.findIndex((ranking) => ranking.name === name);
+    const hint = `Tiles needed under ${name}, mean over seeds`;
+    return number(
+      `k:${name}`,
+      `K ${name}`,
+      hint,
+      (row) => (row.reach[i] === 0 ? 2 * audit.k_max : row.k[i]),
+      (row) => (row.reach[i] === 0 ? `> ${audit.k_max}` : tiles(row.k[i])),
+    );
+  };
+  const shared = ({ index }: Row) => flags.shared[index];
+  return [
+    text("id", "Slide", "Name of the slide", (row) => row.id),
+    text("case", "Patient", "Name of the patient", (row) => row.case),
+    ...(labelled ? [text("label", "Label", "Class that is true", (row) => row.label)] : []),
+    {
+      ...text("predicted", "Predicted", "Class the model says of all tiles", (r) => r.predicted),
+      text: (row) => (row.wrong ? `${row.predicted} ✗` : row.predicted),
+    },
+    number(
+      "p",
+      "p",
+      "Of the predicted class with all tiles",
+      (r) => r.p,
+      (r) => fixed(r.p),
+    ),
+    number(
+      "n",
+      "Tiles",
+      "Candidate tiles",
+      (row) => row.n,
+      (row) => String(row.n),
+    ),
+    needed(native),
+    ...(best === null ? [] : [needed(best)]),
+    ...(best === null
+      ? []
+      : [
+          number(
+            "shared",
+            `Shared, first ${shared_of}`,
+            `Share of the first ${shared_of} tiles that both rankings have in common`,
+            shared,
+            (row) => percent(shared(row)),
+          ),
+        ]),
+  ];
+}
+
+export function slideTable(session: Session, open: (number: number) => void): HTMLElement {
+  const { cohort } = session;
+  const rows = rowsOf(cohort.audit, "prediction");
+  const columns = columnsOf(cohort);
+  const presets = presetsOf(cohort);
+  let preset = presets[0];
+  let text = "";
+  let sorted: { column: Column; direction: Direction } | null = null;
+  let limit = PAGE;
+
+  const body = h("tbody");
+  const count = h("p", { class: "count", role: "status" });
+  const more = h("button", { type: "button" }, "Show more");
+  const search = h("input", {
+    type: "search",
+    placeholder: "Slide or patient",
+    "aria-label": "Filter by slide or patient",
+  });
+  const heads = columns.map((column) =>
+    headCell(column, () => {
+      const up = sorted?.column === column && sorted.direction === "ascending";
+      sorted = { column, direction: up ? "descending" : "ascending" };
+      render();
+    }),
+  );
+  const buttons = presets.map((one) => {
+    const found = rows.filter(one.keeps).length;
+    const button = h("button", { type: "button", "data-preset": one.key }, `${one.title} ${found}`);
+    button.addEventListener("click", () => {
+      preset = one;
+      limit = PAGE;
+      render();
+    });
+    return button;
+  });
+
+  function render(): void {
+    const wanted = text.trim().toLowerCase();
+    const named = (row: Row) => `${row.id}\n${row.case}`.toLowerCase().includes(wanted);
+    const kept = rows.filter((row) => preset.keeps(row) && named(row));
+    const shown = sorted ? sortRows(kept, sorted.column, sorted.direction) : kept;
+    session.listed = (shown.length ? shown : rows).map((row) => row.index);
+    for (const [i, column] of columns.entries())
+      heads[i].setAttribute("aria-sort", sorted?.column === column ? sorted.direction : "none");
+    for (const [i, one] of presets.entries())
+      buttons[i].setAttribute("aria-pressed", String(one === preset));
+    const nothing = h("td", { colspan: columns.length, class: "empty" }, NO_SLIDE);
+    body.replaceChildren(
+      ...shown.slice(0, limit).map((row) => rowOf(row, columns, open)),
+      ...(shown.length ? [] : [h("tr", {}, nothing)]),
+    );
+    count.textContent = `${shown.length} of ${rows.length} slides`;
+    more.hidden = shown.length <= limit;
+  }
+
+  search.addEventListener("input", () => {
+    text = search.value;
+    limit = PAGE;
+    render();
+  });
+  more.addEventListener("click", () => {
+    limit += PAGE;
+    render();
+  });
+  render();
+  const region = { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of slides" };
+  return h(
+    "div",
+    {},
+    h("h2", {}, "Slides"),
+    h("div", { class: "controls", role: "group", "aria-label": "Presets" }, ...buttons, search),
+    h(
+      "div",
+      region,
+      h("table", { id: "slides-table" }, h("thead", {}, h("tr", {}, ...heads)), body),
+    ),
+    h("div", { class: "table-foot" }, count, more),
+  );
+}
+
+const NO_SLIDE = "No slide is like this. Choose another preset, or clear the filter.";
+
+function rowOf(row: Row, columns: Column[], open: (number: number) => void): HTMLElement {
+  const link = h("a", { href: `#screen=slide&slide=${encodeURIComponent(row.id)}` }, row.id);
+  const element = h(
+    "tr",
+    { class: "openable", "data-index": row.index },
+    h("th", { scope: "row" }, link),
+    ...columns
+      .slice(1)
+      .map((column) => h("td", { class: column.numeric ? "number" : null }, column.text(row))),
+  );
+  element.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    open(row.index);
+  });
+  return element;
+}
