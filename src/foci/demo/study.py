@@ -19,6 +19,7 @@ from foci.studies.engine.progress import StudyProgress
 from foci.studies.engine.schedule import Engine, Tally, run_plan
 from foci.studies.folder import STUDY, StudyFolder
 
+SLIDES_OF_A_STUDY = 100
 TASKS = {"two-types": 2, "three-types": 3}
 """Cohorts of the study, and their classes."""
 
@@ -74,7 +75,7 @@ def miniature() -> dict[str, Any]:
     }
 
 
-def make_study(out: str | Path, *, slides: int = 100, seed: int = 0) -> StudyFolder:
+def make_study(out: str | Path, *, slides: int = SLIDES_OF_A_STUDY, seed: int = 0) -> StudyFolder:
     """Make the cohorts of both tasks and the ``study.yaml`` beside them.
 
     Args:
