@@ -69,7 +69,7 @@ def demo(
 
     from foci.audits.compare.table import compare
     from foci.cli.commands.compare import show
-    from foci.demo.pipeline import run_demo
+    from foci.demo.runs.pipeline import run_demo
 
     done = run_demo(out, seed=seed, slides=number, classes=classes, say=typer.echo)
     typer.echo("")
@@ -84,7 +84,7 @@ def demo(
 def _study(out: Path, number: int | None, seed: int, workers: int | None) -> None:
     """The paper's matrix in miniature, from cohorts to ``study.html``."""
     from foci.cli.announce import say
-    from foci.demo.study import SLIDES_OF_A_STUDY, make_study, run_miniature
+    from foci.demo.runs.study import SLIDES_OF_A_STUDY, make_study, run_miniature
     from foci.progress import track
     from foci.reports.study import write_study_page
 
