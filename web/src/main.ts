@@ -10,6 +10,7 @@ import "./style/figures.css";
 import "./style/dots.css";
 import "./style/slides.css";
 import "./style/cards.css";
+import "./style/study.css";
 import "./style/phone.css";
 import "./style/print.css";
 import { startAuditPage } from "./auditPage";
@@ -26,4 +27,5 @@ document.body.append(textures());
 startTheme();
 startFragments();
 if (payload.kind === "audit") startAuditPage(payload);
-else find("#figures")!.replaceChildren(...comparisonFigures(payload));
+else if (payload.kind === "comparison")
+  find("#figures")!.replaceChildren(...comparisonFigures(payload));

@@ -86,7 +86,7 @@ def _study(out: Path, number: int | None, seed: int, workers: int | None) -> Non
     from foci.cli.announce import say
     from foci.demo.runs.study import SLIDES_OF_A_STUDY, make_study, run_miniature
     from foci.progress import track
-    from foci.reports.study import write_study_page
+    from foci.reports import write_study_page
 
     folder = make_study(out, slides=number or SLIDES_OF_A_STUDY, seed=seed)
     say(f"Two tasks on synthetic slides, seven backbones and two seeds: {len(folder.plan())} cells")

@@ -190,3 +190,10 @@ class ComparisonPayload(Record):
     rankings: list[str]
     k_max: int
     audits: list[ComparedAudit]
+
+
+class StudyPayload(Record):
+    """The page of a study: its tables and figures are part of the page, nothing is drawn there."""
+
+    kind: Literal["study"] = "study"
+    name: str

@@ -6,21 +6,28 @@ from typing import Annotated
 
 import typer
 
-from foci.cli.announce import starting
+from foci.cli.announce import say, starting
 from foci.cli.commands.study.arguments import Study
 
 
 def tables(
     study: Study,
     reports: Annotated[
-        bool, typer.Option(help="Write the report of every audit, which the page links to.")
+        bool, typer.Option(help="Also write the report of every audit that has none.")
     ] = True,
 ) -> None:
-    """Write tables, figures and study.html from the cells that are done; nothing is computed."""
-    starting("reading the results")
-    from foci.progress import track
-    from foci.reports.study import write_study_page
-    from foci.studies.folder import StudyFolder
+    """Write all tables, figures and study.html from the cells that are finished.
 
-    page = write_study_page(StudyFolder(study), reports=reports, progress=track)
+    No model is run. What is missing is a gap with its reason; give the command again later.
+    """
+    starting("reading the study")
+    from foci.progress import track
+    from foci.reports import write_study_page
+    from foci.studies.figures import FOLDER as FIGURES
+    from foci.studies.folder import StudyFolder
+    from foci.studies.tables import FOLDER as TABLES
+
+    folder = StudyFolder(study)
+    page = write_study_page(folder, reports=reports, progress=track)
+    say(f"tables are in {folder.path / TABLES}, figures in {folder.path / FIGURES}")
     typer.echo(f"wrote {page}")
