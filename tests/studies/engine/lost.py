@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from foci.studies import figures, tables
 from foci.studies.engine.in_process import InProcess
 from foci.studies.engine.schedule import run_plan
 from foci.studies.folder import StudyFolder
-from foci.studies.tables import write
 from tests.makers.audits import content
 from tests.makers.studies import NARROW, make
 
@@ -54,10 +54,11 @@ def results(study: StudyFolder) -> dict[str, Any]:
     return found
 
 
-def tables(study: StudyFolder) -> dict[str, bytes]:
-    """Every table of a study, byte for byte."""
-    write(study)
-    return {path.name: path.read_bytes() for path in (study.path / "tables").iterdir()}
+def drawn(study: StudyFolder) -> dict[str, bytes]:
+    """Every table and figure of a study, byte for byte."""
+    figures.write(study, tables.write(study).numbers)
+    files = [path for name in ("tables", "figures") for path in (study.path / name).iterdir()]
+    return {path.name: path.read_bytes() for path in files}
 
 
 def training_state(study: StudyFolder, seconds: float = 300.0) -> Path:

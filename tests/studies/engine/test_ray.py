@@ -13,6 +13,7 @@ from foci.errors import FociError
 from foci.studies.engine.ray_cluster import RayCluster, cells_on, check_possible, share_of_gpus
 from foci.studies.engine.schedule import run_plan
 from foci.studies.folder import StudyFolder
+from tests.makers.studies import make
 from tests.studies.engine import lost
 
 ray = pytest.importorskip("ray", reason="Ray is not installed (pip install foci-mil[cluster])")
@@ -41,7 +42,7 @@ def test_a_worker_that_is_killed(reference: StudyFolder, tmp_path: Path) -> None
     assert killed
     assert (tally.done, tally.failed) == (tally.total, {})
     assert lost.results(study) == lost.results(reference)
-    assert lost.tables(study) == lost.tables(reference)
+    assert lost.drawn(study) == lost.drawn(reference)
 
 
 @slow
@@ -58,7 +59,7 @@ def test_a_driver_that_is_killed(reference: StudyFolder, tmp_path: Path) -> None
     again = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert again.returncode == 0, again.stderr
     assert lost.results(study) == lost.results(reference)
-    assert lost.tables(study) == lost.tables(reference)
+    assert lost.drawn(study) == lost.drawn(reference)
 
 
 @slow
@@ -86,7 +87,7 @@ def test_a_node_that_is_lost(reference: StudyFolder, tmp_path: Path) -> None:
         cluster.shutdown()
     assert (tally.done, tally.failed) == (tally.total, {})
     assert lost.results(study) == lost.results(reference)
-    assert lost.tables(study) == lost.tables(reference)
+    assert lost.drawn(study) == lost.drawn(reference)
 
 
 @slow
@@ -94,8 +95,12 @@ def test_what_no_node_can_give_is_refused(reference: StudyFolder) -> None:
     message = r"--gpus-per-cell 0.5: no node has so much of a GPU \(most: 0\); give less, or 0"
     with pytest.raises(FociError, match=message), RayCluster(reference, workers=1, gpus=0.5):
         pass
-    message = r"--address 127.0.0.1:1: cannot be joined"
-    with pytest.raises(FociError, match=message), RayCluster(reference, address="127.0.0.1:1"):
+
+
+def test_an_address_where_nobody_is(tmp_path: Path) -> None:
+    study = make(tmp_path, "one", seeds=[1])
+    message = "--address 127.0.0.1:1: cannot be joined .*; start a cluster with ray start --head"
+    with pytest.raises(FociError, match=message), RayCluster(study, address="127.0.0.1:1"):
         pass
 
 

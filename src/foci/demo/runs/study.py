@@ -59,7 +59,7 @@ def miniature() -> dict[str, Any]:
             for name, widths in _NARROW.items()
         },
         "audit": {
-            "recipe_settings": {"schedule.epochs": 6, "schedule.warmup": 1},
+            "recipe_settings": {"schedule.epochs": 6, "schedule.warmup": 1, "width": 64},
             "random_orders": 4,
             "n_boot": 200,
         },
