@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import model_validator
 
+from foci.audits.analysis.agreement import PairAgreement
 from foci.audits.analysis.answers.decided import DecidedNumbers
 from foci.audits.analysis.answers.record import Answers
 from foci.audits.records import (
@@ -16,8 +17,10 @@ from foci.audits.records import (
     Mean,
     Number,
     Numbers,
+    Paired,
     Record,
     Saving,
+    SignedRankTest,
 )
 from foci.audits.settings import View
 from foci.words.plural import counted
@@ -30,18 +33,31 @@ class MeanDrops(Record):
         ks: Deletion counts.
         mean: Mean over the slides that have more than K tiles.
         n_slides: How many slides those are.
+        low: Lower ends of the intervals over patients; None in folders of an earlier FOCI.
+        high: Upper ends.
     """
 
     ks: Counts
     mean: Numbers
     n_slides: Counts
+    low: Numbers | None = None
+    high: Numbers | None = None
 
 
 class Survival(Record):
-    """Kaplan-Meier curve over K: the share of slides that need more than K tiles."""
+    """Kaplan-Meier curve over K: the share of slides that need more than K tiles.
+
+    Attributes:
+        ks: Counts at which the share falls.
+        survival: The share from each count on.
+        low: Lower ends of the intervals over patients; None in folders of an earlier FOCI.
+        high: Upper ends.
+    """
 
     ks: Counts
     survival: list[float]
+    low: Numbers | None = None
+    high: Numbers | None = None
 
 
 class CurveBand(Record):
@@ -54,25 +70,6 @@ class CurveBand(Record):
     mean: Numbers
     low: Numbers
     high: Numbers
-
-
-class Paired(Record):
-    """Mean MSK of native (``base``) and this ranking (``foci``) on slides that both reach."""
-
-    base: Number
-    foci: Number
-    n_both: int
-    n_base_only: int
-    n_foci_only: int
-    n_neither: int
-
-
-class SignedRankTest(Record):
-    """Wilcoxon signed-rank test against native on restricted counts, one pair per patient."""
-
-    statistic: Number
-    pvalue: Number
-    n_pairs: int
 
 
 class SelectedOnly(Record):
@@ -165,21 +162,6 @@ class FullBag(Record):
 
     auc: Number
     accuracy: Number
-
-
-class PairAgreement(Record):
-    """Mean agreement of two rankings over the slides: rank correlation and top-K overlap.
-
-    ``chance8`` and ``chance32`` are the overlaps that two random orders of the same slides have.
-    """
-
-    first: str
-    second: str
-    spearman: Number
-    jaccard8: Number
-    jaccard32: Number
-    chance8: Number = None
-    chance32: Number = None
 
 
 class Summary(Record):
