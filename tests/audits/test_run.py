@@ -199,8 +199,9 @@ def test_a_function_is_audited_without_native(files: Path) -> None:
     assert found.answers.map.sentences == [
         "native was not run: the map was not compared with chance."
     ]
-    (note,) = found.manifest.notes
+    note, readout = found.manifest.notes
     assert note == "callable has no tile score of its own: there is no native ranking"
+    assert readout.startswith("readout: ")
     assert f"note: {note}" in lines
 
 
