@@ -19,7 +19,7 @@ if (location.protocol === "file:") {
     }
     postMessage(data) {
       if (this.ready) this.deliver(this.inside, this.inside, data)
-      else this.waiting.push(data)
+      else this.waiting.push(structuredClone(data))
     }
     // Later and as a copy, as between threads.
     deliver(realm, target, data) {
