@@ -105,7 +105,7 @@ class CountsBehind(Record):
         deletion: ``"dense"`` if every count was deleted; ``"none"`` if no tile was.
         n_deleted: Seeds or random orders whose tiles were deleted.
         n_bounds: Slides (and seeds) whose MSK is an upper bound: a count below was left out.
-        aukc_error: Mean over the slides of the estimated error of their area; 0 if dense.
+        aukc_error: Mean over the slides of the bound on the error of their area; 0 if dense.
         aukc_error_max: The largest of them.
     """
 
