@@ -17,8 +17,10 @@ from foci.audits.records import (
     Mean,
     Number,
     Numbers,
+    Paired,
     Record,
     Saving,
+    SignedRankTest,
 )
 from foci.audits.settings import View
 from foci.words.plural import counted
@@ -68,25 +70,6 @@ class CurveBand(Record):
     mean: Numbers
     low: Numbers
     high: Numbers
-
-
-class Paired(Record):
-    """Mean MSK of native (``base``) and this ranking (``foci``) on slides that both reach."""
-
-    base: Number
-    foci: Number
-    n_both: int
-    n_base_only: int
-    n_foci_only: int
-    n_neither: int
-
-
-class SignedRankTest(Record):
-    """Wilcoxon signed-rank test against native on restricted counts, one pair per patient."""
-
-    statistic: Number
-    pvalue: Number
-    n_pairs: int
 
 
 class SelectedOnly(Record):
