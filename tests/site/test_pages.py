@@ -26,15 +26,17 @@ def test_every_page_can_be_found() -> None:
     settings = tomli.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
     listed = entries(settings["project"]["nav"])
     texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
+    notebooks = {f"notebooks/{path.stem}.md" for path in (ROOT / "docs").rglob("*.ipynb")}
+    pages = {*texts, *MADE, *notebooks}
     assert len(listed) == len(set(listed))
-    assert set(listed) <= {*texts, *MADE}
+    assert set(listed) <= pages
     linked = {
         name
         for page, text in texts.items()
         for name in texts
         if name != page and f"]({name}" in text
     }
-    assert {*texts, *MADE} - set(listed) - linked == set()
+    assert pages - set(listed) - linked == set()
 
 
 def test_every_command_and_option_is_listed() -> None:
