@@ -26,3 +26,8 @@ export function interval(value: Interval | null | undefined, digits = 1): string
   if (value.low == null || value.high == null) return fixed(value.estimate, digits);
   return `${fixed(value.estimate, digits)} (${fixed(value.low, digits)} to ${fixed(value.high, digits)})`;
 }
+
+/** A number with its noun: "1 tile", "3 tiles". */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

@@ -2,7 +2,7 @@
 
 import { svgMarker } from "../../charts/ink";
 import { h, s, table } from "../../page/dom";
-import { fixed, percent } from "../../page/format";
+import { fixed } from "../../page/format";
 import type { OpenSlide } from "../openSlide";
 import { kControl } from "../parts/kControl";
 import { slideBar } from "../parts/slideBar";
@@ -28,7 +28,8 @@ export function disagreementScreen(session: Session, slide: OpenSlide): ScreenVi
     `Difference of ranks on the slide`,
   ]);
   const [sets, difference] = stages.stages;
-  const numbers = h("div", { class: "scroll" });
+  const region = { class: "scroll", tabindex: 0, role: "region", "aria-label": "Shared tiles" };
+  const numbers = h("div", region);
   const show = (index: number) => {
     const k = data.ks[index];
     const parts = partsOf(slide, pair, k);
@@ -39,7 +40,7 @@ export function disagreementScreen(session: Session, slide: OpenSlide): ScreenVi
     );
     numbers.replaceChildren(numbersTable(slide, pair, k, parts));
   };
-  const start = startIndex(session, slide, pair);
+  const start = startIndex(session, slide, pair, 16);
   const control = kControl(data.ks, start, { left: 9, right: 9 }, show, (index) =>
     session.remember({ k: data.ks[index] }),
   );
@@ -121,7 +122,7 @@ function numbersTable(
         parts.b.length,
         parts.both.length,
         fixed(parts.both.length / union, 2),
-        percent(Math.min(chance, 1)),
+        fixed(Math.min(chance, 1), 2),
         found.length ? `${fixed(2 ** (apart / found.length), 1)}×` : "–",
       ],
     ],

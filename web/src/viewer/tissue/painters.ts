@@ -27,43 +27,44 @@ export function revealPainter(column: string, k: number, kMax: number): Painter 
       if (list) list.push(tile);
       else shades.set(shade, [tile]);
     }
-    const outlined = side >= 7;
+    if (onTissue && side >= 7) frame(context, at, slide, [...shades.values()].flat());
     for (const [shade, tiles] of shades) {
       context.fillStyle = rankColour(kMax ** (shade / SHADES), kMax, dark);
-      context.globalAlpha = onTissue && side >= 4 ? 0.38 : 1;
-      context.beginPath();
-      for (const tile of tiles) square(context, at, slide, tile, 0);
-      context.fill();
-      context.globalAlpha = 1;
-      if (outlined) outline(context, at, slide, tiles, context.fillStyle as string, onTissue);
+      if (!onTissue || side < 7) fill(context, at, slide, tiles, side >= 7 ? 0.5 : 0);
+      else {
+        fill(context, at, slide, tiles, 3);
+        for (const tile of tiles) context.clearRect(...square(at, slide, tile, 4.5));
+        context.globalAlpha = 0.38;
+        fill(context, at, slide, tiles, 4.5);
+        context.globalAlpha = 1;
+      }
     }
     if (end >= 1) paintNewest(context, at, slide, order[end - 1]);
   };
 }
 
-/** Outlines that keep a contrast on any tissue: a dark line outside, the colour, a light line. */
-function outline(
+/** Frames that keep a contrast on any tissue: a dark line outside, a light one inside. */
+function frame(
   context: CanvasRenderingContext2D,
   at: Place,
   slide: OpenSlide,
   tiles: number[],
-  shade: string,
-  onTissue: boolean,
 ): void {
-  const lines = onTissue
-    ? ([
-        [0.5, 1.5, "#10131a"],
-        [2, 1.5, "#fff"],
-        [3.25, 1.5, shade],
-      ] as const)
-    : ([[0.5, 1, colour("--page")]] as const);
-  for (const [inset, width, line] of lines) {
-    context.beginPath();
-    for (const tile of tiles) square(context, at, slide, tile, inset);
-    context.lineWidth = width;
-    context.strokeStyle = line;
-    context.stroke();
-  }
+  context.fillStyle = "#10131a";
+  fill(context, at, slide, tiles, 0);
+  context.fillStyle = "#fff";
+  fill(context, at, slide, tiles, 1.5);
+}
+
+/** Filled squares are painted one by one: many times faster than one path of all. */
+function fill(
+  context: CanvasRenderingContext2D,
+  at: Place,
+  slide: OpenSlide,
+  tiles: number[],
+  inset: number,
+): void {
+  for (const tile of tiles) context.fillRect(...square(at, slide, tile, inset));
 }
 
 function paintNewest(
@@ -76,11 +77,9 @@ function paintNewest(
     [5, "#fff"],
     [2.5, "#b3245b"],
   ] as const) {
-    context.beginPath();
-    square(context, at, slide, tile, -1.5);
     context.lineWidth = width;
     context.strokeStyle = shade;
-    context.stroke();
+    context.strokeRect(...square(at, slide, tile, -1.5));
   }
 }
 
@@ -88,33 +87,31 @@ function paintNewest(
 export function paintLattice(context: CanvasRenderingContext2D, at: Place, slide: OpenSlide): void {
   const side = slide.side * at.scale;
   const shown = inView(at, slide);
-  context.beginPath();
-  for (let tile = 0; tile < slide.left.length; tile++)
-    if (shown(tile)) square(context, at, slide, tile, side > 5 ? 0.8 : 0);
-  if (side > 5) {
-    context.strokeStyle = colour("--outline");
-    context.lineWidth = 0.75;
-    context.stroke();
-  } else {
-    context.fillStyle = colour("--grid");
-    context.fill();
-  }
+  const outlined = side > 5;
+  const tiles = Array.from(slide.left.keys()).filter(shown);
+  context.fillStyle = colour(outlined ? "--outline" : "--grid");
+  fill(context, at, slide, tiles, outlined ? 0.5 : 0);
+  if (outlined) for (const tile of tiles) context.clearRect(...square(at, slide, tile, 1.5));
 }
 
+/** Left, top, width and height of a tile on the screen, on whole and half pixels. */
 export function square(
-  context: CanvasRenderingContext2D,
   at: Place,
   slide: OpenSlide,
   tile: number,
   inset: number,
-): void {
-  const side = Math.max(slide.side * at.scale, 2);
-  context.rect(
-    at.x + slide.left[tile] * at.scale + inset,
-    at.y + slide.top[tile] * at.scale + inset,
-    Math.max(side - 2 * inset, 1),
-    Math.max(side - 2 * inset, 1),
-  );
+): [number, number, number, number] {
+  const whole = (value: number) => Math.round(2 * value) / 2;
+  const left = whole(at.x + slide.left[tile] * at.scale);
+  const top = whole(at.y + slide.top[tile] * at.scale);
+  const right = whole(at.x + (slide.left[tile] + slide.side) * at.scale);
+  const bottom = whole(at.y + (slide.top[tile] + slide.side) * at.scale);
+  return [
+    left + inset,
+    top + inset,
+    Math.max(right - left - 2 * inset, 1),
+    Math.max(bottom - top - 2 * inset, 1),
+  ];
 }
 
 /** Whether a tile lies in the part that is on the screen. */
@@ -129,6 +126,9 @@ export function blindPainter(tiles: number[]): Painter {
   return (context, at, slide) => {
     if (slide.pyramid === null) paintLattice(context, at, slide);
     const shown = tiles.filter(inView(at, slide));
-    outline(context, at, slide, shown, "#ffd60a", true);
+    frame(context, at, slide, shown);
+    context.fillStyle = "#ffd60a";
+    fill(context, at, slide, shown, 3);
+    for (const tile of shown) context.clearRect(...square(at, slide, tile, 5));
   };
 }

@@ -53,11 +53,9 @@ function paintPart(
       [0.5, 1.5, "#10131a"],
       [2, 2, shade],
     ] as const) {
-      context.beginPath();
-      for (const tile of shown) square(context, at, slide, tile, inset);
       context.lineWidth = width;
       context.strokeStyle = line;
-      context.stroke();
+      for (const tile of shown) context.strokeRect(...square(at, slide, tile, inset));
     }
   const radius = Math.min(Math.max(side / 4, 3.5), 9);
   for (const tile of shown) {
@@ -104,9 +102,7 @@ export function differencePainter([a, b]: [string, string]): Painter {
     }
     for (const [step, tiles] of steps) {
       context.fillStyle = differenceColour((step * MOST) / 16, [240, 240, 240]);
-      context.beginPath();
-      for (const tile of tiles) square(context, at, slide, tile, side > 5 ? 0.5 : 0);
-      context.fill();
+      for (const tile of tiles) context.fillRect(...square(at, slide, tile, side > 5 ? 0.5 : 0));
     }
     context.globalAlpha = 1;
     if (side < 9) return;

@@ -113,6 +113,9 @@ export function stage(slide: OpenSlide, label: string, first: Viewport | null): 
     if (first) setViewport(first);
     repaint();
     element.dataset.open = "true";
+    osd.world.getItemAt(0).addHandler("fully-loaded-change", ({ fullyLoaded }) => {
+      element.dataset.loaded = String(fullyLoaded);
+    });
   });
   osd.addHandler("update-viewport", repaint);
   osd.addHandler("resize", repaint);
