@@ -9,7 +9,7 @@ import { slideBar } from "../parts/slideBar";
 import { stagePair } from "../parts/stagePair";
 import { pairOf, type ScreenView, type Session, startIndex } from "../session";
 import {
-  differenceColour,
+  differenceShade,
   differencePainter,
   doublings,
   LOOK,
@@ -87,7 +87,7 @@ function scale(): HTMLElement {
   const svg = s("svg", { viewBox: "0 0 120 12", width: 120, height: 12, "aria-hidden": "true" });
   for (let i = 0; i < 24; i++) {
     const value = MOST * (1 - (2 * (i + 0.5)) / 24);
-    const fill = differenceColour(value, [240, 240, 240]);
+    const fill = `rgb(${differenceShade(value).join(",")})`;
     svg.append(s("rect", { x: i * 5, y: 0, width: 5.2, height: 12, fill }));
   }
   return h("span", { class: "legend-entry" }, "+ earlier in A", svg, "− earlier in B");
