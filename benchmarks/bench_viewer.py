@@ -105,6 +105,7 @@ def main() -> None:
 
 def measure(address: str, pid: int, seconds: float) -> None:
     """All figures of one server, in the order in which a reader would cause them."""
+    print(f"machine: {slowness():.1f} s for a second of computing")
     print(f"server at rest: {memory(pid)}")
     with sync_playwright() as driver:
         path = next(found for name in BROWSERS if (found := shutil.which(name)))
@@ -129,6 +130,7 @@ def measure(address: str, pid: int, seconds: float) -> None:
         abroad = [url for url in asked if urlsplit(url).netloc not in (own, "")]
         print(f"requests: {len(asked)}, to elsewhere: {len(abroad)}")
         cookie = "; ".join(f"{one['name']}={one['value']}" for one in page.context.cookies())
+        print(f"machine: {slowness():.1f} s for a second of computing")
         load(f"http://{own}", cookie, seconds)
         print(f"server after all of it: {memory(pid)}")
         browser.close()
@@ -191,6 +193,14 @@ def serving(audit: Path, slides: Path) -> Iterator[tuple[str, subprocess.Popen[s
     finally:
         process.terminate()
         process.wait()
+
+
+def slowness() -> float:
+    """Seconds that pass while this process computes for one: 1 on a machine of one's own."""
+    start, used = time.perf_counter(), time.process_time()
+    while time.process_time() - used < 0.5:
+        pass
+    return (time.perf_counter() - start) / 0.5
 
 
 def memory(pid: int) -> str:

@@ -345,7 +345,7 @@ def test_without_an_image_the_lattice_is_shown(
     reader: Reader, audit: StoredAudit, number: int, said: str | None
 ) -> None:
     name = audit.curves.slide_ids[number]
-    for screen in SCREENS[1:]:
+    for screen in SCREENS[1:] if number == 2 else SCREENS[1:2]:
         tab = reader.open(screen, name)
         expect(tab.locator("#slide-name")).to_have_text(name)
         painted = tab.locator("canvas.over").first.evaluate(
@@ -357,14 +357,14 @@ def test_without_an_image_the_lattice_is_shown(
 
 
 def test_hostile_names_are_text(reader: Reader, audit: StoredAudit) -> None:
-    for number in range(3):
+    opened = [("cohort", 0), *((screen, 0) for screen in SCREENS[1:]), ("slide", 1), ("slide", 2)]
+    for screen, number in opened:
         name = audit.curves.slide_ids[number]
-        for screen in SCREENS:
-            tab = reader.open(screen, name)
-            if screen != "cohort":
-                expect(tab.locator("#slide-name")).to_have_text(name)
-            assert tab.locator("script").count() == 1
-            assert tab.locator("img[src=x]").count() == 0
+        tab = reader.open(screen, name)
+        if screen != "cohort":
+            expect(tab.locator("#slide-name")).to_have_text(name)
+        assert tab.locator("script").count() == 1
+        assert tab.locator("img[src=x]").count() == 0
 
 
 def test_unknown_slides_and_lost_tokens_say_so(
@@ -379,8 +379,7 @@ def test_unknown_slides_and_lost_tokens_say_so(
     expect(other.locator(".trouble")).to_have_text("This audit has no slide nobody.")
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (1440, "dark"), (390, "light")])
 def test_nothing_serious_for_axe(reader: Reader, fifth: str, width: int, scheme: str) -> None:
     for screen in SCREENS:
         tab = reader.open(
