@@ -6,6 +6,7 @@ python3 dev.py test     run all tests
 python3 dev.py check    check format, lint and types
 python3 dev.py bench    run the benchmarks
 python3 dev.py docs     build the documentation site into build/site
+python3 dev.py pictures take the pictures of the documents again; needs Chromium
 python3 dev.py build    make wheel and sdist, with the built pages, in dist/
 python3 dev.py run ...  run foci with the given arguments
 
@@ -103,6 +104,11 @@ def build(rest: list[str]) -> int:
     return 0
 
 
+def pictures(rest: list[str]) -> int:
+    """Draw the diagrams and take the screenshots in docs/images again."""
+    return tool("python", "-m", "tools.site.pictures", *rest)
+
+
 def run(rest: list[str]) -> int:
     """Run the ``foci`` command."""
     return tool("foci", *rest)
@@ -110,7 +116,7 @@ def run(rest: list[str]) -> int:
 
 COMMANDS = {
     "demo": demo, "test": test, "check": check, "bench": bench, "docs": docs, "build": build,
-    "run": run,
+    "pictures": pictures, "run": run,
 }  # fmt: skip
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -135,7 +141,7 @@ def ensure_venv() -> None:
     if made.returncode != 0:
         shutil.rmtree(VENV, ignore_errors=True)
         sys.exit(missing_venv(made.stdout + made.stderr))
-    install("-e", ".[dev]")
+    install("-e", ".[dev,docs]")
     install("--no-deps", "timm")  # alone: the torchvision it asks for does not fit a CPU torch
     STAMP.write_text(fingerprint())
 
@@ -180,21 +186,17 @@ def build_web() -> None:
             sys.exit(f"dev.py: npm {' '.join(step)} failed in {WEB}")
 
 
-def built_pages() -> list[Path]:
-    """What the front end was bundled into; pyproject.toml names the same files as artifacts."""
-    return sorted((ROOT / "src" / "foci").glob("*/page/bundle/*"))
-
-
 def missing_pages(package: Path) -> list[str]:
-    """Built pages that a wheel or an sdist lacks; all of them if none was built."""
+    """Pages that a wheel or an sdist lacks; pyproject.toml names the same files as artifacts."""
     if package.suffix == ".whl":
         with zipfile.ZipFile(package) as wheel:
             names = wheel.namelist()
     else:
         with tarfile.open(package) as sdist:
             names = [name.partition("/src/")[2] for name in sdist.getnames()]
-    pages = [path.relative_to(ROOT / "src").as_posix() for path in built_pages()]
-    return [page for page in pages if page not in names] if pages else ["the built pages"]
+    source = ROOT / "src" / "foci"
+    built = (path.relative_to(source).as_posix() for path in source.glob("*/page/bundle/*"))
+    return [page for page in sorted({*BUNDLES, *built}) if f"foci/{page}" not in names]
 
 
 def web_sources() -> list[Path]:

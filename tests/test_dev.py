@@ -61,7 +61,7 @@ def test_a_stale_environment_is_made_anew(
     monkeypatch.setattr(dev.subprocess, "run", make)
     dev.ensure_venv()
     assert not (tmp_path / ".venv" / "mine").exists()
-    assert installed == [("-e", ".[dev]"), ("--no-deps", "timm")]
+    assert installed == [("-e", ".[dev,docs]"), ("--no-deps", "timm")]
     assert (tmp_path / ".venv" / "foci-stamp").read_text() == dev.fingerprint()
 
 
@@ -147,6 +147,10 @@ def test_scripts_of_the_front_end_run_where_there_is_one(
 PAGES = ("reports/page/bundle/report.js", "viewer/page/bundle/viewer.js")
 
 
+def test_the_pages_that_are_built(dev: ModuleType) -> None:
+    assert dev.BUNDLES == PAGES
+
+
 def built(root: Path, pages: tuple[str, ...] = PAGES) -> None:
     for page in pages:
         path = root / "src" / "foci" / page
@@ -169,10 +173,10 @@ def packages(root: Path, sdist: tuple[str, ...], wheel: tuple[str, ...]) -> list
 
 def test_pages_that_a_package_lacks(dev: ModuleType, tmp_path: Path) -> None:
     sdist, wheel = packages(tmp_path, sdist=PAGES, wheel=PAGES[:1])
-    assert dev.missing_pages(sdist) == dev.missing_pages(wheel) == ["the built pages"]
-    built(tmp_path)
     assert dev.missing_pages(sdist) == []
-    assert dev.missing_pages(wheel) == ["foci/viewer/page/bundle/viewer.js"]
+    assert dev.missing_pages(wheel) == ["viewer/page/bundle/viewer.js"], "built or not"
+    built(tmp_path, ("reports/page/bundle/report.css",))
+    assert dev.missing_pages(sdist) == ["reports/page/bundle/report.css"]
 
 
 def test_the_wheel_is_built_from_the_sdist(
@@ -200,9 +204,7 @@ def test_the_wheel_is_built_from_the_sdist(
     del in_wheel[0]
     assert dev.build([]) == 1
     said = capsys.readouterr().out.splitlines()[-1]
-    assert said == (
-        "dev.py: foci_mil-1.0-py3-none-any.whl lacks foci/reports/page/bundle/report.js"
-    )
+    assert said == ("dev.py: foci_mil-1.0-py3-none-any.whl lacks reports/page/bundle/report.js")
     monkeypatch.setattr(dev, "tool", lambda *command: 7)
     assert dev.build([]) == 7
 

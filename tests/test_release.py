@@ -85,3 +85,16 @@ def test_workflows_call_commands_that_exist(path: Path) -> None:
     assert set(asked) <= set(known)
     scripts = re.findall(r"python (tools/\S+\.py)", path.read_text(encoding="utf-8"))
     assert all((ROOT / script).is_file() for script in scripts)
+
+
+def test_what_python_3_10_lacks_is_pinned_for_it_too() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = [line.split("==")[0] for line in lines if not line.startswith("#")]
+    newer, older = (
+        {line.split("==")[0] for line in lines if line.endswith(f'; python_version {sign} "3.11"')}
+        for sign in (">=", "<")
+    )
+    assert newer
+    assert older - newer == {"exceptiongroup"}, "part of the language since 3.11"
+    assert newer - older == set()
+    assert sorted(pins, key=str.lower) == sorted([*set(pins), *newer], key=str.lower)

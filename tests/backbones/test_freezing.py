@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from foci.backbones import fingerprint
-from foci.backbones.freezing import home, placed
+from foci.backbones.freezing import eval_mode, home, placed
 
 
 class Counter(nn.Module):
@@ -53,3 +53,17 @@ def test_strides_do_not_matter() -> None:
     turned.weight.data = plain.weight.data.T.contiguous().T
     assert not turned.weight.is_contiguous()
     assert fingerprint(turned) == fingerprint(plain)
+
+
+def test_eval_mode_inside_eval_mode_ends_with_the_outer_block() -> None:
+    model = nn.Sequential(nn.Dropout(), nn.Dropout().eval())
+    with eval_mode(model):
+        with eval_mode(model):
+            assert not any(module.training for module in model.modules())
+        assert not any(module.training for module in model.modules())
+        with eval_mode(model[0]):  # another model, though part of the first
+            pass
+        assert not model[0].training
+    assert [module.training for module in model.modules()] == [True, True, False]
+    with eval_mode(model):  # looked through again, now that the outer block has ended
+        assert not model.training

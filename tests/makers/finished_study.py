@@ -60,9 +60,16 @@ SWEEPS: dict[str, Any] = {
 }  # fmt: skip
 
 COST = {
-    "parameters": 490_000, "selector_parameters": 132_609, "inference_ms": 2.0,
-    "inference_foci_ms": 2.5, "srp_ms": 50.0, "srp_foci_ms": 55.0, "memory_mb": 100.0,
-    "srp_memory_mb": 300.0, "device": "cpu",
+    "device": "cpu", "machine": "x86_64", "threads": 1, "slides": ["s0"], "n_tiles": [500],
+    "k_max": 256, "repeats": 9,
+    "native": {
+        "parameters": 490_000, "inference_ms": 2.0, "inference_mb": 100.0, "srp_ms": 50.0,
+        "srp_mb": 300.0, "ratio": 25.0,
+    },
+    "selector": {
+        "parameters": 622_609, "inference_ms": 2.5, "inference_mb": None, "srp_ms": 55.0,
+        "srp_mb": 300.0, "ratio": 22.0,
+    },
 }  # fmt: skip
 
 

@@ -10,10 +10,11 @@ import "./style/figures.css";
 import "./style/dots.css";
 import "./style/slides.css";
 import "./style/cards.css";
+import "./style/comparison.css";
+import "./style/study.css";
 import "./style/phone.css";
 import "./style/print.css";
 import { startAuditPage } from "./auditPage";
-import { textures } from "./charts/bars";
 import { comparisonFigures } from "./figures/comparison";
 import { find } from "./page/dom";
 import { startFragments } from "./page/fragments";
@@ -22,8 +23,8 @@ import { startTheme } from "./page/theme";
 
 const payload = readPayload();
 document.documentElement.classList.add("live");
-document.body.append(textures());
 startTheme();
 startFragments();
 if (payload.kind === "audit") startAuditPage(payload);
-else find("#figures")!.replaceChildren(...comparisonFigures(payload));
+else if (payload.kind === "comparison")
+  find("#figures")!.replaceChildren(...comparisonFigures(payload));

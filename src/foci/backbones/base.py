@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     from typing import Self  # from Python 3.11
 
 GateSite = Literal["feature", "attention"]
-Shortcut = Literal["pooling", "prefix-sums", "pooled-prefixes", "split-readout", "encoder"]
+Shortcut = Literal[
+    "pooling", "prefix-sums", "pooled-prefixes", "split-readout", "mean-attention", "encoder"
+]
 
 SHORTCUTS: Mapping[Shortcut, tuple[str, ...]] = {
     "pooling": ("aggregate",),
     "prefix-sums": ("prefixes",),
     "pooled-prefixes": ("aggregate", "prefixes"),
     "split-readout": ("readout", "project", "read"),
+    "mean-attention": ("scores",),
     "encoder": ("aggregate", "encode"),
 }
 """Methods that each shortcut computes around; all of them have to declare it."""

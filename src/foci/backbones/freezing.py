@@ -9,10 +9,16 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+_EVAL: set[nn.Module] = set()
+"""Models that an enclosing block keeps in eval mode."""
+
 
 @contextmanager
 def eval_mode(*models: nn.Module) -> Iterator[None]:
     """Eval mode, restored on exit module by module.
+
+    Inside the block of a model the same model is not looked through again: an audit asks for eval
+    mode before every answer.
 
     >>> model = nn.Sequential(nn.Dropout(), nn.Dropout().eval())
     >>> with eval_mode(model):
@@ -21,12 +27,15 @@ def eval_mode(*models: nn.Module) -> Iterator[None]:
     >>> [module.training for module in model.modules()]
     [True, True, False]
     """
-    training = [module for model in models for module in model.modules() if module.training]
+    entered = [model for model in models if model not in _EVAL]
+    training = [module for model in entered for module in model.modules() if module.training]
     for module in training:
         module.training = False
+    _EVAL.update(entered)
     try:
         yield
     finally:
+        _EVAL.difference_update(entered)
         for module in training:
             module.training = True
 
@@ -41,13 +50,20 @@ def frozen(*models: nn.Module) -> Iterator[None]:
 def placed(x: Tensor, model: nn.Module) -> Tensor:
     """Move a tensor to the model's device and floating-point type.
 
+    To a GPU it is copied in the background, where its memory is pinned (:func:`pinned`).
+
     For a model without floating-point parameters the tensor stays as it is.
 
     >>> placed(torch.zeros(2, dtype=torch.float16), nn.Linear(2, 1)).dtype
     torch.float32
     """
     own = next((p for p in model.parameters() if p.is_floating_point()), x)
-    return x.to(own.device, own.dtype)
+    return x.to(own.device, own.dtype, non_blocking=own.device.type == "cuda")
+
+
+def pinned(x: Tensor, device: torch.device) -> Tensor:
+    """The same numbers in memory from which a GPU copies by itself; as they are on a CPU."""
+    return x.pin_memory() if device.type == "cuda" and x.device.type == "cpu" else x
 
 
 def home(model: nn.Module) -> tuple[torch.device, torch.dtype]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from foci.bags.bag import Bag, Provenance
 from foci.bags.grid import spacing
 from foci.bags.layouts import LAYOUTS, ReadOptions, Stored, detect
 from foci.bags.layouts.boundary import check_file, reading
+from foci.bags.layouts.hdf5 import HDF5_ENDINGS, open_hdf5
 from foci.bags.layouts.numbers import tile_coords, tile_features
 from foci.errors import BagError
 
@@ -35,9 +37,15 @@ def read_bag(
     path = Path(path)
     with reading(path):
         check_file(path)
-        name = detect(path) if layout == "auto" else layout
-        stored = LAYOUTS[name].read(path, ReadOptions(mpp=mpp))
+        with _opened(path):
+            name = detect(path) if layout == "auto" else layout
+            stored = LAYOUTS[name].read(path, ReadOptions(mpp=mpp))
         return canonical(stored, path, slide_id or path.stem, name)
+
+
+def _opened(path: Path) -> AbstractContextManager[object]:
+    """A file that ends like HDF5 stays open, so that no layout that is tried opens it again."""
+    return open_hdf5(path) if path.suffix.lower() in HDF5_ENDINGS else nullcontext()
 
 
 def canonical(stored: Stored, path: Path, slide_id: str, layout: str) -> Bag:

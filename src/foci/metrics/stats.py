@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +16,7 @@ from foci.metrics import inputs
 from foci.metrics.inputs import Floats, Integers
 
 EXACT_UP_TO = 50  # pairs; above, the normal approximation
+_MOST_KEPT = 2**21  # weights, 16 MiB
 MIN_DRAWS = 2
 """Draws below which there is no interval."""
 
@@ -68,9 +70,20 @@ def case_draws(
     what = f"has shape {labels.shape} for {n_slides} slides"
     inputs.require(labels.shape == (n_slides,), "cases", what, "name every slide's patient")
     names, case = np.unique(labels, return_inverse=True)
-    rng = np.random.default_rng(seed)
-    equal = np.full(len(names), 1 / len(names))
-    return case, rng.multinomial(len(names), equal, size=inputs.whole(n_boot, "n_boot"))
+    size = len(names), inputs.whole(n_boot, "n_boot"), seed
+    return case, (_kept_draws if size[0] * size[1] <= _MOST_KEPT else _drawn)(*size)
+
+
+def _drawn(n_cases: int, n_boot: int, seed: int) -> Integers:
+    """How often each of the patients is drawn, ``[n_boot, n_cases]``; read-only."""
+    equal = np.full(n_cases, 1 / n_cases)
+    weights: Integers = np.random.default_rng(seed).multinomial(n_cases, equal, size=n_boot)
+    weights.flags.writeable = False
+    return weights
+
+
+_kept_draws = lru_cache(maxsize=2)(_drawn)
+"""An audit asks for the same draws some thirty times."""
 
 
 def case_means(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from torch import Tensor
 
+from foci.backbones.base import declared
 from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
+from foci.reveal.candidates.pooled import PooledCandidates, pools
 
 
 @ranking("native", needs=("tile score",))
@@ -18,4 +22,6 @@ def native(bag: EmbeddedBag) -> Tensor:
     is none, a documented proxy: for TransMIL the dot product of tile and CLS token after the
     encoder, for mean pooling the tile's own logit of the predicted class.
     """
+    if pools(bag.backbone) and declared(bag.backbone, "mean-attention"):
+        return cast("PooledCandidates", bag.candidates()).mean_attention()
     return bag.backbone.scores(bag.tokens)

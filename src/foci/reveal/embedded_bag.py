@@ -12,6 +12,7 @@ from torch import Tensor
 from foci.backbones import Backbone
 from foci.backbones.base import class_index
 from foci.backbones.freezing import placed
+from foci.backbones.models._pooled import PooledBackbone
 from foci.bags import Bag
 from foci.reveal.arguments import (
     Direction,
@@ -24,6 +25,7 @@ from foci.reveal.candidates.forwarded import BUDGET, Candidates, ForwardedCandid
 from foci.reveal.candidates.pooled import PooledCandidates, pools
 from foci.reveal.engines.choice import CurveEngine, PrefixLogits
 from foci.reveal.engines.closed_form import PooledReveal
+from foci.reveal.engines.pooled_tiles import PooledTiles
 from foci.reveal.prefixes import Prefixes, default_counts
 
 T = TypeVar("T")
@@ -98,7 +100,7 @@ class EmbeddedBag:
     @property
     def logits(self) -> Tensor:
         """``[C]`` of the full bag."""
-        return self._once("logits", lambda: self.candidates().full())
+        return self.once("logits", lambda: self.candidates().full())
 
     @property
     def target(self) -> int:
@@ -156,12 +158,6 @@ class EmbeddedBag:
 
         Returns:
             ``[len(insert_ks), C]`` and ``[len(delete_ks), C]`` in float64 on the CPU.
-
-        >>> from foci import backbones
-        >>> bag = EmbeddedBag(backbones.create("abmil", d_in=8, n_classes=2), torch.randn(5, 8))
-        >>> inserted, deleted = bag.both_curves([3, 1, 0, 2, 4], range(1, 6), range(1, 5))
-        >>> inserted.shape, deleted.shape
-        (torch.Size([5, 2]), torch.Size([4, 2]))
         """
         checked = check_order(order, len(self))
         nothing = torch.empty(0, self.backbone.n_classes, dtype=torch.float64)
@@ -180,16 +176,12 @@ class EmbeddedBag:
         engine = self._prefix_logits() if len(checked) > 1 and len(ks) else None
         if not isinstance(engine, PooledReveal):
             return [self._revealed(order, ks, direction) for order in checked]
-        counts = check_counts(ks, len(self), direction).to(self.features.device)
-        every = [Prefixes.of(order.to(counts.device), counts, direction) for order in checked]
-        found = []
+        counts, device = check_counts(ks, len(self), direction), self.features.device
+        every = [Prefixes.of(o.to(device), counts.to(device), direction) for o in checked]
         with self._engine.precision():
-            sequences = torch.stack([prefixes.sequence for prefixes in every])
-            several = engine.several(sequences, every[0].sizes)
-            for prefixes, logits in zip(every, several, strict=True):
-                probs = torch.softmax(logits.double(), dim=-1)
-                found.append(self._engine.recheck(probs, self.features, prefixes, 0).cpu())
-        return found
+            logits = torch.stack([one for own in every for _, one in engine.steps(own)])
+            probs = torch.softmax(logits.double(), dim=-1)
+            return list(self._engine.recheck.several(probs, self.features, every).cpu())
 
     def full(self) -> Tensor:
         """Probabilities ``[C]`` of the full bag, in float64 on the CPU."""
@@ -204,14 +196,14 @@ class EmbeddedBag:
         budget, backbone = at_least_one(budget, "budget"), self.backbone
         if not pools(backbone):
             return ForwardedCandidates(backbone, self.tokens, budget)
-        return self._once("pooled candidates", lambda: PooledCandidates(backbone, self.tokens))
+        return self.once("pooled candidates", lambda: PooledCandidates(self._tiles(backbone)))
 
     def single_tiles(self, budget: int = BUDGET) -> Tensor:
         """Logits ``[N, C]`` of every tile as the only tile of the bag; see :meth:`candidates`."""
         index = torch.arange(len(self), device=self.features.device)
         nothing = torch.zeros_like(index, dtype=torch.bool)
         candidates = self.candidates(budget)
-        return self._once(f"single tiles {budget}", lambda: candidates.adding(nothing, index))
+        return self.once(f"single tiles {budget}", lambda: candidates.adding(nothing, index))
 
     def _revealed(
         self,
@@ -233,15 +225,23 @@ class EmbeddedBag:
                     break
         return torch.cat(blocks)
 
+    def _tiles(self, backbone: PooledBackbone) -> PooledTiles:
+        """Attention and values of the tiles: those of the curves, where there are any."""
+        engine, tokens = self._computed.get("prefix logits"), self.tokens
+        if isinstance(engine, PooledReveal) and engine.tiles.dtype == tokens.dtype:
+            return engine.tiles
+        return PooledTiles(backbone, tokens)
+
     def _embedding(self) -> Tensor:
-        return self._once("embedding", lambda: self.backbone.embed(self.features))
+        return self.once("embedding", lambda: self.backbone.embed(self.features))
 
     def _prefix_logits(self) -> PrefixLogits:
         if self._engine.name == "reference":
             return self._engine.reference(self.features)
-        return self._once("prefix logits", lambda: self._engine.prefix_logits(self._embedding()))
+        return self.once("prefix logits", lambda: self._engine.prefix_logits(self._embedding()))
 
-    def _once(self, name: str, compute: Callable[[], T]) -> T:
+    def once(self, name: str, compute: Callable[[], T]) -> T:
+        """What ``compute`` returns, kept under a name for all targets of the bag."""
         if name not in self._computed:
             with self._engine.precision():
                 self._computed[name] = compute()

@@ -8,7 +8,7 @@ subset is forwarded again in float64, so that rounding can move neither a crossi
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import torch
@@ -65,7 +65,30 @@ class Float64Recheck:
         """
         if not self.thresholds or features.dtype == torch.float64:
             return probabilities
-        rows = self._near(probabilities, features.dtype).nonzero().flatten()
+        near = self._near(probabilities, features.dtype)
+        return self._replaced(near, probabilities, features, prefixes, first)
+
+    def several(
+        self, probabilities: Tensor, features: Tensor, curves: Sequence[Prefixes]
+    ) -> Tensor:
+        """Recheck probabilities ``[O, J, C]`` of several whole curves of one bag, in place."""
+        if not self.thresholds or features.dtype == torch.float64:
+            return probabilities
+        near = self._near(probabilities.flatten(0, 1), features.dtype).view(len(curves), -1)
+        for place in near.any(dim=1).nonzero().flatten().tolist():
+            self._replaced(near[place], probabilities[place], features, curves[place], 0)
+        return probabilities
+
+    def _replaced(
+        self,
+        near: Tensor,
+        probabilities: Tensor,
+        features: Tensor,
+        prefixes: Prefixes,
+        first: int,
+    ) -> Tensor:
+        """The steps ``[b]`` that are marked, computed again in place."""
+        rows = near.nonzero().flatten()
         sizes = prefixes.sizes[first + rows]
         # beyond N tiles in all, embedding the bag once more is cheaper than every subset
         if self.closed_form and int(sizes.sum()) > len(features):

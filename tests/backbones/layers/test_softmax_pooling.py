@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foci.backbones.layers import softmax_pooling
-from foci.backbones.layers.softmax_pooling import pool, prefix_pool, prefix_pools, softmax_weights
+from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
 
 
 def subset_pool(logits: torch.Tensor, values: torch.Tensor, keep: torch.Tensor) -> torch.Tensor:
@@ -125,17 +125,3 @@ def test_softmax_plus_one_is_the_sum_with_one_more_in_the_denominator(shift: flo
         torch.testing.assert_close(
             row, (e[..., None] * v).sum(dim=0) / (one + e.sum(dim=0))[:, None]
         )
-
-
-@pytest.mark.parametrize("plus_one", [False, True])
-@pytest.mark.parametrize("spread", [1.0, 900.0])
-@pytest.mark.parametrize(("value_rows", "ks"), [(1, [1, 3, 9]), (3, [40, 41, 60])])
-def test_several_orders_at_once_change_no_bit(
-    spread: float, value_rows: int, ks: list[int], plus_one: bool
-) -> None:
-    torch.manual_seed(0)
-    logits, values = spread * torch.randn(64, 3), torch.randn(64, value_rows, 5)
-    orders, counts = torch.stack([torch.randperm(64) for _ in range(4)]), torch.tensor(ks)
-    want = [prefix_pool(logits, values, counts, order, plus_one=plus_one) for order in orders]
-    found = prefix_pools(logits, values, counts, orders, plus_one=plus_one)
-    assert torch.equal(found, torch.stack(want))

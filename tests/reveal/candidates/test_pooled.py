@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from foci.backbones.models._pooled import PooledBackbone
 from foci.reveal.candidates import pooled as module
 from foci.reveal.candidates.pooled import PooledCandidates
+from foci.reveal.engines.pooled_tiles import PooledTiles
 from tests.rankings.trials import POOLED, features, logits_of, make
 
 
@@ -15,7 +16,7 @@ def opened(name: str, preset: str, spread: float = 20.0) -> tuple[PooledBackbone
     model = make(name, preset, spread=spread)
     assert isinstance(model, PooledBackbone)
     with torch.no_grad():
-        return model, PooledCandidates(model, model.embed(features(8)))
+        return model, PooledCandidates(PooledTiles(model, model.embed(features(8))))
 
 
 @pytest.mark.parametrize("spread", [1.0, 2000.0])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import combinations
+from functools import cache
+from itertools import accumulate, combinations, pairwise
 
 import numpy as np
 from scipy.stats import hypergeom
@@ -52,22 +53,21 @@ def _of_slide(
     if len(stored) < 2:
         return {}
     names = [name for group in stored.values() for name in group]
-    owner = np.array([ranking for ranking, group in stored.items() for _ in group])
+    ends = list(accumulate((len(group) for group in stored.values()), initial=0))
+    rows = {ranking: slice(*own) for ranking, own in zip(stored, pairwise(ends), strict=True)}
     scores = np.stack([slide.scores[name] for name in names])
     tables = [rank_correlations(scores)]
     tables += [_overlaps(scores, k) for k in TOPS]
     return {
         (first, second): [
-            *(
-                float(defined_mean(table[np.ix_(owner == first, owner == second)]))
-                for table in tables
-            ),
+            *(float(defined_mean(table[rows[first], rows[second]])) for table in tables),
             *(chance_overlap(scores.shape[1], k) for k in TOPS),
         ]
         for first, second in combinations(stored, 2)
     }
 
 
+@cache
 def chance_overlap(n_tiles: int, k: int) -> float:
     r"""Expected Jaccard overlap of two random sets of K out of N tiles; NaN where K > N.
 
@@ -79,7 +79,7 @@ def chance_overlap(n_tiles: int, k: int) -> float:
     if k > n_tiles:
         return float("nan")
     shared = np.arange(max(0, 2 * k - n_tiles), k + 1)
-    weights = hypergeom(n_tiles, k, k).pmf(shared)
+    weights = hypergeom.pmf(shared, n_tiles, k, k)
     return float((weights * shared / (2 * k - shared)).sum())
 
 

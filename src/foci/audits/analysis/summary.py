@@ -16,8 +16,10 @@ from foci.audits.records import (
     Mean,
     Number,
     Numbers,
+    Paired,
     Record,
     Saving,
+    SignedRankTest,
 )
 from foci.audits.settings import View
 from foci.words.plural import counted
@@ -30,18 +32,31 @@ class MeanDrops(Record):
         ks: Deletion counts.
         mean: Mean over the slides that have more than K tiles.
         n_slides: How many slides those are.
+        low: Lower ends of the intervals over patients; None in folders of an earlier FOCI.
+        high: Upper ends.
     """
 
     ks: Counts
     mean: Numbers
     n_slides: Counts
+    low: Numbers | None = None
+    high: Numbers | None = None
 
 
 class Survival(Record):
-    """Kaplan-Meier curve over K: the share of slides that need more than K tiles."""
+    """Kaplan-Meier curve over K: the share of slides that need more than K tiles.
+
+    Attributes:
+        ks: Counts at which the share falls.
+        survival: The share from each count on.
+        low: Lower ends of the intervals over patients; None in folders of an earlier FOCI.
+        high: Upper ends.
+    """
 
     ks: Counts
     survival: list[float]
+    low: Numbers | None = None
+    high: Numbers | None = None
 
 
 class CurveBand(Record):
@@ -54,25 +69,6 @@ class CurveBand(Record):
     mean: Numbers
     low: Numbers
     high: Numbers
-
-
-class Paired(Record):
-    """Mean MSK of native (``base``) and this ranking (``foci``) on slides that both reach."""
-
-    base: Number
-    foci: Number
-    n_both: int
-    n_base_only: int
-    n_foci_only: int
-    n_neither: int
-
-
-class SignedRankTest(Record):
-    """Wilcoxon signed-rank test against native on restricted counts, one pair per patient."""
-
-    statistic: Number
-    pvalue: Number
-    n_pairs: int
 
 
 class SelectedOnly(Record):

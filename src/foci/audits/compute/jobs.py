@@ -11,6 +11,7 @@ import numpy as np
 from foci.audits.folder.names import column
 from foci.audits.settings import AuditSettings
 from foci.rankings import EmbeddedBag, Ranking, score
+from foci.reveal.random_orders import random_scores
 from foci.selectors import FittedSelector
 
 SINGLE_SEEDS = "selector-seed"
@@ -52,8 +53,7 @@ class RankingJob:
     def rank(self, bag: EmbeddedBag) -> list[tuple[int | None, Ranking]]:
         """Rank the tiles of one bag; one ranking per seed."""
         if self.orders:
-            seeds = range(self.orders)
-            return [(seed, score("random", bag.backbone, bag, seed=seed)) for seed in seeds]
+            return [(seed, _drawn(bag, seed)) for seed in range(self.orders)]
         if self.selectors:
             return [(None, mean_rank([_selected(bag, one) for one in self.selectors]))]
         if self.selector is not None:
@@ -104,6 +104,12 @@ def _selector_jobs(
     mean = RankingJob("selector", selectors=tuple(selectors[seed] for seed in seeds))
     each = [RankingJob(SINGLE_SEEDS, seed, selectors[seed]) for seed in seeds]
     return [mean, *(each if settings.dense else [])]
+
+
+def _drawn(bag: EmbeddedBag, seed: int) -> Ranking:
+    """The ranking ``random`` with a seed; it asks nothing of the classifier."""
+    scores = random_scores(bag.bag, bag.slide_id, len(bag), seed)
+    return Ranking("random", bag.slide_id, scores)
 
 
 def _selected(bag: EmbeddedBag, selector: FittedSelector) -> Ranking:

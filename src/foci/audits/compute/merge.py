@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from foci.audits.compute.jobs import RankingJob
 from foci.audits.compute.partial import SCORES, PartialResults
 from foci.audits.folder import slides as slide_rows
 from foci.audits.folder import tile_scores as tile_rows
-from foci.audits.folder.curves import SCHEMA
+from foci.audits.folder.curves import REPEATED, SCHEMA
 from foci.audits.folder.names import CURVES, RANKINGS, SLIDES
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.folder.tile_scores import RankedTiles
@@ -60,7 +60,7 @@ def assemble(
         what = f"has no slide that can be audited ({slides[0].skipped})"
         raise CohortError("cohort", what, "run foci doctor")
     _write(folder / SLIDES, [slide_rows.to_arrow(slides)])
-    _write(folder / CURVES, (_curves(parts, number, jobs) for number in full))
+    _write(folder / CURVES, (_curves(parts, number, jobs) for number in full), REPEATED)
     _write(folder / RANKINGS, (_tiles(parts, number, jobs) for number in full))
     return slides
 
@@ -93,11 +93,22 @@ def _check_slides(
         raise FociError(parts.folder, what, _AGAIN)
 
 
-def _write(path: Path, tables: Iterable[pa.Table]) -> None:
-    """Write one row group per table; the file gets its name once it is complete."""
+def _write(
+    path: Path, tables: Iterable[pa.Table], repeated: list[str] | Literal[True] = True
+) -> None:
+    """Write one row group per table; the file gets its name once it is complete.
+
+    Args:
+        path: The file.
+        tables: All with the same columns.
+        repeated: Columns that get a dictionary of their values; True for all.
+    """
     rows = iter(tables)
     first = next(rows)
-    with whole_file(path) as temporary, pq.ParquetWriter(temporary, first.schema) as writer:
+    with (
+        whole_file(path) as temporary,
+        pq.ParquetWriter(temporary, first.schema, use_dictionary=repeated) as writer,
+    ):
         writer.write_table(first, row_group_size=max(len(first), 1))
         for table in rows:
             writer.write_table(table, row_group_size=len(table))

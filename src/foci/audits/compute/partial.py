@@ -98,4 +98,4 @@ class PartialResults:
     def _write(table: pa.Table, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as temporary:
-            pq.write_table(table, temporary)
+            pq.write_table(table, temporary, use_dictionary=curve_rows.REPEATED)

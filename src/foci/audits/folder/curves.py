@@ -31,6 +31,9 @@ SCHEMA = pa.schema(
 )
 """``probs`` holds ``len(ks)`` rows of ``len(full)`` classes, one row after the other."""
 
+REPEATED = ["slide_id", "ranking", "direction", "ks.list.element"]
+"""Columns whose values repeat, the only ones that a dictionary makes smaller."""
+
 
 @dataclass(frozen=True, repr=False)
 class CurveTable:

@@ -6,7 +6,7 @@ import copy
 from typing import TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from foci.errors import FociError
 
@@ -65,6 +65,20 @@ def split_head(head: nn.Module) -> tuple[nn.Module, nn.Module]:
     if isinstance(head, nn.Sequential) and len(head) and isinstance(head[0], nn.Linear):
         return head[0], head[1:]
     return nn.Identity(), head
+
+
+def after_affine(head: nn.Module, x: Tensor) -> Tensor:
+    """What follows the affine layer that a head begins with; the second part of a split head.
+
+    >>> after_affine(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    if isinstance(head, nn.Linear):
+        return x
+    layers: list[nn.Module] = list(head) if isinstance(head, nn.Sequential) else [head]
+    for layer in layers[1:] if isinstance(layers[0], nn.Linear) else layers:
+        x = layer(x)
+    return x
 
 
 @torch.no_grad()

@@ -27,7 +27,7 @@ _BLOCK = 64
 _SUMMED_AT_ONCE = 2**16
 """Numbers per block of a running sum: 512 KiB in float64, which stay in a processor's cache."""
 
-_RISE = 600.0
+RISE = 600.0
 """Rise of the attention logits over the first one up to which nothing underflows in float64."""
 
 _ALWAYS_IN = 32
@@ -122,43 +122,20 @@ def prefix_pool(
         logits, values, ks, order = _empty_tile_first(logits, values, ks, order)
     logits = logits[order].double()
     rise = (logits.amax(dim=0) - logits[0]).amax()
-    if rise < _RISE:
+    if rise < RISE:
         return _running_sums(logits, values, ks, order)
     return _triangular(logits, values[order].double(), ks)
-
-
-def prefix_pools(
-    logits: Tensor, values: Tensor, ks: Tensor, orders: Tensor, *, plus_one: bool = False
-) -> Tensor:
-    """:func:`prefix_pool` under several orders ``[O, N]`` at once, ``[O, K, R, dv]`` in float64.
-
-    The sums are those of one order at a time; only the calls are fewer.
-    """
-    orders = orders[:, : int(ks.max())]
-    if plus_one:
-        logits, values, ks, orders = _empty_tile_first(logits, values, ks, orders)
-    raised = logits.double()[orders]  # [O, N, R]
-    if (raised.amax(dim=1) - raised[:, 0]).amax() >= _RISE:
-        return torch.stack([prefix_pool(logits, values, ks, order) for order in orders])
-    weights = torch.exp(raised - raised.amax(dim=1, keepdim=True))
-    totals = torch.cumsum(weights, dim=1)[:, ks - 1].unsqueeze(-1)
-    first = _always_in(ks)
-    terms = weights[:, first:].unsqueeze(-1) * values[orders[:, first:]].double()
-    if first:
-        both = zip(weights[:, :first], orders[:, :first], strict=True)
-        terms[:, 0] += torch.stack([pool(own, values[order].double()) for own, order in both])
-    return torch.cumsum(terms, dim=1)[:, ks - 1 - first] / totals
 
 
 def _empty_tile_first(
     logits: Tensor, values: Tensor, ks: Tensor, order: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The tile that softmax-plus-one adds, in front of one order ``[N]`` or several ``[O, N]``."""
+    """The tile that softmax-plus-one adds, in front of an order ``[N]``."""
     order = F.pad(order, (1, 0), value=len(logits))
     return with_empty_tile(logits), F.pad(values, (0, 0, 0, 0, 0, 1)), ks + 1, order
 
 
-def _always_in(ks: Tensor) -> int:
+def always_in(ks: Tensor) -> int:
     """Tiles that are in every prefix, where they are worth a product of their own."""
     always = int(ks.min()) - 1
     return always if always >= _ALWAYS_IN else 0
@@ -176,7 +153,7 @@ def _running_sums(logits: Tensor, values: Tensor, ks: Tensor, order: Tensor) -> 
     at_once = max(1, _SUMMED_AT_ONCE // (weights.shape[1] * values.shape[-1]))
     kept = totals.new_empty(len(ks), weights.shape[1], values.shape[-1])
     carried: Tensor | None = None
-    first = _always_in(ks)
+    first = always_in(ks)
     if first:
         carried = pool(weights[:first], values[order[:first]].double())
     for start in range(first, len(order), at_once):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from foci.backbones.base import Backbone, Capabilities, declared, declares
-from foci.backbones.layers.mlp import split_head
+from foci.backbones.layers.mlp import after_affine, split_head
 from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
 
 Layer = Callable[[Tensor], Tensor]
@@ -91,8 +91,7 @@ class PooledBackbone(Backbone):
     @declares("split-readout")
     def read(self, projected: Tensor) -> Tensor:
         """The rest: ``read(pool(weights, project(values))) == readout(pool(weights, values))``."""
-        logits: Tensor = split_head(self.head)[1](projected.squeeze(-2))
-        return logits
+        return after_affine(self.head, projected.squeeze(-2))
 
     def split(self) -> tuple[Layer, Layer]:
         """What to do to the values before the pooling and to the sums after it.
@@ -123,6 +122,7 @@ class PooledBackbone(Backbone):
         pooled = prefix_pool(self.attend(tokens), projected, ks, plus_one=self.plus_one)
         return read(pooled.to(tokens.dtype))
 
+    @declares("mean-attention")
     def scores(self, tokens: Tensor) -> Tensor:
         """Attention logits before the softmax, averaged over the rows."""
         return self.attend(tokens).mean(dim=-1)

@@ -7,6 +7,7 @@ dataset. None of them is followed, so that a feature file shows nothing but what
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,12 +21,14 @@ from foci.bags.layouts.heaps import check_heaps
 from foci.bags.layouts.numbers import one_name, one_number
 from foci.errors import BagError, FociError
 
+HDF5_ENDINGS = (".h5", ".hdf5")
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _MOST_LINKS = 16
 _PLAIN_TYPES = (h5py.h5t.INTEGER, h5py.h5t.FLOAT, h5py.h5t.STRING)
 """Of attributes. Others mean nothing here, and damaged ones of variable length end the process
 inside the HDF5 library."""
 _MOST_VALUES = 1000
+_OPEN = threading.local()
 _DAMAGE = (KeyError, OSError, OverflowError, RuntimeError, TypeError, ValueError)
 """What h5py raises where bytes of a file are wrong."""
 
@@ -34,11 +37,15 @@ _DAMAGE = (KeyError, OSError, OverflowError, RuntimeError, TypeError, ValueError
 def open_hdf5(path: Path) -> Iterator[h5py.File]:
     """Open an HDF5 file read-only, without the locks that network file systems refuse.
 
-    Reading is part of the block, so an error inside it (a damaged chunk) is reported alike.
+    Reading is part of the block, so an error inside it (a damaged chunk) is reported alike. Within
+    the block the same path is not opened again: a layout is detected and read from one open file.
     """
+    if (already := getattr(_OPEN, "files", {}).get(path)) is not None:
+        yield already
+        return
     check_file(path)
     try:
-        with h5py.File(path, "r", locking=False) as file:
+        with h5py.File(path, "r", locking=False) as file, _remembered(path, file):
             yield file
     except FociError:
         raise
@@ -46,6 +53,17 @@ def open_hdf5(path: Path) -> Iterator[h5py.File]:
         raise unopened(path, error) from None
     except _DAMAGE as error:
         raise BagError(path, _why(path, error), "extract or copy the file again") from error
+
+
+@contextmanager
+def _remembered(path: Path, file: h5py.File) -> Iterator[None]:
+    """Hand out the open file of a path, in this thread, until the block ends."""
+    before = getattr(_OPEN, "files", {})
+    _OPEN.files = {**before, path: file}
+    try:
+        yield
+    finally:
+        _OPEN.files = before
 
 
 def _why(path: Path, error: Exception) -> str:

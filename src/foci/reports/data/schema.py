@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
-from foci.reports.data.models import AuditPayload, ComparisonPayload
+from foci.reports.data.models import AuditPayload, ComparisonPayload, StudyPayload
 
-Payload = Annotated[AuditPayload | ComparisonPayload, Field(discriminator="kind")]
+Payload = Annotated[AuditPayload | ComparisonPayload | StudyPayload, Field(discriminator="kind")]
 
 
 def page_schema() -> str:

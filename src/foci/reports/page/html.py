@@ -14,14 +14,16 @@ from foci.reports.data.payload import to_json
 from foci.reports.page.bundle import load_bundle
 from foci.reports.text import wording
 from foci.reports.text.answers import tone_of
+from foci.reports.text.equations import as_mathml
 
 
-def render(template: str, data: BaseModel, **context: Any) -> str:
+def render(template: str, data: BaseModel, *, pictures: bool = False, **context: Any) -> str:
     """Render a template, with the script, the style sheet and the data embedded.
 
     Args:
         template: File in ``templates/``.
         data: Data for the page's script, embedded as JSON.
+        pictures: Whether the page shows pictures that it carries itself.
         **context: Variables of the template; all of them are escaped.
     """
     bundle = load_bundle()
@@ -30,7 +32,7 @@ def render(template: str, data: BaseModel, **context: Any) -> str:
         .get_template(template)
         .render(
             **context,
-            policy=bundle.policy,
+            policy=bundle.policy + ("; img-src data:" if pictures else ""),
             style=Markup(bundle.style),  # noqa: S704 - our own, and checked not to end its element
             code=Markup(bundle.code),  # noqa: S704
             data=Markup(embedded(data)),  # noqa: S704
@@ -67,4 +69,5 @@ def _environment() -> Environment:
     for filter_ in (wording.fixed, wording.tiles, wording.percent, wording.with_spread):
         environment.filters[filter_.__name__] = filter_
     environment.filters |= {"ends": wording.spread, "tone": tone_of, "quartiles": wording.quartiles}
+    environment.filters |= {"mathml": as_mathml, "percent_ends": wording.percent_ends}
     return environment

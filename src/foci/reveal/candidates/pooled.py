@@ -28,6 +28,7 @@ from foci.backbones import Backbone
 from foci.backbones.base import declared
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights, with_empty_tile
 from foci.backbones.models._pooled import PooledBackbone
+from foci.reveal.engines.pooled_tiles import PooledTiles
 
 _HEAVY = 0.75
 _NUMBERS_AT_ONCE = 2**22
@@ -41,21 +42,18 @@ def pools(backbone: Backbone) -> TypeGuard[PooledBackbone]:
 class PooledCandidates:
     """Logits of a pooling classifier for a set with one tile more or fewer.
 
-    Sums are in float64, the readout in the model's own dtype. Tiles are projected through
-    the affine start of the readout once (:meth:`PooledBackbone.split`).
+    Sums are in float64, the readout in the model's own dtype.
 
     Args:
-        backbone: The classifier.
-        tokens: ``[N, d]`` of one bag.
+        tiles: Attention and values of one bag.
     """
 
     plus_one: bool = False
 
-    def __init__(self, backbone: PooledBackbone, tokens: Tensor) -> None:
-        project, self._readout = backbone.split()
-        self.dtype, self.plus_one = tokens.dtype, backbone.plus_one
-        self.attention = backbone.attend(tokens).double()  # [N, R]
-        self.values = project(backbone.values(tokens)).double()  # [N, 1 or R, dv]
+    def __init__(self, tiles: PooledTiles) -> None:
+        self._tiles, self.plus_one = tiles, tiles.plus_one
+        self.attention = tiles.attention  # [N, R]
+        self.values = tiles.values  # [N, 1 or R, dv]
 
     def full(self) -> Tensor:
         """Logits ``[C]`` of all tiles."""
@@ -66,6 +64,10 @@ class PooledCandidates:
         """Attention weights ``[N, R]`` of all tiles."""
         return softmax_weights(self.attention, plus_one=self.plus_one)
 
+    def mean_attention(self) -> Tensor:
+        """Attention logits ``[N]``, averaged over the rows in the model's own dtype."""
+        return self.attention.to(self._tiles.dtype).mean(dim=-1)
+
     def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
         """Logits ``[n, C]`` of the set plus one tile, for each of ``tiles``.
 
@@ -73,6 +75,8 @@ class PooledCandidates:
             present: ``[N]`` bool, the set; may be empty.
             tiles: ``[n]`` indices of tiles outside the set.
         """
+        if not self.plus_one and not bool(present.any()):
+            return self._alone(tiles)
         log_mass, pooled = self._pool(present)
         return self._mix(pooled, tiles, torch.sigmoid(self.attention[tiles] - log_mass))
 
@@ -98,11 +102,8 @@ class PooledCandidates:
             logits[affected] = self._read(torch.where(heavy[affected].unsqueeze(-1), others, mixed))
         return logits
 
-    def row_shares(self) -> Tensor:
-        """Share of each attention row in the gradient of each full-bag logit, ``[C, R]``.
-
-        The shares of a class sum to 1.
-        """
+    def slopes(self) -> Tensor:
+        """Gradient of each full-bag logit in the pooled value of each row, ``[C, R, dv]``."""
         every_tile = torch.ones(len(self.values), dtype=torch.bool, device=self.values.device)
         with torch.inference_mode(False), torch.enable_grad():
             pooled = self._pool(every_tile)[1].clone().requires_grad_()
@@ -110,7 +111,14 @@ class PooledCandidates:
                 torch.autograd.grad(logit, pooled, retain_graph=True)[0]
                 for logit in self._read(pooled)
             ]
-        moves: Tensor = torch.linalg.vector_norm(torch.stack(slopes), dim=-1)
+        return torch.stack(slopes)
+
+    def row_shares(self) -> Tensor:
+        """Share of each attention row in the gradient of each full-bag logit, ``[C, R]``.
+
+        The shares of a class sum to 1.
+        """
+        moves: Tensor = torch.linalg.vector_norm(self.slopes(), dim=-1)
         dead = moves.sum(dim=-1, keepdim=True) == 0
         moves = moves.masked_fill(dead, 1.0)
         return moves / moves.sum(dim=-1, keepdim=True)
@@ -121,6 +129,17 @@ class PooledCandidates:
         weights = softmax_weights(attention, plus_one=self.plus_one)
         every = with_empty_tile(attention) if self.plus_one else attention
         return torch.logsumexp(every, dim=0), pool(weights, self.values[present])
+
+    def _alone(self, tiles: Tensor) -> Tensor:
+        """Logits ``[n, C]`` of each tile as the only one: its own value, whatever its weight."""
+        rows = self.attention.shape[1]
+        at_once = max(1, _NUMBERS_AT_ONCE // (rows * self.values.shape[-1]))
+        return torch.cat(
+            [
+                self._read(self.values[chunk].expand(-1, rows, -1))
+                for chunk in torch.split(tiles, at_once)
+            ]
+        )
 
     def _mix(self, pooled: Tensor, tiles: Tensor, shares: Tensor) -> Tensor:
         """Logits where a share ``[n, R]`` of the pooled value is replaced by the tile's own."""
@@ -134,4 +153,4 @@ class PooledCandidates:
         )
 
     def _read(self, pooled: Tensor) -> Tensor:
-        return self._readout(pooled.to(self.dtype))
+        return self._tiles.read(pooled)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from foci.studies.cells.cost import CostResult
 from foci.studies.readings.audit import AuditReading, Reading
-from foci.studies.readings.cost import Cost
 from foci.studies.readings.measures import Measure, Place
 from foci.studies.readings.values import Spread, Value
 
@@ -51,7 +51,7 @@ class StudyNumbers:
     adaptive: Mapping[str, tuple[float, int]] = field(default_factory=dict)
     trained: Mapping[Place, Mapping[str, Reading]] = field(default_factory=dict)
     joint: Mapping[Place, Mapping[str, Sequence[float] | str]] = field(default_factory=dict)
-    costs: Mapping[str, Cost | str] = field(default_factory=dict)
+    costs: Mapping[str, CostResult | str] = field(default_factory=dict)
 
     def value(self, place: Place, measure: Measure) -> Value:
         """A measure over the seeds of a place; seeds without it say why."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from foci.audits import StoredAudit
 from foci.backbones.saved import FACTS
@@ -14,16 +14,16 @@ from foci.selectors import recipe, vary
 from foci.selectors.budgets import Adaptive
 from foci.selectors.metadata import read_metadata
 from foci.selectors.saved import METADATA
+from foci.studies.cells.cost import CostResult
+from foci.studies.cells.joint import JointResult
 from foci.studies.folder import StudyFolder
 from foci.studies.plan.cells import Cell, Plan
 from foci.studies.plan.study import Study
-from foci.studies.readings.audit import AuditReading, Reading, Wanted, read_audit
-from foci.studies.readings.cost import Cost
+from foci.studies.readings.audit import Reading, Wanted, read_audit
 from foci.studies.readings.measures import Place
 from foci.studies.readings.numbers import StudyNumbers
 
 T = TypeVar("T")
-RESULT = "result.json"
 N_CAP = "n_cap"
 
 
@@ -39,7 +39,8 @@ def read_numbers(folder: StudyFolder) -> StudyNumbers:
         return found
 
     costs = {
-        cell.backbone: _read(folder, plan, cell, read_cost) for cell in plan.select(kind="cost")
+        cell.backbone: _read(folder, plan, cell, CostResult.read)
+        for cell in plan.select(kind="cost")
     }
     return StudyNumbers(
         cohorts=tuple(study.cohorts),
@@ -117,22 +118,11 @@ def read_trained(path: Path) -> Reading:
 
 def read_joint(path: Path) -> tuple[float, ...]:
     """AUC on the validation slides: of the frozen classifier, then after every epoch."""
-    content = _result(path)
-    return (
-        float(content["before"]["auc"]),
-        *(float(epoch["auc"]) for epoch in content["epochs"]),
-    )
-
-
-def read_cost(path: Path) -> Cost:
-    """Time and memory of a backbone."""
-    content = _result(path)
-    return Cost(**{name: content[name] for name in Cost.__dataclass_fields__})
-
-
-def _result(path: Path) -> Mapping[str, Any]:
-    content: Mapping[str, Any] = json.loads((path / RESULT).read_text(encoding="utf-8"))
-    return content
+    result = JointResult.read(path)
+    found = [scores["auc"] for scores in (result.before, *result.epochs)]
+    if any(auc is None for auc in found):
+        raise FociError(path, "has no AUC: a class has no validation slide", "check the split")
+    return tuple(auc for auc in found if auc is not None)
 
 
 def _adaptive(plan: Plan) -> dict[str, tuple[float, int]]:
@@ -153,6 +143,3 @@ def audit_folders(folder: StudyFolder) -> dict[Place, dict[str, Path]]:
         if path is not None:
             found.setdefault(place_of(cell), {})[seed_of(cell)] = path
     return found
-
-
-__all__ = ["AuditReading", "audit_folders", "read_numbers"]

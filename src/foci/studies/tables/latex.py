@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from foci.studies.tables.table import Cell, Column, Footnotes, Row, Table, own_text, paper_text
+from foci.studies.tables.table import (
+    Cell,
+    Column,
+    Footnotes,
+    Row,
+    Table,
+    difference_text,
+    own_text,
+    paper_text,
+)
 from foci.words.rounding import decimals
 
 _SIGNS = {
@@ -113,10 +122,10 @@ def _paper_line(row: Row, table: Table) -> str:
 
 def _printed(cell: Cell, column: Column) -> str:
     text = "" if cell.paper is None else escaped(paper_text(cell.paper, column))
-    if cell.difference is None:
+    difference = difference_text(cell, column)
+    if difference is None:
         return text
-    written = decimals(cell.difference, column.digits)
-    text += f" ({written if written.startswith('-') else '+' + written}"
+    text += f" ({difference}"
     if cell.z is None:
         return f"{text})"
     z = f"$z={decimals(cell.z, 1)}$"

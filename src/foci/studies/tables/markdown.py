@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from foci.studies.tables.table import Cell, Column, Footnotes, Table, own_text, paper_text
+from foci.studies.tables.table import (
+    Cell,
+    Column,
+    Footnotes,
+    Table,
+    difference_text,
+    own_text,
+    paper_text,
+)
 from foci.words.rounding import decimals
 
 
@@ -42,20 +50,17 @@ def _cell(cell: Cell | None, column: Column, notes: Footnotes) -> str:
         text += f" [{notes.number(cell.value.gap)}]"
     if cell.paper is not None:
         text += f"<br>paper {paper_text(cell.paper, column)}"
-        if cell.difference is not None:
-            text += f"<br>{compared(cell, column)}"
+        difference = difference_text(cell, column)
+        text += "" if difference is None else f"<br>{_compared(cell, difference)}"
     return text
 
 
-def compared(cell: Cell, column: Column) -> str:
+def _compared(cell: Cell, difference: str) -> str:
     """Difference to the paper and z; a z beyond 2 in bold."""
-    difference = cell.difference or 0.0
-    written = decimals(difference, column.digits)
-    text = written if written.startswith("-") else f"+{written}"
     if cell.z is None:
-        return text
+        return difference
     z = f"z = {decimals(cell.z, 1)}"
-    return f"{text}, **{z}**" if cell.marked else f"{text}, {z}"
+    return f"{difference}, **{z}**" if cell.marked else f"{difference}, {z}"
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -172,3 +172,11 @@ def paper_text(paper: PublishedNumber, column: Column, plus_minus: str = "±") -
     text = own.text(paper.mean)
     spread = "" if paper.std is None else f" {plus_minus} {decimals(paper.std, paper.digits)}"
     return text + spread
+
+
+def difference_text(cell: Cell, column: Column) -> str | None:
+    """Own mean minus the paper's, with a sign; None where there is none."""
+    if cell.difference is None:
+        return None
+    written = decimals(cell.difference, column.digits)
+    return written if written.startswith("-") else f"+{written}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from foci.cli.commands.study import cell, new, plan, run, slurm
+from foci.cli.commands.study import cell, new, plan, run, slurm, tables
 
 app = typer.Typer(
     help="Many audits from one file: cohorts x backbones x seeds, with tables and figures.",
@@ -14,5 +14,6 @@ app.command()(new.new)
 app.command()(plan.plan)
 app.command()(run.run)
 app.command()(plan.status)
+app.command()(tables.tables)
 app.command()(slurm.slurm)
 app.command()(cell.cell)

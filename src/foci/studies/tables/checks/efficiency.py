@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from foci.studies.cells.cost import Cost
 from foci.studies.published import FOCI, PublishedNumber, PublishedNumbers
-from foci.studies.readings.cost import Cost
 from foci.studies.readings.numbers import StudyNumbers
 from foci.studies.readings.values import Value
 from foci.studies.tables.naming import WITH, shown
 from foci.studies.tables.table import Cell, Column, Row, Table
+from foci.words.plural import counted
 
 LABEL = "efficiency"
 PARAMETERS = Column("parameters_m", "parameters (M)", 2)
@@ -31,15 +32,14 @@ def efficiency_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> T
             gap = {column.key: Cell(Value.absent(cost)) for column in COLUMNS}
             rows.append(Row((shown(backbone),), gap))
             continue
-        devices.add(cost.device)
-        for end, name in (("", ""), (FOCI, f" {WITH}")):
-            values = _values(cost, with_selector=bool(end))
-            cells = {key: Cell(value) for key, value in values.items()}
+        devices.add(f"{cost.device} ({cost.machine}, {counted(cost.threads, 'thread')})")
+        for own, end, name in ((cost.native, "", ""), (cost.selector, FOCI, f" {WITH}")):
+            cells = {key: Cell(value) for key, value in _values(own).items()}
             if paper is not None:
                 row = backbone + end
-                cells[RATIO.key] = Cell(values[RATIO.key], published_ratio(paper, row))
+                cells[RATIO.key] = Cell(cells[RATIO.key].value, published_ratio(paper, row))
                 printed = paper.get(LABEL, "nsclc", row, PARAMETERS.key)
-                cells[PARAMETERS.key] = Cell(values[PARAMETERS.key], printed)
+                cells[PARAMETERS.key] = Cell(cells[PARAMETERS.key].value, printed)
             rows.append(Row((shown(backbone) + name,), cells))
     where = f" on {', '.join(sorted(devices))}" if devices else ""
     return Table(
@@ -74,19 +74,18 @@ def published_ratio(paper: PublishedNumbers, row: str) -> PublishedNumber | None
     )
 
 
-def _values(cost: Cost, *, with_selector: bool) -> dict[str, Value]:
-    extra = (cost.selector_parameters or 0) if with_selector else 0
-    inference = cost.inference_foci_ms if with_selector else cost.inference_ms
-    reveal = cost.srp_foci_ms if with_selector else cost.srp_ms
+def _values(cost: Cost | None) -> dict[str, Value]:
+    if cost is None:
+        return {column.key: Value.absent("not part of this study") for column in COLUMNS}
     numbers = {
-        PARAMETERS.key: (cost.parameters + extra) / 1e6,
-        "inference_ms": inference,
-        "srp_ms": reveal,
-        RATIO.key: reveal / inference if reveal is not None and inference else None,
-        "memory_mb": cost.memory_mb,
-        "srp_memory_mb": cost.srp_memory_mb,
+        PARAMETERS.key: cost.parameters / 1e6,
+        "inference_ms": cost.inference_ms,
+        "srp_ms": cost.srp_ms,
+        RATIO.key: cost.ratio,
+        "memory_mb": cost.inference_mb,
+        "srp_memory_mb": cost.srp_mb,
     }
     return {
-        key: Value.absent("not measured") if number is None else Value(number, n=1)
+        key: Value.absent("cannot be read here") if number is None else Value(number, n=1)
         for key, number in numbers.items()
     }

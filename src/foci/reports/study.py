@@ -1,0 +1,148 @@
+"""Write the page of a study: all its tables and figures, and links to every audit's report."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from typing import Any
+
+from foci.audits.folder.names import REPORT
+from foci.files.atomic import sweep, write_whole
+from foci.progress import Progress, silent
+from foci.reports.data.models import StudyPayload
+from foci.reports.page.html import render
+from foci.reports.report import write_report
+from foci.studies import figures, tables
+from foci.studies.folder import StudyFolder
+from foci.studies.readings.study import audit_folders
+from foci.studies.tables.naming import shown
+from foci.studies.tables.table import (
+    Cell,
+    Column,
+    Footnotes,
+    Table,
+    difference_text,
+    own_text,
+    paper_text,
+)
+from foci.words.plural import counted
+from foci.words.rounding import decimals
+
+PAGE = "study.html"
+
+
+def write_study_page(
+    folder: StudyFolder | str | Path, *, reports: bool = True, progress: Progress = silent
+) -> Path:
+    """Write tables, figures and ``study.html`` of a study from whatever is finished.
+
+    Args:
+        folder: The study.
+        reports: Whether audits without a report get one.
+        progress: Wraps the audits whose reports are written.
+
+    Returns:
+        Path of the page.
+    """
+    study = folder if isinstance(folder, StudyFolder) else StudyFolder(folder)
+    made = tables.write(study)
+    drawn = figures.write(study, made.numbers)
+    if reports:
+        _write_reports(study, progress)
+    finished = sum(len(found) for found in audit_folders(study).values())
+    page = render(
+        "study.html.j2",
+        StudyPayload(name=study.study.name),
+        pictures=True,
+        name=study.study.name,
+        facts=f"{counted(len(made.numbers.cohorts), 'cohort')}, "
+        f"{counted(len(made.numbers.backbones), 'backbone')}, "
+        f"{counted(len(study.study.seeds), 'seed')}; {counted(finished, 'audit')} finished of "
+        f"{len(study.plan().select(kind='audit'))}.",
+        header=made.header,
+        beside=study.study.published,
+        tables=[_table(table) for table in made.tables],
+        figures=[
+            {
+                "label": figure.label,
+                "caption": figure.caption,
+                "source": _embedded(study.path / figures.FOLDER / f"{figure.label}.svg"),
+            }
+            for figure in drawn
+        ],
+        audits=_audits(study),
+        notes=study.plan().notes,
+    )
+    path = study.path / PAGE
+    sweep(study.path)
+    write_whole(path, page)
+    return path
+
+
+def _write_reports(study: StudyFolder, progress: Progress) -> None:
+    every = [path for found in audit_folders(study).values() for path in found.values()]
+    missing = [path for path in every if not (path / REPORT).is_file()]
+    for path in progress(missing, "reports"):
+        write_report(path)
+
+
+def _table(table: Table) -> dict[str, Any]:
+    """A table as the template shows it."""
+    notes = Footnotes()
+    rows, group = [], ""
+    for row in table.rows:
+        rows.append(
+            {
+                "group": row.group if row.group != group else "",
+                "names": row.names,
+                "cells": [_cell(row.cells.get(c.key), c, notes) for c in table.columns],
+            }
+        )
+        group = row.group
+    return {
+        "label": table.label,
+        "title": table.title,
+        "heads": [*table.heads, *(column.heading for column in table.columns)],
+        "rows": rows,
+        "notes": table.notes,
+        "reasons": notes.reasons,
+    }
+
+
+def _cell(cell: Cell | None, column: Column, notes: Footnotes) -> dict[str, Any]:
+    if cell is None:
+        return {"own": "", "words": False, "gap": None, "paper": None, "compared": None, "z": None}
+    gap = cell.value.gap
+    return {
+        "own": own_text(cell, column),
+        "words": cell.text is not None,
+        "gap": None if gap is None else notes.number(gap),
+        "paper": None if cell.paper is None else paper_text(cell.paper, column),
+        "compared": difference_text(cell, column),
+        "z": None if cell.z is None else decimals(cell.z, 1),
+        "far": cell.marked,
+    }
+
+
+def _embedded(svg: Path) -> str:
+    return "data:image/svg+xml;base64," + base64.b64encode(svg.read_bytes()).decode("ascii")
+
+
+def _audits(study: StudyFolder) -> list[dict[str, Any]]:
+    rows = []
+    for place, found in audit_folders(study).items():
+        links = []
+        for seed, path in found.items():
+            report = path / REPORT
+            near = report.is_file() and path.is_relative_to(study.path)
+            links.append((seed, report.relative_to(study.path).as_posix() if near else None))
+        variant = place.variant if place.n_cap is None else f"{place.variant} = {place.n_cap}"
+        rows.append(
+            {
+                "cohort": shown(place.cohort),
+                "backbone": shown(place.backbone),
+                "variant": variant,
+                "links": links,
+            }
+        )
+    return rows

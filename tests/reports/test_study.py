@@ -1,0 +1,68 @@
+"""The page of a study: every table, every figure, a link to every report."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from foci.cli.commands.study import app
+from foci.studies.folder import StudyFolder
+from tests.makers.finished_study import finished
+from tests.reports.browser import Watched, open_browser
+from tests.reports.test_report import text_of
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("study")
+    finished(folder, name="a <study> & more")
+    done = CliRunner().invoke(app, ["tables", str(folder)])
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[-1] == f"wrote {folder / 'study.html'}"
+    return folder / "study.html"
+
+
+def test_all_tables_figures_and_reports_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    labels = re.findall(r'<div class="study-block" id="([\w-]+)">', text)
+    assert labels == [
+        "shi", "selected_only_compact", "main_nsclc", "main_brca", "kmax32", "kappa_sensitivity",
+        "ncap_sensitivity", "adaptive_k_settings", "selected_only", "selected_only_k", "ablation",
+        "lambda_ablation", "faithfulness", "faithfulness_xds", "predicted_class_srp", "efficiency",
+        "tests", "hypotheses", "preservation", "joint",
+    ]  # fmt: skip
+    assert len(re.findall(r'<img src="data:image/svg\+xml;base64,', text)) == 5
+    links = re.findall(r'href="(cells/[^"]+/report.html)"', text)
+    study = StudyFolder(page.parent)
+    done = [c for c in study.plan().select(kind="audit") if study.result(c) is not None]
+    assert len(links) == len(done) == 19
+    local = re.findall(r'href="((?:cells|tables|figures)/[^"]+)"', text)
+    assert [link for link in local if not (page.parent / link).is_file()] == []
+
+
+def test_cells_hold_numbers_gaps_and_the_paper(page: Path) -> None:
+    text = text_of(page)
+    assert "7.00 ± 1.00 paper 7.33 ± 0.39 -0.33, z = -0.3" in text
+    assert "[1] seed 43: train failed: the loss is not finite; lower the rate" in text
+    assert "19 audits finished of 20." in text
+    assert "reproduced" not in text.lower()
+
+
+def test_names_are_escaped_and_nothing_is_asked_for(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert "<study>" not in text
+    assert "a &lt;study&gt; &amp; more" in text
+    assert "img-src data:" in text
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_is_quiet_and_fits(page: Path, width: int) -> None:
+    with open_browser() as browser:
+        watched = Watched(browser.new_page(viewport={"width": width, "height": 900}))
+        watched.page.goto(page.as_uri())
+        watched.page.click("#theme")
+        assert watched.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert watched.page.evaluate("[...document.images].every(i => i.naturalWidth > 0)")
+        watched.asked = [url for url in watched.asked if not url.startswith("data:")]
+        watched.assert_quiet(page.as_uri())
