@@ -59,6 +59,9 @@ def _drawn(catalogue: Catalogue, summary: Summary) -> AuditPayload:
             RankingColumns(name=name, columns=details.columns_of(name)) for name in summary.rankings
         ],
         headline=measured.headline,
+        answers=None,
+        level=summary.level,
+        n_cases=summary.n_cases,
         full_auc=summary.full_bag.auc,
         numbers={},
         ks=details.ks.tolist(),
