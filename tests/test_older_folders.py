@@ -117,6 +117,8 @@ def _stored_then(summary: foci.audits.Summary) -> dict[str, Any]:
     views = summary.model_dump()["views"]
     for numbers in (one for by_ranking in views.values() for one in by_ranking.values()):
         del numbers["counts"]
+        for curve in ("km", "drops"):
+            del numbers[curve]["low"], numbers[curve]["high"]
         for name in ("n_whole", "n_slides"):
             del numbers["selected_only"][name]
     return views

@@ -28,6 +28,7 @@ from tests.reports.browser import Watched, open_browser
 Open = Callable[..., Page]
 PLAIN = "TCGA-60-4010"
 UNPLACED = "TCGA-53-4003"
+FIGURES = 7
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +77,7 @@ def column(tab: Page, key: str) -> list[str]:
 def test_it_opens_with_all_figures(visit: Open, audit: StoredAudit) -> None:
     tab = visit()
     assert tab.title() == "abmil <demo> & co: FOCI audit"
-    expect(tab.locator("#figures figure")).to_have_count(5)
+    expect(tab.locator("#figures figure")).to_have_count(FIGURES)
     expect(tab.locator("#figures canvas")).to_have_count(3)
     own = audit.answers
     lines = evidence(own)
@@ -86,17 +87,18 @@ def test_it_opens_with_all_figures(visit: Open, audit: StoredAudit) -> None:
         f"{line.rankings}, {line.axis}: {line.text}" for line in lines
     ]
     expect(tab.locator("#evidence-scale svg")).to_have_count(1)
-    expect(tab.locator("#answers .badge")).to_have_text(
-        [own.map.answer, own.tiles.answer, own.order.answer]
-    )
+    decided = f"{own.n_decided} of {own.n_slides} slides decided"
+    expect(tab.locator("#answers .badge")).to_have_text([own.map.answer, decided, own.order.answer])
     for figure in tab.locator("#figures figure").all():
         assert figure.locator("details table tbody tr").count() > 1
+        assert "n = " in figure.locator("figcaption").inner_text()
 
 
 def test_axes_have_names(visit: Open) -> None:
     tab = visit()
     text = tab.locator("#figures").inner_text()
-    assert "share of slides (%)" in text
+    assert "tiles needed, K" in text
+    assert "tiles needed under native" in text
     assert "AUC (label)" in text
     drawn = tab.evaluate(
         """() => [...document.querySelectorAll('.chart canvas')].map((canvas) => {
@@ -200,14 +202,18 @@ def test_every_column_sorts_both_ways(visit: Open) -> None:
     heads = tab.locator("#slides-table th[data-key]")
     keys = [str(key) for key in heads.evaluate_all("heads => heads.map(h => h.dataset.key)")]
     assert keys[:6] == ["id", "case", "label", "predicted", "p", "n"]
-    assert len(keys) == 6 + 3 * 3
+    assert len(keys) == 6 + 2 * 3, "the areas are folded away"
+    tab.get_by_label("also AUKC and Faithfulness").check()
+    keys = [str(key) for key in heads.evaluate_all("heads => heads.map(h => h.dataset.key)")]
+    assert len(keys) == 6 + 4 * 3
     for key in keys:
         head = tab.locator(f'th[data-key="{key}"]')
         for direction in ("ascending", "descending"):
             head.locator("button").click()
             assert head.get_attribute("aria-sort") == direction
             if ":" in key or key in "pn":
-                defined = [text.strip("> *") for text in column(tab, key) if text != NOTHING]
+                missing = (NOTHING, "none")
+                defined = [text.strip("> *") for text in column(tab, key) if text not in missing]
                 shown = [float(text) for text in defined]
                 assert shown == sorted(shown, reverse=direction == "descending")
 
@@ -353,7 +359,7 @@ def test_charts_and_maps_stay_sharp_after_a_zoom(visit: Open) -> None:
 
 def test_lines_can_be_switched_off_and_the_axis_changed(visit: Open) -> None:
     tab = visit()
-    figure = tab.locator("#figures figure").first
+    figure = tab.locator("#figures figure").filter(has_text="Reveal: how fast")
     canvas = figure.locator("canvas")
     before = canvas.evaluate("c => c.toDataURL()")
     entry = figure.locator("button.legend-entry").first
@@ -393,7 +399,7 @@ def test_other_audits_open_too(
     expect(tab.locator("#slide-view .facts")).to_contain_text("misclassified")
     tab = visit("#slide=TCGA-54-4004", file=write_report(unlabelled, tmp_path / "u.html"))
     expect(tab.locator("#slide-name")).to_have_text("TCGA-54-4004")
-    expect(tab.locator("#figures figure")).to_have_count(4)
+    expect(tab.locator("#figures figure")).to_have_count(FIGURES - 1)
     expect(tab.locator("#only-wrong")).to_have_count(0)
 
 
@@ -402,8 +408,10 @@ def test_the_comparison_opens(
 ) -> None:
     page = write_comparison([audit, unlabelled], tmp_path / "compare.html")
     tab = visit(file=page)
-    expect(tab.locator("#figures figure")).to_have_count(3)
-    expect(tab.locator(".comparison-table tbody tr")).to_have_count(2)
+    expect(tab.locator("#figures figure")).to_have_count(4)
+    expect(tab.locator("#table tbody tr")).to_have_count(2)
+    axes = tab.locator("#figures .forest .lane-name").all_text_contents()
+    assert any(name.startswith("abmil <demo> & co") for name in axes), "models, not numbers"
     badges = [
         answer
         for own in (audit.answers, unlabelled.answers)

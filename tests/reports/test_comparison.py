@@ -31,8 +31,12 @@ def test_rows_hold_the_numbers_of_their_audits(
         told = one.answers
         answers = (told.map.answer, told.tiles.answer, told.order.answer)
         assert (row["map"], row["tiles"], row["order"]) == answers
-        assert f"abmil {' '.join(answers)} {one.summary.n_slides} " in text
-        assert " ".join([*told.tiles.sentences, *told.order.sentences]) in text
+        slides = f"{told.n_decided} of {one.summary.n_slides}"
+        assert f"abmil {' '.join(answers)} {slides} " in text
+        every = [*told.map.sentences, *told.tiles.sentences, *told.order.sentences]
+        assert " ".join(every) in text
+        reach = one.summary.views["prediction"]["native"].reach
+        assert row["reach"]["native"]["estimate"] == pytest.approx(reach.estimate, abs=2e-5)
     assert "Selector was not run in" in text
     assert "Synthetic slides" in text
 

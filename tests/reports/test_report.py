@@ -33,15 +33,23 @@ def text_of(page: Path) -> str:
 
 
 def assert_answers_in(summary: Summary, page: Path) -> None:
-    """Questions in order, each with the badge of its answer and its sentences; then the table."""
+    """Cards in order (sentence, number, badge), the disclaimer, every sentence, then the table."""
     told, text, source = summary.answers, text_of(page), page.read_text(encoding="utf-8")
     assert told is not None
     cards = ((MAP, told.map), (TILES, told.tiles), (ORDER, told.order))
     at = 0
     for question, one in cards:
-        at = text.index(f"{question} {one.answer} {' '.join(one.sentences)}", at)
+        at = text.index(f"{question} {one.sentences[0]}", at)
+    at = text.index(LINE, at)
+    for question, one in cards:
+        at = text.index(f"{question} {' '.join(one.sentences)}", at)
+    decided = f"{told.n_decided} of {told.n_slides} slide{'s' * (told.n_slides != 1)} decided"
     badges = re.findall(r'<span class="badge (\w+)">.*?</svg>([^<]+)</span>', source, re.S)
-    assert badges == [(tone_of(one.answer), one.answer) for _, one in cards]
+    assert badges == [
+        (tone_of(told.map.answer), told.map.answer),
+        ("none", decided),
+        (tone_of(told.order.answer), told.order.answer),
+    ]
     body = re.findall(r'<table class="evidence">.*?<tbody>(.*?)</tbody>', source, re.S)
     plots = re.findall(r'data-estimate="(.*?)" data-low="(.*?)" data-high="(.*?)"', "".join(body))
     lines = evidence(told)
@@ -60,7 +68,7 @@ def test_the_page_says_what_the_audit_says(audit: StoredAudit, page: Path) -> No
     text = text_of(page)
     assert "Synthetic slides: no patient, no diagnosis." in text
     assert_answers_in(audit.summary, page)
-    assert text.count(LINE) == 2, "at the top and at the bottom"
+    assert text.count(LINE) == 1, "once, after the answers"
     assert "unreadable.h5: is truncated; copy it again" in text
     assert "Tiles planted by the maker" in text
     assert "f" * 64 in text

@@ -5,7 +5,9 @@ import { deletionFigure } from "./figures/deletion";
 import { revealFigure } from "./figures/reveal";
 import { sceneOf } from "./figures/scene";
 import { selectedOnlyFigure } from "./figures/selectedOnly";
-import { histogramFigure, survivalFigure } from "./figures/tilesNeeded";
+import { slideBySlideFigure } from "./figures/slideBySlide";
+import { stripFigure, survivalFigure } from "./figures/tilesNeeded";
+import { answerSlides } from "./figures/answerSlides";
 import { find } from "./page/dom";
 import { formatLink, type Link, parseLink } from "./page/link";
 import type { AuditPayload, Mean, View } from "./page/payload";
@@ -20,9 +22,11 @@ export function startAuditPage(payload: AuditPayload): void {
   const drawFigures = () => {
     const scene = sceneOf(payload, view);
     const parts = [
-      revealFigure(scene),
-      histogramFigure(scene),
+      stripFigure(scene, "needed", slides.open),
+      slideBySlideFigure(scene, slides.open),
       survivalFigure(scene),
+      stripFigure(scene, "decisive", slides.open),
+      revealFigure(scene),
       deletionFigure(scene),
       selectedOnlyFigure(scene),
     ];
@@ -41,9 +45,15 @@ export function startAuditPage(payload: AuditPayload): void {
     input.addEventListener("change", () => show(input.value as View));
   }
   show(view);
+  find("#answer-slides")?.replaceChildren(...answerSlides(payload, slides.open));
 }
 
-function startSlides(payload: AuditPayload, view: () => View): { setView: () => void } {
+interface Slides {
+  setView(): void;
+  open(index: number): void;
+}
+
+function startSlides(payload: AuditPayload, view: () => View): Slides {
   const place = find("#slide-view")!;
   let open: number | null = null;
   let link: Link = parseLink("");
@@ -102,6 +112,7 @@ function startSlides(payload: AuditPayload, view: () => View): { setView: () => 
   });
   show(parseLink(location.hash), true);
   return {
+    open: (index) => go({ ...parseLink(""), slide: payload.slides.id[index] }, true),
     setView() {
       table.setView(view());
       render();
@@ -122,17 +133,18 @@ function remember(link: Link, how: "pushState" | "replaceState"): void {
   }
 }
 
-/** Draw the intervals of the comparisons; the table's cells carry the numbers. */
+/** Draw the intervals of the comparisons; the page's text carries the numbers. */
 function drawEvidence(): void {
-  const rows = [...document.querySelectorAll<HTMLElement>("[data-estimate]")];
-  if (!rows.length) return;
+  const places = [...document.querySelectorAll<HTMLElement>("[data-estimate]")];
   const end = (text: string | undefined): number | null => (text ? Number(text) : null);
   const value = ({ dataset }: HTMLElement): Mean => ({
     estimate: Number(dataset.estimate),
     low: end(dataset.low),
     high: end(dataset.high),
   });
-  const scale = commonScale(rows.map(value), [-1, 1]);
-  for (const row of rows) row.replaceChildren(drawInterval(value(row), scale, row.dataset.name!));
-  find("#evidence-scale")?.replaceChildren(drawScale(scale, "net share of slides"));
+  const scale = commonScale(places.map(value), [-1, 1]);
+  for (const place of places)
+    place.replaceChildren(drawInterval(value(place), scale, place.dataset.name!));
+  for (const place of document.querySelectorAll(".plot-scale"))
+    place.replaceChildren(drawScale(scale, "net share of slides"));
 }

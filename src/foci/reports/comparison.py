@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from foci.audits import StoredAudit
+from foci.audits.analysis.answers.record import Answers
 from foci.audits.compare.differences import differences
 from foci.audits.compare.table import VIEW, changed_notes, distinct_names
 from foci.audits.records import Interval
@@ -56,23 +57,29 @@ def _compared(audit: StoredAudit, name: str) -> ComparedAudit:
     summary, manifest = audit.summary, audit.manifest
     numbers, answers = summary.views[VIEW], summary.answers
     selector = numbers.get("selector")
-    shown = selector or numbers.get("native") or next(iter(numbers.values()))
     return ComparedAudit(
         name=name,
         architecture=manifest.backbone.architecture,
         n_slides=summary.n_slides,
+        n_cases=summary.n_cases,
+        n_decided=None if answers is None else answers.n_decided,
         kappa=summary.kappa,
         k_max=summary.k_max,
         auc=summary.full_bag.auc,
         map=None if answers is None else answers.map.answer,
         tiles=None if answers is None else answers.tiles.answer,
         order=None if answers is None else answers.order.answer,
-        sentences=[] if answers is None else [*answers.tiles.sentences, *answers.order.sentences],
+        sentences=[] if answers is None else _sentences(answers),
         restricted={ranking: own.restricted for ranking, own in numbers.items()},
+        reach={ranking: own.reach for ranking, own in numbers.items()},
         shi_native=_ends(None if selector is None else selector.shi_native),
         shi_random=_ends(None if selector is None else selector.shi_random),
-        reach=shown.reach.estimate,
     )
+
+
+def _sentences(answers: Answers) -> list[str]:
+    told = (answers.map, answers.tiles, answers.order)
+    return [sentence for one in told for sentence in one.sentences]
 
 
 def _ends(interval: Interval | None) -> Interval | None:

@@ -12,7 +12,8 @@ from foci.files.atomic import sweep, write_whole
 from foci.metrics import CARDS
 from foci.reports.data.payload import payload
 from foci.reports.page.html import render
-from foci.reports.text.answers import answers, evidence
+from foci.reports.text.answers import evidence
+from foci.reports.text.cards import answer_cards
 from foci.reports.text.facts import audit_facts, record_of, settings_of, truth_of
 from foci.reports.text.numbers_table import rows_of, seeds_of
 from foci.reports.text.plain import plain_tables
@@ -65,9 +66,10 @@ def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -
         name=manifest.name,
         alarms=[("", alarm) for alarm in audit.alarms],
         facts=audit_facts(manifest, summary),
-        notes=[*_changed(audit, settings), *manifest.notes, *summary.notes],
+        changed=_changed(audit, settings),
+        notes=[*manifest.notes, *summary.notes],
         summary=summary,
-        answers=answers(summary, manifest),
+        cards_of_answers=answer_cards(summary, manifest),
         evidence=evidence(summary.answers),
         views=[(view, VIEW_NAMES[view]) for view in views],
         first_view=summary.first_view,

@@ -104,9 +104,17 @@ def test_paired_and_test_by_hand(by_hand: Summary) -> None:
 
 def test_survival_curve_and_area_by_hand(by_hand: Summary) -> None:
     view = by_hand.views["prediction"]
-    assert view["native"].km.model_dump() == {"ks": [0, 4, 8, 12], "survival": [1, 0.75, 0.5, 0.25]}
+    native = view["native"].km
+    assert (native.ks, native.survival) == ([0, 4, 8, 12], [1, 0.75, 0.5, 0.25])
+    # P1 has the slides 4 and 8, P2 one that never reaches, P3 12; three draws of one patient are
+    # one in 27, more than the 2.5 % beyond either end
+    assert native.low is not None
+    assert native.high is not None
+    assert native.low[:3] == [1.0, 0.5, 0.0]
+    assert native.high[:3] == [1.0, 1.0, 1.0]
+    assert native.low[3] == 0.0 < native.survival[3] < native.high[3]
     pooled = view["selector"].km  # 2 2 4 - 2 4 - 6
-    assert pooled.model_dump() == {"ks": [0, 2, 4, 6], "survival": [1, 5 / 8, 3 / 8, 2 / 8]}
+    assert (pooled.ks, pooled.survival) == ([0, 2, 4, 6], [1, 5 / 8, 3 / 8, 2 / 8])
 
     # 0.6 up to K - 1, 0.95 from K to 256, a trapezoid between them
     def area(count: int | None) -> float:
@@ -137,6 +145,8 @@ def test_deletion_by_hand(by_hand: Summary) -> None:
     native = by_hand.views["prediction"]["native"]
     assert native.drops.ks == list(DELETION)
     assert native.drops.mean == pytest.approx([0.001 * k for k in DELETION])
+    assert native.drops.low == pytest.approx(native.drops.mean), "all slides lose the same"
+    assert native.drops.high == pytest.approx(native.drops.mean)
     want = 0.001 * (256**2 - 16**2) / 2 / 256  # a straight line from 16 to 256
     assert native.faithfulness.estimate == pytest.approx(want)
     both = by_hand.views["prediction"]["selector"].faithfulness_seeds
@@ -182,7 +192,7 @@ def test_specific_stable_and_fallback() -> None:
     assert native.fallback == pytest.approx(1 / 3)
     assert native.specific == 0.5
     assert native.faithfulness.model_dump() == {"estimate": None, "low": None, "high": None}
-    assert native.drops.mean == [None] * 9
+    assert native.drops.mean == native.drops.low == native.drops.high == [None] * 9
 
 
 def test_intervals_are_those_of_the_metrics_for_rankings_without_seeds() -> None:
@@ -215,7 +225,7 @@ def test_nobody_reaches_anything() -> None:
     assert native.restricted.model_dump() == {"estimate": 256, "low": 256, "high": 256}
     assert native.reach.estimate == 0
     assert native.fallback is None
-    assert native.km.model_dump() == {"ks": [0], "survival": [1]}
+    assert (native.km.ks, native.km.survival) == ([0], [1])
     assert selector.shi_native.model_dump() == {
         "estimate": None, "low": None, "high": None, "seeds": [None, None],
     }  # fmt: skip

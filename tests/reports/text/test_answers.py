@@ -103,13 +103,13 @@ def test_the_table_holds_every_comparison_that_was_made(audit: StoredAudit) -> N
     ]
     assert all(
         line.text.replace(MINUS, "-")
-        == f"{_round(axis.d)} ({_round(axis.low)} to {_round(axis.high)})"
+        == f"{_signed(axis.d)} ({_signed(axis.low)} to {_signed(axis.high)})"
         for line, (_, _, axis) in zip(lines, axes, strict=True)
     )
 
 
-def _round(value: float) -> str:
-    return f"{round(value, 2) + 0.0:.2f}"
+def _signed(value: float) -> str:
+    return f"{round(value, 2):+.2f}" if round(value, 2) else "0.00"
 
 
 def test_one_line_per_axis_that_was_compared(audit: StoredAudit) -> None:
@@ -119,7 +119,11 @@ def test_one_line_per_axis_that_was_compared(audit: StoredAudit) -> None:
     map_ = {**audit.answers.map.model_dump(), "comparison": None}
     (line,) = evidence(changed(audit, order=order, map=map_))
     assert line == ComparisonLine(
-        "evidence against native", "sufficiency (MSK)", line.interval, f"0.00 ({MINUS}0.02 to 0.03)"
+        "evidence against native",
+        "sufficiency (MSK)",
+        "tiles needed",
+        line.interval,
+        f"0.00 ({MINUS}0.02 to +0.03)",
     )
 
 

@@ -1,7 +1,6 @@
 /** Small plots of an estimate and its interval, for the comparisons behind the answers. */
 
 import { s } from "../page/dom";
-import { interval } from "../page/format";
 import type { Interval } from "../page/payload";
 import { scaleTicks } from "./ticks";
 
@@ -29,12 +28,13 @@ export function commonScale(
   return { low, high, at: (value) => edge + ((width - 2 * edge) * (value - low)) / (high - low) };
 }
 
+/** `name` says what the interval is of, with its numbers. */
 export function drawInterval(value: Interval, scale: Scale, name: string): SVGSVGElement {
   const svg = s("svg", {
     viewBox: `0 0 ${WIDTH} 22`,
     class: "interval",
     role: "img",
-    "aria-label": `${name}: ${interval(value, 2)}`,
+    "aria-label": name,
   });
   const zero = scale.at(0);
   svg.append(s("line", { x1: zero, x2: zero, y1: 0, y2: 22, class: "axis" }));

@@ -8,13 +8,14 @@ export interface LogAxis {
   ticks: { at: number; label: string }[];
 }
 
-/** Share of the axis that the lane of slides without a count takes. */
-const LANE = 0.1;
+/** Share of the axis that the lane of slides without a count takes, and its least pixels. */
+const LANE = { share: 0.1, least: 40 };
 
 /** From the first pixel (one tile) to the last one, which is the lane if there is one. */
 export function logAxis(kMax: number, first: number, last: number, lane: string | null): LogAxis {
   const span = last - first;
-  const end = lane === null ? last : last - LANE * span;
+  const room = Math.max(LANE.share * Math.abs(span), LANE.least) * Math.sign(span);
+  const end = lane === null ? last : last - room;
   const top = Math.log(Math.max(kMax, 2));
   const at = (count: number | null) =>
     count === null ? last : first + ((end - first) * Math.log(Math.max(count, 1))) / top;

@@ -3,7 +3,6 @@
 import type { ComparedAudit, Interval } from "../page/payload";
 
 export interface Point {
-  number: number;
   x: number;
   y: Interval & { estimate: number };
   audit: ComparedAudit;
@@ -11,10 +10,10 @@ export interface Point {
 
 /** One point per audit that has both numbers; the caption counts the others. */
 export function pointsOf(audits: ComparedAudit[], which: "shi_native" | "shi_random"): Point[] {
-  return audits.flatMap((audit, i) => {
+  return audits.flatMap((audit) => {
     const y = audit[which];
     return audit.auc === null || y === null || y.estimate === null
       ? []
-      : [{ number: i + 1, x: audit.auc, y: { ...y, estimate: y.estimate }, audit }];
+      : [{ x: audit.auc, y: { ...y, estimate: y.estimate }, audit }];
   });
 }

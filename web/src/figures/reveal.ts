@@ -5,9 +5,9 @@ import { chartOf } from "../charts/lineChart";
 import type { Line } from "../charts/lines";
 import { powersOfTwo } from "../charts/ticks";
 import { checkbox, table } from "../page/dom";
-import { fixed } from "../page/format";
+import { between, fixed } from "../page/format";
 import { figure } from "./figure";
-import { ofTarget, type Scene } from "./scene";
+import { cohortOf, ofTarget, type Scene } from "./scene";
 
 export function revealFigure(scene: Scene): HTMLElement {
   const { payload, rankings } = scene;
@@ -32,10 +32,10 @@ export function revealFigure(scene: Scene): HTMLElement {
       : { low: onAxis(axis, curve.ks, curve.low), high: onAxis(axis, curve.ks, curve.high) };
   });
   const marks = rankings.flatMap((name) => {
-    const { msk_cond, mean_curve } = scene.numbers(name);
-    if (msk_cond.estimate === null) return [];
-    const y = valueAt(mean_curve.ks, mean_curve.mean, msk_cond.estimate);
-    return y === null ? [] : [{ x: msk_cond.estimate, y, ink: scene.ink(name) }];
+    const { median_k, mean_curve } = scene.numbers(name);
+    if (median_k === null) return [];
+    const y = valueAt(mean_curve.ks, mean_curve.mean, median_k);
+    return y === null ? [] : [{ x: median_k, y, ink: scene.ink(name) }];
   });
   const spec = {
     xLabel: "tiles revealed, K",
@@ -60,12 +60,19 @@ export function revealFigure(scene: Scene): HTMLElement {
     title: "Reveal: how fast does the decision come back?",
     caption:
       `Probability of ${ofTarget(scene.view)} when only the first K tiles of each ranking are shown, averaged over slides. ` +
-      "The shaded band spans the random orders. Triangles: conditional MSK, the mean count over the slides that reach κ.",
+      `The shaded band spans the random orders; the quartiles over slides can be switched on. Triangles: the count at which half of the slides have got to κ. ${cohortOf(scene)}`,
     controls: [chart.logX, spread],
     body: chart.body,
     numbers: table(
       ["K", ...rankings],
-      counts.map((k) => [k, ...lines.map((line) => fixed(line.y[axis.indexOf(k)]))]),
+      counts.map((k) => {
+        const at = axis.indexOf(k);
+        const cell = (line: Line, i: number) => {
+          const { low, high } = quartiles[i]!;
+          return fixed(line.y[at]) + between(low[at], high[at], 3);
+        };
+        return [k, ...lines.map(cell)];
+      }),
     ),
     wide: true,
   });

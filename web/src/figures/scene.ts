@@ -1,6 +1,7 @@
 /** Data that the figures of one view share. */
 
 import { type Ink, inkOf } from "../charts/ink";
+import { percent } from "../page/format";
 import type { AuditPayload, DrawnNumbers, View } from "../page/payload";
 
 export interface Scene {
@@ -26,3 +27,22 @@ export function sceneOf(payload: AuditPayload, view: View): Scene {
 /** The target class of a view, in words. */
 export const ofTarget = (view: View) =>
   view === "prediction" ? "the predicted class" : "the label";
+
+/** How many slides of how many patients a figure shows. */
+export function cohortOf({ payload, view }: Scene): string {
+  const labelled = payload.slides.label.filter((label) => label !== null).length;
+  const slides = view === "label" ? labelled : payload.slides.id.length;
+  const cases = new Set(
+    payload.slides.case.filter((_, i) => view === "prediction" || payload.slides.label[i] !== null),
+  ).size;
+  return `n = ${slides} slides of ${cases} patient${cases === 1 ? "" : "s"}.`;
+}
+
+/** What the shaded bands are, if the audit has them: folders of an earlier FOCI do not. */
+export function shadedOf(
+  { payload, rankings, numbers }: Scene,
+  of: (own: DrawnNumbers) => { low: unknown[] | null },
+): string {
+  const shaded = rankings.some((name) => of(numbers(name)).low?.some((end) => end !== null));
+  return shaded ? `Shaded: ${percent(payload.level)} intervals over patients. ` : "";
+}

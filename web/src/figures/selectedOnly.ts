@@ -1,6 +1,6 @@
 /** Figure: AUC when only the selected tiles are kept. */
 
-import { barLegend, drawBars } from "../charts/bars";
+import { forest } from "../charts/forest";
 import { table } from "../page/dom";
 import { fixed } from "../page/format";
 import { figure } from "./figure";
@@ -11,40 +11,35 @@ export function selectedOnlyFigure(scene: Scene): HTMLElement | null {
   const measured = scene.rankings.filter((name) => scene.numbers(name).selected_only?.auc != null);
   if (!measured.length) return null;
   const only = (name: string) => scene.numbers(name).selected_only!;
-  const k = only(measured[0]).k;
+  const { k, n_slides: n } = only(measured[0]);
   const kinds = [
-    { name: `K = ${k}`, value: (name: string) => only(name).auc },
-    { name: "K = max(16, 3% of N)", value: (name: string) => only(name).adaptive_auc },
+    { name: `first ${k} tiles kept`, value: (name: string) => only(name).auc },
+    { name: "max(16, 3% of N) tiles kept", value: (name: string) => only(name).adaptive_auc },
   ].filter((kind) => measured.some((name) => kind.value(name) !== null));
-  const lowest = Math.min(
-    ...measured.flatMap((name) => kinds.map((kind) => kind.value(name) ?? 1)),
-    payload.full_auc ?? 1,
-  );
+  const values = measured.flatMap((name) => kinds.map((kind) => kind.value(name) ?? 1));
+  const lowest = Math.min(...values, payload.full_auc ?? 1);
+  const all = payload.full_auc;
   return figure({
     title: "Only the selected tiles kept",
     caption:
-      "AUC against the labels when nothing but the first K tiles is kept. A ranking that is no better than random here has not found anything special.",
+      "AUC against the labels when nothing but the first tiles is kept. A ranking that is no better than random here has not found anything special. " +
+      `n = ${n ?? payload.slides.id.length} slides; one value per ranking, averaged over its seeds, without an interval.`,
     body: [
-      barLegend(measured, scene.ink),
-      drawBars({
+      forest({
         groups: kinds.map((kind) => ({
           name: kind.name,
-          bars: measured.map((name) => ({
-            ink: scene.ink(name),
-            value: kind.value(name),
-            label: `${name}, ${kind.name}: ${fixed(kind.value(name))}`,
-          })),
+          rows: measured.flatMap((name) => {
+            const value = kind.value(name);
+            if (value === null) return [];
+            const text = fixed(value);
+            return [{ name, ink: scene.ink(name), value, low: null, high: null, text }];
+          }),
         })),
         range: [lowest >= 0.5 ? 0.5 : 0, 1],
-        xLabel: "tiles kept",
-        yLabel: "AUC (label)",
-        yText: (value) => fixed(value, 2),
-        description: "Bars of the AUC with only the selected tiles",
-        level:
-          payload.full_auc === null
-            ? undefined
-            : { y: payload.full_auc, label: `all ${fixed(payload.full_auc, 2)}` },
-        values: true,
+        xLabel: "AUC (label)",
+        tick: (value) => fixed(value, 2),
+        description: "AUC with only the selected tiles, by ranking",
+        level: all === null ? undefined : { x: all, label: `all tiles ${fixed(all)}` },
       }),
     ],
     numbers: table(

@@ -1,51 +1,73 @@
-/** Figures: how many tiles slides need, as a histogram and as a Kaplan-Meier curve. */
+/** Figures: how many tiles slides need, a dot per slide, and as a Kaplan-Meier curve. */
 
 import { heldOnAxis, unionOfCounts } from "../charts/align";
-import { barLegend, drawBars } from "../charts/bars";
 import { chartOf } from "../charts/lineChart";
 import type { Line } from "../charts/lines";
 import { powersOfTwo } from "../charts/ticks";
+import { stripPlot } from "../dots/stripPlot";
 import { table } from "../page/dom";
-import { fixed, percent } from "../page/format";
-import { binName, binTick, doublingBins } from "./doublingBins";
+import { between, fixed, quantile } from "../page/format";
+import type { CountQuartiles } from "../page/payload";
 import { figure } from "./figure";
-import { ofTarget, type Scene } from "./scene";
+import { cohortOf, ofTarget, type Scene, shadedOf } from "./scene";
+import { laneOf, type SlideCount } from "./slideCounts";
 
-export function histogramFigure(scene: Scene): HTMLElement {
+/** Every slide under every ranking; `which` says what is counted. */
+export function stripFigure(
+  scene: Scene,
+  which: SlideCount,
+  open: (index: number) => void,
+): HTMLElement | null {
   const { payload, rankings } = scene;
-  const counted = rankings.map((name) =>
-    doublingBins(scene.numbers(name).km.ks, scene.numbers(name).km.survival, payload.k_max),
-  );
-  const names = [...counted[0].bins.map(binName), "never"];
-  const ticks = [...counted[0].bins.map(binTick), "never"];
-  const shares = counted.map(({ bins, never }) => [...bins.map((bin) => bin.share), never]);
-  const highest = Math.max(...shares.flat(), 0.1);
-  const groups = names.map((name, g) => ({
-    name: ticks[g],
-    bars: rankings.map((ranking, i) => ({
-      ink: scene.ink(ranking),
-      value: shares[i][g],
-      label: `${ranking}, ${name} tiles: ${percent(shares[i][g])}`,
-    })),
-  }));
+  const lanes = rankings.flatMap((name) => laneOf(scene, name, which) ?? []);
+  if (!lanes.length) return null;
+  const decided = rankings.map((name) => scene.numbers(name).decided);
+  const quartiles = (i: number): CountQuartiles | null =>
+    (which === "decisive" ? decided[i]?.decisive : decided[i]?.msk) ?? null;
+  const shown = (end: "low" | "median" | "high", i: number) =>
+    quantile(quartiles(i)?.[end], payload.k_max);
+  const n = lanes[0].dots.length;
+  const rule =
+    which === "decisive"
+      ? "The first K tiles suffice, and without them the model decides otherwise; none: no such K up to the budget."
+      : `Tiles after which the model says ${ofTarget(scene.view)} with at least κ = ${payload.kappa}; never: not within ${payload.k_max}.`;
   return figure({
-    title: "How many tiles matter?",
-    caption: `Share of slides by the number of tiles after which the model says ${ofTarget(scene.view)} with at least κ = ${payload.kappa}; bins double.`,
+    title: which === "decisive" ? "Tiles the decision hangs on" : "Tiles needed",
+    caption:
+      `${rule} A dot is a slide (mean over seeds): n = ${n}. Hollow: the model has not decided the slide. ` +
+      (scene.view === "prediction"
+        ? "Line and bracket: median and quartiles over decided slides and seeds. Pick a dot to open its slide."
+        : "Pick a dot to open its slide."),
     body: [
-      barLegend(rankings, scene.ink),
-      drawBars({
-        groups,
-        range: [0, Math.min(1, Math.ceil(highest * 5) / 5)],
-        xLabel: "tiles needed (MSK)",
-        yLabel: "share of slides (%)",
-        yText: (value) => fixed(100 * value, 0),
-        description: `Histogram of the tiles needed, by ranking`,
+      stripPlot({
+        lanes,
+        kMax: payload.k_max,
+        xLabel: which === "decisive" ? "decisive K (tiles)" : "tiles needed, K",
+        lane: which === "decisive" ? "none" : "never",
+        description:
+          which === "decisive" ? "Decisive K of every slide" : "Tiles needed by every slide",
+        open,
       }),
     ],
-    numbers: table(
-      ["tiles", ...rankings],
-      names.map((name, g) => [name, ...shares.map((share) => percent(share[g]))]),
-    ),
+    numbers:
+      scene.view === "prediction"
+        ? table(
+            ["ranking", "median", "quartiles", "decided slides"],
+            rankings.flatMap((name, i) =>
+              quartiles(i) === null
+                ? []
+                : [
+                    [
+                      name,
+                      shown("median", i),
+                      `${shown("low", i)} to ${shown("high", i)}`,
+                      decided[i]!.n_slides,
+                    ],
+                  ],
+            ),
+          )
+        : undefined,
+    wide: true,
   });
 }
 
@@ -55,10 +77,17 @@ export function survivalFigure(scene: Scene): HTMLElement {
     [1, payload.k_max],
     ...rankings.map((name) => scene.numbers(name).km.ks),
   ]).filter((k) => k >= 1);
-  const lines: Line[] = rankings.map((name) => {
-    const { ks, survival } = scene.numbers(name).km;
-    return { name, ink: scene.ink(name), y: heldOnAxis(steps, ks, survival) };
-  });
+  const held = (name: string, end: "survival" | "low" | "high", axis: number[]) => {
+    const km = scene.numbers(name).km;
+    const values = km[end];
+    return values ? heldOnAxis(axis, km.ks, values as number[]) : axis.map(() => null);
+  };
+  const lines: Line[] = rankings.map((name) => ({
+    name,
+    ink: scene.ink(name),
+    y: held(name, "survival", steps),
+    band: { low: held(name, "low", steps), high: held(name, "high", steps) },
+  }));
   const chart = chartOf(
     {
       xLabel: "tiles revealed, K",
@@ -72,18 +101,20 @@ export function survivalFigure(scene: Scene): HTMLElement {
     },
     "K",
   );
-  const counts = [...powersOfTwo(payload.k_max)];
+  const counts = powersOfTwo(payload.k_max);
   return figure({
     title: "Who still needs more tiles?",
-    caption: `Kaplan-Meier curve over K, all seeds pooled; the area under it is the restricted mean. Slides that never reach κ are censored at ${payload.k_max}.`,
+    caption: `Kaplan-Meier curve over K, all seeds pooled; the area under it is the restricted mean. Slides that never get to κ are censored at ${payload.k_max}. ${shadedOf(scene, (numbers) => numbers.km)}${cohortOf(scene)}`,
     controls: [chart.logX],
     body: chart.body,
     numbers: table(
       ["K", ...rankings],
       counts.map((k) => [
         k,
-        ...rankings.map((name) =>
-          fixed(heldOnAxis([k], scene.numbers(name).km.ks, scene.numbers(name).km.survival)[0]),
+        ...rankings.map(
+          (name) =>
+            fixed(held(name, "survival", [k])[0]) +
+            between(held(name, "low", [k])[0], held(name, "high", [k])[0], 3),
         ),
       ]),
     ),

@@ -28,9 +28,15 @@ export function columnsOf(payload: AuditPayload): Column[] {
     number("p", "p", "Probability of the predicted class with all tiles", (row) => row.p),
     { ...number("n", "N", "Candidate tiles", (row) => row.n), text: (row) => String(row.n) },
     ...needed(payload),
+    ...decisive(payload),
     ...perRanking(payload, "aukc", "AUKC", "Area under the reveal curve"),
     ...perRanking(payload, "faithfulness", "Faithfulness", "Faithfulness AUC of deletion"),
   ];
+}
+
+/** Columns that are folded away until the reader asks for them. */
+export function isFurther({ key }: Column): boolean {
+  return key.startsWith("aukc:") || key.startsWith("faithfulness:");
 }
 
 function name(
@@ -62,9 +68,25 @@ function needed(payload: AuditPayload): Column[] {
   return columns.map((column, i) => ({ ...column, text: (row) => text(row, i) }));
 }
 
+/** Decisive K: "none" if no seed has one, a star if some seeds do not; nothing if not measured. */
+function decisive(payload: AuditPayload): Column[] {
+  const measures = payload.slides.measures.prediction!;
+  const measured = payload.rankings.map((r) => measures[r.name].found.some((v) => v !== null));
+  const hint = "The first K tiles suffice, and without them the decision flips; mean over seeds";
+  const columns = perRanking(payload, "decisive", "Decisive K", hint);
+  const text = (row: Row, i: number) => {
+    if (row.found[i] === null) return NOTHING;
+    if (row.decisive[i] === null) return "none";
+    return row.found[i]! < 1 ? `${tiles(row.decisive[i])} *` : tiles(row.decisive[i]);
+  };
+  return columns
+    .map((c, i) => ({ ...c, text: (row: Row) => text(row, i) }))
+    .filter((_, i) => measured[i]);
+}
+
 function perRanking(
   payload: AuditPayload,
-  key: "k" | "aukc" | "faithfulness",
+  key: "k" | "decisive" | "aukc" | "faithfulness",
   group: string,
   hint: string,
 ): Column[] {

@@ -1,4 +1,4 @@
-/** Filter controls of the table of slides: text, label, misclassified, never reached. */
+/** Filter controls of the table of slides: text, label, and boxes for what is worth a look. */
 
 import { h } from "../page/dom";
 import type { AuditPayload } from "../page/payload";
@@ -15,7 +15,11 @@ export function filterControls(
     "aria-label": "Filter by slide or patient",
   });
   search.addEventListener("input", () => change({ text: search.value }));
-  const box = (id: string, label: string, key: "wrong" | "unreached") => {
+  const box = (
+    id: string,
+    label: string,
+    key: "wrong" | "undecided" | "unreached" | "fallsBack",
+  ) => {
     const input = h("input", { type: "checkbox", id });
     input.addEventListener("change", () => change({ [key]: input.checked }));
     return h("label", { class: "check" }, input, label);
@@ -36,7 +40,9 @@ export function filterControls(
     ...presets,
     search,
     labelled ? box("only-wrong", "misclassified", "wrong") : null,
-    box("only-unreached", `never reached (${payload.headline})`, "unreached"),
+    box("only-undecided", "undecided", "undecided"),
+    box("only-falls-back", `falls back (${payload.headline})`, "fallsBack"),
+    box("only-unreached", `never sure (${payload.headline})`, "unreached"),
     labelled ? choice : null,
   );
 }

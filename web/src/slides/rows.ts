@@ -12,10 +12,15 @@ export interface Row {
   p: number;
   n: number;
   wrong: boolean;
+  /** All tiles make the model at least κ sure. */
+  decided: boolean;
   detailed: boolean;
   /** One entry per ranking, in the order of the payload. */
   k: number[];
   reach: number[];
+  fallsBack: number[];
+  decisive: (number | null)[];
+  found: (number | null)[];
   aukc: number[];
   faithfulness: (number | null)[];
 }
@@ -25,11 +30,20 @@ export type Direction = "ascending" | "descending";
 export interface Filter {
   text: string;
   wrong: boolean;
+  undecided: boolean;
   unreached: boolean;
+  fallsBack: boolean;
   label: string | null;
 }
 
-export const NO_FILTER: Filter = { text: "", wrong: false, unreached: false, label: null };
+export const NO_FILTER: Filter = {
+  text: "",
+  wrong: false,
+  undecided: false,
+  unreached: false,
+  fallsBack: false,
+  label: null,
+};
 
 /** The slides of a view, in the order of the audit; the label view leaves out unlabelled slides. */
 export function rowsOf(payload: AuditPayload, view: View): Row[] {
@@ -49,9 +63,13 @@ export function rowsOf(payload: AuditPayload, view: View): Row[] {
         n: slides.n[index],
         wrong: label !== null && label !== slides.predicted[index],
         detailed: String(index) in payload.details,
-        // A slide of the view has these three; only slides outside it have none.
+        // A slide of the view has these; only slides outside it have none.
         k: measures.map((m) => m.k[index]!),
         reach: measures.map((m) => m.reach[index]!),
+        fallsBack: measures.map((m) => m.falls_back[index]!),
+        decisive: measures.map((m) => m.decisive[index]),
+        found: measures.map((m) => m.found[index]),
+        decided: slides.p[index] >= payload.kappa,
         aukc: measures.map((m) => m.aukc[index]!),
         faithfulness: measures.map((m) => m.faithfulness[index]),
       },
@@ -87,7 +105,9 @@ export function filterRows(rows: Row[], filter: Filter, ranking: number): Row[] 
     (row) =>
       (!text || row.id.toLowerCase().includes(text) || row.case.toLowerCase().includes(text)) &&
       (!filter.wrong || row.wrong) &&
+      (!filter.undecided || !row.decided) &&
       (!filter.unreached || row.reach[ranking] === 0) &&
+      (!filter.fallsBack || row.fallsBack[ranking] > 0) &&
       (filter.label === null || row.label === filter.label),
   );
 }

@@ -1,8 +1,8 @@
 /** Table of slides: click a heading to sort, a row to open its slide. */
 
-import { h } from "../page/dom";
+import { checkbox, h } from "../page/dom";
 import type { AuditPayload, View } from "../page/payload";
-import { type Column, columnsOf } from "./columns";
+import { type Column, columnsOf, isFurther } from "./columns";
 import { filterControls } from "./filters";
 import {
   type Direction,
@@ -14,7 +14,7 @@ import {
   sortByHardness,
   sortRows,
 } from "./rows";
-import { groupRow, headCell, slideRow } from "./tableRows";
+import { emptyRow, groupRow, headCell, slideRow } from "./tableRows";
 
 type Order = { by: "hardest" | "compact" } | { by: "column"; column: Column; direction: Direction };
 
@@ -34,7 +34,8 @@ export function slideTable(
   open: (row: Row) => void,
 ): SlideTable {
   const headline = payload.rankings.findIndex((r) => r.name === payload.headline);
-  const columns = columnsOf(payload);
+  const every = columnsOf(payload);
+  let columns = every.filter((column) => !isFurther(column));
   let rows = rowsOf(payload, first);
   let order: Order = { by: "hardest" };
   let filter: Filter = { ...NO_FILTER };
@@ -42,10 +43,10 @@ export function slideTable(
   let limit = PAGE;
   let opened: number | null = null;
 
+  const head = h("thead");
   const body = h("tbody");
   const count = h("p", { class: "count", role: "status" });
   const more = h("button", { type: "button" });
-  const heads = columns.map((column) => headCell(column, () => sortBy(column)));
   const presets = [
     preset("hardest", "Hardest first", () => reorder({ by: "hardest" })),
     preset("compact", "Most compact first", () => reorder({ by: "compact" })),
@@ -63,6 +64,11 @@ export function slideTable(
     render();
   }
 
+  function drawHead(): void {
+    const cells = columns.map((column) => headCell(column, () => sortBy(column)));
+    head.replaceChildren(groupRow(columns), h("tr", {}, ...cells));
+  }
+
   function render(): void {
     const kept = filterRows(rows, filter, headline);
     shown =
@@ -70,14 +76,18 @@ export function slideTable(
         ? sortRows(kept, order.column, order.direction)
         : sortByHardness(kept, headline, order.by === "hardest");
     const sorted = order.by === "column" ? order : null;
-    for (const [i, column] of columns.entries()) {
-      heads[i].setAttribute("aria-sort", sorted?.column === column ? sorted.direction : "none");
+    for (const cell of head.querySelectorAll<HTMLElement>("[data-key]")) {
+      const own = sorted?.column.key === cell.dataset.key;
+      cell.setAttribute("aria-sort", own ? sorted!.direction : "none");
     }
     for (const button of presets) {
       button.setAttribute("aria-pressed", String(button.id === `order-${order.by}`));
     }
-    body.replaceChildren(...shown.slice(0, limit).map((row) => slideRow(row, columns, open)));
-    count.textContent = `${shown.length} of ${rows.length} slides`;
+    const lines = shown.slice(0, limit).map((row) => slideRow(row, columns, open));
+    body.replaceChildren(...(lines.length ? lines : [emptyRow(columns.length)]));
+    count.textContent = shown.length
+      ? `${shown.length} of ${rows.length} slides`
+      : `None of the ${rows.length} slides fits these filters`;
     more.hidden = shown.length <= limit;
     more.textContent = `Show ${Math.min(PAGE, shown.length - limit)} more`;
     markOpen();
@@ -99,9 +109,15 @@ export function slideTable(
     limit = PAGE;
     render();
   });
-  const head = h("thead", {}, groupRow(columns), h("tr", {}, ...heads));
+  const areas = checkbox("also AUKC and Faithfulness", false, (on) => {
+    columns = every.filter((column) => on || !isFurther(column));
+    drawHead();
+    render();
+  });
+  controls.append(areas);
   const table = h("table", { id: "slides-table" }, head, body);
   const region = { class: "scroll", tabindex: 0, role: "region", "aria-label": "Table of slides" };
+  drawHead();
   render();
   return {
     element: h(

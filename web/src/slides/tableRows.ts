@@ -26,6 +26,12 @@ export function slideRow(row: Row, columns: Column[], open: (row: Row) => void):
   return element;
 }
 
+/** What the table says where no slide is left. */
+export function emptyRow(columns: number): HTMLTableRowElement {
+  const say = "No slide fits these filters. Take one away to see slides again.";
+  return h("tr", { class: "empty" }, h("td", { colspan: columns }, say));
+}
+
 function link(row: Row): HTMLElement {
   return h("a", { href: formatLink({ slide: row.id, k: null, left: null, right: null }) }, row.id);
 }

@@ -6,7 +6,7 @@ import { filterRows, NO_FILTER, rowsOf, sortByHardness, sortRows } from "../../s
 const native: SlideMeasures = {
   k: [256, 12, 3, 3],
   reach: [0, 1, 1, 1],
-  stable: [null, 12, 3, 5],
+  falls_back: [0, 0, 0, 1],
   decisive: [null, 30, 9, 9],
   found: [0, 1, 1, 1],
   aukc: [0.5, 0.8, 0.9, 0.7],
@@ -15,7 +15,7 @@ const native: SlideMeasures = {
 const selector: SlideMeasures = {
   k: [256, 87.5, 1, 2],
   reach: [0, 2 / 3, 1, 1],
-  stable: [null, 90, 1, 2],
+  falls_back: [0, 1 / 3, 0, 0],
   decisive: [null, 20, 4, 8],
   found: [0, 2 / 3, 1, 1],
   aukc: [0.4, 0.6, 0.95, 0.9],
@@ -25,6 +25,7 @@ const payload = {
   kind: "audit",
   classes: ["LUAD", "LUSC"],
   k_max: 256,
+  kappa: 0.75,
   headline: "selector",
   rankings: [
     { name: "native", columns: ["native"] },
@@ -84,6 +85,9 @@ test("every column has a text for every row", () => {
   expect(column("k:selector").text(rows[0])).toBe("> 256");
   expect(column("k:selector").text(rows[1])).toBe("87.5 *");
   expect(column("k:selector").text(rows[2])).toBe("1");
+  expect(column("decisive:selector").text(rows[0])).toBe("none");
+  expect(column("decisive:selector").text(rows[1])).toBe("20 *");
+  expect(column("decisive:native").text(rows[1])).toBe("30");
   expect(column("predicted").text(rows[0])).toBe("LUSC ✗");
 });
 
@@ -101,6 +105,9 @@ test("filters by text, class and failure, all at once", () => {
   expect(kept({ text: "p1" })).toEqual(["slide-10", "slide-9"]);
   expect(kept({ wrong: true })).toEqual(["slide-10"]);
   expect(kept({ unreached: true })).toEqual(["slide-10"]);
+  expect(kept({ undecided: true })).toEqual(["slide-10", "Slide-2"]);
+  expect(kept({ fallsBack: true })).toEqual(["slide-9"]);
+  expect(kept({ fallsBack: true, undecided: true })).toEqual([]);
   expect(kept({ label: "LUSC" })).toEqual(["slide-9", "Slide-2"]);
   expect(kept({ label: "LUSC", text: "2" })).toEqual(["Slide-2"]);
 });

@@ -39,6 +39,7 @@ from foci.metrics import (
 from foci.metrics.cohort.headroom import relative_saving
 from foci.metrics.cohort.sampling import Sampling
 from foci.metrics.inputs import Floats, defined_mean
+from foci.metrics.stats import mean_intervals
 
 NATIVE, RANDOM, GREEDY = "native", "random", "greedy-insertion"
 
@@ -67,7 +68,11 @@ def ranking_numbers(
     fallback = [fallback_share(*rows) for rows in zip(own.msk, own.stable, strict=True)]
     mean_drop, n_dropped = mean_drops(own.drops)
     km = kaplan_meier(own.msk.ravel(), settings.k_max)
-    survival = Survival(ks=km.ks.astype(np.int64).tolist(), survival=km.survival.tolist())
+    survival = Survival(
+        ks=km.ks.astype(np.int64).tolist(),
+        survival=km.survival.tolist(),
+        **_ends(_still_open(own.msk, km.ks), slides, settings),
+    )
     correct, wrong = _reach_by_correctness(own, slides)
     compared = name != NATIVE and NATIVE in metrics
     native = metrics[NATIVE] if compared else own
@@ -91,6 +96,7 @@ def ranking_numbers(
             ks=list(settings.deletion),
             mean=_listed(mean_drop),
             n_slides=n_dropped.tolist(),
+            **_ends(own.drops, slides, settings),
         ),
         km=survival,
         median_k=median_k(survival),
@@ -137,6 +143,21 @@ def _interval(estimate: float, draws: Floats, level: float) -> Interval:
 
 def _mean(values: Floats, draws: Floats, level: float) -> Mean:
     return Mean(**asdict(percentile_interval(_over_seeds(values), draws, level)))
+
+
+def _ends(
+    values: Floats, slides: ViewSlides, settings: AnalysisSettings
+) -> dict[str, list[float | None]]:
+    """Ends of the intervals over patients of the mean of every column of ``[S, M]``."""
+    found = mean_intervals(values, slides.cases, n_boot=settings.n_boot, level=settings.level)
+    return {end: plain([getattr(one, end) for one in found]) for end in ("low", "high")}
+
+
+def _still_open(msk: Floats, ks: Floats) -> Floats:
+    """``[S, K]`` share of the seeds under which a slide needs more than each count."""
+    needed = np.where(np.isnan(msk), np.inf, msk)
+    share: Floats = (needed[:, :, None] > ks).mean(axis=0)
+    return share
 
 
 def _per_seed(values: Floats) -> list[float | None]:

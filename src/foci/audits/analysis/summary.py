@@ -30,18 +30,31 @@ class MeanDrops(Record):
         ks: Deletion counts.
         mean: Mean over the slides that have more than K tiles.
         n_slides: How many slides those are.
+        low: Lower ends of the intervals over patients; None in folders of an earlier FOCI.
+        high: Upper ends.
     """
 
     ks: Counts
     mean: Numbers
     n_slides: Counts
+    low: Numbers | None = None
+    high: Numbers | None = None
 
 
 class Survival(Record):
-    """Kaplan-Meier curve over K: the share of slides that need more than K tiles."""
+    """Kaplan-Meier curve over K: the share of slides that need more than K tiles.
+
+    Attributes:
+        ks: Counts at which the share falls.
+        survival: The share from each count on.
+        low: Lower ends of the intervals over patients; None in folders of an earlier FOCI.
+        high: Upper ends.
+    """
 
     ks: Counts
     survival: list[float]
+    low: Numbers | None = None
+    high: Numbers | None = None
 
 
 class CurveBand(Record):

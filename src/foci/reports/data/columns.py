@@ -52,7 +52,7 @@ def _measures(measured: MeasuredSlides, view: View, own: SlideMetrics) -> SlideM
     return SlideMeasures(
         k=spread(own.restricted),
         reach=spread(own.reached),
-        stable=spread(own.stable),
+        falls_back=spread(own.reached * (own.stable != own.msk)),
         decisive=spread(decisive),
         found=spread(found),
         aukc=spread(own.aukc),

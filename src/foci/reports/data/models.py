@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from foci.audits.analysis.answers.record import CountQuartiles
 from foci.audits.analysis.summary import (
     CurveBand,
     MeanDrops,
@@ -16,16 +17,37 @@ from foci.metrics.answers import Belief, BetterOrder
 from foci.reports.data.packing import Packed
 
 
+class DrawnDecided(Record):
+    """Quartiles over decided slides, as the dot plots mark them."""
+
+    n_slides: int
+    msk: CountQuartiles | None
+    decisive: CountQuartiles | None
+
+
+class DrawnAnswers(Record):
+    """Which rankings the answers compare; a dot plot shows their slides.
+
+    Attributes:
+        ranking: The ranking whose decisive K answers how many tiles.
+        candidate: The ranking that is tried against native; None without one.
+    """
+
+    ranking: str
+    candidate: str | None
+
+
 class DrawnNumbers(Record):
     """Numbers of a ranking that figures draw; the page's HTML shows the others."""
 
-    msk_cond: Interval
     restricted: Mean
     reach: Mean
+    median_k: int | None
     mean_curve: CurveBand
     km: Survival
     drops: MeanDrops
     selected_only: SelectedOnly | None
+    decided: DrawnDecided | None
 
 
 class RankingColumns(Record):
@@ -41,7 +63,7 @@ class SlideMeasures(Record):
     Attributes:
         k: Tiles needed (MSK); K_max for a seed that never reaches.
         reach: Share of the seeds that reach.
-        stable: Tiles after which the confidence stays, over the seeds on which it does.
+        falls_back: Share of the seeds that reach and later fall below kappa again.
         decisive: Decisive K over the seeds that have one; None where none has.
         found: Share of the seeds that have a decisive K; None where it was not measured.
         aukc: Area under the reveal curve.
@@ -50,7 +72,7 @@ class SlideMeasures(Record):
 
     k: Numbers
     reach: Numbers
-    stable: Numbers
+    falls_back: Numbers
     decisive: Numbers
     found: Numbers
     aukc: Numbers
@@ -157,6 +179,9 @@ class AuditPayload(Record):
     first_view: View
     rankings: list[RankingColumns]
     headline: str
+    answers: DrawnAnswers | None
+    level: float
+    n_cases: int
     full_auc: float | None
     numbers: dict[View, dict[str, DrawnNumbers]]
     ks: Counts
@@ -165,11 +190,32 @@ class AuditPayload(Record):
 
 
 class ComparedAudit(Record):
-    """One audit on a comparison page, in the prediction view."""
+    """One audit on a comparison page, in the prediction view.
+
+    Attributes:
+        name: Its name, different from those of the other audits.
+        architecture: The classifier.
+        n_slides: Audited slides.
+        n_cases: Their patients.
+        n_decided: Slides that the model has decided; None in folders of an earlier FOCI.
+        kappa: Operating confidence.
+        k_max: Largest reveal count.
+        auc: AUC with all tiles.
+        map: Can I believe the map?
+        tiles: How many tiles does the decision hang on?
+        order: Is there a better order?
+        sentences: What the answers rest on.
+        restricted: Tiles needed, mean over all slides, by ranking.
+        reach: Share of slides on which a ranking gets to kappa, by ranking.
+        shi_native: Tiles saved by the selector against native.
+        shi_random: The same against random orders.
+    """
 
     name: str
     architecture: str
     n_slides: int
+    n_cases: int
+    n_decided: int | None
     kappa: float
     k_max: int
     auc: float | None
@@ -178,9 +224,9 @@ class ComparedAudit(Record):
     order: BetterOrder | None
     sentences: list[str]
     restricted: dict[str, Mean]
+    reach: dict[str, Mean]
     shi_native: Interval | None
     shi_random: Interval | None
-    reach: float
 
 
 class ComparisonPayload(Record):

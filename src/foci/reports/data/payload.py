@@ -15,7 +15,14 @@ from foci.metrics.inputs import Integers
 from foci.reports.data.chosen import by_interest, within_bytes
 from foci.reports.data.columns import slide_columns
 from foci.reports.data.details import SlideDetails
-from foci.reports.data.models import AuditPayload, DrawnNumbers, RankingColumns, SlideDetail
+from foci.reports.data.models import (
+    AuditPayload,
+    DrawnAnswers,
+    DrawnDecided,
+    DrawnNumbers,
+    RankingColumns,
+    SlideDetail,
+)
 from foci.reports.data.rounding import rounded
 from foci.reports.data.tissue import TissuePictures
 
@@ -56,6 +63,9 @@ def payload(
             RankingColumns(name=name, columns=packer.columns_of(name)) for name in summary.rankings
         ],
         headline=measured.headline,
+        answers=_answers(summary),
+        level=summary.level,
+        n_cases=summary.n_cases,
         full_auc=rounded(summary.full_bag.auc, 5),
         numbers={
             view: {name: _drawn(numbers) for name, numbers in by_ranking.items()}
@@ -69,7 +79,16 @@ def payload(
 
 def _drawn(numbers: RankingNumbers) -> DrawnNumbers:
     content = numbers.model_dump(include=set(DrawnNumbers.model_fields))
+    if numbers.decided is not None:
+        content["decided"] = numbers.decided.model_dump(include=set(DrawnDecided.model_fields))
     return DrawnNumbers.model_validate(rounded(content, 5))
+
+
+def _answers(summary: Summary) -> DrawnAnswers | None:
+    told = summary.answers
+    if told is None:
+        return None
+    return DrawnAnswers(ranking=told.tiles.ranking, candidate=told.order.candidate)
 
 
 def to_json(data: BaseModel) -> str:

@@ -14,6 +14,7 @@ from foci.reports.data.payload import to_json
 from foci.reports.page.bundle import load_bundle
 from foci.reports.text import wording
 from foci.reports.text.answers import tone_of
+from foci.reports.text.equations import as_mathml
 
 
 def render(template: str, data: BaseModel, *, pictures: bool = False, **context: Any) -> str:
@@ -68,4 +69,5 @@ def _environment() -> Environment:
     for filter_ in (wording.fixed, wording.tiles, wording.percent, wording.with_spread):
         environment.filters[filter_.__name__] = filter_
     environment.filters |= {"ends": wording.spread, "tone": tone_of, "quartiles": wording.quartiles}
+    environment.filters |= {"mathml": as_mathml, "percent_ends": wording.percent_ends}
     return environment

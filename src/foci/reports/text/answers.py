@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from foci.audits.analysis.answers.record import Answers, AxisComparison, OrderComparison
+from foci.audits.analysis.answers.record import (
+    Answers,
+    AxisComparison,
+    Measure,
+    OrderComparison,
+)
 from foci.audits.analysis.summary import Summary
 from foci.audits.folder.manifest import Manifest
-from foci.audits.records import Interval
-from foci.reports.text.wording import with_spread
+from foci.reports.text.wording import signed, signed_spread
 
 Tone = Literal["good", "part", "bad", "none"]
 
@@ -25,6 +29,13 @@ _TONES: dict[str, Tone] = {
     "no better than chance": "bad",
     "native is better": "bad",
 }
+PLAIN_AXES: dict[Measure, str] = {
+    "MSK": "tiles needed",
+    "decisive K": "tiles the decision hangs on",
+    "deletion area": "loss when deleted",
+}
+"""What an axis compares, in plain words."""
+
 MAP, TILES, ORDER = (
     "Can I believe the map?",
     "How many tiles does the decision hang on?",
@@ -52,6 +63,7 @@ class ComparisonLine:
 
     rankings: str
     axis: str
+    plain: str
     interval: AxisComparison
     text: str
 
@@ -87,15 +99,22 @@ def evidence(told: Answers | None) -> tuple[ComparisonLine, ...]:
     compared = (
         told.map.comparison, order.against_native, order.against_random, order.selector,
     )  # fmt: skip
-    return tuple(line for one in compared if one is not None for line in _lines(one))
+    return tuple(line for one in compared if one is not None for line in comparison_lines(one))
 
 
-def _lines(comparison: OrderComparison) -> Iterator[ComparisonLine]:
+def _net_share(axis: AxisComparison) -> str:
+    ends = signed_spread(axis.low, axis.high)
+    return signed(axis.d) + (f" ({ends})" if ends else "")
+
+
+def comparison_lines(comparison: OrderComparison) -> Iterator[ComparisonLine]:
+    """The axes of one comparison, sufficiency first."""
     for axis in (comparison.sufficiency, comparison.necessity):
         if axis is not None:
             yield ComparisonLine(
                 rankings=f"{comparison.first} against {comparison.second}",
                 axis=f"{axis.axis} ({axis.measure})",
+                plain=PLAIN_AXES[axis.measure],
                 interval=axis,
-                text=with_spread(Interval(estimate=axis.d, low=axis.low, high=axis.high), 2),
+                text=_net_share(axis),
             )

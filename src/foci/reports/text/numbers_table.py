@@ -12,7 +12,15 @@ from foci.audits.analysis.summary import RankingNumbers, Summary
 from foci.audits.records import Interval
 from foci.audits.settings import View
 from foci.metrics import seed_spread
-from foci.reports.text.wording import NOTHING, ends_in_words, fixed, percent, spread, tiles
+from foci.reports.text.wording import (
+    NOTHING,
+    ends_in_words,
+    fixed,
+    percent,
+    percent_ends,
+    spread,
+    tiles,
+)
 from foci.words.plural import counted
 
 
@@ -195,8 +203,7 @@ def _area(numbers: RankingNumbers) -> Cell:
 def _shares(key: str) -> Callable[[RankingNumbers], Cell]:
     def cell(numbers: RankingNumbers) -> Cell:
         interval: Interval = getattr(numbers, key)
-        ends = spread(interval, 0, scale=100)
-        return Cell(percent(interval.estimate), f"{ends}%" if ends else "")
+        return Cell(percent(interval.estimate), percent_ends(interval))
 
     return cell
 

@@ -24,6 +24,27 @@ def fixed(value: float | None, digits: int = 3) -> str:
     return NOTHING if value is None else decimals(value, digits).replace("-", MINUS)
 
 
+def signed(value: float, digits: int = 2) -> str:
+    """Format with a sign: of a difference, or of a net share.
+
+    >>> signed(0.25), signed(-0.25), signed(-0.001)
+    ('+0.25', '−0.25', '0.00')
+    """
+    text = fixed(value, digits)
+    return f"+{text}" if float(text.replace(MINUS, "-")) > 0 else text
+
+
+def signed_spread(low: float | None, high: float | None, digits: int = 2) -> str:
+    """Format the ends of an interval, each with its sign.
+
+    >>> signed_spread(-0.1, 0.25)
+    '−0.10 to +0.25'
+    """
+    if low is None or high is None:
+        return ""
+    return f"{signed(low, digits)} to {signed(high, digits)}"
+
+
 def tiles(value: float | None) -> str:
     """Format a tile count: one decimal, none if the count is whole or large.
 
@@ -52,6 +73,16 @@ def spread(interval: Interval | None, digits: int = 1, scale: float = 1.0) -> st
     if interval is None or interval.low is None or interval.high is None:
         return ""
     return f"{fixed(scale * interval.low, digits)} to {fixed(scale * interval.high, digits)}"
+
+
+def percent_ends(interval: Interval) -> str:
+    """Format the ends of an interval of shares as percentages.
+
+    >>> percent_ends(Interval(estimate=0.5, low=0.125, high=1.0))
+    '13 to 100%'
+    """
+    ends = spread(interval, 0, scale=100)
+    return f"{ends}%" if ends else ""
 
 
 def with_spread(interval: Interval | None, digits: int = 1) -> str:

@@ -1,0 +1,26 @@
+/** Small dot plot on the answer card: decisive K of every decided slide, under the order in use. */
+
+import { stripPlot } from "../dots/stripPlot";
+import type { AuditPayload } from "../page/payload";
+import { sceneOf } from "./scene";
+import { isDecided, laneOf } from "./slideCounts";
+
+export function answerSlides(payload: AuditPayload, open: (index: number) => void): HTMLElement[] {
+  if (payload.answers === null) return [];
+  const scene = sceneOf(payload, "prediction");
+  const ranking = payload.answers.ranking;
+  const lane = laneOf(scene, ranking, "decisive", (index) => isDecided(payload, index));
+  if (lane === null) return [];
+  return [
+    stripPlot({
+      lanes: [lane],
+      kMax: payload.k_max,
+      xLabel: "decisive K (tiles)",
+      lane: "none",
+      description: `Decisive K of ${lane.dots.length} decided slides under ${ranking}`,
+      laneHeight: 74,
+      small: true,
+      open,
+    }),
+  ];
+}

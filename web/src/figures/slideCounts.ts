@@ -1,0 +1,63 @@
+/** Counts of every slide under one ranking, for the dot plots. */
+
+import type { StripLane } from "../dots/stripPlot";
+import { tiles } from "../page/format";
+import type { AuditPayload, CountQuartiles, SlideMeasures, View } from "../page/payload";
+import type { Scene } from "./scene";
+
+/** Tiles until the model is sure, or tiles that the decision hangs on. */
+export type SlideCount = "needed" | "decisive";
+
+/** Tiles of a slide, mean over seeds; null where no seed has a count. */
+export function countOf(own: SlideMeasures, index: number, which: SlideCount): number | null {
+  if (which === "decisive") return own.decisive[index];
+  return own.reach[index] ? own.k[index] : null;
+}
+
+/** Whether the model has decided a slide: all its tiles make it at least κ sure. */
+export function isDecided({ slides, kappa }: AuditPayload, index: number): boolean {
+  return slides.p[index] >= kappa;
+}
+
+/** Slides of a view on which a ranking was measured. */
+export function measuredSlides(
+  payload: AuditPayload,
+  view: View,
+  ranking: string,
+  which: SlideCount,
+): number[] {
+  const own = payload.slides.measures[view]![ranking];
+  const measured = which === "decisive" ? own.found : own.reach;
+  return payload.slides.id.flatMap((_, index) => (measured[index] === null ? [] : [index]));
+}
+
+export function laneOf(
+  scene: Scene,
+  ranking: string,
+  which: SlideCount,
+  chosen: (index: number) => boolean = () => true,
+): StripLane | null {
+  const { payload, view } = scene;
+  const slides = measuredSlides(payload, view, ranking, which).filter(chosen);
+  if (!slides.length) return null;
+  const own = payload.slides.measures[view]![ranking];
+  const decided = scene.numbers(ranking).decided;
+  const stored = which === "decisive" ? decided?.decisive : decided?.msk;
+  return {
+    name: ranking,
+    note: `${slides.length} slides`,
+    className: `fill-${scene.ink(ranking).index}`,
+    quartiles: view === "prediction" && stored ? ends(stored) : null,
+    dots: slides.map((id) => {
+      const count = countOf(own, id, which);
+      const said = count === null ? (which === "decisive" ? "none" : "never") : tiles(count);
+      const hollow = !isDecided(payload, id);
+      const label = `${payload.slides.id[id]}, ${ranking}: ${said}${hollow ? ", undecided" : ""}`;
+      return { id, count, hollow, label };
+    }),
+  };
+}
+
+function ends({ low, median, high }: CountQuartiles): StripLane["quartiles"] {
+  return { low: low.value, median: median.value, high: high.value };
+}
