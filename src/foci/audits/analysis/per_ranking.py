@@ -11,8 +11,6 @@ import numpy as np
 from foci.audits.analysis.bootstrap import Resampled
 from foci.audits.analysis.per_slide import SlideMetrics
 from foci.audits.analysis.summary import (
-    CurveBand,
-    MeanDrops,
     Paired,
     RankingNumbers,
     SelectedOnly,
@@ -21,7 +19,7 @@ from foci.audits.analysis.summary import (
     median_k,
 )
 from foci.audits.analysis.views import ViewSlides
-from foci.audits.records import CountsBehind, Interval, Mean, Saving, plain
+from foci.audits.records import CountsBehind, CurveBand, Interval, Mean, MeanDrops, Saving, plain
 from foci.audits.settings import AnalysisSettings
 from foci.metrics import (
     captured_headroom,

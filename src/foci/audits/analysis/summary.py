@@ -12,8 +12,10 @@ from foci.audits.analysis.answers.record import Answers
 from foci.audits.records import (
     Counts,
     CountsBehind,
+    CurveBand,
     Interval,
     Mean,
+    MeanDrops,
     Number,
     Numbers,
     Record,
@@ -21,24 +23,6 @@ from foci.audits.records import (
 )
 from foci.audits.settings import View
 from foci.words.plural import counted
-
-
-class MeanDrops(Record):
-    """Mean drop of the target's probability after deleting the first K tiles.
-
-    Attributes:
-        ks: Deletion counts.
-        mean: Mean over the slides that have more than K tiles.
-        n_slides: How many slides those are.
-        low: Lower ends of the intervals over patients; None in folders of an earlier FOCI.
-        high: Upper ends.
-    """
-
-    ks: Counts
-    mean: Numbers
-    n_slides: Counts
-    low: Numbers | None = None
-    high: Numbers | None = None
 
 
 class Survival(Record):
@@ -55,18 +39,6 @@ class Survival(Record):
     survival: list[float]
     low: Numbers | None = None
     high: Numbers | None = None
-
-
-class CurveBand(Record):
-    """Mean reveal curve over the slides, with a band.
-
-    The band holds the quartiles over slides; for random orders, the smallest and the largest mean.
-    """
-
-    ks: Counts
-    mean: Numbers
-    low: Numbers
-    high: Numbers
 
 
 class Paired(Record):
