@@ -161,31 +161,20 @@ class Readout(Record):
     rows: list[ReadoutRow]
 
 
-class MeanDrops(Record):
-    """Mean drop of the target's probability after deleting the first K tiles.
+class Paired(Record):
+    """Mean MSK of native (``base``) and this ranking (``foci``) on slides that both reach."""
 
-    Attributes:
-        ks: Deletion counts.
-        mean: Mean over the slides that have more than K tiles.
-        n_slides: How many slides those are.
-        low: Lower ends of the intervals over patients; None in folders of an earlier FOCI.
-        high: Upper ends.
-    """
-
-    ks: Counts
-    mean: Numbers
-    n_slides: Counts
-    low: Numbers | None = None
-    high: Numbers | None = None
+    base: Number
+    foci: Number
+    n_both: int
+    n_base_only: int
+    n_foci_only: int
+    n_neither: int
 
 
-class CurveBand(Record):
-    """Mean reveal curve over the slides, with a band.
+class SignedRankTest(Record):
+    """Wilcoxon signed-rank test against native on restricted counts, one pair per patient."""
 
-    The band holds the quartiles over slides; for random orders, the smallest and the largest mean.
-    """
-
-    ks: Counts
-    mean: Numbers
-    low: Numbers
-    high: Numbers
+    statistic: Number
+    pvalue: Number
+    n_pairs: int

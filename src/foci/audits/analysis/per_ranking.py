@@ -11,15 +11,15 @@ import numpy as np
 from foci.audits.analysis.bootstrap import Resampled
 from foci.audits.analysis.per_slide import SlideMetrics
 from foci.audits.analysis.summary import (
-    Paired,
+    CurveBand,
+    MeanDrops,
     RankingNumbers,
     SelectedOnly,
-    SignedRankTest,
     Survival,
     median_k,
 )
 from foci.audits.analysis.views import ViewSlides
-from foci.audits.records import CountsBehind, CurveBand, Interval, Mean, MeanDrops, Saving, plain
+from foci.audits.records import CountsBehind, Interval, Mean, Paired, Saving, SignedRankTest, plain
 from foci.audits.settings import AnalysisSettings
 from foci.metrics import (
     captured_headroom,

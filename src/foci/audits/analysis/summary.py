@@ -12,17 +12,35 @@ from foci.audits.analysis.answers.record import Answers
 from foci.audits.records import (
     Counts,
     CountsBehind,
-    CurveBand,
     Interval,
     Mean,
-    MeanDrops,
     Number,
     Numbers,
+    Paired,
     Record,
     Saving,
+    SignedRankTest,
 )
 from foci.audits.settings import View
 from foci.words.plural import counted
+
+
+class MeanDrops(Record):
+    """Mean drop of the target's probability after deleting the first K tiles.
+
+    Attributes:
+        ks: Deletion counts.
+        mean: Mean over the slides that have more than K tiles.
+        n_slides: How many slides those are.
+        low: Lower ends of the intervals over patients; None in folders of an earlier FOCI.
+        high: Upper ends.
+    """
+
+    ks: Counts
+    mean: Numbers
+    n_slides: Counts
+    low: Numbers | None = None
+    high: Numbers | None = None
 
 
 class Survival(Record):
@@ -41,23 +59,16 @@ class Survival(Record):
     high: Numbers | None = None
 
 
-class Paired(Record):
-    """Mean MSK of native (``base``) and this ranking (``foci``) on slides that both reach."""
+class CurveBand(Record):
+    """Mean reveal curve over the slides, with a band.
 
-    base: Number
-    foci: Number
-    n_both: int
-    n_base_only: int
-    n_foci_only: int
-    n_neither: int
+    The band holds the quartiles over slides; for random orders, the smallest and the largest mean.
+    """
 
-
-class SignedRankTest(Record):
-    """Wilcoxon signed-rank test against native on restricted counts, one pair per patient."""
-
-    statistic: Number
-    pvalue: Number
-    n_pairs: int
+    ks: Counts
+    mean: Numbers
+    low: Numbers
+    high: Numbers
 
 
 class SelectedOnly(Record):
