@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import model_validator
 
+from foci.audits.analysis.agreement import PairAgreement
 from foci.audits.analysis.answers.decided import DecidedNumbers
 from foci.audits.analysis.answers.record import Answers
 from foci.audits.records import (
@@ -161,21 +162,6 @@ class FullBag(Record):
 
     auc: Number
     accuracy: Number
-
-
-class PairAgreement(Record):
-    """Mean agreement of two rankings over the slides: rank correlation and top-K overlap.
-
-    ``chance8`` and ``chance32`` are the overlaps that two random orders of the same slides have.
-    """
-
-    first: str
-    second: str
-    spearman: Number
-    jaccard8: Number
-    jaccard32: Number
-    chance8: Number = None
-    chance32: Number = None
 
 
 class Summary(Record):
