@@ -4,7 +4,7 @@ The ceiling: as many plain processes as there are workers, each running a copy o
 study alone, all at the same time. They share the machine as the workers do, but wait for nobody.
 If n of them take T seconds together, n workers cannot do one study in less than T / n.
 
-    python benchmarks/bench_study.py --workers 2
+    python benchmarks/study_workers.py --workers 2
 
 Cost cells are left out: they run one at a time on purpose.
 """
