@@ -21,11 +21,22 @@ def entries(navigation: list[dict[str, Any]]) -> list[str]:
     return [name for t in targets for name in (entries(t) if isinstance(t, list) else [t])]
 
 
-def test_every_page_stands_in_the_navigation_once() -> None:
+def test_every_page_can_be_found() -> None:
+    """In the navigation, or by a link of another page; and the navigation leads somewhere."""
     settings = tomli.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
+    listed = entries(settings["project"]["nav"])
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
     notebooks = {f"notebooks/{path.stem}.md" for path in (ROOT / "docs").rglob("*.ipynb")}
-    pages = {path.name for path in (ROOT / "docs").glob("*.md")} | MADE | notebooks
-    assert sorted(entries(settings["project"]["nav"])) == sorted(pages)
+    pages = {*texts, *MADE, *notebooks}
+    assert len(listed) == len(set(listed))
+    assert set(listed) <= pages
+    linked = {
+        name
+        for page, text in texts.items()
+        for name in texts
+        if name != page and f"]({name}" in text
+    }
+    assert pages - set(listed) - linked == set()
 
 
 def test_every_command_and_option_is_listed() -> None:
