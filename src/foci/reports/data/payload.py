@@ -48,7 +48,7 @@ def payload(
         summary: Its numbers, at the threshold and budget of ``settings``.
         settings: Threshold and budget.
         limit: Bytes for the slide table and the curves of single slides; slides whose curves do
-            not fit keep their row in the table. 0 leaves out all curves of single slides.
+            not fit keep their row in the table.
     """
     measured = audit.measured(settings)
     columns = slide_columns(measured, audit.slides)
@@ -115,7 +115,7 @@ def _details(audit: StoredAudit, packer: SlideDetails, room: int) -> dict[str, S
     A low estimate of their sizes decides which slides are packed, the true size which are kept.
     """
     names = packer.measured.curves.slide_ids
-    if not packer.columns or room <= 0:
+    if not packer.columns:
         return {}
     pictures = TissuePictures(audit)
     for_curves = room - pictures.reserved(names)
