@@ -54,7 +54,9 @@ def demo(
         return
 
     from foci.audits.compare.table import compare
+    from foci.audits.folder.names import REPORT
     from foci.cli.commands.compare import show
+    from foci.cli.pages import say_next, say_pages
     from foci.demo.pipeline import run_demo
 
     done = run_demo(out, seed=seed, slides=number, classes=classes, say=typer.echo)
@@ -62,9 +64,9 @@ def demo(
     show(compare(done.audits))
     found = [_planted_tiles_found(a, a.manifest.truth) for a in done.audits if a.manifest.truth]
     typer.echo("\n" + "\n".join(found))
-    typer.echo(f"\nOpen {done.comparison} in a browser, and beside it")
-    for audit in done.audits:
-        typer.echo(f"  {audit.folder / 'report.html'}")
+    typer.echo("")
+    say_pages(done.comparison, *(audit.folder / REPORT for audit in done.audits))
+    say_next(["foci", "view", done.audits[0].folder])
 
 
 def _planted_tiles_found(audit: StoredAudit, truth: TruthRecord) -> str:

@@ -35,7 +35,7 @@ def encode(
     An interrupted run goes on when the same command is given again. A bad slide is listed and
     costs only itself.
     """
-    from foci.cli.device import choose
+    from foci.cli.options import choose
     from foci.configuration import configure
     from foci.progress import track
     from foci.slides.encoders import ENCODERS, EncoderOptions
