@@ -6,6 +6,7 @@ python3 dev.py test     run all tests
 python3 dev.py check    check format, lint and types
 python3 dev.py bench    run the benchmarks
 python3 dev.py docs     build the documentation site into build/site
+python3 dev.py pictures take the pictures of the documents again; needs Chromium
 python3 dev.py build    make wheel and sdist, with the built pages, in dist/
 python3 dev.py run ...  run foci with the given arguments
 
@@ -103,6 +104,11 @@ def build(rest: list[str]) -> int:
     return 0
 
 
+def pictures(rest: list[str]) -> int:
+    """Draw the diagrams and take the screenshots in docs/images again."""
+    return tool("python", "-m", "tools.site.pictures", *rest)
+
+
 def run(rest: list[str]) -> int:
     """Run the ``foci`` command."""
     return tool("foci", *rest)
@@ -110,7 +116,7 @@ def run(rest: list[str]) -> int:
 
 COMMANDS = {
     "demo": demo, "test": test, "check": check, "bench": bench, "docs": docs, "build": build,
-    "run": run,
+    "pictures": pictures, "run": run,
 }  # fmt: skip
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 

@@ -44,7 +44,7 @@ from foci.reveal import EmbeddedBag
 
 TILES, WIDTH, SMALL = 1024, 1536, 96
 PARTS = ("reading", "embedding", "ranking", "insertion", "deletion", "random", "writing", "other")
-RARE = {"transmil": 2}
+RARE = {"transmil": 6}
 STEPS = {"transmil": 120}
 SHORT = {"schedule.epochs": 1, "schedule.warmup": 0}
 

@@ -24,10 +24,11 @@ from foci.backbones.training.batches import epoch_order
 from foci.bags import Bag, Cohort, Slide
 from foci.bags.store import BagStore
 from foci.selectors import SelectorHead, SelectorRecipe
+from foci.selectors.fitting.batch import GatedBatch
 from foci.selectors.fitting.fit import new_head
 from foci.selectors.fitting.loop import Fit, randomness, train_epoch, validate
 from foci.selectors.fitting.losses import unit_box
-from foci.selectors.fitting.objective import GatedBatch, loss_terms, total
+from foci.selectors.fitting.objective import loss_terms, total
 from foci.selectors.fitting.prepared import PreparedBags
 from foci.selectors.gated.base import GatedBackbone
 from foci.selectors.gated.choice import choose_site, gate_backbone

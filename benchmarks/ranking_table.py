@@ -20,7 +20,6 @@ import argparse
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -47,7 +46,8 @@ def main() -> None:
     parser.add_argument("--models", type=Path, nargs="+", required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--split", default="val", help="split to measure; val while choosing")
-    parser.add_argument("--rankings", nargs="+", help="default: native, random, all candidates")
+    parser.add_argument("--rankings", nargs="+", help="also names of selector recipes, which are "
+                        "fitted; default: native, random, all candidates")  # fmt: skip
     parser.add_argument("--orders", type=int, default=5, help="random orders per slide")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -67,7 +67,7 @@ def main() -> None:
             cells.setdefault(key, []).append(json.loads(paths[name].read_text()))
         print(f"measured {folder.name}", flush=True)
     show(cells, OVERALL, lambda row: True)
-    show_by_class(cells, ("native", "evidence", "selector"), cohort.classes)
+    show_by_class(cells, ("native", "evidence", "selector", "tuned"), cohort.classes)
     if truth:
         show(cells, AGAINST_TRUTH, lambda row: row["correct"] and row["n_true"] > 0)
 
@@ -80,8 +80,8 @@ def default_names() -> list[str]:
 
 
 def usable(name: str, model: Backbone) -> bool:
-    """Whether the classifier has what the ranking needs."""
-    return name in foci.rankings.available(model)
+    """Whether the classifier has what the ranking needs; any has a selector."""
+    return name in foci.selectors.RECIPES or name in foci.rankings.available(model)
 
 
 def measure(
@@ -96,8 +96,10 @@ def measure(
     if not names:
         return {}
     seed = int(folder.name.rsplit("-", 1)[1])
-    fitted = options.out / f"{folder.name}--selector"
-    scorers = {n: scorers_of(n, model, cohort, seed, options.orders, fitted) for n in names}
+    scorers = {
+        n: scorers_of(n, model, cohort, seed, options.orders, options.out / f"{folder.name}--{n}")
+        for n in names
+    }
     rows: dict[str, list[Row]] = {name: [] for name in names}
     revealer = Revealer(model)
     for bag in cohort.split(options.split).bags():
@@ -127,19 +129,22 @@ def scorers_of(
 ) -> list[Scores]:
     """The rankings behind a name: several random orders, or one of anything else.
 
-    A selector is fitted into the folder ``fitted``, where a killed fit goes on.
+    A selector is fitted into the folder ``fitted``, where a killed fit goes on; ``selector`` stands
+    for the default recipe.
     """
     if name == "random":
         return [
             lambda bag, s=number: foci.rankings.score("random", model, bag, seed=s).scores
             for number in range(n_orders)
         ]
-    given: dict[str, Any] = {}
-    if name == "selector":
-        given["selector"] = foci.selectors.fit(
-            model, cohort, recipe="default", seed=seed, out=fitted
-        )
-    return [lambda bag: foci.rankings.score(name, model, bag, **given).scores]
+    if name != "selector" and name not in foci.selectors.RECIPES:
+        return [lambda bag: foci.rankings.score(name, model, bag).scores]
+    recipe = "default" if name == "selector" else name
+    if (fitted / "selector.json").exists():
+        selector = foci.selectors.load(fitted, model)
+    else:
+        selector = foci.selectors.fit(model, cohort, recipe=recipe, seed=seed, out=fitted)
+    return [lambda bag: foci.rankings.score("selector", model, bag, selector=selector).scores]
 
 
 def read(

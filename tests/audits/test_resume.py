@@ -1,7 +1,9 @@
 """A run that is killed at any point resumes and ends with the same bytes."""
 
 import contextlib
+import multiprocessing
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from foci.audits import StoredAudit
 from foci.audits.compute.jobs import RankingJob
 from foci.audits.folder.manifest import read_manifest
 from foci.errors import FociError
+from foci.progress import Sized
 from foci.rankings import EmbeddedBag
 from tests.makers.audits import audit, content
 
@@ -89,6 +92,33 @@ def test_two_workers_write_the_audit_of_one(files: Path) -> None:
         found.append(bytes_of)
     assert found[0] == found[1]
     assert read_manifest(files / "by-2").threads == 1
+
+
+def dying(items: Sized[int], what: str) -> Iterator[int]:
+    """A progress bar that kills its process after the third slide."""
+    for number, item in enumerate(items):
+        yield item
+        if what == "revealing slides" and number == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dies_with_two_workers(files: Path) -> None:
+    audit(files, workers=2, progress=dying)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
+def test_killed_with_two_workers(files: Path) -> None:
+    process = multiprocessing.get_context("spawn").Process(
+        target=dies_with_two_workers, args=(files,)
+    )
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    assert read_manifest(files / "out").status != "complete"
+    audit(files, workers=2)
+    audit(files, "whole", workers=2)
+    found, whole = (without_places(content(files / name)) for name in ("out", "whole"))
+    assert found == whole
 
 
 def test_only_what_is_missing_is_computed(

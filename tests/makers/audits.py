@@ -33,7 +33,8 @@ def model(name: str = "abmil", n_classes: int = 2, seed: int = 0, **widths: int)
 
 def settings(**changes: Any) -> AuditSettings:
     quick = {
-        "recipe_settings": SHORT, "seeds": (0,), "random_orders": 2, "block": 2, "k_max": 8,
+        "recipe": "centred", "recipe_settings": SHORT, "seeds": (0,), "random_orders": 2,
+        "block": 2, "k_max": 8,
         "deletion": (1, 2, 4), "kappa": 0.6, "n_boot": 20, "fit_target": "prediction",
     }  # fmt: skip
     return configure(AuditSettings, {**quick, **changes})

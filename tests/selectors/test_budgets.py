@@ -2,7 +2,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from foci.selectors.budgets import Adaptive, Fixed, Nested
+from foci.selectors.budgets import Adaptive, Fixed, Nested, Octaves
 
 N = torch.tensor([1, 16, 40, 600, 1024])
 
@@ -49,3 +49,17 @@ def test_bad_settings_are_refused() -> None:
         Adaptive(alpha=1.5)
     with pytest.raises(ValidationError):
         Nested(k=3)  # type: ignore[call-arg]
+
+
+def test_octaves_are_equally_likely_and_leave_a_tile() -> None:
+    generator = torch.Generator().manual_seed(0)
+    n = torch.tensor([1000, 3, 1])
+    draws = torch.stack([Octaves(k_max=15).draw(n, generator) for _ in range(2000)])
+    octave = torch.bincount(draws[:, 0].double().log2().floor().long(), minlength=5)
+    assert octave[4] == 0
+    assert (octave[:4] / 2000 - 0.25).abs().max() < 0.04
+    assert set(draws[:, 1].tolist()) == {1, 2}
+    assert set(draws[:, 2].tolist()) == {1}
+    assert [k.tolist() for k in Octaves().ladder(n)] == [
+        [1, 1, 1], [4, 2, 1], [16, 2, 1], [64, 2, 1], [256, 2, 1],
+    ]  # fmt: skip

@@ -20,7 +20,7 @@ Facts = dict[str, Any]
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cohort = planted(tmp_path_factory.mktemp("planted"))
     out = tmp_path_factory.mktemp("fit") / "selector"
-    selectors.fit(small("abmil", "paper", 2), cohort, short("default"), out=out)
+    selectors.fit(small("abmil", "paper", 2), cohort, short("centred"), out=out)
     return out
 
 
@@ -68,10 +68,10 @@ def drop(*place: str) -> Callable[[Facts], None]:
         (put(1, "history", 0, "q"), r"history\.0\.q: Unexpected keyword"),
         (put(3, "history", 1, "epoch"), r"\(history does not count its epochs from 1\)"),
         (put(7, "best_epoch"), r"\(best_epoch is not the best of history\)"),
-        (put(2**60, "head", "d"), rf"describes a head \(d={2**60} outputs=2 hidden=256\) that"),
-        (put(1, "head", "outputs"), r"describes a head \(d=16 outputs=1 hidden=256\) that does"),
-        (put(8, "head", "hidden"), r"describes a head \(d=16 outputs=2 hidden=8\) that does not"),
-        (put(8, "recipe", "width"), r"fit backbone and recipe \(d=16 outputs=2 hidden=8\)"),
+        (put(2**60, "head", "d"), rf"a head \(d={2**60} outputs=2 hidden=256 columns=0\) that"),
+        (put(1, "head", "outputs"), r"a head \(d=16 outputs=1 hidden=256 columns=0\) that"),
+        (put(8, "head", "hidden"), r"describes a head \(d=16 outputs=2 hidden=8 columns=0\) that"),
+        (put(8, "recipe", "width"), r"backbone and recipe \(d=16 outputs=2 hidden=8 columns=0\)"),
     ],
 )  # fmt: skip
 def test_damage_is_named(

@@ -48,7 +48,7 @@ def test_a_control_differs_from_the_paper_in_one_weight(term: str) -> None:
 
 
 def test_freeze_only_has_no_loss_at_all() -> None:
-    weights = recipe("freeze-only").weights.model_dump(exclude={"tau", "beta"})
+    weights = recipe("freeze-only").weights.model_dump(exclude={"tau", "beta", "gap"})
     assert set(weights.values()) == {0.0}
 
 
@@ -104,3 +104,14 @@ def test_another_kind_starts_from_its_own_defaults() -> None:
     for kind in ("hard", 3, None):
         with pytest.raises(FociError, match=r"^gate: cannot be .*'ste', 'soft'"):
             vary(recipe("centred"), {"gate.kind": kind})
+
+
+def test_keys_of_earlier_recipes_name_no_later_settings() -> None:
+    """What an earlier FOCI left unfinished goes on: its key has the same settings."""
+    for name in ("paper-ste", "paper-soft", "centred"):
+        settings = recipe(name).decided_by()
+        assert not {"start", "correction", "choose_by"} & set(settings)
+        assert not {"flip", "shapley", "gap"} & set(settings["weights"])
+    later = recipe("tuned").decided_by()
+    assert later["start"] == "tuned"
+    assert later["weights"]["flip"] == 0.5

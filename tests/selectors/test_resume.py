@@ -35,7 +35,7 @@ def killed_after(number: int) -> Any:
 
 def fit_twice(first: dict[str, Any], second: dict[str, Any], out: Path) -> list[int]:
     """Kill one fit after two of three epochs; which epochs another one then goes through."""
-    given = {"backbone": small("abmil", "paper", 2), "recipe": short("default", 3), "out": out}
+    given = {"backbone": small("abmil", "paper", 2), "recipe": short("centred", 3), "out": out}
     with pytest.raises(KilledError):
         selectors.fit(**{**given, **first}, report=killed_after(2))
     assert (out / STATE).exists()
@@ -51,7 +51,7 @@ def judged(value: float) -> Any:
 @pytest.mark.parametrize(
     "second",
     [
-        {"recipe": short("default", 3, **{"weights.suff": 0.25})},
+        {"recipe": short("centred", 3, **{"weights.suff": 0.25})},
         {"target": "prediction"},
         {"backbone": small("abmil", "official", 2)},
         {"criterion": judged(2.0)},
@@ -74,7 +74,7 @@ def test_other_features_under_the_same_names_start_anew(tmp_path: Path) -> None:
     paths = [slide.feature_path for slide in before.split("val")]
     lengths = [len(before.bag(slide.slide_id)) for slide in before.split("val")]
     folder, table, rng = tmp_path / "features", tmp_path / "labels.csv", np.random.default_rng(1)
-    model, plan = small("abmil", "paper", 2), short("default", 3)
+    model, plan = small("abmil", "paper", 2), short("centred", 3)
     with pytest.raises(KilledError):
         selectors.fit(model, before, plan, out=tmp_path / "out", report=killed_after(2))
     for path, n in zip(paths, lengths, strict=True):
@@ -144,7 +144,7 @@ def test_an_edit_after_the_last_epoch_voids_the_fit_too(cohort: Cohort, tmp_path
 
 
 def test_losses_that_are_not_finite_end_the_fit(cohort: Cohort, tmp_path: Path) -> None:
-    plan = short("default", 3, **{"schedule.peak": 1e30})
+    plan = short("centred", 3, **{"schedule.peak": 1e30})
     message = r"^selector centred \(.*\), epoch 1: the training loss is nan; lower schedule.peak "
     with pytest.raises(FociError, match=message + r"\(it is 1e\+30\)$"):
         selectors.fit(small("abmil", "paper", 2), cohort, plan, criterion=judged(1.0), out=tmp_path)
@@ -154,14 +154,14 @@ def test_losses_that_are_not_finite_end_the_fit(cohort: Cohort, tmp_path: Path) 
 def test_half_precision_is_called_the_cause_where_it_is(cohort: Cohort) -> None:
     model = small("abmil", "paper", 2).half()
     with pytest.raises(FociError, match=r"epoch 1: the .*; fit it on the backbone in float32"):
-        selectors.fit(model, cohort, short("default", 2))
+        selectors.fit(model, cohort, short("centred", 2))
 
 
 @pytest.mark.parametrize("name", ["abmil", "transmil"])
 def test_weights_that_are_not_finite_end_the_fit(name: str, cohort: Cohort) -> None:
     """In the only step of the epoch: the training loss was still finite."""
     changes = {"schedule.peak": 1e30, "schedule.batch_size": 64, "weights.contig": 0.0}
-    plan = short("default", 1, **changes, **{"schedule.warmup": 0, "schedule.weight_decay": 1e30})
+    plan = short("centred", 1, **changes, **{"schedule.warmup": 0, "schedule.weight_decay": 1e30})
     with pytest.raises(
         FociError, match=r"epoch 1: the weights are not finite; lower schedule.peak"
     ):
@@ -175,19 +175,33 @@ def test_a_validation_loss_that_is_not_finite_ends_the_fit(
     with pytest.raises(
         FociError, match=r"epoch 1: the validation loss is inf; lower schedule.peak"
     ):
-        selectors.fit(small("abmil", "paper", 2), cohort, short("default"), criterion=judged(1.0))
+        selectors.fit(small("abmil", "paper", 2), cohort, short("centred"), criterion=judged(1.0))
 
 
 @pytest.mark.parametrize("run", ["{}", "[]", '"text"', "3"])
 def test_a_state_that_is_no_fits_is_named(run: str, cohort: Cohort, tmp_path: Path) -> None:
     save_file({"a": torch.zeros(1)}, tmp_path / STATE, {"run": run})
     with pytest.raises(FociError, match=rf"{STATE}: is not the state of a fit .*; remove it"):
-        selectors.fit(small("abmil", "paper", 2), cohort, short("default"), out=tmp_path)
+        selectors.fit(small("abmil", "paper", 2), cohort, short("centred"), out=tmp_path)
 
 
 def test_half_written_files_are_cleaned_up(cohort: Cohort, tmp_path: Path) -> None:
     for name in (".writing-abc", "mine.txt"):
         (tmp_path / name).write_bytes(b"half")
-    selectors.fit(small("abmil", "paper", 2), cohort, short("default", 1), out=tmp_path)
+    selectors.fit(small("abmil", "paper", 2), cohort, short("centred", 1), out=tmp_path)
     found = {path.name for path in tmp_path.iterdir()}
     assert found == {"selector.json", "selector.safetensors", "mine.txt"}
+
+
+@pytest.mark.parametrize("name", ["evidence-residual", "tuned"])
+def test_a_fit_from_evidence_ends_with_the_same_bytes(
+    name: str, cohort: Cohort, tmp_path: Path
+) -> None:
+    model, plan = small("transmil", "paper", 2), short(name, 3)
+    whole = selectors.fit(model, cohort, plan, out=tmp_path / "whole")
+    with pytest.raises(KilledError):
+        selectors.fit(model, cohort, plan, out=tmp_path / "parts", report=killed_after(2))
+    again = selectors.fit(model, cohort, plan, out=tmp_path / "parts")
+    assert again.history == whole.history
+    for file in ("selector.safetensors", "selector.json"):
+        assert (tmp_path / "parts" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()

@@ -2,6 +2,7 @@
 
     python -m tools.site
 
-``build`` copies ``docs/`` to ``build/pages`` and adds the pages that come from the code; Zensical
-turns them into ``build/site``; ``links`` checks every link in it.
+``pages`` copies ``docs/`` to ``build/pages`` and adds what comes from the code; ``gallery`` audits
+a few maps and puts their reports there; Zensical turns all of it into ``build/site``; ``links``
+checks every link. ``tutorial``, ``diagrams`` and ``pictures`` renew what is kept in ``docs/``.
 """

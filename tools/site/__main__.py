@@ -6,15 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tools.site.gallery import hang
 from tools.site.links import problems
 from tools.site.pages import ROOT, gather
 
-PAGES, SITE = ROOT / "build" / "pages", ROOT / "build" / "site"
+PAGES, SITE, RUNS = (ROOT / "build" / name for name in ("pages", "site", "gallery"))
 
 
 def main() -> int:
-    """Gather the pages, render them, check the links; 1 if there is any warning."""
+    """Gather the pages, make the gallery, render, check the links; 1 if there is any warning."""
     gather(PAGES)
+    page = PAGES / "gallery.md"
+    page.write_text(hang(page.read_text(encoding="utf-8"), RUNS, PAGES / "gallery"), "utf-8")
     if not render(ROOT / "zensical.toml"):
         return 1
     found = problems(SITE.resolve())

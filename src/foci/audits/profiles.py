@@ -1,15 +1,18 @@
-"""Defaults of an audit's settings: FOCI's own, the paper's protocol, those of an earlier FOCI."""
+"""Defaults of settings: of FOCI, the paper, an earlier FOCI; and what an analysis reads of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from foci.registry import Registry
 from foci.reveal import KAPPA
 
 FOCI, PAPER = "foci", "paper"
+
+View = Literal["prediction", "label"]
+"""Which class is the target: the one predicted on the full bag, or the label."""
 
 KAPPAS = (0.7, 0.8, 0.9, 0.95)
 """Confidences of the paper's sensitivity table."""
@@ -62,3 +65,43 @@ def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
         "every_count": values.get("counts") is None,
     }
     return {**then, **{name: value for name, value in values.items() if name != "margin"}}
+
+
+class AnalysisSettings(Protocol):
+    """Settings that turn stored curves into numbers."""
+
+    @property
+    def kappa(self) -> float:
+        """Operating confidence."""
+
+    @property
+    def kappas(self) -> tuple[float, ...]:
+        """Thresholds at which the answers are repeated."""
+
+    @property
+    def relative(self) -> bool:
+        """Whether the answers are also given relative to each slide's own confidence."""
+
+    @property
+    def k_max(self) -> int:
+        """Largest reveal count; a slide that never reaches ``kappa`` counts as ``k_max``."""
+
+    @property
+    def target(self) -> View:
+        """The view that is shown first."""
+
+    @property
+    def deletion(self) -> tuple[int, ...]:
+        """Deletion counts."""
+
+    @property
+    def readout(self) -> str:
+        """The ranking that may be a better order; ``"auto"`` where none was chosen."""
+
+    @property
+    def n_boot(self) -> int:
+        """Bootstrap draws."""
+
+    @property
+    def level(self) -> float:
+        """Coverage of the intervals."""

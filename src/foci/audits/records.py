@@ -105,7 +105,7 @@ class CountsBehind(Record):
         deletion: ``"dense"`` if every count was deleted; ``"none"`` if no tile was.
         n_deleted: Seeds or random orders whose tiles were deleted.
         n_bounds: Slides (and seeds) whose MSK is an upper bound: a count below was left out.
-        aukc_error: Mean over the slides of the estimated error of their area; 0 if dense.
+        aukc_error: Mean over the slides of the bound on the error of their area; 0 if dense.
         aukc_error_max: The largest of them.
     """
 
@@ -115,3 +115,47 @@ class CountsBehind(Record):
     n_bounds: int
     aukc_error: Defined
     aukc_error_max: Defined
+
+
+class ReadoutRow(Record):
+    """One ranking on the validation slides, beside ``evidence``.
+
+    Attributes:
+        ranking: Its name.
+        decisive: Median decisive K; None where it is infinite.
+        share: Share of the slides with a decisive set.
+        fewer: Slides with a smaller decisive set than under evidence.
+        more: Slides with a larger one, or with none where evidence has one.
+        d: Mean of +1 and -1 over the slides.
+        low: Lower end of its interval.
+        high: Upper end of its interval.
+        d_sufficiency: The same for MSK.
+        area: Mean deletion area.
+    """
+
+    ranking: str
+    decisive: Number
+    share: Defined
+    fewer: int
+    more: int
+    d: Number
+    low: Number
+    high: Number
+    d_sufficiency: Number
+    area: Defined
+
+
+class Readout(Record):
+    """Which ranking answers "which tiles?", and how the validation slides chose it.
+
+    Attributes:
+        chosen: The ranking.
+        rule: What it was chosen by.
+        n_slides: Decided validation slides.
+        rows: Evidence and the selector on them.
+    """
+
+    chosen: str
+    rule: str
+    n_slides: int
+    rows: list[ReadoutRow]

@@ -35,6 +35,7 @@ from foci.audits.folder.state import state_of, tidy
 from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.preflight import admit, check_function
+from foci.audits.setup.readout import in_words, with_readout
 from foci.audits.setup.ready import ReadySelectors
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
 from foci.audits.setup.splits import many_left_out, split_slides
@@ -158,6 +159,8 @@ def run(
             )
             for note in on_fitting(fitted):
                 say(f"note: {note}")
+            manifest = with_readout(manifest, backbone, fitted_on, fitted, progress, say)
+            settings = settings.model_copy(update={"readout": manifest.settings.readout})
             jobs = ranking_jobs(settings, fitted)
             slides = division.audited.slides
             reveal = SlideReveal(backbone, settings, cohort.classes)
@@ -197,6 +200,7 @@ def run(
         changed = (*changed, *not_compared(audit.slides, record))
         left_out = {slide.slide_id for slide in audit.skipped}
         many = many_left_out(cohort, len(audit.slides), left_out)
+        said = [*notes, *model_notes, *division.notes, *changed, *on_fitting(fitted)]
         manifest = manifest.model_copy(
             update={
                 "slides": SlideCounts(
@@ -208,14 +212,7 @@ def run(
                 "features_sha256": features_digest(audit.slides),
                 "selectors": [described(selector, folder) for selector in fitted.values()],
                 "alarms": found,
-                "notes": [
-                    *([many] if many else []),
-                    *notes,
-                    *model_notes,
-                    *division.notes,
-                    *changed,
-                    *on_fitting(fitted),
-                ],
+                "notes": [*([many] if many else []), *said, *in_words(manifest.readout)],
                 "answers": {} if summary.answers is None else summary.answers.in_short,
                 "files": file_hashes(folder),
                 "finished": now(),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -20,15 +20,24 @@ from pydantic import (
     model_validator,
 )
 
-from foci.audits.profiles import FOCI, KAPPAS, PROFILES
+from foci.audits.profiles import FOCI, KAPPAS, PROFILES, AnalysisSettings, View
 from foci.errors import FociError
 from foci.rankings import RequestedRanking, requested
 from foci.reveal import K_MAX, KAPPA
 from foci.selectors import recipe, vary
-from foci.selectors.recipes import SelectorRecipe, Target
+from foci.selectors.recipes import ChooseBy, SelectorRecipe, Target
 
-View = Literal["prediction", "label"]
-"""Which class is the target: the one predicted on the full bag, or the label."""
+__all__ = [
+    "AUTO",
+    "NATIVE",
+    "RELATIVE",
+    "AnalysisSettings",
+    "AuditSettings",
+    "Kappa",
+    "Seed",
+    "Share",
+    "View",
+]
 
 Kappa = float | Literal["relative"]
 """A confidence, or ``"relative"``: see :data:`RELATIVE`."""
@@ -37,43 +46,7 @@ RELATIVE: Literal["relative"] = "relative"
 """Given as kappa: keep kappa, and give the answers relative to each slide's confidence as well."""
 
 
-class AnalysisSettings(Protocol):
-    """Settings that turn stored curves into numbers."""
-
-    @property
-    def kappa(self) -> float:
-        """Operating confidence."""
-
-    @property
-    def kappas(self) -> tuple[float, ...]:
-        """Thresholds at which the answers are repeated."""
-
-    @property
-    def relative(self) -> bool:
-        """Whether the answers are also given relative to each slide's own confidence."""
-
-    @property
-    def k_max(self) -> int:
-        """Largest reveal count; a slide that never reaches ``kappa`` counts as ``k_max``."""
-
-    @property
-    def target(self) -> View:
-        """The view that is shown first."""
-
-    @property
-    def deletion(self) -> tuple[int, ...]:
-        """Deletion counts."""
-
-    @property
-    def n_boot(self) -> int:
-        """Bootstrap draws."""
-
-    @property
-    def level(self) -> float:
-        """Coverage of the intervals."""
-
-
-NATIVE = "native"
+NATIVE, AUTO = "native", "auto"
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 """As the column ``seed`` of the stored curves holds it."""
 
@@ -91,9 +64,12 @@ class AuditSettings(BaseModel):
             classifier's own.
         recipe: How the selector is fitted: a name of :data:`foci.selectors.RECIPES`.
         recipe_settings: What replaces settings of the recipe, by dotted name.
-        choose_by: What chooses the epoch of the selector, on the validation slides.
+        choose_by: What chooses the epoch of the selector, on the validation slides; None for what
+            the recipe says. A run stores which it was.
         fit_target: The class that the selector is trained to support; None for the recipe's own,
             or the prediction where slides to fit on have no label. A run stores which it was.
+        readout: The ranking that answers "which tiles?" where it is better than the native one:
+            ``"auto"`` for the one that won on the validation slides, which a run stores.
         target: The view that stands first in tables. The answers always rest on the prediction.
         kappa: Operating confidence :math:`\kappa`; ``"relative"`` is ``relative=True`` instead.
         kappas: Confidences that tables may be read at; ``kappa`` is always among them.
@@ -126,8 +102,9 @@ class AuditSettings(BaseModel):
     map: str | None = None
     recipe: str = "default"
     recipe_settings: dict[str, Any] = {}
-    choose_by: Literal["aukc", "loss"] = "aukc"
+    choose_by: ChooseBy | None = None
     fit_target: Target | None = None
+    readout: str = AUTO
     target: View = "prediction"
     kappa: Share = KAPPA
     kappas: tuple[Share, ...] = Field(default=KAPPAS, validate_default=True)
@@ -214,8 +191,7 @@ class AuditSettings(BaseModel):
     @field_validator("seeds")
     @classmethod
     def _check_seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
-        _distinct("seeds", seeds)
-        return seeds
+        return _distinct("seeds", seeds)
 
     @field_validator("counts", "deletion")
     @classmethod
@@ -232,6 +208,8 @@ class AuditSettings(BaseModel):
         if self.map is not None and NATIVE not in self.rankings:
             what = "takes the place of the native ranking, which is not among the rankings"
             raise FociError("map", what, "add native to the rankings")
+        if self.readout not in (AUTO, *(one.name for one in self.requested)):
+            raise FociError("readout", f"{self.readout!r} is not run", "add it to the rankings")
         if self.counts is not None and self.counts[-1] > self.k_max:
             what = f"{self.counts[-1]} is beyond k_max = {self.k_max}"
             raise FociError("counts", what, "raise k_max or leave the count out")
@@ -242,9 +220,10 @@ class AuditSettings(BaseModel):
         return self
 
 
-def _distinct(where: str, values: tuple[Any, ...]) -> None:
+def _distinct(where: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
     if not values:
         raise FociError(where, "are none", "give at least one")
     twice = [value for value in values if values.count(value) > 1]
     if twice:
         raise FociError(where, f"name {twice[0]!r} twice", "name each once")
+    return values

@@ -50,13 +50,20 @@ def frozen(*models: nn.Module) -> Iterator[None]:
 def placed(x: Tensor, model: nn.Module) -> Tensor:
     """Move a tensor to the model's device and floating-point type.
 
+    To a GPU it is copied in the background, where its memory is pinned (:func:`pinned`).
+
     For a model without floating-point parameters the tensor stays as it is.
 
     >>> placed(torch.zeros(2, dtype=torch.float16), nn.Linear(2, 1)).dtype
     torch.float32
     """
     own = next((p for p in model.parameters() if p.is_floating_point()), x)
-    return x.to(own.device, own.dtype)
+    return x.to(own.device, own.dtype, non_blocking=own.device.type == "cuda")
+
+
+def pinned(x: Tensor, device: torch.device) -> Tensor:
+    """The same numbers in memory from which a GPU copies by itself; as they are on a CPU."""
+    return x.pin_memory() if device.type == "cuda" and x.device.type == "cpu" else x
 
 
 def home(model: nn.Module) -> tuple[torch.device, torch.dtype]:

@@ -34,6 +34,7 @@ class Choice(str, Enum):
 
     aukc = "aukc"
     loss = "loss"
+    decisive = "decisive"
 
 
 def settings(pairs: list[str], option: str) -> dict[str, Any]:

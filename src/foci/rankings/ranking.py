@@ -63,4 +63,6 @@ class Ranking:
     @property
     def ranks(self) -> NDArray[np.int64]:
         """Position of every tile in the order; 0 is revealed first."""
-        return np.argsort(self.order, kind="stable").astype(np.int64)
+        ranks = np.empty(len(self), dtype=np.int64)
+        ranks[self.order] = np.arange(len(self))
+        return ranks

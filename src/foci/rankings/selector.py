@@ -11,6 +11,7 @@ from foci.backbones.freezing import frozen
 from foci.errors import FociError
 from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
+from foci.selectors.evidence.columns import columns_of
 from foci.selectors.selector import FittedSelector, Selector
 
 
@@ -28,7 +29,10 @@ def selector(bag: EmbeddedBag, *, selector: Callable[[Tensor], Tensor]) -> Tenso
     if isinstance(owned, Selector) and owned.backbone is not bag.backbone:
         owned.check(bag.backbone)
     with frozen(*[selector] if isinstance(selector, nn.Module) else []):
-        scores = torch.as_tensor(selector(bag.tokens))
+        if isinstance(owned, Selector):
+            scores = owned(bag.tokens, columns_of(bag) if owned.reads_evidence else None)
+        else:
+            scores = torch.as_tensor(selector(bag.tokens))
     n, c = len(bag), bag.backbone.n_classes
     if scores.shape == (n, c):
         return scores[:, bag.target]

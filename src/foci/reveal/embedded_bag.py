@@ -100,7 +100,7 @@ class EmbeddedBag:
     @property
     def logits(self) -> Tensor:
         """``[C]`` of the full bag."""
-        return self._once("logits", lambda: self.candidates().full())
+        return self.once("logits", lambda: self.candidates().full())
 
     @property
     def target(self) -> int:
@@ -196,14 +196,14 @@ class EmbeddedBag:
         budget, backbone = at_least_one(budget, "budget"), self.backbone
         if not pools(backbone):
             return ForwardedCandidates(backbone, self.tokens, budget)
-        return self._once("pooled candidates", lambda: PooledCandidates(self._tiles(backbone)))
+        return self.once("pooled candidates", lambda: PooledCandidates(self._tiles(backbone)))
 
     def single_tiles(self, budget: int = BUDGET) -> Tensor:
         """Logits ``[N, C]`` of every tile as the only tile of the bag; see :meth:`candidates`."""
         index = torch.arange(len(self), device=self.features.device)
         nothing = torch.zeros_like(index, dtype=torch.bool)
         candidates = self.candidates(budget)
-        return self._once(f"single tiles {budget}", lambda: candidates.adding(nothing, index))
+        return self.once(f"single tiles {budget}", lambda: candidates.adding(nothing, index))
 
     def _revealed(
         self,
@@ -233,14 +233,15 @@ class EmbeddedBag:
         return PooledTiles(backbone, tokens)
 
     def _embedding(self) -> Tensor:
-        return self._once("embedding", lambda: self.backbone.embed(self.features))
+        return self.once("embedding", lambda: self.backbone.embed(self.features))
 
     def _prefix_logits(self) -> PrefixLogits:
         if self._engine.name == "reference":
             return self._engine.reference(self.features)
-        return self._once("prefix logits", lambda: self._engine.prefix_logits(self._embedding()))
+        return self.once("prefix logits", lambda: self._engine.prefix_logits(self._embedding()))
 
-    def _once(self, name: str, compute: Callable[[], T]) -> T:
+    def once(self, name: str, compute: Callable[[], T]) -> T:
+        """What ``compute`` returns, kept under a name for all targets of the bag."""
         if name not in self._computed:
             with self._engine.precision():
                 self._computed[name] = compute()

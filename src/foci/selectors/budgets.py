@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 import torch
@@ -70,4 +71,28 @@ class Nested(_Budget):
         return [n_tiles.clamp(max=k) for k in (*powers, self.k_max)]
 
 
-Budget = Annotated[Fixed | Adaptive | Nested, Field(discriminator="kind")]
+class Octaves(_Budget):
+    """K drawn at random with equal chances for 1, 2 to 3, 4 to 7, and so on up to ``k_max``.
+
+    At least one tile is dropped, wherever there are two.
+
+    >>> [int(k) for k in Octaves(k_max=20).ladder(torch.tensor([1000]))]
+    [1, 4, 16]
+    """
+
+    kind: Literal["octaves"] = "octaves"
+    k_max: PositiveInt = 256
+
+    def draw(self, n_tiles: Tensor, generator: torch.Generator) -> Tensor:
+        """K for one training step, ``[B]``; its logarithm is uniform."""
+        drawn = torch.rand(n_tiles.shape, generator=generator, dtype=torch.float64)
+        k = torch.exp2(drawn * math.log2(self.k_max + 1)).long().clamp(max=self.k_max)
+        return torch.minimum(k.to(n_tiles.device), (n_tiles - 1).clamp(min=1))
+
+    def ladder(self, n_tiles: Tensor) -> list[Tensor]:
+        """Powers of four up to ``k_max``, the same in every epoch."""
+        powers = [4**i for i in range(self.k_max.bit_length()) if 4**i <= self.k_max]
+        return [torch.minimum(n_tiles.clamp(max=k), (n_tiles - 1).clamp(min=1)) for k in powers]
+
+
+Budget = Annotated[Fixed | Adaptive | Nested | Octaves, Field(discriminator="kind")]

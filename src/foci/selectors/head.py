@@ -69,8 +69,12 @@ class SelectorHead(nn.Module):
             tokens: Embedded tiles.
             targets: ``[B]``, whose output of a class-conditional head is taken.
         """
-        scores: Tensor = self(tokens)
-        if self.outputs == 1:
-            return scores.squeeze(-1)
-        index = targets[:, None, None].expand(*scores.shape[:2], 1)
-        return scores.gather(-1, index).squeeze(-1)
+        return of_targets(self(tokens), targets)
+
+
+def of_targets(scores: Tensor, targets: Tensor) -> Tensor:
+    """Scores ``[B, N, outputs]`` to ``[B, N]``: the only ones, or those of the target classes."""
+    if scores.shape[-1] == 1:
+        return scores.squeeze(-1)
+    index = targets[:, None, None].expand(*scores.shape[:2], 1)
+    return scores.gather(-1, index).squeeze(-1)

@@ -26,13 +26,17 @@ _REFIT = "fit the selector again"
 
 
 class HeadShape(BaseModel):
-    """Constructor arguments of the head; one of an earlier FOCI does not name its only width."""
+    """Constructor arguments of the head; one of an earlier FOCI does not name its only width.
+
+    A head that starts as evidence has columns, and a width of 0 without a correction.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     d: PositiveInt
     outputs: PositiveInt
-    hidden: PositiveInt = HIDDEN
+    hidden: NonNegativeInt = HIDDEN
+    columns: NonNegativeInt = 0
 
 
 class Fingerprints(BaseModel):
@@ -55,7 +59,7 @@ class SelectorMetadata(BaseModel):
         seed: Of its initialisation, order and noise.
         target: Which class the kept tiles should support.
         site: Where the gate acted.
-        best_epoch: Counted from 1.
+        best_epoch: Counted from 1; 0 if no epoch was better than the start, evidence.
         history: One entry per epoch.
         own_sha256: SHA-256 of all other entries.
     """
@@ -69,7 +73,7 @@ class SelectorMetadata(BaseModel):
     seed: NonNegativeInt
     target: Target
     site: GateSite
-    best_epoch: PositiveInt
+    best_epoch: NonNegativeInt
     history: Annotated[tuple[FitEpoch, ...], Field(min_length=1)]
     own_sha256: str | None = None
 
@@ -77,7 +81,8 @@ class SelectorMetadata(BaseModel):
     def _epochs_agree(self) -> SelectorMetadata:
         if [entry.epoch for entry in self.history] != list(range(1, len(self.history) + 1)):
             raise ValueError("history does not count its epochs from 1")
-        if max((e.epoch for e in self.history if e.best), default=None) != self.best_epoch:
+        first = None if self.recipe.start == "random" else 0
+        if max((e.epoch for e in self.history if e.best), default=first) != self.best_epoch:
             raise ValueError("best_epoch is not the best of history")
         return self
 

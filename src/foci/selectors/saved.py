@@ -16,9 +16,9 @@ from foci.errors import CheckpointError, FociError
 from foci.files.atomic import sweep, write_whole
 from foci.files.hashes import EDITED, was_changed, with_own_hash
 from foci.files.lock import alone_in
-from foci.selectors.head import SelectorHead
-from foci.selectors.metadata import HeadShape, SelectorMetadata, read_metadata
-from foci.selectors.selector import FittedSelector, Selector
+from foci.selectors.metadata import SelectorMetadata, read_metadata
+from foci.selectors.selector import FittedSelector, Head, Selector
+from foci.selectors.shape import head_shape, make_head, shape_of
 
 WEIGHTS, METADATA = "selector.safetensors", "selector.json"
 STATE = "fitting.safetensors"
@@ -76,7 +76,7 @@ def save(fitted: FittedSelector, folder: str | Path) -> Path:
     }
     content = {
         "backbone": asdict(fitted.best.identity),
-        "head": {name: getattr(fitted.best.head, name) for name in HeadShape.model_fields},
+        "head": shape_of(fitted.best.head).model_dump(),
         "fingerprints": {epoch: fingerprint(head) for epoch, head in heads.items()},
         "recipe": fitted.recipe.model_dump(),
         "seed": fitted.seed,
@@ -126,9 +126,7 @@ def load(folder: str | Path, backbone: Backbone) -> FittedSelector:
 
 
 def _check_shape(path: Path, metadata: SelectorMetadata, backbone: Backbone) -> None:
-    outputs = backbone.n_classes if metadata.recipe.class_conditional else 1
-    d = backbone.d_token
-    wanted = HeadShape(d=d, outputs=outputs, hidden=metadata.recipe.hidden(d))
+    wanted = head_shape(backbone, metadata.recipe)
     if metadata.head != wanted:
         what = (
             f"describes a head ({metadata.head}) that does not fit backbone and recipe ({wanted})"
@@ -152,9 +150,9 @@ def _head(
     metadata: SelectorMetadata,
     epoch: str,
     backbone: Backbone,
-) -> SelectorHead:
+) -> Head:
     device, dtype = home(backbone)
-    head = SelectorHead(**metadata.head.model_dump()).to(dtype)
+    head = make_head(metadata.head).to(dtype)
     part = f"{epoch}/"
     try:
         own = {k.removeprefix(part): v for k, v in tensors.items() if k.startswith(part)}

@@ -11,9 +11,21 @@ from torch import Tensor
 
 from foci.backbones.base import Backbone, GateSite, class_index
 from foci.backbones.freezing import frozen, placed
+from foci.selectors.evidence.columns import evidence_columns
+from foci.selectors.evidence.head import EvidenceHead
+from foci.selectors.gated.base import Tiles
 from foci.selectors.head import SelectorHead
 from foci.selectors.identity import Identity
 from foci.selectors.recipes import SelectorRecipe, Target
+
+Head = SelectorHead | EvidenceHead
+
+
+def scores_at(head: Head, tiles: Tiles, targets: Tensor) -> Tensor:
+    """Scores ``[B, N]`` of prepared bags for their target classes ``[B]``."""
+    if isinstance(head, EvidenceHead):
+        return head.at(tiles["tokens"], targets, tiles["evidence"]).to(tiles["tokens"].dtype)
+    return head.at(tiles["tokens"], targets)
 
 
 class Selector:
@@ -25,7 +37,7 @@ class Selector:
         identity: By which :meth:`check` recognises that backbone.
     """
 
-    def __init__(self, head: SelectorHead, backbone: Backbone, identity: Identity) -> None:
+    def __init__(self, head: Head, backbone: Backbone, identity: Identity) -> None:
         self.head, self.backbone, self.identity = head, backbone, identity
 
     @property
@@ -33,24 +45,45 @@ class Selector:
         """Whether there is one score per tile and class, not one per tile."""
         return self.head.outputs > 1
 
+    @property
+    def reads_evidence(self) -> bool:
+        """Whether the head reads the columns of evidence beside the tokens."""
+        return isinstance(self.head, EvidenceHead)
+
     def check(self, backbone: Backbone) -> None:
         """Refuse any backbone but the one that the head was trained on."""
         self.identity.check(backbone)
 
     @torch.no_grad()
-    def __call__(self, tokens: Tensor) -> Tensor:
-        """Scores ``[N, outputs]`` of one embedded bag: one column, or one per class."""
-        scores: Tensor = self.head(tokens)
+    def __call__(self, tokens: Tensor, evidence: Tensor | None = None) -> Tensor:
+        """Scores ``[N, outputs]`` of one embedded bag: one column, or one per class.
+
+        Args:
+            tokens: ``[N, d]`` of the selector's own backbone.
+            evidence: Columns of :func:`~foci.selectors.evidence.columns.evidence_columns`, where
+                they are known; a head that starts as evidence needs them.
+        """
+        scores: Tensor
+        if isinstance(self.head, EvidenceHead):
+            if evidence is None:
+                with frozen(self.backbone):
+                    evidence = evidence_columns(self.backbone, tokens)
+            scores = self.head(tokens, evidence)
+        else:
+            scores = self.head(tokens)
         return scores
 
     @torch.no_grad()
-    def scores(self, tokens: Tensor, target: int | None = None) -> Tensor:
+    def scores(
+        self, tokens: Tensor, target: int | None = None, evidence: Tensor | None = None
+    ) -> Tensor:
         """Scores ``[N]`` of one embedded bag; higher is revealed earlier.
 
         Args:
             tokens: ``[N, d]`` of the selector's own backbone.
             target: The class whose scores a class-conditional selector returns; None for the
                 full-bag prediction.
+            evidence: See :meth:`__call__`.
         """
         if target is not None:
             class_index(target, self.backbone.n_classes)
@@ -58,7 +91,7 @@ class Selector:
             target = 0
         elif target is None:
             target = self.predicted(tokens)
-        return self(tokens)[:, target]
+        return self(tokens, evidence)[:, target]
 
     def rank(self, features: Tensor, target: int | None = None) -> Tensor:
         """Scores ``[N]`` of one bag of features ``[N, D]``; see :meth:`scores`."""
@@ -133,21 +166,23 @@ class FittedSelector:
 
     @property
     def best_epoch(self) -> int:
-        """The epoch of ``best``, counted from 1."""
-        return max(entry.epoch for entry in self.history if entry.best)
+        """The epoch of ``best``, counted from 1; 0 if none was better than the start."""
+        return max((entry.epoch for entry in self.history if entry.best), default=0)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Caveats to read before using the selector."""
         return tuple(self.metadata.get("notes", ()))
 
-    def __call__(self, tokens: Tensor) -> Tensor:
+    def __call__(self, tokens: Tensor, evidence: Tensor | None = None) -> Tensor:
         """All scores of the best epoch; see :meth:`Selector.__call__`."""
-        return self.best(tokens)
+        return self.best(tokens, evidence)
 
-    def scores(self, tokens: Tensor, target: int | None = None) -> Tensor:
+    def scores(
+        self, tokens: Tensor, target: int | None = None, evidence: Tensor | None = None
+    ) -> Tensor:
         """Scores of the best epoch; see :meth:`Selector.scores`."""
-        return self.best.scores(tokens, target)
+        return self.best.scores(tokens, target, evidence)
 
     def rank(self, features: Tensor, target: int | None = None) -> Tensor:
         """Scores of the best epoch; see :meth:`Selector.rank`."""

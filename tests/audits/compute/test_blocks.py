@@ -1,5 +1,8 @@
 """The pass over the slides: blocks are written as soon as they are whole."""
 
+import os
+import signal
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,12 +10,13 @@ import pytest
 import torch
 
 from foci.audits.compute import workers
-from foci.audits.compute.blocks import BlockReveal, n_blocks, reveal_blocks
+from foci.audits.compute.blocks import Block, BlockReveal, n_blocks, reveal_blocks
 from foci.audits.compute.jobs import RankingJob
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
 from foci.audits.setup.steady import check_deterministic
 from foci.backbones import CallableBackbone
+from foci.bags import Slide
 from foci.errors import ChangedError, FociError
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import D_IN, read
@@ -66,6 +70,39 @@ def test_two_processes_write_the_bytes_of_one(files: Path) -> None:
     assert len(lines) == 2
     assert lines[0] == lines[1]
     assert lines[0].startswith("skipped s12: ")
+
+
+class DiesOnce(BlockReveal):
+    """Its process is killed in the middle of the second block, the first time."""
+
+    def __call__(self, block: Block, say: Callable[[str], None]) -> Iterator[Slide]:
+        mark = self.parts.folder.parent / "died"
+        for slide in super().__call__(block, say):
+            yield slide
+            if block.number == 1 and not mark.exists():
+                mark.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
+def test_a_worker_that_is_killed_costs_its_block(files: Path) -> None:
+    cohort, chosen = read(files).split("test"), SlideReveal(model(), settings())
+    whole, _ = reveal(files)
+    parts = PartialResults(files / "killed")
+    parts.folder.parent.mkdir()
+    work = DiesOnce(cohort.store, chosen, UNITS, parts)
+
+    def run(say: Callable[[str], None] = print) -> None:
+        reveal_blocks(
+            cohort.slides, work, workers=2, threads=1, progress=lambda items, what: items, say=say
+        )
+
+    with pytest.raises(FociError, match="a worker process: ended without a word"):
+        run()
+    assert parts.slides(1) is None
+    run()
+    for path in sorted(whole.folder.rglob("*.parquet")):
+        assert (parts.folder / path.relative_to(whole.folder)).read_bytes() == path.read_bytes()
 
 
 def test_a_copy_of_the_model_that_answers_otherwise_ends_the_run(files: Path) -> None:

@@ -108,3 +108,9 @@ def test_a_model_without_an_answer_is_refused_by_slide(files: Path) -> None:
     backbone = CallableBackbone(Torn(), D_IN, 2, scores=lambda x: x[:, 0])
     with pytest.raises(FociError, match="s09: the model answers NaN; check its weights"):
         reveal(files, "s09", backbone)
+
+
+def test_on_a_cpu_a_bag_is_read_as_it_is(files: Path) -> None:
+    cohort = read(files)
+    bag = cohort.bag(cohort.slides[0].slide_id)
+    assert SlideReveal(model(), settings()).staged(bag) is bag

@@ -62,8 +62,7 @@ def test_crossings_and_drops_are_exact(both: tuple[StoredAudit, StoredAudit], ra
             a.faithfulness, b.faithfulness[: len(a.faithfulness)], rtol=0, atol=1e-5
         )
         error, bound = np.abs(a.aukc - b.aukc), a.sampling.aukc_error
-        assert error.mean() <= bound.mean() + 1e-5
-        assert (error <= bound + 1e-5).mean() > 0.8  # this model jumps between counts
+        assert (error <= bound + 1e-5).all()
         if view == "prediction":
             assert Threshold(SHARE, relative=True) in a.at
             for threshold, counts in a.at.items():

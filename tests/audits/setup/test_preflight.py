@@ -60,12 +60,12 @@ ONE = table(("x", "train"), ("x", "train"), ("y", "val"), ("y", "test"))
 @pytest.mark.parametrize(
     ("cohort", "plan", "target", "says"),
     [
-        (WHOLE, "default", "label", None),
-        (LABELLED, "default", "label", None),
+        (WHOLE, "centred", "label", None),
+        (LABELLED, "centred", "label", None),
         (ONE, "nested-attention", "label", None),
-        (BLANK, "default", "prediction", "1 of 1 slide to fit on without a label"),
+        (BLANK, "centred", "prediction", "1 of 1 slide to fit on without a label"),
         (GAPS, "paper-ste", "prediction", "1 of 3 slides to fit on without a label"),
-        (ONE, "default", "prediction", "all slides to learn from are of class x"),
+        (ONE, "centred", "prediction", "all slides to learn from are of class x"),
     ],
 )
 def test_a_selector_is_fitted_for_the_recipes_target_where_labels_allow_it(

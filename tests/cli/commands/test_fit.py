@@ -29,10 +29,13 @@ def command(folder: Path, *more: str) -> list[str]:
     return ["fit", str(folder / "model"), "--features", str(folder / "features"), *more]
 
 
+EARLIER = ["--recipe", "centred"]
+
+
 def test_fits_and_writes(foci: Foci, folder: Path) -> None:
     (folder / "features" / "s1.h5").write_bytes(b"cut")
     labels, out = ["--labels", str(folder / "labels.csv")], ["--out", str(folder / "out")]
-    done = foci(*command(folder, *labels, *out, *QUICK))
+    done = foci(*command(folder, *labels, *out, *EARLIER, *QUICK))
     assert done.code == 0, done.err
     assert "skipped s1: " in done.out
     first = next(text for text in done.out.splitlines() if text.startswith("fit 1/2"))
@@ -50,9 +53,17 @@ def test_fits_and_writes(foci: Foci, folder: Path) -> None:
     assert log[0].split(" ", 1)[1].startswith("fit centred (")
     assert [line.split(" ", 1)[1] for line in log[1:-1]] == done.out.splitlines()
     assert log[-1].endswith(" finished")
-    again = foci(*command(folder, *labels, *out, *QUICK))
+    again = foci(*command(folder, *labels, *out, *EARLIER, *QUICK))
     assert again.code == 2
     assert "already holds a fitted selector" in again.err
+
+
+def test_the_default_needs_no_labels_and_says_what_it_gained(foci: Foci, folder: Path) -> None:
+    done = foci(*command(folder, "--out", str(folder / "out"), *QUICK))
+    assert done.code == 0, done.err
+    assert re.search(r"^fit 1/1 .* val decisive -?\d", done.out, re.MULTILINE)
+    assert f"{selectors.DEFAULT} (" in done.out
+    assert "best epoch 0" in done.out or "best epoch 1" in done.out
 
 
 def test_without_labels(foci: Foci, folder: Path) -> None:
@@ -113,7 +124,10 @@ def test_options_of_the_checkpoint_reach_it(foci: Foci, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ([], "--labels: is missing; give a label table, or --target prediction"),
+        (
+            ["--recipe", "centred"],
+            "--labels: is missing; give a label table, or --target prediction",
+        ),
         (["--recipe", "paper"], "paper: is not a known selector recipe"),
         (["--set", "budget.q=3"], f"budget.q: is no setting of {selectors.DEFAULT}"),
         (["--target", "prediction", "--set", "weights.tau=3"], "weights.tau: "),

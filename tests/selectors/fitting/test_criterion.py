@@ -14,7 +14,9 @@ from foci.bags import Cohort
 from foci.errors import FociError
 from foci.metrics import aukc
 from foci.reveal import curve
-from foci.selectors.fitting.criterion import ValidationAukc
+from foci.selectors.evidence.head import EvidenceHead
+from foci.selectors.evidence.net_gain import read_orders
+from foci.selectors.fitting.criterion import ValidationAukc, ValidationDecisive
 from foci.selectors.fitting.prepared import PreparedBags
 from foci.selectors.gated.choice import gate_backbone
 from tests.backbones.every import small
@@ -74,7 +76,7 @@ def test_bags_in_memory_are_not_embedded_again(
 
 
 def test_aukc_chooses_the_epoch_unless_told_otherwise(cohort: Cohort) -> None:
-    model, plan = small("abmil", "paper", 2), short("default", 4)
+    model, plan = small("abmil", "paper", 2), short("centred", 4)
     fitted = selectors.fit(model, cohort, plan)
     assert fitted.history == selectors.fit(model, cohort, plan, criterion="aukc").history
     assert all(0 <= epoch.score <= 1 for epoch in fitted.history)
@@ -84,6 +86,31 @@ def test_aukc_chooses_the_epoch_unless_told_otherwise(cohort: Cohort) -> None:
     assert [e.val_loss for e in by_loss.history] == [e.val_loss for e in fitted.history]
 
 
+def test_decisive_sets_choose_where_the_recipe_says_so(cohort: Cohort) -> None:
+    model, plan = small("transmil", "paper", 2), short("both-conditions", 3)
+    fitted = selectors.fit(model, cohort, plan)
+    assert fitted.history == selectors.fit(model, cohort, plan, criterion="decisive").history
+    best = max(fitted.history, key=lambda epoch: epoch.score)
+    assert fitted.best_epoch == best.epoch
+
+
+def test_evidence_has_no_net_gain_over_itself(cohort: Cohort) -> None:
+    model = small("acmil", "paper", 2).eval()
+    gated = gate_backbone(model, "attention")
+    bags = PreparedBags(cohort, gated, "prediction", 1.0, evidence=True)
+    judge, areas = ValidationDecisive(bags, cohort.split("val")), []
+    head = EvidenceHead(model.d_token, 2, 0, 10)
+    got = judge(selectors.Selector(head, model, None))  # type: ignore[arg-type]
+    with torch.no_grad():
+        for slide in cohort.split("val"):
+            target = bags.predicted_of(slide)
+            order = bags[slide].tiles["evidence"][:, target, 0].argsort(descending=True)
+            areas.append(read_orders(bags.opened(slide, target), [order], target)[0].area)
+    assert got == pytest.approx(1e-3 * np.nanmean(areas))
+    other = selectors.Selector(selectors.SelectorHead(model.d_token, 2), model, None)  # type: ignore[arg-type]
+    assert -2 <= judge(other) <= 1
+
+
 def nameless(selector: selectors.Selector) -> float:
     return 0.0
 
@@ -91,12 +118,15 @@ def nameless(selector: selectors.Selector) -> float:
 @pytest.mark.parametrize(
     ("criterion", "message"),
     [
-        ("auck", r"^auck: is not a known criterion; did you mean 'aukc'\? Known: aukc, loss$"),
+        (
+            "auck",
+            r"^auck: is not a known criterion; did you mean 'aukc'\? Known: aukc, decisive, loss$",
+        ),
         (
             nameless,
             r"^criterion: function has no name by which a killed fit could be resumed; set ",
         ),
-        (None, r"^criterion: NoneType has no name .*, or choose aukc or loss$"),
+        (3, r"^criterion: int has no name .*, or choose aukc or decisive or loss$"),
         (named(3, nameless), r"^criterion: Named has no name by which a killed fit"),
     ],
 )

@@ -31,6 +31,15 @@ def test_a_bag_without_a_rest_has_no_exclusion() -> None:
     assert bool((logits.grad[1] != 0).all())
 
 
+def test_flip_by_hand() -> None:
+    logits = torch.tensor([[3.0, 1.0, 2.5], [0.0, 5.0, 1.0], [4.0, 0.0, 0.0]], requires_grad=True)
+    targets, has_drop = torch.tensor([0, 0, 0]), torch.tensor([True, True, False])
+    loss = losses.flip(logits, targets, 1.0, has_drop)
+    assert loss.tolist() == pytest.approx([1.5, 0.0, 0.0])  # rivals lead by -0.5 and 5
+    loss.sum().backward()
+    assert logits.grad.tolist() == [[1.0, 0.0, -1.0], [0.0] * 3, [0.0] * 3]
+
+
 def test_contiguity_of_a_known_mask() -> None:
     """Kept: (0, 0), (1, 0), (0, 1/2); centre (1/3, 1/6)."""
     coords = losses.unit_box(torch.tensor([[0, 0], [512, 0], [0, 256], [256, 256]]))

@@ -5,7 +5,8 @@ import torch
 from torch import Tensor
 
 from foci.backbones import CallableBackbone
-from foci.selectors.fitting.objective import GatedBatch, Weights, loss_terms, total
+from foci.selectors.fitting.batch import GatedBatch
+from foci.selectors.fitting.objective import Weights, loss_terms, total
 from foci.selectors.gated.choice import gate_backbone
 from foci.selectors.gates import Soft, Ste
 from tests.backbones.every import D_IN, EVERY, small

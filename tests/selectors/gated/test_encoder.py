@@ -10,7 +10,8 @@ from torch import Tensor
 
 from foci.backbones.layers.encoder import EncoderLayer
 from foci.backbones.models.transmil import TransMIL
-from foci.selectors.fitting.objective import GatedBatch, Weights, loss_terms, total
+from foci.selectors.fitting.batch import GatedBatch
+from foci.selectors.fitting.objective import Weights, loss_terms, total
 from foci.selectors.gated.attention import AttentionGated
 from foci.selectors.gated.encoder import EncoderAttentionGated
 from foci.selectors.gates import Soft, Ste

@@ -235,8 +235,10 @@ def measure_slides(
     """
     views = slides_by_view(curves, slides, classes)
     revealed = curves.up_to(settings.k_max)
-    metrics = {
-        view: {name: measure_ranking(revealed, name, group, settings) for name in revealed.rankings}
-        for view, group in views.items()
-    }
+    metrics: dict[View, dict[str, SlideMetrics]] = {}
+    for view, group in views.items():
+        alike = next((other for other in metrics if views[other].same_targets(group)), None)
+        metrics[view] = metrics[alike] if alike is not None else {
+            name: measure_ranking(revealed, name, group, settings) for name in revealed.rankings
+        }  # fmt: skip
     return MeasuredSlides(revealed, views, metrics)

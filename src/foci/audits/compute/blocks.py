@@ -89,7 +89,7 @@ class BlockReveal:
         """
         records: list[AuditedSlide] = []
         revealed: list[RevealedSlide] = []
-        for slide, bag in _read_ahead(block.slides, self.store):
+        for slide, bag in _read_ahead(block.slides, self._read):
             result = self._one(block, slide, bag, say)
             if isinstance(result, RevealedSlide):
                 revealed.append(result)
@@ -99,6 +99,9 @@ class BlockReveal:
             self.parts.write_slides(block.number, records, revealed)
         for job in block.jobs:
             self.parts.write_job(block.number, job, revealed)
+
+    def _read(self, slide: Slide) -> Bag:
+        return self.reveal.staged(self.store.bag(slide))
 
     def _one(
         self, block: Block, slide: Slide, bag: Future[Bag], say: Callable[[str], None]
@@ -152,15 +155,17 @@ def reveal_blocks(
             pass
 
 
-def _read_ahead(slides: Sequence[Slide], store: BagStore) -> Iterator[tuple[Slide, Future[Bag]]]:
+def _read_ahead(
+    slides: Sequence[Slide], read: Callable[[Slide], Bag]
+) -> Iterator[tuple[Slide, Future[Bag]]]:
     """Every slide with its bag; the next one is read in the meantime."""
     with ThreadPoolExecutor(max_workers=1) as reader:
-        bags = [reader.submit(store.bag, slide) for slide in slides[:1]]
+        bags = [reader.submit(read, slide) for slide in slides[:1]]
         for place, slide in enumerate(slides):
             bag = bags.pop()
             if place + 1 < len(slides):
                 bag.exception()  # one at a time: a store holds few bags
-                bags.append(reader.submit(store.bag, slides[place + 1]))
+                bags.append(reader.submit(read, slides[place + 1]))
             yield slide, bag
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from foci.audits.compute.sparing import Points, SparingCurves
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
-from foci.backbones.freezing import eval_mode
+from foci.backbones.freezing import eval_mode, home, pinned
 from foci.bags import Bag, Slide
 from foci.errors import FociError
 from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, choose_engine
@@ -68,6 +68,13 @@ class SlideReveal:
         self.backbone, self.settings, self.classes = backbone, settings, tuple(classes)
         self.revealer = Revealer(backbone, recheck=settings.kappas)
         self.spares = spares(settings, closed_form=choose_engine(backbone) == "closed-form")
+
+    def staged(self, bag: Bag) -> Bag:
+        """The bag where a GPU can copy it while it computes; on a CPU as it is."""
+        device = home(self.backbone)[0]
+        if device.type == "cpu":
+            return bag
+        return replace(bag, features=pinned(bag.x, device).numpy())
 
     def __call__(self, slide: Slide, bag: Bag, jobs: Iterable[RankingJob]) -> RevealedSlide:
         """Compute all curves of a slide; class-aware rankings use the predicted class.

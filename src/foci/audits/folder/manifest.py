@@ -30,7 +30,7 @@ from foci.audits.folder.names import (
 )
 from foci.audits.folder.run_key import MAP_FILES
 from foci.audits.profiles import as_stored
-from foci.audits.records import Alarm, Record
+from foci.audits.records import Alarm, Readout, Record
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.checkpoints import Agreement
@@ -127,6 +127,7 @@ class Manifest(ManifestHead):
         slides: Number of slides by use.
         features_sha256: SHA-256 over the features of all audited slides.
         selectors: The fitted selectors.
+        readout: How the validation slides chose the readout; None where they did not.
         alarms: Reasons why the numbers may not mean what they seem to mean.
         notes: Sentences for the report.
         answers: The answers of the summary in a few words, by question.
@@ -147,6 +148,7 @@ class Manifest(ManifestHead):
     slides: SlideCounts | None = None
     features_sha256: str | None = None
     selectors: list[SelectorRecord] = Field(default_factory=list)
+    readout: Readout | None = None
     alarms: list[Alarm] = Field(default_factory=list)
     notes: list[str] = Field(default_factory=list)
     answers: dict[str, str] = Field(default_factory=dict)

@@ -47,6 +47,9 @@ def admit(
         what = "cannot be the label: the cohort has none"
         raise FociError("target", what, "give a label table, or target prediction")
     cohort = for_backbone(cohort, backbone)
+    if settings.fits_selectors:
+        chosen_by = settings.choose_by or settings.plan.choose_by
+        settings = settings.model_copy(update={"choose_by": chosen_by})
     if settings.fits_selectors and fits:
         settings, fallback = _with_fit_target(cohort, settings)
         notes += fallback

@@ -37,6 +37,7 @@ def fit_selectors(
         say: Called with one line per selector.
     """
     fitted: dict[int, FittedSelector] = {}
+    criterion = settings.choose_by or settings.plan.choose_by
     for seed in settings.seeds:
         own = seed_folder(folder, seed)
         if cohort is None or (own / METADATA).exists():
@@ -50,11 +51,11 @@ def fit_selectors(
             seed=seed,
             target=settings.fitted_for,
             out=own,
-            criterion=settings.choose_by,
+            criterion=criterion,
             memory_gb=settings.memory_gb,
             progress=progress,
         )
-        say(f"selector of seed {seed}: {_result(fitted[seed], settings.choose_by)}")
+        say(f"selector of seed {seed}: {_result(fitted[seed], criterion)}")
     return fitted
 
 
@@ -76,10 +77,12 @@ def described(fitted: FittedSelector, folder: Path) -> SelectorRecord:
 
 
 def _result(fitted: FittedSelector, chosen_by: str) -> str:
+    if not fitted.best_epoch:
+        return f"{fitted.recipe.name}, no epoch of {len(fitted.history)} gained over evidence"
     best = fitted.history[fitted.best_epoch - 1]
-    score = (
-        f"validation AUKC {best.score:.3f}"
-        if chosen_by == "aukc"
-        else f"validation loss {best.val_loss:.3f}"
-    )
+    score = {
+        "aukc": f"validation AUKC {best.score:.3f}",
+        "decisive": f"net gain over evidence {best.score:+.3f} on validation slides",
+        "loss": f"validation loss {best.val_loss:.3f}",
+    }[chosen_by]
     return f"{fitted.recipe.name}, best epoch {best.epoch} of {len(fitted.history)}, {score}"

@@ -38,9 +38,7 @@ def tile_features(array: NDArray[Any], path: Path) -> NDArray[np.float32]:
     check_floating(array.dtype, np.issubdtype(array.dtype, np.floating), path)
     with np.errstate(over="ignore"):
         features = np.ascontiguousarray(array, dtype=np.float32)
-    rows = max(1, _BLOCK // features.shape[1])
-    blocks = (features[start : start + rows] for start in range(0, len(features), rows))
-    bad = np.flatnonzero(np.concatenate([~np.isfinite(block).all(axis=1) for block in blocks]))
+    bad = _not_finite(features)
     if len(bad):
         raise NotFiniteError(
             path,
@@ -48,6 +46,18 @@ def tile_features(array: NDArray[Any], path: Path) -> NDArray[np.float32]:
             "extract the slide again, in float32 if half precision overflowed",
         )
     return features
+
+
+def _not_finite(features: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Tiles that hold NaN or Inf; looked for one by one only where the sum of squares is one."""
+    rows = max(1, _BLOCK // features.shape[1])
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = [
+            start + np.flatnonzero(~np.isfinite(block).all(axis=1))
+            for start in range(0, len(features), rows)
+            if not np.isfinite(np.vdot(block := features[start : start + rows], block))
+        ]
+    return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
 
 
 def tile_coords(array: NDArray[Any], path: Path) -> NDArray[np.float64]:

@@ -70,7 +70,8 @@ def audit(
         int | None, typer.Option(help="Number of random orders in the control; default 10.")
     ] = None,
     choose_by: Annotated[
-        Choice | None, typer.Option(help="Criterion for the selector's best epoch; default aukc.")
+        Choice | None,
+        typer.Option(help="Criterion for the selector's best epoch; default: the recipe's."),
     ] = None,
     split: Annotated[str | None, typer.Option(help="Split to audit; default test.")] = None,
     split_seed: SplitSeed = None,

@@ -42,7 +42,9 @@ def fit(
             help="Class to support: the label, or the model's own prediction (needs no labels)."
         ),
     ] = None,
-    choose_by: Annotated[Choice, typer.Option(help="Criterion for the best epoch.")] = Choice.aukc,
+    choose_by: Annotated[
+        Choice | None, typer.Option(help="Criterion for the best epoch; default: the recipe's.")
+    ] = None,
     split_seed: SplitSeed = None,
     memory_gb: Annotated[float, typer.Option(min=0, help="Memory for embedded bags, in GB.")] = 4.0,
     device: Device = "auto",
@@ -82,7 +84,8 @@ def fit(
     slides = for_backbone(sources.cohort, backbone)
     check_width(slides)
     slides = ready_to_fit(slides, sources.split_seed, track)
-    shown = "val aukc" if choose_by is Choice.aukc else None
+    criterion = plan.choose_by if choose_by is None else choose_by.value
+    shown = None if criterion == "loss" else f"val {criterion}"
     with RunLog(out, f"fit {plan.name}", typer.echo) as say:
         announce(slides, sources.model_notes, sources.alarms, say)
         fitted = selectors.fit(
@@ -92,7 +95,7 @@ def fit(
             seed=seed,
             target=wanted,
             out=out,
-            criterion=choose_by.value,
+            criterion=criterion,
             memory_gb=memory_gb,
             model_files=sources.model_files,
             report=lambda epoch: say(_line(epoch, shown)),

@@ -22,7 +22,7 @@ class Sampling:
         deleted: Whether every count up to ``min(K_max, N - 1)`` was deleted.
         walked: Largest count up to which every one was revealed.
         msk_exact: Whether every count below the first crossing was revealed.
-        aukc_error: Estimated largest error of the area; 0 where every count was revealed.
+        aukc_error: Bound on the error of the area; 0 where every count was revealed.
         n_deleted: Number of seeds whose tiles were deleted.
     """
 

@@ -10,6 +10,7 @@ from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
 from foci.reveal.candidates.forwarded import BUDGET
 from foci.reveal.candidates.pooled import PooledCandidates, pools
+from foci.selectors.evidence.columns import attention_shares
 
 
 @ranking("evidence", needs=("target",))
@@ -40,4 +41,4 @@ def evidence(bag: EmbeddedBag, *, budget: int = BUDGET) -> Tensor:
 def _weights(bag: EmbeddedBag) -> Tensor:
     """Full-bag attention weights ``[N]``, rows by their share in the target's logit."""
     candidates = cast("PooledCandidates", bag.candidates())
-    return candidates.weights() @ candidates.row_shares()[bag.target]
+    return attention_shares(candidates)[:, bag.target]

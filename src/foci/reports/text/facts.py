@@ -8,7 +8,7 @@ from typing import Any
 from foci.audits.analysis.summary import Summary
 from foci.audits.folder.manifest import Manifest
 from foci.audits.settings import AuditSettings
-from foci.reports.text.wording import fixed, percent
+from foci.reports.text.wording import fixed, percent, tiles
 from foci.words.plural import counted
 
 Facts = list[tuple[str, str]]
@@ -53,6 +53,13 @@ def record_of(manifest: Manifest) -> Facts:
          f"weights {s.weights_sha256}")
         for s in manifest.selectors
     ]  # fmt: skip
+    if manifest.readout is not None:
+        facts += [
+            (f"readout: {row.ranking} on {manifest.readout.n_slides} validation slides",
+             f"decisive K {tiles(row.decisive)}, on {percent(row.share)} of the slides; against "
+             f"evidence smaller on {row.fewer}, larger on {row.more}; area {fixed(row.area)}")
+            for row in manifest.readout.rows
+        ]  # fmt: skip
     facts += [(f"slides: {name}", count) for name, count in manifest.slides or ()]
     facts += [(f"version: {name}", value) for name, value in manifest.versions.items()]
     facts += [(f"SHA-256: {name}", value) for name, value in manifest.files.items()]

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
+from foci.reveal.engines.batches import Batches
 
 BUDGET = 16_384
 """Most tokens forwarded at once by default; bounds the memory."""
@@ -68,5 +69,9 @@ class ForwardedCandidates:
         return self._forward(shrunk, tiles, len(members) - 1)
 
     def _forward(self, subsets: Callable[[Tensor], Tensor], tiles: Tensor, size: int) -> Tensor:
-        chunks = torch.split(tiles, max(1, self.budget // size))
-        return torch.cat([self.backbone.aggregate(self.tokens[subsets(c)]) for c in chunks])
+        batches = Batches(self.budget, self.budget, grows=self.tokens.is_cuda)
+        found = batches.run(
+            torch.full((len(tiles),), size),
+            lambda steps: self.backbone.aggregate(self.tokens[subsets(tiles[steps])]),
+        )
+        return torch.cat([logits for _, logits in found])

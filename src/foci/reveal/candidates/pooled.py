@@ -102,11 +102,8 @@ class PooledCandidates:
             logits[affected] = self._read(torch.where(heavy[affected].unsqueeze(-1), others, mixed))
         return logits
 
-    def row_shares(self) -> Tensor:
-        """Share of each attention row in the gradient of each full-bag logit, ``[C, R]``.
-
-        The shares of a class sum to 1.
-        """
+    def slopes(self) -> Tensor:
+        """Gradient of each full-bag logit in the pooled value of each row, ``[C, R, dv]``."""
         every_tile = torch.ones(len(self.values), dtype=torch.bool, device=self.values.device)
         with torch.inference_mode(False), torch.enable_grad():
             pooled = self._pool(every_tile)[1].clone().requires_grad_()
@@ -114,7 +111,14 @@ class PooledCandidates:
                 torch.autograd.grad(logit, pooled, retain_graph=True)[0]
                 for logit in self._read(pooled)
             ]
-        moves: Tensor = torch.linalg.vector_norm(torch.stack(slopes), dim=-1)
+        return torch.stack(slopes)
+
+    def row_shares(self) -> Tensor:
+        """Share of each attention row in the gradient of each full-bag logit, ``[C, R]``.
+
+        The shares of a class sum to 1.
+        """
+        moves: Tensor = torch.linalg.vector_norm(self.slopes(), dim=-1)
         dead = moves.sum(dim=-1, keepdim=True) == 0
         moves = moves.masked_fill(dead, 1.0)
         return moves / moves.sum(dim=-1, keepdim=True)

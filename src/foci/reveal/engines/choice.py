@@ -15,6 +15,7 @@ from foci.backbones.freezing import frozen, home
 from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.models.transmil import TransMIL
 from foci.errors import FociError
+from foci.reveal.engines.batches import Batches
 from foci.reveal.engines.closed_form import PooledReveal, PrefixReveal
 from foci.reveal.engines.generic import GenericReveal
 from foci.reveal.engines.packed import PackedReveal
@@ -56,6 +57,7 @@ class CurveEngine:
         self.backbone = backbone
         self.name = choose_engine(backbone, engine)
         self.memory_mb, self.autocast = memory_mb, autocast
+        self._batches: Batches | None = None
         self.recheck = Float64Recheck(
             backbone, tuple(recheck), autocast, closed_form=self.name == "closed-form"
         )
@@ -84,10 +86,11 @@ class CurveEngine:
             if isinstance(backbone, PooledBackbone) and declared(backbone, "pooled-prefixes"):
                 return PooledReveal(PooledTiles(backbone, tokens))
             return PrefixReveal(backbone, tokens)
-        budget = _token_budget(backbone, tokens, self.memory_mb)
+        if self._batches is None:  # kept: what a GPU has learned of one bag serves the next
+            self._batches = _batches(backbone, tokens, self.memory_mb)
         if self.name == "packed":
-            return PackedReveal(backbone, tokens, budget)  # type: ignore[arg-type]
-        return GenericReveal(backbone, tokens, budget)
+            return PackedReveal(backbone, tokens, self._batches)  # type: ignore[arg-type]
+        return GenericReveal(backbone, tokens, self._batches)
 
 
 def choose_engine(backbone: Backbone, engine: Engine = "auto") -> Engine:
@@ -112,10 +115,13 @@ def _left_behind(backbone: Backbone) -> bool:
     return declared(backbone, "prefix-sums") and not declared(backbone, "pooling")
 
 
-def _token_budget(backbone: Backbone, tokens: Tensor, memory_mb: float) -> int:
-    """Most tokens forwarded at once: limited by memory, and on a CPU by what stays in its cache."""
+def _batches(backbone: Backbone, tokens: Tensor, memory_mb: float) -> Batches:
+    """Tokens forwarded at once: what stays in the cache of a CPU; as many as fit on a GPU."""
     d = tokens.shape[1]
     widest = max(int(backbone.config.get("hidden") or d), d)
     per_token = (2 * widest + 8 * d) * tokens.element_size()
     fitting = max(1, int(memory_mb * 2**20 / per_token))
-    return fitting if tokens.is_cuda else min(fitting, 768)
+    cached = min(fitting, 768)
+    if tokens.is_cuda:
+        return Batches(cached, fitting, grows=True)
+    return Batches(cached, cached)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from foci.backbones.layers.encoder import EncoderLayer
 from foci.backbones.models.transmil import TransMIL
-from foci.reveal.engines.generic import chunks
+from foci.reveal.engines.batches import Batches
 from foci.reveal.prefixes import Prefixes
 
 
@@ -28,21 +28,21 @@ class PackedReveal:
     Args:
         backbone: The paper's TransMIL, or any width of it.
         tokens: ``[N, d]`` of one bag.
-        budget: Most tokens forwarded at once; bounds the memory.
+        batches: How many prefixes are forwarded at once.
     """
 
-    def __init__(self, backbone: TransMIL, tokens: Tensor, budget: int) -> None:
-        self.backbone, self.budget = backbone, budget
+    def __init__(self, backbone: TransMIL, tokens: Tensor, batches: Batches) -> None:
+        self.backbone, self.batches = backbone, batches
         self.hidden = torch.cat([backbone.cls[None].to(tokens.dtype), tokens])  # [1 + N, d]
         self.layers = cast("list[EncoderLayer]", list(backbone.layers))
         self.first = self.layers[0].qkv(self.hidden)
 
     def steps(self, prefixes: Prefixes) -> Iterator[tuple[slice, Tensor]]:
-        """Logits of consecutive steps, chunk by chunk."""
+        """Logits of consecutive steps, batch by batch."""
         zero = torch.zeros(1, dtype=torch.long, device=prefixes.sequence.device)
         sequence = torch.cat([zero, prefixes.sequence + 1])
-        for chunk in chunks(prefixes.sizes, self.budget):
-            yield chunk, self._logits(sequence, prefixes.sizes[chunk] + 1)
+        sizes = prefixes.sizes
+        return self.batches.run(sizes, lambda steps: self._logits(sequence, sizes[steps] + 1))
 
     def _logits(self, sequence: Tensor, sizes: Tensor) -> Tensor:
         """Logits ``[b, C]`` of the first n entries of the sequence (CLS first), n in ``sizes``."""

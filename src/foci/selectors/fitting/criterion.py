@@ -1,4 +1,4 @@
-"""Criteria that choose the best epoch of a fit: validation AUKC, validation loss, or your own."""
+"""Criteria that choose the best epoch of a fit, on its validation slides, or your own."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
+from torch import Tensor
 
-from foci.bags import Cohort
+from foci.backbones.freezing import frozen
+from foci.bags import Cohort, Slide
 from foci.errors import FociError
 from foci.metrics import aukc
 from foci.registry import Registry
-from foci.reveal import Revealer
-from foci.selectors.fitting.prepared import PreparedBags
+from foci.reveal import KAPPA, Revealer
+from foci.selectors.evidence.columns import columns_of
+from foci.selectors.evidence.net_gain import OrderReading, net_gain, read_orders
+from foci.selectors.fitting.prepared import PreparedBag, PreparedBags, confidence
 from foci.selectors.selector import Selector
 
 AUKC_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
@@ -60,15 +64,64 @@ class ValidationAukc:
             followed = self.bags.predicted_of if selector.class_conditional else self.bags.target_of
             target, n = followed(slide), len(bag)
             ks = sorted({min(k, n) for k in AUKC_COUNTS})
-            order = selector.scores(bag.tokens, target).argsort(descending=True, stable=True)
+            order = selector.scores(bag.tokens, target, _evidence(kept)).argsort(
+                descending=True, stable=True
+            )
             values.append(aukc(bag.curve(order, ks).numpy(), ks, n, target))
         return float(np.mean(values))
+
+
+class ValidationDecisive:
+    """Decisive sets against those of ``evidence``, on decided validation slides: the net gain.
+
+    See :func:`~foci.selectors.evidence.net_gain.net_gain`; evidence itself gains nothing but its
+    deletion area, which breaks ties. Where no slide is decided, all of them are read. Everything is
+    read at the full-bag prediction.
+
+    Args:
+        bags: The bags of the fit.
+        val: The validation slides.
+    """
+
+    name = "decisive"
+
+    def __init__(self, bags: PreparedBags, val: Cohort) -> None:
+        self.bags, self.val = bags, val
+        self._slides: list[Slide] | None = None
+        self._evidence: list[OrderReading] = []
+
+    def __call__(self, selector: Selector) -> float:
+        """Net gain of the selector over evidence."""
+        if self._slides is None:
+            slides = [slide for slide in self.val if len(self.bags[slide].coords) > 1]
+            sure = [slide for slide in slides if confidence(self.bags[slide]) >= KAPPA]
+            self._slides = sure or slides
+            self._evidence = [self._read(slide, None) for slide in self._slides]
+        if not self._slides:
+            return 0.0
+        return net_gain([self._read(slide, selector) for slide in self._slides], self._evidence)
+
+    def _read(self, slide: Slide, selector: Selector | None) -> OrderReading:
+        target, tiles = self.bags.predicted_of(slide), self.bags[slide].tiles
+        bag = self.bags.opened(slide, target)
+        with frozen(bag.backbone):
+            if selector is None:
+                scores = columns_of(bag)[:, target, 0]
+            else:
+                scores = selector.scores(tiles["tokens"], target, tiles.get("evidence"))
+            order = scores.argsort(descending=True, stable=True)
+            return read_orders(bag, [order], target)[0]
+
+
+def _evidence(prepared: PreparedBag | None) -> Tensor | None:
+    return None if prepared is None else prepared.tiles.get("evidence")
 
 
 CRITERIA: Registry[Callable[[PreparedBags, Cohort], Criterion | None]] = Registry("criterion")
 """Makers of criteria by name; None stands for the validation loss, which every epoch has anyway."""
 
 CRITERIA.add("aukc", ValidationAukc)
+CRITERIA.add("decisive", ValidationDecisive)
 CRITERIA.add("loss", lambda bags, val: None)
 
 

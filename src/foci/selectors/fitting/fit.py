@@ -25,12 +25,12 @@ from foci.selectors.fitting.prepared import PreparedBags, read
 from foci.selectors.fitting.run_key import check_format, run_key
 from foci.selectors.frozen import keep_frozen
 from foci.selectors.gated.choice import choose_site, gate_backbone
-from foci.selectors.head import SelectorHead
 from foci.selectors.identity import Identity
 from foci.selectors.recipes import SelectorRecipe, Target
 from foci.selectors.recipes import recipe as named
 from foci.selectors.saved import METADATA, STATE, fit_folder, load, occupied, save
-from foci.selectors.selector import FitEpoch, FittedSelector, Selector
+from foci.selectors.selector import FitEpoch, FittedSelector, Head, Selector
+from foci.selectors.shape import head_shape, make_head
 
 _WATCHED_BAGS = 4
 
@@ -43,7 +43,7 @@ def fit(
     seed: int = 0,
     target: Target | None = None,
     out: str | Path | None = None,
-    criterion: str | Criterion = "aukc",
+    criterion: str | Criterion | None = None,
     memory_gb: float = 4.0,
     model_files: Unchanged | None = None,
     report: Callable[[FitEpoch], None] = lambda epoch: None,
@@ -64,9 +64,10 @@ def fit(
             needs no labels; None takes the recipe's.
         out: Folder for ``selector.safetensors`` and ``selector.json``. A killed fit, started again
             with the same arguments and feature files, resumes after its last complete epoch.
-        criterion: Chooses the epoch: ``"aukc"``, the mean AUKC of the validation slides (a
-            class-conditional selector is read at the prediction there, as it will be later),
-            ``"loss"``, the objective on them, or a :class:`~foci.selectors.Criterion` of your own.
+        criterion: Chooses the epoch on validation slides; None takes the recipe's. ``"aukc"`` is
+            their mean AUKC (a class-conditional selector is read at the prediction there, as it
+            will be later), ``"decisive"`` compares decisive sets with those of ``evidence``,
+            ``"loss"`` is the objective; or a :class:`~foci.selectors.Criterion` of your own.
         memory_gb: Memory for embedded bags that are kept between epochs.
         model_files: Files that the backbone was loaded from; they must stay as they are.
         report: Called after every epoch.
@@ -80,6 +81,7 @@ def fit(
     chosen = named(recipe) if isinstance(recipe, str) else recipe
     target, seed = target or chosen.target, check_seed(seed)
     check_target(target)
+    criterion = chosen.choose_by if criterion is None else criterion
     check_criterion(criterion)
     site = choose_site(backbone, chosen.sites)
     train, val = cohort.split("train"), cohort.split("val")
@@ -102,7 +104,8 @@ def fit(
         ):
             head = new_head(backbone, chosen, seed)
             gated = gate_backbone(backbone, site, dense=chosen.dense)
-            bags = PreparedBags(cohort, gated, target, memory_gb)
+            reads_evidence = chosen.start != "random"
+            bags = PreparedBags(cohort, gated, target, memory_gb, evidence=reads_evidence)
             check_gradient(gated, bags.batch(train.slides[:1]))
             current = Selector(head, backbone, identity)
             chosen_by = make_criterion(criterion, bags, val)
@@ -150,12 +153,11 @@ def _finished(folder: Path, backbone: Backbone, key: str) -> FittedSelector:
     return load(folder, backbone)
 
 
-def new_head(backbone: Backbone, recipe: SelectorRecipe, seed: int) -> SelectorHead:
+def new_head(backbone: Backbone, recipe: SelectorRecipe, seed: int) -> Head:
     """A randomly initialised head; the global random state is left unchanged."""
-    outputs = backbone.n_classes if recipe.class_conditional else 1
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(randomness(seed, 0)[1].initial_seed())
-        head = SelectorHead(backbone.d_token, outputs, recipe.hidden(backbone.d_token))
+        head = make_head(head_shape(backbone, recipe))
     device, dtype = home(backbone)
     return head.to(device, dtype)
 

@@ -19,16 +19,18 @@ from foci.backbones.freezing import home
 from foci.backbones.training.batches import batch_of, epoch_order
 from foci.backbones.training.evaluate import Predictions, predict
 from foci.bags import Cohort, Slide
+from foci.errors import FociError
 from foci.progress import Progress
+from foci.selectors.fitting.batch import GatedBatch
 from foci.selectors.fitting.fit import new_head
 from foci.selectors.fitting.loop import randomness
 from foci.selectors.fitting.losses import unit_box
-from foci.selectors.fitting.objective import GatedBatch, loss_terms, total
+from foci.selectors.fitting.objective import loss_terms, total
 from foci.selectors.fitting.preflight import check_seed
 from foci.selectors.gated.base import GatedBackbone
 from foci.selectors.gated.choice import choose_site, gate_backbone
-from foci.selectors.head import SelectorHead
 from foci.selectors.recipes import SelectorRecipe
+from foci.selectors.selector import Head, scores_at
 
 Scores = dict[str, float | None]
 """Numbers by name; None where one is not defined."""
@@ -49,7 +51,7 @@ class JointControl:
     """
 
     backbone: Backbone
-    head: SelectorHead
+    head: Head
     before: Scores
     epochs: list[Scores]
 
@@ -76,6 +78,9 @@ def train_jointly(
         progress: Wraps the steps of an epoch.
     """
     seed = check_seed(seed)
+    if recipe.start != "random":
+        what = f"{recipe.name} starts as evidence of a classifier that changes meanwhile"
+        raise FociError("recipe", what, "choose one that starts at random (paper-ste)")
     score = score or (lambda p: {"loss": p.loss, "accuracy": p.accuracy})
     train, val = cohort.split("train"), cohort.split("val")
     before = score(predict(backbone, val))
@@ -100,7 +105,7 @@ def train_jointly(
                 for group, share in zip(optimizer.param_groups, (1.0, BASE_SHARE), strict=True):
                     group["lr"] = rate * share
                 batch = _batch_with_gradients(gated, cohort, order[step * size : (step + 1) * size])
-                scores = head.at(batch.tiles["tokens"], batch.targets)
+                scores = scores_at(head, batch.tiles, batch.targets)
                 k = recipe.budget.draw(batch.n_tiles, generator)
                 terms = loss_terms(batch, scores, gated, recipe.gate, k, recipe.weights, generator)
                 optimizer.zero_grad(set_to_none=True)

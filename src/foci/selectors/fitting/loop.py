@@ -16,11 +16,13 @@ from foci.backbones.training.resume import RunState, load_run, save_run, snapsho
 from foci.bags import Slide
 from foci.errors import FociError
 from foci.progress import Progress
-from foci.selectors.fitting.objective import GatedBatch, loss_terms, total
+from foci.selectors.evidence.head import EvidenceHead
+from foci.selectors.fitting.batch import GatedBatch
+from foci.selectors.fitting.objective import loss_terms, total
 from foci.selectors.fitting.prepared import PreparedBags
-from foci.selectors.head import SelectorHead
+from foci.selectors.fitting.tuning import tune
 from foci.selectors.recipes import SelectorRecipe
-from foci.selectors.selector import FitEpoch
+from foci.selectors.selector import FitEpoch, Head, scores_at
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Fit:
         seed: Of order, noise and budgets.
     """
 
-    head: SelectorHead
+    head: Head
     bags: PreparedBags
     train: Sequence[Slide]
     val: Sequence[Slide]
@@ -75,16 +77,20 @@ def run(
         FociError: At the first epoch whose losses, weights or score are not finite.
     """
     schedule = fit.recipe.schedule
+    learned = list(fit.head.parameters())
+    epochs = schedule.epochs if learned else 1  # a mix of columns has nothing to learn
     optimizer = torch.optim.AdamW(
-        fit.head.parameters(), lr=schedule.peak, weight_decay=schedule.weight_decay
+        learned or [nn.Parameter(torch.zeros(()))],
+        lr=schedule.peak,
+        weight_decay=schedule.weight_decay,
     )
     nothing = nn.Module()  # the objective has no state of its own
     resumed = (
         None if state_file is None else _resumed(state_file, key, fit.head, nothing, optimizer)
     )
-    state = resumed or RunState(0, 0, math.inf, {}, [])
+    state = resumed or _start(fit, criterion)
     history = [FitEpoch(**entry) for entry in state.history]
-    while state.epoch < schedule.epochs and not _patience_lost(history, schedule.patience):
+    while state.epoch < epochs and not _patience_lost(history, schedule.patience):
         number = state.epoch + 1
         rate, loss, terms = train_epoch(fit, optimizer, number, progress)
         if not all(bool(weight.isfinite().all()) for weight in fit.head.parameters()):
@@ -99,9 +105,7 @@ def run(
         best = -score < state.best_loss
         if best:
             state.best_loss, state.best = -score, snapshot(fit.head)
-        done = FitEpoch(
-            number, schedule.epochs, rate, loss, terms, val_loss, val_terms, score, best
-        )
+        done = FitEpoch(number, epochs, rate, loss, terms, val_loss, val_terms, score, best)
         history.append(done)
         state.epoch = number
         state.history.append(asdict(done))
@@ -112,8 +116,26 @@ def run(
     return state.best, history
 
 
+def _start(fit: Fit, criterion: Callable[[], float] | None) -> RunState:
+    """The state before the first epoch; a head that is evidence then is the best so far."""
+    if not isinstance(fit.head, EvidenceHead):
+        return RunState(0, 0, math.inf, {}, [])
+
+    def score() -> float:
+        return -validate(fit)[0] if criterion is None else float(criterion())
+
+    state = RunState(0, 0, -score(), snapshot(fit.head), [])
+    if fit.recipe.start == "tuned" and tune(
+        fit.head, fit.bags, fit.train, randomness(fit.seed, 0)[1]
+    ):
+        tuned = -score()
+        if tuned < state.best_loss:
+            state.best_loss, state.best = tuned, snapshot(fit.head)
+    return state
+
+
 def _resumed(
-    path: Path, key: str, head: SelectorHead, nothing: nn.Module, optimizer: torch.optim.Optimizer
+    path: Path, key: str, head: Head, nothing: nn.Module, optimizer: torch.optim.Optimizer
 ) -> RunState | None:
     try:
         return load_run(path, key, head, nothing, optimizer)
@@ -139,7 +161,7 @@ def _diverged(fit: Fit, number: int, what: str) -> FociError:
 def _patience_lost(history: list[FitEpoch], patience: int | None) -> bool:
     if patience is None or not history:
         return False
-    return history[-1].epoch - max(e.epoch for e in history if e.best) >= patience
+    return history[-1].epoch - max((e.epoch for e in history if e.best), default=0) >= patience
 
 
 def train_epoch(
@@ -161,7 +183,7 @@ def train_epoch(
         loss = total(terms, recipe.weights)
         if not bool(loss.isfinite()):
             raise _diverged(fit, number, f"training loss is {float(loss.detach())}")
-        if recipe.weights.active:  # otherwise weight decay alone would shrink the head
+        if recipe.weights.active and loss.requires_grad:  # otherwise weight decay alone would act
             optimizer.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
@@ -187,7 +209,7 @@ def validate(fit: Fit) -> tuple[float, dict[str, float]]:
 def _terms(
     fit: Fit, batch: GatedBatch, k: Tensor, generator: torch.Generator | None
 ) -> dict[str, Tensor]:
-    scores = fit.head.at(batch.tiles["tokens"], batch.targets)
+    scores = scores_at(fit.head, batch.tiles, batch.targets)
     recipe = fit.recipe
     return loss_terms(batch, scores, fit.bags.gated, recipe.gate, k, recipe.weights, generator)
 

@@ -40,6 +40,28 @@ def exclusion(drop: Tensor, targets: Tensor, beta: float, has_drop: Tensor) -> T
     return torch.where(has_drop, loss, torch.zeros_like(loss))
 
 
+def flip(drop: Tensor, targets: Tensor, gap: float, has_drop: Tensor) -> Tensor:
+    r"""Hinge loss on the decision of the dropped tiles: they should no longer say the target.
+
+    .. math:: \max\big(\ell_y - \max_{c \ne y} \ell_c + g,\ 0\big)
+
+    Unlike :func:`exclusion` it has the same slope however sure the dropped tiles still are.
+
+    Args:
+        drop: Logits of the dropped tiles.
+        targets: Target classes.
+        gap: g, by how much another class should lead.
+        has_drop: ``[B]`` bool, False for a bag that keeps all its tiles, whose loss is 0.
+
+    >>> flip(torch.tensor([[3.0, 1.0, -2.0]]), torch.tensor([0]), 1.0, torch.tensor([True]))
+    tensor([3.])
+    """
+    own = torch.zeros_like(drop, dtype=torch.bool).scatter(-1, targets[:, None], True)
+    rival = drop.masked_fill(own, -torch.inf).amax(dim=-1)
+    loss = F.relu(drop.gather(-1, targets[:, None]).squeeze(-1) - rival + gap)
+    return torch.where(has_drop, loss, torch.zeros_like(loss))
+
+
 def contiguity(gate: Tensor, coords: Tensor) -> Tensor:
     r"""Spatial variance of the kept tiles.
 

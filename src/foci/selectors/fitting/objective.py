@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import torch
@@ -10,7 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat
 from torch import Tensor
 
 from foci.selectors.fitting import losses
-from foci.selectors.gated.base import GatedBackbone, Tiles
+from foci.selectors.fitting.batch import GatedBatch
+from foci.selectors.fitting.shapley import shapley
+from foci.selectors.gated.base import GatedBackbone
 from foci.selectors.gates import Gate
 
 
@@ -24,8 +25,11 @@ class Weights(BaseModel):
         contig: Spread of the kept tiles.
         budget: Sum of the gates.
         entropy: Entropy of a soft gate (0.1 in FOCI-Soft).
+        flip: Decision of the dropped tiles; see :func:`~foci.selectors.fitting.losses.flip`.
+        shapley: Contributions in random subsets; see :mod:`foci.selectors.fitting.shapley`.
         tau: Confidence that the kept tiles should reach.
         beta: Confidence that the dropped tiles may have.
+        gap: Lead of another class that the dropped tiles should have, in logits.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -36,38 +40,17 @@ class Weights(BaseModel):
     contig: NonNegativeFloat = 0.01
     budget: NonNegativeFloat = 5e-3
     entropy: NonNegativeFloat = 0.0
+    flip: NonNegativeFloat = 0.0
+    shapley: NonNegativeFloat = 0.0
     tau: Annotated[float, Field(gt=0, lt=1)] = 0.9
     beta: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    gap: NonNegativeFloat = 1.0
 
     @property
     def active(self) -> tuple[str, ...]:
         """Names of the losses with a weight above 0."""
-        names = ("suff", "hinge", "excl", "contig", "budget", "entropy")
+        names = ("suff", "hinge", "excl", "contig", "budget", "entropy", "flip", "shapley")
         return tuple(name for name in names if getattr(self, name) > 0)
-
-
-@dataclass(frozen=True)
-class GatedBatch:
-    """A batch of padded bags.
-
-    Attributes:
-        tiles: What the gated backbone prepared, ``[B, N, ...]``.
-        mask: ``[B, N]`` bool, True where a tile is real.
-        coords: ``[B, N, 2]`` in the unit box; all 0 for a bag without coordinates.
-        targets: ``[B]`` target classes.
-        full: ``[B, C]`` full-bag logits.
-    """
-
-    tiles: Tiles
-    mask: Tensor
-    coords: Tensor
-    targets: Tensor
-    full: Tensor
-
-    @property
-    def n_tiles(self) -> Tensor:
-        """Real tiles per bag, ``[B]``."""
-        return self.mask.sum(dim=-1)
 
 
 def loss_terms(
@@ -109,6 +92,10 @@ def loss_terms(
     }
     if weights.entropy > 0:
         terms["entropy"] = losses.entropy(gate, mask)
+    if weights.flip > 0:
+        terms["flip"] = losses.flip(drop, targets, weights.gap, has_drop)
+    if weights.shapley > 0:
+        terms["shapley"] = shapley(batch, scores, gated, generator)
     return {name: values.mean() for name, values in terms.items()}
 
 

@@ -10,7 +10,7 @@ import torch
 from foci.backbones.base import Backbone
 from foci.bags import Cohort
 from foci.errors import CohortError, FociError
-from foci.selectors.fitting.objective import GatedBatch
+from foci.selectors.fitting.batch import GatedBatch
 from foci.selectors.gated.base import GatedBackbone
 from foci.selectors.recipes import SelectorRecipe, Target
 

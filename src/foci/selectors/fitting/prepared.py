@@ -13,8 +13,10 @@ from foci.backbones.base import Backbone
 from foci.backbones.freezing import placed
 from foci.bags import Bag, Cohort, Slide
 from foci.errors import BagError, FociError
+from foci.reveal import EmbeddedBag
+from foci.selectors.evidence.columns import evidence_columns
+from foci.selectors.fitting.batch import GatedBatch
 from foci.selectors.fitting.losses import unit_box
-from foci.selectors.fitting.objective import GatedBatch
 from foci.selectors.gated.base import GatedBackbone
 from foci.selectors.recipes import Target
 
@@ -53,12 +55,21 @@ class PreparedBags:
         gated: Prepares the tiles.
         target: Which class the kept tiles should support.
         memory_gb: Size of the cache.
+        evidence: Whether the head reads the columns of
+            :func:`~foci.selectors.evidence.columns.evidence_columns`.
     """
 
     def __init__(
-        self, cohort: Cohort, gated: GatedBackbone, target: Target, memory_gb: float
+        self,
+        cohort: Cohort,
+        gated: GatedBackbone,
+        target: Target,
+        memory_gb: float,
+        *,
+        evidence: bool = False,
     ) -> None:
         self.cohort, self.gated, self.target = cohort, gated, target
+        self.evidence = evidence
         self._room = memory_gb * 1e9
         self._kept: dict[str, PreparedBag] = {}
         self._targets: dict[str, int] = {}
@@ -90,6 +101,12 @@ class PreparedBags:
             self._predicted[slide.slide_id] = int(self[slide].full.argmax())
         return self._predicted[slide.slide_id]
 
+    def opened(self, slide: Slide, target: int) -> EmbeddedBag:
+        """The bag before the backbone, with the tokens that are already there."""
+        backbone = self.gated.backbone
+        features = placed(read(self.cohort, slide, backbone).x, backbone)
+        return EmbeddedBag(backbone, features, target, tokens=self[slide].tiles["tokens"])
+
     @torch.no_grad()
     def _prepare(self, slide: Slide) -> PreparedBag:
         backbone = self.gated.backbone
@@ -103,6 +120,8 @@ class PreparedBags:
                 f"answers NaN for slide {slide.slide_id}",
                 "mend it, or leave the slide out",
             )
+        if self.evidence:
+            tiles["evidence"] = evidence_columns(backbone, tiles["tokens"])
         predicted = int(full.argmax())
         target = predicted if self.target == "prediction" else self.cohort.target(slide.slide_id)
         coords = (
@@ -116,6 +135,11 @@ class PreparedBags:
     def batch(self, slides: Sequence[Slide]) -> GatedBatch:
         """A batch of slides, padded to the longest bag."""
         return pad([self[slide] for slide in slides])
+
+
+def confidence(bag: PreparedBag) -> float:
+    """Probability of the class that the full bag predicts."""
+    return float(torch.softmax(bag.full.double(), dim=-1).max())
 
 
 def read(cohort: Cohort, slide: Slide, backbone: Backbone) -> Bag:

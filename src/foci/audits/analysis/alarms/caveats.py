@@ -116,7 +116,7 @@ def _counts(numbers: Mapping[str, RankingNumbers]) -> list[str]:
         worst = max(own.aukc_error for own in sparse)
         said.append(
             f"Tiles were revealed at every count up to the crossing and on a grid beyond: {exact}; "
-            f"a mean AUKC is estimated to be off by up to {worst:.3f}; stable MSK, falling back "
+            f"a mean AUKC is off by at most {worst:.3f}; stable MSK, falling back "
             "and the highest confidence are read off the grid."
         )
     if any(own.deletion == "grid" for own in behind.values()):

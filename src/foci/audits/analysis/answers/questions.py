@@ -22,12 +22,13 @@ from foci.audits.analysis.answers.record import (
 from foci.audits.analysis.answers.threshold import Threshold, absolute, relative
 from foci.audits.analysis.per_slide import SlideMetrics
 from foci.audits.analysis.views import ViewSlides
-from foci.audits.settings import AnalysisSettings
+from foci.audits.profiles import AnalysisSettings
 from foci.metrics.answers import Belief, BetterOrder, believable, better_order, sensitive
 
 NATIVE, RANDOM, SELECTOR = "native", "random", "selector"
-CANDIDATES = ("evidence", SELECTOR)
-"""Rankings that may be a better order, the first that was run; fixed before any slide is read."""
+EVIDENCE = "evidence"
+CANDIDATES = (EVIDENCE, SELECTOR)
+"""Rankings that may be a better order where no readout was chosen, the first that was run."""
 
 
 def answer_questions(
@@ -47,7 +48,8 @@ def answer_questions(
         numbers: Every ranking over decided slides.
     """
     view = DecidedView.at(Threshold(settings.kappa), metrics, group, settings)
-    candidate = next((name for name in CANDIDATES if name in metrics), None)
+    wanted = (settings.readout, *CANDIDATES)
+    candidate = next((name for name in wanted if name in metrics), None)
     belief, against_chance = _belief(view)
     order, against_native, against_random = _order(view, candidate, belief)
     repeated = [
@@ -58,8 +60,8 @@ def answer_questions(
     ]
     in_use = _in_use(metrics, order, candidate)
     selector = None
-    if candidate not in (None, SELECTOR):
-        selector = view.compare(SELECTOR, str(candidate))
+    if candidate is not None and EVIDENCE in metrics:
+        selector = view.compare(SELECTOR, EVIDENCE)
     return Answers(
         n_slides=len(group),
         n_decided=view.n_decided,

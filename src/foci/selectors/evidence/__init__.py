@@ -1,0 +1,1 @@
+"""Evidence without training: columns that a head starts from, and what an order gains over it."""

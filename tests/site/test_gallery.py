@@ -1,0 +1,76 @@
+"""The maps of the gallery have the fault that the page names."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from tools.site import gallery
+from tools.site.gallery import CONTRARY, EXHIBITS, MARKER
+from tools.site.pages import DOCS
+
+import foci
+from foci.backbones import Backbone
+
+
+@pytest.fixture(scope="module")
+def model() -> Backbone:
+    torch.manual_seed(0)
+    return foci.backbones.create("abmil", d_in=8, n_classes=2)
+
+
+@pytest.fixture(scope="module")
+def bag() -> foci.Bag:
+    features = np.random.default_rng(0).normal(size=(90, 8)).astype(np.float32)
+    return foci.Bag("slide-1", features)
+
+
+@pytest.fixture(scope="module")
+def alone(model: Backbone, bag: foci.Bag) -> np.ndarray:
+    """Probability of the predicted class from every tile alone."""
+    target = int(model.predict(bag.x).argmax())
+    return np.array([float(model.predict(tile[None])[target]) for tile in bag.x])
+
+
+def order(scores: np.ndarray) -> list[int]:
+    return np.argsort(-scores, kind="stable").tolist()
+
+
+def test_the_page_shows_every_exhibit_once() -> None:
+    page = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    assert sorted(MARKER.findall(page)) == sorted(EXHIBITS)
+
+
+def test_upside_down_is_the_reverse(model: Backbone, bag: foci.Bag) -> None:
+    assert order(gallery.upside_down(model, bag)) == order(gallery.native(model, bag))[::-1]
+
+
+def test_contrary_tiles_come_first_then_evidence(
+    model: Backbone, bag: foci.Bag, alone: np.ndarray
+) -> None:
+    first, rest = (found := order(gallery.contrary_first(model, bag)))[:CONTRARY], found[CONTRARY:]
+    assert set(first) == set(np.argsort(alone)[:CONTRARY].tolist())
+    assert rest == [tile for tile in order(gallery.evidence(model, bag)) if tile not in first]
+
+
+def test_one_tile_then_the_least(model: Backbone, bag: foci.Bag, alone: np.ndarray) -> None:
+    best, *rest = order(gallery.one_then_least(model, bag))
+    assert best == int(alone.argmax())
+    assert rest == [tile for tile in np.argsort(alone).tolist() if tile != best]
+
+
+def test_one_tile_then_random(model: Backbone, bag: foci.Bag, alone: np.ndarray) -> None:
+    found = order(gallery.one_then_random(model, bag))
+    assert found[0] == int(alone.argmax())
+    assert found == order(gallery.one_then_random(model, bag))
+    assert found[1:] != sorted(found[1:])
+
+
+def test_another_answer_ends_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    told = SimpleNamespace(
+        map=SimpleNamespace(answer="inconclusive"), order=SimpleNamespace(answer="headroom")
+    )
+    monkeypatch.setattr(gallery, "_audited", lambda *_: SimpleNamespace(answers=told))
+    with pytest.raises(RuntimeError, match="gallery: yes is 'inconclusive', 'headroom'"):
+        gallery._shown("yes", tmp_path, tmp_path)

@@ -1,0 +1,168 @@
+"""One live report for every answer that an audit can give about a map.
+
+The cohort and the classifier are those of ``foci demo``; each map is made with one known fault, so
+that the answer is known before the audit. An audit that says otherwise ends the build.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import foci
+from foci.audits.annotations import attach, read_marks
+from foci.backbones import Backbone
+from foci.backbones.training import TrainingRecipe
+from foci.backbones.training.run import train_into
+from foci.bags import Bag
+from foci.demo.folder import COHORT, FEATURES, TRUTH
+from foci.demo.pipeline import MARKED
+from foci.reports import write_report
+
+MARKER = re.compile(r"<!-- live: ([a-z-]+) -->")
+LEAST, CONTRARY, SEED = 5, 40, 0
+"""Slides of the smallest audit; contrary tiles at the head of a map; seed of cohort and model."""
+Scores = NDArray[np.float64]
+
+
+def native(model: Backbone, bag: Bag) -> Scores:
+    """The classifier's own attention."""
+    return _score("native", model, bag)
+
+
+def upside_down(model: Backbone, bag: Bag) -> Scores:
+    """The attention with its sign reversed."""
+    return -native(model, bag)
+
+
+def contrary_first(model: Backbone, bag: Bag) -> Scores:
+    """The tiles that speak most against the decision first, then those that it hangs on."""
+    scores = _score("evidence", model, bag)
+    scores[np.argsort(_score("single-tile", model, bag), kind="stable")[:CONTRARY]] += np.ptp(
+        scores
+    )
+    return scores
+
+
+def one_then_least(model: Backbone, bag: Bag) -> Scores:
+    """The most convincing tile first, then the least convincing ones."""
+    alone = _score("single-tile", model, bag)
+    scores = -alone
+    scores[np.argmax(alone)] = np.inf
+    return np.where(np.isinf(scores), scores[np.isfinite(scores)].max() + 1, scores)
+
+
+def one_then_random(model: Backbone, bag: Bag) -> Scores:
+    """The most convincing tile first, then a random order."""
+    number = int.from_bytes(bag.slide_id.encode(), "little") % 2**63
+    scores = np.random.default_rng(number).random(len(bag))
+    scores[np.argmax(_score("single-tile", model, bag))] = 2
+    return scores
+
+
+def evidence(model: Backbone, bag: Bag) -> Scores:
+    """The evidence of single tiles."""
+    return _score("evidence", model, bag)
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A map, and the answers that its audit has to give about the map and a better order."""
+
+    scores: Callable[[Backbone, Bag], Scores]
+    called: str
+    believe: str
+    order: str = "headroom"
+    slides: int | None = None
+
+
+EXHIBITS = {
+    "yes": Exhibit(native, "ABMIL, its attention", "yes"),
+    "only-as-a-pointer": Exhibit(
+        contrary_first, "ABMIL, contrary tiles first", "only as a pointer"
+    ),
+    "sufficient-not-decisive": Exhibit(
+        one_then_least, "ABMIL, one tile, then the least", "sufficient, not decisive"
+    ),
+    "no-better-than-chance": Exhibit(
+        upside_down, "ABMIL, attention upside down", "no better than chance"
+    ),
+    "inconclusive": Exhibit(one_then_random, "ABMIL, one tile, then random", "inconclusive"),
+    "not-assessable": Exhibit(
+        native, "ABMIL, five slides", "not assessable", "not assessable", slides=LEAST
+    ),
+    "native-suffices": Exhibit(evidence, "ABMIL, evidence as a map", "yes", "native suffices"),
+}
+
+
+def hang(page: str, runs: Path, reports: Path) -> str:
+    """Make every report that the page shows, and put it in the place of its marker."""
+    runs.mkdir(parents=True, exist_ok=True)
+    reports.mkdir(parents=True, exist_ok=True)
+    demo = foci.demo.make(runs / "demo", seed=SEED)
+    cohort = foci.Cohort.read(demo / FEATURES, demo / COHORT)
+    if not (runs / "model" / "backbone.json").exists():
+        train_into(runs / "model", "abmil", cohort, TrainingRecipe(seed=SEED))
+    return MARKER.sub(lambda found: _shown(found[1], runs, reports), page)
+
+
+def _shown(name: str, runs: Path, reports: Path) -> str:
+    audit = _audited(name, EXHIBITS[name], runs)
+    told, asked = audit.answers, EXHIBITS[name]
+    if (told.map.answer, told.order.answer) != (asked.believe, asked.order):
+        raise RuntimeError(f"gallery: {name} is {told.map.answer!r}, {told.order.answer!r}")
+    write_report(attach(audit, read_marks(runs / "demo" / TRUTH), MARKED), reports / f"{name}.html")
+    address = f"{reports.name}/{name}.html"
+    return (
+        f'<p><a class="md-button" href="{address}">Open the live report</a></p>\n\n'
+        f'<iframe class="live" loading="lazy" title="{name}" src="{address}"></iframe>'
+    )
+
+
+def _audited(name: str, exhibit: Exhibit, runs: Path) -> foci.Audit:
+    table = _table(name, exhibit.slides, runs)
+    cohort = foci.Cohort.read(runs / "demo" / FEATURES, table)
+    scores = runs / f"{name}-map.csv"
+    if not scores.exists():
+        _write_map(scores, exhibit, foci.backbones.load(runs / "model"), cohort)
+    chosen = None if exhibit.scores is native else f"from-file={scores}"
+    return foci.audit(
+        runs / "model", cohort, runs / name, name=exhibit.called, map=chosen,
+        rankings=["native", "evidence", "random"], force=True, progress=False,
+    )  # fmt: skip
+
+
+def _table(name: str, slides: int | None, runs: Path) -> Path:
+    """The label table with only so many test slides, each of another patient."""
+    whole = runs / "demo" / COHORT
+    if slides is None:
+        return whole
+    with whole.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    tested = {row["case_id"]: row["slide_id"] for row in rows if row["split"] == "test"}
+    kept = set(list(tested.values())[:slides])
+    path = runs / f"{name}.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(r for r in rows if r["split"] != "test" or r["slide_id"] in kept)
+    return path
+
+
+def _write_map(path: Path, exhibit: Exhibit, model: Backbone, cohort: foci.Cohort) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["slide_id", "tile", "score"])
+        for slide in (slide for slide in cohort.slides if slide.split == "test"):
+            scores = exhibit.scores(model, cohort.bag(slide.slide_id))
+            writer.writerows([slide.slide_id, i, f"{s:.9g}"] for i, s in enumerate(scores))
+
+
+def _score(name: str, model: Backbone, bag: Bag) -> Scores:
+    return np.array(foci.rankings.score(name, model, bag).scores, dtype=np.float64)
