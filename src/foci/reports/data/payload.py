@@ -24,7 +24,7 @@ from foci.reports.data.models import (
     SlideDetail,
 )
 from foci.reports.data.rounding import rounded
-from foci.reports.data.tissue import TissuePictures
+from foci.reports.data.tissue import PICTURE_BYTES, TissuePictures
 
 M = TypeVar("M", bound=BaseModel | None)
 
@@ -118,10 +118,9 @@ def _details(audit: StoredAudit, packer: SlideDetails, room: int) -> dict[str, S
     if not packer.columns or room <= 0:
         return {}
     pictures = TissuePictures(audit)
-    for_curves = room - pictures.reserved(names)
     wanted = by_interest(packer.measured.hardest_first)
     sizes = [packer.bytes_of(row) for row in range(len(names))]
-    hoped = set(within_bytes(wanted, sizes, for_curves))
+    hoped = set(within_bytes(wanted, sizes, room))
     row_of = {name: row for row, name in enumerate(names) if row in hoped}
     packed = {
         row_of[tiles.slide_id]: packer.pack(row_of[tiles.slide_id], tiles)
@@ -129,8 +128,7 @@ def _details(audit: StoredAudit, packer: SlideDetails, room: int) -> dict[str, S
         if tiles.slide_id in row_of
     }
     weights = {row: len(to_json(detail)) for row, detail in packed.items()}
-    kept = set(within_bytes([row for row in wanted if row in hoped], weights, for_curves))
+    kept = set(within_bytes([row for row in wanted if row in hoped], weights, room))
     ordered = {row: packed[row] for row in wanted if row in kept}
-    left = room - sum(weights[row] for row in kept)
-    pictured = pictures.add(ordered, dict(enumerate(names)), left)
+    pictured = pictures.add(ordered, dict(enumerate(names)), PICTURE_BYTES)
     return {str(row): pictured[row] for row in sorted(kept)}
