@@ -138,6 +138,7 @@ def test_settings_of_an_earlier_foci_say_what_it_did() -> None:
     for view in ("prediction", "label"):
         found = AuditSettings(**as_stored({"target": view, "kappa": 0.8}))
         assert (found.fit_target, found.kappas, found.profile) == (view, (0.8,), "foci")
+        assert found.recipe == "centred"  # what its default stood for
     kept = as_stored(AuditSettings().model_dump(mode="json"))
     assert AuditSettings(**kept) == AuditSettings()
 

@@ -15,6 +15,7 @@ import torch
 import foci
 from foci import backbones
 from foci.audits import StoredAudit
+from foci.audits.analysis.selected_only import split_scores
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
 from foci.audits.records import Alarm
@@ -23,7 +24,6 @@ from foci.backbones import CallableBackbone
 from foci.backbones.saved import FACTS, read_record
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
-from foci.cli.commands.train import scores
 from foci.cli.show_audit import show
 from foci.errors import FociError
 from tests.makers.audits import settings
@@ -42,7 +42,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cohort = toy_cohort(folder, n=48)
     recipe = TrainingRecipe(epochs=4, lr=1e-2)
     small = {"d": 8, "hidden": 4}
-    train_into(folder / "abmil", "abmil", cohort, recipe, widths=small, score=scores)
+    train_into(folder / "abmil", "abmil", cohort, recipe, widths=small, score=split_scores)
     return folder
 
 

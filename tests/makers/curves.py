@@ -32,6 +32,7 @@ class Settings:
     level: float = 0.95
     kappas: tuple[float, ...] = ()
     relative: bool = False
+    readout: str = "auto"
 
 
 def curve(

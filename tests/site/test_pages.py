@@ -23,7 +23,8 @@ def entries(navigation: list[dict[str, Any]]) -> list[str]:
 
 def test_every_page_stands_in_the_navigation_once() -> None:
     settings = tomli.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
-    pages = {path.name for path in (ROOT / "docs").glob("*.md")} | MADE
+    notebooks = {f"notebooks/{path.stem}.md" for path in (ROOT / "docs").rglob("*.ipynb")}
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")} | MADE | notebooks
     assert sorted(entries(settings["project"]["nav"])) == sorted(pages)
 
 

@@ -22,7 +22,7 @@ from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
 from foci.bags import Bag
 from foci.demo.folder import COHORT, FEATURES, TRUTH
-from foci.demo.pipeline import MARKED
+from foci.demo.runs.pipeline import MARKED
 from foci.reports import write_report
 
 MARKER = re.compile(r"<!-- live: ([a-z-]+) -->")

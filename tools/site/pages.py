@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+from tools.notebook import as_markdown, read
 from tools.site.commands import command_page
 from tools.site.python_page import python_page
 
@@ -22,6 +23,8 @@ def gather(pages: Path) -> None:
     shutil.copytree(DOCS, pages)
     for path in pages.rglob("*.md"):
         path.write_text(linked_from_docs(path.read_text(encoding="utf-8")), encoding="utf-8")
+    for path in pages.glob("notebooks/*.ipynb"):
+        path.with_suffix(".md").write_text(as_markdown(read(path)), encoding="utf-8")
     for name, page in FROM_ROOT.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         (pages / page).write_text(linked_from_root(text), encoding="utf-8")

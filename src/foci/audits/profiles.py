@@ -52,7 +52,7 @@ def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as read from a folder; what an earlier FOCI did not store is what it did.
 
     It fitted the selector for the view that stands first, settled one confidence in float64,
-    revealed every count and ranked by each selector seed.
+    revealed every count and ranked by each selector seed. Its default recipe was ``centred``.
     Its ``margin`` belonged to a verdict that is gone.
 
     >>> as_stored({"target": "label", "kappa": 0.8})
@@ -64,7 +64,10 @@ def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
         "seeds_as": "each",
         "every_count": values.get("counts") is None,
     }
-    return {**then, **{name: value for name, value in values.items() if name != "margin"}}
+    stored = {**then, **{name: value for name, value in values.items() if name != "margin"}}
+    if "readout" not in values and stored.get("recipe", "default") == "default":
+        stored["recipe"] = "centred"
+    return stored
 
 
 class AnalysisSettings(Protocol):

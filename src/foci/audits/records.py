@@ -159,3 +159,22 @@ class Readout(Record):
     rule: str
     n_slides: int
     rows: list[ReadoutRow]
+
+
+class Paired(Record):
+    """Mean MSK of native (``base``) and this ranking (``foci``) on slides that both reach."""
+
+    base: Number
+    foci: Number
+    n_both: int
+    n_base_only: int
+    n_foci_only: int
+    n_neither: int
+
+
+class SignedRankTest(Record):
+    """Wilcoxon signed-rank test against native on restricted counts, one pair per patient."""
+
+    statistic: Number
+    pvalue: Number
+    n_pairs: int

@@ -153,6 +153,11 @@ class AuditSettings(BaseModel):
         """The class that the selector is trained to support: given, or the recipe's own."""
         return self.fit_target or self.plan.target
 
+    @property
+    def chosen_by(self) -> ChooseBy:
+        """What chooses the epoch of the selector: given, or the recipe's own."""
+        return self.choose_by or self.plan.choose_by
+
     @model_validator(mode="before")
     @classmethod
     def _of_the_profile(cls, values: Any) -> Any:

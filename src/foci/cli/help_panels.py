@@ -59,7 +59,7 @@ PANELS: Mapping[str, Panels] = {
     },
     "demo": {
         "Slides": ("number", "classes", "seed", "slides"),
-        "Run": ("cohort_only",),
+        "Run": ("cohort_only", "study", "workers"),
     },
 }  # fmt: skip
 """By command; one that is not named has a single panel."""

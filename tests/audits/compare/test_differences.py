@@ -23,15 +23,18 @@ from tests.makers.folders import write_folder
         ({"kappa": 0.8}, "kappa differs (a 0.9; b 0.8): counts answer different questions."),
         ({"k_max": 64}, "k_max differs (a 256; b 64): restricted means end at different counts."),
         (
-            {"fit_target": "prediction"},
-            "fit_target differs (a label; b prediction): selectors support different classes.",
+            {"fit_target": "label"},
+            "fit_target differs (a prediction; b label): selectors support different classes.",
         ),
-        ({"recipe": "paper-ste"}, "recipe differs (a default; b paper-ste): selectors were fitted"),
+        (
+            {"recipe": "both-conditions"},
+            "recipe differs (a default; b both-conditions): selectors were fitted",
+        ),
         (
             {"recipe_settings": {"schedule.epochs": 4, "schedule.warmup": 1}},
             "recipe differs (a default; b default with schedule.epochs=4, schedule.warmup=1): sel",
         ),
-        ({"choose_by": "loss"}, "choose_by differs (a aukc; b loss): epochs were chosen"),
+        ({"choose_by": "loss"}, "choose_by differs (a decisive; b loss): epochs were chosen"),
         ({"seeds": (0,)}, "seeds differ (a 0,1,2; b 0): selectors are of different fits."),
         ({"random_orders": 3}, "random_orders differs (a 10; b 3): means of random are over"),
         ({"counts": (8, 64, 256)}, "counts differ (a every count; b 8,64,256): an MSK can only be"),

@@ -68,3 +68,13 @@ def test_what_is_to_be_known_of_two_selectors_is_said_once(files: Path) -> None:
     assert fitted[4].notes == fitted[1].notes
     said = ["no training slide had class b as target: scores for it are untrained"]
     assert on_fitting(fitted) == said
+
+
+def test_a_start_that_no_epoch_improves_is_said(files: Path) -> None:
+    lines: list[str] = []
+    fit(files, lines, "decisive", recipe="tuned")
+    assert any(
+        "no epoch of 1 was better than its start" in line or "net gain over evidence" in line
+        for line in lines
+    )
+    assert len(lines) == 2

@@ -65,11 +65,21 @@ def test_sweeps(tmp_path: Path) -> None:
     assert names(alpha) == {"fit/one/transmil/1/alpha.alpha=0.01"}
     assert alpha[0].recipe == "paper-adaptive"
     caps = plan.select(variant="n_cap")
-    assert names(caps) == {f"audit/two/transmil/{s}/n_cap/n_cap=4" for s in (1, 2)}
+    assert names(caps) == {f"audit/two/transmil/{s}/n_cap=4" for s in (1, 2)}
     main = plan.select(kind="fit", variant="main", cohort="two", backbone="transmil", seed=1)[0]
     assert main.key in plan.select(variant="n_cap", seed=1)[0].needs
     assert names(plan.select(kind="joint")) == {"joint/one/transmil/1/main"}
     assert names(plan.select(kind="cost")) == {"cost/one/abmil/1", "cost/one/transmil/1"}
+
+
+def test_a_selector_of_its_own_for_every_cap(tmp_path: Path) -> None:
+    sweeps = {"n_cap": {"values": [4, 6], "refit": True, "backbones": ["abmil"], "seeds": [1]}}
+    plan = make(tmp_path, "one", sweeps=sweeps).plan()
+    fits = plan.select(kind="fit", variant="n_cap")
+    assert names(fits) == {"fit/one/abmil/1/n_cap=4", "fit/one/abmil/1/n_cap=6"}
+    for audit in plan.select(kind="audit", variant="n_cap"):
+        (fit,) = plan.select(kind="fit", variant="n_cap", n_cap=audit.n_cap)
+        assert fit.key in audit.needs
 
 
 def test_the_paper_has_as_many_cells_as_it_says(tmp_path: Path) -> None:

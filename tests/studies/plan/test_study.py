@@ -1,5 +1,6 @@
 """study.yaml: profiles, typos answered with the nearest name, paths relative to the file."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,13 @@ def test_bad_values_in_one_line(tmp_path: Path, change: dict[str, Any], message:
     assert message in str(error.value)
     assert str(tmp_path / "study.yaml") in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_what_the_page_on_studies_shows_can_be_read(tmp_path: Path) -> None:
+    page = Path(__file__).resolve().parents[3] / "docs" / "studies.md"
+    shown = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    lung, folds, ready_made = (yaml.safe_load(text) for text in shown)
+    assert list(read(tmp_path, lung).cohorts) == ["lung", "breast"]
+    study = read(tmp_path, {**folds, **ready_made, "seeds": [1]})
+    (path,) = study.backbones["my-clam"].models["camelyon"].values()
+    assert path.name == "s_{fold}_checkpoint.pt"

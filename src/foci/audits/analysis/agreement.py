@@ -9,14 +9,29 @@ from itertools import accumulate, combinations, pairwise
 import numpy as np
 from scipy.stats import hypergeom
 
-from foci.audits.analysis.summary import PairAgreement
 from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.names import column
 from foci.audits.folder.tile_scores import RankedTiles
+from foci.audits.records import Number, Record
 from foci.metrics.inputs import Floats, defined_mean
 from foci.metrics.ranking.agreement import overlaps, rank_correlations
 
 TOPS = (8, 32)
+
+
+class PairAgreement(Record):
+    """Mean agreement of two rankings over the slides: rank correlation and top-K overlap.
+
+    ``chance8`` and ``chance32`` are the overlaps that two random orders of the same slides have.
+    """
+
+    first: str
+    second: str
+    spearman: Number
+    jaccard8: Number
+    jaccard32: Number
+    chance8: Number = None
+    chance32: Number = None
 
 
 def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[PairAgreement]:

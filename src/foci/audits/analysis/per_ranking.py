@@ -13,15 +13,13 @@ from foci.audits.analysis.per_slide import SlideMetrics
 from foci.audits.analysis.summary import (
     CurveBand,
     MeanDrops,
-    Paired,
     RankingNumbers,
     SelectedOnly,
-    SignedRankTest,
     Survival,
     median_k,
 )
 from foci.audits.analysis.views import ViewSlides
-from foci.audits.records import CountsBehind, Interval, Mean, Saving, plain
+from foci.audits.records import CountsBehind, Interval, Mean, Paired, Saving, SignedRankTest, plain
 from foci.audits.settings import AnalysisSettings
 from foci.metrics import (
     captured_headroom,

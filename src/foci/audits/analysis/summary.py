@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import model_validator
 
+from foci.audits.analysis.agreement import PairAgreement
 from foci.audits.analysis.answers.decided import DecidedNumbers
 from foci.audits.analysis.answers.record import Answers
 from foci.audits.records import (
@@ -16,8 +17,10 @@ from foci.audits.records import (
     Mean,
     Number,
     Numbers,
+    Paired,
     Record,
     Saving,
+    SignedRankTest,
 )
 from foci.audits.settings import View
 from foci.words.plural import counted
@@ -67,25 +70,6 @@ class CurveBand(Record):
     mean: Numbers
     low: Numbers
     high: Numbers
-
-
-class Paired(Record):
-    """Mean MSK of native (``base``) and this ranking (``foci``) on slides that both reach."""
-
-    base: Number
-    foci: Number
-    n_both: int
-    n_base_only: int
-    n_foci_only: int
-    n_neither: int
-
-
-class SignedRankTest(Record):
-    """Wilcoxon signed-rank test against native on restricted counts, one pair per patient."""
-
-    statistic: Number
-    pvalue: Number
-    n_pairs: int
 
 
 class SelectedOnly(Record):
@@ -178,21 +162,6 @@ class FullBag(Record):
 
     auc: Number
     accuracy: Number
-
-
-class PairAgreement(Record):
-    """Mean agreement of two rankings over the slides: rank correlation and top-K overlap.
-
-    ``chance8`` and ``chance32`` are the overlaps that two random orders of the same slides have.
-    """
-
-    first: str
-    second: str
-    spearman: Number
-    jaccard8: Number
-    jaccard32: Number
-    chance8: Number = None
-    chance32: Number = None
 
 
 class Summary(Record):

@@ -42,7 +42,7 @@ def _settings(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
         ("classes differ", "AUC is of different tasks", lambda a: ", ".join(a.summary.classes)),
         ("fit_target differs", "selectors support different classes",
          _if_run("selector", "fitted_for")),
-        ("choose_by differs", "epochs were chosen differently", _if_run("selector", "choose_by")),
+        ("choose_by differs", "epochs were chosen differently", _if_run("selector", "chosen_by")),
         ("seeds differ", "selectors are of different fits", _if_run("selector", "seeds")),
         ("random_orders differs", "means of random are over different orders",
          _if_run("random", "random_orders")),

@@ -48,8 +48,7 @@ def admit(
         raise FociError("target", what, "give a label table, or target prediction")
     cohort = for_backbone(cohort, backbone)
     if settings.fits_selectors:
-        chosen_by = settings.choose_by or settings.plan.choose_by
-        settings = settings.model_copy(update={"choose_by": chosen_by})
+        settings = settings.model_copy(update={"choose_by": settings.chosen_by})
     if settings.fits_selectors and fits:
         settings, fallback = _with_fit_target(cohort, settings)
         notes += fallback

@@ -37,7 +37,7 @@ def fit_selectors(
         say: Called with one line per selector.
     """
     fitted: dict[int, FittedSelector] = {}
-    criterion = settings.choose_by or settings.plan.choose_by
+    criterion = settings.chosen_by
     for seed in settings.seeds:
         own = seed_folder(folder, seed)
         if cohort is None or (own / METADATA).exists():
@@ -78,7 +78,7 @@ def described(fitted: FittedSelector, folder: Path) -> SelectorRecord:
 
 def _result(fitted: FittedSelector, chosen_by: str) -> str:
     if not fitted.best_epoch:
-        return f"{fitted.recipe.name}, no epoch of {len(fitted.history)} gained over evidence"
+        return f"{fitted.recipe.name}, no epoch of {len(fitted.history)} was better than its start"
     best = fitted.history[fitted.best_epoch - 1]
     score = {
         "aukc": f"validation AUKC {best.score:.3f}",

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 def demo(
     out: Annotated[Path, typer.Argument(help="Folder for the demo.")] = Path("foci-demo"),
-    number: Annotated[int, typer.Option(min=12, help="Number of slides.")] = 240,
+    number: Annotated[
+        int | None, typer.Option(min=12, help="Number of slides; default 240, of a study 100.")
+    ] = None,
     classes: Annotated[int, typer.Option(min=2, max=3, help="Number of classes.")] = 2,
     seed: Annotated[int, typer.Option(help="Seed of the synthetic slides.")] = 0,
     slides: Annotated[
@@ -27,12 +29,24 @@ def demo(
     cohort_only: Annotated[
         bool, typer.Option("--cohort-only", help="Make and check the slides, then exit.")
     ] = False,
+    study: Annotated[
+        bool,
+        typer.Option("--study", help="Instead, a whole study in miniature: seven backbones."),
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Cells of the study at the same time; default one per core."),
+    ] = None,
 ) -> None:
     """Try FOCI without data of your own: synthetic slides, three classifiers, an audit of each.
 
     Results of an earlier run of the same demo are kept.
     """
     starting("making a cohort")
+    if study:
+        _study(out, number, seed, workers)
+        return
+    number = number or 240
     from foci.bags.checks.doctor import examine
     from foci.bags.cohort.options import CohortOptions
     from foci.cli.commands.doctor import show as show_cohort
@@ -57,7 +71,7 @@ def demo(
     from foci.audits.folder.names import REPORT
     from foci.cli.commands.compare import show
     from foci.cli.pages import say_next, say_pages
-    from foci.demo.pipeline import run_demo
+    from foci.demo.runs.pipeline import run_demo
 
     done = run_demo(out, seed=seed, slides=number, classes=classes, say=typer.echo)
     typer.echo("")
@@ -67,6 +81,21 @@ def demo(
     typer.echo("")
     say_pages(done.comparison, *(audit.folder / REPORT for audit in done.audits))
     say_next(["foci", "view", done.audits[0].folder])
+
+
+def _study(out: Path, number: int | None, seed: int, workers: int | None) -> None:
+    """The paper's matrix in miniature, from cohorts to ``study.html``."""
+    from foci.cli.announce import say
+    from foci.cli.pages import say_pages
+    from foci.demo.runs.study import SLIDES_OF_A_STUDY, make_study, run_miniature
+    from foci.progress import track
+    from foci.reports import write_study_page
+
+    folder = make_study(out, slides=number or SLIDES_OF_A_STUDY, seed=seed)
+    say(f"Two tasks on synthetic slides, seven backbones and two seeds: {len(folder.plan())} cells")
+    tally = run_miniature(folder, workers=workers, say=say)
+    say(f"{tally.done} of {tally.total} cells done, {len(tally.failed)} failed")
+    say_pages(write_study_page(folder, progress=track))
 
 
 def _planted_tiles_found(audit: StoredAudit, truth: TruthRecord) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import socket
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,8 @@ RETRIES = 3
 
 _STORE_BYTES = 100 * 1024**2
 """Ray's object store: cells pass names of folders, no data."""
+
+_SECONDS_TO_ANSWER = 10.0
 
 
 class RayCluster:
@@ -113,8 +116,9 @@ class RayCluster:
             _hide_token()
             return
         try:
+            _check_reachable(self._address or "auto")
             self._ray.init(self._address, log_to_driver=False, **common)
-        except (ConnectionError, ValueError) as error:
+        except (OSError, ValueError) as error:
             told = " ".join(str(error).split())
             what = f"cannot be joined ({told})"
             fix = "start a cluster with ray start --head, or give --workers"
@@ -171,14 +175,22 @@ def check_possible(nodes: list[dict[str, float]], threads: int, gpus: float) -> 
 
 
 def _ray() -> Any:
-    """Ray, quiet and without its usage reports."""
+    """Ray, without its usage reports, and with workers at the priority of this process."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")
     try:
         import ray
     except ImportError:
         fix = "pip install 'foci-mil[cluster]', or give --workers 1"
         raise FociError("Ray", "is not installed", fix) from None
     return ray
+
+
+def _check_reachable(address: str) -> None:
+    """Raise an OSError at once if nobody listens at ``HOST:PORT``: Ray would try for minutes."""
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdecimal() and "/" not in host:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_SECONDS_TO_ANSWER).close()
 
 
 def _hide_token() -> None:

@@ -71,7 +71,7 @@ def run_cell(folder: StudyFolder, cell: Cell, *, threads: int = 1) -> Outcome:
 
 def _computed(folder: StudyFolder, cell: Cell, work: Path, threads: int) -> Outcome:
     """Compute a cell in its locked work folder, and note how it ended."""
-    start = time.monotonic()
+    start, busy = time.monotonic(), time.process_time()
     try:
         needed = _needed(folder, cell)
         _begin(work, threads)
@@ -88,6 +88,7 @@ def _computed(folder: StudyFolder, cell: Cell, work: Path, threads: int) -> Outc
     folder.write_record(
         cell,
         seconds=round(seconds, 3),
+        cpu_seconds=round(time.process_time() - busy, 3),
         threads=threads,
         device=visible_device(),
         machine=platform.node(),

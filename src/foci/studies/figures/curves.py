@@ -56,7 +56,7 @@ def drawn_counts(k_max: int) -> Integers:
     """Every count up to 32, then ever fewer: what a logarithmic axis can show.
 
     >>> drawn_counts(80)[-9:].tolist()
-    [36, 40, 44, 48, 52, 56, 60, 64, 72]
+    [40, 44, 48, 52, 56, 60, 64, 72, 80]
     """
     steps = [np.arange(1, 33)]
     start = 32
@@ -64,7 +64,7 @@ def drawn_counts(k_max: int) -> Integers:
         steps.append(np.arange(start + start // 8, 2 * start + 1, start // 8))
         start *= 2
     every = np.concatenate(steps)
-    kept: Integers = every[every <= k_max]
+    kept: Integers = np.unique(np.append(every[every <= k_max], k_max))
     return kept
 
 

@@ -14,6 +14,8 @@ Kind = Literal["train", "fit", "audit", "joint", "cost"]
 KINDS: tuple[Kind, ...] = ("train", "fit", "audit", "joint", "cost")
 MAIN = "main"
 """The variant that everything else is compared with."""
+N_CAP = "n_cap"
+"""The variant with another tile cap than the study's."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Cell:
         backbone: Name of the backbone in ``study.yaml``.
         seed: Of training and of the selector.
         variant: ``"main"``, the recipe of a sweep (``"no-suff"``), or the value that it varies:
-            ``"lambda.hinge=0.5"`` for a sweep ``lambda`` that varies ``weights.hinge``.
+            ``"lambda.hinge=0.5"`` for a sweep ``lambda`` that varies ``weights.hinge``;
+            ``"n_cap"`` where only the tile cap differs.
         n_cap: Most tiles per bag.
         needs: Keys of the cells whose results it reads.
         key: Digest of everything that decides its result: the name of its folder.
@@ -62,9 +65,10 @@ class Cell:
     def name(self) -> str:
         """The cell in words, unique within a study: ``audit/nsclc/transmil/42/main``."""
         fold = () if self.fold is None else (f"fold-{self.fold}",)
-        cap = (f"n_cap={self.n_cap}",) if self.kind == "audit" and self.variant == "n_cap" else ()
         named = () if self.kind in ("train", "cost") else (self.variant,)
-        parts = (self.kind, self.cohort, *fold, self.backbone, str(self.seed), *named, *cap)
+        if self.variant == N_CAP:
+            named = (f"{N_CAP}={self.n_cap}",)
+        parts = (self.kind, self.cohort, *fold, self.backbone, str(self.seed), *named)
         return "/".join(parts)
 
 

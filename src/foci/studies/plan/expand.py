@@ -15,7 +15,7 @@ from foci.errors import FociError
 from foci.files.digest import digest, file_digest
 from foci.selectors import recipe, vary
 from foci.studies.plan.blocks import BackboneEntry, Sweep
-from foci.studies.plan.cells import KINDS, MAIN, Cell, Plan
+from foci.studies.plan.cells import KINDS, MAIN, N_CAP, Cell, Plan
 from foci.studies.plan.cohorts import data_digest, folds, read_cohort
 from foci.studies.plan.study import Study
 
@@ -23,8 +23,6 @@ _FORMAT = 1
 """Raised whenever the same key would mean another result."""
 
 _INDIFFERENT = {"memory_gb", "profile", "recipe", "recipe_settings", "seeds", "fit_target"}
-N_CAP_VARIANT = "n_cap"
-"""Variant of the audits of the main selector with another tile cap."""
 
 
 @dataclass(frozen=True)
@@ -127,11 +125,11 @@ def _swept(base: _Base, key: str, sweep: Sweep, train: Cell, main: Cell) -> Iter
         for cap in sweep.values:
             fit = main
             if sweep.refit:
-                fit = _fit(base, train, N_CAP_VARIANT, main.recipe, common, n_cap=cap)
+                fit = _fit(base, train, N_CAP, main.recipe, common, n_cap=cap)
                 yield fit
             offered = base.study.settings(base.seed).rankings
             rankings = tuple(r for r in ("native", "selector") if r in offered)
-            audit = _audit(base, fit, rankings, variant=N_CAP_VARIANT, n_cap=cap)
+            audit = _audit(base, fit, rankings, variant=N_CAP, n_cap=cap)
             yield audit
         return
     variants = [(name, name, common) for name in sweep.recipes]

@@ -28,6 +28,7 @@ cohorts:                  # one line each; the options of foci audit
 _BACKBONES = """
 # backbones:              # instead of the paper's seven
 #   abmil: {training: {epochs: 20, lr: 2e-4}}
+#   clam-sb: {}
 #   transmil: {widths: {d: 128}}
 #   mine: {architecture: abmil, models: {mine: {SEED: checkpoint.pt}}}
 """

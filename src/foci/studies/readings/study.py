@@ -17,14 +17,13 @@ from foci.selectors.saved import METADATA
 from foci.studies.cells.cost import CostResult
 from foci.studies.cells.joint import JointResult
 from foci.studies.folder import StudyFolder
-from foci.studies.plan.cells import Cell, Plan
+from foci.studies.plan.cells import N_CAP, Cell, Plan
 from foci.studies.plan.study import Study
 from foci.studies.readings.audit import Reading, Wanted, read_audit
 from foci.studies.readings.measures import Place
 from foci.studies.readings.numbers import StudyNumbers
 
 T = TypeVar("T")
-N_CAP = "n_cap"
 
 
 def read_numbers(folder: StudyFolder) -> StudyNumbers:

@@ -121,7 +121,7 @@ class OrderAnswer(Record):
         candidate: The ranking that is tried; None without one.
         against_native: None where native was not run.
         against_random: None where random orders were not run.
-        selector: The trained selector against the training-free candidate, where both were run.
+        selector: The trained selector against ``evidence``, where both were run.
     """
 
     answer: BetterOrder

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from foci.cli.announce import say
-from foci.cli.commands.study.arguments import Study, Threads
+from foci.cli.commands.study.arguments import Study, Threads, limit_threads
 
 
 def cell(
@@ -19,6 +19,7 @@ def cell(
     ] = None,
 ) -> None:
     """Run one cell, and those that it needs if nobody has: a task of a SLURM array."""
+    limit_threads(threads)
     from foci.progress import duration
     from foci.studies.engine.slurm import cell_at, run_with_needs
     from foci.studies.folder import StudyFolder

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foci.cli.announce import MANY_SKIPPED_CODE, say, starting
-from foci.cli.commands.study.arguments import Study, Threads
+from foci.cli.commands.study.arguments import Study, Threads, limit_threads
 from foci.errors import FociError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def run(
     A failed cell is listed and stops only the cells that need it.
     """
     starting("planning the study")
+    limit_threads(threads)
     from foci.studies.folder import StudyFolder
 
     kinds = _kinds(only)

@@ -32,7 +32,10 @@ def shi_of(numbers: Numbers, place: Place, base: str = NATIVE) -> Value:
 def shi_table(numbers: Numbers, paper: PublishedNumbers | None) -> Table:
     """One row per backbone, grouped by family; SHI of every cohort and their mean."""
     rows = []
-    for backbone, family in numbers.backbones.items():
+    groups = list(dict.fromkeys(f.partition("/")[0] for f in numbers.backbones.values()))
+    for backbone, family in sorted(
+        numbers.backbones.items(), key=lambda item: groups.index(item[1].partition("/")[0])
+    ):
         group, _, kind = family.partition("/")
         cells: dict[str, Cell] = {}
         for base, end in ((NATIVE, ""), (RANDOM, "_random")):

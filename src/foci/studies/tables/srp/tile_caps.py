@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from foci.studies.plan.cells import N_CAP
 from foci.studies.published import PublishedNumbers
 from foci.studies.readings.measures import SELECTOR, Place
 from foci.studies.readings.numbers import StudyNumbers
@@ -9,12 +10,12 @@ from foci.studies.tables.columns import RESTRICTED, SRP, cells, srp_values
 from foci.studies.tables.naming import WITH, shown
 from foci.studies.tables.table import Row, Table
 
-LABEL, VARIANT = "ncap_sensitivity", "n_cap"
+LABEL = "ncap_sensitivity"
 
 
 def cap_table(numbers: StudyNumbers, paper: PublishedNumbers | None, n_cap: int) -> Table:
     """Every tile cap of the sweep beside the study's own, for the backbones that were swept."""
-    swept = [place for place in numbers.audits if place.variant == VARIANT]
+    swept = [place for place in numbers.audits if place.variant == N_CAP]
     rows = []
     for cohort in numbers.cohorts:
         for backbone in numbers.backbones:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from foci.audits.settings import AuditSettings
-from foci.demo import pipeline
-from foci.demo.pipeline import DemoModel, run_demo
+from foci.demo.runs import pipeline
+from foci.demo.runs.pipeline import DemoModel, run_demo
 
 QUICK = AuditSettings(
     seeds=(0,),

@@ -1,0 +1,44 @@
+"""How many processes, how many threads in each, and what cannot be sent to one."""
+
+import os
+
+import pytest
+import torch
+
+from foci.audits.compute import workers
+from foci.audits.compute.workers import Workers, available_cores, default_workers, threads_of
+from foci.errors import FociError
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+
+
+@pytest.mark.parametrize(
+    ("n_blocks", "cores", "expected"),
+    [(0, 8, 1), (1, 8, 1), (3, 8, 1), (4, 8, 2), (7, 8, 3), (100, 8, 8), (100, 1, 1)],
+)
+def test_a_process_for_every_two_blocks(
+    n_blocks: int, cores: int, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "available_cores", lambda: cores)
+    assert default_workers(n_blocks, CPU) == expected
+    assert default_workers(n_blocks, GPU) == 1
+
+
+def test_several_processes_have_one_thread_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 6)
+    assert [threads_of(n) for n in (1, 2, 8)] == [6, 1, 1]
+
+
+def test_cores_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 3, 5}, raising=False)
+    assert available_cores() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 7)
+    assert available_cores() == 7
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert available_cores() == 1
+
+
+def test_work_that_cannot_be_sent_is_one_line() -> None:
+    with pytest.raises(FociError, match=r"^workers: cannot be sent to another .* give --workers 1"):
+        Workers(lambda block, say: iter(()), 2, 1)  # type: ignore[arg-type]
