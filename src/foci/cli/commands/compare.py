@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foci.cli.announce import starting
 from foci.cli.answers_text import COLOUR
 from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
 from foci.cli.numbers_text import estimate, number
@@ -36,6 +37,7 @@ def compare(
     accept_changed: AcceptChanged = False,
 ) -> None:
     """Compare audits side by side: tiles per ranking, headroom, faithfulness, answers."""
+    starting("opening the audits")
     from foci.audits import StoredAudit
     from foci.audits.compare.table import compare as put_together
     from foci.cli.announce import announce_changed

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from foci.cli.announce import starting
 from foci.errors import FociError
 
 
@@ -35,6 +36,7 @@ def encode(
     An interrupted run goes on when the same command is given again. A bad slide is listed and
     costs only itself.
     """
+    starting("looking for slides")
     from foci.cli.options import choose
     from foci.configuration import configure
     from foci.progress import track

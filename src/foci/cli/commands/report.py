@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foci.cli.announce import starting
 from foci.cli.options import AcceptChanged, confidence
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def report(
     from the stored curves. The audit itself stays unchanged; a report at other settings gets its
     own file name.
     """
+    starting("opening the audit")
     from foci.audits import StoredAudit
     from foci.audits.recompute import recompute
     from foci.cli.announce import announce_changed

@@ -49,7 +49,7 @@ def payload(
         summary: Its numbers, at the threshold and budget of ``settings``.
         settings: Threshold and budget.
         limit: Bytes for the slide table and the curves of single slides; slides whose curves do
-            not fit keep their row in the table. 0 leaves out all curves of single slides.
+            not fit keep their row in the table.
         picture_limit: Bytes for pictures of the slides, on top of that.
     """
     measured = audit.measured(settings)
@@ -119,7 +119,7 @@ def _details(
     A low estimate of their sizes decides which slides are packed, the true size which are kept.
     """
     names = packer.measured.curves.slide_ids
-    if not packer.columns or room <= 0:
+    if not packer.columns:
         return {}
     pictures = TissuePictures(audit)
     wanted = by_interest(packer.measured.hardest_first)
