@@ -1,10 +1,12 @@
 """Pages that are made from the code, and the navigation over all pages."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tomli
+from markdown.extensions.toc import slugify
 from tools.site.commands import command_page
 from tools.site.pages import FROM_ROOT, ROOT
 from tools.site.python_page import ROOMS, python_page
@@ -37,6 +39,21 @@ def test_every_page_can_be_found() -> None:
         if name != page and f"]({name}" in text
     }
     assert pages - set(listed) - linked == set()
+
+
+def headings(text: str) -> set[str]:
+    """Anchors of a page's headings, as the site writes them."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", prose, flags=re.MULTILINE)
+    return {slugify(re.sub(r"[`*$]|\]\([^)]*\)", "", title), "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs").glob("*.md")))
+def test_links_lead_to_a_heading(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for target, anchor in re.findall(r"\]\(((?:\.\./)?[\w-]*(?:\.md)?)#([^)]+)\)", text):
+        there = (ROOT / "docs" / (target or page)).read_text(encoding="utf-8")
+        assert anchor in headings(there), f"{target}#{anchor}"
 
 
 def test_every_command_and_option_is_listed() -> None:
