@@ -37,7 +37,7 @@ def encode(
     costs only itself.
     """
     starting("looking for slides")
-    from foci.cli.device import choose
+    from foci.cli.options import choose
     from foci.configuration import configure
     from foci.progress import track
     from foci.slides.encoders import ENCODERS, EncoderOptions
