@@ -82,7 +82,7 @@ def bench(rest: list[str]) -> int:
 
 def docs(rest: list[str]) -> int:
     """Build the documentation site into build/site and check its links."""
-    return tool("python", "-m", "tools.site", *rest)
+    return tool("python", "-m", "tools.site", *rest, environment=SINGLE_THREAD)
 
 
 def build(rest: list[str]) -> int:
@@ -106,7 +106,7 @@ def build(rest: list[str]) -> int:
 
 def pictures(rest: list[str]) -> int:
     """Draw the diagrams and take the screenshots in docs/images again."""
-    return tool("python", "-m", "tools.site.pictures", *rest)
+    return tool("python", "-m", "tools.site.pictures", *rest, environment=SINGLE_THREAD)
 
 
 def run(rest: list[str]) -> int:

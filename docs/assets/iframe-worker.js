@@ -7,31 +7,28 @@ if (location.protocol === "file:") {
       this.frame = document.createElement("iframe")
       this.frame.hidden = true
       document.documentElement.append(this.frame)
-      const inside = this.frame.contentWindow
-      const script = inside.document.createElement("script")
-      inside.postMessage = data => this.told(data)
-      inside.importScripts = (...names) => names.forEach(name => this.load(name))
+      this.inside = this.frame.contentWindow
+      this.inside.postMessage = data => this.deliver(window, this, data)
+      const script = this.inside.document.createElement("script")
       script.src = address
       script.onload = () => {
         this.ready = true
         this.waiting.splice(0).forEach(data => this.postMessage(data))
       }
-      inside.document.body.append(script)
-    }
-    load(name) {
-      const script = this.frame.contentDocument.createElement("script")
-      script.src = name
-      this.frame.contentDocument.body.append(script)
+      this.inside.document.body.append(script)
     }
     postMessage(data) {
-      if (!this.ready) return void this.waiting.push(data)
-      const inside = this.frame.contentWindow
-      inside.dispatchEvent(new inside.MessageEvent("message", { data }))
+      if (this.ready) this.deliver(this.inside, this.inside, data)
+      else this.waiting.push(structuredClone(data))
     }
-    told(data) {
-      const event = new MessageEvent("message", { data })
-      this.dispatchEvent(event)
-      this.onmessage?.(event)
+    // Later and as a copy, as between threads.
+    deliver(realm, target, data) {
+      const copy = realm.structuredClone(data)
+      setTimeout(() => {
+        const event = new realm.MessageEvent("message", { data: copy })
+        target.dispatchEvent(event)
+        if (target === this) this.onmessage?.(event)
+      })
     }
     terminate() {
       this.frame.remove()

@@ -52,18 +52,20 @@ def test_it_is_reported_with_a_mark_if_that_is_accepted(foci: Foci, folder: Path
     assert done.code == 0, done.err
     names = ["summary.json", "tables/skipped.csv (missing)", "tables/slides.csv"]
     told = [f"changed since the audit wrote it: {folder / name}" for name in names]
-    assert done.out.splitlines()[:-1] == told
+    assert done.out.splitlines()[: len(told)] == told
     page = (folder / "report.html").read_text()
     assert (
-        '<li class="synthetic">Changed since the audit wrote it: '
-        f"{', '.join(names)}. These numbers may not be those of the run.</li>"
+        '<p class="changed">Changed since the audit wrote it: '
+        f"{', '.join(names)}. These numbers may not be those of the run.</p>"
     ) in page
 
 
 def test_an_unchanged_audit_has_no_mark(foci: Foci, folder: Path) -> None:
     (folder / "report.html").write_text("an older report, opened and saved again")
     done = foci("report", folder)
-    assert (done.code, done.out) == (0, f"wrote {folder / 'report.html'}\n")
+    assert done.code == 0, done.err
+    assert f"\nwrote {folder / 'report.html'}\n" in done.out
+    assert "changed since" not in done.out
     assert "Changed since" not in (folder / "report.html").read_text()
     assert foci("report", folder, "--accept-changed").out == done.out
 

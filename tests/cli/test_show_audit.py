@@ -180,3 +180,17 @@ def test_the_label_view_stands_first_where_it_was_asked_for(tmp_path: Path) -> N
 def test_names_are_no_markup(tmp_path: Path) -> None:
     text = shown(audit_of(tmp_path / "a", name="[bold]x[/bold]"))
     assert text.startswith("[bold]x[/bold] (abmil)")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
+def test_what_a_narrow_terminal_leaves_out_is_named(tmp_path: Path, width: int) -> None:
+    text = shown(audit_of(tmp_path / "a", drops={"native": 0.256}), width)
+    said = " ".join(text.split())
+    left_out = re.search(r"not shown at this width: (.*?); see the report", said)
+    named = [] if left_out is None else left_out[1].split(", ")
+    table = text[: text.index("\nMSK, decided ")]
+    for head, name in (
+        ("AUKC", "AUKC"), ("Faith.", "Faith. AUC"), ("Reach", "Reach"), ("at 32", "AUC at 32"),
+    ):  # fmt: skip
+        assert (head in table) != (name in named), name
+    assert ("intervals" in named) == (table.count(" to ") < 8)

@@ -3,10 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 from tools.screenshots import chromium
+
+AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 
 
 @contextmanager
@@ -37,3 +40,16 @@ class Watched:
         """Assert that the page logged nothing and requested only its own file."""
         assert self.said == []
         assert {asked.split("#")[0] for asked in self.asked} <= {url.split("#")[0]}
+
+
+def findings(page: Page) -> list[str]:
+    """Serious and critical findings of axe-core on a page, one line per element."""
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found: list[str] = page.evaluate(
+        """async () => {
+            const {violations} = await axe.run();
+            const bad = violations.filter(({impact}) => ["serious", "critical"].includes(impact));
+            return bad.flatMap(({id, nodes}) => nodes.map((node) => `${id}: ${node.html}`));
+        }"""
+    )
+    return found

@@ -1,10 +1,12 @@
 """Pages that are made from the code, and the navigation over all pages."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tomli
+from markdown.extensions.toc import slugify
 from tools.site.commands import command_page
 from tools.site.pages import FROM_ROOT, ROOT
 from tools.site.python_page import ROOMS, python_page
@@ -21,11 +23,37 @@ def entries(navigation: list[dict[str, Any]]) -> list[str]:
     return [name for t in targets for name in (entries(t) if isinstance(t, list) else [t])]
 
 
-def test_every_page_stands_in_the_navigation_once() -> None:
+def test_every_page_can_be_found() -> None:
+    """In the navigation, or by a link of another page; and the navigation leads somewhere."""
     settings = tomli.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
+    listed = entries(settings["project"]["nav"])
+    texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
     notebooks = {f"notebooks/{path.stem}.md" for path in (ROOT / "docs").rglob("*.ipynb")}
-    pages = {path.name for path in (ROOT / "docs").glob("*.md")} | MADE | notebooks
-    assert sorted(entries(settings["project"]["nav"])) == sorted(pages)
+    pages = {*texts, *MADE, *notebooks}
+    assert len(listed) == len(set(listed))
+    assert set(listed) <= pages
+    linked = {
+        name
+        for page, text in texts.items()
+        for name in texts
+        if name != page and f"]({name}" in text
+    }
+    assert pages - set(listed) - linked == set()
+
+
+def headings(text: str) -> set[str]:
+    """Anchors of a page's headings, as the site writes them."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", prose, flags=re.MULTILINE)
+    return {slugify(re.sub(r"[`*$]|\]\([^)]*\)", "", title), "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs").glob("*.md")))
+def test_links_lead_to_a_heading(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    for target, anchor in re.findall(r"\]\(((?:\.\./)?[\w-]*(?:\.md)?)#([^)]+)\)", text):
+        there = (ROOT / "docs" / (target or page)).read_text(encoding="utf-8")
+        assert anchor in headings(there), f"{target}#{anchor}"
 
 
 def test_every_command_and_option_is_listed() -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tools.site.tutorial import PAGE, differences, renewed, run, steps
+from tools.site.tutorial import PAGE, PROGRESS, differences, renewed, run, steps
 
 TEXT = PAGE.read_text(encoding="utf-8")
 STEPS = steps(TEXT)
@@ -67,3 +67,9 @@ def test_times_and_rounding_may_differ(shown: str, said: str) -> None:
 )
 def test_everything_else_may_not(shown: str, said: str) -> None:
     assert differences(shown, said) != []
+
+
+def test_the_progress_of_a_slow_machine_is_no_output() -> None:
+    assert PROGRESS.fullmatch("reading bags: 109/120, 1 s left")
+    assert not PROGRESS.fullmatch("train  1/20  loss 0.701 (bag 0.701)")
+    assert not any(PROGRESS.fullmatch(line) for line in TEXT.splitlines())

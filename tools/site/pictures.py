@@ -34,8 +34,9 @@ NUMBERED = """places => {
     const box = element.getBoundingClientRect()
     const badge = document.createElement("div")
     badge.textContent = i + 1
-    badge.style.cssText = `position:absolute;left:${box.left + scrollX - 11}px;` +
-      `top:${box.top + scrollY - 11}px;width:24px;height:24px;border-radius:12px;` +
+    const beside = box.left < 100 ? 32 : 12
+    badge.style.cssText = `position:absolute;left:${box.left + scrollX - beside}px;` +
+      `top:${box.top + scrollY - 4}px;width:24px;height:24px;border-radius:12px;` +
       "background:#c2571a;color:#fff;font:600 14px/24px system-ui;text-align:center;z-index:99"
     document.body.append(badge)
   })
@@ -77,7 +78,7 @@ SHOTS = (
     Shot("answer-map", ".answers > :nth-child(1)"),
     Shot("answer-tiles", ".answers > :nth-child(2)"),
     Shot("answer-order", ".answers > :nth-child(3)"),
-    Shot("report-curves", "#figures > :nth-child(1)"),
+    Shot("report-tiles-needed", "#figures > :nth-child(1)"),
 )
 
 

@@ -24,6 +24,8 @@ FENCE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 SCRIPT = re.compile(r'```python title="([\w.]+)"\n(.*?)```', re.DOTALL)
 NUMBER = re.compile("[-\u2212+]?" r"\d[\d,]*(?:\.\d+)?")
 FOLDER = re.compile(r"/\S*/")
+PROGRESS = re.compile(r".+: \d+/\d+, .+ left\s*")
+"""A line that only a slow machine prints."""
 SECONDS = re.compile(r"\d+(?:\.\d+)? s\b")
 HOME = "/home/you"
 """What the page shows in the place of the folder that the commands ran in."""
@@ -112,8 +114,8 @@ def _said(command: str, folder: Path) -> str:
     )  # fmt: skip
     if done.returncode != 0:
         raise RuntimeError(f"{command} ended with {done.returncode}: {done.stdout}")
-    told = done.stdout.replace(str(folder), HOME)
-    return "".join(f"{line.rstrip()}\n" for line in told.splitlines())
+    told = done.stdout.replace(str(folder), HOME).splitlines()
+    return "".join(f"{line.rstrip()}\n" for line in told if not PROGRESS.fullmatch(line))
 
 
 def main() -> None:

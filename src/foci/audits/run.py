@@ -17,7 +17,7 @@ from foci.audits.compute.jobs import ranking_jobs
 from foci.audits.compute.merge import assemble, features_digest
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
-from foci.audits.compute.workers import default_workers, threads_of
+from foci.audits.compute.workers import default_workers, load_ahead, threads_of
 from foci.audits.folder.manifest import (
     SlideCounts,
     file_hashes,
@@ -148,6 +148,11 @@ def run(
         for note in (*division.notes[len(cohort.notes) :], *changed):
             say(line_of(note))
         parts = PartialResults(folder)
+        slides = division.audited.slides
+        blocks = n_blocks(slides, settings.block)
+        workers = workers or default_workers(blocks, home(backbone)[0])
+        if workers > 1:
+            load_ahead()
         if ready is not None:
             ready.place(folder)
         with eval_mode(backbone):
@@ -162,11 +167,8 @@ def run(
             manifest = with_readout(manifest, backbone, fitted_on, fitted, progress, say)
             settings = settings.model_copy(update={"readout": manifest.settings.readout})
             jobs = ranking_jobs(settings, fitted)
-            slides = division.audited.slides
             reveal = SlideReveal(backbone, settings, cohort.classes)
             work = BlockReveal(cohort.store, reveal, jobs, parts, steady)
-            blocks = n_blocks(slides, settings.block)
-            workers = workers or default_workers(blocks, home(backbone)[0])
             if manifest.threads is None:  # a run that goes on keeps those of its first part
                 manifest = manifest.model_copy(update={"threads": threads_of(workers)})
                 write_manifest(folder, manifest)

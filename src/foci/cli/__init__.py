@@ -27,6 +27,7 @@ from foci.cli.commands import (
     train,
     view,
 )
+from foci.cli.help_panels import grouped
 from foci.cli.terminal import logged, prepared
 from foci.errors import FociError
 
@@ -39,19 +40,20 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(encode.encode)
-app.command()(doctor.doctor)
-app.command()(cohort.cohort)
-app.command()(train.train)
-app.command()(fit.fit)
-app.command()(audit.audit)
-app.command()(report.report)
-app.command()(view.view)
-app.command()(export.export)
-app.command()(compare.compare)
+app.command()(grouped(encode.encode))
+app.command()(grouped(doctor.doctor))
+app.command()(grouped(cohort.cohort))
+app.command()(grouped(train.train))
+app.command()(grouped(fit.fit))
+app.command()(grouped(audit.audit))
+app.command()(grouped(report.report))
+app.command()(grouped(view.view))
+app.command()(grouped(export.export))
+app.command()(grouped(compare.compare))
 app.add_typer(study.app, name="study")
-app.command()(demo.demo)
+app.command()(grouped(demo.demo))
 
 
 @app.callback(invoke_without_command=True)

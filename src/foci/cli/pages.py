@@ -1,10 +1,14 @@
-"""Check the file name of an HTML page."""
+"""Name an HTML page on the command line: its file name, its link, and what to type next."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
-from foci.errors import FociError
+import typer
+
+from foci.errors import FociError, printable
 
 
 def page(out: Path | None) -> Path | None:
@@ -18,3 +22,21 @@ def page(out: Path | None) -> Path | None:
         fix = "give a name that ends in .html"
         raise FociError(f"--out {out}", "is not an HTML file", fix)
     return out
+
+
+def say_pages(*pages: Path) -> None:
+    """Print every page as a link, which terminals open on a click."""
+    for one in pages:
+        typer.echo(f"open {one.resolve().as_uri()}")
+
+
+def say_next(*steps: Sequence[str | Path]) -> None:
+    """Print what to type next, one command per line, ready to paste.
+
+    >>> say_next(["foci", "view", Path("my audit")], ["foci", "report", "a", "--kappa", "0.8"])
+    next foci view 'my audit'
+         foci report a --kappa 0.8
+    """
+    for i, step in enumerate(steps):
+        command = shlex.join(str(word) for word in step)
+        typer.echo(printable(f"{'next' if i == 0 else '    '} {command}"))

@@ -11,8 +11,9 @@ import typer
 
 from foci.cli.answers_text import answers_text
 from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
+from foci.cli.numbers_text import estimate, median_text, number
 from foci.errors import printable
-from foci.words.rounding import decimals, in_percent
+from foci.words.rounding import in_percent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from foci.audits import StoredAudit, Summary
-    from foci.audits.analysis.answers.record import CountQuartiles
     from foci.audits.analysis.summary import RankingNumbers
-    from foci.audits.records import Alarm, Interval
+    from foci.audits.records import Alarm
 
 QUESTION = {
     "prediction": "Prediction view: do the first tiles recover what the model says?",
@@ -31,13 +31,18 @@ QUESTION = {
 
 
 def show(
-    audit: StoredAudit, echo: Callable[[str], Any] = typer.echo, *, width: int | None = None
+    audit: StoredAudit,
+    echo: Callable[[str], Any] = typer.echo,
+    *,
+    summary: Summary | None = None,
+    width: int | None = None,
 ) -> None:
     """Print the alarms, the table of rankings, the answers and the caveats.
 
     Args:
         audit: A finished audit.
         echo: Takes the text; plain where the output is not a terminal.
+        summary: Its numbers at other settings; None for its own.
         width: Columns; default is the terminal's, or 100.
     """
     from rich.padding import Padding
@@ -46,19 +51,21 @@ def show(
     from foci.bags.cohort.torn import line_of
     from foci.reports.text.wording import LINE
 
-    summary = audit.summary
+    numbers = summary or audit.summary
     screen = console(width)
-    tables = [_table(summary, shape) for shape in _SHAPES]
+    tables = [_table(numbers, shape) for shape in _SHAPES]
     chosen = first_that_fits(screen, tables)
-    notes = [*audit.manifest.notes, *summary.notes]
+    shape = _SHAPES[tables.index(chosen)]
+    notes = [*audit.manifest.notes, *numbers.notes]
     parts: tuple[RenderableType, ...] = (
         *(alarm_text(alarm) for alarm in audit.alarms),
         Text(printable(_title(audit)), style="bold"),
-        Text(_population(summary)),
-        Text(f"\n{QUESTION[summary.first_view]}"),
+        Text(_population(numbers)),
+        Text(f"\n{QUESTION[numbers.first_view]}"),
         Padding(chosen, (1, 0)),
-        _legend(summary, _SHAPES[tables.index(chosen)]),
-        Padding(answers_text(summary.answers, screen.width), (1, 0)),
+        _legend(numbers, shape),
+        *_left_out(shape),
+        Padding(answers_text(numbers.answers, screen.width), (1, 0)),
         *(Text(printable(line_of(note))) for note in notes),
         Text("\n" * bool(notes) + LINE, style="italic"),
     )
@@ -120,6 +127,21 @@ _SHAPES = (
 """Layouts from the widest to the narrowest."""
 
 
+def _left_out(shape: _Shape) -> list[Text]:
+    """What a wider terminal would show, in one line; none if everything is there."""
+    from rich.text import Text
+
+    from foci.audits.compute.counts import KEPT
+
+    missing = [name for name in _EVERY if name not in shape.columns]
+    names = [_COLUMNS[name][0].format(kept=KEPT).replace("\n", " ") for name in missing]
+    names += ["intervals"] * (shape.intervals != _SHAPES[0].intervals)
+    if not names:
+        return []
+    where = "see the report and tables/rankings.csv"
+    return [Text(f"not shown at this width: {', '.join(names)}; {where}", style="dim")]
+
+
 def _title(audit: StoredAudit) -> str:
     name, architecture = audit.manifest.name, audit.manifest.backbone.architecture
     return name if name == architecture else f"{name} ({architecture})"
@@ -163,49 +185,11 @@ def _cells(numbers: RankingNumbers, shape: _Shape, k_max: int) -> Iterator[Text]
     for key in shape.columns:
         digits = _COLUMNS[key][1]
         if key in ("msk", "decisive"):
-            yield _median(getattr(numbers.decided, key, None), k_max, key in shape.intervals)
+            yield median_text(getattr(numbers.decided, key, None), k_max, key in shape.intervals)
         elif key == "selected_only":
             yield Text(number(getattr(numbers.selected_only, "auc", None), digits))
         else:
             yield estimate(getattr(numbers, key), digits, key in shape.intervals)
-
-
-def _median(quartiles: CountQuartiles | None, k_max: int, ends: bool) -> Text:
-    """Format a median, with the quartiles on the line below if ``ends``."""
-    from rich.text import Text
-
-    from foci.audits.analysis.answers.sentences import in_words
-
-    if quartiles is None:
-        return Text("-")
-    text = Text(in_words(quartiles.median, k_max).replace("more than ", ">"))
-    if ends:
-        low, high = (
-            in_words(end, k_max).replace("more than ", ">")
-            for end in (quartiles.low, quartiles.high)
-        )
-        text.append(f"\n{low} to {high}", style="dim")
-    return text
-
-
-def estimate(interval: Interval | None, digits: int, ends: bool = False) -> Text:
-    """Format an estimate, with the ends of its interval on the line below if ``ends``."""
-    from rich.text import Text
-
-    text = Text(number(None if interval is None else interval.estimate, digits))
-    if ends and interval is not None and interval.low is not None:
-        low, high = number(interval.low, digits), number(interval.high, digits)
-        text.append(f"\n{low} to {high}", style="dim")
-    return text
-
-
-def number(value: float | None, digits: int) -> str:
-    """Format a number with this many digits; a dash for None.
-
-    >>> number(-0.001, 2), number(None, 1), number(3.14, 1)
-    ('0.00', '-', '3.1')
-    """
-    return "-" if value is None else decimals(value, digits)
 
 
 def _legend(summary: Summary, shape: _Shape) -> Table:

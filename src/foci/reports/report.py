@@ -28,6 +28,7 @@ def write_report(
     kappa: Kappa | None = None,
     k_max: int | None = None,
     view: View | None = None,
+    summary: Summary | None = None,
 ) -> Path:
     """Write the report of an audit as one self-contained HTML file.
 
@@ -41,6 +42,8 @@ def write_report(
             the answers relative to each slide's own confidence.
         k_max: Budget of tiles, at most the audit's own; None for that.
         view: Which view is shown first; None for the audit's own.
+        summary: The numbers at these settings, if :func:`foci.audits.recompute.recompute` has
+            computed them already.
 
     Returns:
         Path of the HTML file.
@@ -48,10 +51,10 @@ def write_report(
     opened = audit if isinstance(audit, StoredAudit) else StoredAudit.load(audit)
     settings = changed_settings(opened, kappa=kappa, k_max=k_max, view=view)
     path = opened.folder / _name(opened, settings) if out is None else Path(out)
-    summary = recompute(opened, kappa=kappa, k_max=k_max, view=view)
+    numbers = summary or recompute(opened, kappa=kappa, k_max=k_max, view=view)
     path.parent.mkdir(parents=True, exist_ok=True)
     sweep(path.parent)
-    write_whole(path, report_page(opened, summary, settings))
+    write_whole(path, report_page(opened, numbers, settings))
     return path
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import contextlib
+from collections.abc import AsyncIterator, Callable, Collection
 from functools import lru_cache, wraps
 from typing import Any
 from urllib.parse import quote
 
+import anyio.to_thread
 from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -27,6 +29,9 @@ from foci.viewer.security import LOOPBACK, Guard
 
 _KEPT = {"Cache-Control": "private, max-age=3600"}
 """For pictures, whose address changes with the file."""
+
+_THREADS = 6
+"""Requests that are answered at a time; each thread keeps some memory of its own."""
 
 _MOST_BYTES = 4096
 """Of a mark."""
@@ -108,8 +113,15 @@ def viewer_app(
             Route("/api/slides/{number:int}/export/{kind}", _answered(export)),
             Route("/api/marks", mark, methods=["POST"]),
         ],
+        lifespan=_few_threads,
         middleware=[Middleware(Guard, token=token, hosts=hosts, any_address=any_address)],
     )
+
+
+@contextlib.asynccontextmanager
+async def _few_threads(app: Starlette) -> AsyncIterator[None]:
+    anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
+    yield
 
 
 def _answered(answer: Answer) -> Answer:

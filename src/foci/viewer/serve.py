@@ -11,6 +11,7 @@ from collections.abc import Callable
 from foci.errors import FociError
 from foci.viewer.catalogue import Catalogue
 from foci.viewer.marks import MarkBook
+from foci.viewer.memory import save_memory
 from foci.viewer.security import LOOPBACK, new_token
 
 PORT = 8765
@@ -43,6 +44,7 @@ def serve(
     except ImportError as error:
         fix = "pip install 'foci-mil[viewer]'"
         raise FociError(error.name or "uvicorn", f"cannot be loaded ({error})", fix) from error
+    save_memory()
     local, token = is_loopback(host), new_token()
     names = (*LOOPBACK, host.lower()) if local else (*LOOPBACK, host.lower(), socket.gethostname())
     app = viewer_app(catalogue, marks, token, names, any_address=not local)

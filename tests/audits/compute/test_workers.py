@@ -1,12 +1,22 @@
 """How many processes, how many threads in each, and what cannot be sent to one."""
 
+import multiprocessing
 import os
+import sys
+from multiprocessing import forkserver
+from pathlib import Path
 
 import pytest
 import torch
 
 from foci.audits.compute import workers
-from foci.audits.compute.workers import Workers, available_cores, default_workers, threads_of
+from foci.audits.compute.workers import (
+    Workers,
+    available_cores,
+    default_workers,
+    load_ahead,
+    threads_of,
+)
 from foci.errors import FociError
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
@@ -42,3 +52,22 @@ def test_cores_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_work_that_cannot_be_sent_is_one_line() -> None:
     with pytest.raises(FociError, match=r"^workers: cannot be sent to another .* give --workers 1"):
         Workers(lambda block, say: iter(()), 2, 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
+def test_processes_are_forked_off_one_that_has_loaded_torch() -> None:
+    load_ahead()
+    load_ahead()  # the second time there is nothing to do
+    server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+    context = multiprocessing.get_context("forkserver")
+    answers = context.SimpleQueue()
+    process = context.Process(target=_say_parent, args=(answers,))
+    process.start()
+    assert answers.get() == server
+    process.join()
+    assert process.exitcode == 0
+    assert "libtorch" in Path(f"/proc/{server}/maps").read_text()
+
+
+def _say_parent(answers: "multiprocessing.SimpleQueue[int]") -> None:
+    answers.put(os.getppid())

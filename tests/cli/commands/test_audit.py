@@ -79,7 +79,14 @@ def test_from_files_to_answers(foci: Foci, folder: Path) -> None:
     assert done.err == ""
     assert f"selector of seed 0: {DEFAULT} (" in done.out
     answers_in(folder / "out", done.out)
-    assert done.out.endswith(f"wrote {folder / 'out'}\n")
+    out = folder / "out"
+    assert done.out.splitlines()[-5:] == [
+        f"wrote {out}",
+        f"open {(out / 'report.html').resolve().as_uri()}",
+        f"next foci view {out}",
+        f"     foci report {out} --kappa 0.8",
+        f"     foci compare {out} ANOTHER-AUDIT --out compare.html",
+    ]
     found = StoredAudit.load(folder / "out")
     assert found.manifest.name == "abmil"
     assert found.manifest.sources["features"] == str((folder / "features").resolve())

@@ -42,6 +42,7 @@ def test_prints_a_table(foci: Foci, folders: list[Path]) -> None:
     assert heads == ["model", "believe the map?", "decision hangs on", "better order?"]
     assert first == ["abmil", told.map.answer, told.tiles.answer, told.order.answer]
     assert "wrote" not in done.out
+    assert done.out.endswith(f"next foci view {folders[0]}\n")
 
 
 def test_writes_a_page_and_the_table_beside_it(foci: Foci, folders: list[Path]) -> None:
@@ -49,6 +50,7 @@ def test_writes_a_page_and_the_table_beside_it(foci: Foci, folders: list[Path]) 
     done = foci("compare", *folders, "--out", out)
     assert done.code == 0, done.err
     assert "a-model-with-a-rather-long-name" in out.read_text()
+    assert f"\nopen {out.resolve().as_uri()}\n" in done.out
     rows = list(csv.DictReader((out.parent / "compare.csv").open(newline="")))
     assert [float(row["restricted:native"]) for row in rows] == [8.5, 8.5]
 

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from foci.audits import StoredAudit
+from foci.audits.recompute import recompute
+from foci.cli.show_audit import show
 from tests.cli.invoke import Foci
 from tests.makers.curves import Counts
 from tests.makers.folders import write_folder
@@ -20,7 +23,12 @@ def test_the_stored_settings_give_report_html(foci: Foci, folder: Path) -> None:
     before = {path: path.read_bytes() for path in folder.iterdir()}
     done = foci("report", folder)
     assert done.code == 0, done.err
-    assert done.out.strip() == f"wrote {folder / 'report.html'}"
+    page = folder / "report.html"
+    assert done.out.splitlines()[-3:] == [
+        f"wrote {page}",
+        f"open {page.resolve().as_uri()}",
+        f"next foci view {folder}",
+    ]
     assert (folder / "report.html").read_text().lstrip().lower().startswith("<!doctype html>")
     assert {path: path.read_bytes() for path in before} == before
 
@@ -41,6 +49,19 @@ def test_other_settings_get_a_page_of_their_own(
     assert {path: path.read_bytes() for path in before} == before
     again = foci("report", folder, *options, "--out", folder.parent / "mine.html")
     assert (folder.parent / "mine.html").read_bytes() == page.read_bytes(), again.err
+
+
+def test_it_prints_what_the_audit_prints(foci: Foci, folder: Path) -> None:
+    """Table, legend and answers: those of the audit, or of an audit at the asked threshold."""
+    said: list[str] = []
+    show(StoredAudit.load(folder), said.append)
+    assert foci("report", folder).out.startswith(said[0])
+    other = recompute(StoredAudit.load(folder), kappa=0.8)
+    told: list[str] = []
+    show(StoredAudit.load(folder), told.append, summary=other)
+    assert told != said
+    assert "median tiles until 0.8 sure" in told[0]
+    assert foci("report", folder, "--kappa", "0.8").out.startswith(told[0])
 
 
 @pytest.mark.parametrize(

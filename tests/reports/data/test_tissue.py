@@ -53,22 +53,23 @@ def test_a_small_audit_shows_every_slide_that_has_positions(pictured: StoredAudi
 
 
 def test_without_room_the_most_interesting_slides_keep_theirs(pictured: StoredAudit) -> None:
-    full = payload(pictured, pictured.summary, pictured.manifest.settings)
+    own = (pictured, pictured.summary, pictured.manifest.settings)
+    full = payload(*own)
     size = len(full.details["0"].tissue.jpeg)  # type: ignore[union-attr]
-    limit = len(to_json(full)) - 3 * size
-    data = payload(pictured, pictured.summary, pictured.manifest.settings, limit=limit)
-    assert len(to_json(data)) <= limit + 20_000
+    data = payload(*own, picture_limit=4 * size)
+    assert len(to_json(data)) < len(to_json(full)) - 2 * size
     shown = [row for row, detail in data.details.items() if detail.tissue is not None]
-    assert 0 < len(shown) < 7
+    assert 0 < len(shown) <= 4
+    assert data.details.keys() == full.details.keys(), "curves keep their room"
     assert str(pictured.measured().hardest_first[0]) in shown
 
 
-def test_a_large_report_with_pictures_stays_below_two_megabytes(tmp_path: Path) -> None:
-    large = make(tmp_path, Plan(n_slides=120, n_tiles=1024, random_orders=2))
+def test_a_large_report_with_pictures_stays_below_six_megabytes(tmp_path: Path) -> None:
+    large = make(tmp_path, Plan(n_slides=200, n_tiles=1024, random_orders=2))
     picture(large, 40)
     page = write_report(large)
-    assert page.stat().st_size < 2_000_000
+    assert page.stat().st_size < 6_000_000
     details = data_of(page)["details"]
     pictures = [len(d["tissue"]["jpeg"]) for d in details.values() if d["tissue"]]
-    assert sum(pictures) > PICTURE_BYTES / 2
-    assert len(details) > 60, "curves keep most of the room"
+    assert sum(pictures) > PICTURE_BYTES * 0.9, "noise fills the room"
+    assert len(details) == 200, "and takes none from the curves"

@@ -16,8 +16,10 @@ from tests.makers.studies import NARROW, make
 class Pretending:
     """Computes nothing; notes what is under way together."""
 
-    def __init__(self, study: StudyFolder, slots: int, failing: str = "nothing") -> None:
-        self.study, self.slots, self.failing = study, slots, failing
+    def __init__(
+        self, study: StudyFolder, slots: int, failing: str = "nothing", ahead: int = 0
+    ) -> None:
+        self.study, self.slots, self.failing, self.ahead = study, slots, failing, ahead
         self.running: list[Cell] = []
         self.begun: list[str] = []
         self.together: list[set[str]] = []
@@ -51,8 +53,14 @@ def test_needs_first_and_never_more_than_the_slots(study: StudyFolder) -> None:
         assert all(place[need.name] < place[cell.name] for need in plan.needs(cell))
 
 
+def test_cells_that_wait_for_a_worker(study: StudyFolder) -> None:
+    engine = Pretending(study, 2, ahead=2)
+    assert run_plan(study, study.plan(), engine).done == len(study.plan())
+    assert max(map(len, engine.together)) == 4
+
+
 def test_cost_is_measured_alone_and_last(study: StudyFolder) -> None:
-    engine = Pretending(study, 3)
+    engine = Pretending(study, 3, ahead=3)
     run_plan(study, study.plan(), engine)
     assert [name[:4] for name in engine.begun[-2:]] == ["cost", "cost"]
     assert all(len(names) == 1 for names in engine.together if any("cost" in n for n in names))

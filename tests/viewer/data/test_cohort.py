@@ -77,7 +77,5 @@ def test_an_audit_of_one_ranking_has_nothing_to_compare_with(tmp_path: object) -
 
 def test_changed_files_are_named(audit: StoredAudit) -> None:
     changed = StoredAudit(audit.folder, changed=("curves.parquet",))
-    notes = cohort_of(Catalogue(changed)).notes
-    assert any(
-        note.startswith("Changed since the audit wrote it: curves.parquet") for note in notes
-    )
+    alarms = cohort_of(Catalogue(changed)).alarms
+    assert alarms[0].startswith("Changed since the audit wrote it: curves.parquet")

@@ -31,7 +31,11 @@ export function figure({
           "details",
           { class: "numbers" },
           h("summary", {}, "The numbers"),
-          h("div", { class: "scroll" }, numbers),
+          h(
+            "div",
+            { class: "scroll", tabindex: 0, role: "region", "aria-label": `The numbers: ${title}` },
+            numbers,
+          ),
         )
       : null,
   );

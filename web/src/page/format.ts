@@ -27,6 +27,11 @@ export function interval(value: Interval | null | undefined, digits = 1): string
   return `${fixed(value.estimate, digits)} (${fixed(value.low, digits)} to ${fixed(value.high, digits)})`;
 }
 
+/** A number with its noun: "1 tile", "3 tiles". */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** The ends of an interval in brackets, for a table; nothing where there are none. */
 export function between(low: number | null, high: number | null, digits: number): string {
   return low === null || high === null ? "" : ` (${fixed(low, digits)} to ${fixed(high, digits)})`;

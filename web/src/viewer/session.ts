@@ -30,9 +30,14 @@ export function pairOf({ cohort, state }: Session, slide: OpenSlide): [string, s
 }
 
 /** Index of the count that a slide opens with: as linked, else MSK of one of the rankings. */
-export function startIndex({ state }: Session, slide: OpenSlide, pair: [string, string]): number {
+export function startIndex(
+  { state }: Session,
+  slide: OpenSlide,
+  pair: [string, string],
+  least = 1,
+): number {
   const { ks, msk } = slide.data;
-  const wanted = state.k ?? msk[pair[1]] ?? msk[pair[0]] ?? Math.min(8, ks[ks.length - 1]);
+  const wanted = state.k ?? Math.max(msk[pair[1]] ?? msk[pair[0]] ?? 8, least);
   return Math.max(
     ks.findLastIndex((k) => k <= wanted),
     0,

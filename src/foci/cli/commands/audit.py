@@ -145,7 +145,8 @@ def _run(
     from foci.audits.setup.inputs import open_sources
     from foci.audits.setup.splits import many_left_out
     from foci.cli.announce import announce, end_if_many, say
-    from foci.cli.device import choose
+    from foci.cli.options import choose
+    from foci.cli.pages import say_next, say_pages
     from foci.cli.pictures import picture_slides
     from foci.cli.show_audit import show
     from foci.progress import track
@@ -179,8 +180,15 @@ def _run(
     show(done)
     if slides is not None:
         picture_slides(done, sources.cohort, slides, configuration.mpp)
-    write_report(done)
+    report = write_report(done)
     typer.echo(f"wrote {configuration.out}")
+    say_pages(report)
+    images: list[str | Path] = [] if slides is None else ["--slides", slides]
+    say_next(
+        ["foci", "view", configuration.out, *images],
+        ["foci", "report", configuration.out, "--kappa", "0.8"],
+        ["foci", "compare", configuration.out, "ANOTHER-AUDIT", "--out", "compare.html"],
+    )
     end_if_many(many)
 
 

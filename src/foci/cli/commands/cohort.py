@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from foci.cli.announce import starting
+
 
 class Task(str, Enum):
     """The paper's three tasks."""
@@ -30,6 +32,7 @@ def cohort(
     seed: Annotated[int, typer.Option(help="Seed of the patient split.")] = 0,
 ) -> None:
     """Build the label table of one of the paper's tasks, split by patient as in the paper."""
+    starting("reading the sources")
     from foci.bags import Cohort
     from foci.bags.tasks import build
     from foci.words.plural import tally

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from foci.cli.announce import starting
 from foci.cli.answers_text import COLOUR
 from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
+from foci.cli.numbers_text import estimate, number
 from foci.cli.options import AcceptChanged
-from foci.cli.show_audit import alarm_text, estimate, number
+from foci.cli.show_audit import alarm_text
 from foci.errors import printable
 
 if TYPE_CHECKING:
@@ -35,10 +37,11 @@ def compare(
     accept_changed: AcceptChanged = False,
 ) -> None:
     """Compare audits side by side: tiles per ranking, headroom, faithfulness, answers."""
+    starting("opening the audits")
     from foci.audits import StoredAudit
     from foci.audits.compare.table import compare as put_together
     from foci.cli.announce import announce_changed
-    from foci.cli.pages import page
+    from foci.cli.pages import page, say_next, say_pages
     from foci.files.atomic import write_whole
 
     file = page(out)
@@ -54,6 +57,8 @@ def compare(
         write_comparison(audits, file)
         write_whole(table, found.to_csv())
         typer.echo(f"wrote {file} and {table}")
+        say_pages(file)
+    say_next(["foci", "view", folders[0]])
 
 
 def show(
@@ -75,11 +80,14 @@ def show(
     shown = ((True, True), (True, False), (False, True), (False, False))
     tables = [_table(comparison, ends, faithful) for ends, faithful in shown]
     tables += [_by_ranking(comparison, shape) for shape in _SHAPES]
+    chosen = first_that_fits(screen, tables)
+    left_out = _LEFT_OUT[tables.index(chosen)]
     parts: tuple[RenderableType, ...] = (
         *(alarm_text(alarm, row.name) for row in comparison.rows for alarm in row.alarms),
         Text("Prediction view: do the first tiles recover what the model says?"),
-        Padding(first_that_fits(screen, tables), (1, 0)),
+        Padding(chosen, (1, 0)),
         Text(LEGEND, style="dim"),
+        *([Text(f"not shown at this width: {left_out}; see --out", style="dim")] * bool(left_out)),
         Padding(_answers(comparison), (1, 0, int(bool(comparison.notes)), 0)),
         *(Text(printable(f"note: {note}")) for note in comparison.notes),
         Text(f"\n{LINE}", style="italic"),
@@ -125,6 +133,18 @@ _MEASURES = {
 }
 _SHAPES = (tuple(_MEASURES), ("restricted", "shi_native", "shi_random"), ("restricted",))
 """Measures of a ranking, the most first."""
+
+
+_LEFT_OUT = (
+    "",
+    "Faithfulness",
+    "intervals",
+    "intervals, Faithfulness",
+    "intervals",
+    "intervals, Faithfulness",
+    "intervals, SHI, Faithfulness",
+)
+"""What each layout of :func:`show` leaves out, from the widest to the narrowest."""
 
 
 def _by_ranking(comparison: Comparison, measures: tuple[str, ...]) -> Table:

@@ -68,7 +68,9 @@ def demo(
         return
 
     from foci.audits.compare.table import compare
+    from foci.audits.folder.names import REPORT
     from foci.cli.commands.compare import show
+    from foci.cli.pages import say_next, say_pages
     from foci.demo.runs.pipeline import run_demo
 
     done = run_demo(out, seed=seed, slides=number, classes=classes, say=typer.echo)
@@ -76,14 +78,15 @@ def demo(
     show(compare(done.audits))
     found = [_planted_tiles_found(a, a.manifest.truth) for a in done.audits if a.manifest.truth]
     typer.echo("\n" + "\n".join(found))
-    typer.echo(f"\nOpen {done.comparison} in a browser, and beside it")
-    for audit in done.audits:
-        typer.echo(f"  {audit.folder / 'report.html'}")
+    typer.echo("")
+    say_pages(done.comparison, *(audit.folder / REPORT for audit in done.audits))
+    say_next(["foci", "view", done.audits[0].folder])
 
 
 def _study(out: Path, number: int | None, seed: int, workers: int | None) -> None:
     """The paper's matrix in miniature, from cohorts to ``study.html``."""
     from foci.cli.announce import say
+    from foci.cli.pages import say_pages
     from foci.demo.runs.study import SLIDES_OF_A_STUDY, make_study, run_miniature
     from foci.progress import track
     from foci.reports import write_study_page
@@ -92,7 +95,7 @@ def _study(out: Path, number: int | None, seed: int, workers: int | None) -> Non
     say(f"Two tasks on synthetic slides, seven backbones and two seeds: {len(folder.plan())} cells")
     tally = run_miniature(folder, workers=workers, say=say)
     say(f"{tally.done} of {tally.total} cells done, {len(tally.failed)} failed")
-    say(f"\nOpen {write_study_page(folder, progress=track)} in a browser.")
+    say_pages(write_study_page(folder, progress=track))
 
 
 def _planted_tiles_found(audit: StoredAudit, truth: TruthRecord) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foci.cli.announce import starting
 from foci.cli.cohort_options import Given, cohort_options
 from foci.errors import printable
 
@@ -32,6 +33,7 @@ def doctor(
 
     Exit code 1 if any check fails.
     """
+    starting("looking at the cohort")
     from foci.bags.checks.doctor import examine
     from foci.bags.cohort.options import CohortOptions
     from foci.configuration import configure

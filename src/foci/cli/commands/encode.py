@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from foci.cli.announce import starting
 from foci.errors import FociError
 
 
@@ -35,7 +36,8 @@ def encode(
     An interrupted run goes on when the same command is given again. A bad slide is listed and
     costs only itself.
     """
-    from foci.cli.device import choose
+    starting("looking for slides")
+    from foci.cli.options import choose
     from foci.configuration import configure
     from foci.progress import track
     from foci.slides.encoders import ENCODERS, EncoderOptions

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from foci.cli.announce import starting
 from foci.cli.options import names
 
 
@@ -47,6 +48,7 @@ def export(
 
     Without --slide or --list the audit chooses its most telling slides.
     """
+    starting("opening the audit")
     from foci.audits import StoredAudit
     from foci.audits.annotations import read_marks
     from foci.exports.chosen import read_names, slides_to_export

@@ -61,7 +61,7 @@ def fit(
     from foci.audits.setup.splits import ready_to_fit
     from foci.audits.setup.width import check_width
     from foci.cli.announce import announce, end_if_many, many_skipped_of
-    from foci.cli.device import choose
+    from foci.cli.options import choose
     from foci.configuration import configure
     from foci.files.run_log import RunLog
     from foci.progress import track

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from foci.cli.announce import starting
 from foci.cli.options import AcceptChanged, confidence
 
 if TYPE_CHECKING:
@@ -46,16 +47,25 @@ def report(
 ) -> None:
     """Write the report of an audit again, optionally at another threshold, budget or view.
 
-    No model is run: everything is computed from the stored curves. The audit itself stays
-    unchanged; a report at other settings gets its own file name.
+    It prints the same table and answers as foci audit. No model is run: everything is computed
+    from the stored curves. The audit itself stays unchanged; a report at other settings gets its
+    own file name.
     """
+    starting("opening the audit")
     from foci.audits import StoredAudit
+    from foci.audits.recompute import recompute
     from foci.cli.announce import announce_changed
-    from foci.cli.pages import page
+    from foci.cli.pages import page, say_next, say_pages
+    from foci.cli.show_audit import show
     from foci.reports import write_report
 
     file, audit = page(out), StoredAudit.load(folder, accept_changed=accept_changed)
     announce_changed(audit)
     chosen: View | None = None if view is None else view.value
-    path = write_report(audit, file, kappa=confidence(kappa), k_max=k_max, view=chosen)
+    asked = confidence(kappa)
+    summary = recompute(audit, kappa=asked, k_max=k_max, view=chosen)
+    path = write_report(audit, file, kappa=asked, k_max=k_max, view=chosen, summary=summary)
+    show(audit, summary=summary)
     typer.echo(f"wrote {path}")
+    say_pages(path)
+    say_next(["foci", "view", folder])

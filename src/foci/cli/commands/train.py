@@ -163,7 +163,7 @@ def _train(
     from foci.audits.analysis.selected_only import split_scores
     from foci.backbones.training import training_recipe
     from foci.backbones.training.run import train_into
-    from foci.cli.device import choose
+    from foci.cli.options import choose
     from foci.progress import track
 
     name = configuration.backbone
@@ -192,7 +192,7 @@ def _train(
 def _show_scores(
     metrics: Mapping[str, Mapping[str, float | None]], say: Callable[[str], None]
 ) -> None:
-    from foci.cli.show_audit import number
+    from foci.cli.numbers_text import number
 
     for split, values in metrics.items():
         shown = ", ".join(f"{name} {number(value, 3)}" for name, value in values.items())

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from foci.cli.announce import starting
 from foci.cli.options import AcceptChanged
 
 
@@ -39,6 +40,7 @@ def view(
 
     Without images of the slides it shows their tiles on a plain lattice.
     """
+    starting("opening the audit")
     from foci.audits import StoredAudit
     from foci.cli.announce import announce_changed
     from foci.viewer.catalogue import Catalogue, images_of

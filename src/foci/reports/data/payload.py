@@ -24,7 +24,7 @@ from foci.reports.data.models import (
     SlideDetail,
 )
 from foci.reports.data.rounding import rounded
-from foci.reports.data.tissue import TissuePictures
+from foci.reports.data.tissue import PICTURE_BYTES, TissuePictures
 
 M = TypeVar("M", bound=BaseModel | None)
 
@@ -40,6 +40,7 @@ def payload(
     summary: Summary,
     settings: AnalysisSettings,
     limit: int = DETAIL_BYTES,
+    picture_limit: int = PICTURE_BYTES,
 ) -> AuditPayload:
     """Collect everything that the figures, the table and the slides of a page need.
 
@@ -48,7 +49,8 @@ def payload(
         summary: Its numbers, at the threshold and budget of ``settings``.
         settings: Threshold and budget.
         limit: Bytes for the slide table and the curves of single slides; slides whose curves do
-            not fit keep their row in the table. 0 leaves out all curves of single slides.
+            not fit keep their row in the table.
+        picture_limit: Bytes for pictures of the slides, on top of that.
     """
     measured = audit.measured(settings)
     columns = slide_columns(measured, audit.slides)
@@ -73,7 +75,7 @@ def payload(
         },
         ks=packer.ks.tolist(),
         slides=columns,
-        details=_details(audit, packer, room),
+        details=_details(audit, packer, room, picture_limit),
     )
 
 
@@ -109,19 +111,20 @@ def longest_counts(measured: MeasuredSlides) -> Integers:
     return max((curve.ks for curve in curves), key=len)
 
 
-def _details(audit: StoredAudit, packer: SlideDetails, room: int) -> dict[str, SlideDetail]:
+def _details(
+    audit: StoredAudit, packer: SlideDetails, room: int, picture_limit: int
+) -> dict[str, SlideDetail]:
     """Pack the most interesting slides, as many as fit.
 
     A low estimate of their sizes decides which slides are packed, the true size which are kept.
     """
     names = packer.measured.curves.slide_ids
-    if not packer.columns or room <= 0:
+    if not packer.columns:
         return {}
     pictures = TissuePictures(audit)
-    for_curves = room - pictures.reserved(names)
     wanted = by_interest(packer.measured.hardest_first)
     sizes = [packer.bytes_of(row) for row in range(len(names))]
-    hoped = set(within_bytes(wanted, sizes, for_curves))
+    hoped = set(within_bytes(wanted, sizes, room))
     row_of = {name: row for row, name in enumerate(names) if row in hoped}
     packed = {
         row_of[tiles.slide_id]: packer.pack(row_of[tiles.slide_id], tiles)
@@ -129,8 +132,7 @@ def _details(audit: StoredAudit, packer: SlideDetails, room: int) -> dict[str, S
         if tiles.slide_id in row_of
     }
     weights = {row: len(to_json(detail)) for row, detail in packed.items()}
-    kept = set(within_bytes([row for row in wanted if row in hoped], weights, for_curves))
+    kept = set(within_bytes([row for row in wanted if row in hoped], weights, room))
     ordered = {row: packed[row] for row in wanted if row in kept}
-    left = room - sum(weights[row] for row in kept)
-    pictured = pictures.add(ordered, dict(enumerate(names)), left)
+    pictured = pictures.add(ordered, dict(enumerate(names)), picture_limit)
     return {str(row): pictured[row] for row in sorted(kept)}

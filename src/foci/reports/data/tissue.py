@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from foci.audits import StoredAudit
 from foci.reports.data.models import SlideDetail, TissuePicture
 from foci.slides.thumbnails import FOLDER, Thumbnail, read_thumbnails
 
-PICTURE_BYTES = 450_000
-"""Kept free for pictures where an audit has any; they may take more if curves leave room."""
+PICTURE_BYTES = 3_800_000
+"""Limit for all pictures, beside that for curves: a page with pictures stays below 6 MB."""
 
 _FRAME = 60
 """Bytes of JSON around a picture."""
@@ -26,10 +26,6 @@ class TissuePictures:
     def __init__(self, audit: StoredAudit) -> None:
         self._folder = audit.folder / FOLDER
         self._known: Mapping[str, Thumbnail] = read_thumbnails(audit.folder)
-
-    def reserved(self, slide_ids: Sequence[str]) -> int:
-        """Bytes to keep free: those of all pictures, at most :data:`PICTURE_BYTES`."""
-        return min(sum(self._bytes_of(name) for name in slide_ids), PICTURE_BYTES)
 
     def add(
         self, details: Mapping[int, SlideDetail], slide_ids: Mapping[int, str], room: int

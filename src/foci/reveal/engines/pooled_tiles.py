@@ -70,9 +70,14 @@ class PooledTiles:
         size = self.attention.numel() * (self.values.shape[-1] + 1)
         if self.plus_one or size > _MOST_TERMS:
             return None
-        weights = torch.exp(self.attention - self.attention.amax(dim=0)).unsqueeze(-1)
+        weights = torch.exp(self.attention - self._peaks).unsqueeze(-1)
         return torch.cat([weights * self.values, weights], dim=-1)
+
+    @cached_property
+    def _peaks(self) -> Tensor:
+        """Largest attention logit of every row, ``[R]``."""
+        return self.attention.amax(dim=0)
 
     def _rise(self, tile: Tensor) -> float:
         """How far the largest attention logit of any row lies above that of a tile."""
-        return float((self.attention.amax(dim=0) - self.attention[tile]).amax())
+        return float((self._peaks - self.attention[tile]).amax())

@@ -15,7 +15,7 @@ class InProcess:
         threads: Of torch.
     """
 
-    slots = 1
+    slots, ahead = 1, 0
 
     def __init__(self, folder: StudyFolder, threads: int = 1) -> None:
         self._folder, self._threads = folder, threads

@@ -85,6 +85,11 @@ class RayCluster:
         nodes = (node["Resources"] for node in self._ray.nodes() if node["Alive"])
         return max(1, sum(cells_on(node, self._threads, self._gpus) for node in nodes))
 
+    @property
+    def ahead(self) -> int:
+        """One cell per slot in Ray's queue: a worker gets it without asking this process."""
+        return self.slots
+
     def submit(self, cell: Cell) -> None:
         """Queue a cell."""
         path = str(self._folder.path.resolve())

@@ -22,6 +22,10 @@ class Engine(Protocol):
     def slots(self) -> int:
         """How many cells may be under way at the same time."""
 
+    @property
+    def ahead(self) -> int:
+        """How many more cells may wait there, so that no worker waits for the next one."""
+
     def submit(self, cell: Cell) -> None:
         """Begin with a cell."""
 
@@ -83,7 +87,7 @@ def run_plan(
     running: dict[str, Cell] = {}
     while waiting or running:
         _skip(plan, waiting, running, done, tally)
-        for cell in _next(waiting, running, done, estimates, engine.slots):
+        for cell in _next(waiting, running, done, estimates, engine.slots + engine.ahead):
             running[cell.key] = waiting.pop(cell.key)
             engine.submit(cell)
         if not running:
@@ -119,7 +123,7 @@ def _next(
     running: dict[str, Cell],
     done: set[str],
     estimates: Estimates,
-    slots: int,
+    places: int,
 ) -> list[Cell]:
     """Cells to begin with now: those on the longest way to the end first."""
     if any(cell.kind in ALONE for cell in running.values()):
@@ -129,7 +133,7 @@ def _next(
     if shared:
         ways = estimates.ways(list(waiting.values()))
         shared.sort(key=lambda cell: -ways[cell.key])
-        return shared[: max(slots - len(running), 0)]
+        return shared[: max(places - len(running), 0)]
     alone = [cell for cell in ready if cell.kind in ALONE]
     left = any(cell.kind not in ALONE for cell in waiting.values())
     return alone[:1] if not running and not left else []

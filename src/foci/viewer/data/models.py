@@ -43,7 +43,8 @@ class ViewerCohort(Record):
         name: The audit.
         line: The sentence that stands on every page.
         answers: The three answers; none where an audit has none.
-        notes: Of the audit, alarms first.
+        alarms: Reasons why the numbers may not mean what they seem to mean.
+        notes: Of the audit.
         native: The ranking on the horizontal axis.
         best: The ranking that it is compared with; None where there is no other.
         shared_of: How many first tiles ``flags.shared`` compares.
@@ -55,6 +56,7 @@ class ViewerCohort(Record):
     name: str
     line: str
     answers: list[CohortAnswer]
+    alarms: list[str]
     notes: list[str]
     native: str
     best: str | None

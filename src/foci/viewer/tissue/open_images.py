@@ -13,7 +13,7 @@ from foci.slides.image import SlideImage
 MOST = 10
 """Images open at a time."""
 
-CACHE_BYTES = 64 << 20
+CACHE_BYTES = 16 << 20
 """Decoded pixels that OpenSlide keeps, for all images together."""
 
 Stamp = tuple[int, int, int]

@@ -17,12 +17,12 @@ from foci.viewer.tissue.pyramid import Pyramid
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
-CACHE_BYTES = 64 << 20
+CACHE_BYTES = 16 << 20
 QUALITY = 80
 CROP = 192
 """Pixels of a crop of one audited tile."""
 
-_READERS = 4
+_READERS = 2
 """Reads at a time: each may need as much memory as a whole level of a slide without others."""
 
 

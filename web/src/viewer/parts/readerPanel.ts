@@ -1,6 +1,7 @@
 /** Reader study: rankings hidden, and every mark of the reader goes to a CSV file. */
 
 import { checkbox, h } from "../../page/dom";
+import { counted } from "../../page/format";
 import type { OpenSlide } from "../openSlide";
 import { sendMark } from "../server";
 import type { Opinion } from "./pictureGrid";
@@ -33,7 +34,7 @@ export function readerPanel(slide: OpenSlide, blind: (on: boolean) => void): Rea
   const own = given.get(slide.number) ?? new Map<number, Opinion>();
   given.set(slide.number, own);
   const tell = () => {
-    said.textContent = own.size ? `${own.size} tiles of this slide marked.` : "";
+    said.textContent = own.size ? `${counted(own.size, "tile")} of this slide marked.` : "";
   };
   tell();
   return {

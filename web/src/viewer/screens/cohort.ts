@@ -22,9 +22,7 @@ export function cohortScreen(session: Session): ScreenView {
       { class: "screen cohort-screen" },
       h("h1", { tabindex: -1 }, cohort.name),
       facts(cohort),
-      cohort.notes.length
-        ? h("ul", { class: "notes" }, ...cohort.notes.map((note) => h("li", {}, note)))
-        : null,
+      cohort.alarms.length ? notes(cohort.alarms) : null,
       cohort.answers.length
         ? h("div", { class: "answers" }, ...cohort.answers.map(card))
         : h("p", { class: "empty" }, "This audit has no answers; foci audit gives them."),
@@ -34,6 +32,9 @@ export function cohortScreen(session: Session): ScreenView {
         h("section", { "aria-label": "One dot per slide" }, slideDots(cohort, open)),
         h("section", { "aria-label": "Slides" }, table),
       ),
+      cohort.notes.length
+        ? h("details", { class: "audit-notes" }, h("summary", {}, "Notes"), notes(cohort.notes))
+        : null,
     ),
   };
 }
@@ -59,6 +60,10 @@ const SIGNS = {
   none: () => s("path", { d: "M6 0l6 6-6 6-6-6z" }),
 };
 
+const notes = (lines: string[]) =>
+  h("ul", { class: "notes" }, ...lines.map((line) => h("li", {}, line)));
+
+/** The question, the answer, its first sentence; the others unfold. */
 function card({ question, short, tone, sentences }: ViewerCohort["answers"][number]): HTMLElement {
   const sign = s("svg", { viewBox: "0 0 12 12", "aria-hidden": "true" }, SIGNS[tone]());
   return h(
@@ -66,6 +71,14 @@ function card({ question, short, tone, sentences }: ViewerCohort["answers"][numb
     {},
     h("h2", {}, question),
     h("p", { class: "short" }, h("span", { class: `badge ${tone}` }, sign, short)),
-    ...sentences.map((sentence) => h("p", {}, sentence)),
+    ...sentences.slice(0, 1).map((sentence) => h("p", {}, sentence)),
+    sentences.length > 1
+      ? h(
+          "details",
+          {},
+          h("summary", {}, "What it rests on"),
+          ...sentences.slice(1).map((sentence) => h("p", {}, sentence)),
+        )
+      : null,
   );
 }

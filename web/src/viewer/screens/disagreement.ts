@@ -2,14 +2,14 @@
 
 import { svgMarker } from "../../charts/ink";
 import { h, s, table } from "../../page/dom";
-import { fixed, percent } from "../../page/format";
+import { fixed } from "../../page/format";
 import type { OpenSlide } from "../openSlide";
 import { kControl } from "../parts/kControl";
 import { slideBar } from "../parts/slideBar";
 import { stagePair } from "../parts/stagePair";
 import { pairOf, type ScreenView, type Session, startIndex } from "../session";
 import {
-  differenceColour,
+  differenceShade,
   differencePainter,
   doublings,
   LOOK,
@@ -28,7 +28,8 @@ export function disagreementScreen(session: Session, slide: OpenSlide): ScreenVi
     `Difference of ranks on the slide`,
   ]);
   const [sets, difference] = stages.stages;
-  const numbers = h("div", { class: "scroll" });
+  const region = { class: "scroll", tabindex: 0, role: "region", "aria-label": "Shared tiles" };
+  const numbers = h("div", region);
   const show = (index: number) => {
     const k = data.ks[index];
     const parts = partsOf(slide, pair, k);
@@ -39,7 +40,7 @@ export function disagreementScreen(session: Session, slide: OpenSlide): ScreenVi
     );
     numbers.replaceChildren(numbersTable(slide, pair, k, parts));
   };
-  const start = startIndex(session, slide, pair);
+  const start = startIndex(session, slide, pair, 16);
   const control = kControl(data.ks, start, { left: 9, right: 9 }, show, (index) =>
     session.remember({ k: data.ks[index] }),
   );
@@ -86,7 +87,7 @@ function scale(): HTMLElement {
   const svg = s("svg", { viewBox: "0 0 120 12", width: 120, height: 12, "aria-hidden": "true" });
   for (let i = 0; i < 24; i++) {
     const value = MOST * (1 - (2 * (i + 0.5)) / 24);
-    const fill = differenceColour(value, [240, 240, 240]);
+    const fill = `rgb(${differenceShade(value).join(",")})`;
     svg.append(s("rect", { x: i * 5, y: 0, width: 5.2, height: 12, fill }));
   }
   return h("span", { class: "legend-entry" }, "+ earlier in A", svg, "− earlier in B");
@@ -121,7 +122,7 @@ function numbersTable(
         parts.b.length,
         parts.both.length,
         fixed(parts.both.length / union, 2),
-        percent(Math.min(chance, 1)),
+        fixed(Math.min(chance, 1), 2),
         found.length ? `${fixed(2 ** (apart / found.length), 1)}×` : "–",
       ],
     ],

@@ -1,6 +1,7 @@
 /** Screen of the export: what is on the screen as a picture, figure, table, objects or link. */
 
 import { h } from "../../page/dom";
+import { counted } from "../../page/format";
 import type { OpenSlide } from "../openSlide";
 import { kControl } from "../parts/kControl";
 import { slideBar } from "../parts/slideBar";
@@ -22,7 +23,7 @@ export function exportScreen(session: Session, slide: OpenSlide): ScreenView {
       stage.setPainter(revealPainter(pair[i], data.ks[index], kMax));
       stages.heads[i].replaceChildren(
         h("span", { class: `letter letter-${"ab"[i]}` }, "AB"[i]),
-        h("strong", {}, `${pair[i]}: first ${data.ks[index]} tiles`),
+        h("strong", {}, `${pair[i]}: first ${counted(data.ks[index], "tile")}`),
       );
     }
   };
@@ -57,7 +58,8 @@ export function exportScreen(session: Session, slide: OpenSlide): ScreenView {
       `/api/slides/${slide.number}/export/${kind}?k=${count()}&rankings=${encodeURIComponent(columns.join(","))}`,
     );
   const both = [...new Set(pair)];
-  const caption = () => `${slide.id}: first ${count()} tiles of A ${pair[0]} and B ${pair[1]}`;
+  const caption = () =>
+    `${slide.id}: first ${counted(count(), "tile")} of A ${pair[0]} and B ${pair[1]}`;
   const stem = () => `${slide.id.replace(/[^\w.-]+/g, "_")}-k${count()}`;
   const address = h("input", {
     type: "text",

@@ -1,7 +1,7 @@
 /** Screen of the gallery: the first K tiles as pictures in order, linked to the slide. */
 
 import { h } from "../../page/dom";
-import { fixed } from "../../page/format";
+import { counted, fixed } from "../../page/format";
 import type { OpenSlide } from "../openSlide";
 import { kControl } from "../parts/kControl";
 import { type Picture, pictureGrid } from "../parts/pictureGrid";
@@ -59,8 +59,8 @@ export function galleryScreen(session: Session, slide: OpenSlide): ScreenView {
     head.replaceChildren(...(blinded ? [h("strong", {}, "Rankings hidden")] : [sides()]));
     const cut = pictures.length > MOST ? ` (the first ${MOST} are shown)` : "";
     note.textContent = blinded
-      ? `${pictures.length} tiles, from both rankings, in random order${cut}`
-      : `the first ${pictures.length} tiles of ${pair[side]}, in order${cut}; ${DELTA}`;
+      ? `${counted(pictures.length, "tile")}, from both rankings, in random order${cut}`
+      : `the first ${counted(pictures.length, "tile")} of ${pair[side]}, in order${cut}; ${DELTA}`;
   }
 
   function sides(): HTMLElement {
@@ -86,7 +86,7 @@ export function galleryScreen(session: Session, slide: OpenSlide): ScreenView {
     );
   }
 
-  const start = startIndex(session, slide, pair);
+  const start = startIndex(session, slide, pair, 16);
   const control = kControl(data.ks, start, { left: 9, right: 9 }, show, (index) =>
     session.remember({ k: data.ks[index] }),
   );

@@ -1,9 +1,9 @@
 /** Painters that compare two rankings: who has which tile among its first K, and rank against rank. */
 
-import { colour } from "../../page/theme";
-import { type Marker, drawMarker } from "../../charts/ink";
+import { drawMarker, type Marker } from "../../charts/ink";
 import type { OpenSlide } from "../openSlide";
-import { inView, paintLattice, square } from "./painters";
+import { inView, lattice } from "./painters";
+import { channels, pixel, Raster, type Shade } from "./raster";
 import type { Painter, Place } from "./stage";
 
 export type Part = "a" | "b" | "both";
@@ -32,13 +32,23 @@ export function partsOf(
 
 export function partsPainter(pair: [string, string], k: number): Painter {
   return (context, at, slide) => {
-    if (slide.pyramid === null) paintLattice(context, at, slide);
+    const raster = new Raster(context, at, slide);
+    if (slide.pyramid === null) lattice(raster, slide);
     const parts = partsOf(slide, pair, k);
-    for (const part of PARTS) paintPart(context, at, slide, parts[part], part);
+    for (const part of PARTS)
+      for (const tile of parts[part]) {
+        if (raster.side < 7) continue;
+        raster.fill(tile, 0, DARK);
+        raster.fill(tile, 1, pixel(channels(LOOK[part].shade)));
+        raster.fill(tile, 3, 0);
+      }
+    raster.put();
+    for (const part of PARTS) mark(context, at, slide, parts[part], part);
   };
 }
 
-function paintPart(
+/** A marker in the middle of each tile: its shape says the part without colour. */
+function mark(
   context: CanvasRenderingContext2D,
   at: Place,
   slide: OpenSlide,
@@ -46,21 +56,8 @@ function paintPart(
   part: Part,
 ): void {
   const { marker, shade } = LOOK[part];
-  const shown = tiles.filter(inView(at, slide));
-  const side = slide.side * at.scale;
-  if (side >= 7)
-    for (const [inset, width, line] of [
-      [0.5, 1.5, "#10131a"],
-      [2, 2, shade],
-    ] as const) {
-      context.beginPath();
-      for (const tile of shown) square(context, at, slide, tile, inset);
-      context.lineWidth = width;
-      context.strokeStyle = line;
-      context.stroke();
-    }
-  const radius = Math.min(Math.max(side / 4, 3.5), 9);
-  for (const tile of shown) {
+  const radius = Math.min(Math.max((slide.side * at.scale) / 4, 3.5), 9);
+  for (const tile of tiles.filter(inView(at, slide))) {
     const x = at.x + (slide.left[tile] + slide.side / 2) * at.scale;
     const y = at.y + (slide.top[tile] + slide.side / 2) * at.scale;
     context.fillStyle = "#10131a";
@@ -75,54 +72,47 @@ export function doublings(rankA: number, rankB: number): number {
   return Math.log2(rankB / rankA);
 }
 
-const EARLIER_A = [150, 75, 0];
-const EARLIER_B = [20, 80, 170];
+const EARLIER_A: Shade = [150, 75, 0];
+const EARLIER_B: Shade = [20, 80, 170];
+const EVEN: Shade = [240, 240, 240];
+const DARK = pixel([16, 19, 26]);
+/** Doublings at which the colour is full. */
 export const MOST = 6;
+const VEIL = 0.82;
+const SIGNED = 1;
 
-export const differenceColour = (value: number, light: [number, number, number]): string => {
+/** Colour of a difference: brown where a tile comes earlier in A, blue where in B. */
+export function differenceShade(value: number): Shade {
   const share = Math.min(Math.abs(value) / MOST, 1);
   const end = value > 0 ? EARLIER_A : EARLIER_B;
-  return `rgb(${light.map((from, i) => Math.round(from + share * (end[i] - from))).join(",")})`;
-};
+  return EVEN.map((from, i) => Math.round(from + share * (end[i] - from))) as Shade;
+}
 
 /** Every tile by the signed difference of its ranks; + and − say the sign without colour. */
 export function differencePainter([a, b]: [string, string]): Painter {
   return (context, at, slide) => {
-    const side = slide.side * at.scale;
-    const shown = inView(at, slide);
-    const { ranks } = slide;
-    const onTissue = slide.pyramid !== null;
-    context.globalAlpha = onTissue ? 0.82 : 1;
-    const steps = new Map<number, number[]>();
-    for (let tile = 0; tile < slide.left.length; tile++) {
-      if (!shown(tile)) continue;
-      const value = doublings(ranks[a][tile], ranks[b][tile]);
-      const step = Math.max(-16, Math.min(16, Math.round((16 * value) / MOST)));
-      const list = steps.get(step);
-      if (list) list.push(tile);
-      else steps.set(step, [tile]);
-    }
-    for (const [step, tiles] of steps) {
-      context.fillStyle = differenceColour((step * MOST) / 16, [240, 240, 240]);
-      context.beginPath();
-      for (const tile of tiles) square(context, at, slide, tile, side > 5 ? 0.5 : 0);
-      context.fill();
-    }
-    context.globalAlpha = 1;
+    const raster = new Raster(context, at, slide);
+    const { side } = raster;
+    const value = (tile: number) => doublings(slide.ranks[a][tile], slide.ranks[b][tile]);
+    for (let tile = 0; tile < slide.left.length; tile++)
+      raster.fill(
+        tile,
+        side > 7 ? 1 : 0,
+        pixel(differenceShade(value(tile)), slide.pyramid ? VEIL : 1),
+      );
+    raster.put();
     if (side < 9) return;
+    const shown = inView(at, slide);
     context.textAlign = "center";
     context.textBaseline = "middle";
     context.font = `600 ${Math.min(side * 0.6, 22)}px system-ui, sans-serif`;
-    for (const [step, tiles] of steps) {
-      if (Math.abs(step) < 3) continue;
-      context.fillStyle = Math.abs(step) > 8 ? "#fff" : "#111";
-      for (const tile of tiles)
-        context.fillText(
-          step > 0 ? "+" : "−",
-          at.x + (slide.left[tile] + slide.side / 2) * at.scale,
-          at.y + (slide.top[tile] + slide.side / 2) * at.scale,
-        );
+    for (let tile = 0; tile < slide.left.length; tile++) {
+      const by = value(tile);
+      if (Math.abs(by) < SIGNED || !shown(tile)) continue;
+      context.fillStyle = Math.abs(by) > MOST / 2 ? "#fff" : "#111";
+      const x = at.x + (slide.left[tile] + slide.side / 2) * at.scale;
+      const y = at.y + (slide.top[tile] + slide.side / 2) * at.scale;
+      context.fillText(by > 0 ? "+" : "−", x, y);
     }
-    context.fillStyle = colour("--text");
   };
 }

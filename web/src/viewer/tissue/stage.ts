@@ -1,7 +1,6 @@
 /** One slide in OpenSeadragon with a canvas of tiles above it; a plain lattice without an image. */
 
 import OpenSeadragon from "openseadragon";
-import { canvasRatio } from "../../charts/sharp";
 import { h } from "../../page/dom";
 import { onTheme } from "../../page/theme";
 import type { OpenSlide } from "../openSlide";
@@ -18,6 +17,8 @@ export interface Place {
   y: number;
   width: number;
   height: number;
+  /** Pixels of the canvas per pixel of the page. */
+  ratio: number;
 }
 
 /** Draws tiles; called whenever the slide moves or something on it changes. */
@@ -74,18 +75,19 @@ export function stage(slide: OpenSlide, label: string, first: Viewport | null): 
       y: at.y,
       width: holder.clientWidth,
       height: holder.clientHeight,
+      ratio: devicePixelRatio,
     };
   };
   const repaint = () => {
     const at = place();
     if (at === null) return;
-    const ratio = canvasRatio();
+    const { ratio } = at;
     const [width, height] = [Math.round(at.width * ratio), Math.round(at.height * ratio)];
     if (canvas.width !== width || canvas.height !== height) {
       canvas.width = width;
       canvas.height = height;
     }
-    const context = canvas.getContext("2d")!;
+    const context = canvas.getContext("2d", { willReadFrequently: true })!;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, at.width, at.height);
     painter(context, at, slide);
@@ -113,6 +115,9 @@ export function stage(slide: OpenSlide, label: string, first: Viewport | null): 
     if (first) setViewport(first);
     repaint();
     element.dataset.open = "true";
+    osd.world.getItemAt(0).addHandler("fully-loaded-change", ({ fullyLoaded }) => {
+      element.dataset.loaded = String(fullyLoaded);
+    });
   });
   osd.addHandler("update-viewport", repaint);
   osd.addHandler("resize", repaint);

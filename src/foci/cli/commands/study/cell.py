@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from foci.cli.announce import say
+from foci.cli.announce import say, starting
 from foci.cli.commands.study.arguments import Study, Threads, limit_threads
 
 
@@ -19,6 +19,7 @@ def cell(
     ] = None,
 ) -> None:
     """Run one cell, and those that it needs if nobody has: a task of a SLURM array."""
+    starting("reading the study")
     limit_threads(threads)
     from foci.progress import duration
     from foci.studies.engine.slurm import cell_at, run_with_needs

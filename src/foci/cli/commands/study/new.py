@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from foci.cli.announce import starting
 from foci.errors import FociError
 
 
@@ -17,6 +18,7 @@ def new(
     ] = "paper",
 ) -> None:
     """Write a commented study.yaml to start from."""
+    starting("writing a study")
     from foci.files.atomic import write_whole
     from foci.studies.folder import STUDY
     from foci.studies.plan.template import template

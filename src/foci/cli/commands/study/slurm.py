@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from foci.cli.announce import starting
 from foci.cli.commands.study.arguments import Study, Threads
 
 
@@ -24,6 +25,7 @@ def slurm(
 
     Give it to sbatch; each task is foci study cell. After a loss, print and give it again.
     """
+    starting("reading the study")
     from foci.studies.engine.slurm import script
     from foci.studies.folder import StudyFolder
 

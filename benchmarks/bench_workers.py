@@ -1,0 +1,83 @@
+"""Two worker processes against the ceiling of the machine, on the embedded cohort.
+
+The ceiling is measured in the same run: two independent audits with one thread each, side by side,
+against one alone. The start of the processes, tables and summary are part of the cost. The cohort
+is that of ``foci demo``, the models are trained on it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import statistics
+import tempfile
+import time
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+import torch
+
+import foci
+from foci.audits.run import run
+from foci.audits.settings import AuditSettings
+from foci.bags import Cohort
+
+REPEATS = 3
+
+
+def main() -> None:
+    """Print the ceiling, the speed of two workers, and their ratio, for each model."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("cohort", type=Path, help="folder with cohort.csv and features_demo")
+    parser.add_argument("models", type=Path, nargs="+", help="model folders")
+    options = parser.parse_args()
+    for model in options.models:
+        ceilings, speeds = [], []
+        for _ in range(REPEATS):
+            alone = timed([(model, options.cohort, 1)])
+            both = timed([(model, options.cohort, 1)] * 2)
+            workers = timed([(model, options.cohort, 2)])
+            ceilings.append(2 * alone / both)
+            speeds.append(alone / workers)
+            print(f"{model.name}: alone {alone:.1f} s, two side by side {both:.1f} s, "
+                  f"two workers {workers:.1f} s", flush=True)  # fmt: skip
+        ceiling, speed = statistics.median(ceilings), statistics.median(speeds)
+        print(f"{model.name}: ceiling {ceiling:.2f}, two workers {speed:.2f}, "
+              f"{speed / ceiling:.0%} of the ceiling", flush=True)  # fmt: skip
+
+
+def timed(audits: list[tuple[Path, Path, int]]) -> float:
+    """Wall time of audits side by side, from the first slide of any to the end of all."""
+    context = multiprocessing.get_context("spawn")
+    start, ready = context.Event(), [context.Event() for _ in audits]
+    processes = [
+        context.Process(target=audit, args=(*one, own, start))
+        for one, own in zip(audits, ready, strict=True)
+    ]
+    for process in processes:
+        process.start()
+    for own in ready:
+        own.wait()
+    begun = time.perf_counter()
+    start.set()
+    for process in processes:
+        process.join()
+        if process.exitcode:
+            raise SystemExit("an audit failed")
+    return time.perf_counter() - begun
+
+
+def audit(model: Path, folder: Path, workers: int, ready: Event, start: Event) -> None:
+    """Load everything, say so, wait, audit."""
+    torch.set_num_threads(1)
+    backbone = foci.backbones.load(model)
+    cohort = Cohort.read(folder / "features_demo", folder / "cohort.csv", cache=False)
+    settings = AuditSettings(rankings=("native", "evidence", "random"), block=8)
+    with tempfile.TemporaryDirectory() as out:
+        ready.set()
+        start.wait()
+        run(backbone, cohort, settings, Path(out, "audit"), workers=workers)
+
+
+if __name__ == "__main__":
+    main()

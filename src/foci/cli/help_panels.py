@@ -1,0 +1,101 @@
+"""Options of a command grouped by subject in its help."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Annotated, Any, get_args
+
+from typer.models import OptionInfo
+
+Panels = Mapping[str, Sequence[str]]
+"""Names of parameters by the title of their panel."""
+
+PANELS: Mapping[str, Panels] = {
+    "audit": {
+        "Model": ("model", "expect", "device"),
+        "Rankings and selector": (
+            "rankings", "heat_map", "recipe", "fit_target", "choose_by", "seeds", "random_orders",
+        ),
+        "What is measured": ("kappa", "k_max", "target", "dense", "split", "split_seed"),
+        "Run and output": (
+            "out", "slides", "workers", "force", "config", "change", "profile",
+        ),
+    },
+    "train": {
+        "Model": ("preset", "width"),
+        "Training": (
+            "objective", "epochs", "lr", "weight_decay", "schedule", "batch_size", "balanced",
+            "seed",
+        ),
+        "Run and output": ("out", "device", "config"),
+    },
+    "fit": {
+        "Model": ("expect",),
+        "Selector": ("recipe", "change", "seed", "target", "choose_by", "split_seed"),
+        "Run and output": ("out", "memory_gb", "device"),
+    },
+    "encode": {
+        "Encoder": ("encoder", "weights", "batch", "device"),
+        "Tiles": ("mpp", "tile", "min_tissue", "slide_mpp"),
+        "Run and output": ("out", "force"),
+    },
+    "export": {
+        "Which slides": ("slide", "slide_list", "most_telling"),
+        "Which tiles": ("rankings", "k", "truth"),
+        "Images": ("slides", "slide_mpp"),
+        "Output": ("to", "out"),
+    },
+    "doctor": {"Check": ("sample", "slides", "as_json")},
+    "view": {
+        "Slides": ("slides", "slide_mpp", "marks", "accept_changed"),
+        "Server": ("host", "port", "browser"),
+    },
+    "report": {
+        "What is shown": ("kappa", "k_max", "view"),
+        "Output": ("out", "accept_changed"),
+    },
+    "demo": {
+        "Slides": ("number", "classes", "seed", "slides"),
+        "Run": ("cohort_only", "study", "workers"),
+    },
+}  # fmt: skip
+"""By command; one that is not named has a single panel."""
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """The same command, whose options stand under the titles of :data:`PANELS` in its help."""
+    titles = {
+        name: title
+        for title, names in PANELS.get(command.__name__, {}).items()
+        for name in names
+    }  # fmt: skip
+    own = inspect.signature(command, eval_str=True).parameters
+    unknown = titles.keys() - own.keys()
+    if unknown:
+        raise ValueError(f"{command.__name__} has no option {', '.join(sorted(unknown))}")
+    parameters = [
+        _in_panel(parameter, titles[name]) if name in titles else parameter
+        for name, parameter in own.items()
+    ]
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        command(**values)
+
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    )
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run
+
+
+def _in_panel(parameter: inspect.Parameter, title: str) -> inspect.Parameter:
+    kind, *described = get_args(parameter.annotation)
+    moved = [copy.copy(one) for one in described]
+    for one in moved:
+        if isinstance(one, OptionInfo):
+            one.rich_help_panel = title
+    return parameter.replace(annotation=Annotated[(kind, *moved)])

@@ -1,0 +1,54 @@
+"""Help of every command: short form, and options grouped by subject."""
+
+import inspect
+from typing import get_args
+
+import pytest
+from typer.models import OptionInfo
+
+from foci.cli import app
+from foci.cli.help_panels import PANELS
+from tests.cli.invoke import Foci
+
+COMMANDS = [str(one.callback.__name__) for one in app.registered_commands if one.callback]
+MANY = 6
+"""A command with more options than this groups them."""
+
+
+def options_of(command: str) -> dict[str, str | None]:
+    """Panel of every option."""
+    (found,) = [
+        one.callback
+        for one in app.registered_commands
+        if one.callback is not None and one.callback.__name__ == command
+    ]
+    described = {
+        name: [one for one in get_args(parameter.annotation) if isinstance(one, OptionInfo)]
+        for name, parameter in inspect.signature(found).parameters.items()
+    }
+    return {name: infos[0].rich_help_panel for name, infos in described.items() if infos}
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+def test_the_short_form_works_everywhere(foci: Foci, command: list[str]) -> None:
+    short, long = foci(*command, "-h"), foci(*command, "--help")
+    assert (short.code, short.err) == (0, "")
+    assert short.out == long.out
+    assert "Usage: " in short.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_many_options_are_grouped_by_subject(foci: Foci, command: str) -> None:
+    panels = options_of(command)
+    if len(panels) <= MANY:
+        return
+    assert None not in panels.values(), [name for name, panel in panels.items() if panel is None]
+    assert len(set(panels.values())) >= 2
+    said = foci(command, "-h").out
+    for title in PANELS[command]:
+        assert title in said
+
+
+def test_shared_options_are_not_moved_for_other_commands() -> None:
+    assert options_of("report")["accept_changed"] == "Output"
+    assert options_of("compare")["accept_changed"] is None

@@ -1,0 +1,152 @@
+"""Report and comparison without serious findings of axe-core; keyboard, touch, contrast."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from foci.audits import StoredAudit
+from foci.reports import write_comparison
+
+pytest.importorskip("playwright", reason="playwright is not installed")
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.reports.accessibility import AXE, serious_findings
+from tests.reports.browser import open_browser
+
+SLIDE = "TCGA-60-4010"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def comparison(
+    audit: StoredAudit, unlabelled: StoredAudit, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    return write_comparison([audit, unlabelled], tmp_path_factory.mktemp("c") / "compare.html")
+
+
+def opened(browser: Browser, page: Path, width: int, *, dark: bool = False, more: str = "") -> Page:
+    context = browser.new_context(
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if dark else "light",
+        has_touch=width < 500,
+    )
+    tab = context.new_page()
+    tab.goto(page.as_uri() + more)
+    return tab
+
+
+@pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not installed (npm ci in web/)")
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("which", ["page", "comparison"])
+def test_axe_finds_nothing_serious(
+    browser: Browser, request: pytest.FixtureRequest, which: str, width: int, dark: bool
+) -> None:
+    more = f"#slide={SLIDE}" if which == "page" else ""
+    tab = opened(browser, request.getfixturevalue(which), width, dark=dark, more=more)
+    expect(tab.locator("#figures figure").first).to_be_visible()
+    tab.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
+    assert serious_findings(tab) == []
+    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    tab.context.close()
+
+
+def test_tiles_are_selected_by_keyboard(browser: Browser, page: Path) -> None:
+    tab = opened(browser, page, 1280, more=f"#slide={SLIDE}&k=5")
+    canvas, hint = tab.locator("#side-left canvas"), tab.locator("#side-left .hint")
+    canvas.focus()
+    tab.keyboard.press("Home")
+    expect(hint).to_contain_text("native: rank 1")
+    first = hint.inner_text()
+    other = tab.locator("#side-right canvas").evaluate("c => c.toDataURL()")
+    tab.keyboard.press("ArrowDown")
+    expect(hint).not_to_have_text(first)
+    assert tab.locator("#side-right canvas").evaluate("c => c.toDataURL()") != other, "on both maps"
+    tab.keyboard.press("Escape")
+    expect(hint).to_be_hidden()
+    expect(tab.locator("#slide-view article")).to_have_count(1)
+    tab.keyboard.press("Escape")
+    expect(tab.locator("#slide-view article")).to_have_count(0)
+    tab.context.close()
+
+
+def test_tiles_are_selected_by_touch(browser: Browser, page: Path) -> None:
+    tab = opened(browser, page, 390, more=f"#slide={SLIDE}&k=5")
+    canvas = tab.locator("#side-left canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    canvas.tap(position={"x": box["width"] / 2, "y": box["height"] / 2})
+    expect(tab.locator("#side-left .hint")).to_contain_text("native: ")
+    tab.context.close()
+
+
+def test_dots_are_one_tab_stop_and_open_their_slide(browser: Browser, page: Path) -> None:
+    tab = opened(browser, page, 1280)
+    group = tab.locator("#figures .strip-plot .dots").first
+    expect(group.locator('[tabindex="0"]')).to_have_count(1)
+    group.locator('[tabindex="0"]').focus()
+    tab.keyboard.press("ArrowRight")
+    label = str(tab.evaluate("document.activeElement.getAttribute('aria-label')"))
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#slide-name")).to_have_text(label.rpartition(", native: ")[0])
+    tab.context.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_slider_lies_under_its_count(browser: Browser, page: Path, width: int) -> None:
+    """The middle of the thumb is at the same place as the cursor in the chart, at every count."""
+    tab = opened(browser, page, width, more=f"#slide={SLIDE}&k=1")
+    slider, cursor = tab.locator("#k-slider"), tab.locator("#slide-view .cursor-line")
+    slider.focus()
+    for key in ("Home", "PageUp", "ArrowRight", "PageUp", "PageUp", "ArrowLeft", "End"):
+        tab.keyboard.press(key)
+        line, box = cursor.bounding_box(), slider.bounding_box()
+        assert line is not None
+        assert box is not None
+        share = slider.evaluate("e => (e.value - e.min) / (e.max - e.min)")
+        thumb = box["x"] + 9 + share * (box["width"] - 18)
+        assert thumb == pytest.approx(line["x"] + 1, abs=1.5), key
+    tab.context.close()
+
+
+def luminance(colour: str) -> float:
+    channels = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_outlines_of_tiles_stand_out(browser: Browser, page: Path, dark: bool) -> None:
+    tab = opened(browser, page, 1280, dark=dark)
+    colours = tab.evaluate(
+        """() => ['--outline', '--panel', '--page'].map((name) => {
+            const probe = document.createElement('i');
+            probe.style.setProperty('color', `var(${name})`);
+            document.body.append(probe);
+            return getComputedStyle(probe).color;
+        })"""
+    )
+    outline, *grounds = map(luminance, colours)
+    for ground in grounds:
+        light, low = max(outline, ground), min(outline, ground)
+        assert (light + 0.05) / (low + 0.05) >= 3
+    tab.context.close()
+
+
+def test_a_filter_to_nothing_says_so(browser: Browser, page: Path) -> None:
+    tab = opened(browser, page, 1280)
+    tab.locator('input[type="search"]').fill("no such slide")
+    expect(tab.locator("#slides-table tbody")).to_contain_text("No slide fits these filters")
+    expect(tab.locator(".count")).to_have_text("None of the 20 slides fits these filters")
+    tab.locator('input[type="search"]').fill("")
+    expect(tab.locator("#slides-table tbody tr")).to_have_count(20)
+    tab.context.close()
