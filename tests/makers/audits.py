@@ -37,6 +37,8 @@ def settings(**changes: Any) -> AuditSettings:
         "block": 2, "k_max": 8,
         "deletion": (1, 2, 4), "kappa": 0.6, "n_boot": 20, "fit_target": "prediction",
     }  # fmt: skip
+    if "profile" in changes:
+        del quick["recipe"]  # the profile's own
     return configure(AuditSettings, {**quick, **changes})
 
 

@@ -18,7 +18,7 @@ def test_it_says_what_was_asked_of_what(audited: StoredAudit) -> None:
     assert found.format == 3
     assert found.status == "complete"
     assert found.key == digest(found.decided_by)
-    assert found.settings == settings(rankings=("native", "selector", "random"))
+    assert found.settings == settings(rankings=("native", "selector", "random"), choose_by="aukc")
     assert found.backbone.model_dump() == {
         "architecture": "abmil",
         "parameters": sum(p.numel() for p in model().parameters()),
