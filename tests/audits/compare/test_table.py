@@ -101,7 +101,7 @@ def test_alarms_of_every_audit_come_first(tmp_path: Path) -> None:
     show(found, said.append)
     assert said[0].startswith("ALARM, zero tiles, clam: Half of s1 is zero.\n")
     page = write_comparison([a.folder for a in audits], tmp_path / "c.html").read_text()
-    assert page.index("<b>Zero tiles in clam.</b> Half of s1 is zero.") < page.index("Audits</h2>")
+    assert page.index("<b>Zero tiles in clam.</b> Half of s1 is zero.") < page.index('id="table"')
     assert "1 alarm: read this before any number" in page
 
 
