@@ -145,7 +145,7 @@ def test_the_legend_explains_what_is_shown(tmp_path: Path) -> None:
         (40, ["x to y", "AUKC", "AUC at 32", "SHI", "Faith. AUC"]),
     ):
         text = shown(audit, width)
-        legend = text[text.index("\nMSK, decided ") : text.index(MAP)]
+        legend = text[text.index("\nMSK, decided ") : text.index(MAP)].split("\nnot shown")[0]
         names = [
             "MSK, decided",
             "Decisive K",
@@ -193,4 +193,5 @@ def test_what_a_narrow_terminal_leaves_out_is_named(tmp_path: Path, width: int) 
         ("AUKC", "AUKC"), ("Faith.", "Faith. AUC"), ("Reach", "Reach"), ("at 32", "AUC at 32"),
     ):  # fmt: skip
         assert (head in table) != (name in named), name
-    assert ("intervals" in named) == (table.count(" to ") < 8)
+    assert ("intervals" in named) == (table.count(" to ") == 0)
+    assert ("intervals of SHI vs native and SHI vs random" in named) == (width == 100)

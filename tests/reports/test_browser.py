@@ -314,11 +314,12 @@ def test_light_and_dark(visit: Open) -> None:
     assert tab.evaluate(background) == "rgb(255, 255, 255)"
 
 
-def test_a_phone_does_not_scroll_sideways(visit: Open) -> None:
-    tab = visit(f"#slide={quote(HOSTILE[1])}", viewport={"width": 390, "height": 800})
+@pytest.mark.parametrize("width", [390, 600, 768])
+def test_a_small_screen_does_not_scroll_sideways(visit: Open, width: int) -> None:
+    tab = visit(f"#slide={quote(HOSTILE[1])}", viewport={"width": width, "height": 800})
     expect(tab.locator("#figures canvas").first).to_be_visible()
     expect(tab.locator("#slide-view canvas").first).to_be_visible()
-    assert tab.evaluate("document.documentElement.scrollWidth") == 390
+    assert tab.evaluate("document.documentElement.scrollWidth") == width
 
 
 PIXELS = "canvases => canvases.map(c => c.width / c.getBoundingClientRect().width)"

@@ -133,9 +133,12 @@ def _left_out(shape: _Shape) -> list[Text]:
 
     from foci.audits.compute.counts import KEPT
 
-    missing = [name for name in _EVERY if name not in shape.columns]
-    names = [_COLUMNS[name][0].format(kept=KEPT).replace("\n", " ") for name in missing]
-    names += ["intervals"] * (shape.intervals != _SHAPES[0].intervals)
+    title = {n: _COLUMNS[n][0].format(kept=KEPT).replace("\n", " ") for n in _EVERY}
+    names = [title[name] for name in _EVERY if name not in shape.columns]
+    dropped = [n for n in _SHAPES[0].intervals if n in shape.columns and n not in shape.intervals]
+    if dropped:
+        of = f" of {' and '.join(title[n] for n in dropped)}" if shape.intervals else ""
+        names.append(f"intervals{of}")
     if not names:
         return []
     where = "see the report and tables/rankings.csv"
