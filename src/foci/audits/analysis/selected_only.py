@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.analysis.summary import FullBag, SelectedOnly
-from foci.audits.analysis.views import ViewSlides
 from foci.audits.compute.counts import KEPT
 from foci.audits.folder.curves import CurveTable
 from foci.backbones.training import Predictions
