@@ -2,6 +2,9 @@
 
     python -m tools.architecture_picture
 
+The site draws its own at each build, so only the picture in the repository ever lags behind: by a
+module or a dot, never by a room.
+
 Rooms stand in order from top to bottom. From each a line runs down past the rooms that follow; a
 dot on it marks a room that imports from the first one, the larger the more imports.
 """
@@ -46,9 +49,13 @@ STYLE = """
 
 
 def main() -> None:
-    """Write the picture."""
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
+    """Draw the picture of the repository again."""
     PICTURE.write_text(picture(), encoding="utf-8")
+
+
+def names_and_purposes(svg: str) -> list[str]:
+    """The words on the cards of a picture: the name of each room and what happens there."""
+    return re.findall(r'<text class="(?:name|does)"[^>]*>([^<]*)<', svg)
 
 
 def picture() -> str:

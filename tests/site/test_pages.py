@@ -1,6 +1,7 @@
 """Pages that are made from the code, and the navigation over all pages."""
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,35 @@ def test_every_command_and_option_is_listed() -> None:
         for one in command.params:
             shown = one.opts[0] if one.param_type_name == "option" else one.name.upper()
             assert getattr(one, "hidden", False) or shown in section, (name, shown)
+
+
+def shown_commands(text: str) -> list[list[str]]:
+    """Words of every ``foci`` command in the console blocks of a page."""
+    blocks = re.findall(r"```console\n(.*?)```", text, flags=re.DOTALL)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    shown = (line.strip().partition("$ ")[2] for line in lines if line.strip().startswith("$ "))
+    words = [shlex.split(line, comments=True) for line in shown]
+    return [one[one.index("foci") + 1 :] for one in words if "foci" in one]
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", *sorted(p.name for p in (ROOT / "docs").glob("*.md"))]
+)
+def test_every_command_and_option_that_a_page_shows_exists(page: str) -> None:
+    folder = ROOT if page == "README.md" else ROOT / "docs"
+    for words in shown_commands((folder / page).read_text(encoding="utf-8")):
+        command: Any = get_command(app)
+        while hasattr(command, "commands") and words and not words[0].startswith("-"):
+            assert words[0] in command.commands, words
+            command, words = command.commands[words[0]], words[1:]
+        known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)}
+        used = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert used <= known | {"--help"}, words
+
+
+def test_commands_are_found_in_console_blocks() -> None:
+    page = "text\n```console\n$ foci audit --model M \\\n    --out A  # a note\nsaid\n$ ls\n```\n"
+    assert shown_commands(page) == [["audit", "--model", "M", "--out", "A"]]
 
 
 @pytest.fixture(scope="module")

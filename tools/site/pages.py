@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+from tools.architecture_picture import PICTURE, picture
 from tools.notebook import as_markdown, read
 from tools.site.commands import command_page
 from tools.site.python_page import python_page
@@ -28,6 +29,7 @@ def gather(pages: Path) -> None:
     for name, page in FROM_ROOT.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         (pages / page).write_text(linked_from_root(text), encoding="utf-8")
+    (pages / PICTURE.relative_to(DOCS)).write_text(picture(), encoding="utf-8")
     (pages / "commands.md").write_text(command_page(), encoding="utf-8")
     (pages / "python.md").write_text(python_page(ROOT / "src"), encoding="utf-8")
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page
 
+from tools import architecture_picture
 from tools.screenshots import chromium
 from tools.site import diagrams
 from tools.site.gallery import hang
@@ -83,7 +84,8 @@ SHOTS = (
 
 
 def main() -> None:
-    """Run the audit if it has not been run, and draw everything from it."""
+    """Draw the rooms; run the audit if it has not been run, and draw everything else from it."""
+    architecture_picture.main()
     hang("<!-- live: yes -->", RUNS, REPORTS)
     diagrams.main(str(RUNS / "yes"))
     with chromium() as browser:

@@ -18,16 +18,9 @@ from foci.audits.compute.merge import assemble, features_digest
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
 from foci.audits.compute.workers import default_workers, threads_of
-from foci.audits.folder.manifest import (
-    SlideCounts,
-    file_hashes,
-    new_manifest,
-    now,
-    read_manifest,
-    versions_of,
-    write_manifest,
-)
+from foci.audits.folder.manifest import SlideCounts, now, read_manifest, write_manifest
 from foci.audits.folder.names import SUMMARY, TABLES
+from foci.audits.folder.new_manifest import file_hashes, new_manifest, versions_of
 from foci.audits.folder.refused import entered_or_left_empty
 from foci.audits.folder.removal import remove_parts
 from foci.audits.folder.run_key import decided_by
