@@ -17,7 +17,7 @@ from foci.audits.compute.jobs import ranking_jobs
 from foci.audits.compute.merge import assemble, features_digest
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
-from foci.audits.compute.workers import default_workers, load_ahead, threads_of
+from foci.audits.compute.workers import default_workers, threads_of
 from foci.audits.folder.manifest import SlideCounts, now, read_manifest, write_manifest
 from foci.audits.folder.names import SUMMARY, TABLES
 from foci.audits.folder.new_manifest import file_hashes, new_manifest, versions_of
@@ -47,6 +47,7 @@ from foci.files.lock import alone_in
 from foci.files.run_log import RunLog
 from foci.files.stamps import Unchanged
 from foci.progress import Progress
+from foci.warm_processes import load_ahead
 
 
 def run(

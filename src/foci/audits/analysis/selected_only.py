@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.analysis.summary import FullBag, SelectedOnly
-from foci.audits.analysis.views import ViewSlides
 from foci.audits.compute.counts import KEPT
 from foci.audits.folder.curves import CurveTable
 from foci.metrics import auc, selected_only_auc

@@ -101,6 +101,12 @@ class OperatingPoints:
     aukc: Floats
     specific: Floats
 
+    def of(self, slides: slice) -> OperatingPoints:
+        """Metrics of some slides."""
+        return OperatingPoints(
+            self.msk[slides], self.stable[slides], self.aukc[slides], self.specific[slides]
+        )
+
 
 def operating_points(
     stacks: Sequence[Stack],
@@ -137,6 +143,25 @@ def operating_points(
             comes_first(count, first_crossing(rival_steps, part.ks)),
         )
     return OperatingPoints(*found)
+
+
+def first_counts(stacks: Sequence[Stack], targets: Integers, kappa: Floats) -> Floats:
+    """MSK of every slide, ``[S]``; NaN where not reached.
+
+    Args:
+        stacks: Insertion curves of the S slides.
+        targets: ``[S]`` the class followed on each slide.
+        kappa: ``[S]`` operating confidence of each slide.
+
+    >>> curves = stack([[[0.6, 0.4], [0.05, 0.95]], [[0.5, 0.5]]], [[1, 2], [1]])
+    >>> first_counts(curves, np.array([1, 1]), np.array([0.9, 0.9]))
+    array([ 2., nan])
+    """
+    found = np.full(len(targets), np.nan)
+    for part in stacks:
+        steps = sufficient_steps(part.probs, targets[part.rows], kappa[part.rows])
+        found[part.rows] = first_crossing(steps, part.ks)
+    return found
 
 
 def on_grid(stacks: Sequence[Stack], targets: Integers, grid: Integers) -> Floats:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from foci.audits import StoredAudit, Summary
-from foci.audits.analysis.per_slide import MeasuredSlides
+from foci.audits.analysis.slides.per_slide import MeasuredSlides
 from foci.audits.analysis.summary import RankingNumbers
 from foci.audits.settings import AnalysisSettings
 from foci.metrics.inputs import Integers

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import StoredAudit
-from foci.audits.analysis.per_slide import MeasuredSlides
+from foci.audits.analysis.slides.per_slide import MeasuredSlides
 from foci.metrics.curve.sufficiency import reached
 from foci.reports.data.payload import cohort_payload
 from foci.reports.text.answers import answers

@@ -9,8 +9,8 @@ import numpy as np
 
 from foci.audits.analysis.answers.record import OrderComparison
 from foci.audits.analysis.answers.threshold import Threshold
-from foci.audits.analysis.per_slide import SlideMetrics
-from foci.audits.analysis.views import ViewSlides
+from foci.audits.analysis.slides.per_slide import SlideMetrics
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.records import AxisComparison
 from foci.audits.settings import AnalysisSettings
 from foci.metrics import geometric_mean_ratio

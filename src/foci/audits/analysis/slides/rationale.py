@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits.analysis.answers.threshold import Threshold
-from foci.audits.analysis.views import ViewSlides
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.errors import FociError
-from foci.metrics import DecisivePoints, decisive_points, operating_points
-from foci.metrics.cohort.stacked import Stack
+from foci.metrics import DecisivePoints, decisive_points
+from foci.metrics.cohort.stacked import Stack, first_counts
 from foci.metrics.curve.decisive import PAPER_BETA
 from foci.metrics.inputs import Floats, Marks
 
@@ -36,6 +36,17 @@ class Decisive:
     flips_back: Marks
     paper: Floats
     exact: bool
+
+    def of(self, slides: slice) -> Decisive:
+        """Decisive K of some slides."""
+        return Decisive(
+            count=self.count[..., slides],
+            stable=self.stable[..., slides],
+            outcome=self.outcome[..., slides],
+            flips_back=self.flips_back[..., slides],
+            paper=self.paper[..., slides],
+            exact=self.exact,
+        )
 
     @classmethod
     def over_seeds(cls, seeds: Sequence[Decisive]) -> Decisive:
@@ -63,6 +74,11 @@ class CountsAt:
 
     msk: Floats
     decisive: Floats | None
+
+    def of(self, slides: slice) -> CountsAt:
+        """The counts of some slides."""
+        decisive = None if self.decisive is None else self.decisive[..., slides]
+        return CountsAt(self.msk[..., slides], decisive)
 
     @classmethod
     def over_seeds(cls, seeds: Sequence[CountsAt]) -> CountsAt:
@@ -101,7 +117,7 @@ def counts_at(
 ) -> CountsAt:
     """MSK and decisive K of one seed at a threshold."""
     needed = threshold.needed(group)
-    msk = operating_points(insert, group.full, group.targets, needed).msk
+    msk = first_counts(insert, group.targets, needed)
     flip = _flips(insert, delete, group, needed, k_max)
     return CountsAt(msk, None if flip is None else flip.count)
 
