@@ -63,7 +63,8 @@ def on_order(
     if native is None:
         if not view.n_decided:
             return [_not_assessable(view)]
-        return ["No candidate was compared with the map's order."]
+        against_chance = [] if chance is None else _axes(chance)
+        return ["No candidate was compared with the map's order.", *against_chance]
     told = [_ORDERS.get(answer) or _not_assessable(view), *_axes(native)]
     if chance is not None and answer in ("headroom", "inconclusive"):
         told += _axes(chance)
