@@ -10,7 +10,7 @@ from markupsafe import escape
 
 import foci
 from foci.audits import StoredAudit
-from foci.audits.analysis.per_slide import MeasuredSlides, measure_slides
+from foci.audits.analysis.slides.per_slide import MeasuredSlides, measure_slides
 from foci.errors import FociError
 from foci.reports.text.answers import MAP, ORDER, TILES
 from tests.backbones.checkpoints.official_files import OFFICIAL

@@ -5,11 +5,11 @@ Names are loaded on first use, so that ``import foci`` and ``foci --help`` stay 
 
 from __future__ import annotations
 
-import importlib
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from foci._version import __version__ as __version__
+from foci.lazy import lazy_names
 
 if TYPE_CHECKING:
     from foci import (
@@ -56,14 +56,4 @@ _HOMES = {
     "audit": "foci.api",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    if name in __all__:
-        return importlib.import_module(f"foci.{name}")
-    raise AttributeError(f"module 'foci' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = lazy_names("foci", {name: _HOMES.get(name, "foci") for name in __all__})

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, Curve, CurveTable, RankedTiles
-from foci.audits.analysis.per_slide import measure_slides
+from foci.audits.analysis.slides.per_slide import measure_slides
 from foci.audits.analysis.summarise import summarise
 from foci.audits.analysis.summary import Summary
 from foci.audits.folder.names import column

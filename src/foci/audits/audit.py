@@ -11,7 +11,7 @@ from typing import Any
 from typing_extensions import Self
 
 from foci.audits.analysis.answers.record import Answers
-from foci.audits.analysis.per_slide import MeasuredSlides, measure_slides
+from foci.audits.analysis.slides.per_slide import MeasuredSlides, measure_slides
 from foci.audits.analysis.summarise import with_answers
 from foci.audits.analysis.summary import Summary
 from foci.audits.folder.curves import CurveTable

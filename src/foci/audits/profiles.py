@@ -48,6 +48,11 @@ PROFILES.add(
 )
 
 
+STORED = {"stored": True}
+"""Context to validate settings with that a run has stored. Their names were checked before the run,
+and rankings and recipes stay unloaded: an audit folder is read without torch."""
+
+
 def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as read from a folder; what an earlier FOCI did not store is what it did.
 

@@ -17,17 +17,10 @@ from foci.audits.compute.jobs import ranking_jobs
 from foci.audits.compute.merge import assemble, features_digest
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
-from foci.audits.compute.workers import default_workers, load_ahead, threads_of
-from foci.audits.folder.manifest import (
-    SlideCounts,
-    file_hashes,
-    new_manifest,
-    now,
-    read_manifest,
-    versions_of,
-    write_manifest,
-)
+from foci.audits.compute.workers import default_workers, threads_of
+from foci.audits.folder.manifest import SlideCounts, now, read_manifest, write_manifest
 from foci.audits.folder.names import SUMMARY, TABLES
+from foci.audits.folder.new_manifest import file_hashes, new_manifest, versions_of
 from foci.audits.folder.refused import entered_or_left_empty
 from foci.audits.folder.removal import remove_parts
 from foci.audits.folder.run_key import decided_by
@@ -54,6 +47,7 @@ from foci.files.lock import alone_in
 from foci.files.run_log import RunLog
 from foci.files.stamps import Unchanged
 from foci.progress import Progress
+from foci.warm_processes import load_ahead
 
 
 def run(

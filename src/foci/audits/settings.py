@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -20,12 +20,14 @@ from pydantic import (
     model_validator,
 )
 
-from foci.audits.profiles import FOCI, KAPPAS, PROFILES, AnalysisSettings, View
+from foci.audits.profiles import FOCI, KAPPAS, PROFILES, STORED, AnalysisSettings, View
 from foci.errors import FociError
-from foci.rankings import RequestedRanking, requested
 from foci.reveal import K_MAX, KAPPA
-from foci.selectors import recipe, vary
-from foci.selectors.recipes import ChooseBy, SelectorRecipe, Target
+from foci.selectors.fitting import ChooseBy, Target
+
+if TYPE_CHECKING:
+    from foci.rankings import RequestedRanking
+    from foci.selectors.recipes import SelectorRecipe
 
 __all__ = [
     "AUTO",
@@ -132,6 +134,8 @@ class AuditSettings(BaseModel):
     @property
     def requested(self) -> tuple[RequestedRanking, ...]:
         """The rankings, a file in the place of the native one if there is a map."""
+        from foci.rankings import requested
+
         own = tuple(requested(text) for text in self.rankings)
         if self.map is None:
             return own
@@ -146,6 +150,8 @@ class AuditSettings(BaseModel):
     @property
     def plan(self) -> SelectorRecipe:
         """The selector's recipe, with ``recipe_settings`` applied."""
+        from foci.selectors import recipe, vary
+
         return vary(recipe(self.recipe), self.recipe_settings)
 
     @property
@@ -179,16 +185,22 @@ class AuditSettings(BaseModel):
 
     @field_validator("rankings")
     @classmethod
-    def _check_rankings(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+    def _check_rankings(cls, names: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if info.context == STORED:
+            return names
+        from foci.rankings import requested
+
         every = [requested(name) for name in names]
         _distinct("rankings", tuple(one.name for one in every))
         return tuple(one.text for one in every)
 
     @field_validator("map")
     @classmethod
-    def _check_map(cls, text: str | None) -> str | None:
-        if text is None:
-            return None
+    def _check_map(cls, text: str | None, info: ValidationInfo) -> str | None:
+        if text is None or info.context == STORED:
+            return text
+        from foci.rankings import requested
+
         if requested(text).path is None:
             raise FociError("map", f"cannot be {text!r}", "give a file: from-file=PATH")
         return requested(text).text
@@ -209,7 +221,9 @@ class AuditSettings(BaseModel):
         return counts
 
     @model_validator(mode="after")
-    def _check_combination(self) -> AuditSettings:
+    def _check_combination(self, info: ValidationInfo) -> AuditSettings:
+        if info.context == STORED:
+            return self
         if self.map is not None and NATIVE not in self.rankings:
             what = "takes the place of the native ranking, which is not among the rankings"
             raise FociError("map", what, "add native to the rankings")

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from foci.audits import StoredAudit
-from foci.audits.analysis.per_slide import MeasuredSlides
+from foci.audits.analysis.slides.per_slide import MeasuredSlides
 from foci.audits.folder.names import column
 from foci.errors import FociError
 from foci.reports.data.chosen import by_interest

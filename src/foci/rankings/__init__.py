@@ -1,26 +1,27 @@
-"""Rankings: one score per tile of a bag; the higher, the earlier it is revealed."""
+"""Rankings: one score per tile of a bag; the higher, the earlier it is revealed.
 
-# The imports below register the rankings, in the order in which available() lists them.
-# isort: off
-from foci.rankings.evidence import attention_x_evidence  # noqa: F401
-from foci.rankings.evidence import training_free  # noqa: F401
-from foci.rankings.controls import feature_norm  # noqa: F401
-from foci.rankings import from_file  # noqa: F401
-from foci.rankings.gradient import gradient_x_input  # noqa: F401
-from foci.rankings.search import greedy  # noqa: F401
-from foci.rankings.gradient import integrated_gradients  # noqa: F401
-from foci.rankings.search import leave_one_out  # noqa: F401
-from foci.rankings import native  # noqa: F401
-from foci.rankings.controls.random_order import random_controls
-from foci.rankings import selector  # noqa: F401
-from foci.rankings.evidence import single_tile  # noqa: F401
+Names are loaded on first use: reading stored scores needs no torch.
+"""
 
-# isort: on
-from foci.rankings.ranking import Ranking
-from foci.rankings.registry import RANKINGS, Need, RankingMethod, available
-from foci.rankings.requested import RequestedRanking, requested
-from foci.rankings.scoring import score
-from foci.reveal import EmbeddedBag
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from foci.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from foci.rankings.methods import (
+        RANKINGS,
+        Need,
+        RankingMethod,
+        RequestedRanking,
+        available,
+        random_controls,
+        requested,
+        score,
+    )
+    from foci.rankings.ranking import Ranking
+    from foci.reveal import EmbeddedBag
 
 __all__ = [
     "RANKINGS",
@@ -34,3 +35,9 @@ __all__ = [
     "requested",
     "score",
 ]
+
+_HOMES = {"EmbeddedBag": "foci.reveal.embedded_bag", "Ranking": "foci.rankings.ranking"}
+
+__getattr__, __dir__ = lazy_names(
+    "foci.rankings", {name: _HOMES.get(name, "foci.rankings.methods") for name in __all__}
+)

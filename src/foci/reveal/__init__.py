@@ -1,22 +1,28 @@
-"""Reveal and deletion curves: a frozen classifier's predictions as tiles are added or removed."""
+"""Reveal and deletion curves: a frozen classifier's predictions as tiles are added or removed.
+
+Names are loaded on first use: reading stored curves needs no torch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from torch import Tensor
+from foci.lazy import lazy_names
 
-from foci.backbones import Backbone
-from foci.reveal.arguments import Direction
-from foci.reveal.crossing import curve_until
-from foci.reveal.curves import Curve
-from foci.reveal.decisive_search import decisive_curves
-from foci.reveal.disjoint import disjoint_sufficient_sets
-from foci.reveal.embedded_bag import EmbeddedBag
-from foci.reveal.engines.choice import KAPPA, Engine, choose_engine
-from foci.reveal.prefixes import K_MAX, default_counts
-from foci.reveal.refinement import GRID, RefinedCount, RefinedCurves, refined_curves
-from foci.reveal.revealer import Revealer
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from foci.backbones import Backbone
+    from foci.reveal.crossing import curve_until
+    from foci.reveal.curves import GRID, K_MAX, KAPPA, Curve, Direction
+    from foci.reveal.decisive_search import decisive_curves
+    from foci.reveal.disjoint import disjoint_sufficient_sets
+    from foci.reveal.embedded_bag import EmbeddedBag
+    from foci.reveal.engines.choice import Engine, choose_engine
+    from foci.reveal.prefixes import default_counts
+    from foci.reveal.refinement import RefinedCount, RefinedCurves, refined_curves
+    from foci.reveal.revealer import Revealer
 
 __all__ = [
     "GRID",
@@ -37,6 +43,29 @@ __all__ = [
     "disjoint_sufficient_sets",
     "refined_curves",
 ]
+
+
+_CURVES = "foci.reveal.curves"
+_HOMES = {
+    "GRID": _CURVES,
+    "KAPPA": _CURVES,
+    "K_MAX": _CURVES,
+    "Curve": _CURVES,
+    "Direction": _CURVES,
+    "EmbeddedBag": "foci.reveal.embedded_bag",
+    "Engine": "foci.reveal.engines.choice",
+    "RefinedCount": "foci.reveal.refinement",
+    "RefinedCurves": "foci.reveal.refinement",
+    "Revealer": "foci.reveal.revealer",
+    "choose_engine": "foci.reveal.engines.choice",
+    "curve_until": "foci.reveal.crossing",
+    "decisive_curves": "foci.reveal.decisive_search",
+    "default_counts": "foci.reveal.prefixes",
+    "disjoint_sufficient_sets": "foci.reveal.disjoint",
+    "refined_curves": "foci.reveal.refinement",
+}
+
+__getattr__, __dir__ = lazy_names("foci.reveal", _HOMES)
 
 
 def curve(
@@ -69,4 +98,6 @@ def curve(
     >>> bool(torch.allclose(probabilities[-1], model.predict(bag)))
     True
     """
+    from foci.reveal.revealer import Revealer
+
     return Revealer(backbone, engine=engine).open(features).curve(order, ks, direction)

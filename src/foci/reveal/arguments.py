@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from foci.errors import FociError
-
-Direction = Literal["insert", "delete"]
+from foci.reveal.curves import Direction
 
 Indices: TypeAlias = Tensor | Sequence[int] | NDArray[np.integer[Any]]
 

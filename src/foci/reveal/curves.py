@@ -1,13 +1,26 @@
-"""Class probabilities of one slide under one ranking, at every count of tiles."""
+"""Class probabilities of one slide under one ranking, at every count of tiles.
+
+Nothing here needs torch: stored curves are read without it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from foci.reveal.arguments import Direction
+Direction = Literal["insert", "delete"]
+
+K_MAX = 256
+"""The paper's largest reveal count."""
+
+KAPPA = 0.9
+"""The paper's operating confidence."""
+
+GRID = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+"""Counts at which a classifier without a closed form is asked first."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,15 +14,10 @@ from foci.backbones.base import class_index
 from foci.backbones.freezing import placed
 from foci.backbones.models._pooled import PooledBackbone
 from foci.bags import Bag
-from foci.reveal.arguments import (
-    Direction,
-    at_least_one,
-    check_counts,
-    check_features,
-    check_order,
-)
+from foci.reveal.arguments import at_least_one, check_counts, check_features, check_order
 from foci.reveal.candidates.forwarded import BUDGET, Candidates, ForwardedCandidates
 from foci.reveal.candidates.pooled import PooledCandidates, pools
+from foci.reveal.curves import Direction
 from foci.reveal.engines.choice import CurveEngine, PrefixLogits
 from foci.reveal.engines.closed_form import PooledReveal
 from foci.reveal.engines.pooled_tiles import PooledTiles

@@ -7,10 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from foci.reveal.arguments import Direction
-
-K_MAX = 256
-"""The paper's largest reveal count."""
+from foci.reveal.curves import K_MAX, Direction
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,8 @@ from torch import Tensor
 
 from foci.errors import FociError
 from foci.reveal.arguments import at_least_one, check_order
+from foci.reveal.curves import GRID
 from foci.reveal.embedded_bag import EmbeddedBag
-
-GRID = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-"""Counts at which a classifier without a closed form is asked first."""
 
 DENSE = 8
 """Up to so many counts between two evaluated ones are evaluated one by one, more are bisected."""

@@ -10,8 +10,9 @@ from torch import Tensor
 from foci.backbones import Backbone
 from foci.bags import Bag
 from foci.reveal.arguments import check_features
+from foci.reveal.curves import KAPPA
 from foci.reveal.embedded_bag import EmbeddedBag
-from foci.reveal.engines.choice import KAPPA, CurveEngine, Engine
+from foci.reveal.engines.choice import CurveEngine, Engine
 
 
 class Revealer:

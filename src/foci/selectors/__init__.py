@@ -1,11 +1,21 @@
-"""Selectors: a small head that ranks the tiles of a frozen backbone, and how it is fitted."""
+"""Selectors: a small head that ranks the tiles of a frozen backbone, and how it is fitted.
 
-from foci.selectors.fitting.criterion import CRITERIA, Criterion
-from foci.selectors.fitting.fit import fit
-from foci.selectors.head import SelectorHead
-from foci.selectors.recipes import DEFAULT, RECIPES, SelectorRecipe, recipe, vary
-from foci.selectors.saved import check_free, load, save
-from foci.selectors.selector import FitEpoch, FittedSelector, Selector
+Names are loaded on first use: settings of a stored audit are read without torch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from foci.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from foci.selectors.fitting.criterion import CRITERIA, Criterion
+    from foci.selectors.fitting.fit import fit
+    from foci.selectors.head import SelectorHead
+    from foci.selectors.recipes import DEFAULT, RECIPES, SelectorRecipe, recipe, vary
+    from foci.selectors.saved import check_free, load, save
+    from foci.selectors.selector import FitEpoch, FittedSelector, Selector
 
 __all__ = [
     "CRITERIA",
@@ -24,3 +34,23 @@ __all__ = [
     "save",
     "vary",
 ]
+
+_HOMES = {
+    "CRITERIA": "foci.selectors.fitting.criterion",
+    "DEFAULT": "foci.selectors.recipes",
+    "RECIPES": "foci.selectors.recipes",
+    "Criterion": "foci.selectors.fitting.criterion",
+    "FitEpoch": "foci.selectors.selector",
+    "FittedSelector": "foci.selectors.selector",
+    "Selector": "foci.selectors.selector",
+    "SelectorHead": "foci.selectors.head",
+    "SelectorRecipe": "foci.selectors.recipes",
+    "check_free": "foci.selectors.saved",
+    "fit": "foci.selectors.fitting.fit",
+    "load": "foci.selectors.saved",
+    "recipe": "foci.selectors.recipes",
+    "save": "foci.selectors.saved",
+    "vary": "foci.selectors.recipes",
+}
+
+__getattr__, __dir__ = lazy_names("foci.selectors", _HOMES)

@@ -17,9 +17,10 @@ from pydantic import (
 
 from foci.backbones.base import GateSite
 from foci.errors import CheckpointError
+from foci.selectors.fitting import Target
 from foci.selectors.head import HIDDEN
 from foci.selectors.identity import Identity
-from foci.selectors.recipes import SelectorRecipe, Target
+from foci.selectors.recipes import SelectorRecipe
 from foci.selectors.selector import FitEpoch
 
 _REFIT = "fit the selector again"

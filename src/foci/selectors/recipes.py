@@ -12,15 +12,11 @@ from foci.configuration import configure
 from foci.errors import FociError
 from foci.registry import Registry
 from foci.selectors.budgets import Adaptive, Budget, Fixed, Nested, Octaves
+from foci.selectors.fitting import ChooseBy, Target
 from foci.selectors.fitting.objective import Weights
 from foci.selectors.fitting.schedule import Schedule
 from foci.selectors.gates import Gate, Soft, Ste
 from foci.selectors.head import HIDDEN, paper_width
-
-Target = Literal["label", "prediction"]
-
-ChooseBy = Literal["aukc", "loss", "decisive"]
-"""Names of :data:`foci.selectors.fitting.criterion.CRITERIA`."""
 
 
 class SelectorRecipe(BaseModel):

@@ -24,6 +24,12 @@ WEIGHTS, METADATA = "selector.safetensors", "selector.json"
 STATE = "fitting.safetensors"
 """State of an unfinished fit; removed last."""
 
+RESULT = (WEIGHTS, METADATA)
+"""Files of a fitted selector."""
+
+FILES = (*RESULT, STATE)
+"""Files that a fit writes."""
+
 
 def check_free(folder: str | Path) -> None:
     """Refuse a folder that already holds a selector, or a path that is no folder.

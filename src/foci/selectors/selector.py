@@ -13,10 +13,11 @@ from foci.backbones.base import Backbone, GateSite, class_index
 from foci.backbones.freezing import frozen, placed
 from foci.selectors.evidence.columns import evidence_columns
 from foci.selectors.evidence.head import EvidenceHead
+from foci.selectors.fitting import Target
 from foci.selectors.gated.base import Tiles
 from foci.selectors.head import SelectorHead
 from foci.selectors.identity import Identity
-from foci.selectors.recipes import SelectorRecipe, Target
+from foci.selectors.recipes import SelectorRecipe
 
 Head = SelectorHead | EvidenceHead
 

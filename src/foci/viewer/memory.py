@@ -15,8 +15,8 @@ def save_memory() -> None:
     """Set up the allocators for a server that reads many pictures in several threads.
 
     Decoded pictures are mapped and unmapped one by one instead of staying in the heap, threads
-    share two heaps, and Arrow keeps no pool of its own. With ten slides open this took 475 MB
-    where the defaults took 633. Only glibc has these settings; elsewhere nothing happens.
+    share two heaps, and Arrow keeps no pool of its own. Only glibc has these settings; elsewhere
+    nothing happens.
     """
     pa.set_memory_pool(pa.system_memory_pool())
     with contextlib.suppress(AttributeError, OSError, TypeError):

@@ -3,8 +3,8 @@
 import numpy as np
 
 from foci.audits.analysis.bootstrap import resample
-from foci.audits.analysis.per_slide import measure_ranking
-from foci.audits.analysis.views import slides_by_view
+from foci.audits.analysis.slides.per_slide import measure_ranking
+from foci.audits.analysis.slides.views import slides_by_view
 from foci.metrics import case_means
 from foci.metrics.inputs import defined_mean
 from tests.makers.curves import CLASSES, Settings, slides, table

@@ -9,7 +9,7 @@ import pytest
 from foci.audits import AuditedSlide
 from foci.audits.analysis.csv_tables import as_csv, write_tables
 from foci.audits.analysis.per_ranking import GREEDY
-from foci.audits.analysis.per_slide import measure_slides
+from foci.audits.analysis.slides.per_slide import measure_slides
 from foci.audits.analysis.summarise import summarise
 from tests.makers.curves import CLASSES, Counts, Settings, slides, table, tiles
 from tests.makers.folders import SKIPPED

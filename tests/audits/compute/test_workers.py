@@ -1,9 +1,8 @@
 """How many processes, how many threads in each, and what cannot be sent to one."""
 
-import multiprocessing
 import os
+import subprocess
 import sys
-from multiprocessing import forkserver
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from foci.audits.compute.workers import (
     Workers,
     available_cores,
     default_workers,
-    load_ahead,
     threads_of,
 )
 from foci.errors import FociError
@@ -54,20 +52,14 @@ def test_work_that_cannot_be_sent_is_one_line() -> None:
         Workers(lambda block, say: iter(()), 2, 1)  # type: ignore[arg-type]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
-def test_processes_are_forked_off_one_that_has_loaded_torch() -> None:
-    load_ahead()
-    load_ahead()  # the second time there is nothing to do
-    server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
-    context = multiprocessing.get_context("forkserver")
-    answers = context.SimpleQueue()
-    process = context.Process(target=_say_parent, args=(answers,))
-    process.start()
-    assert answers.get() == server
-    process.join()
-    assert process.exitcode == 0
-    assert "libtorch" in Path(f"/proc/{server}/maps").read_text()
-
-
-def _say_parent(answers: "multiprocessing.SimpleQueue[int]") -> None:
-    answers.put(os.getppid())
+def test_a_script_without_a_guard_is_told_what_to_do(tmp_path: Path) -> None:
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "from foci.audits.compute.workers import Workers\n"
+        "list(Workers('work', 1, 1).run(['block'], print))\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert "a worker process: ended before its first word" in last
+    assert "if __name__ == '__main__':" in last

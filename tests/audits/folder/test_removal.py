@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits.folder.names import SELECTOR_FILES
 from foci.audits.folder.removal import check_no_links, clear, remove_locks, remove_parts
 from foci.errors import FociError
 from foci.files.lock import LOCK
+from foci.selectors.saved import FILES
 
 OWN = (
     "slides.parquet", "curves.parquet", "rankings.parquet", "summary.json", "report.html",
     "report-kappa-0.8.html", "report-kappa-1e-05-relative-k-64-label.html", "tables/rankings.csv",
     "parts/native/00000.parquet", "parts/native/123456.parquet",
-    *(f"selectors/seed-12/{name}" for name in SELECTOR_FILES),
+    *(f"selectors/seed-12/{name}" for name in FILES),
     "selectors/seed-0/selector.safetensors",
 )  # fmt: skip
 FOREIGN = (

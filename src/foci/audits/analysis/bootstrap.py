@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foci.audits.analysis.per_slide import SlideMetrics
+from foci.audits.analysis.slides.per_slide import SlideMetrics
 from foci.metrics import case_means
 from foci.metrics.inputs import Floats, defined_mean
 from foci.metrics.stats import draws_between

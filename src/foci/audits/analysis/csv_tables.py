@@ -14,7 +14,7 @@ from foci.audits.analysis.agreement import PairAgreement
 from foci.audits.analysis.answers.decided import DecidedNumbers
 from foci.audits.analysis.answers.record import CountQuartiles
 from foci.audits.analysis.per_ranking import GREEDY
-from foci.audits.analysis.per_slide import MeasuredSlides
+from foci.audits.analysis.slides.per_slide import MeasuredSlides
 from foci.audits.analysis.summary import RankingNumbers, Summary
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.records import Interval, plain

@@ -9,7 +9,8 @@ from typing import Literal
 import numpy as np
 
 from foci.audits.analysis.bootstrap import Resampled
-from foci.audits.analysis.per_slide import SlideMetrics
+from foci.audits.analysis.slides.per_slide import SlideMetrics
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.analysis.summary import (
     CurveBand,
     MeanDrops,
@@ -18,7 +19,6 @@ from foci.audits.analysis.summary import (
     Survival,
     median_k,
 )
-from foci.audits.analysis.views import ViewSlides
 from foci.audits.records import CountsBehind, Interval, Mean, Paired, Saving, SignedRankTest, plain
 from foci.audits.settings import AnalysisSettings
 from foci.metrics import (

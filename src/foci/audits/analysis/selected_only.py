@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.analysis.summary import FullBag, SelectedOnly
-from foci.audits.analysis.views import ViewSlides
 from foci.audits.compute.counts import KEPT
 from foci.audits.folder.curves import CurveTable
-from foci.backbones.training import Predictions
 from foci.metrics import auc, selected_only_auc
 from foci.metrics.inputs import Floats, Integers
+
+if TYPE_CHECKING:
+    from foci.backbones.training import Predictions
 
 
 def full_bag(labelled: ViewSlides | None) -> FullBag:

@@ -10,10 +10,10 @@ from foci.audits.analysis.answers.decided import decided_numbers
 from foci.audits.analysis.answers.questions import answer_questions
 from foci.audits.analysis.bootstrap import resample
 from foci.audits.analysis.per_ranking import ranking_numbers
-from foci.audits.analysis.per_slide import MeasuredSlides, SlideMetrics
 from foci.audits.analysis.selected_only import full_bag, selected_only
+from foci.audits.analysis.slides.per_slide import MeasuredSlides, SlideMetrics
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.analysis.summary import RankingNumbers, SelectedOnly, Summary
-from foci.audits.analysis.views import ViewSlides
 from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.names import FORMAT
 from foci.audits.folder.tile_scores import RankedTiles

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
 import signal
-import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from foci.errors import FociError
+from foci.warm_processes import load_ahead, warm_context
 
 if TYPE_CHECKING:
     from foci.audits.compute.blocks import Block, BlockReveal
@@ -33,17 +30,6 @@ def default_workers(n_blocks: int, device: torch.device) -> int:
     if device.type != "cpu":
         return 1
     return max(1, min(available_cores(), n_blocks // BLOCKS_PER_WORKER))
-
-
-def load_ahead() -> None:
-    """Begin to load torch for the processes to come, in the background; returns at once.
-
-    On Linux processes are forked off one that has loaded everything and computed nothing; elsewhere
-    each of them loads for itself.
-    """
-    if sys.platform == "linux":
-        multiprocessing.set_forkserver_preload(["foci.audits.compute.blocks"])
-        forkserver.ensure_running()
 
 
 def threads_of(workers: int) -> int:
@@ -79,7 +65,7 @@ class Workers:
     def run(self, blocks: Sequence[Block], say: Callable[[str], None]) -> Iterator[Slide]:
         """Compute all blocks; yields every slide that is done, in no particular order."""
         load_ahead()
-        context = _context()
+        context = warm_context()
         left = deque(blocks)
         processes: list[BaseProcess] = []
         ends: list[Connection] = []
@@ -89,7 +75,7 @@ class Workers:
                 process = context.Process(
                     target=_work, args=(self.work, there, self.threads), daemon=True
                 )
-                process.start()
+                _started(process)
                 there.close()
                 processes.append(process)
                 ends.append(here)
@@ -101,25 +87,15 @@ class Workers:
                 started.join()
 
 
-def _context() -> ForkServerContext | SpawnContext:
-    """How processes are started; see :func:`load_ahead`."""
-    if sys.platform == "linux":
-        return multiprocessing.get_context("forkserver")
-    else:  # noqa: RET505  # mypy skips the branch of another platform only if it is one
-        return multiprocessing.get_context("spawn")
-
-
 def _served(
     ends: list[Connection], left: deque[Block], say: Callable[[str], None]
 ) -> Iterator[Slide]:
-    """Hand out blocks until none is left and every process is idle."""
-    busy = []
-    for end in ends[: len(left)]:
-        end.send(left.popleft())
-        busy.append(end)
+    """Hand a block to every process that is free, until none is left and every one is idle."""
+    busy, heard = list(ends), set[Connection]()
     while busy:
         for end in [one for one in wait(busy) if isinstance(one, Connection)]:
-            kind, content = _received(end)
+            kind, content = _received(end, starting=end not in heard)
+            heard.add(end)
             if kind == "slide":
                 yield content
             elif kind == "said":
@@ -132,14 +108,30 @@ def _served(
                 busy.remove(end)
 
 
-def _received(end: Connection) -> tuple[str, Any]:
+def _started(process: BaseProcess) -> None:
+    try:
+        process.start()
+    except (EOFError, ConnectionError):
+        raise _ended(starting=True) from None
+
+
+def _received(end: Connection, *, starting: bool) -> tuple[str, Any]:
     try:
         message: tuple[str, Any] = end.recv()
     except (EOFError, ConnectionError):
+        raise _ended(starting=starting) from None
+    return message
+
+
+def _ended(*, starting: bool) -> FociError:
+    """What a process that is gone probably died of."""
+    if starting:  # it reads the main script again, which then begins another audit
+        what = "ended before its first word"
+        fix = "in a script, put your calls under if __name__ == '__main__':, or give workers=1"
+    else:
         what = "ended without a word: was it killed, or out of memory?"
         fix = "give the same command again, with fewer --workers"
-        raise FociError("a worker process", what, fix) from None
-    return message
+    return FociError("a worker process", what, fix)
 
 
 def _work(work: bytes, end: Connection, threads: int) -> None:
@@ -149,6 +141,7 @@ def _work(work: bytes, end: Connection, threads: int) -> None:
     # Our own bytes, as multiprocessing would make them; but it would move weights to shared memory.
     reveal: BlockReveal = pickle.loads(work)  # noqa: S301
     try:
+        end.send(("free", None))
         while True:
             block = end.recv()
             try:
@@ -156,7 +149,7 @@ def _work(work: bytes, end: Connection, threads: int) -> None:
                     end.send(("slide", slide))
                 if reveal.steady is not None:  # the parent's copy of the model computes nothing
                     reveal.steady.check("in a worker process")
-                end.send(("done", block.number))
+                end.send(("free", None))
             except FociError as error:
                 end.send(("error", error))
             except OSError as error:

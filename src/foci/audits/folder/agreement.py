@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foci.audits.records import Record
-from foci.backbones.checkpoints import Agreement
+
+if TYPE_CHECKING:
+    from foci.backbones.checkpoints import Agreement
 
 
 class TriedRecord(Record):

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 from pydantic import BaseModel, ValidationError
 
+from foci.audits.profiles import STORED
 from foci.errors import FociError
 from foci.files.bounded import read_json
 
@@ -50,7 +51,7 @@ def read_model(path: Path, model: type[M]) -> M:
 def as_model(path: Path, model: type[M], content: Mapping[str, Any]) -> M:
     """Validate the content of a JSON file as a pydantic model."""
     try:
-        return model.model_validate(content)
+        return model.model_validate(content, context=STORED)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))

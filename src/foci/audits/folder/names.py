@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foci.selectors.saved import METADATA, STATE, WEIGHTS
-
 FORMAT = 3
 """Of the folder; a reader refuses a newer one. 2: deletion at the counts that decisive K needs.
 3: a curve has the counts that its slide needs, and the selector is the mean rank of its seeds."""
@@ -30,13 +28,6 @@ def column(ranking: str, seed: int | None) -> str:
     ('native', 'selector-2')
     """
     return ranking if seed is None else f"{ranking}-{seed}"
-
-
-SELECTOR_RESULT = (WEIGHTS, METADATA)
-"""Files of a fitted selector, in the folder of its seed."""
-
-SELECTOR_FILES = (*SELECTOR_RESULT, STATE)
-"""Files that a selector fit writes into the folder of its seed."""
 
 
 def seed_folder(folder: Path, seed: int) -> Path:

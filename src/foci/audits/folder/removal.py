@@ -10,7 +10,6 @@ from foci.audits.folder.names import (
     CURVES,
     PARTS,
     RANKINGS,
-    SELECTOR_FILES,
     SELECTORS,
     SLIDES,
     SUMMARY,
@@ -20,6 +19,7 @@ from foci.audits.folder.names import (
 from foci.errors import FociError
 from foci.files.atomic import sweep
 from foci.files.lock import LOCK
+from foci.selectors import saved
 from foci.slides import thumbnails
 
 _REPORT = re.compile(
@@ -45,7 +45,7 @@ def clear(folder: Path) -> None:
             path.unlink(missing_ok=True)
     seeds = [path for path in _entries(folder / SELECTORS) if _SEED.fullmatch(path.name)]
     for place in seeds:
-        _remove(place, SELECTOR_FILES)
+        _remove(place, saved.FILES)
     _remove(folder / SELECTORS, ())
     _remove(folder / TABLES, TABLE_FILES)
     pictures = folder / thumbnails.FOLDER

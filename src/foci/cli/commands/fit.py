@@ -14,7 +14,7 @@ from foci.errors import FociError
 
 if TYPE_CHECKING:
     from foci.selectors import FitEpoch
-    from foci.selectors.recipes import Target
+    from foci.selectors.fitting import Target
 
 
 @cohort_options(required=("features",))

@@ -33,6 +33,17 @@ class Sampling:
     aukc_error: Floats
     n_deleted: int
 
+    def of(self, slides: slice) -> Sampling:
+        """The counts behind some slides."""
+        return Sampling(
+            inserted=self.inserted[..., slides],
+            deleted=self.deleted[..., slides],
+            walked=self.walked[..., slides],
+            msk_exact=self.msk_exact[..., slides],
+            aukc_error=self.aukc_error[..., slides],
+            n_deleted=self.n_deleted,
+        )
+
     @classmethod
     def over_seeds(cls, seeds: Sequence[Sampling]) -> Sampling:
         """Stack the seeds of a ranking."""

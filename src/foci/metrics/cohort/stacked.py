@@ -101,6 +101,12 @@ class OperatingPoints:
     aukc: Floats
     specific: Floats
 
+    def of(self, slides: slice) -> OperatingPoints:
+        """Metrics of some slides."""
+        return OperatingPoints(
+            self.msk[slides], self.stable[slides], self.aukc[slides], self.specific[slides]
+        )
+
 
 def operating_points(
     stacks: Sequence[Stack],
@@ -137,6 +143,26 @@ def operating_points(
             comes_first(count, first_crossing(rival_steps, part.ks)),
         )
     return OperatingPoints(*found)
+
+
+def first_counts(stacks: Sequence[Stack], targets: Integers, kappas: Floats) -> Floats:
+    """MSK of every slide at several thresholds, ``[T, S]``; NaN where not reached.
+
+    Args:
+        stacks: Insertion curves of the S slides.
+        targets: ``[S]`` the class followed on each slide.
+        kappas: ``[T, S]`` operating confidence of each slide at each threshold.
+
+    >>> curves = stack([[[0.6, 0.4], [0.05, 0.95]], [[0.5, 0.5]]], [[1, 2], [1]])
+    >>> first_counts(curves, np.array([1, 0]), np.array([[0.9, 0.9], [0.5, 0.5]]))
+    array([[ 2., nan],
+           [ 2.,  1.]])
+    """
+    counts = np.full(kappas.shape, np.nan)
+    for part in stacks:
+        steps = sufficient_steps(part.probs, targets[part.rows], kappas[:, part.rows])
+        counts[:, part.rows] = first_crossing(steps, part.ks)
+    return counts
 
 
 def on_grid(stacks: Sequence[Stack], targets: Integers, grid: Integers) -> Floats:

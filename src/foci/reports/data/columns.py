@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from foci.audits import AuditedSlide
-from foci.audits.analysis.per_slide import MeasuredSlides, SlideMetrics
+from foci.audits.analysis.slides.per_slide import MeasuredSlides, SlideMetrics
 from foci.audits.settings import View
 from foci.metrics.inputs import Floats, defined_mean
 from foci.reports.data.models import SlideColumns, SlideMeasures

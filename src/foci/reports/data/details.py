@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from foci.audits import AuditedSlide, Curve, RankedTiles
-from foci.audits.analysis.per_slide import MeasuredSlides
+from foci.audits.analysis.slides.per_slide import MeasuredSlides
 from foci.audits.folder.names import column
 from foci.audits.settings import View
 from foci.metrics.curve.sufficiency import sufficient_steps

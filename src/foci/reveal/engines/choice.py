@@ -15,6 +15,7 @@ from foci.backbones.freezing import frozen, home
 from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.models.transmil import TransMIL
 from foci.errors import FociError
+from foci.reveal.curves import KAPPA
 from foci.reveal.engines.batches import Batches
 from foci.reveal.engines.closed_form import PooledReveal, PrefixReveal
 from foci.reveal.engines.generic import GenericReveal
@@ -25,9 +26,6 @@ from foci.reveal.float64_recheck import Float64Recheck
 from foci.reveal.prefixes import Prefixes
 
 Engine = Literal["auto", "closed-form", "packed", "generic", "reference"]
-
-KAPPA = 0.9
-"""The paper's operating confidence."""
 
 
 class PrefixLogits(Protocol):

@@ -18,6 +18,7 @@ from foci.bags.cohort.stamps import files_read
 from foci.errors import ChangedError
 from foci.files.stamps import Unchanged
 from foci.progress import Progress
+from foci.selectors.fitting import Target
 from foci.selectors.fitting.criterion import Criterion, check_criterion, make_criterion
 from foci.selectors.fitting.loop import Fit, randomness, run
 from foci.selectors.fitting.preflight import check_gradient, check_labels, check_seed, check_target
@@ -26,7 +27,7 @@ from foci.selectors.fitting.run_key import check_format, run_key
 from foci.selectors.frozen import keep_frozen
 from foci.selectors.gated.choice import choose_site, gate_backbone
 from foci.selectors.identity import Identity
-from foci.selectors.recipes import SelectorRecipe, Target
+from foci.selectors.recipes import SelectorRecipe
 from foci.selectors.recipes import recipe as named
 from foci.selectors.saved import METADATA, STATE, fit_folder, load, occupied, save
 from foci.selectors.selector import FitEpoch, FittedSelector, Head, Selector

@@ -10,9 +10,10 @@ import torch
 from foci.backbones.base import Backbone
 from foci.bags import Cohort
 from foci.errors import CohortError, FociError
+from foci.selectors.fitting import Target
 from foci.selectors.fitting.batch import GatedBatch
 from foci.selectors.gated.base import GatedBackbone
-from foci.selectors.recipes import SelectorRecipe, Target
+from foci.selectors.recipes import SelectorRecipe
 
 
 def check_seed(seed: int) -> int:

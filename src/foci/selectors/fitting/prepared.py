@@ -15,10 +15,10 @@ from foci.bags import Bag, Cohort, Slide
 from foci.errors import BagError, FociError
 from foci.reveal import EmbeddedBag
 from foci.selectors.evidence.columns import evidence_columns
+from foci.selectors.fitting import Target
 from foci.selectors.fitting.batch import GatedBatch
 from foci.selectors.fitting.losses import unit_box
 from foci.selectors.gated.base import GatedBackbone
-from foci.selectors.recipes import Target
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from foci.bags import Cohort
 from foci.bags.cohort.stamps import what_is_read
 from foci.errors import FociError
 from foci.files.digest import digest
+from foci.selectors.fitting import Target
 from foci.selectors.fitting.criterion import Criterion
 from foci.selectors.identity import Identity
-from foci.selectors.recipes import SelectorRecipe, Target
+from foci.selectors.recipes import SelectorRecipe
 
 _FORMAT = "fit-2:"
 

@@ -13,10 +13,10 @@ import numpy as np
 
 from foci.audits import StoredAudit
 from foci.audits.analysis.answers.threshold import Threshold
-from foci.audits.analysis.per_slide import MeasuredSlides, SlideMetrics, measure_slides
 from foci.audits.analysis.selected_only import auc_or_none
+from foci.audits.analysis.slides.per_slide import MeasuredSlides, SlideMetrics, measure_slides
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.analysis.summary import RankingNumbers
-from foci.audits.analysis.views import ViewSlides
 from foci.audits.settings import AuditSettings, View
 from foci.metrics import adaptive_budget, mean_drops, msk_cond, paper_faithfulness, restricted_mean
 from foci.metrics import selected_only_auc as only

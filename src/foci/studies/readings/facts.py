@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from foci.audits import StoredAudit
-from foci.audits.analysis.views import ViewSlides
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.metrics.inputs import Floats
 
 KEPT = 32

@@ -9,7 +9,7 @@ from foci.audits.analysis.alarms.predictions import (
     constant_answer,
     single_class,
 )
-from foci.audits.analysis.views import ViewSlides
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.backbones.saved import ModelRecord
 
 CLASSES = ("a", "b", "c")

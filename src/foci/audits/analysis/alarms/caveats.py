@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from foci.audits.analysis.per_ranking import RANDOM
-from foci.audits.analysis.per_slide import SlideMetrics
+from foci.audits.analysis.slides.per_slide import SlideMetrics
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.analysis.summary import RankingNumbers
-from foci.audits.analysis.views import ViewSlides
 from foci.audits.settings import AnalysisSettings, View
 from foci.metrics.cohort.selected_only import adaptive_budget
 from foci.metrics.curve.deletion import PAPER_COUNTS

@@ -17,7 +17,7 @@ from foci.audits.analysis.alarms.predictions import (
     constant_answer,
     single_class,
 )
-from foci.audits.analysis.views import ViewSlides
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.records import Alarm
 from foci.audits.settings import View

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from foci.audits.analysis.views import ViewSlides
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.records import Alarm
 from foci.backbones.saved import ModelRecord
 from foci.metrics import case_means, percentile_interval

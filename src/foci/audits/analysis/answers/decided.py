@@ -11,8 +11,8 @@ from pydantic import Field
 
 from foci.audits.analysis.answers.record import CountQuantile, CountQuartiles
 from foci.audits.analysis.answers.threshold import Threshold
-from foci.audits.analysis.per_slide import SlideMetrics
-from foci.audits.analysis.views import ViewSlides
+from foci.audits.analysis.slides.per_slide import SlideMetrics
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.profiles import SHARE
 from foci.audits.records import Mean, Number, Record
 from foci.audits.settings import AnalysisSettings

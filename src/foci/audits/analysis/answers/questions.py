@@ -20,8 +20,8 @@ from foci.audits.analysis.answers.record import (
     TilesAnswer,
 )
 from foci.audits.analysis.answers.threshold import Threshold, absolute, relative
-from foci.audits.analysis.per_slide import SlideMetrics
-from foci.audits.analysis.views import ViewSlides
+from foci.audits.analysis.slides.per_slide import SlideMetrics
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.profiles import AnalysisSettings
 from foci.metrics.answers import Belief, BetterOrder, believable, better_order, sensitive
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foci.audits.analysis.views import ViewSlides
+from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.profiles import SHARES
 from foci.audits.settings import AnalysisSettings
 from foci.metrics.inputs import Floats, Marks

@@ -58,6 +58,17 @@ class ViewSlides:
         """Patients of the slides marked in ``[S]``, slide by slide."""
         return [case for case, kept in zip(self.cases, chosen, strict=True) if kept]
 
+    def repeated(self, times: int) -> ViewSlides:
+        """The same slides several times over, as if each copy were a slide of its own."""
+        return ViewSlides(
+            rows=np.tile(self.rows, times),
+            targets=np.tile(self.targets, times),
+            labels=np.tile(self.labels, times),
+            full=np.tile(self.full, (times, 1)),
+            n_tiles=np.tile(self.n_tiles, times),
+            cases=self.cases * times,
+        )
+
     def of(self, curves: Sequence[Curve]) -> list[Curve]:
         """Select the curves of these slides from those of all slides."""
         return [curves[row] for row in self.rows]

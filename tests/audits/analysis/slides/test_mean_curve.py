@@ -2,7 +2,11 @@
 
 import numpy as np
 
-from foci.audits.analysis.mean_curve import common_counts, spread_over_orders, spread_over_slides
+from foci.audits.analysis.slides.mean_curve import (
+    common_counts,
+    spread_over_orders,
+    spread_over_slides,
+)
 from tests.makers.curves import curve
 
 

@@ -8,37 +8,23 @@ from functools import cached_property
 
 import numpy as np
 
-from foci.audits.analysis.answers.threshold import Threshold, absolute, relative
-from foci.audits.analysis.mean_curve import (
+from foci.audits.analysis.answers.threshold import Threshold
+from foci.audits.analysis.slides.mean_curve import (
     MeanCurve,
     common_counts,
     spread_over_orders,
     spread_over_slides,
 )
-from foci.audits.analysis.rationale import (
-    CountsAt,
-    Decisive,
-    counts_at,
-    decisive_of,
-)
-from foci.audits.analysis.views import ViewSlides, slides_by_view
+from foci.audits.analysis.slides.rationale import CountsAt, Decisive
+from foci.audits.analysis.slides.seeds import measure_seeds
+from foci.audits.analysis.slides.views import ViewSlides, slides_by_view
 from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.slides import AuditedSlide
-from foci.audits.profiles import SHARE
 from foci.audits.settings import AnalysisSettings, View
-from foci.metrics import (
-    drops_on_grid,
-    operating_points,
-    restricted,
-    slide_faithfulness,
-    stack,
-)
-from foci.metrics.cohort.sampling import Sampling, sampling_of
-from foci.metrics.cohort.stacked import OperatingPoints, Stack, on_grid
-from foci.metrics.curve.deletion import PAPER_COUNTS
-from foci.metrics.curve.sufficiency import followed_class, reached
+from foci.metrics import restricted
+from foci.metrics.cohort.sampling import Sampling
+from foci.metrics.curve.sufficiency import reached
 from foci.metrics.inputs import Floats, Integers, defined_mean
-from foci.reveal import Curve
 
 _HEADLINES = ("selector", "native")
 
@@ -97,12 +83,8 @@ def measure_ranking(
     curves: CurveTable, ranking: str, group: ViewSlides, settings: AnalysisSettings
 ) -> SlideMetrics:
     """Measure the slides of one view under one ranking; its curves end at ``settings.k_max``."""
-    seeds = curves.seeds(ranking)
-    ks = common_counts([c for seed in seeds for c in group.of(curves.get(ranking, seed))])
-    measured = [
-        _measure_seed(curves.get(ranking, s), curves.deletions(ranking, s), group, settings, ks)
-        for s in seeds
-    ]
+    ks = common_counts([c for own in curves.every_seed(ranking) for c in group.of(own)])
+    measured = measure_seeds(curves, ranking, group, settings, ks)
     spread = spread_over_orders if ranking == "random" else spread_over_slides
     decisive = [one.decisive for one in measured if one.decisive is not None]
     deleted = [one for one in measured if one.sampling.n_deleted] or measured
@@ -125,68 +107,6 @@ def measure_ranking(
             for threshold in measured[0].at
         },
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Seed:
-    """What is measured of one seed; names as in :class:`SlideMetrics`."""
-
-    points: OperatingPoints
-    table: Floats
-    drops: Floats
-    faithfulness: Floats
-    area: Floats
-    peak: Floats
-    decisive: Decisive | None
-    at: dict[Threshold, CountsAt]
-    sampling: Sampling
-
-
-def _measure_seed(
-    insertions: Sequence[Curve],
-    deletions: Sequence[Curve],
-    group: ViewSlides,
-    settings: AnalysisSettings,
-    ks: Integers,
-) -> _Seed:
-    inserted = group.of(insertions)
-    insert = stack([c.probs for c in inserted], [c.ks for c in inserted])
-    deleted = group.of(deletions) if deletions else []
-    delete = stack([c.probs for c in deleted], [c.ks for c in deleted], lowest=0) if deleted else []
-    grid = np.array(sorted({*PAPER_COUNTS, *settings.deletion}))
-    lost = np.full((len(group), len(grid)), np.nan)
-    if delete:
-        lost = drops_on_grid(delete, group.full, group.targets, grid)
-    reported, paper = np.isin(grid, settings.deletion), np.isin(grid, PAPER_COUNTS)
-    points = operating_points(insert, group.full, group.targets, settings.kappa)
-    decisive = decisive_of(insert, delete, group, settings.kappa, settings.k_max)
-    own = Threshold(settings.kappa)
-    at = {own: CountsAt(points.msk, None if decisive is None else decisive.count)}
-    always = (*absolute(settings), Threshold(SHARE, relative=True))
-    for threshold in (*always, *relative(group, settings)):
-        if threshold not in at:
-            at[threshold] = counts_at(insert, delete, group, threshold, settings.k_max)
-    return _Seed(
-        points=points,
-        table=on_grid(insert, group.targets, ks),
-        drops=lost[:, reported],
-        faithfulness=slide_faithfulness(lost[:, paper], group.n_tiles),
-        area=slide_faithfulness(lost[:, reported], group.n_tiles, settings.deletion),
-        peak=_peak(insert, group.targets),
-        decisive=decisive,
-        at=at,
-        sampling=sampling_of(
-            insert, delete, group.targets, group.n_tiles, points.msk, settings.k_max
-        ),
-    )
-
-
-def _peak(stacks: Sequence[Stack], targets: Integers) -> Floats:
-    """Largest probability of the target at any count, ``[S]``."""
-    peak = np.empty(len(targets))
-    for part in stacks:
-        peak[part.rows] = followed_class(part.probs, targets[part.rows]).max(axis=-1)
-    return peak
 
 
 @dataclass(frozen=True, eq=False, repr=False)

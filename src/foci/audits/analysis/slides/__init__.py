@@ -1,0 +1,1 @@
+"""What is measured of every slide, under every ranking, in every view."""

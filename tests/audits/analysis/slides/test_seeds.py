@@ -1,0 +1,70 @@
+"""Seeds measured in one go, against each of them alone, bit by bit."""
+
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from foci.audits import Curve, CurveTable
+from foci.audits.analysis.slides import seeds as module
+from foci.audits.analysis.slides.seeds import measure_seeds
+from foci.audits.analysis.slides.views import slides_by_view
+from tests.makers.curves import CLASSES, Settings, slides
+
+SIZES = [40, 300, 40, 7, 1]
+
+
+def made(n_deleted: int, *, meeting: bool = True) -> CurveTable:
+    """Five random orders of five slides; tiles are deleted under the first of them only."""
+    rng = np.random.default_rng(3)
+    full = {n: rng.dirichlet([1, 3]) for n in range(len(SIZES))}
+    curves = []
+    for seed in range(5):
+        for n, size in enumerate(SIZES):
+            last = min(size, 256)
+            every, grid = np.arange(1, last + 1), np.array([k for k in (1, 2, 4, 32) if k <= last])
+            ks = every if seed % 2 else grid
+            gone = np.array([k for k in ((1, 3, 16) if meeting or seed else (3, 5)) if k < size])
+            for direction, counts in (("insert", ks), ("delete", gone)):
+                if direction == "delete" and seed >= n_deleted:
+                    continue
+                probs = rng.dirichlet([0.2, 0.5], size=len(counts)).reshape(-1, 2)
+                curves.append(
+                    Curve(f"s{n}", "random", seed, direction, size, counts, probs, full[n])
+                )
+    return CurveTable.of(curves)
+
+
+def same(a: Any, b: Any) -> bool:
+    if is_dataclass(a):
+        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+    return bool(a == b)
+
+
+@pytest.mark.parametrize("relative", [False, True])
+@pytest.mark.parametrize("n_deleted", [0, 2, 5])
+def test_together_and_alone(
+    n_deleted: int, relative: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curves = made(n_deleted)
+    group = slides_by_view(curves, slides(list("ABCDE"), [None] * 5, SIZES), CLASSES)["prediction"]
+    settings = Settings(kappas=(0.6, 0.8), relative=relative)
+    ks = np.array([1, 2, 4])
+    together = measure_seeds(curves, "random", group, settings, ks)
+    monkeypatch.setattr(module, "_TOGETHER", 1)
+    alone = measure_seeds(curves, "random", group, settings, ks)
+    assert len(together) == len(alone) == 5
+    assert all(same(a, b) for a, b in zip(together, alone, strict=True))
+    assert [one.sampling.n_deleted for one in together] == [1] * n_deleted + [0] * (5 - n_deleted)
+
+
+def test_one_seed_without_shared_counts_leaves_the_others() -> None:
+    curves = made(5, meeting=False)
+    group = slides_by_view(curves, slides(list("ABCDE"), [None] * 5, SIZES), CLASSES)["prediction"]
+    found = measure_seeds(curves, "random", group, Settings(), np.array([1]))
+    assert [one.decisive is None for one in found] == [True, False, False, False, False]
