@@ -86,7 +86,7 @@ def test_the_documented_commands_alone(foci: Foci, project: Path) -> None:
     heat = (project / "maps" / "gradcam.csv").resolve()
     told = json.loads((project / "audits" / "gradcam-0" / "manifest.json").read_text())
     assert list(told["maps"]) == [str(heat)]
-    assert f"the ranking 'native' is the map of {heat}" in mapped.out
+    assert f"the ranking 'native' is the map of {heat.name}" in mapped.out
     for folder in ("models/clam-0", "audits/clam-0", "audits/gradcam-0"):
         assert (project / folder / "foci.log").read_text().splitlines()[-1].endswith(" finished")
 

@@ -59,7 +59,8 @@ def assert_answers_in(summary: Summary, page: Path) -> None:
     for line in lines:
         counts = f"{line.interval.n_slides} {line.interval.n_differ} of {line.interval.n_cases}"
         assert f"{line.rankings} {line.axis} {line.text} {line.interval.result} {counts}" in text
-    assert f"{told.n_decided} of {told.n_slides} slides that the model has decided" in text
+    rests = f"{told.n_decided} of {told.n_slides} slides that the model has decided"
+    assert (rests if told.n_decided else f"On none of the {told.n_slides} slides do all") in text
     for row in told.sensitivity:
         assert f"{row.kappa} {row.n_decided} {row.n_cases} {row.map} {row.order}" in text
 

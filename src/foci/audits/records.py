@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from foci.metrics.cohort.orders import OrderComparison
+
 
 class Record(BaseModel):
     """Frozen pydantic model; fields added by a newer version of FOCI are ignored."""
@@ -117,6 +119,56 @@ class CountsBehind(Record):
     aukc_error_max: Defined
 
 
+Axis = Literal["sufficiency", "necessity"]
+Measure = Literal["MSK", "decisive K", "deletion area"]
+
+
+class AxisComparison(Record):
+    """One ranking against another on one axis, slide by slide.
+
+    Attributes:
+        axis: Sufficiency (do the first tiles suffice?) or necessity (does the decision hang on
+            them?).
+        measure: What is compared on each slide.
+        d: Share of slides on which the first ranking needs fewer tiles, minus the share on which
+            it needs more.
+        low: Lower end of its interval over patients; None where there is one patient or one draw.
+        high: Upper end.
+        n_slides: Slides compared.
+        n_cases: Their patients.
+        n_differ: Patients on whose slides the rankings differ.
+        result: The first ranking is better, worse, the same, or it is unclear; ``"no room"``
+            where the second needs one tile on half of the slides: the axis then does not count.
+    """
+
+    axis: Axis
+    measure: Measure
+    d: Defined
+    low: Number
+    high: Number
+    n_slides: int
+    n_cases: int
+    n_differ: int
+    result: Literal["better", "worse", "same", "unclear", "no room"]
+
+    @classmethod
+    def of(
+        cls, axis: Axis, measure: Measure, found: OrderComparison, *, room: bool = True
+    ) -> AxisComparison:
+        """The record of a comparison; ``room`` is false where the axis does not count."""
+        return cls(
+            axis=axis,
+            measure=measure,
+            d=found.d,
+            low=found.low,
+            high=found.high,
+            n_slides=found.n_slides,
+            n_cases=found.n_cases,
+            n_differ=found.n_differ,
+            result=found.result if room else "no room",
+        )
+
+
 class ReadoutRow(Record):
     """One ranking on the validation slides, beside ``evidence``.
 
@@ -152,13 +204,18 @@ class Readout(Record):
         chosen: The ranking.
         rule: What it was chosen by.
         n_slides: Decided validation slides.
+        n_cases: Their patients; None in a folder of an earlier FOCI.
         rows: Evidence and the selector on them.
+        comparisons: The selector against evidence, in the order in which the rule asks; none in a
+            folder of an earlier FOCI.
     """
 
     chosen: str
     rule: str
     n_slides: int
+    n_cases: int | None = None
     rows: list[ReadoutRow]
+    comparisons: list[AxisComparison] = Field(default_factory=list)
 
 
 class Paired(Record):

@@ -5,10 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from foci.errors import FociError, printable
+
+if TYPE_CHECKING:
+    from foci.studies.folder import StudyFolder
 
 
 def page(out: Path | None) -> Path | None:
@@ -40,3 +44,12 @@ def say_next(*steps: Sequence[str | Path]) -> None:
     for i, step in enumerate(steps):
         command = shlex.join(str(word) for word in step)
         typer.echo(printable(f"{'next' if i == 0 else '    '} {command}"))
+
+
+def say_study_page(study: StudyFolder, page: Path) -> None:
+    """Print the page of a study as a link, and the first audit to look at; or how to run it."""
+    from foci.studies.readings.study import audit_folders
+
+    say_pages(page)
+    found = [folder for by_seed in audit_folders(study).values() for folder in by_seed.values()]
+    say_next(["foci", "view", found[0]] if found else ["foci", "study", "run", study.path])

@@ -17,6 +17,7 @@ from foci.reports.text.cards import answer_cards
 from foci.reports.text.facts import audit_facts, record_of, settings_of, truth_of
 from foci.reports.text.numbers_table import rows_of, seeds_of
 from foci.reports.text.plain import plain_tables
+from foci.reports.text.readout import readout_of
 
 VIEW_NAMES = {"prediction": "the model's prediction", "label": "the label"}
 
@@ -74,6 +75,7 @@ def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -
         summary=summary,
         cards_of_answers=answer_cards(summary, manifest),
         evidence=evidence(summary.answers),
+        readout=readout_of(manifest),
         views=[(view, VIEW_NAMES[view]) for view in views],
         first_view=summary.first_view,
         numbers={view: rows_of(summary, view) for view in views},

@@ -84,7 +84,7 @@ def test_a_map_takes_the_place_of_the_native_ranking(files: Path) -> None:
         not np.array_equal(mine, theirs)
         for mine, theirs in zip(curves_of(audit, "native"), curves_of(own, "native"), strict=True)
     )
-    told = f"the ranking 'native' is the map of {path}, not the model's own scores"
+    told = f"the ranking 'native' is the map of {path.name}, not the model's own scores"
     assert told in audit.manifest.notes
     assert audit.manifest.settings.map == f"from-file={path}"
     assert audit.summary.answers is not None

@@ -8,10 +8,10 @@ import pytest
 from foci.audits import StoredAudit
 from foci.audits.records import Readout, ReadoutRow
 from foci.audits.setup import readout
-from foci.audits.setup.readout import choose_readout, in_words
+from foci.audits.setup.readout import choose_readout, in_words, judged
 from foci.errors import FociError
 from foci.rankings import Ranking
-from foci.selectors.evidence.net_gain import OrderReading, net_gain
+from foci.selectors.evidence.net_gain import OrderReading
 from tests.makers.audits import audit, model, settings
 from tests.makers.cohorts import read
 
@@ -50,22 +50,67 @@ def test_no_audited_slide_is_read_for_it(files: Path, monkeypatch: pytest.Monkey
     assert made.chosen == "evidence"  # equal numbers: nothing was gained by training
 
 
-@pytest.mark.parametrize("gains", [True, False])
-def test_the_winner_of_the_rule_is_taken(
-    gains: bool, files: Path, monkeypatch: pytest.MonkeyPatch
+EVIDENT = OrderReading(msk=2, decisive=5, area=0.3)
+BETTER = OrderReading(msk=2, decisive=4, area=0.3)
+WORSE = OrderReading(msk=2, decisive=6, area=0.3)
+WIDER = OrderReading(msk=2, decisive=6, area=0.4)
+DEEPER = OrderReading(msk=2, decisive=5, area=0.4)
+DEARER = OrderReading(msk=3, decisive=4, area=0.4)
+
+
+def chosen(*selector: tuple[OrderReading, int], n: int = 18, patients: int = 18) -> Readout:
+    """The choice where so many slides read like this, the others as under evidence."""
+    own = [reading for reading, count in selector for _ in range(count)]
+    own += [EVIDENT] * (n - len(own))
+    cases = [f"P{slide % patients}" for slide in range(n)]
+    return judged([EVIDENT] * n, own, cases, settings())
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        ([], "evidence"),  # equal numbers: nothing was gained by training
+        ([(BETTER, 1)], "evidence"),  # one slide of 18 is no reason
+        ([(BETTER, 9)], "selector"),
+        ([(BETTER, 8), (WORSE, 8)], "evidence"),
+        ([(WIDER, 9)], "evidence"),  # although its area is larger
+        ([(DEEPER, 9)], "selector"),  # decisive sets are equal: the area decides
+        ([(DEEPER, 2)], "evidence"),
+        ([(DEARER, 12)], "evidence"),  # no decisive set pays for tiles that suffice
+    ],
+)
+def test_the_selector_is_chosen_only_where_it_is_clearly_better(
+    selector: list[tuple[OrderReading, int]], expected: str
 ) -> None:
-    evidence, selector = OrderReading(2, 5, 0.3), OrderReading(2, 4 if gains else 6, 0.4)
-    monkeypatch.setattr(readout, "read_orders", lambda *a, **k: [evidence, selector])
-    monkeypatch.setattr(
-        readout, "mean_rank", lambda rankings: Ranking("selector", "s", np.ones(99))
-    )
-    made = choose_readout(model(), read(files), settings(**EVERY), {}, lambda items, what: items)
-    assert made is not None
-    assert made.chosen == ("selector" if gains else "evidence")
-    assert (net_gain([selector], [evidence]) > net_gain([evidence], [evidence])) is gains
-    row = made.rows[1]
-    assert (row.fewer, row.more) == ((made.n_slides, 0) if gains else (0, made.n_slides))
-    assert (row.d, row.decisive, row.share) == ((1, 4, 1) if gains else (-1, 6, 1))
+    assert chosen(*selector).chosen == expected
+
+
+def test_slides_of_few_patients_are_no_reason() -> None:
+    """All 18 slides are better, but at least six patients have to differ."""
+    assert chosen((BETTER, 18), patients=5).chosen == "evidence"
+    assert chosen((BETTER, 18), patients=6).chosen == "selector"
+
+
+def test_the_table_holds_the_comparisons_by_hand() -> None:
+    made = chosen((BETTER, 9))
+    assert (made.n_slides, made.n_cases) == (18, 18)
+    assert [one.measure for one in made.comparisons] == ["decisive K", "deletion area", "MSK"]
+    decisive, area, enough = made.comparisons
+    assert (decisive.d, decisive.n_differ, decisive.result) == (0.5, 9, "better")
+    assert decisive.low is not None
+    assert decisive.low > 0
+    assert (area.d, enough.d, enough.n_differ) == (0, 0, 0)
+    evidence, selector = made.rows
+    assert (evidence.d, evidence.fewer, evidence.more) == (0, 0, 0)
+    assert (selector.fewer, selector.more, selector.decisive, selector.share) == (9, 0, 4.5, 1)
+    assert (selector.d, selector.low) == (decisive.d, decisive.low)
+
+
+def test_a_slide_too_small_for_an_area_is_left_out_of_it() -> None:
+    tiny = OrderReading(msk=1, decisive=1, area=np.nan)
+    made = judged([tiny] * 3, [tiny] * 3, ["A", "B", "C"], settings())
+    assert [one.measure for one in made.comparisons] == ["decisive K", "MSK"]
+    assert made.chosen == "evidence"
 
 
 def test_without_validation_slides_or_by_name_nothing_is_chosen(files: Path) -> None:
@@ -86,8 +131,10 @@ def test_the_sentence() -> None:
                    d_sufficiency=0, area=0.2)
         for name, n in (("evidence", 0), ("selector", 7))
     ]  # fmt: skip
-    (said,) = in_words(Readout(chosen="selector", rule="r", n_slides=9, rows=rows))
+    (said,) = in_words(Readout(chosen="selector", rule="r", n_slides=9, n_cases=8, rows=rows))
     assert said == (
-        "readout: selector, chosen on 9 decided validation slides; the selector's decisive sets "
-        "were smaller than those of evidence on 7 of them and larger on 1"
+        "readout: selector, chosen on 9 decided validation slides of 8 patients, where the "
+        "selector is clearly better than evidence; its decisive sets were smaller on 7 and "
+        "larger on 1"
     )
+    assert "is not clearly better" in in_words(chosen())[0]

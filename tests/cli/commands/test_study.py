@@ -3,10 +3,12 @@
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
+from foci.cli.pages import say_study_page
 from foci.studies.folder import StudyFolder
 from foci.studies.plan.study import read_study
 from tests.cli.invoke import Foci
@@ -117,3 +119,17 @@ def test_a_folder_without_a_study(foci: Foci, tmp_path: Path) -> None:
     done = foci("study", "run", tmp_path)
     assert (done.code, done.out) == (2, "")
     assert "has no study.yaml; make one with foci study new" in done.err
+
+
+def test_the_page_of_a_study_is_a_link_with_a_next_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study, page = SimpleNamespace(path=tmp_path / "my study"), tmp_path / "study.html"
+    found: dict[str, dict[str, Path]] = {}
+    monkeypatch.setattr("foci.studies.readings.study.audit_folders", lambda folder: found)
+    say_study_page(study, page)  # type: ignore[arg-type]
+    link = f"open {page.resolve().as_uri()}"
+    assert capsys.readouterr().out.splitlines() == [link, f"next foci study run '{study.path}'"]
+    found["place"] = {"0": tmp_path / "audit"}
+    say_study_page(study, page)  # type: ignore[arg-type]
+    assert capsys.readouterr().out.splitlines() == [link, f"next foci view {tmp_path / 'audit'}"]

@@ -16,6 +16,7 @@ from foci.reports.text.answers import (
     evidence,
     tone_of,
 )
+from foci.reports.text.cards import answer_cards
 from foci.reports.text.wording import MINUS
 
 
@@ -140,3 +141,6 @@ def test_an_audit_that_decides_nothing_still_answers(multiclass: StoredAudit) ->
     shown = answers(Summary.model_validate(multiclass.summary.model_dump()), multiclass.manifest)
     assert [one.short for one in shown] == ["not assessable"] * 3
     assert "decided no slide" in shown[0].sentences[0]
+    count = answer_cards(multiclass.summary, multiclass.manifest)[1]
+    assert count.sample == "no patient has a decided slide"
+    assert count.badge == "0 of 14 slides decided"

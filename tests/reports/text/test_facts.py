@@ -52,6 +52,19 @@ def test_settings_are_words(audit: StoredAudit) -> None:
     assert settings["recipe_settings"] == "none"
 
 
+def test_a_map_is_named_without_the_path_to_it(audit: StoredAudit) -> None:
+    stored = audit.manifest.settings
+    changes = {
+        "map": "from-file=/home/me/grad cam.csv",
+        "rankings": ("native", "from-file=/a/b.csv"),
+    }
+    settings = dict(settings_of(stored.model_copy(update=changes)))
+    assert settings["map"] == "from-file=grad cam.csv"
+    assert settings["rankings"] == "native, from-file=b.csv"
+    manifest = audit.manifest.model_copy(update={"maps": {"/home/me/grad cam.csv": "e" * 64}})
+    assert dict(record_of(manifest))["SHA-256: grad cam.csv"] == "e" * 64
+
+
 def test_truth_by_ranking(audit: StoredAudit) -> None:
     truth = truth_of(audit.manifest)
     assert truth is not None

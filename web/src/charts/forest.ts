@@ -1,8 +1,8 @@
 /** Forest plot: a row per estimate with its interval, rows in named groups. */
 
-import { h, s } from "../page/dom";
+import { s } from "../page/dom";
 import { type Ink, svgMarker } from "./ink";
-import { onResize } from "./resize";
+import { drawnToWidth } from "./resize";
 import { scaleTicks } from "./ticks";
 
 export interface ForestRow {
@@ -30,9 +30,7 @@ const HEADING = 30;
 const BOTTOM = 46;
 
 export function forest(plot: Forest): HTMLElement {
-  const element = h("div", { class: "forest" });
-  onResize(element, () => element.replaceChildren(draw(plot, element.clientWidth)));
-  return element;
+  return drawnToWidth("forest", (width) => draw(plot, width));
 }
 
 function draw(plot: Forest, width: number): SVGSVGElement {

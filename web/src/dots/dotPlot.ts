@@ -1,10 +1,10 @@
 /** Dot plot of slides on two log axes: one order against another, a dot per slide. */
 
-import { h, s } from "../page/dom";
+import { s } from "../page/dom";
 import { type Dot, dotGroup } from "./dotGroup";
 import { logAxis } from "./logAxis";
 import { spread } from "./places";
-import { onResize } from "../charts/resize";
+import { drawnToWidth } from "../charts/resize";
 
 export interface SlidePoint {
   id: number;
@@ -33,9 +33,7 @@ const EDGE = { left: 66, right: 26, top: 16, bottom: 52 };
 const RADIUS = 4.5;
 
 export function dotPlot(plot: DotPlot): HTMLElement {
-  const element = h("div", { class: "dot-plot" });
-  onResize(element, () => element.replaceChildren(draw(plot, element.clientWidth)));
-  return element;
+  return drawnToWidth("dot-plot", (width) => draw(plot, width));
 }
 
 function draw(plot: DotPlot, width: number): SVGSVGElement {

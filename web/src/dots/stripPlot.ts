@@ -1,10 +1,10 @@
 /** Strip plot of slides: a lane per ranking, a dot per slide on a log axis, median and quartiles. */
 
-import { h, s } from "../page/dom";
+import { s } from "../page/dom";
 import { type Dot, dotGroup } from "./dotGroup";
 import { type LogAxis, logAxis } from "./logAxis";
 import { pile } from "./places";
-import { onResize } from "../charts/resize";
+import { drawnToWidth } from "../charts/resize";
 
 export interface StripDot {
   id: number;
@@ -40,9 +40,7 @@ export interface StripPlot {
 const RADIUS = 3.4;
 
 export function stripPlot(plot: StripPlot): HTMLElement {
-  const element = h("div", { class: "strip-plot" });
-  onResize(element, () => element.replaceChildren(draw(plot, element.clientWidth)));
-  return element;
+  return drawnToWidth("strip-plot", (width) => draw(plot, width));
 }
 
 function draw(plot: StripPlot, width: number): SVGSVGElement {

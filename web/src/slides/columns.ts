@@ -16,6 +16,17 @@ export interface Column {
 }
 
 export function columnsOf(payload: AuditPayload): Column[] {
+  return [
+    ...ofTheSlide(payload),
+    ...needed(payload),
+    ...decisive(payload),
+    ...perRanking(payload, "aukc", "AUKC", "Area under the reveal curve"),
+    ...perRanking(payload, "faithfulness", "Faithfulness", "Faithfulness AUC of deletion"),
+  ];
+}
+
+/** What a slide is, whatever ranks its tiles: names, classes, probability, tiles. */
+export function ofTheSlide(payload: AuditPayload): Column[] {
   const labelled = payload.slides.label.some((label) => label !== null);
   return [
     name("id", "Slide", "Name of the slide", (row) => row.id),
@@ -27,10 +38,6 @@ export function columnsOf(payload: AuditPayload): Column[] {
     },
     number("p", "p", "Probability of the predicted class with all tiles", (row) => row.p),
     { ...number("n", "N", "Candidate tiles", (row) => row.n), text: (row) => String(row.n) },
-    ...needed(payload),
-    ...decisive(payload),
-    ...perRanking(payload, "aukc", "AUKC", "Area under the reveal curve"),
-    ...perRanking(payload, "faithfulness", "Faithfulness", "Faithfulness AUC of deletion"),
   ];
 }
 

@@ -20,7 +20,9 @@ def check_maps(cohort: Cohort, settings: AuditSettings) -> tuple[str, ...]:
     notes: list[str] = []
     for name, path in settings.map_files.items():
         if name == NATIVE:
-            notes.append(f"the ranking 'native' is the map of {path}, not the model's own scores")
+            notes.append(
+                f"the ranking 'native' is the map of {path.name}, not the model's own scores"
+            )
         notes += _without_scores(path, cohort, settings)
     return tuple(notes)
 

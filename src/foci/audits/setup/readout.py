@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 
 from foci.audits.compute.jobs import mean_rank
 from foci.audits.folder.manifest import Manifest
-from foci.audits.records import Readout, ReadoutRow
-from foci.audits.settings import AUTO, AuditSettings
+from foci.audits.records import AxisComparison, Measure, Readout, ReadoutRow
+from foci.audits.settings import AUTO, AnalysisSettings, AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.freezing import frozen
 from foci.bags import Cohort
-from foci.metrics import compare_orders
+from foci.metrics import compare_areas, compare_orders
+from foci.metrics.cohort.orders import DIFFERENT_CASES
 from foci.progress import Progress
 from foci.rankings import EmbeddedBag, Ranking, score
 from foci.reveal import Revealer
 from foci.selectors import FittedSelector
-from foci.selectors.evidence.net_gain import OrderReading, net_gain, read_orders
+from foci.selectors.evidence.net_gain import OrderReading, read_orders
+from foci.words.plural import counted
 
 EVIDENCE, SELECTOR = "evidence", "selector"
 RULE = (
-    "smaller decisive sets than evidence on more validation slides than larger ones, no loss of "
-    "sufficiency; then the larger deletion area"
+    "the selector only where it is clearly better than evidence on the decided validation slides: "
+    "by decisive K or, where that is open, by the loss when its first tiles are deleted; never "
+    "where it clearly needs more tiles to suffice. Clearly: the interval excludes 0 and at least "
+    f"{DIFFERENT_CASES} patients differ. Otherwise evidence, which needs no training"
 )
 
 
@@ -37,7 +42,7 @@ def choose_readout(
 ) -> Readout | None:
     """The ranking that wins on the decided validation slides; no audited slide is read.
 
-    See :func:`~foci.selectors.evidence.net_gain.net_gain` for the rule.
+    See :func:`selector_wins` for the rule.
 
     Args:
         backbone: The frozen classifier.
@@ -74,10 +79,52 @@ def choose_readout(
             readings[name].append(reading)
     if not cases:
         return None
-    gains = {name: net_gain(own, readings[EVIDENCE]) for name, own in readings.items()}
-    chosen = SELECTOR if gains[SELECTOR] > gains[EVIDENCE] else EVIDENCE
-    rows = [_row(name, own, readings[EVIDENCE], cases, settings) for name, own in readings.items()]
-    return Readout(chosen=chosen, rule=RULE, n_slides=len(cases), rows=rows)
+    return judged(readings[EVIDENCE], readings[SELECTOR], cases, settings)
+
+
+def judged(
+    evidence: Sequence[OrderReading],
+    selector: Sequence[OrderReading],
+    cases: Sequence[str],
+    settings: AnalysisSettings,
+) -> Readout:
+    """Choose by the numbers of the same slides under both orders.
+
+    Args:
+        evidence: One reading per slide.
+        selector: The same slides.
+        cases: The patient of every slide.
+        settings: Bootstrap draws and coverage of the intervals.
+    """
+    orders = {EVIDENCE: evidence, SELECTOR: selector}
+    found = {name: _comparisons(own, evidence, cases, settings) for name, own in orders.items()}
+    rows = [_row(name, own, evidence, found[name]) for name, own in orders.items()]
+    comparisons = found[SELECTOR]
+    return Readout(
+        chosen=SELECTOR if selector_wins({c.measure: c for c in comparisons}) else EVIDENCE,
+        rule=RULE,
+        n_slides=len(cases),
+        n_cases=len(set(cases)),
+        rows=rows,
+        comparisons=comparisons,
+    )
+
+
+def selector_wins(by_measure: Mapping[Measure, AxisComparison]) -> bool:
+    """Whether the selector is clearly better than evidence.
+
+    Decisive K decides where it is clear, the deletion area where it is not; a clear loss in the
+    tiles that suffice forbids the selector. The simpler order wins whatever stays open.
+
+    Args:
+        by_measure: The selector against evidence; the area may be missing.
+    """
+    found = {measure: one.result for measure, one in by_measure.items()}
+    if found["MSK"] == "worse":
+        return False
+    if found["decisive K"] in ("better", "worse"):
+        return found["decisive K"] == "better"
+    return found.get("deletion area") == "better"
 
 
 def with_readout(
@@ -105,10 +152,32 @@ def in_words(readout: Readout | None) -> list[str]:
     if readout is None:
         return []
     trained = next(row for row in readout.rows if row.ranking == SELECTOR)
+    slides = counted(readout.n_slides, "decided validation slide")
+    patients = "" if readout.n_cases is None else f" of {counted(readout.n_cases, 'patient')}"
+    clear = "is" if readout.chosen == SELECTOR else "is not"
     return [
-        f"readout: {readout.chosen}, chosen on {readout.n_slides} decided validation slides; the "
-        f"selector's decisive sets were smaller than those of evidence on {trained.fewer} of them "
-        f"and larger on {trained.more}"
+        f"readout: {readout.chosen}, chosen on {slides}{patients}, where the selector {clear} "
+        f"clearly better than evidence; its decisive sets were smaller on {trained.fewer} and "
+        f"larger on {trained.more}"
+    ]
+
+
+def _comparisons(
+    own: Sequence[OrderReading],
+    base: Sequence[OrderReading],
+    cases: Sequence[str],
+    settings: AnalysisSettings,
+) -> list[AxisComparison]:
+    """Both orders by decisive K, deletion area and MSK; no area where no slide has one."""
+    draws: dict[str, Any] = {"n_boot": settings.n_boot, "level": settings.level}
+    decisive = compare_orders([r.decisive for r in own], [r.decisive for r in base], cases, **draws)
+    area = compare_areas([r.area for r in own], [r.area for r in base], cases, **draws)
+    enough = compare_orders([r.msk for r in own], [r.msk for r in base], cases, **draws)
+    areas = [AxisComparison.of("necessity", "deletion area", area)] if area.n_slides else []
+    return [
+        AxisComparison.of("necessity", "decisive K", decisive),
+        *areas,
+        AxisComparison.of("sufficiency", "MSK", enough),
     ]
 
 
@@ -116,25 +185,21 @@ def _row(
     name: str,
     own: Sequence[OrderReading],
     base: Sequence[OrderReading],
-    cases: Sequence[str],
-    settings: AuditSettings,
+    comparisons: Sequence[AxisComparison],
 ) -> ReadoutRow:
-    decisive, theirs = (np.array([r.decisive for r in group]) for group in (own, base))
-    found = compare_orders(decisive, theirs, cases, n_boot=settings.n_boot, level=settings.level)
-    enough = compare_orders(
-        [r.msk for r in own], [r.msk for r in base], cases,
-        n_boot=settings.n_boot, level=settings.level,
-    )  # fmt: skip
-    a, b = np.nan_to_num(decisive, nan=np.inf), np.nan_to_num(theirs, nan=np.inf)
+    decisive, sufficient = comparisons[0], comparisons[-1]
+    a, b = (
+        np.nan_to_num(np.array([r.decisive for r in group]), nan=np.inf) for group in (own, base)
+    )
     return ReadoutRow(
         ranking=name,
         decisive=float(np.median(a)),
         share=float(np.isfinite(a).mean()),
         fewer=int((a < b).sum()),
         more=int((a > b).sum()),
-        d=found.d,
-        low=found.low,
-        high=found.high,
-        d_sufficiency=enough.d,
+        d=decisive.d,
+        low=decisive.low,
+        high=decisive.high,
+        d_sufficiency=sufficient.d,
         area=float(np.mean([0.0 if np.isnan(r.area) else r.area for r in own])),
     )

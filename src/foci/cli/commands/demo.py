@@ -86,7 +86,7 @@ def demo(
 def _study(out: Path, number: int | None, seed: int, workers: int | None) -> None:
     """The paper's matrix in miniature, from cohorts to ``study.html``."""
     from foci.cli.announce import say
-    from foci.cli.pages import say_pages
+    from foci.cli.pages import say_study_page
     from foci.demo.runs.study import SLIDES_OF_A_STUDY, make_study, run_miniature
     from foci.progress import track
     from foci.reports import write_study_page
@@ -95,7 +95,7 @@ def _study(out: Path, number: int | None, seed: int, workers: int | None) -> Non
     say(f"Two tasks on synthetic slides, seven backbones and two seeds: {len(folder.plan())} cells")
     tally = run_miniature(folder, workers=workers, say=say)
     say(f"{tally.done} of {tally.total} cells done, {len(tally.failed)} failed")
-    say_pages(write_study_page(folder, progress=track))
+    say_study_page(folder, write_study_page(folder, progress=track))
 
 
 def _planted_tiles_found(audit: StoredAudit, truth: TruthRecord) -> str:

@@ -53,9 +53,23 @@ def payload(
         picture_limit: Bytes for pictures of the slides, on top of that.
     """
     measured = audit.measured(settings)
-    columns = slide_columns(measured, audit.slides)
-    room = max(limit - len(to_json(columns)), min(limit, LEAST_BYTES))
     packer = SlideDetails(measured, audit.slides, longest_counts(measured), settings.kappa)
+    table = cohort_payload(audit, summary, packer)
+    room = max(limit - len(to_json(table.slides)), min(limit, LEAST_BYTES))
+    return table.model_copy(
+        update={
+            "answers": _answers(summary),
+            "numbers": {
+                view: {name: _drawn(numbers) for name, numbers in by_ranking.items()}
+                for view, by_ranking in summary.views.items()
+            },
+            "details": _details(audit, packer, room, picture_limit),
+        }
+    )
+
+
+def cohort_payload(audit: StoredAudit, summary: Summary, packer: SlideDetails) -> AuditPayload:
+    """Collect what report and viewer share: the cohort and the table of its slides."""
     return AuditPayload(
         classes=summary.classes,
         kappa=summary.kappa,
@@ -64,18 +78,15 @@ def payload(
         rankings=[
             RankingColumns(name=name, columns=packer.columns_of(name)) for name in summary.rankings
         ],
-        headline=measured.headline,
-        answers=_answers(summary),
+        headline=packer.measured.headline,
+        answers=None,
         level=summary.level,
         n_cases=summary.n_cases,
         full_auc=rounded(summary.full_bag.auc, 5),
-        numbers={
-            view: {name: _drawn(numbers) for name, numbers in by_ranking.items()}
-            for view, by_ranking in summary.views.items()
-        },
+        numbers={},
         ks=packer.ks.tolist(),
-        slides=columns,
-        details=_details(audit, packer, room, picture_limit),
+        slides=slide_columns(packer.measured, audit.slides),
+        details={},
     )
 
 

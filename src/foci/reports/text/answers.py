@@ -8,12 +8,11 @@ from typing import Literal
 
 from foci.audits.analysis.answers.record import (
     Answers,
-    AxisComparison,
-    Measure,
     OrderComparison,
 )
 from foci.audits.analysis.summary import Summary
 from foci.audits.folder.manifest import Manifest
+from foci.audits.records import AxisComparison, Measure
 from foci.reports.text.wording import signed, signed_spread
 
 Tone = Literal["good", "part", "bad", "none"]
@@ -111,10 +110,15 @@ def comparison_lines(comparison: OrderComparison) -> Iterator[ComparisonLine]:
     """The axes of one comparison, sufficiency first."""
     for axis in (comparison.sufficiency, comparison.necessity):
         if axis is not None:
-            yield ComparisonLine(
-                rankings=f"{comparison.first} against {comparison.second}",
-                axis=f"{axis.axis} ({axis.measure})",
-                plain=PLAIN_AXES[axis.measure],
-                interval=axis,
-                text=_net_share(axis),
-            )
+            yield comparison_line(comparison.first, comparison.second, axis)
+
+
+def comparison_line(first: str, second: str, axis: AxisComparison) -> ComparisonLine:
+    """One ranking against another on one axis."""
+    return ComparisonLine(
+        rankings=f"{first} against {second}",
+        axis=f"{axis.axis} ({axis.measure})",
+        plain=PLAIN_AXES[axis.measure],
+        interval=axis,
+        text=_net_share(axis),
+    )

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from foci.audits.analysis.answers.record import (
     Answers,
-    AxisComparison,
     CountQuartiles,
     OrderComparison,
 )
 from foci.audits.analysis.summary import Summary
 from foci.audits.folder.manifest import Manifest
+from foci.audits.records import AxisComparison
 from foci.reports.text.answers import Answer, ComparisonLine, answers, comparison_lines
 from foci.reports.text.wording import ends_in_words, fixed, percent, signed, signed_spread, spread
 from foci.words.plural import counted
@@ -119,7 +119,9 @@ def _counted(answer: Answer, told: Answers, summary: Summary) -> AnswerCard:
     patients = f"of {counted(told.n_cases, 'patient')}"
     quartiles = told.tiles.decisive
     if quartiles is None:
-        return AnswerCard(answer, "", "", "", "", patients, decided=decided)
+        nobody = "no patient has a decided slide"
+        sample = patients if told.n_decided else nobody
+        return AnswerCard(answer, "", "", "", "", sample, decided=decided)
     return AnswerCard(
         answer,
         number=answer.short,

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from foci.audits.analysis.summary import Summary
 from foci.audits.folder.manifest import Manifest
 from foci.audits.settings import AuditSettings
-from foci.reports.text.wording import fixed, percent, tiles
+from foci.reports.text.wording import fixed, percent
 from foci.words.plural import counted
 
 Facts = list[tuple[str, str]]
+
+_FROM_FILE = "from-file="
+"""Before the path of a map; a page shows the file's name alone."""
 
 
 def audit_facts(manifest: Manifest, summary: Summary) -> Facts:
@@ -53,16 +57,10 @@ def record_of(manifest: Manifest) -> Facts:
          f"weights {s.weights_sha256}")
         for s in manifest.selectors
     ]  # fmt: skip
-    if manifest.readout is not None:
-        facts += [
-            (f"readout: {row.ranking} on {manifest.readout.n_slides} validation slides",
-             f"decisive K {tiles(row.decisive)}, on {percent(row.share)} of the slides; against "
-             f"evidence smaller on {row.fewer}, larger on {row.more}; area {fixed(row.area)}")
-            for row in manifest.readout.rows
-        ]  # fmt: skip
     facts += [(f"slides: {name}", count) for name, count in manifest.slides or ()]
     facts += [(f"version: {name}", value) for name, value in manifest.versions.items()]
     facts += [(f"SHA-256: {name}", value) for name, value in manifest.files.items()]
+    facts += [(f"SHA-256: {PurePath(name).name}", value) for name, value in manifest.maps.items()]
     return [(name, str(value)) for name, value in facts if value not in (None, "")]
 
 
@@ -101,8 +99,10 @@ def _architecture(manifest: Manifest) -> str:
 
 
 def _short(value: Any) -> str:
+    if isinstance(value, str) and value.startswith(_FROM_FILE):
+        return _FROM_FILE + PurePath(value).name
     if isinstance(value, list):
-        return ", ".join(map(str, value))
+        return ", ".join(map(_short, value))
     if isinstance(value, dict):
         return ", ".join(f"{key} = {item}" for key, item in value.items()) or "none"
     return "every count" if value is None else str(value)

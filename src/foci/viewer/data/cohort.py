@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from foci.audits import StoredAudit, Summary
+from foci.audits import StoredAudit
 from foci.audits.analysis.slides.per_slide import MeasuredSlides
 from foci.metrics.curve.sufficiency import reached
-from foci.reports.data.columns import slide_columns
-from foci.reports.data.models import AuditPayload, RankingColumns
+from foci.reports.data.payload import cohort_payload
 from foci.reports.text.answers import answers
 from foci.reports.text.wording import LINE
 from foci.viewer.catalogue import Catalogue
@@ -26,7 +25,7 @@ def cohort_of(catalogue: Catalogue) -> ViewerCohort:
     native, best = compared(audit)
     changed = [] if audit.changed_note is None else [audit.changed_note]
     return ViewerCohort(
-        audit=_drawn(catalogue, summary),
+        audit=cohort_payload(audit, summary, catalogue.details),
         name=audit.manifest.name,
         line=LINE,
         answers=[
@@ -44,29 +43,6 @@ def cohort_of(catalogue: Catalogue) -> ViewerCohort:
         best=best,
         shared_of=FIRST,
         flags=_flags(catalogue, native, best),
-    )
-
-
-def _drawn(catalogue: Catalogue, summary: Summary) -> AuditPayload:
-    """What a report embeds, without the numbers of its figures and the curves of single slides."""
-    audit, measured, details = catalogue.audit, catalogue.audit.measured(), catalogue.details
-    return AuditPayload(
-        classes=summary.classes,
-        kappa=summary.kappa,
-        k_max=summary.k_max,
-        first_view=summary.first_view,
-        rankings=[
-            RankingColumns(name=name, columns=details.columns_of(name)) for name in summary.rankings
-        ],
-        headline=measured.headline,
-        answers=None,
-        level=summary.level,
-        n_cases=summary.n_cases,
-        full_auc=summary.full_bag.auc,
-        numbers={},
-        ks=details.ks.tolist(),
-        slides=slide_columns(measured, audit.slides),
-        details={},
     )
 
 

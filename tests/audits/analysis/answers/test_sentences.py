@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from foci.audits.analysis.answers.axes import result_of
-from foci.audits.analysis.answers.record import AxisComparison, OrderComparison
+from foci.audits.analysis.answers.record import OrderComparison
 from foci.audits.analysis.answers.sentences import on_map, on_order
+from foci.audits.records import AxisComparison
 
 
 def axis(result: str, d: float = -0.254, **more: Any) -> AxisComparison:

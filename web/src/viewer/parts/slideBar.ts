@@ -57,7 +57,7 @@ function choice(
     "label",
     { class: "choice" },
     h("span", { class: `letter letter-${letter.toLowerCase()}` }, letter),
-    h("span", { class: "unseen" }, `Ranking ${letter}`),
+    h("span", { class: "hidden" }, `Ranking ${letter}`),
     select,
   );
 }

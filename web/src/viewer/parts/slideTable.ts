@@ -1,8 +1,8 @@
 /** Table of slides with presets: undecided, falls back, rankings disagree, misclassified. */
 
 import { h } from "../../page/dom";
-import { fixed, NOTHING, percent, tiles } from "../../page/format";
-import type { Column } from "../../slides/columns";
+import { percent, tiles } from "../../page/format";
+import { type Column, ofTheSlide } from "../../slides/columns";
 import { type Direction, type Row, rowsOf, sortRows } from "../../slides/rows";
 import { headCell } from "../../slides/tableRows";
 import type { Session } from "../session";
@@ -31,11 +31,6 @@ export function presetsOf({ audit, flags }: ViewerCohort): Preset[] {
 }
 
 export function columnsOf({ audit, flags, native, best, shared_of }: ViewerCohort): Column[] {
-  const labelled = audit.slides.label.some((label) => label !== null);
-  const text = (key: string, title: string, hint: string, value: (row: Row) => string | null) => ({
-    ...{ key, title, hint, value, group: null, numeric: false },
-    text: (row: Row) => value(row) ?? NOTHING,
-  });
   const number = (
     key: string,
     title: string,
@@ -56,27 +51,7 @@ export function columnsOf({ audit, flags, native, best, shared_of }: ViewerCohor
   };
   const shared = ({ index }: Row) => flags.shared[index];
   return [
-    text("id", "Slide", "Name of the slide", (row) => row.id),
-    text("case", "Patient", "Name of the patient", (row) => row.case),
-    ...(labelled ? [text("label", "Label", "Class that is true", (row) => row.label)] : []),
-    {
-      ...text("predicted", "Predicted", "Class the model says of all tiles", (r) => r.predicted),
-      text: (row) => (row.wrong ? `${row.predicted} ✗` : row.predicted),
-    },
-    number(
-      "p",
-      "p",
-      "Of the predicted class with all tiles",
-      (r) => r.p,
-      (r) => fixed(r.p),
-    ),
-    number(
-      "n",
-      "Tiles",
-      "Candidate tiles",
-      (row) => row.n,
-      (row) => String(row.n),
-    ),
+    ...ofTheSlide(audit),
     needed(native),
     ...(best === null ? [] : [needed(best)]),
     ...(best === null

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from foci.audits.analysis.answers.record import Axis, AxisComparison, Measure, OrderComparison
+from foci.audits.analysis.answers.record import OrderComparison
 from foci.audits.analysis.answers.threshold import Threshold
 from foci.audits.analysis.slides.per_slide import SlideMetrics
 from foci.audits.analysis.slides.views import ViewSlides
+from foci.audits.records import AxisComparison
 from foci.audits.settings import AnalysisSettings
 from foci.metrics import geometric_mean_ratio
 from foci.metrics.cohort import orders
@@ -99,7 +100,7 @@ class DecidedView:
 
     def _sufficiency(self, a: Floats, b: Floats) -> AxisComparison:
         found = self._compare_orders(a, b, self.decided)
-        return _record("sufficiency", "MSK", found, room=not no_room(b))
+        return AxisComparison.of("sufficiency", "MSK", found, room=not no_room(b))
 
     def _compare_orders(self, a: Floats, b: Floats, chosen: Marks) -> orders.OrderComparison:
         return compare_orders(
@@ -120,7 +121,7 @@ class DecidedView:
             a, b = a[:, kept], b[:, kept]
             if necessity_axis(a, b) == "decisive K":
                 found = self._compare_orders(a, b, kept)
-                return _record("necessity", "decisive K", found)
+                return AxisComparison.of("necessity", "decisive K", found)
         found = compare_areas(
             first.area[:, kept],
             second.area[:, kept],
@@ -128,7 +129,7 @@ class DecidedView:
             n_boot=self.settings.n_boot,
             level=self.settings.level,
         )
-        return _record("necessity", "deletion area", found) if found.n_slides else None
+        return AxisComparison.of("necessity", "deletion area", found) if found.n_slides else None
 
 
 def _without(
@@ -140,22 +141,6 @@ def _without(
     if not known or not chosen.any():
         return ()
     return classes_without_decisive_sets(known, group.targets[chosen])
-
-
-def _record(
-    axis: Axis, measure: Measure, found: orders.OrderComparison, *, room: bool = True
-) -> AxisComparison:
-    return AxisComparison(
-        axis=axis,
-        measure=measure,
-        d=found.d,
-        low=found.low,
-        high=found.high,
-        n_slides=found.n_slides,
-        n_cases=found.n_cases,
-        n_differ=found.n_differ,
-        result=found.result if room else "no room",
-    )
 
 
 def result_of(comparison: AxisComparison | None) -> orders.AxisResult | None:

@@ -6,11 +6,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from foci.audits.records import Defined, Number, Record
+from foci.audits.records import AxisComparison, Number, Record
 from foci.metrics.answers import Belief, BetterOrder
 
-Axis = Literal["sufficiency", "necessity"]
-Measure = Literal["MSK", "decisive K", "deletion area"]
 Question = Literal["map", "order"]
 
 
@@ -32,35 +30,6 @@ class CountQuartiles(Record):
     low: CountQuantile
     median: CountQuantile
     high: CountQuantile
-
-
-class AxisComparison(Record):
-    """One ranking against another on one axis, slide by slide.
-
-    Attributes:
-        axis: Sufficiency (do the first tiles suffice?) or necessity (does the decision hang on
-            them?).
-        measure: What is compared on each slide.
-        d: Share of slides on which the first ranking needs fewer tiles, minus the share on which
-            it needs more.
-        low: Lower end of its interval over patients; None where there is one patient or one draw.
-        high: Upper end.
-        n_slides: Slides compared.
-        n_cases: Their patients.
-        n_differ: Patients on whose slides the rankings differ.
-        result: The first ranking is better, worse, the same, or it is unclear; ``"no room"``
-            where the second needs one tile on half of the slides: the axis then does not count.
-    """
-
-    axis: Axis
-    measure: Measure
-    d: Defined
-    low: Number
-    high: Number
-    n_slides: int
-    n_cases: int
-    n_differ: int
-    result: Literal["better", "worse", "same", "unclear", "no room"]
 
 
 class OrderComparison(Record):

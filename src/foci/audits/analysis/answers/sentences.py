@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from foci.audits.analysis.answers.axes import DecidedView
 from foci.audits.analysis.answers.decided import DecidedNumbers
-from foci.audits.analysis.answers.record import AxisComparison, CountQuantile, OrderComparison
+from foci.audits.analysis.answers.record import CountQuantile, OrderComparison
 from foci.audits.analysis.answers.threshold import few_decided
+from foci.audits.records import AxisComparison
 from foci.metrics.answers import MIN_CASES, Belief, BetterOrder
 from foci.words.plural import counted
 from foci.words.rounding import decimals

@@ -8,6 +8,7 @@ import typer
 
 from foci.cli.announce import say, starting
 from foci.cli.commands.study.arguments import Study
+from foci.cli.pages import say_study_page
 
 
 def tables(
@@ -30,4 +31,4 @@ def tables(
     folder = StudyFolder(study)
     page = write_study_page(folder, reports=reports, progress=track)
     say(f"tables are in {folder.path / TABLES}, figures in {folder.path / FIGURES}")
-    typer.echo(f"wrote {page}")
+    say_study_page(folder, page)

@@ -1,0 +1,82 @@
+"""How the validation slides chose the order that answers "which tiles?", as the page shows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from foci.audits.folder.manifest import Manifest
+from foci.audits.records import Readout, ReadoutRow
+from foci.reports.text.answers import ComparisonLine, comparison_line
+from foci.reports.text.wording import fixed, percent, tiles
+from foci.words.plural import counted
+
+HEAD = (
+    "tiles the decision hangs on, median",
+    "slides that have such a set",
+    "slides with a smaller set than evidence",
+    "slides with a larger one",
+    "mean loss when its first tiles are deleted",
+)
+"""Columns of the table after the name of the order."""
+
+
+@dataclass(frozen=True)
+class ReadoutLine:
+    """One order on the validation slides: whether it was chosen, and a cell per column."""
+
+    order: str
+    chosen: bool
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ReadoutTable:
+    """The choice of the readout.
+
+    Attributes:
+        sentence: What was chosen, on how many slides.
+        head: Columns of the table.
+        rows: Its rows.
+        lines: The comparisons that the rule asks for; none in a folder of an earlier FOCI.
+        rule: The rule, in words.
+    """
+
+    sentence: str
+    head: tuple[str, ...]
+    rows: tuple[ReadoutLine, ...]
+    lines: tuple[ComparisonLine, ...]
+    rule: str
+
+
+def readout_of(manifest: Manifest) -> ReadoutTable | None:
+    """The table of an audit whose validation slides chose; None where they did not."""
+    made = manifest.readout
+    if made is None:
+        return None
+    first, second = made.rows[-1].ranking, made.rows[0].ranking
+    return ReadoutTable(
+        sentence=_sentence(made),
+        head=HEAD,
+        rows=tuple(
+            ReadoutLine(row.ranking, row.ranking == made.chosen, _cells(row, row.ranking == second))
+            for row in made.rows
+        ),
+        lines=tuple(comparison_line(first, second, axis) for axis in made.comparisons),
+        rule=made.rule,
+    )
+
+
+def _sentence(made: Readout) -> str:
+    patients = "" if made.n_cases is None else f" of {counted(made.n_cases, 'patient')}"
+    slides = counted(made.n_slides, "decided validation slide")
+    return (
+        f"{made.chosen[:1].upper()}{made.chosen[1:]}. It was chosen on {slides}{patients}; no "
+        "audited slide was read for it. The selector was fitted with the help of the same slides, "
+        "so that its numbers here are a little too good."
+    )
+
+
+def _cells(row: ReadoutRow, is_base: bool) -> tuple[str, ...]:
+    against = ("", "") if is_base else (str(row.fewer), str(row.more))
+    decisive = "more than half have none" if row.decisive is None else tiles(row.decisive)
+    return decisive, percent(row.share), *against, fixed(row.area)
