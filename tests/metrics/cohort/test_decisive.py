@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from foci.errors import FociError
 from foci.metrics import decisive_k, decisive_points, operating_points, stable_decisive_k, stack
+from foci.metrics.cohort.decisive import decisive_counts
+from foci.metrics.cohort.stacked import first_counts
 from tests.metrics.strategies import kappas, quick
 
 SURE, GONE, KEPT = [0.05, 0.95], [0.9, 0.1], [0.1, 0.9]
@@ -111,6 +113,24 @@ def test_one_confidence_per_slide(seed: int) -> None:
         np.testing.assert_array_equal(
             points.msk[rows], operating_points(insert, full, made["t"], float(kappa)).msk[rows]
         )
+
+
+@quick
+@given(st.integers(0, 10_000))
+def test_several_confidences_in_one_go(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    made = cohort(rng, 12)
+    insert = stack(made["kept"], made["ks"])
+    delete = stack(made["rest"], made["without"], lowest=0)
+    targets, sizes, full = np.array(made["t"]), np.array(made["n"]), np.full((12, 3), 1 / 3)
+    needed_each = rng.choice([0.4, 0.6, 0.8], size=(3, 12))
+    first = first_counts(insert, targets, needed_each)
+    decisive = decisive_counts(insert, delete, targets, sizes, needed_each, 256)
+    for row, needed in enumerate(needed_each):
+        alone = operating_points(insert, full, targets, needed).msk
+        np.testing.assert_array_equal(first[row], alone)
+        flips = decisive_points(insert, delete, targets, sizes, needed).count
+        np.testing.assert_array_equal(decisive[row], flips)
 
 
 def test_bad_input_is_refused_with_the_slide() -> None:

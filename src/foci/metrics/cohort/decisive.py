@@ -93,9 +93,50 @@ def decisive_points(
     needed = inputs.thresholds(kappa, n_slides)
     ceiling, bound = inputs.whole(k_max, "k_max"), beta_bound(beta)
     count, stable = np.full((2, n_slides), np.nan)
+    for rows, shared, kept, left in _candidates(insert, delete, followed, sizes, ceiling):
+        steps = decisive_steps(kept, left, followed[rows], needed[rows], bound)
+        count[rows], stable[rows] = first_crossing(steps, shared), stable_from(steps, shared)
+    return DecisivePoints(
+        count, stable, _outcomes(count, sizes, ceiling), reached(count) & (stable != count)
+    )
+
+
+def decisive_counts(
+    insert: Sequence[Stack],
+    delete: Sequence[Stack],
+    targets: Integers,
+    n_tiles: Integers,
+    kappas: Floats,
+    k_max: int,
+) -> Floats:
+    """Decisive K at several thresholds, ``[T, S]``: :func:`decisive_points` of each, in one go.
+
+    Args:
+        insert: Insertion curves of the S slides.
+        delete: Deletion curves of the same ranking.
+        targets: ``[S]`` the class followed on each slide.
+        n_tiles: ``[S]`` candidate tiles.
+        kappas: ``[T, S]`` operating confidence of each slide at each threshold.
+        k_max: Counts above it are no candidates.
+    """
+    counts = np.full(kappas.shape, np.nan)
+    for rows, shared, kept, left in _candidates(insert, delete, targets, n_tiles, k_max):
+        steps = decisive_steps(kept, left, targets[rows], kappas[:, rows])
+        counts[:, rows] = first_crossing(steps, shared)
+    return counts
+
+
+def _candidates(
+    insert: Sequence[Stack],
+    delete: Sequence[Stack],
+    targets: Integers,
+    sizes: Integers,
+    k_max: int,
+) -> Iterator[tuple[Integers, Integers, Floats, Floats]]:
+    """Slides with the counts known in both directions, and both their curves at these counts."""
     measured = sizes == 1
-    for rows, inserted, deleted in _pairs(insert, delete, n_slides):
-        inputs.class_indices(followed[rows], "targets", inserted.probs.shape[2])
+    for rows, inserted, deleted in _pairs(insert, delete, len(sizes)):
+        inputs.class_indices(targets[rows], "targets", inserted.probs.shape[2])
         in_bag = inserted.ks[-1] <= sizes[rows].min() and deleted.ks[-1] < sizes[rows].min()
         what, fix = "holds a count beyond the bag", "insert up to N tiles, delete up to N - 1"
         inputs.require(in_bag, f"slide {rows[sizes[rows].argmin()]}, ks", what, fix)
@@ -103,20 +144,13 @@ def decisive_points(
             shared, kept, left = shared_counts(inserted.ks, deleted.ks)
         except FociError as error:
             raise FociError(f"slide {rows[0]}, {error.where}", error.what, error.fix) from error
-        kept, left, shared = (part[shared <= ceiling] for part in (kept, left, shared))
-        if not shared.size:
-            continue
-        steps = decisive_steps(
-            inserted.probs[:, kept], deleted.probs[:, left], followed[rows], needed[rows], bound
-        )
-        count[rows], stable[rows] = first_crossing(steps, shared), stable_from(steps, shared)
-        measured[rows] = True
+        kept, left, shared = (part[shared <= k_max] for part in (kept, left, shared))
+        if shared.size:
+            measured[rows] = True
+            yield rows, shared, inserted.probs[:, kept], deleted.probs[:, left]
     missing = f"slide {measured.argmin()}"
     what = "has no count up to K_max known in both directions"
     inputs.require(measured.all(), missing, what, "measure insertion and deletion")
-    return DecisivePoints(
-        count, stable, _outcomes(count, sizes, ceiling), reached(count) & (stable != count)
-    )
 
 
 def _outcomes(count: Floats, sizes: Integers, k_max: int) -> NDArray[np.str_]:

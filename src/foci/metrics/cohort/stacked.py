@@ -145,23 +145,24 @@ def operating_points(
     return OperatingPoints(*found)
 
 
-def first_counts(stacks: Sequence[Stack], targets: Integers, kappa: Floats) -> Floats:
-    """MSK of every slide, ``[S]``; NaN where not reached.
+def first_counts(stacks: Sequence[Stack], targets: Integers, kappas: Floats) -> Floats:
+    """MSK of every slide at several thresholds, ``[T, S]``; NaN where not reached.
 
     Args:
         stacks: Insertion curves of the S slides.
         targets: ``[S]`` the class followed on each slide.
-        kappa: ``[S]`` operating confidence of each slide.
+        kappas: ``[T, S]`` operating confidence of each slide at each threshold.
 
     >>> curves = stack([[[0.6, 0.4], [0.05, 0.95]], [[0.5, 0.5]]], [[1, 2], [1]])
-    >>> first_counts(curves, np.array([1, 1]), np.array([0.9, 0.9]))
-    array([ 2., nan])
+    >>> first_counts(curves, np.array([1, 0]), np.array([[0.9, 0.9], [0.5, 0.5]]))
+    array([[ 2., nan],
+           [ 2.,  1.]])
     """
-    found = np.full(len(targets), np.nan)
+    counts = np.full(kappas.shape, np.nan)
     for part in stacks:
-        steps = sufficient_steps(part.probs, targets[part.rows], kappa[part.rows])
-        found[part.rows] = first_crossing(steps, part.ks)
-    return found
+        steps = sufficient_steps(part.probs, targets[part.rows], kappas[:, part.rows])
+        counts[:, part.rows] = first_crossing(steps, part.ks)
+    return counts
 
 
 def on_grid(stacks: Sequence[Stack], targets: Integers, grid: Integers) -> Floats:

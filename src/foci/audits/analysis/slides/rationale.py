@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from foci.audits.analysis.answers.threshold import Threshold
 from foci.audits.analysis.slides.views import ViewSlides
 from foci.errors import FociError
-from foci.metrics import DecisivePoints, decisive_points
+from foci.metrics import decisive_points
+from foci.metrics.cohort.decisive import decisive_counts
 from foci.metrics.cohort.stacked import Stack, first_counts
 from foci.metrics.curve.decisive import PAPER_BETA
 from foci.metrics.inputs import Floats, Marks
@@ -92,8 +93,11 @@ def decisive_of(
     insert: Sequence[Stack], delete: Sequence[Stack], group: ViewSlides, kappa: float, k_max: int
 ) -> Decisive | None:
     """Decisive K of one seed in both forms; None where no counts are known in both directions."""
-    flip = _flips(insert, delete, group, kappa, k_max)
-    if flip is None:
+    if not delete:
+        return None
+    try:
+        flip = decisive_points(insert, delete, group.targets, group.n_tiles, kappa, k_max)
+    except FociError:  # an audit may reveal and delete at counts of its own that never meet
         return None
     paper = decisive_points(
         insert, delete, group.targets, group.n_tiles, kappa, k_max, beta=PAPER_BETA
@@ -112,30 +116,28 @@ def counts_at(
     insert: Sequence[Stack],
     delete: Sequence[Stack],
     group: ViewSlides,
-    threshold: Threshold,
+    thresholds: Sequence[Threshold],
     k_max: int,
-) -> CountsAt:
-    """MSK and decisive K of one seed at a threshold."""
-    needed = threshold.needed(group)
+) -> dict[Threshold, CountsAt]:
+    """MSK and decisive K of one seed at every threshold.
+
+    Args:
+        insert: Insertion curves of the slides.
+        delete: Their deletion curves; empty where decisive K is not to be had.
+        group: The slides and the classes followed.
+        thresholds: At least one.
+        k_max: Largest count.
+    """
+    needed = np.stack([threshold.needed(group) for threshold in thresholds])
     msk = first_counts(insert, group.targets, needed)
-    flip = _flips(insert, delete, group, needed, k_max)
-    return CountsAt(msk, None if flip is None else flip.count)
-
-
-def _flips(
-    insert: Sequence[Stack],
-    delete: Sequence[Stack],
-    group: ViewSlides,
-    kappa: float | Floats,
-    k_max: int,
-) -> DecisivePoints | None:
-    """Decisive K in the flip form; None where no counts are known in both directions."""
-    if not delete:
-        return None
-    try:
-        return decisive_points(insert, delete, group.targets, group.n_tiles, kappa, k_max)
-    except FociError:  # an audit may reveal and delete at counts of its own that never meet
-        return None
+    decisive: Sequence[Floats | None] = [None] * len(thresholds)
+    if delete:
+        counts = decisive_counts(insert, delete, group.targets, group.n_tiles, needed, k_max)
+        decisive = list(counts)
+    return {
+        threshold: CountsAt(*counts)
+        for threshold, counts in zip(thresholds, zip(msk, decisive, strict=True), strict=True)
+    }
 
 
 def _dense(delete: Sequence[Stack], group: ViewSlides, k_max: int) -> bool:

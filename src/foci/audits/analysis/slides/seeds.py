@@ -121,11 +121,9 @@ def _measured(
     reported, paper = np.isin(grid, settings.deletion), np.isin(grid, PAPER_COUNTS)
     points = operating_points(insert, group.full, group.targets, settings.kappa)
     decisive = decisive_of(insert, delete, group, settings.kappa, settings.k_max)
-    own = Threshold(settings.kappa)
-    at = {own: CountsAt(points.msk, None if decisive is None else decisive.count)}
-    for threshold in (*absolute(settings), Threshold(SHARE, relative=True), *shares):
-        if threshold not in at:
-            at[threshold] = counts_at(insert, delete, group, threshold, settings.k_max)
+    thresholds = (*absolute(settings), Threshold(SHARE, relative=True), *shares)
+    both_ways = delete if decisive is not None else ()
+    at = counts_at(insert, both_ways, group, tuple(dict.fromkeys(thresholds)), settings.k_max)
     return MeasuredSeed(
         points=points,
         table=on_grid(insert, group.targets, ks),
