@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from foci import rankings
 from foci.errors import FociError
-from foci.selectors.head import SelectorHead
+from foci.selectors.heads.token import SelectorHead
 from foci.selectors.identity import Identity
 from foci.selectors.selector import Selector
 from tests.rankings.trials import features, make

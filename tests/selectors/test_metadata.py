@@ -14,6 +14,7 @@ from tests.makers.cohorts import planted
 from tests.makers.fits import short
 
 Facts = dict[str, Any]
+REST = "columns=0 summaries=0"
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +69,11 @@ def drop(*place: str) -> Callable[[Facts], None]:
         (put(1, "history", 0, "q"), r"history\.0\.q: Unexpected keyword"),
         (put(3, "history", 1, "epoch"), r"\(history does not count its epochs from 1\)"),
         (put(7, "best_epoch"), r"\(best_epoch is not the best of history\)"),
-        (put(2**60, "head", "d"), rf"a head \(d={2**60} outputs=2 hidden=256 columns=0\) that"),
-        (put(1, "head", "outputs"), r"a head \(d=16 outputs=1 hidden=256 columns=0\) that"),
-        (put(8, "head", "hidden"), r"describes a head \(d=16 outputs=2 hidden=8 columns=0\) that"),
-        (put(8, "recipe", "width"), r"backbone and recipe \(d=16 outputs=2 hidden=8 columns=0\)"),
+        (put(2**60, "head", "d"), rf"a head \(d={2**60} outputs=2 hidden=256 {REST}\) that"),
+        (put(1, "head", "outputs"), rf"a head \(d=16 outputs=1 hidden=256 {REST}\) that"),
+        (put(8, "head", "hidden"), rf"describes a head \(d=16 outputs=2 hidden=8 {REST}\) that"),
+        (put(8, "head", "summaries"), r"outputs=2 hidden=256 columns=0 summaries=8\) that"),
+        (put(8, "recipe", "width"), rf"backbone and recipe \(d=16 outputs=2 hidden=8 {REST}\)"),
     ],
 )  # fmt: skip
 def test_damage_is_named(

@@ -110,8 +110,18 @@ def test_keys_of_earlier_recipes_name_no_later_settings() -> None:
     """What an earlier FOCI left unfinished goes on: its key has the same settings."""
     for name in ("paper-ste", "paper-soft", "centred"):
         settings = recipe(name).decided_by()
-        assert not {"start", "correction", "choose_by"} & set(settings)
+        assert not {"start", "correction", "head", "choose_by"} & set(settings)
         assert not {"flip", "shapley", "gap"} & set(settings["weights"])
     later = recipe("tuned").decided_by()
     assert later["start"] == "tuned"
     assert later["weights"]["flip"] == 0.5
+    assert "head" not in later
+
+
+def test_the_attending_recipe_differs_in_its_head() -> None:
+    attending, token = (recipe(f"{name}-residual") for name in ("attending", "evidence"))
+    assert attending.decided_by()["head"] == "attending"
+    same = {"name", "note", "head"}
+    assert attending.model_dump(exclude=same) == token.model_dump(exclude=same)
+    with pytest.raises(FociError, match=r"^head: cannot be 'deep'"):
+        vary(token, {"head": "deep"})

@@ -193,7 +193,7 @@ def test_half_written_files_are_cleaned_up(cohort: Cohort, tmp_path: Path) -> No
     assert found == {"selector.json", "selector.safetensors", "mine.txt"}
 
 
-@pytest.mark.parametrize("name", ["evidence-residual", "tuned"])
+@pytest.mark.parametrize("name", ["evidence-residual", "attending-residual", "tuned"])
 def test_a_fit_from_evidence_ends_with_the_same_bytes(
     name: str, cohort: Cohort, tmp_path: Path
 ) -> None:

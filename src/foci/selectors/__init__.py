@@ -12,10 +12,11 @@ from foci.lazy import lazy_names
 if TYPE_CHECKING:
     from foci.selectors.fitting.criterion import CRITERIA, Criterion
     from foci.selectors.fitting.fit import fit
-    from foci.selectors.head import SelectorHead
-    from foci.selectors.recipes import DEFAULT, RECIPES, SelectorRecipe, recipe, vary
+    from foci.selectors.heads.token import SelectorHead
+    from foci.selectors.recipes import DEFAULT, RECIPES, SelectorRecipe, recipe
     from foci.selectors.saved import check_free, load, save
     from foci.selectors.selector import FitEpoch, FittedSelector, Selector
+    from foci.selectors.variation import vary
 
 __all__ = [
     "CRITERIA",
@@ -43,14 +44,14 @@ _HOMES = {
     "FitEpoch": "foci.selectors.selector",
     "FittedSelector": "foci.selectors.selector",
     "Selector": "foci.selectors.selector",
-    "SelectorHead": "foci.selectors.head",
+    "SelectorHead": "foci.selectors.heads.token",
     "SelectorRecipe": "foci.selectors.recipes",
     "check_free": "foci.selectors.saved",
     "fit": "foci.selectors.fitting.fit",
     "load": "foci.selectors.saved",
     "recipe": "foci.selectors.recipes",
     "save": "foci.selectors.saved",
-    "vary": "foci.selectors.recipes",
+    "vary": "foci.selectors.variation",
 }
 
 __getattr__, __dir__ = lazy_names("foci.selectors", _HOMES)

@@ -18,7 +18,7 @@ from pydantic import (
 from foci.backbones.base import GateSite
 from foci.errors import CheckpointError
 from foci.selectors.fitting import Target
-from foci.selectors.head import HIDDEN
+from foci.selectors.heads.token import HIDDEN
 from foci.selectors.identity import Identity
 from foci.selectors.recipes import SelectorRecipe
 from foci.selectors.selector import FitEpoch
@@ -29,7 +29,8 @@ _REFIT = "fit the selector again"
 class HeadShape(BaseModel):
     """Constructor arguments of the head; one of an earlier FOCI does not name its only width.
 
-    A head that starts as evidence has columns, and a width of 0 without a correction.
+    A head that starts as evidence has columns, and a width of 0 without a correction. One
+    that attends to its bag has summaries.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -38,6 +39,7 @@ class HeadShape(BaseModel):
     outputs: PositiveInt
     hidden: NonNegativeInt = HIDDEN
     columns: NonNegativeInt = 0
+    summaries: NonNegativeInt = 0
 
 
 class Fingerprints(BaseModel):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, PositiveInt, field_validator, model_validator
 
 from foci.backbones.base import GateSite
-from foci.configuration import configure
 from foci.errors import FociError
 from foci.registry import Registry
 from foci.selectors.budgets import Adaptive, Budget, Fixed, Nested, Octaves
@@ -16,7 +14,7 @@ from foci.selectors.fitting import ChooseBy, Target
 from foci.selectors.fitting.objective import Weights
 from foci.selectors.fitting.schedule import Schedule
 from foci.selectors.gates import Gate, Soft, Ste
-from foci.selectors.head import HIDDEN, paper_width
+from foci.selectors.heads.token import HIDDEN, paper_width
 
 
 class SelectorRecipe(BaseModel):
@@ -27,12 +25,15 @@ class SelectorRecipe(BaseModel):
         note: One line about it.
         class_conditional: One score per class, read at the target class, instead of one score.
         width: Hidden width of the head; ``"paper"`` for the width at which a head with one score
-            has the paper's 132,609 parameters, see :func:`foci.selectors.head.paper_width`.
+            has the paper's 132,609 parameters, see :func:`foci.selectors.heads.token.paper_width`.
         start: What the scores are before the first step: ``"random"``, a head with random weights;
             ``"evidence"``, an :class:`~foci.selectors.evidence.head.EvidenceHead`; ``"tuned"``, one
             with the mix of columns that did best on training slides.
         correction: Whether a head that starts as evidence also learns a correction from the tokens:
             always, never, or for classifiers whose tiles interact, which are those without pooling.
+        head: Whether the network scores a tile from its own token (``"token"``), or also from
+            summaries of the bag that it attends to (``"attending"``), see
+            :class:`~foci.selectors.heads.attending.BagContext`.
         sites: Where the gate acts; the first site that the backbone offers is used.
         dense: Under a feature gate before a bias-free ReLU projection, whether a tile with gate 0
             has a gradient. In the paper it has none, because ReLU has no slope at 0.
@@ -53,6 +54,7 @@ class SelectorRecipe(BaseModel):
     width: PositiveInt | Literal["paper"] = HIDDEN
     start: Literal["random", "evidence", "tuned"] = "random"
     correction: Literal["always", "never", "interacting"] = "always"
+    head: Literal["token", "attending"] = "token"
     sites: tuple[GateSite, ...] = ("feature",)
     dense: bool = False
     gate: Gate = Ste()
@@ -87,7 +89,7 @@ class SelectorRecipe(BaseModel):
         What chooses the epoch is in the key of a fit anyway.
         """
         settings = self.model_dump(mode="json", exclude={"choose_by"})
-        usual = {"width": HIDDEN, "start": "random", "correction": "always"}
+        usual = {"width": HIDDEN, "start": "random", "correction": "always", "head": "token"}
         for name, value in usual.items():
             if settings[name] == value:
                 del settings[name]
@@ -167,6 +169,13 @@ _add(
     **_BOTH,
 )
 _add(
+    "attending-residual",
+    "as evidence-residual; the correction also attends to summaries of the bag",
+    start="evidence",
+    head="attending",
+    **_BOTH,
+)
+_add(
     "tuned-evidence",
     "evidence with the powers of attention that need the fewest tiles on training slides",
     start="tuned",
@@ -195,49 +204,3 @@ def recipe(name: str = "default") -> SelectorRecipe:
     foci.errors.FociError: paper-st: is not a known selector recipe; did you mean 'paper-ste'? ...
     """
     return RECIPES[DEFAULT if name == "default" else name]
-
-
-def vary(base: SelectorRecipe, changes: Mapping[str, Any]) -> SelectorRecipe:
-    """A recipe with some settings replaced; its name lists them.
-
-    Another kind of gate or budget starts from the defaults of that kind.
-
-    Args:
-        base: The recipe to change.
-        changes: New values by dotted name.
-
-    >>> vary(recipe("paper-adaptive"), {"budget.alpha": 0.05}).name
-    'paper-adaptive (budget.alpha=0.05)'
-    >>> vary(recipe("paper-adaptive"), {"budget.kind": "nested", "budget.k_max": 8}).budget
-    Nested(kind='nested', k_max=8)
-    """
-    if not changes:
-        return base
-    tree = base.model_dump()
-    for key, value in sorted(changes.items(), key=lambda change: not change[0].endswith(".kind")):
-        *parents, leaf = key.split(".")
-        branch: Any = tree
-        for parent in parents:
-            branch = branch.get(parent) if isinstance(branch, dict) else None
-        if not isinstance(branch, dict) or leaf not in branch:
-            known = ", ".join(_leaves(tree))
-            raise FociError(key, f"is no setting of {base.name}", f"choose one of {known}")
-        if leaf == "kind" and value != branch[leaf]:
-            tree[parents[0]] = branch = _defaults(parents[0], value)
-        branch[leaf] = value
-    shown = ", ".join(f"{key}={value!r}" for key, value in changes.items())
-    return configure(SelectorRecipe, {**tree, "name": f"{base.name} ({shown})"})
-
-
-def _defaults(setting: str, kind: Any) -> dict[str, Any]:
-    """Default settings of one kind of gate or budget; empty for an unknown kind."""
-    kinds = get_args(SelectorRecipe.model_fields[setting].annotation)
-    known = {model.model_fields["kind"].default: model for model in kinds}
-    return known[kind]().model_dump() if isinstance(kind, str) and kind in known else {}
-
-
-def _leaves(tree: dict[str, Any], prefix: str = "") -> list[str]:
-    names = []
-    for key, value in tree.items():
-        names += _leaves(value, f"{prefix}{key}.") if isinstance(value, dict) else [prefix + key]
-    return names

@@ -16,9 +16,9 @@ from foci.errors import CheckpointError, FociError
 from foci.files.atomic import sweep, write_whole
 from foci.files.hashes import EDITED, was_changed, with_own_hash
 from foci.files.lock import alone_in
+from foci.selectors.heads.shape import head_shape, make_head, shape_of
 from foci.selectors.metadata import SelectorMetadata, read_metadata
 from foci.selectors.selector import FittedSelector, Head, Selector
-from foci.selectors.shape import head_shape, make_head, shape_of
 
 WEIGHTS, METADATA = "selector.safetensors", "selector.json"
 STATE = "fitting.safetensors"

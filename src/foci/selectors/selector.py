@@ -15,18 +15,19 @@ from foci.selectors.evidence.columns import evidence_columns
 from foci.selectors.evidence.head import EvidenceHead
 from foci.selectors.fitting import Target
 from foci.selectors.gated.base import Tiles
-from foci.selectors.head import SelectorHead
+from foci.selectors.heads.token import SelectorHead
 from foci.selectors.identity import Identity
 from foci.selectors.recipes import SelectorRecipe
 
 Head = SelectorHead | EvidenceHead
 
 
-def scores_at(head: Head, tiles: Tiles, targets: Tensor) -> Tensor:
-    """Scores ``[B, N]`` of prepared bags for their target classes ``[B]``."""
+def scores_at(head: Head, tiles: Tiles, targets: Tensor, mask: Tensor) -> Tensor:
+    """Scores ``[B, N]`` of prepared bags for their target classes ``[B]``; real tiles by mask."""
+    tokens = tiles["tokens"]
     if isinstance(head, EvidenceHead):
-        return head.at(tiles["tokens"], targets, tiles["evidence"]).to(tiles["tokens"].dtype)
-    return head.at(tiles["tokens"], targets)
+        return head.at(tokens, targets, tiles["evidence"], mask).to(tokens.dtype)
+    return head.at(tokens, targets, mask)
 
 
 class Selector:

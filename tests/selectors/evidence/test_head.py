@@ -8,9 +8,9 @@ import torch
 from foci import selectors
 from foci.bags import Cohort
 from foci.errors import FociError
+from foci.selectors import SelectorRecipe, recipe, vary
 from foci.selectors.evidence.columns import evidence_columns
 from foci.selectors.evidence.head import EvidenceHead
-from foci.selectors.recipes import SelectorRecipe, recipe, vary
 from tests.backbones.every import small
 from tests.makers.fits import named, short
 

@@ -23,7 +23,7 @@ def column_means(x: Tensor) -> Tensor:
     return 6 * x[:, :2].mean(dim=0)
 
 
-@pytest.mark.parametrize("name", ["paper-ste", "class-conditional", "evidence-residual", "shapley"])
+@pytest.mark.parametrize("name", selectors.RECIPES)
 @pytest.mark.parametrize("backbone", SEVEN)
 def test_the_classifier_stays_as_it_is_to_the_last_bit(
     backbone: str, name: str, cohort: Cohort
@@ -44,7 +44,10 @@ def test_the_classifier_stays_as_it_is_to_the_last_bit(
         for bag, logit in zip(cohort.bags(), logits, strict=True):
             assert torch.equal(model(bag.x), logit)
     assert all(p.grad is None for p in model.parameters())
-    assert fingerprint(fitted.last.head) != fingerprint(new_head(model, fitted.recipe, seed=0))
+    learned = fitted.recipe.weights.active and list(fitted.last.head.parameters())
+    untouched = fingerprint(new_head(model, fitted.recipe, seed=0))
+    if learned or fitted.recipe.start != "tuned":  # a mix is set only where it gains
+        assert (fingerprint(fitted.last.head) != untouched) == bool(learned)
 
 
 @pytest.mark.parametrize("name", selectors.RECIPES)

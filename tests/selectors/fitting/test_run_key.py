@@ -55,6 +55,7 @@ def test_another_fit_has_another_key(cohort: Cohort) -> None:
         key(cohort, identity=dataclasses.replace(IDENTITY, fingerprint="00fe")),
         key(cohort, identity=dataclasses.replace(IDENTITY, probe=(0.5, 0.5))),
         key(cohort, recipe=vary(PLAN, {"weights.suff": 0.25})),
+        key(cohort, recipe=vary(PLAN, {"head": "attending"})),
         key(cohort, seed=1),
         key(cohort, target="prediction"),
         key(cohort, site="feature"),
@@ -74,8 +75,8 @@ def test_another_fit_has_another_key(cohort: Cohort) -> None:
 
 def test_the_key_of_an_earlier_fit_stands_wherever_its_numbers_do(cohort: Cohort) -> None:
     def earlier(plan: SelectorRecipe, target: str, criterion: str) -> str:
-        later: Any = {"width": True, "start": True, "correction": True, "choose_by": True,
-                      "weights": {"flip", "shapley", "gap"}}  # fmt: skip
+        later: Any = {"width": True, "start": True, "correction": True, "head": True,
+                      "choose_by": True, "weights": {"flip", "shapley", "gap"}}  # fmt: skip
         what = [asdict(IDENTITY), plan.model_dump(exclude=later), 0, target, "attention"]
         slides = [what_is_read(cohort.split(split)) for split in ("train", "val")]
         return f"fit-2:{digest([*what, *slides, ['foci', criterion]])}"

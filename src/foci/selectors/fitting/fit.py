@@ -26,12 +26,12 @@ from foci.selectors.fitting.prepared import PreparedBags, read
 from foci.selectors.fitting.run_key import check_format, run_key
 from foci.selectors.frozen import keep_frozen
 from foci.selectors.gated.choice import choose_site, gate_backbone
+from foci.selectors.heads.shape import head_shape, make_head
 from foci.selectors.identity import Identity
 from foci.selectors.recipes import SelectorRecipe
 from foci.selectors.recipes import recipe as named
 from foci.selectors.saved import METADATA, STATE, fit_folder, load, occupied, save
 from foci.selectors.selector import FitEpoch, FittedSelector, Head, Selector
-from foci.selectors.shape import head_shape, make_head
 
 _WATCHED_BAGS = 4
 

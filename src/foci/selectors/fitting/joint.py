@@ -105,7 +105,7 @@ def train_jointly(
                 for group, share in zip(optimizer.param_groups, (1.0, BASE_SHARE), strict=True):
                     group["lr"] = rate * share
                 batch = _batch_with_gradients(gated, cohort, order[step * size : (step + 1) * size])
-                scores = scores_at(head, batch.tiles, batch.targets)
+                scores = scores_at(head, batch.tiles, batch.targets, batch.mask)
                 k = recipe.budget.draw(batch.n_tiles, generator)
                 terms = loss_terms(batch, scores, gated, recipe.gate, k, recipe.weights, generator)
                 optimizer.zero_grad(set_to_none=True)

@@ -209,7 +209,7 @@ def validate(fit: Fit) -> tuple[float, dict[str, float]]:
 def _terms(
     fit: Fit, batch: GatedBatch, k: Tensor, generator: torch.Generator | None
 ) -> dict[str, Tensor]:
-    scores = scores_at(fit.head, batch.tiles, batch.targets)
+    scores = scores_at(fit.head, batch.tiles, batch.targets, batch.mask)
     recipe = fit.recipe
     return loss_terms(batch, scores, fit.bags.gated, recipe.gate, k, recipe.weights, generator)
 
