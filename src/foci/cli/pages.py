@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,9 @@ from foci.errors import FociError, printable
 
 if TYPE_CHECKING:
     from foci.studies.folder import StudyFolder
+
+VIEWER = "foci-mil[viewer]"
+"""What brings the server of ``foci view``."""
 
 
 def page(out: Path | None) -> Path | None:
@@ -37,12 +41,16 @@ def say_pages(*pages: Path) -> None:
 def say_next(*steps: Sequence[str | Path]) -> None:
     """Print what to type next, one command per line, ready to paste.
 
+    Where the server of ``foci view`` is not installed, its installation comes first.
+
     >>> say_next(["foci", "view", Path("my audit")], ["foci", "report", "a", "--kappa", "0.8"])
     next foci view 'my audit'
          foci report a --kappa 0.8
     """
-    for i, step in enumerate(steps):
-        command = shlex.join(str(word) for word in step)
+    commands = [shlex.join(str(word) for word in step) for step in steps]
+    if any(step[:2] == ["foci", "view"] for step in steps) and find_spec("uvicorn") is None:
+        commands.insert(0, f"pip install '{VIEWER}'")
+    for i, command in enumerate(commands):
         typer.echo(printable(f"{'next' if i == 0 else '    '} {command}"))
 
 
