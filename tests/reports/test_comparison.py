@@ -33,8 +33,8 @@ def test_rows_hold_the_numbers_of_their_audits(
         assert (row["map"], row["tiles"], row["order"]) == answers
         slides = f"{told.n_decided} of {one.summary.n_slides}"
         assert f"abmil {' '.join(answers)} {slides} " in text
-        every = [*told.map.sentences, *told.tiles.sentences, *told.order.sentences]
-        assert " ".join(every) in text
+        for own in (told.map, told.tiles, told.order):
+            assert " ".join(own.sentences) in text
         reach = one.summary.views["prediction"]["native"].reach
         assert row["reach"]["native"]["estimate"] == pytest.approx(reach.estimate, abs=2e-5)
     assert "Selector was not run in" in text

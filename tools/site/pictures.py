@@ -79,7 +79,7 @@ SHOTS = (
     Shot("answer-map", ".answers > :nth-child(1)"),
     Shot("answer-tiles", ".answers > :nth-child(2)"),
     Shot("answer-order", ".answers > :nth-child(3)"),
-    Shot("report-tiles-needed", "#figures > :nth-child(1)"),
+    Shot("report-tiles-needed", "#figures > :nth-child(1)", width=800),
 )
 
 

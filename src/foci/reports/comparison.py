@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from foci.audits import StoredAudit
-from foci.audits.analysis.answers.record import Answers
 from foci.audits.compare.differences import differences
 from foci.audits.compare.table import VIEW, changed_notes, distinct_names
 from foci.audits.records import Interval
@@ -15,6 +14,7 @@ from foci.files.atomic import sweep, write_whole
 from foci.reports.data.models import ComparedAudit, ComparisonPayload
 from foci.reports.data.payload import shortened
 from foci.reports.page.html import render
+from foci.reports.text.answers import answers
 
 
 def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path) -> Path:
@@ -45,7 +45,16 @@ def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path
         (name, alarm) for audit, name in zip(opened, names, strict=True) for alarm in audit.alarms
     ]
     page = render(
-        "comparison.html.j2", data, audits=rows, rankings=rankings, alarms=alarms, notes=notes
+        "comparison.html.j2",
+        data,
+        audits=rows,
+        rankings=rankings,
+        alarms=alarms,
+        notes=notes,
+        answers_of=[
+            (name, answers(audit.summary, audit.manifest))
+            for audit, name in zip(opened, names, strict=True)
+        ],
     )
     sweep(path.parent)
     write_whole(path, page)
@@ -55,31 +64,25 @@ def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path
 def _compared(audit: StoredAudit, name: str) -> ComparedAudit:
     """Numbers of one audit for the comparison page, all in the prediction view."""
     summary, manifest = audit.summary, audit.manifest
-    numbers, answers = summary.views[VIEW], summary.answers
+    numbers, told = summary.views[VIEW], summary.answers
     selector = numbers.get("selector")
     return ComparedAudit(
         name=name,
         architecture=manifest.backbone.architecture,
         n_slides=summary.n_slides,
         n_cases=summary.n_cases,
-        n_decided=None if answers is None else answers.n_decided,
+        n_decided=None if told is None else told.n_decided,
         kappa=summary.kappa,
         k_max=summary.k_max,
         auc=summary.full_bag.auc,
-        map=None if answers is None else answers.map.answer,
-        tiles=None if answers is None else answers.tiles.answer,
-        order=None if answers is None else answers.order.answer,
-        sentences=[] if answers is None else _sentences(answers),
+        map=None if told is None else told.map.answer,
+        tiles=None if told is None else told.tiles.answer,
+        order=None if told is None else told.order.answer,
         restricted={ranking: own.restricted for ranking, own in numbers.items()},
         reach={ranking: own.reach for ranking, own in numbers.items()},
         shi_native=_ends(None if selector is None else selector.shi_native),
         shi_random=_ends(None if selector is None else selector.shi_random),
     )
-
-
-def _sentences(answers: Answers) -> list[str]:
-    told = (answers.map, answers.tiles, answers.order)
-    return [sentence for one in told for sentence in one.sentences]
 
 
 def _ends(interval: Interval | None) -> Interval | None:

@@ -11,6 +11,7 @@ from foci.audits.records import Readout
 from foci.audits.setup.readout import RULE, judged
 from foci.reports.report import write_report
 from foci.reports.text.readout import readout_of
+from foci.reports.text.wording import NOTHING
 from foci.selectors.evidence.net_gain import OrderReading
 from tests.makers.audits import settings
 from tests.makers.synthetic import Plan, make
@@ -41,10 +42,10 @@ def test_the_table_says_who_won_and_by_what(tmp_path: Path) -> None:
         ("evidence", True),
         ("selector", False),
     ]
-    assert table.rows[0].cells == ("5", "100%", "", "", "0.300")
+    assert table.rows[0].cells == ("5", "100%", NOTHING, NOTHING, "0.300")
     assert table.rows[1].cells == ("5", "100%", "1", "0", "0.300")
     text = text_of(write_report(audit))
-    assert "Which order answers “which tiles?” Evidence. It was chosen on 18 decided" in text
+    assert "Which order answers “which tiles?” The evidence order does. It was chosen on" in text
     assert "18 decided validation slides of 18 patients; no audited slide was read for it." in text
     decisive = made.comparisons[0]
     assert f"selector against evidence necessity (decisive K) {table.lines[0].text} unclear" in text
@@ -72,7 +73,7 @@ def test_a_folder_of_an_earlier_foci_has_no_comparisons(
     assert table.lines == ()
     assert table.rows[0].cells[0] == ("more than half have none" if median is None else "3")
     text = text_of(write_report(audit))
-    assert "Selector. It was chosen on 9 decided validation slides; no audited slide" in text
+    assert "The selector order does. It was chosen on 9 decided validation slides; no" in text
     assert "The rule, fixed in advance: an earlier rule." in text
 
 

@@ -8,11 +8,15 @@ import pytest
 
 from foci import backbones, selectors
 from foci.audits import StoredAudit
+from foci.audits.setup.splits import ready_to_fit
+from foci.progress import silent
 from foci.studies.cells.cost import CostResult
+from foci.studies.cells.fit import VALIDATION, validation_aukc
 from foci.studies.cells.joint import JointResult
 from foci.studies.engine.in_process import InProcess
 from foci.studies.engine.schedule import Tally, run_plan
 from foci.studies.folder import StudyFolder
+from foci.studies.plan.cohorts import read_cohort
 from tests.makers.studies import make
 
 SWEEPS = {
@@ -67,6 +71,29 @@ def test_the_audit_takes_the_selector_of_the_fit(study: StudyFolder) -> None:
     assert audit.curves.rankings == ("native", "selector", "random", "evidence")
     assert audit.manifest.settings.fit_target == "label"
     assert audit.manifest.name == "one/abmil/1/main"
+
+
+def test_an_adaptive_budget_is_validated_up_to_32_tiles(study: StudyFolder) -> None:
+    fitted = result(study, kind="fit", variant="paper-adaptive")
+    stored = json.loads((fitted / "selector.json").read_text())
+    kept = stored["history"][stored["best_epoch"] - 1]["score"]
+    short = json.loads((fitted / "validation.json").read_text())
+    assert short == {"aukc_32": pytest.approx(kept, abs=1e-6)}  # no bag has more than 8 tiles
+    assert not (result(study, kind="fit", variant="main", backbone="abmil") / VALIDATION).exists()
+
+
+def test_the_validation_area_ends_at_the_count(study: StudyFolder) -> None:
+    model = backbones.load(result(study, kind="train", backbone="abmil"))
+    fitted = selectors.load(result(study, kind="fit", variant="paper-adaptive"), model)
+    cohort = read_cohort(study.study.cohorts["one"], None, 8)
+    val = ready_to_fit(cohort, study.study.cohorts["one"].split_seed, silent).split("val")
+    by_hand = []
+    for slide in val:
+        bag, target = val.bag(slide.slide_id), val.target(slide.slide_id)
+        order = fitted.rank(bag.x).argsort(descending=True, stable=True)
+        one, two = (float(model(bag.x[order[:k]][None]).softmax(-1)[0, target]) for k in (1, 2))
+        by_hand.append((one + two) / 2 * (2 - 1) / 2)
+    assert validation_aukc(fitted, val, "label", 2) == pytest.approx(np.mean(by_hand), abs=1e-5)
 
 
 def test_variants_have_only_the_ranking_that_varies(study: StudyFolder) -> None:

@@ -137,6 +137,11 @@ def test_adaptive(tables: Tables) -> None:
     assert single.value.mean == pytest.approx(0.9)
     assert single.paper is not None
     assert (single.paper.mean, single.paper.seeds) == (0.863, 1)
+    short = cell(table, ["NSCLC", "TransMIL", "0.03", "16"], "val_aukc_32")
+    assert short.value.mean == pytest.approx(0.6)  # 0.55 and 0.65
+    assert short.paper == default.paper
+    missing = cell(table, ["NSCLC", "TransMIL", "0.05", "16"], "val_aukc_32").value
+    assert missing.gap == "seed 42: not measured when the selector was fitted"
 
 
 def test_selected_only(tables: Tables) -> None:

@@ -66,7 +66,7 @@ function draw(plot: Forest, width: number): SVGSVGElement {
   let y = top;
   for (const group of plot.groups) {
     if (group.name) {
-      svg.append(s("text", { x: 0, y: y + 20, class: "lane-name" }, group.name));
+      svg.append(s("text", { x: 0, y: y + 20, class: "lane-name halo" }, group.name));
       y += HEADING;
     }
     for (const row of group.rows) {

@@ -31,6 +31,8 @@ export interface DotPlot {
 
 const EDGE = { left: 66, right: 26, top: 16, bottom: 52 };
 const RADIUS = 4.5;
+/** Room for a note below the lowest dots and above the highest. */
+const NOTE = 28;
 
 export function dotPlot(plot: DotPlot): HTMLElement {
   return drawnToWidth("dot-plot", (width) => draw(plot, width));
@@ -40,7 +42,7 @@ function draw(plot: DotPlot, width: number): SVGSVGElement {
   const height = Math.min(440, Math.max(300, width * 0.8));
   const [right, bottom] = [width - EDGE.right, height - EDGE.bottom];
   const x = logAxis(plot.kMax, EDGE.left + 14, right - 10, plot.lane);
-  const y = logAxis(plot.kMax, bottom - 14, EDGE.top + 10, plot.lane);
+  const y = logAxis(plot.kMax, bottom - NOTE, EDGE.top + NOTE, plot.lane);
   const svg = s("svg", { width, height, role: "group", "aria-label": plot.description });
   const grid = (attributes: Record<string, number>, className = "grid") =>
     s("line", { ...attributes, class: className });
@@ -57,7 +59,7 @@ function draw(plot: DotPlot, width: number): SVGSVGElement {
   const ends = [1, plot.kMax] as const;
   svg.append(
     grid({ x1: x.at(ends[0]), y1: y.at(ends[0]), x2: x.at(ends[1]), y2: y.at(ends[1]) }, "level"),
-    s("text", { x: right - 6, y: bottom - 8, class: "tick end halo" }, plot.below),
+    s("text", { x: right - 6, y: bottom - 7, class: "tick end halo" }, plot.below),
     s("text", { x: EDGE.left + 6, y: EDGE.top + 12, class: "tick halo" }, plot.above),
     s("text", { x: (EDGE.left + right) / 2, y: height - 10, class: "label middle" }, plot.xLabel),
     s(

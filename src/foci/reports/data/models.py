@@ -204,7 +204,6 @@ class ComparedAudit(Record):
         map: Can I believe the map?
         tiles: How many tiles does the decision hang on?
         order: Is there a better order?
-        sentences: What the answers rest on.
         restricted: Tiles needed, mean over all slides, by ranking.
         reach: Share of slides on which a ranking gets to kappa, by ranking.
         shi_native: Tiles saved by the selector against native.
@@ -222,7 +221,6 @@ class ComparedAudit(Record):
     map: Belief | None
     tiles: str | None
     order: BetterOrder | None
-    sentences: list[str]
     restricted: dict[str, Mean]
     reach: dict[str, Mean]
     shi_native: Interval | None

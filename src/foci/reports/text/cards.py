@@ -77,7 +77,12 @@ def answer_cards(summary: Summary, manifest: Manifest) -> tuple[AnswerCard, ...]
     return (
         _compared(on_map, told.map.comparison, summary.level),
         _counted(on_tiles, told, summary),
-        _compared(on_order, told.order.against_native, summary.level, _saved(told, summary)),
+        _compared(
+            on_order,
+            told.order.against_native or told.order.against_random,
+            summary.level,
+            _saved(told, summary),
+        ),
     )
 
 

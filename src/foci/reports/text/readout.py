@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from foci.audits.folder.manifest import Manifest
 from foci.audits.records import Readout, ReadoutRow
 from foci.reports.text.answers import ComparisonLine, comparison_line
-from foci.reports.text.wording import fixed, percent, tiles
+from foci.reports.text.wording import NOTHING, fixed, percent, tiles
 from foci.words.plural import counted
 
 HEAD = (
-    "tiles the decision hangs on, median",
-    "slides that have such a set",
-    "slides with a smaller set than evidence",
-    "slides with a larger one",
-    "mean loss when its first tiles are deleted",
+    "decisive K, median",
+    "slides that have one",
+    "smaller than evidence",
+    "larger than evidence",
+    "mean loss on deletion",
 )
 """Columns of the table after the name of the order."""
 
@@ -70,13 +70,13 @@ def _sentence(made: Readout) -> str:
     patients = "" if made.n_cases is None else f" of {counted(made.n_cases, 'patient')}"
     slides = counted(made.n_slides, "decided validation slide")
     return (
-        f"{made.chosen[:1].upper()}{made.chosen[1:]}. It was chosen on {slides}{patients}; no "
-        "audited slide was read for it. The selector was fitted with the help of the same slides, "
-        "so that its numbers here are a little too good."
+        f"The {made.chosen} order does. It was chosen on {slides}{patients}; no audited slide was "
+        "read for it. The selector was fitted with the help of the same slides, so that its "
+        "numbers here are a little too good."
     )
 
 
 def _cells(row: ReadoutRow, is_base: bool) -> tuple[str, ...]:
-    against = ("", "") if is_base else (str(row.fewer), str(row.more))
+    against = (NOTHING, NOTHING) if is_base else (str(row.fewer), str(row.more))
     decisive = "more than half have none" if row.decisive is None else tiles(row.decisive)
     return decisive, percent(row.share), *against, fixed(row.area)

@@ -37,6 +37,7 @@ class StudyNumbers:
         audits: By place and by seed (or seed and fold): what was read, or why there is nothing.
         spread: Which standard deviation over seeds.
         validation: Score of fitted selectors on the validation slides, by place and seed.
+        short_validation: Their AUKC up to 32 tiles, where the budget is adaptive.
         adaptive: Share and smallest count of the adaptive budget, by variant.
         trained: AUC on the test slides as noted when a classifier was trained, by place and seed.
         joint: AUC on the validation slides before and after every epoch of joint training.
@@ -48,6 +49,7 @@ class StudyNumbers:
     audits: Mapping[Place, Mapping[str, AuditReading | str]]
     spread: Spread = "population"
     validation: Mapping[Place, Mapping[str, Reading]] = field(default_factory=dict)
+    short_validation: Mapping[Place, Mapping[str, Reading]] = field(default_factory=dict)
     adaptive: Mapping[str, tuple[float, int]] = field(default_factory=dict)
     trained: Mapping[Place, Mapping[str, Reading]] = field(default_factory=dict)
     joint: Mapping[Place, Mapping[str, Sequence[float] | str]] = field(default_factory=dict)

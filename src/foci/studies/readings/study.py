@@ -10,11 +10,13 @@ from typing import TypeVar
 from foci.audits import StoredAudit
 from foci.backbones.saved import FACTS
 from foci.errors import FociError
+from foci.files.bounded import read_json
 from foci.selectors import recipe, vary
 from foci.selectors.budgets import Adaptive
 from foci.selectors.metadata import read_metadata
 from foci.selectors.saved import METADATA
 from foci.studies.cells.cost import CostResult
+from foci.studies.cells.fit import SHORT, VALIDATION
 from foci.studies.cells.joint import JointResult
 from foci.studies.folder import StudyFolder
 from foci.studies.plan.cells import N_CAP, Cell, Plan
@@ -47,6 +49,7 @@ def read_numbers(folder: StudyFolder) -> StudyNumbers:
         audits=collected("audit", lambda path: read_audit(StoredAudit.load(path), wanted)),
         spread=study.std,
         validation=collected("fit", read_validation),
+        short_validation=collected("fit", read_short_validation),
         adaptive=_adaptive(plan),
         trained=collected("train", read_trained),
         joint=collected("joint", read_joint),
@@ -104,6 +107,13 @@ def read_validation(path: Path) -> Reading:
     """Score of the epoch that was kept, on the validation slides."""
     metadata = read_metadata(path / METADATA)
     return metadata.history[metadata.best_epoch - 1].score
+
+
+def read_short_validation(path: Path) -> Reading:
+    """AUKC up to 32 tiles on the validation slides, of a selector with an adaptive budget."""
+    if not (path / VALIDATION).is_file():
+        return "not measured when the selector was fitted"
+    return float(read_json(path / VALIDATION)[f"aukc_{SHORT}"])
 
 
 def read_trained(path: Path) -> Reading:

@@ -104,3 +104,10 @@ def test_without_a_candidate_there_is_nothing_to_say() -> None:
     assert on_order("not assessable", None, None, None, view()) == [
         "No candidate was compared with the map's order."
     ]
+
+
+def test_a_model_without_a_map_is_told_how_the_candidate_does_against_chance() -> None:
+    chance = against("random", axis("better"), None, first="evidence")
+    told = on_order("not assessable", None, chance, None, view())
+    assert told[0] == "No candidate was compared with the map's order."
+    assert told[1].startswith("Sufficiency (MSK): evidence is better than random (net share")

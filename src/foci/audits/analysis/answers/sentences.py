@@ -19,7 +19,7 @@ _BELIEFS: Mapping[Belief, str] = {
     "them in the map's order recovers the decision no faster than random orders do.",
     "sufficient, not decisive": "The first tiles of the map recover the decision faster than "
     "random tiles, but the model decides the same way without them.",
-    "no better than chance": "Random orders do as well as the map.",
+    "no better than chance": "Random orders do as well as the map, or better.",
     "inconclusive": "The data do not settle whether the map beats random orders.",
 }
 _ORDERS: Mapping[BetterOrder, str] = {
@@ -63,7 +63,8 @@ def on_order(
     if native is None:
         if not view.n_decided:
             return [_not_assessable(view)]
-        return ["No candidate was compared with the map's order."]
+        against_chance = [] if chance is None else _axes(chance)
+        return ["No candidate was compared with the map's order.", *against_chance]
     told = [_ORDERS.get(answer) or _not_assessable(view), *_axes(native)]
     if chance is not None and answer in ("headroom", "inconclusive"):
         told += _axes(chance)
