@@ -118,7 +118,7 @@ def open_report(page: Path, wanted: str) -> None:
             view.goto(page.resolve().as_uri(), wait_until="load")
             loaded = time.perf_counter() - start
             view.get_by_role("searchbox").first.fill(wanted)
-            view.get_by_text(wanted).first.wait_for()
+            view.get_by_role("table").get_by_text(wanted).first.wait_for()
             found = time.perf_counter() - start
             print(f"opened in {loaded:.2f} s, a slide found after {found:.2f} s", flush=True)
             view.close()

@@ -17,7 +17,7 @@ export function answerSlides(payload: AuditPayload, open: (index: number) => voi
       kMax: payload.k_max,
       xLabel: "decisive K (tiles)",
       lane: "none",
-      description: `Decisive K of ${lane.dots.length} decided slides under ${ranking}`,
+      description: `Decisive K of the decided slides under ${ranking}: ${lane.note}`,
       laneHeight: 74,
       small: true,
       open,

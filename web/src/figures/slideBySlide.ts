@@ -6,7 +6,14 @@ import { tiles } from "../page/format";
 import type { AuditPayload, View } from "../page/payload";
 import { figure } from "./figure";
 import type { Scene } from "./scene";
-import { countOf, isDecided, measuredSlides, type SlideCount } from "./slideCounts";
+import {
+  countOf,
+  drawnNote,
+  drawnOf,
+  isDecided,
+  measuredSlides,
+  type SlideCount,
+} from "./slideCounts";
 
 /** The two orders to compare: native and the candidate of the answers, else random orders. */
 export function comparedOrders(payload: AuditPayload): [string, string] | null {
@@ -30,9 +37,8 @@ export function pointsOfSlides(
   which: SlideCount,
 ): SlidePoint[] {
   const measures = payload.slides.measures[view]!;
-  const both = measuredSlides(payload, view, first, which).filter((index) =>
-    measuredSlides(payload, view, second, which).includes(index),
-  );
+  const measured = new Set(measuredSlides(payload, view, second, which));
+  const both = measuredSlides(payload, view, first, which).filter((index) => measured.has(index));
   const said = (count: number | null) => (count === null ? "none" : tiles(count));
   return both.map((id) => {
     const [x, y] = [first, second].map((name) => countOf(measures[name], id, which));
@@ -64,10 +70,10 @@ export function slideBySlideFigure(
     title: `Slide by slide: ${first} against ${second}`,
     caption:
       `${which === "decisive" ? "Tiles the decision hangs on (decisive K)" : "Tiles needed"} under either order, a dot per slide (mean over seeds): n = ${points.length}, ` +
-      `${decided.length} decided; hollow: undecided. Below the line ${second} needs fewer. Pick a dot to open its slide.`,
+      `${decided.length} decided; hollow: undecided. Below the line ${second} needs fewer.${drawnNote(points.length)} Pick a dot to open its slide.`,
     body: [
       dotPlot({
-        points,
+        points: drawnOf(points),
         kMax: payload.k_max,
         xLabel: `${what} under ${first}`,
         yLabel: `${what} under ${second}`,

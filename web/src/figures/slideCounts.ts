@@ -8,6 +8,21 @@ import type { Scene } from "./scene";
 /** Tiles until the model is sure, or tiles that the decision hangs on. */
 export type SlideCount = "needed" | "decisive";
 
+/** A figure with more dots than this is a cloud that takes seconds to draw. */
+const MOST_DOTS = 1500;
+
+/** Slides that are drawn: all of them, or as many as a figure can hold, evenly chosen. */
+export function drawnOf<T>(slides: T[]): T[] {
+  if (slides.length <= MOST_DOTS) return slides;
+  const step = slides.length / MOST_DOTS;
+  return Array.from({ length: MOST_DOTS }, (_, i) => slides[Math.floor(i * step)]);
+}
+
+/** What a caption says where not every slide has its dot. */
+export function drawnNote(n: number): string {
+  return n > MOST_DOTS ? ` ${MOST_DOTS} of the ${n} slides are drawn, evenly chosen.` : "";
+}
+
 /** Tiles of a slide, mean over seeds; null where no seed has a count. */
 export function countOf(own: SlideMeasures, index: number, which: SlideCount): number | null {
   if (which === "decisive") return own.decisive[index];
@@ -48,7 +63,7 @@ export function laneOf(
     note: `${slides.length} slides`,
     className: `fill-${scene.ink(ranking).index}`,
     quartiles: view === "prediction" && stored ? ends(stored) : null,
-    dots: slides.map((id) => {
+    dots: drawnOf(slides).map((id) => {
       const count = countOf(own, id, which);
       const said = count === null ? (which === "decisive" ? "none" : "never") : tiles(count);
       const hollow = !isDecided(payload, id);

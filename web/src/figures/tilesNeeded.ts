@@ -10,7 +10,7 @@ import { between, fixed, quantile } from "../page/format";
 import type { CountQuartiles } from "../page/payload";
 import { figure } from "./figure";
 import { cohortOf, ofTarget, type Scene, shadedOf } from "./scene";
-import { laneOf, type SlideCount } from "./slideCounts";
+import { drawnNote, laneOf, measuredSlides, type SlideCount } from "./slideCounts";
 
 /** Every slide under every ranking; `which` says what is counted. */
 export function stripFigure(
@@ -26,7 +26,7 @@ export function stripFigure(
     (which === "decisive" ? decided[i]?.decisive : decided[i]?.msk) ?? null;
   const shown = (end: "low" | "median" | "high", i: number) =>
     quantile(quartiles(i)?.[end], payload.k_max);
-  const n = lanes[0].dots.length;
+  const n = measuredSlides(payload, scene.view, lanes[0].name, which).length;
   const rule =
     which === "decisive"
       ? "The first K tiles suffice, and without them the model decides otherwise; none: no such K up to the budget."
@@ -34,7 +34,7 @@ export function stripFigure(
   return figure({
     title: which === "decisive" ? "Tiles the decision hangs on" : "Tiles needed",
     caption:
-      `${rule} A dot is a slide (mean over seeds): n = ${n}. Hollow: the model has not decided the slide. ` +
+      `${rule} A dot is a slide (mean over seeds): n = ${n}.${drawnNote(n)} Hollow: the model has not decided the slide. ` +
       (scene.view === "prediction"
         ? "Line and bracket: median and quartiles over decided slides and seeds. Pick a dot to open its slide."
         : "Pick a dot to open its slide."),
