@@ -23,7 +23,7 @@ from foci.backbones import Backbone
 from foci.backbones.training.batches import epoch_order
 from foci.bags import Bag, Cohort, Slide
 from foci.bags.store import BagStore
-from foci.selectors import SelectorHead, SelectorRecipe
+from foci.selectors import SelectorRecipe
 from foci.selectors.fitting.batch import GatedBatch
 from foci.selectors.fitting.fit import new_head
 from foci.selectors.fitting.loop import Fit, randomness, train_epoch, validate
@@ -33,6 +33,7 @@ from foci.selectors.fitting.prepared import PreparedBags
 from foci.selectors.gated.base import GatedBackbone
 from foci.selectors.gated.choice import choose_site, gate_backbone
 from foci.selectors.gated.features import FeatureGated
+from foci.selectors.selector import Head, scores_at
 from timing import alternately, seconds
 
 WIDTH, N_CAP, EPOCHS = 1536, 1024, 30
@@ -113,11 +114,20 @@ def compare(name: str, recipe: SelectorRecipe, n_bags: int, repeats: int) -> tup
     slow_head = copy.deepcopy(head)
 
     def prepared() -> PreparedBags:
-        bags = PreparedBags(cohort, gate_backbone(backbone, site), "label", memory_gb=4)
+        reads = recipe.start != "random"
+        bags = PreparedBags(
+            cohort, gate_backbone(backbone, site), "label", memory_gb=4, evidence=reads
+        )
         bags.batch(cohort.slides)
         return bags
 
-    fit = Fit(head, prepared(), cohort.slides, (), recipe, seed=0)
+    known = prepared()
+    columns = {
+        slide.slide_id: known[slide].tiles["evidence"]
+        for slide in cohort.slides
+        if recipe.start != "random"
+    }
+    fit = Fit(head, known, cohort.slides, (), recipe, seed=0)
     optimizer, slow_optimizer = (
         torch.optim.AdamW(h.parameters(), lr=5e-4, weight_decay=0.3) for h in (head, slow_head)
     )
@@ -127,7 +137,7 @@ def compare(name: str, recipe: SelectorRecipe, n_bags: int, repeats: int) -> tup
         return train_epoch(fit, optimizer, 1, lambda items, what: items)[1]
 
     def slow() -> float:
-        return straightforward(slow_head, slow_optimizer, view, cohort, recipe)
+        return straightforward(slow_head, slow_optimizer, view, cohort, recipe, columns)
 
     gap = abs(fast() - slow())
     assert gap < 1e-3, f"the two loops minimise different losses: {gap}"
@@ -169,21 +179,22 @@ def _validation(fit: Fit) -> float:
 
 
 def straightforward(
-    head: SelectorHead,
+    head: Head,
     optimizer: torch.optim.Optimizer,
     view: GatedBackbone,
     cohort: Cohort,
     recipe: SelectorRecipe,
+    columns: dict[str, Tensor],
 ) -> float:
-    """One epoch without any shortcut; the mean loss."""
+    """One epoch without any shortcut but that evidence is known; the mean loss."""
     rng, generator = randomness(0, 1)
     order = epoch_order(cohort.slides, balanced=False, rng=rng)
     steps, losses = len(order) // 2, []
     for step in range(steps):
         for group in optimizer.param_groups:
             group["lr"] = recipe.schedule.rate(step, steps)
-        batch = padded_to_cap(view.backbone, cohort, order[2 * step : 2 * step + 2])
-        scores = head.at(batch.tiles["tokens"], batch.targets)
+        batch = padded_to_cap(view.backbone, cohort, order[2 * step : 2 * step + 2], columns)
+        scores = scores_at(head, batch.tiles, batch.targets, batch.mask)
         k = recipe.budget.draw(batch.n_tiles, generator)
         terms = loss_terms(batch, scores, view, recipe.gate, k, recipe.weights, generator)
         loss = total(terms, recipe.weights)
@@ -194,7 +205,9 @@ def straightforward(
     return float(np.mean(losses))
 
 
-def padded_to_cap(backbone: Backbone, cohort: Cohort, slides: list[Slide]) -> GatedBatch:
+def padded_to_cap(
+    backbone: Backbone, cohort: Cohort, slides: list[Slide], columns: dict[str, Tensor]
+) -> GatedBatch:
     """Raw features of two bags, their tokens and the full view."""
     features, coords = torch.zeros(2, N_CAP, WIDTH), torch.zeros(2, N_CAP, 2)
     mask = torch.zeros(2, N_CAP, dtype=torch.bool)
@@ -205,6 +218,11 @@ def padded_to_cap(backbone: Backbone, cohort: Cohort, slides: list[Slide]) -> Ga
     tokens = backbone.embed(features)
     targets = torch.tensor([cohort.target(slide.slide_id) for slide in slides])
     tiles = {"tokens": tokens, "features": features}
+    if columns:
+        own = [columns[slide.slide_id] for slide in slides]
+        tiles["evidence"] = torch.zeros(2, N_CAP, *own[0].shape[1:], dtype=own[0].dtype)
+        for row, known in enumerate(own):
+            tiles["evidence"][row, : len(known)] = known
     return GatedBatch(tiles, mask, coords, targets, backbone.aggregate(tokens, mask))
 
 

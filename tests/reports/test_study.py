@@ -19,7 +19,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     finished(folder, name="a <study> & more")
     done = CliRunner().invoke(app, ["tables", str(folder)])
     assert done.exit_code == 0, done.output
-    assert done.output.splitlines()[-1] == f"wrote {folder / 'study.html'}"
+    link, following = done.output.splitlines()[-2:]
+    assert link == f"open {(folder / 'study.html').resolve().as_uri()}"
+    assert following.startswith(f"next foci view {folder / 'cells'}")
     return folder / "study.html"
 
 

@@ -227,7 +227,8 @@ def test_the_papers_protocol(foci: Foci, folder: Path) -> None:
     assert found.manifest.settings.profile == "paper"
     fitted = json.loads((folder / "out" / "selectors" / "seed-0" / "selector.json").read_text())
     assert fitted["target"] == "label"
-    assert fitted["head"] == {"d": 16, "outputs": 1, "hidden": 7365, "columns": 0}
+    shape = {"d": 16, "outputs": 1, "hidden": 7365, "columns": 0, "summaries": 0}
+    assert fitted["head"] == shape
     (folder / "audit.yaml").write_text("profile: paper\n")
     again = foci(*command(folder, "--config", folder / "audit.yaml"))
     assert "this audit is complete, nothing is computed again" in again.out
