@@ -1,7 +1,7 @@
 """Two worker processes against the ceiling of the machine, on the whole embedded cohort.
 
-All 240 slides are audited, by native, evidence and random orders.
-The ceiling is measured in the same run: two independent audits with one thread each, side by side,
+All 240 slides are audited, or the first of them (``--slides 48`` for a transformer), by native,
+evidence and random orders, in blocks of 8. The ceiling is measured in the same run: two independent audits with one thread each, side by side,
 against one alone. The clock starts when torch, model and cohort are loaded, in every process that
 takes part: ``foci audit --workers 2`` loads the workers while it loads itself. Sending them the
 model, tables and summary are part of the cost. Then whole commands are timed, from the call to the
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import multiprocessing
 import os
 import statistics
@@ -30,7 +31,7 @@ from foci.audits.settings import AuditSettings
 from foci.bags import Cohort
 from foci.warm_processes import load_ahead, warm_context
 
-REPEATS = 3
+BLOCK = 8
 
 
 def main() -> None:
@@ -38,28 +39,31 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("cohort", type=Path, help="folder with cohort.csv and features_demo")
     parser.add_argument("models", type=Path, nargs="+", help="model folders")
+    parser.add_argument("--slides", type=int, default=240)
+    parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        labels = whole_cohort(options.cohort / "cohort.csv", Path(place, "cohort.csv"))
+        table = options.cohort / "cohort.csv"
+        labels = first_slides(table, Path(place, "cohort.csv"), options.slides)
         for model in options.models:
-            measure(model, options.cohort / "features_demo", labels)
+            measure(model, options.cohort / "features_demo", labels, options.repeats)
 
 
-def whole_cohort(table: Path, out: Path) -> Path:
-    """The label table without its splits, so that every slide is audited."""
+def first_slides(table: Path, out: Path, number: int) -> Path:
+    """The first rows of the label table without its splits, so that every slide is audited."""
     with table.open() as file, out.open("w") as kept:
         rows = csv.DictReader(file)
         names = [name for name in rows.fieldnames or () if name != "split"]
         writer = csv.DictWriter(kept, names, extrasaction="ignore")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(itertools.islice(rows, number))
     return out
 
 
-def measure(model: Path, features: Path, labels: Path) -> None:
+def measure(model: Path, features: Path, labels: Path, repeats: int) -> None:
     """Print every repetition and the medians of one model."""
     ceilings, speeds = [], []
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         alone = timed([(model, features, labels, 1)])
         both = timed([(model, features, labels, 1)] * 2)
         workers = timed([(model, features, labels, 2)])
@@ -81,7 +85,8 @@ def commanded(model: Path, features: Path, labels: Path, workers: int) -> float:
         subprocess.run(
             [sys.executable, "-m", "foci", "audit", "--model", str(model),
              "--features", str(features), "--labels", str(labels), "--out", f"{out}/audit",
-             "--rankings", "native,evidence,random", "--workers", str(workers)],
+             "--rankings", "native,evidence,random", "--set", f"block={BLOCK}",
+             "--workers", str(workers)],
             check=True, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
         return time.perf_counter() - begun
@@ -120,7 +125,7 @@ def audit(
         loaded.join()
     backbone = foci.backbones.load(model)
     cohort = Cohort.read(features, labels, cache=False)
-    settings = AuditSettings(rankings=("native", "evidence", "random"))
+    settings = AuditSettings(rankings=("native", "evidence", "random"), block=BLOCK)
     with tempfile.TemporaryDirectory() as out:
         ready.set()
         start.wait()
