@@ -1,11 +1,12 @@
 """Two worker processes against the ceiling of the machine, on the whole embedded cohort.
 
 All 240 slides are audited, or the first of them (``--slides 48`` for a transformer), by native,
-evidence and random orders, in blocks of 8. The ceiling is measured in the same run: two independent audits with one thread each, side by side,
-against one alone. The clock starts when torch, model and cohort are loaded, in every process that
-takes part: ``foci audit --workers 2`` loads the workers while it loads itself. Sending them the
-model, tables and summary are part of the cost. Then whole commands are timed, from the call to the
-end. The cohort is that of ``foci demo``, the models are trained on it.
+evidence and random orders, in blocks of 8. The ceiling is measured in the same run: two independent
+audits with one thread each, side by side, against one alone. The clock starts when torch, model and
+cohort are loaded, in every process that takes part: ``foci audit --workers 2`` loads the workers
+while it loads itself. Sending them the model, tables and summary are part of the cost. Then whole
+commands are timed, from the call to the end. The cohort is that of ``foci demo``, the models are
+trained on it.
 """
 
 from __future__ import annotations
