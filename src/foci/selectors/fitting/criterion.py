@@ -13,7 +13,7 @@ from foci.bags import Cohort, Slide
 from foci.errors import FociError
 from foci.metrics import aukc
 from foci.registry import Registry
-from foci.reveal import KAPPA, Revealer
+from foci.reveal import KAPPA, EmbeddedBag, Revealer
 from foci.selectors.evidence.columns import columns_of
 from foci.selectors.evidence.net_gain import OrderReading, net_gain, read_orders
 from foci.selectors.fitting.prepared import PreparedBag, PreparedBags, confidence
@@ -62,13 +62,26 @@ class ValidationAukc:
             tokens = None if kept is None else kept.tiles["tokens"]
             bag = self.revealer.open(self.val.store.bag(slide), tokens)
             followed = self.bags.predicted_of if selector.class_conditional else self.bags.target_of
-            target, n = followed(slide), len(bag)
-            ks = sorted({min(k, n) for k in AUKC_COUNTS})
-            order = selector.scores(bag.tokens, target, _evidence(kept)).argsort(
-                descending=True, stable=True
-            )
-            values.append(aukc(bag.curve(order, ks).numpy(), ks, n, target))
+            target = followed(slide)
+            scores = selector.scores(bag.tokens, target, _evidence(kept))
+            values.append(aukc_on_grid(bag, scores, target))
         return float(np.mean(values))
+
+
+def aukc_on_grid(
+    bag: EmbeddedBag, scores: Tensor, target: int, k_max: int = AUKC_COUNTS[-1]
+) -> float:
+    """AUKC of one slide at the counts of :data:`AUKC_COUNTS` up to ``k_max``.
+
+    Args:
+        bag: The slide.
+        scores: ``[N]``, one per tile; the highest is revealed first.
+        target: The class followed.
+        k_max: Largest count.
+    """
+    ks = sorted({min(k, len(bag)) for k in AUKC_COUNTS if k <= k_max})
+    order = scores.argsort(descending=True, stable=True)
+    return aukc(bag.curve(order, ks).numpy(), ks, len(bag), target)
 
 
 class ValidationDecisive:

@@ -16,12 +16,11 @@ from foci.audits.setup.preflight import for_backbone
 from foci.audits.setup.splits import ready_to_fit
 from foci.bags import Cohort
 from foci.files.atomic import write_whole
-from foci.metrics import aukc
 from foci.progress import silent
 from foci.reveal import Revealer
 from foci.selectors.budgets import Adaptive
 from foci.selectors.fitting import Target
-from foci.selectors.fitting.criterion import AUKC_COUNTS
+from foci.selectors.fitting.criterion import aukc_on_grid
 from foci.selectors.selector import FittedSelector
 from foci.studies.cells.inputs import open_model
 from foci.studies.plan.cells import Cell
@@ -68,7 +67,6 @@ def validation_aukc(fitted: FittedSelector, val: Cohort, target: Target, k_max: 
     for slide in val:
         bag = revealer.open(val.bag(slide.slide_id))
         followed = val.target(slide.slide_id) if target == "label" else int(bag.full().argmax())
-        order = fitted.scores(bag.tokens, followed).argsort(descending=True, stable=True)
-        ks = sorted({min(k, len(bag)) for k in AUKC_COUNTS if k <= k_max})
-        areas.append(aukc(bag.curve(order, ks).numpy(), ks, len(bag), followed))
+        scores = fitted.scores(bag.tokens, followed)
+        areas.append(aukc_on_grid(bag, scores, followed, k_max))
     return float(np.mean(areas))
