@@ -49,6 +49,8 @@ def main() -> None:
     parser.add_argument("--rankings", nargs="+", help="also names of selector recipes, which are "
                         "fitted; default: native, random, all candidates")  # fmt: skip
     parser.add_argument("--orders", type=int, default=5, help="random orders per slide")
+    parser.add_argument("--set", nargs="+", default=[], metavar="NAME=VALUE", dest="changes",
+                        help="settings of every recipe, such as schedule.epochs=10")  # fmt: skip
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     features = next(p for p in sorted(options.cohort.iterdir()) if p.is_dir())
@@ -97,7 +99,7 @@ def measure(
         return {}
     seed = int(folder.name.rsplit("-", 1)[1])
     scorers = {
-        n: scorers_of(n, model, cohort, seed, options.orders, options.out / f"{folder.name}--{n}")
+        n: scorers_of(n, model, cohort, seed, options, options.out / f"{folder.name}--{n}")
         for n in names
     }
     rows: dict[str, list[Row]] = {name: [] for name in names}
@@ -125,7 +127,12 @@ def measure(
 
 
 def scorers_of(
-    name: str, model: Backbone, cohort: Cohort, seed: int, n_orders: int, fitted: Path
+    name: str,
+    model: Backbone,
+    cohort: Cohort,
+    seed: int,
+    options: argparse.Namespace,
+    fitted: Path,
 ) -> list[Scores]:
     """The rankings behind a name: several random orders, or one of anything else.
 
@@ -135,11 +142,13 @@ def scorers_of(
     if name == "random":
         return [
             lambda bag, s=number: foci.rankings.score("random", model, bag, seed=s).scores
-            for number in range(n_orders)
+            for number in range(options.orders)
         ]
     if name != "selector" and name not in foci.selectors.RECIPES:
         return [lambda bag: foci.rankings.score(name, model, bag).scores]
-    recipe = "default" if name == "selector" else name
+    changes = {key: json.loads(value) for key, value in (c.split("=", 1) for c in options.changes)}
+    base = foci.selectors.recipe("default" if name == "selector" else name)
+    recipe = foci.selectors.vary(base, changes)
     if (fitted / "selector.json").exists():
         selector = foci.selectors.load(fitted, model)
     else:
