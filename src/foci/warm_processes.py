@@ -7,7 +7,7 @@ import sys
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext, SpawnContext
 
-_LOADED = ["foci.audits.compute.blocks", "pandas"]  # pyarrow loads pandas where it is installed
+_LOADED = ["foci.audits.run", "pandas"]  # pyarrow loads pandas where it is installed
 
 
 def load_ahead() -> None:
