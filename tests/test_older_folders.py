@@ -15,6 +15,7 @@ import pytest
 import torch
 
 import foci
+from foci.audits.analysis.agreement import agreement
 from foci.audits.analysis.csv_tables import write_tables
 from foci.audits.analysis.summarise import summarise
 from foci.audits.compare.table import compare
@@ -100,8 +101,8 @@ def test_objects_show_themselves_in_one_line(audit: foci.Audit) -> None:
 
 def test_its_curves_give_the_same_numbers(audit: foci.Audit, tmp_path: Path) -> None:
     settings, classes = audit.manifest.settings, audit.manifest.classes
-    measured = audit.measured()
-    summary = summarise(measured, audit.curves, classes, settings, audit.tiles())
+    measured, found = audit.measured(), agreement(audit.curves, audit.tiles())
+    summary = summarise(measured, audit.curves, classes, settings, found)
     assert _stored_then(summary) == _stored_then(audit.summary)
     assert summary.answers == audit.summary.answers
     for path in write_tables(tmp_path / "again", summary, measured, audit.slides, audit.skipped):

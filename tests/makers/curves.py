@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, Curve, CurveTable, RankedTiles
+from foci.audits.analysis.agreement import agreement
 from foci.audits.analysis.slides.per_slide import measure_slides
 from foci.audits.analysis.summarise import summarise
 from foci.audits.analysis.summary import Summary
@@ -201,7 +202,7 @@ def summarised(
 ) -> Summary:
     """Slides measured and summarised."""
     measured = measure_slides(curves, known, classes, settings)
-    return summarise(measured, curves, classes, settings, scores, n_skipped)
+    return summarise(measured, curves, classes, settings, agreement(curves, scores), n_skipped)
 
 
 def random_table(

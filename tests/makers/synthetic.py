@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
+from foci.audits.analysis.agreement import agreement
 from foci.audits.analysis.summarise import summarise
 from foci.audits.folder.names import CURVES, MANIFEST, SUMMARY
 from foci.files.digest import file_digest
@@ -68,8 +69,9 @@ def make(folder: Path, plan: Plan = Plan()) -> StoredAudit:  # noqa: B008
     manifest = _manifest(plan, settings.model_dump(mode="json"), hashes)
     (folder / MANIFEST).write_text(json.dumps(manifest))
     audit = StoredAudit.load(folder)
+    found = agreement(audit.curves, audit.tiles())
     summary = summarise(
-        audit.measured(), audit.curves, _classes(plan), settings, audit.tiles(), n_skipped=2
+        audit.measured(), audit.curves, _classes(plan), settings, found, n_skipped=2
     )
     (folder / SUMMARY).write_text(summary.to_json())
     return StoredAudit.load(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from foci.audits.analysis.agreement import agreement
 from foci.audits.analysis.summarise import summarise
 from foci.audits.analysis.summary import Summary
 from foci.audits.audit import StoredAudit
@@ -64,7 +65,7 @@ def recompute(
             audit.curves,
             audit.manifest.classes,
             settings,
-            audit.tiles(),
+            agreement(audit.curves, audit.tiles()),
             n_skipped=len(audit.skipped),
         )
     return stored if view is None else stored.model_copy(update={"first_view": view})

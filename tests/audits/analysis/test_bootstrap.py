@@ -15,8 +15,8 @@ CASES = ["A", "A", "B", "C"]
 def test_rankings_share_their_draws() -> None:
     counts = {"native": [[4, 8, None, 12]], "selector": [[2, 4, 6, 8], [4, None, 6, 8]]}
     curves = table(counts)
-    group = slides_by_view(curves, slides(CASES, [None] * 4), CLASSES)["prediction"]
-    found = [measure_ranking(curves, name, group, Settings()) for name in counts]
+    views = slides_by_view(curves, slides(CASES, [None] * 4), CLASSES)
+    found = [measure_ranking(curves, name, views, Settings())["prediction"] for name in counts]
     drawn = resample(found, CASES, 50)
     assert drawn["native"].msk_cond.shape == (50,)
     # each ranking by itself, from the same seed, gives the same draws

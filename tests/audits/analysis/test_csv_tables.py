@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from foci.audits import AuditedSlide
+from foci.audits.analysis.agreement import agreement
 from foci.audits.analysis.csv_tables import as_csv, write_tables
 from foci.audits.analysis.per_ranking import GREEDY
 from foci.audits.analysis.slides.per_slide import measure_slides
@@ -28,7 +29,7 @@ def written(folder: Path, counts: Counts = COUNTS, **how: Any) -> dict[str, list
     curves = table(counts, **how)
     known = slides(["P1", "P1", "P2"], labels, how.get("n_tiles"))
     measured = measure_slides(curves, known, CLASSES, settings)
-    summary = summarise(measured, curves, CLASSES, settings, tiles(curves), 1)
+    summary = summarise(measured, curves, CLASSES, settings, agreement(curves, tiles(curves)), 1)
     paths = write_tables(folder, summary, measured, known, [SKIPPED])
     names = ["rankings.csv", "slides.csv", "deletion.csv", "agreement.csv", "skipped.csv"]
     assert [path.name for path in paths] == names
@@ -92,7 +93,7 @@ def test_headers_stay_where_there_is_nothing_to_say(tmp_path: Path) -> None:
     curves = table({"native": [[1]]})
     known = [AuditedSlide("s0", "P")]
     measured = measure_slides(curves, known, CLASSES, Settings())
-    summary = summarise(measured, curves, CLASSES, Settings(), tiles(curves))
+    summary = summarise(measured, curves, CLASSES, Settings(), agreement(curves, tiles(curves)))
     write_tables(tmp_path, summary, measured, known, [])
     assert (tmp_path / "skipped.csv").read_text() == "slide_id,reason\n"
     assert (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import accumulate, combinations, pairwise
 
@@ -34,31 +34,51 @@ class PairAgreement(Record):
     chance32: Number = None
 
 
-def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[PairAgreement]:
+class Agreements:
     """Mean rank correlation and top-K overlap of every pair of rankings with stored scores.
 
     Averaged over the pairs of seeds of a slide, then over the slides. A slide with fewer than K
     tiles has no overlap at K, and a constant ranking has no correlation: both are left out.
+
+    Args:
+        columns: Names of the stored scores of every ranking, one per seed.
     """
-    columns = {
-        ranking: [column(ranking, seed) for seed in curves.seeds(ranking)]
-        for ranking in curves.rankings
-    }
-    per_slide: dict[tuple[str, str], list[list[float]]] = {}
-    for slide in tiles:
+
+    def __init__(self, columns: Mapping[str, Sequence[str]]) -> None:
+        self.columns = columns
+        self.per_slide: dict[tuple[str, str], list[list[float]]] = {}
+
+    def add(self, slide: RankedTiles) -> None:
+        """Compare the rankings of one slide."""
         stored = {
             ranking: [name for name in names if name in slide.scores]
-            for ranking, names in columns.items()
+            for ranking, names in self.columns.items()
         }
         for pair, values in _of_slide(slide, {r: n for r, n in stored.items() if n}).items():
-            per_slide.setdefault(pair, []).append(values)
-    rows = []
-    for (first, second), slides in per_slide.items():
-        spearman, *shared = defined_mean(np.array(slides), axis=0).tolist()
-        names = [f"{what}{k}" for what in ("jaccard", "chance") for k in TOPS]
-        overlap = dict(zip(names, shared, strict=True))
-        rows.append(PairAgreement(first=first, second=second, spearman=spearman, **overlap))
-    return rows
+            self.per_slide.setdefault(pair, []).append(values)
+
+    def over_slides(self) -> list[PairAgreement]:
+        """One row per pair of rankings."""
+        rows = []
+        for (first, second), slides in self.per_slide.items():
+            spearman, *shared = defined_mean(np.array(slides), axis=0).tolist()
+            names = [f"{what}{k}" for what in ("jaccard", "chance") for k in TOPS]
+            overlap = dict(zip(names, shared, strict=True))
+            rows.append(PairAgreement(first=first, second=second, spearman=spearman, **overlap))
+        return rows
+
+
+def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[PairAgreement]:
+    """:class:`Agreements` of a stored audit."""
+    found = Agreements(
+        {
+            ranking: [column(ranking, seed) for seed in curves.seeds(ranking)]
+            for ranking in curves.rankings
+        }
+    )
+    for slide in tiles:
+        found.add(slide)
+    return found.over_slides()
 
 
 def _of_slide(

@@ -10,7 +10,8 @@ from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.analysis.summary import FullBag, SelectedOnly
 from foci.audits.compute.counts import KEPT
 from foci.audits.folder.curves import CurveTable
-from foci.metrics import auc, selected_only_auc
+from foci.metrics import auc
+from foci.metrics.cohort.selected_only import selected_probabilities
 from foci.metrics.inputs import Floats, Integers
 
 if TYPE_CHECKING:
@@ -58,14 +59,15 @@ def _mean_auc(
 ) -> float | None:
     if not _every_class(labelled.labels, labelled.full.shape[1]):
         return None
-    values = []
-    for inserted in curves.every_seed(ranking):
-        chosen = labelled.of(inserted)
-        probs, ks = [c.probs for c in chosen], [c.ks for c in chosen]
-        values.append(
-            selected_only_auc(probs, ks, labelled.n_tiles, labelled.full, labelled.labels, k)
-        )
-    return None if np.isnan(values).any() else float(np.mean(values))
+    seeds = curves.every_seed(ranking)
+    chosen = [curve for inserted in seeds for curve in labelled.of(inserted)]
+    again = labelled.repeated(len(seeds))  # all seeds at once, as if they were more slides
+    kept = selected_probabilities(
+        [c.probs for c in chosen], [c.ks for c in chosen], again.n_tiles, again.full, k
+    )
+    if np.isnan(kept).any():
+        return None
+    return float(np.mean([auc(own, labelled.labels) for own in np.split(kept, len(seeds))]))
 
 
 def split_scores(predictions: Predictions) -> dict[str, float | None]:

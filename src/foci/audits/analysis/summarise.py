@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from foci.audits.analysis.agreement import agreement
+from foci.audits.analysis.agreement import PairAgreement
 from foci.audits.analysis.alarms.caveats import caveats
 from foci.audits.analysis.answers.decided import decided_numbers
 from foci.audits.analysis.answers.questions import answer_questions
@@ -16,7 +16,6 @@ from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.analysis.summary import RankingNumbers, SelectedOnly, Summary
 from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.names import FORMAT
-from foci.audits.folder.tile_scores import RankedTiles
 from foci.audits.settings import AnalysisSettings
 
 
@@ -25,7 +24,7 @@ def summarise(
     curves: CurveTable,
     classes: Sequence[str],
     settings: AnalysisSettings,
-    tiles: Iterable[RankedTiles],
+    agreement: Sequence[PairAgreement],
     n_skipped: int = 0,
 ) -> Summary:
     """Average metrics over slides, compare the rankings, and answer the three questions.
@@ -35,7 +34,7 @@ def summarise(
         curves: The stored curves, up to the budget of the run.
         classes: Class names, in the model's order.
         settings: Threshold, budget, first view, intervals; they may differ from those of the run.
-        tiles: The stored scores, for the agreement between rankings.
+        agreement: Of every pair of rankings.
         n_skipped: Number of skipped slides.
     """
     views, metrics = measured.views, measured.metrics
@@ -57,7 +56,7 @@ def summarise(
         full_bag=full_bag(labelled),
         rankings=list(curves.rankings),
         views=numbers,
-        agreement=agreement(curves, tiles),
+        agreement=list(agreement),
         notes=caveats(views, metrics, classes, settings, numbers),
     )
     return with_answers(summary, measured, settings)

@@ -10,7 +10,7 @@ import numpy as np
 from foci.metrics.cohort.stacked import Stack
 from foci.metrics.curve.areas import area_error
 from foci.metrics.curve.sufficiency import followed_class
-from foci.metrics.inputs import Floats, Integers, Marks
+from foci.metrics.inputs import Chosen, Floats, Integers, Marks
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Sampling:
     aukc_error: Floats
     n_deleted: int
 
-    def of(self, slides: slice) -> Sampling:
+    def of(self, slides: Chosen) -> Sampling:
         """The counts behind some slides."""
         return Sampling(
             inserted=self.inserted[..., slides],

@@ -20,7 +20,7 @@ from foci.metrics.curve.specificity import comes_first
 from foci.metrics.curve.stability import stable_from
 from foci.metrics.curve.sufficiency import first_crossing, followed_class, sufficient_steps
 from foci.metrics.curve.target import runners_up
-from foci.metrics.inputs import Floats, Integers
+from foci.metrics.inputs import Chosen, Floats, Integers
 
 BLOCK = 1024  # slides per stack: 256 counts of two classes are 4 MB
 
@@ -101,7 +101,7 @@ class OperatingPoints:
     aukc: Floats
     specific: Floats
 
-    def of(self, slides: slice) -> OperatingPoints:
+    def of(self, slides: Chosen) -> OperatingPoints:
         """Metrics of some slides."""
         return OperatingPoints(
             self.msk[slides], self.stable[slides], self.aukc[slides], self.specific[slides]

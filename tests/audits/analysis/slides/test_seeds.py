@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from foci.audits import Curve, CurveTable
+from foci.audits.analysis.answers.threshold import relative as shares_of
 from foci.audits.analysis.slides import seeds as module
+from foci.audits.analysis.slides.per_slide import measure_ranking
 from foci.audits.analysis.slides.seeds import measure_seeds
-from foci.audits.analysis.slides.views import slides_by_view
+from foci.audits.analysis.slides.views import followed_once, slides_by_view
 from tests.makers.curves import CLASSES, Settings, slides
 
 SIZES = [40, 300, 40, 7, 1]
@@ -36,6 +38,28 @@ def made(n_deleted: int, *, meeting: bool = True) -> CurveTable:
     return CurveTable.of(curves)
 
 
+B, T = CLASSES
+LABELS: list[list[str | None]] = [
+    [B, T, B, T, B], [T] * 5, [B, None, T, T, None], [None, None, B, None, None],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("relative", [False, True])
+def test_views_together_and_alone(labels: list[str | None], relative: bool) -> None:
+    curves = made(2)
+    views = slides_by_view(curves, slides(list("ABCDE"), labels, SIZES), CLASSES)
+    settings = Settings(kappas=(0.6, 0.8), relative=relative)
+    together = measure_ranking(curves, "random", views, settings)
+    assert list(together) == ["prediction", "label"]
+    for view in together:
+        alone = measure_ranking(curves, "random", {view: views[view]}, settings)[view]
+        assert same(together[view], alone)
+    followed, places = followed_once([views["prediction"]])
+    assert len(followed) == len(SIZES)
+    assert places == [slice(0, len(SIZES))]
+
+
 def same(a: Any, b: Any) -> bool:
     if is_dataclass(a):
         return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
@@ -55,9 +79,9 @@ def test_together_and_alone(
     group = slides_by_view(curves, slides(list("ABCDE"), [None] * 5, SIZES), CLASSES)["prediction"]
     settings = Settings(kappas=(0.6, 0.8), relative=relative)
     ks = np.array([1, 2, 4])
-    together = measure_seeds(curves, "random", group, settings, ks)
+    together = measure_seeds(curves, "random", group, settings, ks, shares_of(group, settings))
     monkeypatch.setattr(module, "_TOGETHER", 1)
-    alone = measure_seeds(curves, "random", group, settings, ks)
+    alone = measure_seeds(curves, "random", group, settings, ks, shares_of(group, settings))
     assert len(together) == len(alone) == 5
     assert all(same(a, b) for a, b in zip(together, alone, strict=True))
     assert [one.sampling.n_deleted for one in together] == [1] * n_deleted + [0] * (5 - n_deleted)
@@ -66,5 +90,5 @@ def test_together_and_alone(
 def test_one_seed_without_shared_counts_leaves_the_others() -> None:
     curves = made(5, meeting=False)
     group = slides_by_view(curves, slides(list("ABCDE"), [None] * 5, SIZES), CLASSES)["prediction"]
-    found = measure_seeds(curves, "random", group, Settings(), np.array([1]))
+    found = measure_seeds(curves, "random", group, Settings(), np.array([1]), ())
     assert [one.decisive is None for one in found] == [True, False, False, False, False]

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from foci.audits.analysis.answers.threshold import Threshold
+from foci.audits.analysis.answers.threshold import Threshold, relative
 from foci.audits.analysis.slides.mean_curve import (
     MeanCurve,
     common_counts,
@@ -16,8 +16,8 @@ from foci.audits.analysis.slides.mean_curve import (
     spread_over_slides,
 )
 from foci.audits.analysis.slides.rationale import CountsAt, Decisive
-from foci.audits.analysis.slides.seeds import measure_seeds
-from foci.audits.analysis.slides.views import ViewSlides, slides_by_view
+from foci.audits.analysis.slides.seeds import MeasuredSeed, measure_seeds
+from foci.audits.analysis.slides.views import ViewSlides, followed_once, slides_by_view
 from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AnalysisSettings, View
@@ -80,11 +80,31 @@ class SlideMetrics:
 
 
 def measure_ranking(
-    curves: CurveTable, ranking: str, group: ViewSlides, settings: AnalysisSettings
+    curves: CurveTable,
+    ranking: str,
+    views: Mapping[View, ViewSlides],
+    settings: AnalysisSettings,
+) -> dict[View, SlideMetrics]:
+    """Measure the slides of every view under one ranking; its curves end at ``settings.k_max``.
+
+    A slide that two views follow to the same class is measured once, if they hold the same slides.
+    """
+    first, *others = views.values()
+    if any(not np.array_equal(first.rows, other.rows) for other in others):
+        alone = [measure_ranking(curves, ranking, {view: views[view]}, settings) for view in views]
+        return {view: own for one in alone for view, own in one.items()}
+    ks = common_counts([c for own in curves.every_seed(ranking) for c in first.of(own)])
+    group, places = followed_once(list(views.values()))
+    measured = measure_seeds(curves, ranking, group, settings, ks, relative(first, settings))
+    return {
+        view: _over_seeds(ranking, [one.of(place) for one in measured], ks, settings)
+        for view, place in zip(views, places, strict=True)
+    }
+
+
+def _over_seeds(
+    ranking: str, measured: Sequence[MeasuredSeed], ks: Integers, settings: AnalysisSettings
 ) -> SlideMetrics:
-    """Measure the slides of one view under one ranking; its curves end at ``settings.k_max``."""
-    ks = common_counts([c for own in curves.every_seed(ranking) for c in group.of(own)])
-    measured = measure_seeds(curves, ranking, group, settings, ks)
     spread = spread_over_orders if ranking == "random" else spread_over_slides
     decisive = [one.decisive for one in measured if one.decisive is not None]
     deleted = [one for one in measured if one.sampling.n_deleted] or measured
@@ -155,10 +175,7 @@ def measure_slides(
     """
     views = slides_by_view(curves, slides, classes)
     revealed = curves.up_to(settings.k_max)
-    metrics: dict[View, dict[str, SlideMetrics]] = {}
-    for view, group in views.items():
-        alike = next((other for other in metrics if views[other].same_targets(group)), None)
-        metrics[view] = metrics[alike] if alike is not None else {
-            name: measure_ranking(revealed, name, group, settings) for name in revealed.rankings
-        }  # fmt: skip
+    names = revealed.rankings
+    measured = {name: measure_ranking(revealed, name, views, settings) for name in names}
+    metrics = {view: {name: own[view] for name, own in measured.items()} for view in views}
     return MeasuredSlides(revealed, views, metrics)

@@ -15,7 +15,7 @@ from foci.metrics import decisive_points
 from foci.metrics.cohort.decisive import decisive_counts
 from foci.metrics.cohort.stacked import Stack, first_counts
 from foci.metrics.curve.decisive import PAPER_BETA
-from foci.metrics.inputs import Floats, Marks
+from foci.metrics.inputs import Chosen, Floats, Marks
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class Decisive:
     paper: Floats
     exact: bool
 
-    def of(self, slides: slice) -> Decisive:
+    def of(self, slides: Chosen) -> Decisive:
         """Decisive K of some slides."""
         return Decisive(
             count=self.count[..., slides],
@@ -76,7 +76,7 @@ class CountsAt:
     msk: Floats
     decisive: Floats | None
 
-    def of(self, slides: slice) -> CountsAt:
+    def of(self, slides: Chosen) -> CountsAt:
         """The counts of some slides."""
         decisive = None if self.decisive is None else self.decisive[..., slides]
         return CountsAt(self.msk[..., slides], decisive)

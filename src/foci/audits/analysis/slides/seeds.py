@@ -8,7 +8,7 @@ from itertools import groupby
 
 import numpy as np
 
-from foci.audits.analysis.answers.threshold import Threshold, absolute, relative
+from foci.audits.analysis.answers.threshold import Threshold, absolute
 from foci.audits.analysis.slides.rationale import CountsAt, Decisive, counts_at, decisive_of
 from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.folder.curves import CurveTable
@@ -19,7 +19,7 @@ from foci.metrics.cohort.sampling import Sampling, sampling_of
 from foci.metrics.cohort.stacked import OperatingPoints, Stack, on_grid
 from foci.metrics.curve.deletion import PAPER_COUNTS
 from foci.metrics.curve.sufficiency import followed_class
-from foci.metrics.inputs import Floats, Integers
+from foci.metrics.inputs import Chosen, Floats, Integers
 from foci.reveal import Curve
 
 _TOGETHER = 4096  # curves: of few slides, all seeds are measured in one go
@@ -39,7 +39,7 @@ class MeasuredSeed:
     at: dict[Threshold, CountsAt]
     sampling: Sampling
 
-    def of(self, slides: slice) -> MeasuredSeed:
+    def of(self, slides: Chosen) -> MeasuredSeed:
         """What was measured of some slides."""
         return MeasuredSeed(
             points=self.points.of(slides),
@@ -55,7 +55,12 @@ class MeasuredSeed:
 
 
 def measure_seeds(
-    curves: CurveTable, ranking: str, group: ViewSlides, settings: AnalysisSettings, ks: Integers
+    curves: CurveTable,
+    ranking: str,
+    group: ViewSlides,
+    settings: AnalysisSettings,
+    ks: Integers,
+    shares: Sequence[Threshold],
 ) -> list[MeasuredSeed]:
     """Measure every seed of a ranking on the slides of a view.
 
@@ -68,12 +73,13 @@ def measure_seeds(
         group: The slides and the classes followed.
         settings: Thresholds and counts.
         ks: Counts of the mean curve.
+        shares: Thresholds relative to each slide's own confidence.
     """
     most = max(1, _TOGETHER // max(1, len(group)))
     return [
         one
         for seeds in _alike(curves, ranking, most)
-        for one in _together(curves, ranking, seeds, group, settings, ks)
+        for one in _together(curves, ranking, seeds, group, settings, ks, shares)
     ]
 
 
@@ -91,14 +97,14 @@ def _together(
     group: ViewSlides,
     settings: AnalysisSettings,
     ks: Integers,
+    shares: Sequence[Threshold],
 ) -> list[MeasuredSeed]:
     inserted = [c for seed in seeds for c in group.of(curves.get(ranking, seed))]
     removed = [curves.deletions(ranking, seed) for seed in seeds]
     deleted = [c for own in removed if own for c in group.of(own)]
-    shares = relative(group, settings)
     found = _measured(inserted, deleted, group.repeated(len(seeds)), shares, settings, ks)
     if len(seeds) > 1 and deleted and found.decisive is None:  # a single seed may still have some
-        alone = (_together(curves, ranking, [seed], group, settings, ks) for seed in seeds)
+        alone = (_together(curves, ranking, [one], group, settings, ks, shares) for one in seeds)
         return [one for own in alone for one in own]
     size = len(group)
     return [found.of(slice(n * size, (n + 1) * size)) for n in range(len(seeds))]

@@ -11,7 +11,7 @@ from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import View
 from foci.errors import FociError
-from foci.metrics.inputs import Floats, Integers, Marks
+from foci.metrics.inputs import Chosen, Floats, Integers, Marks
 from foci.reveal import Curve
 
 
@@ -37,10 +37,6 @@ class ViewSlides:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    def same_targets(self, other: ViewSlides) -> bool:
-        """Whether both follow the same classes on the same slides: every prediction is right."""
-        return np.array_equal(self.rows, other.rows) and np.array_equal(self.targets, other.targets)
 
     @property
     def predictions(self) -> Integers:
@@ -69,9 +65,38 @@ class ViewSlides:
             cases=self.cases * times,
         )
 
+    def followed_by(self, other: ViewSlides, chosen: Integers) -> ViewSlides:
+        """These slides, then those of another view at the positions ``chosen``."""
+        return ViewSlides(
+            rows=np.concatenate([self.rows, other.rows[chosen]]),
+            targets=np.concatenate([self.targets, other.targets[chosen]]),
+            labels=np.concatenate([self.labels, other.labels[chosen]]),
+            full=np.concatenate([self.full, other.full[chosen]]),
+            n_tiles=np.concatenate([self.n_tiles, other.n_tiles[chosen]]),
+            cases=(*self.cases, *(other.cases[row] for row in chosen)),
+        )
+
     def of(self, curves: Sequence[Curve]) -> list[Curve]:
         """Select the curves of these slides from those of all slides."""
         return [curves[row] for row in self.rows]
+
+
+def followed_once(views: Sequence[ViewSlides]) -> tuple[ViewSlides, list[Chosen]]:
+    """Slides of several views of the same slides, none twice with the same class to follow.
+
+    Returns:
+        The slides of the first view, then those of the others that follow another class; and where
+        the slides of every view are among them.
+    """
+    first, *others = views
+    together, places = first, list[Chosen]([slice(0, len(first))])
+    for other in others:
+        differs = np.flatnonzero(other.targets != first.targets)
+        place = np.arange(len(first))
+        place[differs] = len(together) + np.arange(len(differs))
+        together = together.followed_by(other, differs)
+        places.append(place)
+    return together, places
 
 
 def slides_by_view(
