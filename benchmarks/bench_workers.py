@@ -4,7 +4,8 @@ All 240 slides are audited, or the first of them (``--slides 48`` for a transfor
 evidence and random orders, in blocks of 8. The ceiling is measured in the same run: two independent
 audits with one thread each, side by side, against one alone. The clock starts when torch, model and
 cohort are loaded, in every process that takes part: ``foci audit --workers 2`` loads the workers
-while it loads itself. Sending them the model, tables and summary are part of the cost. Then whole
+while it loads itself. It stops when the last audit is complete on disk, before Python unloads
+everything. Sending the model to the workers, tables and summary are part of the cost. Then whole
 commands are timed, from the call to the end. The cohort is that of ``foci demo``, the models are
 trained on it.
 """
@@ -21,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from multiprocessing.synchronize import Event
+from multiprocessing.synchronize import Event, Semaphore
 from pathlib import Path
 
 import torch
@@ -96,28 +97,34 @@ def commanded(model: Path, features: Path, labels: Path, workers: int) -> float:
 def timed(audits: list[tuple[Path, Path, Path, int]]) -> float:
     """Wall time of audits side by side, from the first slide of any to the end of all."""
     context = multiprocessing.get_context("spawn")
-    start, ready = context.Event(), [context.Event() for _ in audits]
-    processes = [
-        context.Process(target=audit, args=(*one, own, start))
-        for one, own in zip(audits, ready, strict=True)
-    ]
+    start, ready, done = context.Event(), context.Semaphore(0), context.Semaphore(0)
+    processes = [context.Process(target=audit, args=(*one, ready, start, done)) for one in audits]
     for process in processes:
         process.start()
-    for own in ready:
-        own.wait()
+    for _ in audits:
+        ready.acquire()
     begun = time.perf_counter()
     start.set()
+    for _ in audits:
+        done.acquire()
+    taken = time.perf_counter() - begun
     for process in processes:
         process.join()
         if process.exitcode:
             raise SystemExit("an audit failed")
-    return time.perf_counter() - begun
+    return taken
 
 
 def audit(
-    model: Path, features: Path, labels: Path, workers: int, ready: Event, start: Event
+    model: Path,
+    features: Path,
+    labels: Path,
+    workers: int,
+    ready: Semaphore,
+    start: Event,
+    done: Semaphore,
 ) -> None:
-    """Load everything, say so, wait, audit."""
+    """Load everything, say so, wait, audit, say so."""
     torch.set_num_threads(1)
     if workers > 1:
         load_ahead()
@@ -128,9 +135,12 @@ def audit(
     cohort = Cohort.read(features, labels, cache=False)
     settings = AuditSettings(rankings=("native", "evidence", "random"), block=BLOCK)
     with tempfile.TemporaryDirectory() as out:
-        ready.set()
+        ready.release()
         start.wait()
-        run(backbone, cohort, settings, Path(out, "audit"), workers=workers)
+        try:
+            run(backbone, cohort, settings, Path(out, "audit"), workers=workers)
+        finally:
+            done.release()
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
+from foci.audits.analysis.agreement import Agreements, PairAgreement
 from foci.audits.analysis.alarms.features import not_compared
 from foci.audits.analysis.alarms.find import find_alarms
 from foci.audits.analysis.csv_tables import write_tables
@@ -13,8 +14,8 @@ from foci.audits.analysis.summarise import summarise
 from foci.audits.analysis.summary import Summary
 from foci.audits.audit import StoredAudit
 from foci.audits.compute.blocks import BlockReveal, n_blocks, reveal_blocks
-from foci.audits.compute.jobs import ranking_jobs
-from foci.audits.compute.merge import assemble, features_digest
+from foci.audits.compute.jobs import columns_of, ranking_jobs
+from foci.audits.compute.merge import Assembly, features_digest
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
 from foci.audits.compute.workers import default_workers, threads_of
@@ -46,6 +47,7 @@ from foci.files.atomic import write_whole
 from foci.files.lock import alone_in
 from foci.files.run_log import RunLog
 from foci.files.stamps import Unchanged
+from foci.garbage import loaded_set_aside
 from foci.progress import Progress
 from foci.warm_processes import load_ahead
 
@@ -119,6 +121,7 @@ def run(
     check_function(backbone, cohort)
     steady = check_deterministic(backbone, cohort)
     with (
+        loaded_set_aside(),
         entered_or_left_empty(folder, decided, versions, force=force) as state,
         RunLog(folder, f"audit of {name}", say) as say,
     ):
@@ -167,23 +170,25 @@ def run(
                 manifest = manifest.model_copy(update={"threads": threads_of(workers)})
                 write_manifest(folder, manifest)
             bar = progress if steady is None else steady.halfway(progress)
+            agreements = Agreements(columns_of(jobs))
             try:
-                reveal_blocks(
-                    slides, work, workers=workers, threads=manifest.threads, progress=bar, say=say
-                )
-                if steady is not None:
-                    steady.check("at the end of the run")
-                for files in (features, model_files):
-                    if files is not None:
-                        files.check("the audit")
+                with Assembly(folder, parts, blocks, jobs, agreements.add) as assembly:
+                    reveal_blocks(
+                        slides, work, workers=workers, threads=manifest.threads, progress=bar,
+                        say=say, spare=assembly.merge_next,
+                    )  # fmt: skip
+                    if steady is not None:
+                        steady.check("at the end of the run")
+                    for files in (features, model_files):
+                        if files is not None:
+                            files.check("the audit")
+                    assembly.finish([slide.slide_id for slide in slides], division.skipped)
             except ChangedError:
                 remove_parts(folder)
                 raise
 
-        wanted = [slide.slide_id for slide in slides]
-        assemble(folder, parts, blocks, jobs, wanted, division.skipped)
         audit = StoredAudit(folder)
-        summary = _conclude(audit, settings)
+        summary = _conclude(audit, settings, agreements.over_slides())
         learned = {slide.slide_id for slide in division.fitting or ()}
         encoders = {name: e for name, e in cohort.store.encoders.items() if name in learned}
         found = [
@@ -230,11 +235,13 @@ def _finished(folder: Path, say: Callable[[str], None]) -> StoredAudit:
     return StoredAudit.load(folder)
 
 
-def _conclude(audit: StoredAudit, settings: AuditSettings) -> Summary:
+def _conclude(
+    audit: StoredAudit, settings: AuditSettings, agreement: Sequence[PairAgreement]
+) -> Summary:
     """Measure every slide once, then write the summary and the CSV tables."""
     measured = audit.measured(settings)
     classes, n_skipped = audit.manifest.classes, len(audit.skipped)
-    summary = summarise(measured, audit.curves, classes, settings, audit.tiles(), n_skipped)
+    summary = summarise(measured, audit.curves, classes, settings, agreement, n_skipped)
     write_whole(audit.folder / SUMMARY, summary.to_json())
     write_tables(audit.folder / TABLES, summary, measured, audit.slides, audit.skipped)
     return summary

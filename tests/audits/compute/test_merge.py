@@ -1,5 +1,6 @@
 """Tables hold one row group per block, and what the parts held."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -7,13 +8,24 @@ import pytest
 
 from foci.audits import StoredAudit
 from foci.audits.compute.jobs import RankingJob
-from foci.audits.compute.merge import assemble
+from foci.audits.compute.merge import Assembly
 from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import SlideReveal
 from foci.audits.folder.slides import AuditedSlide
 from foci.errors import CohortError, FociError
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import read
+
+
+def assembled(
+    folder: Path,
+    parts: PartialResults,
+    n_blocks: int,
+    jobs: Sequence[RankingJob],
+    wanted: list[str],
+) -> tuple[AuditedSlide, ...]:
+    with Assembly(folder, parts, n_blocks, jobs) as assembly:
+        return assembly.finish(wanted, [])
 
 
 def test_one_row_group_per_block(audited: StoredAudit) -> None:
@@ -37,7 +49,7 @@ def test_nothing_to_assemble(tmp_path: Path) -> None:
     parts.write_slides(0, [AuditedSlide("a", "p", skipped="a.h5: is cut; copy it again")], [])
     parts.write_job(0, unit, [])
     with pytest.raises(CohortError, match=r"no slide that can be audited \(a.h5: is cut; copy it"):
-        assemble(tmp_path, parts, 1, [unit], ["a"], [])
+        assembled(tmp_path, parts, 1, [unit], ["a"])
 
 
 def test_nobody_is_lost(audited: StoredAudit, files: Path) -> None:
@@ -49,20 +61,50 @@ def test_nobody_is_lost(audited: StoredAudit, files: Path) -> None:
         parts.write_slides(number, [one.slide for one in block], block)
         for unit in units:
             parts.write_job(number, unit, block)
-    whole = assemble(files, parts, 2, units, names, [])
+    whole = assembled(files, parts, 2, units, names)
     assert [slide.slide_id for slide in whole] == names
     made = [files / name for name in ("slides.parquet", "curves.parquet", "rankings.parquet")]
     for path in made:
         path.unlink()
     with pytest.raises(FociError, match=r"parts: does not hold slide s12; give .* --force"):
-        assemble(files, parts, 2, units, [*names, "s12"], [])
+        assembled(files, parts, 2, units, [*names, "s12"])
     with pytest.raises(FociError, match="parts: holds other slides than the cohort"):
-        assemble(files, parts, 2, units, names[:2], [])
+        assembled(files, parts, 2, units, names[:2])
     for part, says in (("random", "block 1 of random"), ("slides", "block 1 of slides")):
         (parts.folder / part / "00001.parquet").unlink()
         with pytest.raises(FociError, match=f"parts: has lost {says}; give the same foci audit"):
-            assemble(files, parts, 2, units, names, [])
+            assembled(files, parts, 2, units, names)
     (parts.folder / "slides" / "00001.parquet").write_bytes(b"garbage")
     with pytest.raises(FociError, match=r"slides.00001\.parquet: cannot be read \("):
-        assemble(files, parts, 2, units, names, [])
+        assembled(files, parts, 2, units, names)
     assert not any(path.exists() for path in made)
+
+
+def test_blocks_merge_while_others_are_computed(files: Path, tmp_path: Path) -> None:
+    units, cohort = (RankingJob("native"), RankingJob("random", orders=2)), read(files)
+    work, names = SlideReveal(model(), settings()), ["s09", "s10", "s11"]
+    found = [work(cohort[name], cohort.bag(name), units) for name in names]
+    seen: list[str] = []
+    for place, early in (("late", False), ("early", True)):
+        folder = tmp_path / place
+        parts = PartialResults(folder)
+        seen.clear()
+        with Assembly(folder, parts, 3, units, lambda s: seen.append(s.slide_id)) as assembly:
+            for number in (1, 0, 2):  # as two workers may end
+                parts.write_slides(number, [found[number].slide], [found[number]])
+                parts.write_job(number, units[0], [found[number]])
+                assert not (early and assembly.merge_next())
+                parts.write_job(number, units[1], [found[number]])
+                while early and assembly.merge_next():
+                    pass
+                assert seen == ({1: [], 0: names[:2], 2: names}[number] if early else [])
+            assert not (folder / "curves.parquet").exists()
+            assembly.finish(names, [])
+        assert seen == names
+        assert not assembly.merge_next()
+    for name in ("slides.parquet", "curves.parquet", "rankings.parquet"):
+        assert (tmp_path / "early" / name).read_bytes() == (tmp_path / "late" / name).read_bytes()
+    with pytest.raises(FociError), Assembly(tmp_path / "early", parts, 3, units) as assembly:
+        assert assembly.merge_next()
+        raise FociError("anything", "goes wrong", "later")
+    assert [path.name for path in (tmp_path / "early").glob(".writing-*")] == []

@@ -56,7 +56,7 @@ def test_a_script_without_a_guard_is_told_what_to_do(tmp_path: Path) -> None:
     script = tmp_path / "mine.py"
     script.write_text(
         "from foci.audits.compute.workers import Workers\n"
-        "list(Workers('work', 1, 1).run(['block'], print))\n"
+        "list(Workers('work', 1, 1).run(['block'], print, lambda: False))\n"
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert done.returncode == 1

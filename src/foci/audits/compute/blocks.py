@@ -97,8 +97,11 @@ class BlockReveal:
             yield slide
         if block.written is None:
             self.parts.write_slides(block.number, records, revealed)
-        for job in block.jobs:
-            self.parts.write_job(block.number, job, revealed)
+        with ThreadPoolExecutor(len(block.jobs)) as disk:  # every file waits for it
+            for written in [
+                disk.submit(self.parts.write_job, block.number, job, revealed) for job in block.jobs
+            ]:
+                written.result()
 
     def _read(self, slide: Slide) -> Bag:
         return self.reveal.staged(self.store.bag(slide))
@@ -129,6 +132,7 @@ def reveal_blocks(
     threads: int | None = None,
     progress: Progress,
     say: Callable[[str], None],
+    spare: Callable[[], bool] = lambda: False,
 ) -> None:
     """Compute and write all missing results; every bag is read once for all ranking jobs.
 
@@ -141,11 +145,12 @@ def reveal_blocks(
         threads: Of torch, in each process; None leaves them as they are.
         progress: Progress bar over the slides.
         say: Called with every message for the user.
+        spare: What this process does while it waits for others; see :meth:`Workers.run`.
     """
     blocks = work.missing(slides)
     total = range(sum(len(block.slides) for block in blocks))
     if workers > 1:
-        done = Workers(work, min(workers, len(blocks)), threads or 1).run(blocks, say)
+        done = Workers(work, min(workers, len(blocks)), threads or 1).run(blocks, say, spare)
     else:
         done = (slide for block in blocks for slide in work(block, say))
     with _threads(threads):

@@ -62,6 +62,18 @@ class RankingJob:
         return [(self.seed, score(method, bag.backbone, bag, **self.options))]
 
 
+def columns_of(jobs: Sequence[RankingJob]) -> dict[str, list[str]]:
+    """Columns of every ranking, one per seed.
+
+    >>> columns_of([RankingJob("selector", 0), RankingJob("selector", 1), RankingJob("native")])
+    {'selector': ['selector-0', 'selector-1'], 'native': ['native']}
+    """
+    columns: dict[str, list[str]] = {}
+    for job in jobs:
+        columns.setdefault(job.ranking, []).append(job.column)
+    return columns
+
+
 def mean_rank(rankings: Sequence[Ranking]) -> Ranking:
     """Rank tiles by their mean rank over several rankings of one slide, smallest first.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from typing_extensions import Self
 
 from foci.audits.compute.jobs import RankingJob
 from foci.audits.compute.partial import SCORES, PartialResults
@@ -26,43 +28,94 @@ from foci.files.atomic import whole_file
 _AGAIN = "give the same foci audit command again, with --force"
 
 
-def assemble(
-    folder: Path,
-    parts: PartialResults,
-    n_blocks: int,
-    jobs: Sequence[RankingJob],
-    wanted: Sequence[str],
-    others: Iterable[AuditedSlide],
-) -> tuple[AuditedSlide, ...]:
-    """Write ``slides.parquet``, ``curves.parquet`` and ``rankings.parquet`` from partial results.
+class Assembly:
+    """Merges blocks of partial results into Parquet tables, in order, as they are written.
+
+    A context: ``curves.parquet`` and ``rankings.parquet`` get their names where it ends without an
+    error, after :meth:`finish`.
 
     Args:
         folder: The audit folder.
-        parts: The partial results, all written.
+        parts: The partial results.
         n_blocks: Number of blocks.
         jobs: The ranking jobs, in order.
-        wanted: IDs of the slides that the blocks must hold, in order.
-        others: Slides that were skipped before any block; they come last.
-
-    Returns:
-        The slides, as written.
-
-    Raises:
-        CohortError: If no slide could be audited.
-        FociError: If a file of partial results is missing, or a slide in it.
+        seen: Called with the tiles and scores of every slide, in order.
     """
-    blocks = [_block(parts, number, jobs) for number in range(n_blocks)]
-    _check_slides(parts, blocks, wanted)
-    slides = (*(slide for block in blocks for slide in block), *others)
-    # a block of which every slide was skipped would be an empty row group
-    full = [n for n, block in enumerate(blocks) if any(s.skipped is None for s in block)]
-    if not full:
-        what = f"has no slide that can be audited ({slides[0].skipped})"
-        raise CohortError("cohort", what, "run foci doctor")
-    _write(folder / SLIDES, [slide_rows.to_arrow(slides)])
-    _write(folder / CURVES, (_curves(parts, number, jobs) for number in full), REPEATED)
-    _write(folder / RANKINGS, (_tiles(parts, number, jobs) for number in full))
-    return slides
+
+    def __init__(
+        self,
+        folder: Path,
+        parts: PartialResults,
+        n_blocks: int,
+        jobs: Sequence[RankingJob],
+        seen: Callable[[RankedTiles], None] = lambda slide: None,
+    ) -> None:
+        self.folder, self.parts, self.n_blocks, self.jobs = folder, parts, n_blocks, jobs
+        self.seen = seen
+        self.blocks: list[tuple[AuditedSlide, ...]] = []
+        self.open = ExitStack()
+        self.writers: dict[str, pq.ParquetWriter] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self.open.__exit__(*raised)
+
+    def merge_next(self) -> bool:
+        """Merge the next block if it is written; False if not, or if there is none."""
+        number = len(self.blocks)
+        ready = number < self.n_blocks and self.parts.complete(number, self.jobs)
+        if ready:
+            self._merge(number)
+        return ready
+
+    def finish(
+        self, wanted: Sequence[str], others: Iterable[AuditedSlide]
+    ) -> tuple[AuditedSlide, ...]:
+        """Merge the blocks that are left, and write ``slides.parquet``.
+
+        Args:
+            wanted: IDs of the slides that the blocks must hold, in order.
+            others: Slides that were skipped before any block; they come last.
+
+        Returns:
+            The slides, as written.
+
+        Raises:
+            CohortError: If no slide could be audited.
+            FociError: If a file of partial results is missing, or a slide in it.
+        """
+        for number in range(len(self.blocks), self.n_blocks):
+            self._merge(number)
+        _check_slides(self.parts, self.blocks, wanted)
+        slides = (*(slide for block in self.blocks for slide in block), *others)
+        if not self.writers:
+            what = f"has no slide that can be audited ({slides[0].skipped})"
+            raise CohortError("cohort", what, "run foci doctor")
+        with whole_file(self.folder / SLIDES) as temporary:
+            pq.write_table(slide_rows.to_arrow(slides), temporary)
+        return slides
+
+    def _merge(self, number: int) -> None:
+        slides = _block(self.parts, number, self.jobs)
+        # a block of which every slide was skipped would be an empty row group
+        if any(slide.skipped is None for slide in slides):
+            self._write(CURVES, _curves(self.parts, number, self.jobs), REPEATED)
+            ranked = _tiles(self.parts, number, self.jobs)
+            self._write(RANKINGS, _joined(ranked), repeated=True)
+            for slide in ranked:
+                self.seen(slide)
+        self.blocks.append(slides)
+
+    def _write(self, name: str, table: pa.Table, repeated: list[str] | Literal[True]) -> None:
+        """Write a row group; ``repeated`` columns, or all, get a dictionary of their values."""
+        if name not in self.writers:
+            temporary = self.open.enter_context(whole_file(self.folder / name))
+            self.writers[name] = self.open.enter_context(
+                pq.ParquetWriter(temporary, table.schema, use_dictionary=repeated)
+            )
+        self.writers[name].write_table(table, row_group_size=max(len(table), 1))
 
 
 def features_digest(slides: Iterable[AuditedSlide]) -> str:
@@ -93,38 +146,17 @@ def _check_slides(
         raise FociError(parts.folder, what, _AGAIN)
 
 
-def _write(
-    path: Path, tables: Iterable[pa.Table], repeated: list[str] | Literal[True] = True
-) -> None:
-    """Write one row group per table; the file gets its name once it is complete.
-
-    Args:
-        path: The file.
-        tables: All with the same columns.
-        repeated: Columns that get a dictionary of their values; True for all.
-    """
-    rows = iter(tables)
-    first = next(rows)
-    with (
-        whole_file(path) as temporary,
-        pq.ParquetWriter(temporary, first.schema, use_dictionary=repeated) as writer,
-    ):
-        writer.write_table(first, row_group_size=max(len(first), 1))
-        for table in rows:
-            writer.write_table(table, row_group_size=len(table))
-
-
 def _curves(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> pa.Table:
     tables = [parts.job(number, job, SCHEMA.names) for job in jobs]
     return pa.concat_tables(tables).cast(SCHEMA).combine_chunks()
 
 
-def _tiles(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> pa.Table:
+def _tiles(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> list[RankedTiles]:
     stored = [job for job in jobs if job.stored]
     scores = {job.column: _scores(parts.job(number, job, [SCORES.name])) for job in stored}
     places = parts.places(number)
     kept = [row for row in range(len(places)) if places["tiles"][row].is_valid]
-    slides = [
+    return [
         RankedTiles(
             slide_id=places["slide_id"][row].as_py(),
             tiles=_numbers(places["tiles"][row]),
@@ -133,6 +165,9 @@ def _tiles(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> pa
         )
         for place, row in enumerate(kept)
     ]
+
+
+def _joined(slides: Sequence[RankedTiles]) -> pa.Table:
     return pa.concat_tables([tile_rows.to_arrow(slide) for slide in slides]).combine_chunks()
 
 

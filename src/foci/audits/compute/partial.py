@@ -46,6 +46,10 @@ class PartialResults:
         """Ranking jobs of a block that are still to be computed."""
         return tuple(job for job in jobs if not self._path(job.column, block).exists())
 
+    def complete(self, block: int, jobs: Iterable[RankingJob]) -> bool:
+        """Whether every file of a block is written."""
+        return self._path(SLIDES_PART, block).exists() and not self.missing(block, jobs)
+
     def slides(self, block: int) -> tuple[AuditedSlide, ...] | None:
         """Slides of a block; None if the block has not been written."""
         path = self._path(SLIDES_PART, block)
@@ -91,8 +95,8 @@ class PartialResults:
 
     @staticmethod
     def _read(path: Path, columns: list[str] | None = None) -> pa.Table:
-        with readable(path):
-            return pq.read_table(path, columns=columns)
+        with readable(path), pq.ParquetFile(path) as file:
+            return file.read(columns, use_threads=False)  # a small file: threads take longer
 
     @staticmethod
     def _write(table: pa.Table, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -62,8 +63,16 @@ class Workers:
             raise FociError("workers", what, "give --workers 1") from error
         self.number, self.threads = number, threads
 
-    def run(self, blocks: Sequence[Block], say: Callable[[str], None]) -> Iterator[Slide]:
-        """Compute all blocks; yields every slide that is done, in no particular order."""
+    def run(
+        self, blocks: Sequence[Block], say: Callable[[str], None], spare: Callable[[], bool]
+    ) -> Iterator[Slide]:
+        """Compute all blocks; yields every slide that is done, in no particular order.
+
+        Args:
+            blocks: The blocks.
+            say: Called with every message for the user.
+            spare: Called while no process has a message; returns False if there was nothing to do.
+        """
         load_ahead()
         context = warm_context()
         left = deque(blocks)
@@ -79,7 +88,7 @@ class Workers:
                 there.close()
                 processes.append(process)
                 ends.append(here)
-            yield from _served(ends, left, say)
+            yield from _served(ends, left, say, spare)
         finally:
             for started in processes:
                 started.terminate()
@@ -88,12 +97,18 @@ class Workers:
 
 
 def _served(
-    ends: list[Connection], left: deque[Block], say: Callable[[str], None]
+    ends: list[Connection],
+    left: deque[Block],
+    say: Callable[[str], None],
+    spare: Callable[[], bool],
 ) -> Iterator[Slide]:
     """Hand a block to every process that is free, until none is left and every one is idle."""
     busy, heard = list(ends), set[Connection]()
     while busy:
-        for end in [one for one in wait(busy) if isinstance(one, Connection)]:
+        ready = wait(busy, timeout=0)
+        while not ready:
+            ready = wait(busy, timeout=0 if spare() else None)
+        for end in [one for one in ready if isinstance(one, Connection)]:
             kind, content = _received(end, starting=end not in heard)
             heard.add(end)
             if kind == "slide":
@@ -140,6 +155,7 @@ def _work(work: bytes, end: Connection, threads: int) -> None:
     torch.set_num_threads(threads)
     # Our own bytes, as multiprocessing would make them; but it would move weights to shared memory.
     reveal: BlockReveal = pickle.loads(work)  # noqa: S301
+    gc.freeze()  # nothing that was loaded will ever be garbage
     try:
         end.send(("free", None))
         while True:
