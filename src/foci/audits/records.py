@@ -9,6 +9,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from foci.metrics.cohort.orders import OrderComparison
+from foci.words.plural import counted
 
 
 class Record(BaseModel):
@@ -216,6 +217,12 @@ class Readout(Record):
     n_cases: int | None = None
     rows: list[ReadoutRow]
     comparisons: list[AxisComparison] = Field(default_factory=list)
+
+    @property
+    def slides_in_words(self) -> str:
+        """How many slides chose, and of how many patients where that is known."""
+        slides = counted(self.n_slides, "decided validation slide")
+        return slides if self.n_cases is None else f"{slides} of {counted(self.n_cases, 'patient')}"
 
 
 class Paired(Record):

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from foci import viewer
 from foci.errors import FociError, printable
 
 if TYPE_CHECKING:
     from foci.studies.folder import StudyFolder
-
-VIEWER = "foci-mil[viewer]"
-"""What brings the server of ``foci view``."""
 
 
 def page(out: Path | None) -> Path | None:
@@ -49,7 +47,7 @@ def say_next(*steps: Sequence[str | Path]) -> None:
     """
     commands = [shlex.join(str(word) for word in step) for step in steps]
     if any(step[:2] == ["foci", "view"] for step in steps) and find_spec("uvicorn") is None:
-        commands.insert(0, f"pip install '{VIEWER}'")
+        commands.insert(0, f"pip install '{viewer.EXTRA}'")
     for i, command in enumerate(commands):
         typer.echo(printable(f"{'next' if i == 0 else '    '} {command}"))
 

@@ -9,6 +9,7 @@ import webbrowser
 from collections.abc import Callable
 
 from foci.errors import FociError
+from foci.viewer import EXTRA
 from foci.viewer.catalogue import Catalogue
 from foci.viewer.marks import MarkBook
 from foci.viewer.memory import save_memory
@@ -42,7 +43,7 @@ def serve(
 
         from foci.viewer.app import viewer_app
     except ImportError as error:
-        fix = "pip install 'foci-mil[viewer]'"
+        fix = f"pip install '{EXTRA}'"
         raise FociError(error.name or "uvicorn", f"cannot be loaded ({error})", fix) from error
     save_memory()
     local, token = is_loopback(host), new_token()

@@ -22,7 +22,6 @@ from foci.rankings import EmbeddedBag, Ranking, score
 from foci.reveal import Revealer
 from foci.selectors import FittedSelector
 from foci.selectors.evidence.net_gain import OrderReading, read_orders
-from foci.words.plural import counted
 
 EVIDENCE, SELECTOR = "evidence", "selector"
 RULE = (
@@ -152,13 +151,11 @@ def in_words(readout: Readout | None) -> list[str]:
     if readout is None:
         return []
     trained = next(row for row in readout.rows if row.ranking == SELECTOR)
-    slides = counted(readout.n_slides, "decided validation slide")
-    patients = "" if readout.n_cases is None else f" of {counted(readout.n_cases, 'patient')}"
     clear = "is" if readout.chosen == SELECTOR else "is not"
     return [
-        f"readout: {readout.chosen}, chosen on {slides}{patients}, where the selector {clear} "
-        f"clearly better than evidence; its decisive sets were smaller on {trained.fewer} and "
-        f"larger on {trained.more}"
+        f"readout: {readout.chosen}, chosen on {readout.slides_in_words}, where the selector "
+        f"{clear} clearly better than evidence; its decisive sets were smaller on {trained.fewer} "
+        f"and larger on {trained.more}"
     ]
 
 

@@ -8,7 +8,6 @@ from foci.audits.folder.manifest import Manifest
 from foci.audits.records import Readout, ReadoutRow
 from foci.reports.text.answers import ComparisonLine, comparison_line
 from foci.reports.text.wording import NOTHING, fixed, percent, tiles
-from foci.words.plural import counted
 
 HEAD = (
     "decisive K, median",
@@ -67,11 +66,9 @@ def readout_of(manifest: Manifest) -> ReadoutTable | None:
 
 
 def _sentence(made: Readout) -> str:
-    patients = "" if made.n_cases is None else f" of {counted(made.n_cases, 'patient')}"
-    slides = counted(made.n_slides, "decided validation slide")
     return (
-        f"The {made.chosen} order does. It was chosen on {slides}{patients}; no audited slide was "
-        "read for it. The selector was fitted with the help of the same slides, so that its "
+        f"The {made.chosen} order does. It was chosen on {made.slides_in_words}; no audited slide "
+        "was read for it. The selector was fitted with the help of the same slides, so that its "
         "numbers here are a little too good."
     )
 
