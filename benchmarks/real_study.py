@@ -1,0 +1,85 @@
+"""Write the two study files behind docs/results.md, of profile ``paper`` and profile ``foci``.
+
+Cohorts are folders of ``hipt_cohort.py`` (lung, breast) and ``witness_cohort.py`` (LC25000 bags),
+models are folders ``COHORT/CLASSIFIER-SEED`` of ``foci train`` with the options of
+``backbone_table.py``. Then ``foci study run OUT/paper`` and ``foci study tables OUT/paper``, and
+the same for ``foci``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from backbone_table import QUICK
+
+COHORTS = {"nsclc": "lung", "brca": "brca", "lc25000": "lc25000"}
+"""Name in the study, and folder."""
+
+SHORT = {"schedule.epochs": 10, "schedule.warmup": 1}
+"""The paper trains its selectors for 30 epochs, 5 of them to warm up."""
+
+ON_LUNG = {"backbones": ["transmil"], "cohorts": ["nsclc"]}
+SWEEPS: dict[str, Any] = {
+    "adaptive": {"recipes": ["paper-adaptive"], **ON_LUNG},
+    "gate": {"recipes": ["paper-soft"], **ON_LUNG},
+    "losses": {"recipes": ["no-suff", "no-excl", "no-contig"], "seeds": [0], **ON_LUNG},
+    "freeze": {"recipes": ["freeze-only"], "seeds": [0], **ON_LUNG},
+    "n_cap": {
+        "values": [256], "refit": False, "backbones": ["transmil"], "cohorts": ["lc25000"],
+    },
+    "joint": {"epochs": 2, "seeds": [0], **ON_LUNG},
+}  # fmt: skip
+
+
+def main() -> None:
+    """Write ``paper/study.yaml`` and ``foci/study.yaml``."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cohorts", type=Path, required=True, help="holds lung, brca, lc25000")
+    parser.add_argument("--models", type=Path, required=True, help="holds lung/abmil-0 and so on")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    paper = study("paper", options)
+    paper["audit"] |= {"recipe_settings": SHORT, "random_orders": 5}
+    paper |= {"sweeps": SWEEPS, "efficiency": {"cohort": "lc25000", "slides": 10, "repeats": 3}}
+    for made in (paper, study("foci", options)):
+        folder = options.out / made["profile"]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "study.yaml").write_text(yaml.safe_dump(made, sort_keys=False))
+
+
+def study(profile: str, options: argparse.Namespace) -> dict[str, Any]:
+    """What both studies share."""
+    features = {name: options.cohorts / folder for name, folder in COHORTS.items()}
+    models = {
+        backbone: {
+            "models": {
+                name: {seed: f"{options.models / folder / backbone}-{seed}"
+                       for seed in options.seeds}
+                for name, folder in COHORTS.items()
+            }
+        }
+        for backbone in QUICK
+    }  # fmt: skip
+    return {
+        "format": 1,
+        "name": f"Lung, breast and LC25000, profile {profile}",
+        "profile": profile,
+        "seeds": options.seeds,
+        "cohorts": {
+            name: {"features": str(folder / "features"), "labels": str(folder / "cohort.csv")}
+            for name, folder in features.items()
+        },
+        "backbones": models,
+        "audit": {"rankings": ["native", "selector", "random", "evidence"], "n_boot": 500},
+        "sweeps": {},
+        "efficiency": None,
+    }
+
+
+if __name__ == "__main__":
+    main()
