@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import gc
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +39,6 @@ def peak_mb(function: Callable[[], Any], device: str = "cpu") -> float:
 
 def _give_back() -> None:
     """Return freed memory to the kernel; a call that found enough of it would seem to need none."""
-    gc.collect()
     with contextlib.suppress(OSError, AttributeError):  # a C library without it
         ctypes.CDLL(None).malloc_trim(0)
 
