@@ -1,0 +1,117 @@
+"""Every recipe beside native, random order, evidence and greedy search, one table per cohort.
+
+Reads the cells that ``ranking_table.py`` stored. On decided slides, predicted-class view; means
+over the seeds. The last columns compare with ``evidence`` slide by slide, seeds taken together, as
+``ranking_wins.py`` does: slides with a smaller and with a larger decisive set, and D of decisive K
+and of MSK with intervals over patients. A last table counts the results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import statistics
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from foci.metrics.cohort.orders import OrderComparison, compare_orders
+from ranking_columns import OVERALL, Column, Row, mean, written
+from ranking_wins import counts, interval, wins
+
+BASE = "evidence"
+ORDER = (
+    "native", "random", BASE, "greedy-insertion", "greedy-deletion",
+    "paper-ste", "paper-soft", "centred", "tuned",
+)  # fmt: skip
+COLUMNS: dict[str, Column] = {
+    "decided": OVERALL["decided"],
+    "MSK": lambda rows: mean(rows, "msk"),
+    "Reach": lambda rows: statistics.mean(row["msk"] is not None for row in rows),
+    "median decisive K": OVERALL["median DK"],
+    "decisive sets": OVERALL["has DK"],
+    "Faithfulness": OVERALL["Faithfulness"],
+    "average precision": OVERALL["average precision"],
+}
+PLACES = {"decided": 0, "MSK": 1, "median decisive K": 1}
+
+
+def main() -> None:
+    """Read, compare, print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("cells", type=Path, nargs="+", help="folders of ranking_table.py")
+    parser.add_argument("--cohorts", type=Path, nargs="+", required=True, help="one per folder")
+    parser.add_argument("--split", default="test")
+    options = parser.parse_args()
+    found: Counter[tuple[str, str, str]] = Counter()
+    for folder, cohort in zip(options.cells, options.cohorts, strict=True):
+        for recipe, result in table(folder, cohort, options.split):
+            found[recipe, cohort.name, result] += 1
+    print("\n| ranking | " + " | ".join(cohort.name for cohort in options.cohorts) + " |")
+    print("|---" * (len(options.cohorts) + 1) + "|")
+    for recipe in (name for name in ORDER if any(key[0] == name for key in found)):
+        cells = [
+            ", ".join(f"{n} {what}" for what in ("better", "same", "worse", "unclear")
+                      if (n := found[recipe, cohort.name, what]))
+            for cohort in options.cohorts
+        ]  # fmt: skip
+        print(f"| {recipe} | " + " | ".join(cells) + " |")
+
+
+def table(folder: Path, cohort: Path, split: str) -> list[tuple[str, str]]:
+    """Print one cohort; returns the result of every ranking that was compared."""
+    with (cohort / "cohort.csv").open() as file:
+        cases = {row["slide_id"]: row["case_id"] for row in csv.DictReader(file)}
+    seeds: dict[str, dict[str, dict[str, list[Row]]]] = {}
+    for path in sorted(folder.glob(f"*--{split}.json")):
+        model, name, _ = path.stem.split("--")
+        rows = json.loads(path.read_text())
+        if rows and name in ORDER:
+            architecture, seed = model.rsplit("-", 1)
+            seeds.setdefault(architecture, {}).setdefault(name, {})[seed] = rows
+    print(f"\n## {cohort.name}\n")
+    ends = ("smaller, larger", "D, decisive K", "D, MSK")
+    print("| classifier | ranking | seeds | " + " | ".join((*COLUMNS, *ends)) + " |")
+    print("|---" * (len(COLUMNS) + len(ends) + 3) + "|")
+    results = []
+    for architecture, by_name in seeds.items():
+        for name in (one for one in ORDER if one in by_name):
+            own = by_name[name]
+            values = [statistics.mean(f(rows) for rows in own.values()) for f in COLUMNS.values()]
+            shown = [written(v, PLACES.get(c, 2)) for c, v in zip(COLUMNS, values, strict=True)]
+            if name not in (BASE, "random"):
+                compared, needed, enough = against(own, by_name[BASE], cases)
+                shown += [compared, interval(needed), interval(enough)]
+                results.append((name, together(needed, enough)))
+            else:
+                shown += ["", "", ""]
+            print(f"| {architecture} | {name} | {len(own)} | " + " | ".join(shown) + " |")
+    return results
+
+
+def against(
+    own: dict[str, list[Row]], base: dict[str, list[Row]], cases: dict[str, str]
+) -> tuple[str, OrderComparison, OrderComparison]:
+    """Decisive sets won and lost, and the comparisons of decisive K and of MSK."""
+    shared = [seed for seed in own if seed in base]
+    ours = [row for seed in shared for row in own[seed]]
+    theirs = [row for seed in shared for row in base[seed]]
+    if [row["slide"] for row in ours] != [row["slide"] for row in theirs]:
+        raise SystemExit("cells of different slides; measure them again")
+    who = np.array([cases[row["slide"]] for row in ours])
+    needed, enough = (
+        compare_orders(counts(ours, key), counts(theirs, key), who) for key in ("decisive", "msk")
+    )
+    return wins(ours, theirs, "decisive"), needed, enough
+
+
+def together(needed: OrderComparison, enough: OrderComparison) -> str:
+    """One word for both axes: a loss on either counts, then a gain on either."""
+    found = {needed.result, enough.result}
+    return next((word for word in ("worse", "better", "same") if word in found), "unclear")
+
+
+if __name__ == "__main__":
+    main()
