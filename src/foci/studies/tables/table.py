@@ -25,6 +25,7 @@ class Column:
         digits: Decimals.
         better: Which direction is better; None where neither is.
         signed: Whether a plus sign is written.
+        positive: Whether 0 cannot be: a number that would round to 0 is written as a bound.
     """
 
     key: str
@@ -32,6 +33,7 @@ class Column:
     digits: int
     better: Literal["lower", "higher"] | None = None
     signed: bool = False
+    positive: bool = False
 
     @property
     def heading(self) -> str:
@@ -44,7 +46,12 @@ class Column:
 
         >>> Column("shi", "SHI", 3, signed=True).text(0.5621)
         '+0.562'
+        >>> Column("pvalue", "p", 4, positive=True).text(0.00002)
+        '< 0.0001'
         """
+        smallest = 10**-self.digits
+        if self.positive and number < smallest / 2:
+            return f"< {decimals(smallest, self.digits)}"
         written = decimals(number, self.digits)
         return (
             f"+{written}" if self.signed and number > 0 and not written.startswith("-") else written

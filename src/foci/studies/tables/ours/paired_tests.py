@@ -53,7 +53,7 @@ def tests_table(numbers: Numbers, paper: PublishedNumbers | None) -> Table:
             Column(f"{short}_pairs", f"{head}: pairs that differ", 0),
             Column(f"{short}_median_difference", f"{head}: median difference", digits),
             Column(f"{short}_statistic", f"{head}: W", 1),
-            Column(f"{short}_pvalue", f"{head}: p", 4),
+            Column(f"{short}_pvalue", f"{head}: p", 4, positive=True),
         )
     ]
     return Table(
