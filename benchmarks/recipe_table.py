@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from foci.metrics.cohort.orders import OrderComparison, compare_orders
+from foci.studies.tables.naming import shown as title
 from ranking_columns import OVERALL, Column, Row, mean, written
 from ranking_wins import counts, interval, wins
 
@@ -57,7 +58,7 @@ def main() -> None:
                       if (n := found[recipe, cohort.name, what]))
             for cohort in options.cohorts
         ]  # fmt: skip
-        print(f"| {recipe} | " + " | ".join(cells) + " |")
+        print(f"| `{recipe}` | " + " | ".join(cells) + " |")
 
 
 def table(folder: Path, cohort: Path, split: str) -> list[tuple[str, str]]:
@@ -80,14 +81,15 @@ def table(folder: Path, cohort: Path, split: str) -> list[tuple[str, str]]:
         for name in (one for one in ORDER if one in by_name):
             own = by_name[name]
             values = [statistics.mean(f(rows) for rows in own.values()) for f in COLUMNS.values()]
-            shown = [written(v, PLACES.get(c, 2)) for c, v in zip(COLUMNS, values, strict=True)]
+            cells = [written(v, PLACES.get(c, 2)) for c, v in zip(COLUMNS, values, strict=True)]
             if name not in (BASE, "random"):
                 compared, needed, enough = against(own, by_name[BASE], cases)
-                shown += [compared, interval(needed), interval(enough)]
+                cells += [compared, interval(needed), interval(enough)]
                 results.append((name, together(needed, enough)))
             else:
-                shown += ["", "", ""]
-            print(f"| {architecture} | {name} | {len(own)} | " + " | ".join(shown) + " |")
+                cells += ["", "", ""]
+            line = (title(architecture), f"`{name}`", str(len(own)), *cells)
+            print("| " + " | ".join(line) + " |")
     return results
 
 
