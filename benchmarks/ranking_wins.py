@@ -49,8 +49,13 @@ def main() -> None:
             show(architecture, name, options.against, seeds, cases)
 
 
-def show(architecture: str, name: str, base: str, seeds: Cells, cases: dict[str, str]) -> None:
-    """One line: one ranking of one architecture."""
+def compared(
+    name: str, base: str, seeds: Cells, cases: dict[str, str]
+) -> tuple[list[Row], list[Row], OrderComparison, OrderComparison | None]:
+    """Rows of a ranking and of another one, and both compared by MSK and by decisive K.
+
+    The latter is None where no class is left.
+    """
     both = {m: own for m, own in seeds.items() if name in own and base in own}
     ours, theirs, patients, kept = [], [], [], []
     for own in both.values():
@@ -68,11 +73,17 @@ def show(architecture: str, name: str, base: str, seeds: Cells, cases: dict[str,
     enough = compare_orders(a, b, who)
     a, b = counts(ours, "decisive")[marks], counts(theirs, "decisive")[marks]
     needed = compare_orders(a, b, who[marks]) if marks.any() else None
+    return ours, theirs, enough, needed
+
+
+def show(architecture: str, name: str, base: str, seeds: Cells, cases: dict[str, str]) -> None:
+    """One line: one ranking of one architecture."""
+    ours, theirs, enough, needed = compared(name, base, seeds, cases)
+    n_seeds = sum(name in own and base in own for own in seeds.values())
     room = not no_room(counts(theirs, "msk")[None])
-    print(f"| {architecture} ({len(both)}) | {name} | {len(ours)} | "
+    print(f"| {architecture} ({n_seeds}) | {name} | {len(ours)} | "
           f"{wins(ours, theirs, 'msk')} | {interval(enough)}{'' if room else ', no room'} | "
-          f"{wins(ours, theirs, 'decisive')} | "
-          f"{'-' if needed is None else interval(needed)} | "
+          f"{wins(ours, theirs, 'decisive')} | {interval(needed)} | "
           f"{enough.result}, {'-' if needed is None else needed.result} |")  # fmt: skip
 
 
@@ -87,9 +98,9 @@ def wins(ours: list[Row], theirs: list[Row], key: str) -> str:
     return f"{int((a < b).sum())}, {int((a > b).sum())}"
 
 
-def interval(found: OrderComparison) -> str:
+def interval(found: OrderComparison | None) -> str:
     """D with its interval."""
-    return f"{found.d:+.2f} ({found.low:+.2f} to {found.high:+.2f})"
+    return "-" if found is None else f"{found.d:+.2f} ({found.low:+.2f} to {found.high:+.2f})"
 
 
 if __name__ == "__main__":

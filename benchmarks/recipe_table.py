@@ -1,9 +1,9 @@
 """Every recipe beside native, random order, evidence and greedy search, one table per cohort.
 
 Reads the cells that ``ranking_table.py`` stored. On decided slides, predicted-class view; means
-over the seeds. The last columns compare with ``evidence`` slide by slide, seeds taken together, as
-``ranking_wins.py`` does: slides with a smaller and with a larger decisive set, and D of decisive K
-and of MSK with intervals over patients. A last table counts the results.
+over the seeds. The last columns compare with ``evidence`` slide by slide, as ``ranking_wins.py``
+does: slides with a smaller and with a larger decisive set, and D of decisive K and of MSK with
+intervals over patients. A last table counts the results.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ import statistics
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
-
-from foci.metrics.cohort.orders import OrderComparison, compare_orders
+from foci.metrics.cohort.orders import OrderComparison
 from foci.studies.tables.naming import shown as title
-from ranking_columns import OVERALL, Column, Row, mean, written
-from ranking_wins import counts, interval, wins
+from ranking_columns import OVERALL, Column, mean, written
+from ranking_wins import Cells, compared, interval, wins
 
 BASE = "evidence"
 ORDER = (
@@ -65,26 +63,28 @@ def table(folder: Path, cohort: Path, split: str) -> list[tuple[str, str]]:
     """Print one cohort; returns the result of every ranking that was compared."""
     with (cohort / "cohort.csv").open() as file:
         cases = {row["slide_id"]: row["case_id"] for row in csv.DictReader(file)}
-    seeds: dict[str, dict[str, dict[str, list[Row]]]] = {}
+    found: dict[str, Cells] = {}
     for path in sorted(folder.glob(f"*--{split}.json")):
         model, name, _ = path.stem.split("--")
         rows = json.loads(path.read_text())
         if rows and name in ORDER:
-            architecture, seed = model.rsplit("-", 1)
-            seeds.setdefault(architecture, {}).setdefault(name, {})[seed] = rows
+            architecture = model.rsplit("-", 1)[0]
+            found.setdefault(architecture, {}).setdefault(model, {})[name] = rows
     print(f"\n## {cohort.name}\n")
     ends = ("smaller, larger", "D, decisive K", "D, MSK")
     print("| classifier | ranking | seeds | " + " | ".join((*COLUMNS, *ends)) + " |")
     print("|---" * (len(COLUMNS) + len(ends) + 3) + "|")
     results = []
-    for architecture, by_name in seeds.items():
-        for name in (one for one in ORDER if one in by_name):
-            own = by_name[name]
-            values = [statistics.mean(f(rows) for rows in own.values()) for f in COLUMNS.values()]
+    for architecture, seeds in found.items():
+        for name in ORDER:
+            own = [by_name[name] for by_name in seeds.values() if name in by_name]
+            if not own:
+                continue
+            values = [statistics.mean(f(rows) for rows in own) for f in COLUMNS.values()]
             cells = [written(v, PLACES.get(c, 2)) for c, v in zip(COLUMNS, values, strict=True)]
             if name not in (BASE, "random"):
-                compared, needed, enough = against(own, by_name[BASE], cases)
-                cells += [compared, interval(needed), interval(enough)]
+                ours, theirs, enough, needed = compared(name, BASE, seeds, cases)
+                cells += [wins(ours, theirs, "decisive"), interval(needed), interval(enough)]
                 results.append((name, together(needed, enough)))
             else:
                 cells += ["", "", ""]
@@ -93,25 +93,9 @@ def table(folder: Path, cohort: Path, split: str) -> list[tuple[str, str]]:
     return results
 
 
-def against(
-    own: dict[str, list[Row]], base: dict[str, list[Row]], cases: dict[str, str]
-) -> tuple[str, OrderComparison, OrderComparison]:
-    """Decisive sets won and lost, and the comparisons of decisive K and of MSK."""
-    shared = [seed for seed in own if seed in base]
-    ours = [row for seed in shared for row in own[seed]]
-    theirs = [row for seed in shared for row in base[seed]]
-    if [row["slide"] for row in ours] != [row["slide"] for row in theirs]:
-        raise SystemExit("cells of different slides; measure them again")
-    who = np.array([cases[row["slide"]] for row in ours])
-    needed, enough = (
-        compare_orders(counts(ours, key), counts(theirs, key), who) for key in ("decisive", "msk")
-    )
-    return wins(ours, theirs, "decisive"), needed, enough
-
-
-def together(needed: OrderComparison, enough: OrderComparison) -> str:
+def together(needed: OrderComparison | None, enough: OrderComparison) -> str:
     """One word for both axes: a loss on either counts, then a gain on either."""
-    found = {needed.result, enough.result}
+    found = {one.result for one in (needed, enough) if one is not None}
     return next((word for word in ("worse", "better", "same") if word in found), "unclear")
 
 
