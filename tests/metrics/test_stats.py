@@ -16,6 +16,8 @@ from foci.metrics import (
     percentile_interval,
     wilcoxon,
 )
+from foci.metrics import stats as module
+from foci.metrics.stats import mean_intervals
 from tests.metrics.strategies import quick
 
 
@@ -42,6 +44,39 @@ def test_draws_equal_physically_repeating_the_cases() -> None:
             for i in [j for j, case in enumerate(cases) if case == name] * times
         ]
         np.testing.assert_allclose(row, [np.nanmean(base[slides]), np.mean(foci[slides])])
+
+
+@pytest.mark.parametrize("n_cases", [1, 7, 300])
+@pytest.mark.parametrize("at_once", [1, 1000, 2**20])
+def test_draws_by_parts_equal_those_in_one_go(
+    n_cases: int, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_AT_ONCE", at_once)
+    case, weights = module.case_draws(range(n_cases), n_cases, n_boot=20, seed=at_once)
+    assert case.tolist() == list(range(n_cases))
+    expected = np.random.default_rng(at_once).multinomial(
+        n_cases, np.full(n_cases, 1 / n_cases), size=20
+    )
+    np.testing.assert_array_equal(weights, expected)
+    assert np.iinfo(weights.dtype).max >= n_cases  # one patient may be drawn every time
+    assert not weights.flags.writeable
+
+
+def test_intervals_of_columns_together_and_alone() -> None:
+    base, foci, cases = cohort(4)
+    base[[case == "P0" for case in cases]] = np.nan
+    lonely = np.where([case == "P0" for case in cases], 1.0, np.nan)  # missing in some draws
+    for columns in ([foci, foci[::-1]], [base, foci, lonely]):
+        together = mean_intervals(np.column_stack(columns), cases, n_boot=100)
+        for column, found in zip(columns, together, strict=True):
+            draws = case_means(column[:, None], cases, 100)[:, 0]
+            alone = percentile_interval(float(column.mean()), draws)
+            np.testing.assert_array_equal(
+                [found.estimate, found.low, found.high], [alone.estimate, alone.low, alone.high]
+            )
+    drawn = case_means(lonely[:, None], cases, 100)
+    assert np.isnan(drawn).any()
+    assert not np.isnan(drawn).all()
 
 
 def test_same_seed_same_interval_other_seed_another() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +14,12 @@ from scipy import stats
 from foci.metrics import inputs
 from foci.metrics.inputs import Floats, Integers
 
+Weights: TypeAlias = NDArray[np.unsignedinteger[Any]]
+"""How often each patient is drawn, in the smallest type that holds it: convert before adding."""
+
 EXACT_UP_TO = 50  # pairs; above, the normal approximation
-_MOST_KEPT = 2**21  # weights, 16 MiB
+_MOST_KEPT = 2**25  # weights, 64 MiB: 2,000 draws of 16,000 patients
+_AT_ONCE = 2**20  # weights drawn in one call, 8 MiB
 MIN_DRAWS = 2
 """Draws below which there is no interval."""
 
@@ -44,17 +47,23 @@ def percentile_interval(estimate: float, draws: Floats, level: float = 0.95) -> 
 
     One draw spans no interval: its ends are NaN.
     """
-    inputs.threshold(level, "level")
     defined = draws[~np.isnan(draws)]
-    if defined.size < MIN_DRAWS:
-        return Interval(estimate, math.nan, math.nan, level)
-    low, high = np.quantile(defined, [(1 - level) / 2, (1 + level) / 2])
+    low, high = _percentiles(defined[:, None], level)[:, 0]
     return Interval(estimate, float(low), float(high), level)
+
+
+def _percentiles(draws: Floats, level: float) -> Floats:
+    """Both ends of the central ``level`` of every column of ``[B, M]``, as ``[2, M]``."""
+    inputs.threshold(level, "level")
+    if len(draws) < MIN_DRAWS:
+        return np.full((2, draws.shape[1]), np.nan)
+    ends: Floats = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return ends
 
 
 def case_draws(
     cases: Sequence[Any] | NDArray[Any], n_slides: int, n_boot: int, seed: int
-) -> tuple[Integers, Integers]:
+) -> tuple[Integers, Weights]:
     """Patients drawn with replacement: the patient of every slide, and how often each is drawn.
 
     Returns:
@@ -74,16 +83,20 @@ def case_draws(
     return case, (_kept_draws if size[0] * size[1] <= _MOST_KEPT else _drawn)(*size)
 
 
-def _drawn(n_cases: int, n_boot: int, seed: int) -> Integers:
+def _drawn(n_cases: int, n_boot: int, seed: int) -> Weights:
     """How often each of the patients is drawn, ``[n_boot, n_cases]``; read-only."""
-    equal = np.full(n_cases, 1 / n_cases)
-    weights: Integers = np.random.default_rng(seed).multinomial(n_cases, equal, size=n_boot)
+    equal, rng = np.full(n_cases, 1 / n_cases), np.random.default_rng(seed)
+    weights: Weights = np.empty((n_boot, n_cases), dtype=np.min_scalar_type(n_cases))
+    rows = max(1, _AT_ONCE // n_cases)
+    for start in range(0, n_boot, rows):
+        part = weights[start : start + rows]
+        part[:] = rng.multinomial(n_cases, equal, size=len(part))
     weights.flags.writeable = False
     return weights
 
 
-_kept_draws = lru_cache(maxsize=2)(_drawn)
-"""An audit asks for the same draws some thirty times."""
+_kept_draws = lru_cache(maxsize=4)(_drawn)
+"""An audit asks for the same draws some thirty times: those of all patients and of the decided."""
 
 
 def case_means(
@@ -113,8 +126,10 @@ def case_means(
     table = inputs.numbers(values, "values", ndim=2, missing=True)
     case, weights = case_draws(cases, len(table), n_boot, seed)
     present = ~np.isnan(table)
+    if present.all():
+        present = present[:, :1]  # all columns have the same sizes
     sums = np.zeros((weights.shape[1], table.shape[1]))
-    sizes = np.zeros_like(sums)
+    sizes = np.zeros((weights.shape[1], present.shape[1]))
     np.add.at(sums, case, np.where(present, table, 0.0))
     np.add.at(sizes, case, present)
     totals, counts = weights @ sums, weights @ sizes
@@ -144,10 +159,13 @@ def mean_intervals(
     The ends are NaN where there is one patient or one draw.
     """
     draws = draws_between(case_means(values, cases, n_boot, seed), cases)
-    return tuple(
-        percentile_interval(float(column.mean()), drawn, level)
-        for column, drawn in zip(values.T, draws.T, strict=True)
-    )
+    estimates = [float(column.mean()) for column in values.T]
+    if np.isnan(draws).any():  # each column leaves out its own
+        columns = zip(estimates, draws.T, strict=True)
+        return tuple(percentile_interval(one, drawn, level) for one, drawn in columns)
+    lows, highs = _percentiles(draws, level).tolist()
+    ends = zip(estimates, lows, highs, strict=True)
+    return tuple(Interval(one, low, high, level) for one, low, high in ends)
 
 
 def paired_bootstrap(

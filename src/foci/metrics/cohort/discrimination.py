@@ -56,7 +56,7 @@ def class_auc_draws(
     true = inputs.class_indices(labels, "labels", scores.shape[1])
     case, weights = case_draws(cases, len(true), n_boot, seed)
     parts = [
-        _weighted(scores, true, weights[start : start + _DRAWS_AT_ONCE, case])
+        _weighted(scores, true, weights[start : start + _DRAWS_AT_ONCE, case].astype(np.int64))
         for start in range(0, n_boot, _DRAWS_AT_ONCE)
     ]
     return np.concatenate(parts)
