@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from collections import deque
+from multiprocessing import Pipe
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,37 @@ def test_cores_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_work_that_cannot_be_sent_is_one_line() -> None:
     with pytest.raises(FociError, match=r"^workers: cannot be sent to another .* give --workers 1"):
         Workers(lambda block, say: iter(()), 2, 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("n_blocks", "ahead"), [(0, 0), (1, 0), (2, 0), (3, 0), (4, 1), (9, 5)])
+def test_one_block_more_than_each_computes_while_there_are_plenty(
+    n_blocks: int, ahead: int
+) -> None:
+    """Two processes that compute in turns: who has how much, and every block exactly once."""
+    pairs = [Pipe() for _ in range(2)]
+    handed: list[int] = []
+    waiting = 0  # times that a process found its next block there already
+    for _, there in pairs:
+        there.send(("free", None))
+
+    def turn() -> bool:
+        nonlocal waiting
+        for _, there in pairs:
+            if there.poll():
+                handed.append(there.recv())
+                waiting += there.poll()
+                there.send(("slide", handed[-1]))
+                there.send(("free", None))
+        return True
+
+    left = deque(range(n_blocks))
+    seen = list(workers._served([here for here, _ in pairs], left, print, turn))  # type: ignore[arg-type]
+    assert sorted(seen) == sorted(handed) == list(range(n_blocks))
+    assert waiting == ahead
+    assert not left
+    for here, there in pairs:
+        here.close()
+        there.close()
 
 
 def test_a_script_without_a_guard_is_told_what_to_do(tmp_path: Path) -> None:

@@ -28,13 +28,14 @@ class Block:
     Attributes:
         number: Index of the block.
         slides: Slides to read.
-        jobs: Ranking jobs still to be computed.
+        columns: Of the ranking jobs still to be computed; the jobs themselves may hold selectors,
+            too large to be sent to a process with every block.
         written: Slides that an earlier run has written; None for a new block.
     """
 
     number: int
     slides: tuple[Slide, ...]
-    jobs: tuple[RankingJob, ...]
+    columns: tuple[str, ...]
     written: tuple[AuditedSlide, ...] | None
 
 
@@ -72,34 +73,37 @@ class BlockReveal:
             self._block(number, slides[number * size : (number + 1) * size])
             for number in range(n_blocks(slides, size))
         )
-        return [block for block in blocks if block.jobs]
+        return [block for block in blocks if block.columns]
 
     def _block(self, number: int, slides: Sequence[Slide]) -> Block:
         written = self.parts.slides(number)
+        jobs = self.jobs if written is None else self.parts.missing(number, self.jobs)
+        columns = tuple(job.column for job in jobs)
         if written is None:
-            return Block(number, tuple(slides), self.jobs, None)
+            return Block(number, tuple(slides), columns, None)
         kept = {slide.slide_id for slide in written if slide.skipped is None}
         wanted = tuple(slide for slide in slides if slide.slide_id in kept)
-        return Block(number, wanted, self.parts.missing(number, self.jobs), written)
+        return Block(number, wanted, columns, written)
 
     def __call__(self, block: Block, say: Callable[[str], None]) -> Iterator[Slide]:
         """Compute a block slide by slide and write it at the end; yields every slide that is done.
 
         The next bag is read while the curves of one are computed.
         """
+        jobs = tuple(job for job in self.jobs if job.column in block.columns)
         records: list[AuditedSlide] = []
         revealed: list[RevealedSlide] = []
         for slide, bag in _read_ahead(block.slides, self._read):
-            result = self._one(block, slide, bag, say)
+            result = self._one(block, jobs, slide, bag, say)
             if isinstance(result, RevealedSlide):
                 revealed.append(result)
             records.append(result.slide if isinstance(result, RevealedSlide) else result)
             yield slide
         if block.written is None:
             self.parts.write_slides(block.number, records, revealed)
-        with ThreadPoolExecutor(len(block.jobs)) as disk:  # every file waits for it
+        with ThreadPoolExecutor(len(jobs)) as disk:  # every file waits for it
             for written in [
-                disk.submit(self.parts.write_job, block.number, job, revealed) for job in block.jobs
+                disk.submit(self.parts.write_job, block.number, job, revealed) for job in jobs
             ]:
                 written.result()
 
@@ -107,10 +111,15 @@ class BlockReveal:
         return self.reveal.staged(self.store.bag(slide))
 
     def _one(
-        self, block: Block, slide: Slide, bag: Future[Bag], say: Callable[[str], None]
+        self,
+        block: Block,
+        jobs: Sequence[RankingJob],
+        slide: Slide,
+        bag: Future[Bag],
+        say: Callable[[str], None],
     ) -> RevealedSlide | AuditedSlide:
         try:
-            result = self.reveal(slide, bag.result(), block.jobs)
+            result = self.reveal(slide, bag.result(), jobs)
         except FociError as error:
             if block.written is not None:
                 raise

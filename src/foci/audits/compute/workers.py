@@ -102,12 +102,15 @@ def _served(
     say: Callable[[str], None],
     spare: Callable[[], bool],
 ) -> Iterator[Slide]:
-    """Hand a block to every process that is free, until none is left and every one is idle."""
-    busy, heard = list(ends), set[Connection]()
-    while busy:
-        ready = wait(busy, timeout=0)
+    """Hand blocks to every process, until none is left and every one is idle.
+
+    While there are plenty, each has one more at hand than it computes, so that none waits for us.
+    """
+    heard, held = set[Connection](), dict.fromkeys(ends, 1)  # a process begins as if with a block
+    while held:
+        ready = wait(held, timeout=0)
         while not ready:
-            ready = wait(busy, timeout=0 if spare() else None)
+            ready = wait(held, timeout=0 if spare() else None)
         for end in [one for one in ready if isinstance(one, Connection)]:
             kind, content = _received(end, starting=end not in heard)
             heard.add(end)
@@ -117,10 +120,13 @@ def _served(
                 say(content)
             elif kind == "error":
                 raise content
-            elif left:
-                end.send(left.popleft())
             else:
-                busy.remove(end)
+                held[end] -= 1
+                while left and held[end] < (2 if len(left) > len(ends) else 1):
+                    end.send(left.popleft())
+                    held[end] += 1
+                if not held[end]:
+                    del held[end]
 
 
 def _started(process: BaseProcess) -> None:
