@@ -3,7 +3,7 @@
 import numpy as np
 
 from foci.audits.analysis.bootstrap import resample
-from foci.audits.analysis.slides.per_slide import measure_ranking
+from foci.audits.analysis.slides.per_slide import measure_rankings
 from foci.audits.analysis.slides.views import slides_by_view
 from foci.metrics import case_means
 from foci.metrics.inputs import defined_mean
@@ -16,7 +16,8 @@ def test_rankings_share_their_draws() -> None:
     counts = {"native": [[4, 8, None, 12]], "selector": [[2, 4, 6, 8], [4, None, 6, 8]]}
     curves = table(counts)
     views = slides_by_view(curves, slides(CASES, [None] * 4), CLASSES)
-    found = [measure_ranking(curves, name, views, Settings())["prediction"] for name in counts]
+    measured = measure_rankings(curves, views, Settings())
+    found = [measured[name]["prediction"] for name in counts]
     drawn = resample(found, CASES, 50)
     assert drawn["native"].msk_cond.shape == (50,)
     # each ranking by itself, from the same seed, gives the same draws

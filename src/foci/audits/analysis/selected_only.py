@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from foci.audits.analysis.slides.seeds import together
 from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.analysis.summary import FullBag, SelectedOnly
 from foci.audits.compute.counts import KEPT
 from foci.audits.folder.curves import CurveTable
-from foci.metrics import auc
-from foci.metrics.cohort.selected_only import selected_probabilities
+from foci.metrics import auc, stack
+from foci.metrics.cohort.selected_only import adaptive_budgets, kept_alone
 from foci.metrics.inputs import Floats, Integers
 
 if TYPE_CHECKING:
@@ -27,21 +29,26 @@ def full_bag(labelled: ViewSlides | None) -> FullBag:
 
 
 def selected_only(
-    curves: CurveTable, ranking: str, labelled: ViewSlides | None
-) -> SelectedOnly | None:
-    """AUC with only the first 32 (or the adaptive number of) tiles kept, averaged over seeds.
+    curves: CurveTable, labelled: ViewSlides | None
+) -> dict[str, SelectedOnly | None]:
+    """AUC with only the first 32 (or the adaptive number of) tiles kept, by ranking.
 
-    None without labels; an AUC is None where a count was not revealed or a class is absent.
+    Averaged over the seeds. None without labels; an AUC is None where a count was not revealed or a
+    class is absent.
     """
     if labelled is None:
-        return None
-    return SelectedOnly(
-        k=KEPT,
-        auc=_mean_auc(curves, ranking, labelled, KEPT),
-        adaptive_auc=_mean_auc(curves, ranking, labelled, None),
-        n_whole=int((labelled.n_tiles <= KEPT).sum()),
-        n_slides=len(labelled),
-    )
+        return dict.fromkeys(curves.rankings)
+    aucs = _aucs(curves, labelled)
+    return {
+        ranking: SelectedOnly(
+            k=KEPT,
+            auc=_mean([fixed for fixed, _ in aucs[ranking]]),
+            adaptive_auc=_mean([adaptive for _, adaptive in aucs[ranking]]),
+            n_whole=int((labelled.n_tiles <= KEPT).sum()),
+            n_slides=len(labelled),
+        )
+        for ranking in curves.rankings
+    }
 
 
 def auc_or_none(probs: Floats, labels: Integers) -> float | None:
@@ -54,20 +61,28 @@ def _every_class(labels: Integers, n_classes: int) -> bool:
     return set(range(n_classes)) == set(labels.tolist())
 
 
-def _mean_auc(
-    curves: CurveTable, ranking: str, labelled: ViewSlides, k: int | None
-) -> float | None:
-    if not _every_class(labelled.labels, labelled.full.shape[1]):
-        return None
-    seeds = curves.every_seed(ranking)
-    chosen = [curve for inserted in seeds for curve in labelled.of(inserted)]
-    again = labelled.repeated(len(seeds))  # all seeds at once, as if they were more slides
-    kept = selected_probabilities(
-        [c.probs for c in chosen], [c.ks for c in chosen], again.n_tiles, again.full, k
-    )
-    if np.isnan(kept).any():
-        return None
-    return float(np.mean([auc(own, labelled.labels) for own in np.split(kept, len(seeds))]))
+def _aucs(
+    curves: CurveTable, labelled: ViewSlides
+) -> dict[str, list[tuple[float | None, float | None]]]:
+    """AUC at the fixed and at the adaptive number of tiles of every seed, by ranking."""
+    aucs: dict[str, list[tuple[float | None, float | None]]] = {}
+    for orders in together(curves.orders, len(labelled)):
+        chosen = [curve for order in orders for curve in labelled.of(curves.get(*order))]
+        again = labelled.repeated(len(orders))
+        stacks = stack([c.probs for c in chosen], [c.ks for c in chosen])
+        budgets = np.full(len(again), KEPT), adaptive_budgets(again.n_tiles)
+        kept = (kept_alone(stacks, again.n_tiles, again.full, budget) for budget in budgets)
+        split = (np.split(probs, len(orders)) for probs in kept)
+        for (ranking, _), fixed, adaptive in zip(orders, *split, strict=True):
+            both = auc_or_none(fixed, labelled.labels), auc_or_none(adaptive, labelled.labels)
+            aucs.setdefault(ranking, []).append(both)
+    return aucs
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """Mean over the seeds; None where one has no value."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if len(known) == len(values) else None
 
 
 def split_scores(predictions: Predictions) -> dict[str, float | None]:

@@ -39,7 +39,7 @@ def summarise(
     """
     views, metrics = measured.views, measured.metrics
     labelled, everyone = views.get("label"), views["prediction"]
-    kept = {name: selected_only(curves, name, labelled) for name in curves.rankings}
+    kept = selected_only(curves, labelled)
     numbers = {
         view: _numbers(metrics[view], slides, settings, kept) for view, slides in views.items()
     }

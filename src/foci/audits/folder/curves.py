@@ -35,6 +35,10 @@ REPEATED = ["slide_id", "ranking", "direction", "ks.list.element"]
 """Columns whose values repeat, the only ones that a dictionary makes smaller."""
 
 
+Order = tuple[str, int | None]
+"""Ranking and seed: one order of the tiles of every slide."""
+
+
 @dataclass(frozen=True, repr=False)
 class CurveTable:
     """All curves of an audit, by ranking, seed and direction, each for the same slides.
@@ -79,6 +83,11 @@ class CurveTable:
     def seeds(self, ranking: str) -> tuple[int | None, ...]:
         """Seeds of a ranking; ``(None,)`` where nothing is drawn."""
         return tuple(dict.fromkeys(s for name, s, _ in self._curves if name == ranking))
+
+    @property
+    def orders(self) -> list[Order]:
+        """Every ranking with each of its seeds."""
+        return [(ranking, seed) for ranking in self.rankings for seed in self.seeds(ranking)]
 
     def get(
         self, ranking: str, seed: int | None = None, direction: Direction = "insert"

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
-from foci.metrics.cohort.stacked import fill, stack
+from foci.metrics.cohort.stacked import Stack, fill, stack
 from foci.metrics.inputs import Floats, Integers
 
 
@@ -134,14 +134,20 @@ def selected_probabilities(
     """
     whole = inputs.probabilities(full, "full")
     sizes = inputs.bag_sizes(n_tiles)
-    n_slides = inputs.same_length(probs=probs, ks=ks, n_tiles=sizes, full=whole)
-    kept = np.minimum(_kept(k, sizes), sizes)
+    inputs.same_length(probs=probs, ks=ks, n_tiles=sizes, full=whole)
+    return kept_alone(stack(probs, ks), sizes, whole, _kept(k, sizes))
+
+
+def kept_alone(stacks: Sequence[Stack], sizes: Integers, full: Floats, kept: Integers) -> Floats:
+    """:func:`selected_probabilities` of stacked curves, with ``[S]`` tiles kept of each slide."""
+    within = np.minimum(kept, sizes)
+    n_slides, n_classes = full.shape
     found = fill(
-        stack(probs, ks),
-        (n_slides, whole.shape[1]),
-        lambda part: revealed_at(part.probs, part.ks, kept[part.rows]),
+        stacks,
+        (n_slides, n_classes),
+        lambda part: revealed_at(part.probs, part.ks, within[part.rows]),
     )
-    return np.where(np.isnan(found) & (kept == sizes)[:, None], whole, found)
+    return np.where(np.isnan(found) & (within == sizes)[:, None], full, found)
 
 
 def _kept(k: SupportsIndex | Sequence[int] | None, sizes: Integers) -> Integers:

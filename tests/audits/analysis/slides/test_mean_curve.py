@@ -1,6 +1,10 @@
 """The curve of a cohort and its band."""
 
+from dataclasses import replace
+
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
 
 from foci.audits.analysis.slides.mean_curve import (
     common_counts,
@@ -29,3 +33,17 @@ def test_bands() -> None:
 def test_the_largest_slide_gives_the_counts() -> None:
     curves = [curve(f"s{n}", "native", None, 1, n_tiles=n) for n in (3, 9, 5)]
     assert common_counts(curves).tolist() == list(range(1, 10))
+
+
+@given(
+    st.lists(
+        st.lists(st.integers(1, 12), min_size=1, unique=True).map(sorted), min_size=1, max_size=8
+    )
+)
+def test_common_counts_by_loop(counts: list[list[int]]) -> None:
+    curves = [
+        replace(curve(f"s{n}", "native", None, 1), ks=np.array(ks)) for n, ks in enumerate(counts)
+    ]
+    every = sorted({k for ks in counts for k in ks})
+    expected = [k for k in every if all(k in ks for ks in counts if ks[-1] >= k)]
+    assert common_counts(curves).tolist() == expected

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foci.audits.analysis.slides.per_slide import measure_ranking
+from foci.audits.analysis.slides.per_slide import measure_rankings
 from foci.audits.analysis.slides.views import slides_by_view
 from tests.makers.curves import CLASSES, Settings, slides, table
 
@@ -13,7 +13,7 @@ COUNTS = {"selector": [[1, 3, None], [2, None, None]]}
 def test_one_number_per_seed_and_slide() -> None:
     curves = table(COUNTS)
     views = slides_by_view(curves, slides(["A", "B", "C"], [None] * 3), CLASSES)
-    found = measure_ranking(curves, "selector", views, Settings())["prediction"]
+    found = measure_rankings(curves, views, Settings())["selector"]["prediction"]
     np.testing.assert_array_equal(found.msk, [[1, 3, np.nan], [2, np.nan, np.nan]])
     np.testing.assert_array_equal(found.restricted, [[1, 3, 256], [2, 256, 256]])
     np.testing.assert_array_equal(found.reached, [[1, 1, 0], [1, 0, 0]])

@@ -8,7 +8,9 @@ from foci.audits.analysis.slides.rationale import CountsAt, Decisive
 def decisive(count: float, *, exact: bool) -> Decisive:
     one = np.array([count, np.nan])
     marks = np.array([False, True])
-    return Decisive(one, one + 1, np.array(["count", "none"]), marks, one + 2, exact)
+    return Decisive(
+        one, one + 1, np.array(["count", "none"]), marks, one + 2, np.array([exact] * 2)
+    )
 
 
 def test_seeds_are_rows() -> None:
@@ -22,8 +24,8 @@ def test_seeds_are_rows() -> None:
 
 
 def test_one_seed_that_tried_fewer_counts_makes_all_of_them_a_bound() -> None:
-    assert not Decisive.over_seeds([decisive(3, exact=True), decisive(3, exact=False)]).exact
-    assert Decisive.over_seeds([decisive(3, exact=True)]).exact
+    assert not Decisive.over_seeds([decisive(3, exact=True), decisive(3, exact=False)]).exact.all()
+    assert Decisive.over_seeds([decisive(3, exact=True)]).exact.all()
 
 
 def test_only_seeds_whose_tiles_were_deleted_have_a_decisive_k() -> None:

@@ -9,7 +9,7 @@ import pytest
 from foci.audits import Curve, CurveTable
 from foci.audits.analysis.answers.threshold import relative as shares_of
 from foci.audits.analysis.slides import seeds as module
-from foci.audits.analysis.slides.per_slide import measure_ranking
+from foci.audits.analysis.slides.per_slide import measure_rankings
 from foci.audits.analysis.slides.seeds import measure_seeds
 from foci.audits.analysis.slides.views import followed_once, slides_by_view
 from tests.makers.curves import CLASSES, Settings, slides
@@ -50,10 +50,10 @@ def test_views_together_and_alone(labels: list[str | None], relative: bool) -> N
     curves = made(2)
     views = slides_by_view(curves, slides(list("ABCDE"), labels, SIZES), CLASSES)
     settings = Settings(kappas=(0.6, 0.8), relative=relative)
-    together = measure_ranking(curves, "random", views, settings)
+    together = measure_rankings(curves, views, settings)["random"]
     assert list(together) == ["prediction", "label"]
     for view in together:
-        alone = measure_ranking(curves, "random", {view: views[view]}, settings)[view]
+        alone = measure_rankings(curves, {view: views[view]}, settings)["random"][view]
         assert same(together[view], alone)
     followed, places = followed_once([views["prediction"]])
     assert len(followed) == len(SIZES)
@@ -79,16 +79,43 @@ def test_together_and_alone(
     group = slides_by_view(curves, slides(list("ABCDE"), [None] * 5, SIZES), CLASSES)["prediction"]
     settings = Settings(kappas=(0.6, 0.8), relative=relative)
     ks = np.array([1, 2, 4])
-    together = measure_seeds(curves, "random", group, settings, ks, shares_of(group, settings))
+    together = measure_seeds(curves, curves.orders, group, settings, ks, shares_of(group, settings))
     monkeypatch.setattr(module, "_TOGETHER", 1)
-    alone = measure_seeds(curves, "random", group, settings, ks, shares_of(group, settings))
+    alone = measure_seeds(curves, curves.orders, group, settings, ks, shares_of(group, settings))
     assert len(together) == len(alone) == 5
     assert all(same(a, b) for a, b in zip(together, alone, strict=True))
     assert [one.sampling.n_deleted for one in together] == [1] * n_deleted + [0] * (5 - n_deleted)
 
 
+@pytest.mark.parametrize("most", [1, 12, 4096])
+def test_rankings_together_and_alone(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two rankings whose tiles were deleted at every count, and one on a grid."""
+    rng, size = np.random.default_rng(5), 6
+    deleted = {"native": range(1, size), "evidence": range(1, size), "random": (1, 4)}
+    curves = []
+    for ranking, gone in deleted.items():
+        for n in range(4):
+            for direction, counts in (("insert", range(1, size + 1)), ("delete", gone)):
+                ks = np.array(counts)
+                probs = rng.dirichlet([0.2, 0.5], size=len(ks))
+                seed = 0 if ranking == "random" else None
+                full = np.array([0.1, 0.9])
+                curves.append(Curve(f"s{n}", ranking, seed, direction, size, ks, probs, full))
+    every = CurveTable.of(curves)
+    views = slides_by_view(every, slides(list("ABCD"), [B, T, B, T], [size] * 4), CLASSES)
+    monkeypatch.setattr(module, "_TOGETHER", most)
+    found = measure_rankings(every, views, Settings())
+    assert list(found) == list(deleted)
+    for name in deleted:
+        one = CurveTable.of([curve for curve in curves if curve.ranking == name])
+        assert same(found[name], measure_rankings(one, views, Settings())[name])
+        decisive = found[name]["prediction"].decisive
+        assert decisive is not None
+        assert decisive.exact.all() == (name != "random")
+
+
 def test_one_seed_without_shared_counts_leaves_the_others() -> None:
     curves = made(5, meeting=False)
     group = slides_by_view(curves, slides(list("ABCDE"), [None] * 5, SIZES), CLASSES)["prediction"]
-    found = measure_seeds(curves, "random", group, Settings(), np.array([1]), ())
+    found = measure_seeds(curves, curves.orders, group, Settings(), np.array([1]), ())
     assert [one.decisive is None for one in found] == [True, False, False, False, False]

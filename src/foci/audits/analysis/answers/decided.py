@@ -134,7 +134,7 @@ def _decisive(own: SlideMetrics, group: ViewSlides, decided: Marks) -> dict[str,
         "decisive_paper": quartiles_of(paper[kept], longer[kept]),
         "decisive_paper_share": _share(reached(paper)[kept]),
         "flips_back": _share(own.decisive.flips_back[kept], reached(counts)[kept]),
-        "exact": own.decisive.exact,
+        "exact": bool(own.decisive.exact.all()),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,11 +34,14 @@ def common_counts(curves: Sequence[Curve]) -> Integers:
 
     A smaller slide keeps its last value beyond its own counts.
     """
-    last = np.array([curve.ks[-1] for curve in curves])
-    counts, shared = np.unique(np.concatenate([curve.ks for curve in curves]), return_counts=True)
-    reaching = (last[:, None] >= counts).sum(axis=0)
-    common: Integers = counts[shared == reaching]
-    return common
+    alike = Counter(curve.ks.astype(np.int64).tobytes() for curve in curves)
+    measured = [np.frombuffer(ks, dtype=np.int64) for ks in alike]
+    times = np.array(list(alike.values()))
+    each = np.repeat(times, [len(ks) for ks in measured])
+    shared = np.bincount(np.concatenate(measured), weights=each)
+    ending = np.bincount([ks[-1] for ks in measured], weights=times)
+    reaching = np.cumsum(ending[::-1])[::-1]
+    return np.flatnonzero((shared == reaching) & (shared > 0))
 
 
 def spread_over_slides(ks: Integers, tables: Sequence[Floats]) -> MeanCurve:

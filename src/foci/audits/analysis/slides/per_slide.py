@@ -18,7 +18,7 @@ from foci.audits.analysis.slides.mean_curve import (
 from foci.audits.analysis.slides.rationale import CountsAt, Decisive
 from foci.audits.analysis.slides.seeds import MeasuredSeed, measure_seeds
 from foci.audits.analysis.slides.views import ViewSlides, followed_once, slides_by_view
-from foci.audits.folder.curves import CurveTable
+from foci.audits.folder.curves import CurveTable, Order
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AnalysisSettings, View
 from foci.metrics import restricted
@@ -79,26 +79,38 @@ class SlideMetrics:
         return reached(self.msk).astype(np.float64)
 
 
-def measure_ranking(
-    curves: CurveTable,
-    ranking: str,
-    views: Mapping[View, ViewSlides],
-    settings: AnalysisSettings,
-) -> dict[View, SlideMetrics]:
-    """Measure the slides of every view under one ranking; its curves end at ``settings.k_max``.
+def measure_rankings(
+    curves: CurveTable, views: Mapping[View, ViewSlides], settings: AnalysisSettings
+) -> dict[str, dict[View, SlideMetrics]]:
+    """Measure the slides of every view under every ranking; curves end at ``settings.k_max``.
 
     A slide that two views follow to the same class is measured once, if they hold the same slides.
+    Rankings are measured together where their mean curves have the same counts.
     """
     first, *others = views.values()
     if any(not np.array_equal(first.rows, other.rows) for other in others):
-        alone = [measure_ranking(curves, ranking, {view: views[view]}, settings) for view in views]
-        return {view: own for one in alone for view, own in one.items()}
-    ks = common_counts([c for own in curves.every_seed(ranking) for c in first.of(own)])
+        alone = [measure_rankings(curves, {view: views[view]}, settings) for view in views]
+        return {name: {v: m for one in alone for v, m in one[name].items()} for name in alone[0]}
     group, places = followed_once(list(views.values()))
-    measured = measure_seeds(curves, ranking, group, settings, ks, relative(first, settings))
+    grids = {
+        name: common_counts([c for own in curves.every_seed(name) for c in first.of(own)])
+        for name in curves.rankings
+    }
+    alike: dict[bytes, list[Order]] = {}
+    for order in curves.orders:
+        alike.setdefault(grids[order[0]].tobytes(), []).append(order)
+    measured: dict[str, list[MeasuredSeed]] = {name: [] for name in grids}
+    for orders in alike.values():
+        ks, shares = grids[orders[0][0]], relative(first, settings)
+        found = measure_seeds(curves, orders, group, settings, ks, shares)
+        for (name, _), one in zip(orders, found, strict=True):
+            measured[name].append(one)
     return {
-        view: _over_seeds(ranking, [one.of(place) for one in measured], ks, settings)
-        for view, place in zip(views, places, strict=True)
+        name: {
+            view: _over_seeds(name, [one.of(place) for one in own], grids[name], settings)
+            for view, place in zip(views, places, strict=True)
+        }
+        for name, own in measured.items()
     }
 
 
@@ -175,7 +187,6 @@ def measure_slides(
     """
     views = slides_by_view(curves, slides, classes)
     revealed = curves.up_to(settings.k_max)
-    names = revealed.rankings
-    measured = {name: measure_ranking(revealed, name, views, settings) for name in names}
+    measured = measure_rankings(revealed, views, settings)
     metrics = {view: {name: own[view] for name, own in measured.items()} for view in views}
     return MeasuredSlides(revealed, views, metrics)

@@ -28,7 +28,7 @@ class Decisive:
         outcome: ``"count"``, ``"beyond"``, ``"none"`` or ``"not assessable"``.
         flips_back: Whether a decisive count exists and a later one is not decisive.
         paper: The paper's form: at most 0.2 of the target's probability is left.
-        exact: Whether every count up to ``min(K_max, N - 1)`` was tried on every slide.
+        exact: Whether every count up to ``min(K_max, N - 1)`` was tried.
     """
 
     count: Floats
@@ -36,7 +36,7 @@ class Decisive:
     outcome: NDArray[np.str_]
     flips_back: Marks
     paper: Floats
-    exact: bool
+    exact: Marks
 
     def of(self, slides: Chosen) -> Decisive:
         """Decisive K of some slides."""
@@ -46,7 +46,7 @@ class Decisive:
             outcome=self.outcome[..., slides],
             flips_back=self.flips_back[..., slides],
             paper=self.paper[..., slides],
-            exact=self.exact,
+            exact=self.exact[..., slides],
         )
 
     @classmethod
@@ -58,7 +58,7 @@ class Decisive:
             outcome=np.stack([one.outcome for one in seeds]),
             flips_back=np.stack([one.flips_back for one in seeds]),
             paper=np.stack([one.paper for one in seeds]),
-            exact=all(one.exact for one in seeds),
+            exact=np.stack([one.exact for one in seeds]),
         )
 
 
@@ -140,10 +140,10 @@ def counts_at(
     }
 
 
-def _dense(delete: Sequence[Stack], group: ViewSlides, k_max: int) -> bool:
-    """Whether tiles were deleted at every count up to ``min(K_max, N - 1)``, on every slide."""
+def _dense(delete: Sequence[Stack], group: ViewSlides, k_max: int) -> Marks:
+    """``[S]`` whether tiles were deleted at every count up to ``min(K_max, N - 1)``."""
+    dense = np.ones(len(group), dtype=bool)
     for part in delete:
         tried = ((part.ks >= 1) & (part.ks <= k_max)).sum()
-        if (tried < np.minimum(k_max, group.n_tiles[part.rows] - 1)).any():
-            return False
-    return True
+        dense[part.rows] = tried >= np.minimum(k_max, group.n_tiles[part.rows] - 1)
+    return dense

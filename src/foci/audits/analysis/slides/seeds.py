@@ -1,4 +1,4 @@
-"""Measure the seeds of a ranking, or its random orders, slide by slide."""
+"""Measure rankings seed by seed (random orders one by one) on every slide."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from foci.audits.analysis.answers.threshold import Threshold, absolute
 from foci.audits.analysis.slides.rationale import CountsAt, Decisive, counts_at, decisive_of
 from foci.audits.analysis.slides.views import ViewSlides
-from foci.audits.folder.curves import CurveTable
+from foci.audits.folder.curves import CurveTable, Order
 from foci.audits.profiles import SHARE
 from foci.audits.settings import AnalysisSettings
 from foci.metrics import drops_on_grid, operating_points, slide_faithfulness, stack
@@ -22,7 +22,7 @@ from foci.metrics.curve.sufficiency import followed_class
 from foci.metrics.inputs import Chosen, Floats, Integers
 from foci.reveal import Curve
 
-_TOGETHER = 4096  # curves: of few slides, all seeds are measured in one go
+_TOGETHER = 4096  # curves: of few slides, all orders are measured in one go
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,58 +56,56 @@ class MeasuredSeed:
 
 def measure_seeds(
     curves: CurveTable,
-    ranking: str,
+    orders: Sequence[Order],
     group: ViewSlides,
     settings: AnalysisSettings,
     ks: Integers,
     shares: Sequence[Threshold],
 ) -> list[MeasuredSeed]:
-    """Measure every seed of a ranking on the slides of a view.
+    """Measure rankings, each with one of its seeds, on the slides of a view.
 
-    A slide's numbers depend on its own curves alone, so the seeds of a small cohort are measured as
-    if they were more slides: that costs a fraction of the time, and gives the same bits.
+    A slide's numbers depend on its own curves alone, so all orders of a small cohort are measured
+    as if they were more slides: that costs a fraction of the time, and gives the same bits.
 
     Args:
         curves: They end at ``settings.k_max``.
-        ranking: Its name.
+        orders: Rankings and seeds.
         group: The slides and the classes followed.
         settings: Thresholds and counts.
         ks: Counts of the mean curve.
         shares: Thresholds relative to each slide's own confidence.
     """
-    most = max(1, _TOGETHER // max(1, len(group)))
     return [
         one
-        for seeds in _alike(curves, ranking, most)
-        for one in _together(curves, ranking, seeds, group, settings, ks, shares)
+        for _, alike in groupby(orders, lambda order: bool(curves.deletions(*order)))
+        for some in together(list(alike), len(group))
+        for one in _together(curves, some, group, settings, ks, shares)
     ]
 
 
-def _alike(curves: CurveTable, ranking: str, most: int) -> Iterator[list[int | None]]:
-    """Seeds in order, those with deletions apart from those without, so many at a time."""
-    for _, some in groupby(curves.seeds(ranking), lambda s: bool(curves.deletions(ranking, s))):
-        seeds = list(some)
-        yield from (seeds[start : start + most] for start in range(0, len(seeds), most))
+def together(orders: Sequence[Order], n_slides: int) -> Iterator[Sequence[Order]]:
+    """As many orders at a time as fit into memory, at least one."""
+    most = max(1, _TOGETHER // max(1, n_slides))
+    return (orders[start : start + most] for start in range(0, len(orders), most))
 
 
 def _together(
     curves: CurveTable,
-    ranking: str,
-    seeds: list[int | None],
+    orders: Sequence[Order],
     group: ViewSlides,
     settings: AnalysisSettings,
     ks: Integers,
     shares: Sequence[Threshold],
 ) -> list[MeasuredSeed]:
-    inserted = [c for seed in seeds for c in group.of(curves.get(ranking, seed))]
-    removed = [curves.deletions(ranking, seed) for seed in seeds]
+    inserted = [c for order in orders for c in group.of(curves.get(*order))]
+    removed = [curves.deletions(*order) for order in orders]
     deleted = [c for own in removed if own for c in group.of(own)]
-    found = _measured(inserted, deleted, group.repeated(len(seeds)), shares, settings, ks)
-    if len(seeds) > 1 and deleted and found.decisive is None:  # a single seed may still have some
-        alone = (_together(curves, ranking, [one], group, settings, ks, shares) for one in seeds)
+    found = _measured(inserted, deleted, group.repeated(len(orders)), shares, settings, ks)
+    if len(orders) > 1 and deleted and found.decisive is None:  # a single one may still have some
+        alone = (_together(curves, [one], group, settings, ks, shares) for one in orders)
         return [one for own in alone for one in own]
     size = len(group)
-    return [found.of(slice(n * size, (n + 1) * size)) for n in range(len(seeds))]
+    return [found.of(slice(n * size, (n + 1) * size)) for n in range(len(orders))]
 
 
 def _measured(
