@@ -147,10 +147,17 @@ def _candidates(
         kept, left, shared = (part[shared <= k_max] for part in (kept, left, shared))
         if shared.size:
             measured[rows] = True
-            yield rows, shared, inserted.probs[:, kept], deleted.probs[:, left]
+            yield rows, shared, _at(inserted.probs, kept), _at(deleted.probs, left)
     missing = f"slide {measured.argmin()}"
     what = "has no count up to K_max known in both directions"
     inputs.require(measured.all(), missing, what, "measure insertion and deletion")
+
+
+def _at(probs: Floats, steps: Integers) -> Floats:
+    """``[B, K', C]`` curves at increasing steps; neighbouring ones are not copied."""
+    first, last = int(steps[0]), int(steps[-1])
+    run: slice | Integers = slice(first, last + 1) if last - first < len(steps) else steps
+    return probs[:, run]
 
 
 def _outcomes(count: Floats, sizes: Integers, k_max: int) -> NDArray[np.str_]:
@@ -169,9 +176,12 @@ def _pairs(
     for part in insert:
         partners = part_of[part.rows]
         for index in np.unique(partners[partners >= 0]):
-            chosen = partners == index
-            rows, other = part.rows[chosen], delete[index]
-            inserted, deleted = part.probs[chosen], other.probs[place_of[rows]]
+            chosen, other = partners == index, delete[index]
+            if np.array_equal(part.rows, other.rows):
+                rows, inserted, deleted = part.rows, part.probs, other.probs
+            else:
+                rows = part.rows[chosen]
+                inserted, deleted = part.probs[chosen], other.probs[place_of[rows]]
             alike = inserted.shape[2] == deleted.shape[2]
             inputs.require(alike, "delete", "has other classes than insert", "use one classifier")
             yield rows, Stack(rows, part.ks, inserted), Stack(rows, other.ks, deleted)

@@ -19,11 +19,14 @@ from foci.metrics.inputs import Counts, Floats, Integers, Marks
 
 
 def followed_class(probs: Floats, target: int | Integers) -> Floats:
-    """Probability of the target, ``[..., K]`` from ``[..., K, C]``; one target per curve."""
+    """Probability of the target: ``[K]`` of one curve ``[K, C]``, ``[B, K]`` of ``[B, K, C]``.
+
+    One target for all curves, or one per curve.
+    """
     classes = np.asarray(target)
     if classes.ndim == 0:
         return probs[..., classes]
-    followed: Floats = np.take_along_axis(probs, classes[..., None, None], axis=-1)[..., 0]
+    followed: Floats = probs[np.arange(len(classes)), :, classes]
     return followed
 
 
