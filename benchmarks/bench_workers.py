@@ -64,18 +64,20 @@ def first_slides(table: Path, out: Path, number: int) -> Path:
 
 def measure(model: Path, features: Path, labels: Path, repeats: int) -> None:
     """Print every repetition and the medians of one model."""
-    ceilings, speeds = [], []
+    ceilings, speeds, shares = [], [], []
     for _ in range(repeats):
         alone = timed([(model, features, labels, 1)])
         both = timed([(model, features, labels, 1)] * 2)
         workers = timed([(model, features, labels, 2)])
         ceilings.append(2 * alone / both)
         speeds.append(alone / workers)
+        shares.append(both / (2 * workers))
         print(f"{model.name}: alone {alone:.1f} s, two side by side {both:.1f} s, "
-              f"two workers {workers:.1f} s", flush=True)  # fmt: skip
-    ceiling, speed = statistics.median(ceilings), statistics.median(speeds)
-    print(f"{model.name}: ceiling {ceiling:.2f}, two workers {speed:.2f}, "
-          f"{speed / ceiling:.0%} of the ceiling", flush=True)  # fmt: skip
+              f"two workers {workers:.1f} s, {shares[-1]:.0%} of the ceiling",
+              flush=True)  # fmt: skip
+    ceiling, speed, share = (statistics.median(one) for one in (ceilings, speeds, shares))
+    print(f"{model.name}: medians: ceiling {ceiling:.2f}, two workers {speed:.2f}, "
+          f"{share:.0%} of the ceiling", flush=True)  # fmt: skip
     one, two = (commanded(model, features, labels, workers) for workers in (1, 2))
     print(f"{model.name}: whole command {one:.1f} s, with two workers {two:.1f} s", flush=True)
 
