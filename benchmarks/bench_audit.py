@@ -34,6 +34,7 @@ import foci
 from foci.audits import run as audit_run
 from foci.audits.compute import slide as audit_slide
 from foci.audits.compute.jobs import RankingJob
+from foci.audits.compute.merge import Assembly
 from foci.audits.compute.partial import PartialResults
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
@@ -161,7 +162,7 @@ class Clock:
             (EmbeddedBag, "_revealed", self.timed(EmbeddedBag._revealed, direction)),
             (audit_slide.SlideReveal, "_job", revealed),
             (PartialResults, "_write", staticmethod(writing(PartialResults._write))),
-            (audit_run, "assemble", writing(audit_run.assemble)),
+            (Assembly, "finish", writing(Assembly.finish)),
             (audit_run, "_conclude", writing(audit_run._conclude)),
         ]  # fmt: skip
         before = [(owner, name, owner.__dict__[name]) for owner, name, _ in watched]

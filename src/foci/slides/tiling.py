@@ -28,9 +28,9 @@ class TilingSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    tile: int = Field(256, ge=16, le=4096)
-    mpp: float = Field(0.5, gt=0.05, le=20)
-    min_tissue: float = Field(0.25, ge=0, le=1)
+    tile: int = Field(default=256, ge=16, le=4096)
+    mpp: float = Field(default=0.5, gt=0.05, le=20)
+    min_tissue: float = Field(default=0.25, ge=0, le=1)
 
     @property
     def magnification(self) -> int:
