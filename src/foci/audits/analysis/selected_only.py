@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from foci.audits.analysis.slides.seeds import together
+from foci.audits.analysis.slides.seeds import in_batches
 from foci.audits.analysis.slides.views import ViewSlides
 from foci.audits.analysis.summary import FullBag, SelectedOnly
 from foci.audits.compute.counts import KEPT
@@ -66,7 +66,7 @@ def _aucs(
 ) -> dict[str, list[tuple[float | None, float | None]]]:
     """AUC at the fixed and at the adaptive number of tiles of every seed, by ranking."""
     aucs: dict[str, list[tuple[float | None, float | None]]] = {}
-    for orders in together(curves.orders, len(labelled)):
+    for orders in in_batches(curves.orders, len(labelled)):
         chosen = [curve for order in orders for curve in labelled.of(curves.get(*order))]
         again = labelled.repeated(len(orders))
         stacks = stack([c.probs for c in chosen], [c.ks for c in chosen])

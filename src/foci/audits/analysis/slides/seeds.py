@@ -78,12 +78,12 @@ def measure_seeds(
     return [
         one
         for _, alike in groupby(orders, lambda order: bool(curves.deletions(*order)))
-        for some in together(list(alike), len(group))
+        for some in in_batches(list(alike), len(group))
         for one in _together(curves, some, group, settings, ks, shares)
     ]
 
 
-def together(orders: Sequence[Order], n_slides: int) -> Iterator[Sequence[Order]]:
+def in_batches(orders: Sequence[Order], n_slides: int) -> Iterator[Sequence[Order]]:
     """As many orders at a time as fit into memory, at least one."""
     most = max(1, _TOGETHER // max(1, n_slides))
     return (orders[start : start + most] for start in range(0, len(orders), most))
