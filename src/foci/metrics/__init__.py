@@ -81,14 +81,8 @@ from foci.metrics.curve.target import predicted_class, runner_up, truncate
 from foci.metrics.ranking.agreement import jaccard_at_k, kendall, spearman
 from foci.metrics.ranking.disjoint import disjoint_sets
 from foci.metrics.ranking.localisation import average_precision, ndcg, precision_at_k, recall_at_k
-from foci.metrics.stats import (
-    Interval,
-    SignedRank,
-    case_means,
-    paired_bootstrap,
-    percentile_interval,
-    wilcoxon,
-)
+from foci.metrics.signed_rank import SignedRank, wilcoxon
+from foci.metrics.stats import Interval, case_means, paired_bootstrap, percentile_interval
 
 __all__ = [
     "CARDS",
