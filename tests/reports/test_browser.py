@@ -455,7 +455,7 @@ def test_the_report_works_in_the_frame_of_a_notebook(
     host.write_text(f"<!doctype html><meta charset=utf-8>{notebook_html(audit)}", encoding="utf-8")
     tab = visit(file=host)
     frame = tab.frames[1]
-    assert frame.url == "about:srcdoc"
+    frame.wait_for_url("about:srcdoc")  # a busy machine is slow to begin with it
     expect(tab.frame_locator("iframe").locator(".u-wrap canvas").first).to_be_visible()
     assert frame.locator("#slides-table tbody th").count() == 20
     curves = tab.frame_locator("iframe").locator("#curves")
