@@ -76,7 +76,7 @@ def test_one_block_more_than_each_computes_while_there_are_plenty(
         return True
 
     left = deque(range(n_blocks))
-    seen = list(workers._served([here for here, _ in pairs], left, print, turn))  # type: ignore[arg-type]
+    seen = list(workers._served([here for here, _ in pairs], left, print, turn))
     assert sorted(seen) == sorted(handed) == list(range(n_blocks))
     assert waiting == ahead
     assert not left

@@ -28,8 +28,8 @@ class Block:
     Attributes:
         number: Index of the block.
         slides: Slides to read.
-        columns: Of the ranking jobs still to be computed; the jobs themselves may hold selectors,
-            too large to be sent to a process with every block.
+        columns: Names of the ranking jobs still to be computed; :attr:`BlockReveal.jobs` holds them
+            once, with their selectors.
         written: Slides that an earlier run has written; None for a new block.
     """
 

@@ -75,20 +75,19 @@ class Workers:
         """
         load_ahead()
         context = warm_context()
-        left = deque(blocks)
         processes: list[BaseProcess] = []
         ends: list[Connection] = []
         try:
             for _ in range(self.number):
                 here, there = context.Pipe()
                 process = context.Process(
-                    target=_work, args=(self.work, there, self.threads), daemon=True
+                    target=_work, args=(self.work, blocks, there, self.threads), daemon=True
                 )
                 _started(process)
                 there.close()
                 processes.append(process)
                 ends.append(here)
-            yield from _served(ends, left, say, spare)
+            yield from _served(ends, deque(range(len(blocks))), say, spare)
         finally:
             for started in processes:
                 started.terminate()
@@ -98,13 +97,14 @@ class Workers:
 
 def _served(
     ends: list[Connection],
-    left: deque[Block],
+    left: deque[int],
     say: Callable[[str], None],
     spare: Callable[[], bool],
 ) -> Iterator[Slide]:
     """Hand blocks to every process, until none is left and every one is idle.
 
     While there are plenty, each has one more at hand than it computes, so that none waits for us.
+    What is sent is the place of a block: a long message to a busy process would make us wait.
     """
     heard, held = set[Connection](), dict.fromkeys(ends, 1)  # a process begins as if with a block
     while held:
@@ -155,7 +155,7 @@ def _ended(*, starting: bool) -> FociError:
     return FociError("a worker process", what, fix)
 
 
-def _work(work: bytes, end: Connection, threads: int) -> None:
+def _work(work: bytes, blocks: Sequence[Block], end: Connection, threads: int) -> None:
     """Main function of a process: compute blocks until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops us
     torch.set_num_threads(threads)
@@ -165,7 +165,7 @@ def _work(work: bytes, end: Connection, threads: int) -> None:
     try:
         end.send(("free", None))
         while True:
-            block = end.recv()
+            block = blocks[end.recv()]
             try:
                 for slide in reveal(block, lambda line: end.send(("said", line))):
                     end.send(("slide", slide))
