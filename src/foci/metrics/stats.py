@@ -177,7 +177,7 @@ def paired_bootstrap(
 ) -> Interval:
     r"""Paired bootstrap interval of ``mean(base) - mean(foci)``, patients resampled.
 
-    One pair of rankings; :func:`foci.metrics.judge` runs the same for four differences at once.
+    One pair of rankings, with the draws of :func:`foci.metrics.case_means`.
 
     Args:
         base: One finite number per slide, for instance :func:`foci.metrics.restricted` counts.
