@@ -2,7 +2,7 @@
 
 On the embedded cohort, with ``--tiles FILE`` on bags of real lung tiles with known witnesses, and
 with ``--data FILE`` on real lung slides (LUAD against LUSC, split by patient). Prints the Markdown
-table of docs/backbones.md; the trained folders serve ``ranking_table.py`` too.
+table of docs/backbones.md; the trained folders serve ``real_study.py`` too.
 """
 
 from __future__ import annotations

@@ -21,9 +21,3 @@ def marked(rng: Generator, *, at_k: bool) -> dict[str, Any]:
     truth = rng.permutation(np.arange(n) < rng.integers(1, n + 1)).astype(int)
     drawn = {"scores": rng.integers(0, 4, size=n).astype(float), "truth": truth}
     return drawn | ({"k": int(rng.integers(1, n + 1))} if at_k else {})
-
-
-def graded(rng: Generator) -> dict[str, Any]:
-    drawn = marked(rng, at_k=True)
-    gains = drawn.pop("truth") * rng.integers(1, 4, size=len(drawn["scores"]))
-    return drawn | {"gains": gains, "k": drawn["k"] if rng.random() < 0.7 else None}

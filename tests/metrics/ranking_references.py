@@ -1,6 +1,5 @@
 """Metrics of rankings once more, slowly and from their definition, in plain Python."""
 
-import itertools
 import math
 from collections.abc import Sequence
 
@@ -26,23 +25,8 @@ def spearman(first: Row, second: Row) -> float:
     return math.fsum(x * y for x, y in zip(da, db, strict=True)) / scale if scale else math.nan
 
 
-def kendall(first: Row, second: Row) -> float:
-    def sign(x: float) -> int:
-        return (x > 0) - (x < 0)
-
-    pairs = list(itertools.combinations(range(len(first)), 2))
-    a = [sign(first[i] - first[j]) for i, j in pairs]
-    b = [sign(second[i] - second[j]) for i, j in pairs]
-    scale = math.sqrt(sum(map(abs, a)) * sum(map(abs, b)))
-    return sum(x * y for x, y in zip(a, b, strict=True)) / scale if scale else math.nan
-
-
 def precision_at_k(scores: Row, truth: Sequence[int], k: int) -> float:
     return sum(truth[i] for i in best_first(scores)[:k]) / k
-
-
-def recall_at_k(scores: Row, truth: Sequence[int], k: int) -> float:
-    return sum(truth[i] for i in best_first(scores)[:k]) / sum(truth)
 
 
 def average_precision(scores: Row, truth: Sequence[int]) -> float:
@@ -52,17 +36,3 @@ def average_precision(scores: Row, truth: Sequence[int]) -> float:
         total += (sum(kept) / sum(truth) - recall) * sum(kept) / len(kept)
         recall = sum(kept) / sum(truth)
     return total
-
-
-def ndcg(scores: Row, gains: Row, k: int | None) -> float:
-    """Mean over every way of breaking the ties."""
-
-    def dcg(order: Sequence[int]) -> float:
-        return math.fsum(gains[i] / math.log2(r + 2) for r, i in enumerate(order[:k]))
-
-    orders = [
-        order
-        for order in itertools.permutations(range(len(scores)))
-        if all(scores[i] >= scores[j] for i, j in itertools.pairwise(order))
-    ]
-    return mean([dcg(order) for order in orders]) / dcg(best_first(gains))

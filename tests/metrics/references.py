@@ -58,17 +58,6 @@ def aukc(probs: Sequence[Row], ks: Sequence[int], n_tiles: int, target: int) -> 
     return area([row[target] for row in probs], rho) / rho[-1]
 
 
-def random_corrected_aukc(
-    probs: Sequence[Row],
-    ks: Sequence[int],
-    n_tiles: int,
-    target: int,
-    random_probs: Sequence[Sequence[Row]],
-) -> float:
-    chance = [aukc(order, ks, n_tiles, target) for order in random_probs]
-    return aukc(probs, ks, n_tiles, target) - mean(chance)
-
-
 def fallback_share(msks: Sequence[Count], stable_msks: Sequence[Count]) -> float:
     pairs = zip(msks, stable_msks, strict=True)
     return mean([float(nan(late) or late != first) for first, late in pairs if not nan(first)])
@@ -125,13 +114,6 @@ def shi(base: Row, foci: Row) -> float:
     return (mean(base) - mean(foci)) / (mean(base) + 1e-8)
 
 
-def shi_per_seed(base: Row, foci: Row) -> tuple[list[float], float, float]:
-    values = [shi([b], [f]) for b, f in zip(base, foci, strict=True)]
-    centre = mean(values)
-    squares = math.fsum((value - centre) ** 2 for value in values)
-    return values, centre, math.sqrt(squares / (len(values) - 1)) if len(values) > 1 else math.nan
-
-
 def captured_headroom(base: Row, foci: Row, greedy: Row) -> float:
     possible = mean(base) - mean(greedy)
     return (mean(base) - mean(foci)) / possible if possible > 0 else math.nan
@@ -161,34 +143,6 @@ def slide_faithfulness(drops: Sequence[Row], n_tiles: Sequence[int]) -> list[flo
 
 def seed_spread(values: Row) -> float:
     return math.sqrt(mean([value * value for value in values]) - mean(values) ** 2)
-
-
-def tiles_to_flip(probs: Sequence[Row], ks: Sequence[int], target: int) -> int | None:
-    for k, row in zip(ks, probs, strict=True):
-        if first_largest(row) != target:
-            return int(k)
-    return None
-
-
-def mean_drop(
-    full: Row, probs: Sequence[Row], ks: Sequence[int], target: int, budgets: Sequence[int]
-) -> float:
-    at = {int(k): row[target] for k, row in zip(ks, probs, strict=True)}
-    return mean([full[target] - at[int(k)] for k in budgets])
-
-
-def aupc(probs: Sequence[Row], ks: Sequence[int], target: int) -> float:
-    return mean([row[target] for row in probs])
-
-
-def morf_minus_lerf(
-    morf: Sequence[Row], lerf: Sequence[Row], ks: Sequence[int], target: int, direction: str
-) -> float:
-    sign = 1 if direction == "insert" else -1
-    if len(ks) == 1:
-        return sign * (morf[0][target] - lerf[0][target])
-    areas = [area([row[target] for row in rows], ks) for rows in (morf, lerf)]
-    return sign * (areas[0] - areas[1]) / (ks[-1] - ks[0])
 
 
 def specificity(

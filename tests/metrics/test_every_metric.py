@@ -33,8 +33,6 @@ NOT_A_METRIC = {
     "paired_bootstrap",
     "percentile_interval",
     "predicted_class",
-    "probability_at",
-    "quantile_intervals",
     "quantiles_with_missing",
     "restricted",
     "runner_up",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from foci import metrics
 from tests.metrics import order_references, ranking_references, references
-from tests.metrics.ranking_draws import graded, marked, two_rankings, two_rankings_at_k
+from tests.metrics.ranking_draws import marked, two_rankings, two_rankings_at_k
 
 
 @dataclass(frozen=True)
@@ -83,22 +83,11 @@ def against_orders(rng: Generator) -> dict[str, Any]:
     return {"a": counts(rng, n_slides), "b": orders, "tie": float(rng.integers(0, 3))}
 
 
-def separate_sets(rng: Generator) -> dict[str, Any]:
-    cuts = np.sort(rng.choice(np.arange(1, 20), size=rng.integers(1, 6), replace=False))
-    tiles = rng.permutation(20)[: cuts[-1]]
-    return {"sets": [part.tolist() for part in np.split(tiles, cuts[:-1])]}
-
-
 def crossings(rng: Generator) -> dict[str, Any]:
     first = counts(rng)
     later = first + rng.integers(0, 2, size=len(first)) * 3
     later[rng.random(len(first)) < 0.2] = np.nan
     return {"msks": first, "stable_msks": later}
-
-
-def with_random(rng: Generator) -> dict[str, Any]:
-    drawn = curve(rng)
-    return drawn | {"n_tiles": 60, "random_probs": table(rng, 3, *drawn["probs"].shape)}
 
 
 def classified(rng: Generator) -> dict[str, Any]:
@@ -118,12 +107,6 @@ def with_full(rng: Generator, name: str = "probs") -> dict[str, Any]:
     return drawn | {name: drawn.pop("probs")}
 
 
-def with_budgets(rng: Generator, name: str) -> dict[str, Any]:
-    drawn = with_full(rng, name)
-    n = int(rng.integers(1, len(drawn["ks"]) + 1))
-    return drawn | {"budgets": np.sort(rng.choice(drawn["ks"], size=n, replace=False))}
-
-
 def drops(rng: Generator) -> dict[str, Any]:
     ks = np.array([1, 9, 33, 60])[: rng.integers(2, 5)]
     return {"ks": ks, "drops": rng.uniform(-1, 1, size=len(ks)), "k_max": 64}
@@ -134,13 +117,6 @@ def slide_drops(rng: Generator) -> dict[str, Any]:
     values = rng.uniform(-1, 1, size=(len(n_tiles), 5))
     values[np.array(references.PAPER_KS) >= n_tiles[:, None]] = np.nan
     return {"drops": values, "n_tiles": n_tiles}
-
-
-def both_ways(rng: Generator) -> dict[str, Any]:
-    drawn = curve(rng)
-    morf = drawn.pop("probs")
-    direction = str(rng.choice(["insert", "delete"]))
-    return drawn | {"morf": morf, "lerf": table(rng, *morf.shape), "direction": direction}
 
 
 def slides(rng: Generator) -> dict[str, Any]:
@@ -178,7 +154,6 @@ TRIALS: dict[str, Trial] = {
     "reach": Trial(lambda rng: {"msks": counts(rng)}, references.reach),
     "msk_cond": Trial(lambda rng: {"msks": counts(rng)}, references.msk_cond),
     "aukc": Trial(lambda rng: curve(rng) | {"n_tiles": 60}, references.aukc),
-    "disjoint_sets": Trial(separate_sets, lambda sets: sum(1 for _ in sets)),
     "stable_msk": Trial(at_kappa, references.stable_msk),
     "decisive_k": Trial(decisive, order_references.decisive_k),
     "stable_decisive_k": Trial(decisive, partial(order_references.decisive_k, stable=True)),
@@ -195,14 +170,12 @@ TRIALS: dict[str, Trial] = {
         lambda rng: {"base": counts(rng, 9), "foci": counts(rng, 9)}, references.paired_msk
     ),
     "shi": Trial(lambda rng: seeds(rng, "base", "foci"), references.shi),
-    "shi_per_seed": Trial(lambda rng: seeds(rng, "base", "foci"), references.shi_per_seed),
     "shi_against_random": Trial(
         lambda rng: seeds(rng, "random", "foci"), lambda random, foci: references.shi(random, foci)
     ),
     "captured_headroom": Trial(
         lambda rng: seeds(rng, "base", "foci", "greedy"), references.captured_headroom
     ),
-    "random_corrected_aukc": Trial(with_random, references.random_corrected_aukc),
     "deletion_drop": Trial(with_full, references.deletion_drop),
     "faithfulness_auc": Trial(drops, references.faithfulness_auc),
     "paper_faithfulness": Trial(
@@ -210,28 +183,14 @@ TRIALS: dict[str, Trial] = {
     ),
     "slide_faithfulness": Trial(slide_drops, references.slide_faithfulness),
     "seed_spread": Trial(lambda rng: seeds(rng, "values"), references.seed_spread),
-    "tiles_to_flip": Trial(curve, references.tiles_to_flip),
-    "comprehensiveness": Trial(
-        lambda rng: with_budgets(rng, "deleted"),
-        lambda deleted, **rest: references.mean_drop(probs=deleted, **rest),
-    ),
-    "sufficiency": Trial(
-        lambda rng: with_budgets(rng, "revealed"),
-        lambda revealed, **rest: references.mean_drop(probs=revealed, **rest),
-    ),
-    "aupc": Trial(curve, references.aupc),
-    "morf_minus_lerf": Trial(both_ways, references.morf_minus_lerf),
     "specificity": Trial(lambda rng: with_full(rng) | {"kappa": 0.5}, references.specificity),
     "specific_share": Trial(slides, share),
     "auc": Trial(predictions, references.auc),
     "selected_only_auc": Trial(selections, references.selected_only_auc),
     "jaccard_at_k": Trial(two_rankings_at_k, ranking_references.jaccard_at_k),
     "spearman": Trial(two_rankings, ranking_references.spearman),
-    "kendall": Trial(two_rankings, ranking_references.kendall),
     "precision_at_k": Trial(lambda rng: marked(rng, at_k=True), ranking_references.precision_at_k),
-    "recall_at_k": Trial(lambda rng: marked(rng, at_k=True), ranking_references.recall_at_k),
     "average_precision": Trial(
         lambda rng: marked(rng, at_k=False), ranking_references.average_precision
     ),
-    "ndcg": Trial(graded, ranking_references.ndcg),
 }

@@ -25,12 +25,10 @@ from foci.metrics.cohort.deletion import (
 )
 from foci.metrics.cohort.headroom import (
     PairedMSK,
-    SeedSpread,
     captured_headroom,
     paired_msk,
     shi,
     shi_against_random,
-    shi_per_seed,
 )
 from foci.metrics.cohort.necessity import (
     NecessityAxis,
@@ -47,40 +45,28 @@ from foci.metrics.cohort.orders import (
     order_differences,
 )
 from foci.metrics.cohort.quantiles import (
-    CountInterval,
     CountQuantile,
     GeometricRatio,
     geometric_mean_ratio,
-    quantile_intervals,
     quantiles_with_missing,
 )
-from foci.metrics.cohort.random_control import random_corrected_aukc
 from foci.metrics.cohort.seeds import seed_spread
 from foci.metrics.cohort.selected_only import (
     adaptive_budget,
     auc,
-    probability_at,
     selected_only_auc,
     selected_probabilities,
 )
 from foci.metrics.cohort.stacked import OperatingPoints, Stack, operating_points, stack
-from foci.metrics.curve.areas import aupc, morf_minus_lerf
 from foci.metrics.curve.censoring import KaplanMeier, kaplan_meier, restricted, restricted_mean
 from foci.metrics.curve.decisive import decisive_k, stable_decisive_k
-from foci.metrics.curve.deletion import (
-    comprehensiveness,
-    deletion_drop,
-    faithfulness_auc,
-    sufficiency,
-    tiles_to_flip,
-)
+from foci.metrics.curve.deletion import deletion_drop, faithfulness_auc
 from foci.metrics.curve.specificity import Specificity, specific_share, specificity
 from foci.metrics.curve.stability import fallback_share, stable_msk
 from foci.metrics.curve.sufficiency import aukc, msk, msk_cond, reach
 from foci.metrics.curve.target import predicted_class, runner_up, truncate
-from foci.metrics.ranking.agreement import jaccard_at_k, kendall, spearman
-from foci.metrics.ranking.disjoint import disjoint_sets
-from foci.metrics.ranking.localisation import average_precision, ndcg, precision_at_k, recall_at_k
+from foci.metrics.ranking.agreement import jaccard_at_k, spearman
+from foci.metrics.ranking.localisation import average_precision, precision_at_k
 from foci.metrics.signed_rank import SignedRank, wilcoxon
 from foci.metrics.stats import Interval, case_means, paired_bootstrap, percentile_interval
 
@@ -91,7 +77,6 @@ __all__ = [
     "Belief",
     "BetterOrder",
     "Card",
-    "CountInterval",
     "CountQuantile",
     "DecisivePoints",
     "GeometricRatio",
@@ -102,14 +87,12 @@ __all__ = [
     "OrderComparison",
     "PairedMSK",
     "ReachSplit",
-    "SeedSpread",
     "SignedRank",
     "Specificity",
     "Stack",
     "adaptive_budget",
     "auc",
     "aukc",
-    "aupc",
     "average_precision",
     "believable",
     "better_order",
@@ -118,24 +101,19 @@ __all__ = [
     "classes_without_decisive_sets",
     "compare_areas",
     "compare_orders",
-    "comprehensiveness",
     "conclusive",
     "decisive_k",
     "decisive_points",
     "deletion_drop",
-    "disjoint_sets",
     "drops_on_grid",
     "faithfulness_auc",
     "fallback_share",
     "geometric_mean_ratio",
     "jaccard_at_k",
     "kaplan_meier",
-    "kendall",
     "mean_drops",
-    "morf_minus_lerf",
     "msk",
     "msk_cond",
-    "ndcg",
     "necessity_axis",
     "net_win_share",
     "no_room",
@@ -147,13 +125,9 @@ __all__ = [
     "percentile_interval",
     "precision_at_k",
     "predicted_class",
-    "probability_at",
-    "quantile_intervals",
     "quantiles_with_missing",
-    "random_corrected_aukc",
     "reach",
     "reach_split",
-    "recall_at_k",
     "restricted",
     "restricted_mean",
     "runner_up",
@@ -163,7 +137,6 @@ __all__ = [
     "sensitive",
     "shi",
     "shi_against_random",
-    "shi_per_seed",
     "slide_faithfulness",
     "spearman",
     "specific_share",
@@ -171,8 +144,6 @@ __all__ = [
     "stable_decisive_k",
     "stable_msk",
     "stack",
-    "sufficiency",
-    "tiles_to_flip",
     "truncate",
     "wilcoxon",
 ]

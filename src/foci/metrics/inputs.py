@@ -137,14 +137,6 @@ def up_to(ks: Integers, limit: SupportsIndex, name: str) -> int:
     return number
 
 
-def rows_at(ks: Integers, wanted: Integers) -> Integers:
-    """Rows of a curve at the counts asked for; all of them must have been measured."""
-    missing = np.setdiff1d(wanted, ks)
-    what = f"does not hold K = {', '.join(map(str, missing))}"
-    require(not missing.size, "ks", what, "measure that count too")
-    return np.searchsorted(ks, wanted)
-
-
 def counts(values: Counts, name: str = "msks", ndim: int = 1) -> Floats:
     """Check MSK per slide, NaN where a slide does not reach.
 
@@ -182,13 +174,6 @@ def same_length(**arrays: Sized) -> int:
     length = next(iter(lengths.values()))
     require(length, next(iter(arrays)), "is empty", "pass at least one item")
     return length
-
-
-def same_shape(array: Floats, expected: tuple[int, ...], name: str) -> Floats:
-    """Check the shape of an array against that of the curve it is compared with."""
-    what = f"has shape {array.shape} where {expected} is expected"
-    require(array.shape == expected, name, what, "measure all orders at the same counts")
-    return array
 
 
 def marks(truth: ArrayLike, n_tiles: int, *, some: bool = False) -> Marks:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from foci.reveal.crossing import curve_until
     from foci.reveal.curves import GRID, K_MAX, KAPPA, Curve, Direction
     from foci.reveal.decisive_search import decisive_curves
-    from foci.reveal.disjoint import disjoint_sufficient_sets
     from foci.reveal.embedded_bag import EmbeddedBag
     from foci.reveal.engines.choice import Engine, choose_engine
     from foci.reveal.prefixes import default_counts
@@ -40,7 +39,6 @@ __all__ = [
     "curve_until",
     "decisive_curves",
     "default_counts",
-    "disjoint_sufficient_sets",
     "refined_curves",
 ]
 
@@ -61,7 +59,6 @@ _HOMES = {
     "curve_until": "foci.reveal.crossing",
     "decisive_curves": "foci.reveal.decisive_search",
     "default_counts": "foci.reveal.prefixes",
-    "disjoint_sufficient_sets": "foci.reveal.disjoint",
     "refined_curves": "foci.reveal.refinement",
 }
 

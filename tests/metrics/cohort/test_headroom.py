@@ -12,7 +12,6 @@ from foci.metrics import (
     paired_msk,
     shi,
     shi_against_random,
-    shi_per_seed,
 )
 from tests.metrics.strategies import msks, quick
 
@@ -22,18 +21,11 @@ tiles = st.floats(1, 256)
 def test_seeds_are_averaged_before_the_ratio() -> None:
     base, foci = [2.0, 20.0], [1.0, 19.0]
     assert shi(base, foci) == pytest.approx(1 - 10 / 11)
-    assert shi_per_seed(base, foci).mean == pytest.approx((0.5 + 0.05) / 2)
 
 
 def test_eps_guards_an_empty_base() -> None:
     assert shi(0.0, 0.0) == 0.0
     assert shi(1.0, 0.5, eps=1.0) == 0.25
-
-
-def test_one_seed_has_no_spread() -> None:
-    spread = shi_per_seed(4.0, 2.0)
-    assert spread.values == pytest.approx((0.5,))
-    assert math.isnan(spread.sd)
 
 
 @quick

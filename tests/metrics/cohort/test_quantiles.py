@@ -1,4 +1,4 @@
-"""Quantiles with infinite counts, their intervals, and the ratio of geometric means."""
+"""Quantiles with infinite counts, and the ratio of geometric means."""
 
 import math
 
@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foci.errors import FociError
-from foci.metrics import (
-    CountQuantile,
-    case_means,
-    geometric_mean_ratio,
-    quantile_intervals,
-    quantiles_with_missing,
-)
+from foci.metrics import CountQuantile, geometric_mean_ratio, quantiles_with_missing
 from tests.metrics.strategies import quick
 
 ORDER = {None: 0, "beyond": 1, "none": 2}
@@ -94,38 +88,6 @@ def test_a_place_that_is_whole_stays_whole_in_floating_point() -> None:
     assert got == (CountQuantile(56.0, None),)
 
 
-def test_interval_equals_repeating_the_slides_of_drawn_patients() -> None:
-    rng = np.random.default_rng(2)
-    cases = np.repeat(np.arange(9), rng.integers(1, 4, size=9))
-    counts = rng.integers(1, 60, size=len(cases)).astype(float)
-    counts[rng.random(len(cases)) < 0.4] = np.nan
-    beyond = np.isnan(counts) & (rng.random(len(cases)) < 0.5)
-    got = quantile_intervals(counts, beyond, cases, n_boot=300, level=0.8, seed=4)
-    weights = np.random.default_rng(4).multinomial(9, [1 / 9] * 9, size=300)
-    drawn = []
-    for draw in weights:
-        rows = np.repeat(np.arange(len(cases)), draw[cases])
-        drawn.append(quantiles_with_missing(counts[rows], beyond[rows]))
-    kinds = set()
-    for column, interval in enumerate(got):
-        line = sorted(order(quantiles[column]) for quantiles in drawn)
-        assert interval.estimate == quantiles_with_missing(counts, beyond)[column]
-        # 299 * 0.1 = 29.9 and 299 * 0.9 = 269.1: missing if either neighbour is
-        for end, (low, high) in ((interval.low, (29, 30)), (interval.high, (269, 270))):
-            assert ORDER[end.missing] == max(line[low][0], line[high][0])
-            if end.value is not None:
-                assert line[low][1] <= end.value <= line[high][1]
-            kinds.add(end.missing)
-    assert len(kinds) > 1  # the example holds finite and infinite ends
-
-
-def test_draws_are_those_of_the_other_intervals() -> None:
-    counts, cases = np.array([1.0, 9.0]), ["a", "b"]
-    means = case_means(counts[:, None], cases, n_boot=200, seed=7)[:, 0]
-    got = quantile_intervals(counts, [0, 0], cases, [0.5], n_boot=200, level=0.5, seed=7)[0]
-    assert (got.low.value, got.high.value) == tuple(np.quantile(means, [0.25, 0.75]))
-
-
 def test_bad_input_is_refused() -> None:
     with pytest.raises(FociError, match="beyond: marks a slide that has a count"):
         quantiles_with_missing([1, 2], [1, 0])
@@ -137,8 +99,6 @@ def test_bad_input_is_refused() -> None:
         quantiles_with_missing([], [])
     with pytest.raises(FociError, match="beyond: is not true or false"):
         quantiles_with_missing([1, None], [0, 256])
-    with pytest.raises(FociError, match="cases: has shape"):
-        quantile_intervals([1, 2], [0, 0], ["a"])
 
 
 @quick

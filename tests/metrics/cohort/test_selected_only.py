@@ -13,7 +13,6 @@ from sklearn.metrics import roc_auc_score
 from foci.metrics import (
     adaptive_budget,
     auc,
-    probability_at,
     selected_only_auc,
     selected_probabilities,
 )
@@ -29,7 +28,8 @@ def test_adaptive_budget_is_the_exact_floor() -> None:
 
 def test_a_bag_smaller_than_the_budget_keeps_all_tiles() -> None:
     probs = np.column_stack([np.linspace(1, 0, 10), np.linspace(0, 1, 10)])
-    np.testing.assert_array_equal(probability_at(probs, range(1, 11), n_tiles=10, k=32), [0, 1])
+    got = selected_probabilities([probs], [range(1, 11)], [10], [[0.5, 0.5]], k=32)
+    np.testing.assert_array_equal(got, [[0, 1]])
 
 
 def test_each_slide_is_read_at_its_own_adaptive_count() -> None:
@@ -44,13 +44,13 @@ def test_each_slide_is_read_at_its_own_adaptive_count() -> None:
 
 @quick
 @given(st.lists(curves(n_classes=2), min_size=1, max_size=5), st.integers(1, 300))
-def test_equals_the_single_slide_where_the_count_was_revealed(cohort: list[Curve], k: int) -> None:
+def test_is_the_row_of_the_curve_where_the_count_was_revealed(cohort: list[Curve], k: int) -> None:
     probs, ks = [c[0] for c in cohort], [c[1] for c in cohort]
     n_tiles = [301] * len(cohort)
     at = selected_probabilities(probs, ks, n_tiles, [[0.25, 0.75]] * len(cohort), k)
     for i, (rows, counts, _) in enumerate(cohort):
         if k in counts:
-            np.testing.assert_array_equal(at[i], probability_at(rows, counts, 301, k))
+            np.testing.assert_array_equal(at[i], rows[list(counts).index(k)])
         else:
             assert np.isnan(at[i]).all()
 

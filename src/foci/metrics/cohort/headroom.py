@@ -60,45 +60,6 @@ def shi(base: ArrayLike, foci: ArrayLike, eps: float = EPS) -> float:
     return float(relative_saving(np.asarray(before), np.asarray(after), eps))
 
 
-@dataclass(frozen=True)
-class SeedSpread:
-    """One value per seed, their mean and their sample standard deviation (NaN for one seed)."""
-
-    values: tuple[float, ...]
-    mean: float
-    sd: float
-
-
-@card(
-    title="SHI per seed",
-    symbol=r"\mathrm{SHI}_r",
-    equation=r"(\mathrm{MSK}_{base,r} - \mathrm{MSK}_{foci,r}) / (\mathrm{MSK}_{base,r} + "
-    r"\epsilon)\ \text{for every seed}\ r",
-    direction="higher",
-    range=(-math.inf, math.inf),
-    needs="conditional MSK of both rankings for the same seeds",
-    does_not_show="sampling error over patients; its mean is not SHI, which averages seeds first",
-    source="FOCI, beside the paper's Eq. SHI",
-)
-def shi_per_seed(base: ArrayLike, foci: ArrayLike, eps: float = EPS) -> SeedSpread:
-    r"""SHI of every seed by itself, with mean and spread.
-
-    .. math:: \mathrm{SHI}_r = \frac{\mathrm{MSK}_{base,r} - \mathrm{MSK}_{foci,r}}
-       {\mathrm{MSK}_{base,r} + \epsilon}
-
-    >>> spread = shi_per_seed(base=[4.0, 8.0], foci=[2.0, 2.0])
-    >>> [round(value, 6) for value in spread.values], round(spread.mean, 6), round(spread.sd, 6)
-    ([0.5, 0.75], 0.625, 0.176777)
-    """
-    first = np.atleast_1d(inputs.mean_counts(base, "base"))
-    second = np.atleast_1d(inputs.mean_counts(foci, "foci"))
-    inputs.require(first.ndim == 1, "base", f"has shape {first.shape}", "give one per seed")
-    inputs.same_shape(second, first.shape, "foci")
-    values = relative_saving(first, second, eps)
-    sd = float(values.std(ddof=1)) if len(values) > 1 else math.nan
-    return SeedSpread(tuple(values.tolist()), float(values.mean()), sd)
-
-
 @card(
     title="SHI against random",
     symbol=r"\mathrm{SHI}_{rand}",

@@ -1,4 +1,4 @@
-"""Median and quartiles of tile counts where a missing count is infinite, and their intervals.
+"""Median and quartiles of tile counts where a missing count is infinite.
 
 A ranking that fails must not look good: slides without a count stay in, above every count.
 """
@@ -8,16 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
 from foci.metrics.curve.sufficiency import reached
 from foci.metrics.inputs import Counts, Floats, Integers
-from foci.metrics.stats import case_draws
 
 QUARTILES = (0.25, 0.5, 0.75)
 _KINDS: tuple[Literal["beyond", "none"] | None, ...] = (None, "beyond", "none")
@@ -35,16 +34,6 @@ class CountQuantile:
 
     value: float | None
     missing: Literal["beyond", "none"] | None
-
-
-@dataclass(frozen=True)
-class CountInterval:
-    """A quantile of tile counts with its bootstrap interval; each of the three may be infinite."""
-
-    estimate: CountQuantile
-    low: CountQuantile
-    high: CountQuantile
-    level: float = 0.95
 
 
 def quantiles_with_missing(
@@ -67,52 +56,9 @@ def quantiles_with_missing(
     >>> quantiles_with_missing([2, 4, None], beyond=[0, 0, 1], q=[0.5, 1])
     (CountQuantile(value=4.0, missing=None), CountQuantile(value=None, missing='beyond'))
     """
-    values, kinds, _ = _sorted(counts, beyond)
+    values, kinds = _sorted(counts, beyond)
     sizes = np.arange(1, len(values) + 1)
     return _named(*_interpolated(values, kinds, sizes, _shares(q)))
-
-
-def quantile_intervals(
-    counts: Counts,
-    beyond: ArrayLike,
-    cases: Sequence[Any] | NDArray[Any],
-    q: Sequence[float] = QUARTILES,
-    *,
-    n_boot: int = 2000,
-    level: float = 0.95,
-    seed: int = 0,
-) -> tuple[CountInterval, ...]:
-    """Bootstrap intervals of :func:`quantiles_with_missing`, patients resampled.
-
-    The draws are those of :func:`foci.metrics.case_means` with the same seed. The ends are
-    quantiles of the drawn quantiles, with infinity as in :func:`quantiles_with_missing`.
-
-    Args:
-        counts: ``[S]`` counts of the assessable slides, NaN or None where there is none.
-        beyond: ``[S]`` true where a missing count is censored at K_max.
-        cases: The patient of every slide.
-        q: The quantiles, each in [0, 1].
-        n_boot: Number of draws.
-        level: Coverage of the intervals.
-        seed: Seeds the draws.
-
-    >>> quantile_intervals([7, 7, 7], [0, 0, 0], cases=["a", "b", "b"], q=[0.5])[0].high
-    CountQuantile(value=7.0, missing=None)
-    """
-    inputs.threshold(level, "level")
-    shares = _shares(q)
-    values, kinds, order = _sorted(counts, beyond)
-    case, weights = case_draws(cases, len(values), n_boot, seed)
-    drawn = [_interpolated(values, kinds, np.cumsum(draw[case[order]]), shares) for draw in weights]
-    ends = ((1 - level) / 2, (1 + level) / 2)
-    estimates = quantiles_with_missing(counts, beyond, q)
-    intervals = []
-    for column, estimate in enumerate(estimates):
-        found = np.array([value[column] for value, _ in drawn])
-        censored = np.array([kind[column] == 1 for _, kind in drawn])
-        low, high = quantiles_with_missing(found, censored, ends)
-        intervals.append(CountInterval(estimate, low, high, level))
-    return tuple(intervals)
 
 
 def _shares(q: Sequence[float]) -> Floats:
@@ -122,8 +68,8 @@ def _shares(q: Sequence[float]) -> Floats:
     return shares
 
 
-def _sorted(counts: Counts, beyond: ArrayLike) -> tuple[Floats, Integers, Integers]:
-    """Counts and their kinds (0 a count, 1 beyond K_max, 2 none) in order, and that order."""
+def _sorted(counts: Counts, beyond: ArrayLike) -> tuple[Floats, Integers]:
+    """Counts and their kinds (0 a count, 1 beyond K_max, 2 none), in order."""
     values, censored = inputs.counts(counts, "counts"), inputs.numbers(beyond, "beyond")
     inputs.same_length(counts=values, beyond=censored)
     inputs.require(np.isin(censored, (0, 1)).all(), "beyond", "is not true or false", "pass marks")
@@ -132,7 +78,7 @@ def _sorted(counts: Counts, beyond: ArrayLike) -> tuple[Floats, Integers, Intege
     inputs.require(not censored[found].any(), "beyond", "marks a slide that has a count", fix)
     kinds = np.where(found, 0, np.where(censored == 1, 1, 2))
     order = np.lexsort((values, kinds))
-    return values[order], kinds[order], order
+    return values[order], kinds[order]
 
 
 def _interpolated(

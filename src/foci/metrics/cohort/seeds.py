@@ -25,7 +25,7 @@ def seed_spread(values: ArrayLike) -> float:
 
     .. math:: \sqrt{R^{-1} \sum_{r=1}^{R} (v_r - \bar v)^2}
 
-    0 for one seed. :func:`foci.metrics.shi_per_seed` gives the sample standard deviation (ddof 1).
+    0 for one seed.
 
     >>> round(seed_spread([3.0, 3.6, 3.3]), 6)
     0.244949

@@ -94,20 +94,6 @@ def revealed_at(probs: Floats, ks: Integers, wanted: Integers) -> Floats:
     return np.where((ks[place] == wanted)[..., None], values, np.nan)
 
 
-def probability_at(
-    probs: ArrayLike, ks: ArrayLike, n_tiles: SupportsIndex, k: SupportsIndex = 32
-) -> Floats:
-    """Class probabilities ``[C]`` of one slide with only its top ``min(k, N)`` tiles.
-
-    >>> probability_at([[0.5, 0.5], [0.25, 0.75]], ks=[1, 32], n_tiles=500, k=32).tolist()
-    [0.25, 0.75]
-    """
-    curve, counts, _ = inputs.curve(probs, ks, 0)
-    wanted = np.array(min(inputs.whole(k, "k"), inputs.whole(n_tiles, "n_tiles")))
-    inputs.rows_at(counts, np.atleast_1d(wanted))
-    return revealed_at(curve, counts, wanted)
-
-
 def selected_probabilities(
     probs: Sequence[ArrayLike],
     ks: Sequence[ArrayLike],

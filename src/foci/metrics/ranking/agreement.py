@@ -1,4 +1,4 @@
-"""Agreement of two rankings of a bag: Jaccard of the top K, Spearman, Kendall.
+"""Agreement of two rankings of a bag: Jaccard of the top K, Spearman.
 
 Jaccard and Spearman are computed for all pairs of M rankings at once, as an audit needs them;
 :func:`scipy.stats.spearmanr` would compute p-values with them and warn about constant rankings.
@@ -6,12 +6,11 @@ Jaccard and Spearman are computed for all pairs of M rankings at once, as an aud
 
 from __future__ import annotations
 
-import math
 from typing import SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import kendalltau, rankdata
+from scipy.stats import rankdata
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
@@ -88,29 +87,3 @@ def spearman(first: ArrayLike, second: ArrayLike) -> float:
     0.5
     """
     return float(rank_correlations(np.stack(_two_scores(first, second)))[0, 1])
-
-
-@card(
-    title="Kendall rank correlation",
-    symbol=r"\tau_b",
-    equation=r"(n_c - n_d) / \sqrt{(n_0 - n_1)(n_0 - n_2)}",
-    direction="none",
-    range=(-1.0, 1.0),
-    needs="two rankings of the same bag",
-    does_not_show="agreement at the top: every pair of tiles weighs the same",
-    source="Kendall, 1945 (tau-b)",
-)
-def kendall(first: ArrayLike, second: ArrayLike) -> float:
-    r"""Concordant minus discordant pairs of tiles, corrected for ties; NaN if one is constant.
-
-    .. math:: \tau_b = \frac{n_c - n_d}{\sqrt{(n_0 - n_1)(n_0 - n_2)}}
-
-    with :math:`n_0` pairs, of which :math:`n_1` and :math:`n_2` are tied in either ranking.
-
-    >>> round(kendall([1.0, 2.0, 3.0], [10.0, 40.0, 30.0]), 6)
-    0.333333
-    """
-    a, b = _two_scores(first, second)
-    if np.ptp(a) == 0 or np.ptp(b) == 0:
-        return math.nan
-    return float(np.clip(kendalltau(a, b).statistic, -1, 1))

@@ -1,4 +1,4 @@
-"""Precision, recall, average precision and NDCG of a ranking against marked tiles.
+"""Precision at k and average precision of a ranking against marked tiles.
 
 The marks come from an annotation or from the planted truth of a synthetic cohort. scikit-learn has
 these metrics too, but is not needed to run FOCI; the tests compare with it.
@@ -42,29 +42,6 @@ def precision_at_k(scores: ArrayLike, truth: ArrayLike, k: SupportsIndex) -> flo
 
 
 @card(
-    title="Recall at k",
-    symbol=r"R@k",
-    equation=r"\sum_{i \le k} t_{\pi(i)} / \sum_i t_i",
-    direction="higher",
-    range=(0.0, 1.0),
-    needs=_NEEDS,
-    does_not_show=_LIMIT,
-    source="information retrieval",
-)
-def recall_at_k(scores: ArrayLike, truth: ArrayLike, k: SupportsIndex) -> float:
-    r"""Share of the marked tiles that are among the top k; ties by tile index.
-
-    .. math:: R@k = \sum_{i \le k} t_{\pi(i)} \Big/ \sum_i t_i
-
-    >>> recall_at_k([0.9, 0.1, 0.8, 0.7], truth=[1, 1, 0, 0], k=3)
-    0.5
-    """
-    values = inputs.numbers(scores, "scores")
-    marks = inputs.marks(truth, len(values), some=True)
-    return float(marks[inputs.top(values, k)].sum() / marks.sum())
-
-
-@card(
     title="Average precision",
     symbol=r"\mathrm{AUPRC}",
     equation=r"\sum_n (R_n - R_{n-1}) P_n\ \text{over the distinct scores}",
@@ -89,37 +66,3 @@ def average_precision(scores: ArrayLike, truth: ArrayLike) -> float:
     found = np.cumsum(marks[order])[last_of_ties]
     seen = np.arange(1, len(order) + 1)[last_of_ties]
     return float(np.sum(np.diff(found, prepend=0) * found / seen) / marks.sum())
-
-
-@card(
-    title="Normalised discounted cumulative gain",
-    symbol=r"\mathrm{NDCG}@k",
-    equation=r"\mathrm{DCG}_k / \mathrm{DCG}_k^{ideal}, \quad "
-    r"\mathrm{DCG}_k = \sum_{i \le k} g_{\pi(i)} / \log_2(i + 1)",
-    direction="higher",
-    range=(0.0, 1.0),
-    needs="one score and one non-negative gain (or mark) per tile",
-    does_not_show=_LIMIT,
-    source="Jarvelin and Kekalainen, 2002; ties averaged after McSherry and Najork, 2008",
-)
-def ndcg(scores: ArrayLike, gains: ArrayLike, k: SupportsIndex | None = None) -> float:
-    r"""NDCG at k: gain of the top tiles, discounted by rank, over the best possible.
-
-    .. math:: \mathrm{NDCG}@k = \mathrm{DCG}_k / \mathrm{DCG}_k^{ideal}, \qquad
-       \mathrm{DCG}_k = \sum_{i \le k} g_{\pi(i)} / \log_2(i + 1)
-
-    Tied tiles share their mean gain, so that the tiles' order on disk does not matter.
-
-    >>> round(ndcg([0.9, 0.8, 0.1], gains=[0, 1, 1]), 6)
-    0.693426
-    """
-    values, gain = inputs.numbers(scores, "scores"), inputs.numbers(gains, "gains")
-    n = inputs.same_length(scores=values, gains=gain)
-    inputs.require(gain.min() >= 0, "gains", "holds a negative gain", "give 0 to other tiles")
-    inputs.require(gain.any(), "gains", "is 0 everywhere", "leave slides without marks out")
-    depth = n if k is None else len(inputs.top(values, k))
-    discount = np.where(np.arange(n) < depth, 1 / np.log2(np.arange(n) + 2), 0.0)
-    _, group = np.unique(-values, return_inverse=True)
-    shared = (np.bincount(group, gain) / np.bincount(group))[np.sort(group)]
-    ideal = np.sort(gain)[::-1]
-    return float(np.clip(np.dot(shared, discount) / np.dot(ideal, discount), 0, 1))

@@ -26,9 +26,8 @@ def evidence(bag: EmbeddedBag, *, budget: int = BUDGET) -> Tensor:
     without pooling. It lies halfway between :math:`m_i`, the order of ``single-tile``, and
     :math:`w_i m_i`, the tile's part in the log-odds of a bag with a linear head.
 
-    Margins are in float64, so that tiles do not tie where their probabilities round to 1; see
-    :func:`~foci.rankings.evidence.ties.tied_share`. Among the training-free rankings tried, this
-    one gave the smallest decisive sets on validation slides.
+    Margins are in float64, so that tiles do not tie where their probabilities round to 1. Among the
+    training-free rankings tried, this one gave the smallest decisive sets on validation slides.
 
     Args:
         bag: The bag.
