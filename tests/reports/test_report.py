@@ -13,6 +13,7 @@ from foci.audits import StoredAudit, Summary
 from foci.audits.folder.names import SUMMARY
 from foci.audits.recompute import recompute
 from foci.errors import FociError
+from foci.metrics import CARDS
 from foci.reports import write_report
 from foci.reports.text.answers import MAP, ORDER, TILES, evidence, tone_of
 from foci.reports.text.wording import LINE
@@ -146,6 +147,27 @@ def test_a_page_that_cannot_hold_all_slides_says_so(
     monkeypatch.setattr("foci.reports.data.payload.by_interest", lambda slides: [4, 2])
     text = text_of(write_report(audit, tmp_path / "r.html"))
     assert "it holds the curves of 2 of 20 slides" in text
+
+
+def test_cards_are_those_of_the_numbers_shown(
+    page: Path, unlabelled: StoredAudit, tmp_path: Path
+) -> None:
+    def titles(page: Path) -> set[str]:
+        text = html.unescape(page.read_text(encoding="utf-8"))
+        return set(re.findall(r'<div class="card">\n<h3>(.*?)</h3>', text))
+
+    def of(*names: str) -> set[str]:
+        return {CARDS[name].title for name in names}
+
+    full = titles(page)
+    assert full <= {CARDS[name].title for name in CARDS}
+    always = of("msk", "decisive_k", "reach", "aukc", "net_win_share", "seed_spread", "spearman")
+    with_labels = of("auc", "selected_only_auc", "reach_split")
+    assert always | with_labels <= full
+    assert not full & of("paper_faithfulness", "captured_headroom")
+    bare = titles(write_report(unlabelled, tmp_path / "bare.html"))
+    assert not bare & with_labels
+    assert bare < full
 
 
 def test_without_scripts_the_numbers_are_there(audit: StoredAudit, page: Path) -> None:

@@ -9,11 +9,12 @@ import re
 from typing import Any
 from xml.etree.ElementTree import Element
 
-from latex2mathml.converter import convert
 from markdown import Markdown
 from markdown.blockprocessors import BlockProcessor
 from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
+
+from foci.reports.text.equations import mathml
 
 INLINE = r"(?<![\\$\w])\$(?=[^\s$])((?:[^$\\]|\\.)+?)(?<!\s)\$(?![\w$])"
 BLOCK = re.compile(r"^\$\$(.+?)\$\$\s*$", re.DOTALL)
@@ -47,19 +48,6 @@ class _Block(BlockProcessor):
             box.text = self.parser.md.htmlStash.store(mathml(found[1], display="block"))
             parent.append(box)
         return None
-
-
-def mathml(latex: str, display: str = "inline") -> str:
-    r"""A formula in LaTeX as MathML; a command that is not known is an error.
-
-    >>> mathml(r"p \ge \kappa").removeprefix('<math xmlns="http://www.w3.org/1998/Math/MathML" ')
-    'display="inline"><mrow><mi>p</mi><mo>&#x02265;</mo><mi>&#x003BA;</mi></mrow></math>'
-    """
-    known = latex.strip().replace(r"\arg", r"\operatorname{arg}")
-    written = str(convert(known, display=display))
-    if "\\" in written:
-        raise ValueError(f"latex2mathml does not know a command in: {latex.strip()}")
-    return written
 
 
 def makeExtension(**settings: Any) -> FormulaExtension:  # noqa: N802

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from foci.audits import StoredAudit, Summary
+from foci.audits.folder.manifest import Manifest
 from foci.audits.folder.names import REPORT
 from foci.audits.recompute import changed_settings, recompute
 from foci.audits.settings import AuditSettings, Kappa, View
 from foci.files.atomic import sweep, write_whole
-from foci.metrics import CARDS
+from foci.metrics import CARDS, Card
 from foci.reports.data.payload import payload
 from foci.reports.page.html import render
 from foci.reports.text.answers import evidence
 from foci.reports.text.cards import answer_cards
 from foci.reports.text.facts import audit_facts, record_of, settings_of, truth_of
-from foci.reports.text.numbers_table import rows_of, seeds_of
+from foci.reports.text.numbers_table import Row, rows_of, seeds_of
 from foci.reports.text.plain import plain_tables
 from foci.reports.text.readout import readout_of
 
@@ -64,6 +66,7 @@ def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -
     manifest = audit.manifest
     data = payload(audit, summary, settings)
     views = list(summary.views)
+    numbers = {view: rows_of(summary, view) for view in views}
     return render(
         "report.html.j2",
         data,
@@ -78,7 +81,7 @@ def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -
         readout=readout_of(manifest),
         views=[(view, VIEW_NAMES[view]) for view in views],
         first_view=summary.first_view,
-        numbers={view: rows_of(summary, view) for view in views},
+        numbers=numbers,
         seeds={view: seeds_of(summary, view) for view in views},
         plain=plain_tables(summary, data),
         truth=truth_of(manifest),
@@ -87,8 +90,24 @@ def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -
         n_details=len(data.details),
         settings=settings_of(settings),
         record=record_of(manifest),
-        cards=[CARDS[name] for name in CARDS],
+        cards=_cards(summary, manifest, [row for rows in numbers.values() for row in rows]),
     )
+
+
+def _cards(summary: Summary, manifest: Manifest, rows: Sequence[Row]) -> list[Card]:
+    """Cards of the metrics that the page shows, each once."""
+    shown = {"deletion_drop", "kaplan_meier", *(row.metric for row in rows)}
+    if any(seeds_of(summary, view) for view in summary.views):
+        shown.add("seed_spread")
+    if summary.full_bag.auc is not None:
+        shown.add("auc")
+    if summary.answers is not None:
+        shown |= {"decisive_k", "net_win_share"}
+    if summary.agreement:
+        shown |= {"jaccard_at_k", "spearman"}
+    if truth_of(manifest) is not None:
+        shown |= {"average_precision", "precision_at_k"}
+    return [CARDS[name] for name in CARDS if name in shown]
 
 
 def _changed(audit: StoredAudit, settings: AuditSettings) -> list[str]:

@@ -34,10 +34,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One measure under every ranking."""
+    """One measure under every ranking; ``metric`` names the card that explains it, if one does."""
 
     title: str
     hint: str
+    metric: str
     cells: tuple[Cell, ...]
 
 
@@ -45,51 +46,69 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
     """Rows of all measures that are defined for at least one ranking."""
     by_ranking = summary.views[view]
     k_max, kappa = summary.k_max, summary.kappa
-    measures: list[tuple[str, str, Callable[[RankingNumbers], Cell]]] = [
-        ("MSK, decided slides", "tiles; median and quartiles", _quartiles("msk", k_max)),
+    measures: list[tuple[str, str, str, Callable[[RankingNumbers], Cell]]] = [
+        ("MSK, decided slides", "tiles; median and quartiles",
+         "msk", _quartiles("msk", k_max)),
         ("Stable MSK, decided slides", "tiles until the model stays sure",
-         _on_grid(_quartiles("stable", k_max), "insertion")),
+         "stable_msk", _on_grid(_quartiles("stable", k_max), "insertion")),
         ("Decisive K, decided slides", "tiles that suffice, and the decision flips without them",
-         _on_grid(_quartiles("decisive", k_max, share="decisive_share"), "deletion")),
+         "decisive_k", _on_grid(_quartiles("decisive", k_max, share="decisive_share"), "deletion")),
         ("Decisive K, paper's form", "and at most 0.2 of the probability is left",
+         "decisive_k",
          _on_grid(_quartiles("decisive_paper", k_max, share="decisive_paper_share"), "deletion")),
         *(
             (f"Decisive K, {name}", "decided slides that are predicted so",
-             _on_grid(_of_class(name, k_max), "deletion"))
+             "decisive_k", _on_grid(_of_class(name, k_max), "deletion"))
             for name in summary.classes
         ),
         ("Flips back", "decided slides on which the decision comes back later",
+         "stable_decisive_k",
          _on_grid(lambda n: Cell(percent(n.decided.flips_back if n.decided else None)),
                   "deletion", "grid")),
         ("MSK, relative", "all slides; tiles to 0.95 of the full bag's own confidence",
-         _quartiles("relative", k_max)),
+         "msk", _quartiles("relative", k_max)),
         ("Crossed though undecided", f"undecided slides that get to {kappa:g} all the same",
-         lambda n: Cell(percent(n.decided.undecided_crosses if n.decided else None))),
+         "reach", lambda n: Cell(percent(n.decided.undecided_crosses if n.decided else None))),
         ("Restricted mean K", f"tiles; all slides, {k_max} where never reached",
-         _interval("restricted", 1)),
-        ("Conditional MSK", "tiles; only slides that reach", _interval("msk_cond", 1)),
-        ("Median K", "tiles until half of the slides reach", lambda n: Cell(tiles(n.median_k))),
-        ("Reach", f"slides that get to {kappa:g}", _shares("reach")),
-        ("Reach, correct slides", "of those classified correctly", _share("reach_correct")),
-        ("Reach, wrong slides", "of those misclassified", _share("reach_wrong")),
+         "restricted_mean", _interval("restricted", 1)),
+        ("Conditional MSK", "tiles; only slides that reach",
+         "msk_cond", _interval("msk_cond", 1)),
+        ("Median K", "tiles until half of the slides reach",
+         "kaplan_meier", lambda n: Cell(tiles(n.median_k))),
+        ("Reach", f"slides that get to {kappa:g}",
+         "reach", _shares("reach")),
+        ("Reach, correct slides", "of those classified correctly",
+         "reach_split", _share("reach_correct")),
+        ("Reach, wrong slides", "of those misclassified",
+         "reach_split", _share("reach_wrong")),
         ("Stable mean K", "tiles until the model stays sure",
-         _on_grid(_single("stable_restricted", 1), "insertion")),
+         "stable_msk", _on_grid(_single("stable_restricted", 1), "insertion")),
         ("Falls back", "slides that reach but fall below again",
-         _on_grid(_share("fallback"), "insertion")),
-        ("Before its rival", "slides where the target comes first", _share("specific")),
-        ("AUKC", "area under the reveal curve", _area),
-        ("Faithfulness AUC", "area under the deletion drop", _interval("faithfulness", 3)),
-        ("AUC, 32 tiles kept", "against the labels", _kept("auc")),
-        ("AUC, adaptive K kept", "max(16, 3% of N) tiles", _kept("adaptive_auc")),
-        ("SHI against native", "share of tiles saved", _interval("shi_native", 2)),
-        ("SHI against random", "share of tiles saved", _interval("shi_random", 2)),
-        ("Paired MSK", "native and this one, slides that both reach", _paired),
-        ("Wilcoxon p", "restricted K against native, by patient", _pvalue),
-        ("Captured headroom", "of what a greedy search finds", _single("captured", 2)),
+         "fallback_share", _on_grid(_share("fallback"), "insertion")),
+        ("Before its rival", "slides where the target comes first",
+         "specific_share", _share("specific")),
+        ("AUKC", "area under the reveal curve",
+         "aukc", _area),
+        ("Faithfulness AUC", "area under the deletion drop",
+         "slide_faithfulness", _interval("faithfulness", 3)),
+        ("AUC, 32 tiles kept", "against the labels",
+         "selected_only_auc", _kept("auc")),
+        ("AUC, adaptive K kept", "max(16, 3% of N) tiles",
+         "selected_only_auc", _kept("adaptive_auc")),
+        ("SHI against native", "share of tiles saved",
+         "shi", _interval("shi_native", 2)),
+        ("SHI against random", "share of tiles saved",
+         "shi_against_random", _interval("shi_random", 2)),
+        ("Paired MSK", "native and this one, slides that both reach",
+         "paired_msk", _paired),
+        ("Wilcoxon p", "restricted K against native, by patient",
+         "", _pvalue),
+        ("Captured headroom", "of what a greedy search finds",
+         "captured_headroom", _single("captured", 2)),
     ]  # fmt: skip
     rows = (
-        Row(title, hint, tuple(cell(by_ranking[name]) for name in summary.rankings))
-        for title, hint, cell in measures
+        Row(title, hint, metric, tuple(cell(by_ranking[name]) for name in summary.rankings))
+        for title, hint, metric, cell in measures
     )
     return tuple(row for row in rows if any(cell.text != NOTHING for cell in row.cells))
 
