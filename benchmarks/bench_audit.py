@@ -73,7 +73,7 @@ def row(name: str, n_slides: int, dense: bool) -> None:
         bag = cohort.bag(cohort.split("test").slides[0].slide_id).x
         units = [unit(model, bag)]
         clock = Clock()
-        settings = AuditSettings(recipe_settings=SHORT, dense=dense or None)
+        settings = AuditSettings(recipe_settings=SHORT, dense=dense)
         with clock.watching(), torch.no_grad():
             done = audit_run.run(
                 model,

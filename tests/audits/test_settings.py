@@ -42,8 +42,7 @@ def test_defaults_are_those_of_the_paper_and_the_control() -> None:
         ({"recipe": "paper-st"}, "paper-st: is not a known selector recipe; did you mean"),
         ({"recipe_settings": {"budget.q": 1}}, f"budget.q: is no setting of {selectors.DEFAULT}"),
         ({"random_orders": 0}, "random_orders: cannot be 0"),
-        ({"counts": (4, 2)}, r"counts: cannot be \[4, 2\]; give counts that increase"),
-        ({"counts": (4, 512)}, "counts: 512 is beyond k_max = 256; raise k_max"),
+        ({"deletion": (4, 2)}, r"deletion: cannot be \[4, 2\]; give counts that increase"),
         ({"deletion": ()}, r"deletion: cannot be \[\]; give counts that increase"),
         ({"split": "val"}, "split: 'val' is what the selector is fitted on; audit another split"),
         ({"target": "truth"}, "target: cannot be 'truth'"),
@@ -73,7 +72,7 @@ def test_a_configuration_gives_its_settings_and_remembers_what_was_given() -> No
 
 PAPER = {
     "recipe": "paper-ste", "fit_target": "label", "target": "label", "seeds": (0, 1, 2),
-    "kappa": 0.9, "kappas": (0.7, 0.8, 0.9, 0.95), "k_max": 256, "counts": None,
+    "kappa": 0.9, "kappas": (0.7, 0.8, 0.9, 0.95), "k_max": 256,
     "deletion": (16, 32, 64, 128, 256), "rankings": ("native", "selector", "random"),
     "split": "test", "recipe_settings": {},
 }  # fmt: skip

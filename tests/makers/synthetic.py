@@ -60,7 +60,6 @@ def make(folder: Path, plan: Plan = Plan()) -> StoredAudit:  # noqa: B008
     settings = AuditSettings(
         rankings=tuple(plan.rankings),
         k_max=plan.k_max,
-        counts=plan.counts,
         random_orders=plan.random_orders,
         seeds=SEEDS,
         n_boot=200,

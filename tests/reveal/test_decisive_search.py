@@ -43,11 +43,11 @@ def test_nothing_is_deleted_where_the_tiles_do_not_suffice(n: int, enough: int) 
     assert 3 in left
 
 
-def test_no_count_is_computed_twice_and_none_off_the_grid_without_refinement() -> None:
+def test_no_count_is_computed_twice() -> None:
     bag = opened(100)
     _, left = decisive_curves(
         bag, range(100), inserted(100, 100), [lambda p: seen(p) >= 1, lambda p: seen(p) >= 20],
-        lambda p: seen(p) <= 70, grid=GRID, reported=(1, 2), refine=False,
+        lambda p: seen(p) <= 70, grid=GRID, reported=(1, 2),
     )  # fmt: skip
-    assert sorted(left) == [1, 2, 4, 8, 16, 32]
+    assert sorted(left) == [1, 2, 4, 8, 16, 24, 28, 29, 30, 32]
     assert len(bag.backbone.asked) == len(left)  # type: ignore[union-attr]

@@ -37,11 +37,9 @@ PROFILES.add(
             "target": "label",
             "seeds": (0, 1, 2),
             "seeds_as": "each",
-            "every_count": True,
             "kappa": 0.9,
             "kappas": KAPPAS,
             "k_max": 256,
-            "counts": None,
             "deletion": (16, 32, 64, 128, 256),
         }
     ),
@@ -57,19 +55,21 @@ def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as read from a folder; what an earlier FOCI did not store is what it did.
 
     It fitted the selector for the view that stands first, settled one confidence in float64,
-    revealed every count and ranked by each selector seed. Its default recipe was ``centred``.
-    Its ``margin`` belonged to a verdict that is gone.
+    and ranked by each selector seed. Its default recipe was ``centred``.
+    Its ``margin`` belonged to a verdict that is gone, its ``counts`` to a setting.
 
     >>> as_stored({"target": "label", "kappa": 0.8})
-    {'fit_target': 'label', 'kappas': (0.8,), 'seeds_as': 'each', 'every_count': True, ...}
+    {'fit_target': 'label', 'kappas': (0.8,), 'seeds_as': 'each', ...}
     """
     then = {
         "fit_target": values.get("target"),
         "kappas": (values.get("kappa", KAPPA),),
         "seeds_as": "each",
-        "every_count": values.get("counts") is None,
     }
-    stored = {**then, **{name: value for name, value in values.items() if name != "margin"}}
+    stored = {
+        **then,
+        **{name: value for name, value in values.items() if name not in ("margin", "counts")},
+    }
     if "readout" not in values and stored.get("recipe", "default") == "default":
         stored["recipe"] = "centred"
     return stored

@@ -13,14 +13,13 @@ from pydantic import (
     ConfigDict,
     Field,
     NonNegativeFloat,
-    NonNegativeInt,
     PositiveInt,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
-from foci.audits.profiles import FOCI, KAPPAS, PROFILES, STORED, AnalysisSettings, View
+from foci.audits.profiles import FOCI, KAPPAS, PAPER, PROFILES, STORED, AnalysisSettings, View
 from foci.errors import FociError
 from foci.reveal import K_MAX, KAPPA
 from foci.selectors.fitting import ChooseBy, Target
@@ -79,13 +78,10 @@ class AuditSettings(BaseModel):
         relative: Whether the answers are also given at shares of each slide's own full-bag
             confidence; where fewer than a third of the slides are decided, they are in any case.
         k_max: Largest reveal count.
-        counts: Reveal counts, at most all tiles of a slide; None for every one up to ``k_max``.
         deletion: Deletion counts with reported mean drops; a slide has those below its tiles.
-        dense: Whether every count up to ``k_max`` is revealed and deleted under every ranking, and
-            each selector seed is a ranking too. False spends counts where they change an answer;
-            None does so for classifiers without a closed form.
-        every_count: Whether every count is revealed also where counts are spared.
-        deletion_orders: Number of random orders whose tiles are deleted too; all if dense.
+        dense: Whether every count up to ``k_max`` is revealed and deleted under every order, and
+            each selector seed is a ranking too. Otherwise :mod:`foci.audits.compute.counts` says
+            which counts are computed for which classifier.
         seeds: One selector is fitted per seed.
         seeds_as: What the ranking ``selector`` is: the mean rank of a tile over the seeds, or each
             seed on its own, with numbers averaged over the seeds as in the paper.
@@ -112,11 +108,8 @@ class AuditSettings(BaseModel):
     kappas: tuple[Share, ...] = Field(default=KAPPAS, validate_default=True)
     relative: bool = False
     k_max: PositiveInt = K_MAX
-    counts: tuple[PositiveInt, ...] | None = None
     deletion: tuple[PositiveInt, ...] = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-    dense: bool | None = None
-    every_count: bool = False
-    deletion_orders: NonNegativeInt = 3
+    dense: bool = False
     seeds: tuple[Seed, ...] = (0, 1, 2)
     seeds_as: Literal["mean-rank", "each"] = "mean-rank"
     random_orders: Annotated[int, Field(ge=1, le=10_000)] = 10
@@ -130,6 +123,11 @@ class AuditSettings(BaseModel):
     def fits_selectors(self) -> bool:
         """Whether the selector is among the rankings."""
         return "selector" in self.rankings
+
+    @property
+    def reveals_every_count(self) -> bool:
+        """Whether no count is left out on insertion: if dense, and for the paper's tables."""
+        return self.dense or self.profile == PAPER
 
     @property
     def requested(self) -> tuple[RequestedRanking, ...]:
@@ -210,14 +208,11 @@ class AuditSettings(BaseModel):
     def _check_seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
         return _distinct("seeds", seeds)
 
-    @field_validator("counts", "deletion")
+    @field_validator("deletion")
     @classmethod
-    def _check_counts(
-        cls, counts: tuple[int, ...] | None, info: ValidationInfo
-    ) -> tuple[int, ...] | None:
-        if counts is not None and (not counts or any(b <= a for a, b in pairwise(counts))):
-            what = f"cannot be {list(counts)}"
-            raise FociError(str(info.field_name), what, "give counts that increase")
+    def _check_deletion(cls, counts: tuple[int, ...]) -> tuple[int, ...]:
+        if not counts or any(b <= a for a, b in pairwise(counts)):
+            raise FociError("deletion", f"cannot be {list(counts)}", "give counts that increase")
         return counts
 
     @model_validator(mode="after")
@@ -229,9 +224,6 @@ class AuditSettings(BaseModel):
             raise FociError("map", what, "add native to the rankings")
         if self.readout not in (AUTO, *(one.name for one in self.requested)):
             raise FociError("readout", f"{self.readout!r} is not run", "add it to the rankings")
-        if self.counts is not None and self.counts[-1] > self.k_max:
-            what = f"{self.counts[-1]} is beyond k_max = {self.k_max}"
-            raise FociError("counts", what, "raise k_max or leave the count out")
         if self.fits_selectors and self.split in ("train", "val"):
             what = f"{self.split!r} is what the selector is fitted on"
             raise FociError("split", what, "audit another split, or leave the selector out")

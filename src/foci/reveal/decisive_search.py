@@ -32,7 +32,6 @@ def decisive_curves(
     grid: Sequence[int],
     reported: Sequence[int] = (),
     one_by_one: int = ONE_BY_ONE,
-    refine: bool = True,
 ) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
     """Both curves by count, with the deletions that the smallest decisive count needs.
 
@@ -49,7 +48,6 @@ def decisive_curves(
         grid: Increasing counts from 1 on; ends at N - 1 at the latest.
         reported: Counts that are deleted in any case.
         one_by_one: Largest gap that is not halved.
-        refine: Whether to look between the counts of the grid at all.
 
     Returns:
         Insertion and deletion by count: what was known, and what the search added.
@@ -67,7 +65,7 @@ def decisive_curves(
         search = Search(grid_counts(grid, len(bag)), one_by_one)
         search.answers = {k: False for k, p in kept.items() if k < len(bag) and not suffices(p)}
         search.answers |= {k: lost(left[k]) for k, p in kept.items() if k in left and suffices(p)}
-        while (count := search.next()) is not None and (refine or count in search.grid):
+        while (count := search.next()) is not None:
             if count not in kept:
                 kept[count] = bag.curve(checked, [count])[0]
             if suffices(kept[count]) and count not in left:

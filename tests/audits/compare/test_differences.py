@@ -37,7 +37,6 @@ from tests.makers.folders import write_folder
         ({"choose_by": "loss"}, "choose_by differs (a decisive; b loss): epochs were chosen"),
         ({"seeds": (0,)}, "seeds differ (a 0,1,2; b 0): selectors are of different fits."),
         ({"random_orders": 3}, "random_orders differs (a 10; b 3): means of random are over"),
-        ({"counts": (8, 64, 256)}, "counts differ (a every count; b 8,64,256): an MSK can only be"),
         ({"deletion": (1, 2)}, "deletion differs (a 1,2,4,8,16,32,64,128,256; b 1,2): drops are"),
     ],
 )

@@ -12,22 +12,27 @@ from foci.audits.compute.counts import (
     decisive_grid,
     deletion_counts,
     reveal_counts,
-    spares,
 )
+from foci.audits.compute.slide import SlideReveal
 from foci.audits.settings import AuditSettings
+from tests.makers.audits import model
 
 TILES = st.integers(2, 400)
 BUDGETS = st.integers(1, 300)
 
 
 @pytest.mark.parametrize(
-    ("dense", "closed_form", "expected"),
-    [(None, True, False), (None, False, True), (True, False, False), (False, True, True)],
+    ("dense", "name", "expected"),
+    [(False, "abmil", False), (False, "transmil", True), (True, "transmil", False)],
 )
-def test_counts_are_spared_without_a_closed_form(
-    dense: bool | None, closed_form: bool, expected: bool
-) -> None:
-    assert spares(AuditSettings(dense=dense), closed_form=closed_form) is expected
+def test_counts_are_adaptive_without_a_closed_form(dense: bool, name: str, expected: bool) -> None:
+    assert SlideReveal(model(name), AuditSettings(dense=dense)).adaptive is expected
+
+
+def test_the_paper_and_dense_reveal_every_count() -> None:
+    assert not AuditSettings().reveals_every_count
+    assert AuditSettings(dense=True).reveals_every_count
+    assert AuditSettings(profile="paper").reveals_every_count
 
 
 def test_the_fine_grid_steps_by_an_eighth_of_the_count_at_most() -> None:
@@ -67,10 +72,3 @@ def test_the_first_grid_of_decisive_k_steps_by_a_sixteenth(n_tiles: int, k_max: 
     assert found[-1] == last
     assert all(b - a <= step for a, b in pairwise([0, *found]))
     assert (2 in found) == (last >= 2)
-
-
-def test_a_grid_of_ones_own_ends_at_the_whole_bag() -> None:
-    settings = AuditSettings(counts=(1, 2, 4, 64))
-    assert reveal_counts(settings, 10).tolist() == [1, 2, 4, 10]
-    assert reveal_counts(settings, 64).tolist() == [1, 2, 4, 64]
-    assert reveal_counts(settings, 100).tolist() == [1, 2, 4, 64]

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from foci import rankings
-from foci.audits.compute.counts import reveal_counts
 from foci.audits.compute.jobs import RankingJob
 from foci.audits.compute.slide import RevealedSlide, SlideReveal
 from foci.backbones import Backbone, CallableBackbone
@@ -69,14 +68,6 @@ def test_facts_of_a_slide_above_the_cap(files: Path) -> None:
     np.testing.assert_array_equal(found.tiles, bag.tiles)
     assert found.coords is not None
     np.testing.assert_array_equal(found.coords, bag.coords)
-
-
-def test_a_grid_of_counts_ends_at_all_tiles() -> None:
-    grid = settings(counts=(2, 4, 8))
-    assert reveal_counts(grid, 3).tolist() == [2, 3]
-    assert reveal_counts(grid, 1).tolist() == [1]
-    assert reveal_counts(grid, 100).tolist() == [2, 4, 8]
-    assert reveal_counts(settings(k_max=3), 100).tolist() == [1, 2, 3]
 
 
 def test_a_bag_is_embedded_once(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def test_the_record_has_every_hash(audit: StoredAudit) -> None:
 def test_settings_are_words(audit: StoredAudit) -> None:
     settings = dict(settings_of(audit.manifest.settings))
     assert settings["rankings"] == "native, selector, random"
-    assert settings["counts"] == "every count"
+    assert settings["map"] == "none"
     assert settings["recipe_settings"] == "none"
 
 

@@ -30,7 +30,7 @@ def test_the_paper_is_the_default(tmp_path: Path) -> None:
     settings = study.settings(42)
     assert (settings.recipe, settings.fit_target, settings.seeds) == ("paper-ste", "label", (42,))
     assert settings.rankings == ("native", "selector", "random", "evidence")
-    assert (settings.kappa, settings.k_max, settings.every_count) == (0.9, 256, True)
+    assert (settings.kappa, settings.k_max, settings.reveals_every_count) == (0.9, 256, True)
     assert settings.deletion == (16, 32, 64, 128, 256)
     assert study.sweeps["losses"].cohorts == ("nsclc",)
     assert study.sweeps["freeze"].seeds == (42, 43)

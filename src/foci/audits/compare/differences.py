@@ -47,7 +47,6 @@ def _settings(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
         ("random_orders differs", "means of random are over different orders",
          _if_run("random", "random_orders")),
         ("map differs", "native is not the same kind of map in each", _map),
-        ("counts differ", "an MSK can only be a count that was revealed", _counts),
         ("deletion differs", "drops are of different counts", lambda a: _setting(a, "deletion")),
         ("split differs", "slides may have been trained on", lambda a: _setting(a, "split")),
     )  # fmt: skip
@@ -71,10 +70,6 @@ def _if_run(ranking: str, name: str) -> Callable[[StoredAudit], Any]:
 
 def _map(audit: StoredAudit) -> str:
     return _setting(audit, "map") or "the model's own"
-
-
-def _counts(audit: StoredAudit) -> Any:
-    return _setting(audit, "counts") or "every count"
 
 
 def _recipes(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:

@@ -1,7 +1,10 @@
 """Which counts of tiles are revealed and deleted on a slide.
 
-A classifier with a closed form gives every count for next to nothing. For any other one counts are
-spent where they change an answer, see :mod:`foci.audits.compute.sparing`.
+The rule: a classifier with a closed form gives every count for next to nothing, and gets every
+count. For any other one counts are spent where they change an answer, see
+:mod:`foci.audits.compute.adaptive_counts`. Of the random orders, the first ``DELETED_ORDERS`` are
+deleted too. With the setting ``dense`` every order of every classifier gets every count in both
+directions. The profile of the paper reveals every count of any classifier, as its tables do.
 """
 
 from __future__ import annotations
@@ -16,6 +19,9 @@ from foci.reveal import GRID
 KEPT = 32
 """Tiles that are kept for the selected-only AUC, as in the paper."""
 
+DELETED_ORDERS = 3
+"""Random orders whose tiles are deleted too; all of them if dense."""
+
 EVERY_COUNT_UP_TO = 256
 """Tiles of a bag up to which every count is deleted; one call for all of them costs little."""
 
@@ -27,11 +33,6 @@ FINE = (
     *range(128, 257, 16),
 )
 """Counts beyond the crossing for rankings that are compared; random orders have ``GRID``."""
-
-
-def spares(settings: AuditSettings, *, closed_form: bool) -> bool:
-    """Whether counts are spared: without a closed form, unless every one is asked for."""
-    return not (closed_form if settings.dense is None else settings.dense)
 
 
 def counts_beyond(settings: AuditSettings, n_tiles: int, *, control: bool) -> list[int]:
@@ -46,16 +47,12 @@ def counts_beyond(settings: AuditSettings, n_tiles: int, *, control: bool) -> li
 
 
 def reveal_counts(settings: AuditSettings, n_tiles: int) -> NDArray[np.int64]:
-    """Reveal counts of a slide: every one up to ``k_max``, or a grid that ends at N at the latest.
+    """Every reveal count of a slide, up to ``k_max``.
 
     >>> reveal_counts(AuditSettings(k_max=4), 3).tolist()
     [1, 2, 3]
-    >>> reveal_counts(AuditSettings(counts=(1, 2, 8, 32)), 5).tolist()
-    [1, 2, 5]
     """
-    every = range(1, min(settings.k_max, n_tiles) + 1)
-    wanted = every if settings.counts is None else settings.counts
-    return np.unique(np.minimum(np.asarray(wanted, dtype=np.int64), n_tiles))
+    return np.arange(1, min(settings.k_max, n_tiles) + 1, dtype=np.int64)
 
 
 def deletion_counts(settings: AuditSettings, n_tiles: int, *, dense: bool) -> NDArray[np.int64]:

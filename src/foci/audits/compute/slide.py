@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foci.audits.compute.counts import deletion_counts, reveal_counts, spares
+from foci.audits.compute.adaptive_counts import AdaptiveCurves, Points
+from foci.audits.compute.counts import DELETED_ORDERS, deletion_counts, reveal_counts
 from foci.audits.compute.jobs import RankingJob
-from foci.audits.compute.sparing import Points, SparingCurves
 from foci.audits.folder.slides import AuditedSlide
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
@@ -67,7 +67,7 @@ class SlideReveal:
     ) -> None:
         self.backbone, self.settings, self.classes = backbone, settings, tuple(classes)
         self.revealer = Revealer(backbone, recheck=settings.kappas)
-        self.spares = spares(settings, closed_form=choose_engine(backbone) == "closed-form")
+        self.adaptive = not settings.dense and choose_engine(backbone) != "closed-form"
 
     def staged(self, bag: Bag) -> Bag:
         """The bag where a GPU can copy it while it computes; on a CPU as it is."""
@@ -90,8 +90,8 @@ class SlideReveal:
         full = self._finite(embedded.full().numpy(), bag.slide_id)
         embedded = embedded.with_target(int(full.argmax()))
         label = self.classes.index(slide.label) if slide.label in self.classes else None
-        sparing = SparingCurves(embedded, self.settings, full, label) if self.spares else None
-        results = {job.column: self._job(job, embedded, full, sparing) for job in jobs}
+        adaptive = AdaptiveCurves(embedded, self.settings, full, label) if self.adaptive else None
+        results = {job.column: self._job(job, embedded, full, adaptive) for job in jobs}
         return RevealedSlide(_audited_slide(slide, bag), bag.tiles, bag.coords, results)
 
     def _job(
@@ -99,19 +99,17 @@ class SlideReveal:
         job: RankingJob,
         bag: EmbeddedBag,
         full: NDArray[np.float64],
-        sparing: SparingCurves | None,
+        adaptive: AdaptiveCurves | None,
     ) -> JobCurves:
         """Insertion curves of every seed of a job, then the deletion curves that it has."""
         ranked = job.rank(bag)
         orders = [torch.from_numpy(ranking.order) for _, ranking in ranked]
-        n_deleted = (
-            len(orders) if not job.orders or self.settings.dense else self.settings.deletion_orders
-        )
-        if sparing is None:
+        n_deleted = DELETED_ORDERS if job.orders and not self.settings.dense else len(orders)
+        if adaptive is None:
             inserted, deleted = self._dense(orders, orders[:n_deleted], bag)
         else:
             both = [
-                sparing(order, control=bool(job.orders), deleted=place < n_deleted)
+                adaptive(order, control=bool(job.orders), deleted=place < n_deleted)
                 for place, order in enumerate(orders)
             ]
             inserted, deleted = [one[0] for one in both], [one[1] for one in both[:n_deleted]]

@@ -50,6 +50,7 @@ def decided_by(
         selectors: Hash of every selector that was not fitted in the audit, by seed.
     """
     own = settings.model_dump(mode="json", exclude={*_INDIFFERENT, "fit_target"})
+    own["reveals_every_count"] = settings.reveals_every_count
     if settings.map is None:
         del own[MAP]
     if settings.fits_selectors:

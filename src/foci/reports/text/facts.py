@@ -105,4 +105,4 @@ def _short(value: Any) -> str:
         return ", ".join(map(_short, value))
     if isinstance(value, dict):
         return ", ".join(f"{key} = {item}" for key, item in value.items()) or "none"
-    return "every count" if value is None else str(value)
+    return "none" if value is None else str(value)

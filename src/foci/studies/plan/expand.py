@@ -202,8 +202,9 @@ def _audit(
         kind="audit", variant=variant, needs=needs, rankings=rankings, recipe=fit.recipe,
         recipe_settings=fit.recipe_settings, n_cap=n_cap or base.study.n_cap,
     )  # fmt: skip
-    settings = base.settings(cell).model_dump(mode="json", exclude=_INDIFFERENT)
-    return replace(cell, key=_key(cell, settings))
+    settings = base.settings(cell)
+    own = settings.model_dump(mode="json", exclude=_INDIFFERENT)
+    return replace(cell, key=_key(cell, own, settings.reveals_every_count))
 
 
 def _costs(study: Study, cells: list[Cell]) -> Iterator[Cell]:

@@ -34,7 +34,7 @@ Points = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class SparingCurves:
+class AdaptiveCurves:
     """Both curves of one slide under any order, at as few counts as its numbers need.
 
     Attributes:
@@ -75,7 +75,7 @@ class SparingCurves:
         n_tiles = len(self.bag)
         kept = self._inserted(order, control)
         left: dict[int, Tensor] = {}
-        if deleted and self.settings.counts is None and 1 < n_tiles <= EVERY_COUNT_UP_TO:
+        if deleted and 1 < n_tiles <= EVERY_COUNT_UP_TO:
             kept, left = self._deleted(order, kept)
         elif deleted and n_tiles > 1:
             reported = deletion_counts(self.settings, n_tiles, dense=False)
@@ -87,14 +87,13 @@ class SparingCurves:
                 self._lost,
                 grid=decisive_grid(self.settings, n_tiles),
                 reported=reported.tolist(),
-                refine=self.settings.counts is None,
             )
         return self._points(kept), self._points(left)
 
     def _inserted(self, order: Tensor, control: bool) -> dict[int, Tensor]:
-        """Probabilities of the first k tiles by k; at the counts of the settings, if given."""
+        """Probabilities of the first k tiles by k; by the profile of the paper, at every k."""
         n_tiles = len(self.bag)
-        if self.settings.counts is not None or self.settings.every_count:
+        if self.settings.reveals_every_count:
             counts = reveal_counts(self.settings, n_tiles)
             probs = self.bag.curve(order, torch.from_numpy(counts))
             return dict(zip(counts.tolist(), probs, strict=True))
