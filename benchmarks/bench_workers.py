@@ -31,7 +31,7 @@ import foci
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings
 from foci.bags import Cohort
-from foci.warm_processes import load_ahead, warm_context
+from foci.warm_processes import preload, warm_context
 
 BLOCK = 8
 
@@ -129,7 +129,7 @@ def audit(
     """Load everything, say so, wait, audit, say so."""
     torch.set_num_threads(1)
     if workers > 1:
-        load_ahead()
+        preload()
         loaded = warm_context().Process(target=time.time)
         loaded.start()
         loaded.join()

@@ -4,12 +4,12 @@ import gc
 
 import pytest
 
-from foci.garbage import loaded_set_aside
+from foci.garbage import frozen_gc
 
 
 def test_they_are_set_aside_and_come_back() -> None:
     assert gc.get_freeze_count() == 0
-    with pytest.raises(ValueError, match="inside"), loaded_set_aside():
+    with pytest.raises(ValueError, match="inside"), frozen_gc():
         assert gc.get_freeze_count() > 10_000
         raise ValueError("inside")
     assert gc.get_freeze_count() == 0
@@ -19,7 +19,7 @@ def test_frozen_objects_of_others_stay_frozen() -> None:
     gc.freeze()
     try:
         before = gc.get_freeze_count()
-        with loaded_set_aside():
+        with frozen_gc():
             assert gc.get_freeze_count() == before
         assert gc.get_freeze_count() == before
     finally:
@@ -37,7 +37,7 @@ def test_garbage_made_inside_is_collected() -> None:
         def __del__(self) -> None:
             Loop.alive -= 1
 
-    with loaded_set_aside():
+    with frozen_gc():
         Loop()
         gc.collect()
         assert Loop.alive == 0

@@ -71,8 +71,9 @@ def test_it_is_not_gone_on_with(audit: foci.Audit, status: str) -> None:
     """Its confidences were settled otherwise, and its settings name no target of the fit."""
     path = audit.folder / "manifest.json"
     stored = json.loads(path.read_text())
+    stored["run_inputs"] = stored.pop("decided_by")
     path.write_text(json.dumps({**stored, "status": status}))
-    decided = {**stored["decided_by"], "kappas": [0.505, 0.9], "fit_target": "prediction"}
+    decided = {**stored["run_inputs"], "kappas": [0.505, 0.9], "fit_target": "prediction"}
     before = path.read_bytes()
     with pytest.raises(foci.FociError) as refused:
         state_of(audit.folder, decided, stored["versions"], force=False)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from foci.warm_processes import load_ahead
+from foci.warm_processes import preload
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
 def test_processes_are_forked_off_one_that_has_loaded_torch() -> None:
-    load_ahead()
-    load_ahead()  # the second time there is nothing to do
+    preload()
+    preload()  # the second time there is nothing to do
     server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
     context = multiprocessing.get_context("forkserver")
     answers = context.SimpleQueue()

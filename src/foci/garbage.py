@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def loaded_set_aside() -> Iterator[None]:
+def frozen_gc() -> Iterator[None]:
     """Inside the block, collect no garbage among the objects that exist when it begins.
 
     Torch and its company bring a quarter of a million of them, none of them garbage. To go through

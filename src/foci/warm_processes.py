@@ -10,7 +10,7 @@ from multiprocessing.context import ForkServerContext, SpawnContext
 _LOADED = ["foci.audits.run", "pandas"]  # pyarrow loads pandas where it is installed
 
 
-def load_ahead() -> None:
+def preload() -> None:
     """Begin to load torch for the processes to come, in the background; returns at once.
 
     On Linux processes are forked off one that has loaded everything and computed nothing; elsewhere

@@ -60,9 +60,9 @@ def dies_before(*parts: str) -> Iterator[None]:
 def without_places(found: dict[str, object]) -> dict[str, object]:
     """Drop the key, which differs between two folders because of the times of their files."""
     manifest = dict(found["manifest.json"])  # type: ignore[call-overload]
-    decided = {k: v for k, v in manifest.pop("decided_by").items() if k != "feature files"}
+    decided = {k: v for k, v in manifest.pop("run_inputs").items() if k != "feature files"}
     manifest.pop("key")
-    return {**found, "manifest.json": {**manifest, "decided_by": decided}}
+    return {**found, "manifest.json": {**manifest, "run_inputs": decided}}
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.invoke import Foci, Outcome
-from tests.makers.clam_project import EXTRA, TORN, make_clam_project
+from tests.makers.clam_project import EXTRA, OVERLAPPING, make_clam_project
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "clam-project.md"
 QUICK = {
@@ -20,7 +20,7 @@ QUICK = {
     "compare": (),
 }  # fmt: skip
 """What keeps the test short; the commands themselves are those of the page."""
-EACH = ", ".join(f"{case} (train and test)" for case in TORN)
+EACH = ", ".join(f"{case} (train and test)" for case in OVERLAPPING)
 
 
 def commands() -> list[list[str]]:
@@ -54,7 +54,9 @@ def test_the_documented_commands_alone(foci: Foci, project: Path) -> None:
     outside = f"left out: {EXTRA} slides of splits_0.csv not in the label table"
     assert outside in " ".join(doctor.out.split())
 
-    warning = f"WARNING: torn patients: 2 patients are in two splits ({EACH}), as --allow-torn-pat"
+    warning = (
+        f"WARNING: patient overlap: 2 patients are in two splits ({EACH}), as --allow-patient-over"
+    )
     for said in (clam.out, abmil.out, audit.out):
         assert warning in said
         assert f"note: {outside} (TCGA-09-0000-01Z-00-DX1, " in said
@@ -68,18 +70,18 @@ def test_the_documented_commands_alone(foci: Foci, project: Path) -> None:
     assert re.search(r"one epoch took .* s: about .* s for 1 more epoch; Ctrl-C keeps", clam.out)
 
     manifest = json.loads((project / "audits" / "clam-0" / "manifest.json").read_text())
-    assert manifest["torn_patients"] == {case: ["train", "test"] for case in TORN}
+    assert manifest["overlapping_patients"] == {case: ["train", "test"] for case in OVERLAPPING}
     assert manifest["classes"] == ["LUAD", "LUSC"]
     assert manifest["slides"]["audited"] == 16
-    (alarm,) = [one for one in manifest["alarms"] if one["kind"] == "torn patients"]
+    (alarm,) = [one for one in manifest["alarms"] if one["kind"] == "patient overlap"]
     touched = "2 of the 16 audited slides are of patients in another split as well"
     assert alarm["sentence"].startswith(touched)
-    assert f"ALARM, torn patients: {touched}" in audit.out
+    assert f"ALARM, patient overlap: {touched}" in audit.out
     report = (project / "audits" / "clam-0" / "report.html").read_text(encoding="utf-8")
     assert touched in report
-    assert "torn patients: 2 patients are in two splits" in report
+    assert "patient overlap: 2 patients are in two splits" in report
     notes = json.loads((project / "models" / "clam-0" / "backbone.json").read_text())["notes"]
-    assert any(note.startswith("torn patients: 2 patients") for note in notes)
+    assert any(note.startswith("patient overlap: 2 patients") for note in notes)
 
     assert "clam-0" in compared.out
     assert "abmil-0" in compared.out
@@ -95,19 +97,21 @@ COHORT = ("--labels", "dataset_csv/lung.csv", "--label-column", "oncotree_code",
           "--splits", "splits/task_2", "--fold", "1")  # fmt: skip
 
 
-def test_without_the_option_torn_patients_are_listed_and_refused(foci: Foci, project: Path) -> None:
+def test_without_the_option_overlapping_patients_are_listed_and_refused(
+    foci: Foci, project: Path
+) -> None:
     checked = foci("doctor", "features", *COHORT, "--exclude-class", "normal", "--json")
     assert checked.code == 1
     (leakage,) = [check for check in json.loads(checked.out) if check["name"] == "leakage"]
     assert leakage["status"] == "FAIL"
-    assert leakage["items"] == [f"{case} (train and test)" for case in TORN]
-    assert leakage["fix"].endswith("or go on with them: --allow-torn-patients")
+    assert leakage["items"] == [f"{case} (train and test)" for case in OVERLAPPING]
+    assert leakage["fix"].endswith("or go on with them: --allow-patient-overlap")
     refused = foci("train", "abmil", "--features", "features", *COHORT, "--out", "m")
     assert refused.code == 2
     assert refused.err == (
-        f"foci: patient {TORN[0]}: is in train and test (and 1 more patients are torn apart); put "
-        "all slides of a patient into one split, or split again by patient, or go on with the "
-        "torn patients: --allow-torn-patients (foci doctor lists them)\n"
+        f"foci: patient {OVERLAPPING[0]}: is in train and test (and 1 more patients); put "
+        "all slides of a patient into one split, or split again by patient, or keep these "
+        "patients: --allow-patient-overlap (foci doctor lists them)\n"
     )
 
 
@@ -127,7 +131,7 @@ def test_what_is_missing_is_named_as_it_is_typed(foci: Foci, project: Path) -> N
 
 
 def test_a_model_of_two_classes_says_how_to_leave_out_the_third(foci: Foci, project: Path) -> None:
-    both = (*COHORT, "--allow-torn-patients")
+    both = (*COHORT, "--allow-patient-overlap")
     places = ("--features", "features", *both)
     model = ("--out", "m", *QUICK["train"])
     assert foci("train", "abmil", *places, "--exclude-class", "normal", *model).code == 0

@@ -18,7 +18,7 @@ D_IN = 16
 CLASSES = ("LUAD", "LUSC", "normal")
 LABEL_COLUMN = "oncotree_code"
 PER_CLASS = {"train": 8, "val": 3, "test": 7}
-TORN = ("TCGA-01-0000", "TCGA-02-0000")
+OVERLAPPING = ("TCGA-01-0000", "TCGA-02-0000")
 """The first patients of LUAD and LUSC: one slide in train, one in test."""
 EXTRA = 5
 """Slides of every fold that are not in the table."""

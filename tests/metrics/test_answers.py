@@ -11,11 +11,11 @@ from foci.metrics import (
     Axis,
     Belief,
     BetterOrder,
+    already_minimal,
     believable,
     better_order,
     compare_orders,
     conclusive,
-    no_room,
     sensitive,
 )
 
@@ -93,8 +93,8 @@ def test_every_name_can_be_the_answer() -> None:
 
 
 def test_an_unknown_result_is_refused() -> None:
-    with pytest.raises(FociError, match="axis: is 'no room'"):
-        believable("no room", "better", n_cases=9)  # type: ignore[arg-type]
+    with pytest.raises(FociError, match="axis: is 'already minimal'"):
+        believable("already minimal", "better", n_cases=9)  # type: ignore[arg-type]
     with pytest.raises(FociError, match="axis: is 'good'"):
         better_order(
             "better",
@@ -129,7 +129,7 @@ class Cohort:
     def axis(self, what: str, one: str, other: str) -> Axis:
         table = {f"random_{key}": value for key, value in self.random.items()}
         named = {**self.counts, **table}
-        if what == "msk" and no_room(named[f"{other}_msk"]):
+        if what == "msk" and already_minimal(named[f"{other}_msk"]):
             return None
         return compare_orders(named[f"{one}_{what}"], named[f"{other}_{what}"], self.cases).result
 

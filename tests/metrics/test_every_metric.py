@@ -27,7 +27,7 @@ NOT_A_METRIC = {
     "drops_on_grid",
     "mean_drops",
     "necessity_axis",
-    "no_room",
+    "already_minimal",
     "operating_points",
     "order_differences",
     "paired_bootstrap",

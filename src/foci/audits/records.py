@@ -57,7 +57,7 @@ AlarmKind = Literal[
     "constant answer",
     "single class",
     "training slides",
-    "torn patients",
+    "patient overlap",
     "duplicate bags",
     "zero tiles",
 ]
@@ -138,8 +138,9 @@ class AxisComparison(Record):
         n_slides: Slides compared.
         n_cases: Their patients.
         n_differ: Patients on whose slides the rankings differ.
-        result: The first ranking is better, worse, the same, or it is unclear; ``"no room"``
-            where the second needs one tile on half of the slides: the axis then does not count.
+        result: The first ranking is better, worse, the same, or it is unclear;
+            ``"already minimal"`` where the second needs one tile on half of the slides: the axis
+            then does not count.
     """
 
     axis: Axis
@@ -150,13 +151,13 @@ class AxisComparison(Record):
     n_slides: int
     n_cases: int
     n_differ: int
-    result: Literal["better", "worse", "same", "unclear", "no room"]
+    result: Literal["better", "worse", "same", "unclear", "already minimal"]
 
     @classmethod
     def of(
-        cls, axis: Axis, measure: Measure, found: OrderComparison, *, room: bool = True
+        cls, axis: Axis, measure: Measure, found: OrderComparison, *, informative: bool = True
     ) -> AxisComparison:
-        """The record of a comparison; ``room`` is false where the axis does not count."""
+        """The record of a comparison; ``informative`` is false where the axis does not count."""
         return cls(
             axis=axis,
             measure=measure,
@@ -166,7 +167,7 @@ class AxisComparison(Record):
             n_slides=found.n_slides,
             n_cases=found.n_cases,
             n_differ=found.n_differ,
-            result=found.result if room else "no room",
+            result=found.result if informative else "already minimal",
         )
 
 

@@ -22,15 +22,15 @@ from foci.audits.compute.workers import default_workers, threads_of
 from foci.audits.folder.manifest import SlideCounts, now, read_manifest, write_manifest
 from foci.audits.folder.names import SUMMARY, TABLES
 from foci.audits.folder.new_manifest import file_hashes, new_manifest, versions_of
-from foci.audits.folder.refused import entered_or_left_empty
+from foci.audits.folder.refused import locked_run_folder
 from foci.audits.folder.removal import remove_parts
-from foci.audits.folder.run_key import decided_by
+from foci.audits.folder.run_key import run_inputs
 from foci.audits.folder.state import state_of, tidy
 from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
 from foci.audits.setup.preflight import admit, check_function
 from foci.audits.setup.readout import in_words, with_readout
-from foci.audits.setup.ready import ReadySelectors
+from foci.audits.setup.ready import PretrainedSelectors
 from foci.audits.setup.selectors import described, fit_selectors, on_fitting
 from foci.audits.setup.splits import many_left_out, split_slides
 from foci.audits.setup.steady import check_deterministic
@@ -40,16 +40,16 @@ from foci.backbones.checkpoints import Agreement
 from foci.backbones.freezing import eval_mode, home
 from foci.backbones.saved import ModelRecord
 from foci.bags import Cohort
+from foci.bags.cohort.patient_overlap import line_of, overlapping_patients
 from foci.bags.cohort.stamps import files_read
-from foci.bags.cohort.torn import line_of, torn_patients
 from foci.errors import ChangedError, FociError
 from foci.files.atomic import write_whole
 from foci.files.lock import alone_in
 from foci.files.run_log import RunLog
 from foci.files.stamps import Unchanged
-from foci.garbage import loaded_set_aside
+from foci.garbage import frozen_gc
 from foci.progress import Progress
-from foci.warm_processes import load_ahead
+from foci.warm_processes import preload
 
 
 def run(
@@ -108,30 +108,30 @@ def run(
             deterministic, or its weights, answers or files or the features change during the audit.
     """
     folder = Path(out)
-    ready = ReadySelectors.read(selectors, backbone, settings)
+    ready = PretrainedSelectors.read(selectors, backbone, settings)
     cohort, settings, changed = admit(backbone, cohort, settings, fits=ready is None)
     features = Unchanged(files_read(cohort))
-    decided = decided_by(
+    inputs = run_inputs(
         backbone, cohort, settings, split_seed, {} if ready is None else ready.hashes
     )
     versions = versions_of(backbone)
-    if state_of(folder, decided, versions, force=force) == "finished":
+    if state_of(folder, inputs, versions, force=force) == "finished":
         return _finished(folder, say)
     check_width(cohort)
     check_function(backbone, cohort)
     steady = check_deterministic(backbone, cohort)
     with (
-        loaded_set_aside(),
-        entered_or_left_empty(folder, decided, versions, force=force) as state,
+        frozen_gc(),
+        locked_run_folder(folder, inputs, versions, force=force) as state,
         RunLog(folder, f"audit of {name}", say) as say,
     ):
         if state == "finished":  # by another run, while this one checked the model
             return _finished(folder, say)
         if state == "new":
             manifest = new_manifest(
-                backbone, settings, decided,
+                backbone, settings, inputs,
                 name=name, classes=cohort.classes, sources=sources or {}, model_notes=model_notes,
-                torn_patients=torn_patients(cohort),
+                overlapping_patients=overlapping_patients(cohort),
                 agreement=agreement,
             )  # fmt: skip
             write_manifest(folder, manifest)
@@ -149,7 +149,7 @@ def run(
         blocks = n_blocks(slides, settings.block)
         workers = workers or default_workers(blocks, home(backbone)[0])
         if workers > 1:
-            load_ahead()
+            preload()
         if ready is not None:
             ready.place(folder)
         with eval_mode(backbone):
@@ -195,7 +195,8 @@ def run(
             *alarms,
             *find_alarms(
                 audit.slides, audit.measured(settings).views, cohort.classes,
-                record=record, trained_on=trained_on, fitted=encoders, torn=manifest.torn_patients,
+                record=record, trained_on=trained_on, fitted=encoders,
+                overlapping=manifest.overlapping_patients,
             ),
         ]  # fmt: skip
         changed = (*changed, *not_compared(audit.slides, record))

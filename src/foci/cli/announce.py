@@ -43,7 +43,7 @@ def announce(
 
     Where more than 10 % of the slides are skipped, that is said first.
     """
-    from foci.bags.cohort.torn import line_of
+    from foci.bags.cohort.patient_overlap import line_of
 
     if line := many_skipped_of(cohort):
         say(f"warning: {line}")

@@ -31,7 +31,7 @@ _OPTIONS: dict[str, tuple[type, dict[str, Any]]] = {
     "fold": (int, {"help": "Fold of a folder of splits, or of a Patho-Bench table.", "min": 0}),
     "only_classes": (str, {"help": "Keep only these classes, separated by commas."}),
     "exclude_class": (str, {"help": "Leave out these classes, separated by commas."}),
-    "allow_torn_patients": (
+    "allow_patient_overlap": (
         bool,
         {"help": "Go on, with a warning, where a patient is in two splits."},
     ),

@@ -48,7 +48,7 @@ def show(
     from rich.padding import Padding
     from rich.text import Text
 
-    from foci.bags.cohort.torn import line_of
+    from foci.bags.cohort.patient_overlap import line_of
     from foci.reports.text.wording import LINE
 
     numbers = summary or audit.summary

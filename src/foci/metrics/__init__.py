@@ -32,9 +32,9 @@ from foci.metrics.cohort.headroom import (
 )
 from foci.metrics.cohort.necessity import (
     NecessityAxis,
+    already_minimal,
     classes_without_decisive_sets,
     necessity_axis,
-    no_room,
 )
 from foci.metrics.cohort.orders import (
     AxisResult,
@@ -91,6 +91,7 @@ __all__ = [
     "Specificity",
     "Stack",
     "adaptive_budget",
+    "already_minimal",
     "auc",
     "aukc",
     "average_precision",
@@ -116,7 +117,6 @@ __all__ = [
     "msk_cond",
     "necessity_axis",
     "net_win_share",
-    "no_room",
     "operating_points",
     "order_differences",
     "paired_bootstrap",

@@ -2,7 +2,8 @@
 
 Both read results on two axes over decided slides, *sufficiency* (MSK) and *necessity* (decisive K,
 or deletion area), from :func:`foci.metrics.compare_orders`. An axis that does not count is None:
-sufficiency where :func:`foci.metrics.no_room` holds, necessity where no class has decisive sets.
+sufficiency where :func:`foci.metrics.already_minimal` holds, necessity where no class has decisive
+sets.
 """
 
 from __future__ import annotations

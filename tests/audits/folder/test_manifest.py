@@ -17,7 +17,7 @@ def test_it_says_what_was_asked_of_what(audited: StoredAudit) -> None:
     found = audited.manifest
     assert found.format == 3
     assert found.status == "complete"
-    assert found.key == digest(found.decided_by)
+    assert found.key == digest(found.run_inputs)
     assert found.settings == settings(rankings=("native", "selector", "random"), choose_by="aukc")
     assert found.backbone.model_dump() == {
         "architecture": "abmil",

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from foci.audits.folder.names import MANIFEST, seed_folder
-from foci.audits.folder.refused import entered_or_left_empty
+from foci.audits.folder.refused import locked_run_folder
 from foci.audits.folder.state import clear
 from foci.errors import FociError
 from foci.files.run_log import LOG
@@ -18,7 +18,7 @@ DECIDED, VERSIONS = {"kappa": 0.9}, {"foci": "1"}
 def refuse(out: Path, *made: Path) -> None:
     with (
         pytest.raises(FociError, match="slide: is bad"),
-        entered_or_left_empty(out, DECIDED, VERSIONS, force=False),
+        locked_run_folder(out, DECIDED, VERSIONS, force=False),
     ):
         for path in (out / MANIFEST, out / LOG, *made):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,7 @@ def test_any_other_end_leaves_what_can_be_resumed(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with (
         pytest.raises(KeyboardInterrupt),
-        entered_or_left_empty(out, DECIDED, VERSIONS, force=False),
+        locked_run_folder(out, DECIDED, VERSIONS, force=False),
     ):
         (out / MANIFEST).write_text("{}")
         raise KeyboardInterrupt

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from foci.audits.folder.run_key import decided_by, first_difference
+from foci.audits.folder.run_key import first_difference, run_inputs
 from foci.backbones import Backbone, CallableBackbone
 from foci.bags import Cohort
 from foci.files.digest import digest
@@ -23,7 +23,7 @@ def facts(
     split_seed: int = 0,
     **changes: Any,
 ) -> dict[str, Any]:
-    return decided_by(backbone or model(), cohort or read(files), settings(**changes), split_seed)
+    return run_inputs(backbone or model(), cohort or read(files), settings(**changes), split_seed)
 
 
 def test_the_same_is_the_same(files: Path) -> None:

@@ -21,7 +21,7 @@ VERSIONS = {"foci": "1", "torch": "2"}
 
 def manifest(folder: Path, status: str = "running", **more: Any) -> Path:
     folder.mkdir(exist_ok=True)
-    facts = {"format": 1, "status": status, "key": digest(DECIDED), "decided_by": DECIDED}
+    facts = {"format": 1, "status": status, "key": digest(DECIDED), "run_inputs": DECIDED}
     text = json.dumps({**facts, "versions": VERSIONS, **more})
     (folder / "manifest.json").write_text(text)
     return folder

@@ -12,7 +12,7 @@ import pytest
 from foci import rankings
 from foci.audits import StoredAudit
 from foci.audits.compare.differences import differences
-from foci.audits.folder.run_key import decided_by, first_difference
+from foci.audits.folder.run_key import first_difference, run_inputs
 from foci.audits.run import run
 from foci.backbones import Backbone, CallableBackbone
 from foci.errors import FociError
@@ -66,8 +66,8 @@ def test_a_file_is_a_ranking_of_its_own(files: Path) -> None:
     manifest = json.loads((audit.folder / "manifest.json").read_text())
     digest = sha256(path.read_bytes()).hexdigest()
     assert manifest["maps"] == {str(path): digest}
-    assert manifest["decided_by"]["map files"] == {str(path): digest}
-    assert f"from-file={path}" in manifest["decided_by"]["rankings"]
+    assert manifest["run_inputs"]["map files"] == {str(path): digest}
+    assert f"from-file={path}" in manifest["run_inputs"]["rankings"]
 
 
 def test_a_map_takes_the_place_of_the_native_ranking(files: Path) -> None:
@@ -121,7 +121,7 @@ def test_another_map_is_another_audit(files: Path) -> None:
 
     def decided(**changes: Any) -> dict[str, Any]:
         chosen = settings(**{"rankings": ("native", "random"), **changes})
-        return decided_by(model(), read(files), chosen, 0)
+        return run_inputs(model(), read(files), chosen, 0)
 
     plain, mapped = decided(), decided(map=f"from-file={path}")
     assert "map" not in plain

@@ -38,7 +38,7 @@ def test_the_curves_are_those_of_an_audit_that_fits(files: Path, selector: Path)
     for name in ("curves.parquet", "rankings.parquet", "slides.parquet"):
         assert (own.folder / name).read_bytes() == (given.folder / name).read_bytes()
     assert given.manifest.selectors == own.manifest.selectors
-    assert given.manifest.decided_by["selectors"] == {
+    assert given.manifest.run_inputs["selectors"] == {
         "0": given.manifest.selectors[0].weights_sha256
     }
     assert StoredAudit.load(given.folder).curves.seeds("selector") == (0,)

@@ -38,18 +38,18 @@ def test_every_option_reaches_the_cohort(options: CohortOptions, tmp_path: Path)
         options.model_copy(update={"slide_table": splits}).read()
 
 
-def test_folds_classes_and_torn_patients_reach_the_cohort(
+def test_folds_classes_and_patient_overlap_reach_the_cohort(
     options: CohortOptions, tmp_path: Path
 ) -> None:
     folds = tmp_path / "folds"
     folds.mkdir()
     (folds / "splits_4.csv").write_text("train,test\n01,02\n03,04\n")
-    more = {"splits": folds, "fold": 4, "allow_torn_patients": True}
+    more = {"splits": folds, "fold": 4, "allow_patient_overlap": True}
     cohort = options.model_copy(update=more).read()
     assert [slide.split for slide in cohort] == ["train", "test", "train", "test"]
-    assert any(note.startswith("torn patients: 1 patient is in two") for note in cohort.notes)
+    assert any(note.startswith("patient overlap: 1 patient is in two") for note in cohort.notes)
     with pytest.raises(CohortError, match="patient A: is in train and test"):
-        options.model_copy(update={**more, "allow_torn_patients": None}).read()
+        options.model_copy(update={**more, "allow_patient_overlap": None}).read()
     assert options.model_copy(update={"exclude_class": ("LUSC",)}).read().classes == ("LUAD",)
     assert options.model_copy(update={"only_classes": ("LUSC",)}).read().classes == ("LUSC",)
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foci.bags.cohort.patient_overlap import check_leakage
 from foci.bags.cohort.quotas import largest_remainder, stratum_quotas
 from foci.bags.cohort.slide import Slide
 from foci.bags.cohort.splits import check_labels, split_by_patient
-from foci.bags.cohort.torn import check_leakage
 from foci.errors import CohortError
 
 patients = st.lists(
@@ -191,7 +191,7 @@ def test_leakage_names_patient_and_splits() -> None:
     with pytest.raises(CohortError, match=message):
         check_leakage(slides)
     more = [*slides, Slide("b3", "b", split="test")]
-    with pytest.raises(CohortError, match=r"train and test \(and 1 more patients are torn apart\)"):
+    with pytest.raises(CohortError, match=r"train and test \(and 1 more patients\)"):
         check_leakage(more)
     check_leakage(slides[1:])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foci.errors import FociError
-from foci.metrics import classes_without_decisive_sets, necessity_axis, no_room
+from foci.metrics import already_minimal, classes_without_decisive_sets, necessity_axis
 
 NONE = math.nan
 
@@ -46,11 +46,11 @@ def test_axis_against_random_orders_averages_them() -> None:
 
 
 def test_no_room_where_the_median_is_one() -> None:
-    assert no_room([1, 1, NONE])
-    assert not no_room([1, 1, NONE, NONE])  # half failed
-    assert not no_room([1, 2])
-    assert no_room([[1, 9], [1, 1]])
-    assert not no_room([NONE])
+    assert already_minimal([1, 1, NONE])
+    assert not already_minimal([1, 1, NONE, NONE])  # half failed
+    assert not already_minimal([1, 2])
+    assert already_minimal([[1, 9], [1, 1]])
+    assert not already_minimal([NONE])
 
 
 def test_bad_input_is_refused() -> None:
@@ -61,4 +61,4 @@ def test_bad_input_is_refused() -> None:
     with pytest.raises(FociError, match="lengths differ"):
         necessity_axis([1, 2], [1])
     with pytest.raises(FociError, match="msks: holds a count below 1"):
-        no_room([0.0])
+        already_minimal([0.0])

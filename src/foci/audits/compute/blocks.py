@@ -14,7 +14,7 @@ from foci.audits.compute.partial import PartialResults
 from foci.audits.compute.slide import RevealedSlide, SlideReveal
 from foci.audits.compute.workers import Workers
 from foci.audits.folder.slides import AuditedSlide
-from foci.audits.setup.steady import SteadyAnswer
+from foci.audits.setup.steady import DriftCheck
 from foci.bags import Bag, Slide
 from foci.bags.store import BagStore
 from foci.errors import FociError
@@ -64,7 +64,7 @@ class BlockReveal:
     reveal: SlideReveal
     jobs: tuple[RankingJob, ...]
     parts: PartialResults
-    steady: SteadyAnswer | None = None
+    steady: DriftCheck | None = None
 
     def missing(self, slides: Sequence[Slide]) -> list[Block]:
         """Blocks of which anything is still to be computed."""

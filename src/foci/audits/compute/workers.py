@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from foci.errors import FociError
-from foci.warm_processes import load_ahead, warm_context
+from foci.warm_processes import preload, warm_context
 
 if TYPE_CHECKING:
     from foci.audits.compute.blocks import Block, BlockReveal
@@ -73,7 +73,7 @@ class Workers:
             say: Called with every message for the user.
             spare: Called while no process has a message; returns False if there was nothing to do.
         """
-        load_ahead()
+        preload()
         context = warm_context()
         processes: list[BaseProcess] = []
         ends: list[Connection] = []

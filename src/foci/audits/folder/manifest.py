@@ -25,8 +25,8 @@ class ManifestHead(Record):
     Attributes:
         format: Format number of the folder.
         status: ``"complete"`` once every file is there.
-        key: Digest of ``decided_by``.
-        decided_by: Everything that decides the numbers, by name.
+        key: Digest of ``run_inputs``.
+        run_inputs: Everything that decides the numbers, by name.
         versions: Software versions, and the device.
         files: SHA-256 of every file that holds numbers, by its path in the folder.
         own_sha256: SHA-256 of all other entries of the manifest.
@@ -35,7 +35,7 @@ class ManifestHead(Record):
     format: int
     status: Literal["running", "complete"]
     key: str = ""
-    decided_by: dict[str, Any] = Field(default_factory=dict)
+    run_inputs: dict[str, Any] = Field(default_factory=dict)
     versions: dict[str, str] = Field(default_factory=dict)
     files: dict[str, str] = Field(default_factory=dict)
     own_sha256: str | None = None
@@ -111,7 +111,7 @@ class Manifest(ManifestHead):
         answers: The answers of the summary in a few words, by question.
         truth: Comparison with annotated tiles, if there was one.
         maps: SHA-256 of every score file that was ranked by, by its path.
-        torn_patients: Patients in two splits, which the user has allowed, with their splits.
+        overlapping_patients: Patients in two splits, which the user has allowed, with their splits.
     """
 
     name: str
@@ -132,7 +132,7 @@ class Manifest(ManifestHead):
     answers: dict[str, str] = Field(default_factory=dict)
     truth: TruthRecord | None = None
     maps: dict[str, str] = Field(default_factory=dict)
-    torn_patients: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    overlapping_patients: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
     @field_validator("settings", mode="before")
     @classmethod

@@ -28,7 +28,7 @@ from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone, fingerprint
 from foci.backbones.checkpoints import Agreement
 from foci.backbones.freezing import home
-from foci.bags.cohort.torn import TornPatients
+from foci.bags.cohort.patient_overlap import PatientOverlap
 from foci.files.digest import digest, file_digest
 from foci.selectors.saved import RESULT
 
@@ -45,13 +45,13 @@ def versions_of(backbone: Backbone) -> dict[str, str]:
 def new_manifest(
     backbone: Backbone,
     settings: AuditSettings,
-    decided: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     *,
     name: str,
     classes: Iterable[str],
     sources: Mapping[str, str],
     model_notes: Iterable[str],
-    torn_patients: TornPatients,
+    overlapping_patients: PatientOverlap,
     agreement: Agreement | None = None,
 ) -> Manifest:
     """Manifest of a new run, before it has any results."""
@@ -59,7 +59,7 @@ def new_manifest(
     return Manifest(
         format=FORMAT,
         status="running",
-        key=digest(decided),
+        key=digest(inputs),
         name=name,
         settings=settings,
         sources=dict(sources),
@@ -73,7 +73,7 @@ def new_manifest(
         ),
         classes=list(classes),
         split=settings.split,
-        decided_by=dict(decided),
+        run_inputs=dict(inputs),
         versions={
             **versions_of(backbone),
             "python": platform.python_version(),
@@ -81,8 +81,8 @@ def new_manifest(
         },
         started=now(),
         finished=None,
-        maps=decided.get(MAP_FILES, {}),
-        torn_patients=dict(torn_patients),
+        maps=inputs.get(MAP_FILES, {}),
+        overlapping_patients=dict(overlapping_patients),
     )
 
 

@@ -16,8 +16,8 @@ from foci.selectors.saved import METADATA
 
 
 @contextlib.contextmanager
-def entered_or_left_empty(
-    folder: Path, decided: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
+def locked_run_folder(
+    folder: Path, inputs: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
 ) -> Iterator[State]:
     """As :func:`~foci.audits.folder.state.entered`, but a refusal removes what a new run has begun.
 
@@ -26,7 +26,7 @@ def entered_or_left_empty(
     """
     existed = folder.exists()
     try:
-        with entered(folder, decided, versions, force=force) as state:
+        with entered(folder, inputs, versions, force=force) as state:
             try:
                 yield state
             except FociError:

@@ -27,7 +27,7 @@ _INDIFFERENT = {"memory_gb", "profile"}
 _PROBE_DIGITS, _PROBE_TILES = 5, 8
 
 
-def decided_by(
+def run_inputs(
     backbone: Backbone,
     cohort: Cohort,
     settings: AuditSettings,

@@ -22,13 +22,13 @@ _REDO = "give --force to redo it, or another --out"
 
 
 def state_of(
-    folder: Path, decided: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
+    folder: Path, inputs: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
 ) -> State:
     """Whether a folder is new, begun or finished for this audit; refuse to mix two audits.
 
     Args:
         folder: The audit folder, existing or not.
-        decided: What decides the numbers, see :func:`foci.audits.folder.run_key.decided_by`.
+        inputs: What decides the numbers, see :func:`foci.audits.folder.run_key.run_inputs`.
         versions: Software versions, and the device.
         force: Treat the folder as new, even if it holds an audit.
 
@@ -38,8 +38,8 @@ def state_of(
     head = _manifest(folder)
     if head is None or force:
         return "new"
-    if head.key != digest(decided):
-        difference = first_difference(head.decided_by, decided)
+    if head.key != digest(inputs):
+        difference = first_difference(head.run_inputs, inputs)
         raise FociError(folder, f"holds an audit with {difference}", _REDO)
     if head.status == "complete":
         gone = lost_file(folder, head.files)
@@ -56,13 +56,13 @@ def state_of(
 
 @contextlib.contextmanager
 def entered(
-    folder: Path, decided: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
+    folder: Path, inputs: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
 ) -> Iterator[State]:
     """Create, lock and clean up a folder for one run; yields its state, see :func:`state_of`."""
-    state_of(folder, decided, versions, force=force)  # raises before anything is changed
+    state_of(folder, inputs, versions, force=force)  # raises before anything is changed
     folder.mkdir(parents=True, exist_ok=True)
     with alone_in(folder):
-        state = state_of(folder, decided, versions, force=force)
+        state = state_of(folder, inputs, versions, force=force)
         check_no_links(folder)
         if state == "new":
             clear(folder)

@@ -19,7 +19,7 @@ from foci.selectors.saved import METADATA, WEIGHTS
 
 
 @dataclass(frozen=True)
-class ReadySelectors:
+class PretrainedSelectors:
     """Fitted selectors, one per seed of the audit.
 
     Attributes:
@@ -33,7 +33,7 @@ class ReadySelectors:
     @classmethod
     def read(
         cls, folders: Sequence[Path], backbone: Backbone, settings: AuditSettings
-    ) -> ReadySelectors | None:
+    ) -> PretrainedSelectors | None:
         """Check that the selectors are of this classifier and these settings; None without any.
 
         Raises:

@@ -23,7 +23,7 @@ _TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class SteadyAnswer:
+class DriftCheck:
     """A model's first answer to one bag, to be asked for again later.
 
     Attributes:
@@ -73,7 +73,7 @@ class SteadyAnswer:
         return checked
 
 
-def check_deterministic(backbone: Backbone, cohort: Cohort) -> SteadyAnswer | None:
+def check_deterministic(backbone: Backbone, cohort: Cohort) -> DriftCheck | None:
     """Check that the model gives the same output twice, on the first readable bag.
 
     A wrapped function may hide a module in training mode, and its dropout cannot be switched off
@@ -100,7 +100,7 @@ def check_deterministic(backbone: Backbone, cohort: Cohort) -> SteadyAnswer | No
                 f"differ by {gap:.2g}",
                 "put it in eval mode (model.eval()), or switch off its randomness",
             )
-        return SteadyAnswer(backbone, slide.slide_id, x, first, fingerprint(backbone))
+        return DriftCheck(backbone, slide.slide_id, x, first, fingerprint(backbone))
     return None
 
 

@@ -82,4 +82,4 @@ def _table_checks(imported: Imported, matched: Matched, options: CohortOptions) 
 
 
 def _slide_checks(matched: Matched, options: CohortOptions) -> list[Check]:
-    return check_table(matched.slides, allow_torn_patients=bool(options.allow_torn_patients))
+    return check_table(matched.slides, allow_patient_overlap=bool(options.allow_patient_overlap))

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from foci.bags.checks.check import Check
+from foci.bags.cohort.patient_overlap import overlapping_patients
 from foci.bags.cohort.slide import Skipped, Slide
-from foci.bags.cohort.torn import torn_patients
 from foci.words.plural import counted, some, tally
 
 _FEW = 10
@@ -15,27 +15,29 @@ _NO_SPLIT = "no split"
 """Slides outside all splits, whose classes do not matter."""
 
 
-def check_table(slides: Sequence[Slide], *, allow_torn_patients: bool = False) -> list[Check]:
+def check_table(slides: Sequence[Slide], *, allow_patient_overlap: bool = False) -> list[Check]:
     """Checks of patients, splits and classes."""
-    return [_leakage(slides, allow_torn_patients), *_classes(slides)]
+    return [_leakage(slides, allow_patient_overlap), *_classes(slides)]
 
 
 def _leakage(slides: Sequence[Slide], allowed: bool) -> Check:
     """Every patient in two splits, with these splits."""
-    torn = [f"{case} ({' and '.join(names)})" for case, names in torn_patients(slides).items()]
-    if not torn:
+    overlap = [
+        f"{case} ({' and '.join(names)})" for case, names in overlapping_patients(slides).items()
+    ]
+    if not overlap:
         cases = len({s.case_id for s in slides})
         return Check("leakage", "PASS", f"{cases} patients, none in two splits")
-    verb = "is" if len(torn) == 1 else "are"
-    found = f"{counted(len(torn), 'patient')} {verb} in two splits: {', '.join(torn)}"
+    verb = "is" if len(overlap) == 1 else "are"
+    found = f"{counted(len(overlap), 'patient')} {verb} in two splits: {', '.join(overlap)}"
     if allowed:
-        fix = "allowed by --allow-torn-patients; what is measured on their slides is too good"
-        return Check("leakage", "WARN", found, fix, tuple(torn))
+        fix = "allowed by --allow-patient-overlap; what is measured on their slides is too good"
+        return Check("leakage", "WARN", found, fix, tuple(overlap))
     fix = (
         "put all slides of a patient into one split, or split again by patient, or go on with "
-        "them: --allow-torn-patients"
+        "them: --allow-patient-overlap"
     )
-    return Check("leakage", "FAIL", found, fix, tuple(torn))
+    return Check("leakage", "FAIL", found, fix, tuple(overlap))
 
 
 def check_matching(rows: int, missing: Sequence[Skipped], unused: Sequence[str]) -> Check:

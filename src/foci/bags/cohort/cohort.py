@@ -12,9 +12,9 @@ from foci.bags.bag import Bag
 from foci.bags.cache import BagCache
 from foci.bags.cohort.feature_folder import find_features
 from foci.bags.cohort.inputs import find_slides
+from foci.bags.cohort.patient_overlap import check_leakage, overlapping_patients, warning
 from foci.bags.cohort.slide import Skipped, Slide
 from foci.bags.cohort.splits import check_labels, split_by_patient, split_order
-from foci.bags.cohort.torn import check_leakage, torn_patients, warning
 from foci.bags.prefilter import N_CAP
 from foci.bags.store import BagStore, BagStream
 from foci.bags.tables import write_csv
@@ -55,7 +55,7 @@ class Cohort:
         fold: int | None = None,
         only_classes: Sequence[str] | None = None,
         exclude_class: Sequence[str] | None = None,
-        allow_torn_patients: bool = False,
+        allow_patient_overlap: bool = False,
         classes: Sequence[str] | None = None,
         layout: str = "auto",
         n_cap: int | None = N_CAP,
@@ -76,7 +76,7 @@ class Cohort:
             fold: Which fold of a folder of splits, or of a Patho-Bench table.
             only_classes: Keep the slides of these classes only.
             exclude_class: Leave out the slides of these classes.
-            allow_torn_patients: Go on, with a warning, where a patient is in two splits.
+            allow_patient_overlap: Go on, with a warning, where a patient is in two splits.
             classes: Class names in model order; default is alphabetical.
             layout: Force a feature layout.
             n_cap: Most candidate tiles per bag.
@@ -110,9 +110,9 @@ class Cohort:
                 f"first file: {next(iter(files))})",
                 "check slide names and feature_path",
             )
-        torn = torn_patients(slides) if allow_torn_patients else {}
-        if torn:
-            notes += (warning(torn),)
+        overlap = overlapping_patients(slides) if allow_patient_overlap else {}
+        if overlap:
+            notes += (warning(overlap),)
         else:
             check_leakage(slides)
         names = tuple(sorted({s.label for s in slides if s.label is not None}))

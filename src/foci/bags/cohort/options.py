@@ -24,7 +24,7 @@ class CohortOptions(BaseModel):
         fold: Fold of a folder of splits, or of a Patho-Bench table.
         only_classes: Classes whose slides are kept.
         exclude_class: Classes whose slides are left out.
-        allow_torn_patients: Go on where a patient is in two splits.
+        allow_patient_overlap: Go on where a patient is in two splits.
         classes: Class names in the model's order; None for the model's own, or alphabetical order.
         layout: Feature layout, or ``"auto"``.
         mpp: Micrometres per level-0 pixel.
@@ -41,7 +41,7 @@ class CohortOptions(BaseModel):
     fold: NonNegativeInt | None = None
     only_classes: tuple[str, ...] | None = None
     exclude_class: tuple[str, ...] | None = None
-    allow_torn_patients: bool | None = None
+    allow_patient_overlap: bool | None = None
     classes: tuple[str, ...] | None = None
     layout: str = "auto"
     mpp: PositiveFloat | None = None
@@ -63,7 +63,7 @@ class CohortOptions(BaseModel):
             fold=self.fold,
             only_classes=self.only_classes,
             exclude_class=self.exclude_class,
-            allow_torn_patients=bool(self.allow_torn_patients),
+            allow_patient_overlap=bool(self.allow_patient_overlap),
             layout=self.layout,
             n_cap=self.n_cap or n_cap,
             mpp=self.mpp,

@@ -12,7 +12,7 @@ from foci.cli.announce import starting
 from foci.cli.cohort_options import Given, cohort_options
 from foci.cli.options import Choice, SplitSeed, TargetName, confidence, names, settings
 from foci.errors import FociError
-from foci.warm_processes import load_ahead
+from foci.warm_processes import preload
 
 if TYPE_CHECKING:
     from foci.audits.config import AuditConfiguration
@@ -109,7 +109,7 @@ def audit(
     """
     starting("loading the model and the cohort")
     if workers is not None and workers > 1:  # they load torch while this process does
-        load_ahead()
+        preload()
     from foci.audits.config import read_configuration
 
     given: dict[str, Any] = {

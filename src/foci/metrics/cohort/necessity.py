@@ -70,14 +70,14 @@ def necessity_axis(a: ArrayLike, b: ArrayLike) -> NecessityAxis:
     return "deletion area" if either < MIN_DECISIVE - 1e-12 else "decisive K"
 
 
-def no_room(msks: ArrayLike) -> bool:
+def already_minimal(msks: ArrayLike) -> bool:
     """Whether a ranking's median MSK is 1, so that no other can need fewer tiles.
 
     Args:
         msks: ``[S]`` or ``[R, S]`` MSK of the ranking compared *with*, NaN where not reached. The
             counts of several orders are pooled; a missing count is infinite.
 
-    >>> no_room([1, 1, 7]), no_room([1, 2, None])
+    >>> already_minimal([1, 1, 7]), already_minimal([1, 2, None])
     (True, False)
     """
     pooled = count_orders(msks, "msks").ravel()

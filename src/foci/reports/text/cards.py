@@ -91,7 +91,7 @@ def deciding_axis(answer: str, comparison: OrderComparison | None) -> AxisCompar
     if comparison is None:
         return None
     axes = [axis for axis in (comparison.necessity, comparison.sufficiency) if axis is not None]
-    counting = [axis for axis in axes if axis.result != "no room"]
+    counting = [axis for axis in axes if axis.result != "already minimal"]
     wanted = [axis for axis in counting if axis.result == _WANTED.get(answer)]
     return next(iter([*wanted, *counting, *axes]), None)
 

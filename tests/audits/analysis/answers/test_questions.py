@@ -66,13 +66,13 @@ def test_a_better_order_is_headroom_and_is_the_one_to_look_at() -> None:
     assert native.ratio == pytest.approx(2 / 9)
 
 
-def test_one_tile_leaves_no_room_on_sufficiency() -> None:
+def test_one_tile_is_already_minimal_on_sufficiency() -> None:
     found = answers_of({"native": [(1, 30)] * N, "evidence": [(1, 6)] * N, "random": CHANCE})
     assert found.order.answer == "headroom"
     native = found.order.against_native
     assert native is not None
     assert native.sufficiency is not None
-    assert native.sufficiency.result == "no room"
+    assert native.sufficiency.result == "already minimal"
     assert any("no room to need fewer" in sentence for sentence in found.order.sentences)
 
 

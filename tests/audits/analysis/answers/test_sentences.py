@@ -73,8 +73,8 @@ def test_why_there_is_no_answer(more: dict[str, Any], says: str) -> None:
     assert told.startswith(says)
 
 
-def test_no_room_is_said_and_does_not_count() -> None:
-    full = axis("no room")
+def test_already_minimal_is_said_and_does_not_count() -> None:
+    full = axis("already minimal")
     _, told = on_map("yes", against("random", full, None), view())
     assert told == (
         "Sufficiency: random needs one tile on half of the slides, so that native has no room to "

@@ -22,14 +22,14 @@ def duplicate_bags(slides: Sequence[AuditedSlide]) -> Alarm | None:
     if not groups:
         return None
     named = [slide.slide_id for same in groups for slide in same]
-    torn = sum(len({slide.label for slide in same} - {None}) > 1 for same in groups)
+    unlike = sum(len({slide.label for slide in same} - {None}) > 1 for same in groups)
     sentence = (
         f"{some(named)} hold the same features as another slide: "
         f"{counted(len(slides), 'audited slide')} are only {len(by_content)} different ones, so "
         "that means count some of them again and intervals are too narrow."
     )
-    if torn:
-        sentence += f" {counted(torn, 'group')} of equal bags with different labels."
+    if unlike:
+        sentence += f" {counted(unlike, 'group')} of equal bags with different labels."
     return Alarm(
         kind="duplicate bags",
         sentence=sentence,

@@ -80,18 +80,18 @@ def training_slides(
     )
 
 
-def torn_apart(slides: Sequence[AuditedSlide], torn: Collection[str]) -> Alarm | None:
+def patient_overlap(slides: Sequence[AuditedSlide], overlapping: Collection[str]) -> Alarm | None:
     """Audited slides of patients who are in another split as well."""
-    touched = [slide.slide_id for slide in slides if slide.case_id in torn]
+    touched = [slide.slide_id for slide in slides if slide.case_id in overlapping]
     if not touched:
         return None
     return Alarm(
-        kind="torn patients",
+        kind="patient overlap",
         sentence=(
             f"{len(touched)} of the {len(slides)} audited slides are of patients in another split "
             "as well: what is measured there does not carry over to new patients."
         ),
-        numbers={"slides": len(touched), "audited": len(slides), "patients": len(torn)},
+        numbers={"slides": len(touched), "audited": len(slides), "patients": len(overlapping)},
         slides=touched,
     )
 

@@ -8,7 +8,7 @@ from foci.audits.analysis.alarms.bags import duplicate_bags, zero_tiles
 from foci.audits.analysis.alarms.features import (
     mixed_encoders,
     other_encoder,
-    torn_apart,
+    patient_overlap,
     training_slides,
 )
 from foci.audits.analysis.alarms.predictions import (
@@ -32,7 +32,7 @@ def find_alarms(
     record: ModelRecord | None = None,
     trained_on: Collection[str] = (),
     fitted: Mapping[str, str | None] | None = None,
-    torn: Collection[str] = (),
+    overlapping: Collection[str] = (),
 ) -> list[Alarm]:
     """Compare the audited slides with each other, with the model's record and with its answers.
 
@@ -46,7 +46,7 @@ def find_alarms(
         trained_on: Slides that the model was trained on, if known.
         fitted: Encoder of every slide that selectors were fitted on, None where the file names
             none.
-        torn: Patients who are in two splits.
+        overlapping: Patients in more than one split.
     """
     everyone, labelled = views["prediction"], views.get("label")
     data = None if record is None else record.data
@@ -59,7 +59,7 @@ def find_alarms(
         constant,
         None if constant else single_class(everyone, labelled, classes),
         training_slides(slides, data, trained_on),
-        torn_apart(slides, torn),
+        patient_overlap(slides, overlapping),
         duplicate_bags(slides),
         zero_tiles(slides),
     )

@@ -15,7 +15,11 @@ from foci.audits.records import AxisComparison
 from foci.audits.settings import AnalysisSettings
 from foci.metrics import geometric_mean_ratio
 from foci.metrics.cohort import orders
-from foci.metrics.cohort.necessity import classes_without_decisive_sets, necessity_axis, no_room
+from foci.metrics.cohort.necessity import (
+    already_minimal,
+    classes_without_decisive_sets,
+    necessity_axis,
+)
 from foci.metrics.cohort.orders import compare_areas, compare_orders
 from foci.metrics.inputs import Floats, Marks
 from foci.metrics.stats import MIN_DRAWS
@@ -100,7 +104,7 @@ class DecidedView:
 
     def _sufficiency(self, a: Floats, b: Floats) -> AxisComparison:
         found = self._compare_orders(a, b, self.decided)
-        return AxisComparison.of("sufficiency", "MSK", found, room=not no_room(b))
+        return AxisComparison.of("sufficiency", "MSK", found, informative=not already_minimal(b))
 
     def _compare_orders(self, a: Floats, b: Floats, chosen: Marks) -> orders.OrderComparison:
         return compare_orders(
@@ -145,6 +149,6 @@ def _without(
 
 def result_of(comparison: AxisComparison | None) -> orders.AxisResult | None:
     """The result on an axis; None where the axis does not count."""
-    if comparison is None or comparison.result == "no room":
+    if comparison is None or comparison.result == "already minimal":
         return None
     return comparison.result

@@ -164,7 +164,7 @@ def _axes(comparison: OrderComparison) -> list[str]:
 def _axis(comparison: OrderComparison, axis: AxisComparison) -> str:
     """One axis in a sentence: who needs fewer tiles, on how many slides."""
     first, second = comparison.first, comparison.second
-    if axis.result == "no room":
+    if axis.result == "already minimal":
         return (
             f"{axis.axis.capitalize()}: {second} needs one tile on half of the slides, "
             f"so that {first} has no room to need fewer."

@@ -6,8 +6,8 @@ import pytest
 
 from foci import Cohort
 from foci.bags.checks.table import check_table
+from foci.bags.cohort.patient_overlap import WARNING, overlapping_patients, warning
 from foci.bags.cohort.slide import Slide
-from foci.bags.cohort.torn import WARNING, torn_patients, warning
 from foci.errors import CohortError
 from tests.bags.cohort.test_cohort import NAMES, folder, table
 
@@ -22,9 +22,9 @@ SLIDES = (
 )
 
 
-def test_every_torn_patient_with_the_splits_in_order() -> None:
-    assert torn_patients(SLIDES) == {"A": ("train", "test"), "C": ("train", "val", "test")}
-    assert torn_patients(SLIDES[1:4]) == {}
+def test_every_overlapping_patient_with_the_splits_in_order() -> None:
+    assert overlapping_patients(SLIDES) == {"A": ("train", "test"), "C": ("train", "val", "test")}
+    assert overlapping_patients(SLIDES[1:4]) == {}
 
 
 def test_doctor_lists_all_of_them() -> None:
@@ -33,8 +33,8 @@ def test_doctor_lists_all_of_them() -> None:
     listed = ("A (train and test)", "C (train and val and test)")
     assert check.detail == f"2 patients are in two splits: {', '.join(listed)}"
     assert check.items == listed
-    assert check.fix.endswith("or go on with them: --allow-torn-patients")
-    allowed = check_table(SLIDES, allow_torn_patients=True)[0]
+    assert check.fix.endswith("or go on with them: --allow-patient-overlap")
+    allowed = check_table(SLIDES, allow_patient_overlap=True)[0]
     assert (allowed.status, allowed.detail, allowed.items) == ("WARN", check.detail, listed)
     assert "what is measured on their slides is too good" in allowed.fix
 
@@ -45,22 +45,24 @@ def test_refused_unless_allowed_and_then_with_a_warning(tmp_path: Path) -> None:
     labels = table(tmp_path, *rows)
     message = (
         r"^patient A: is in train and test; put all slides of a patient into one split, or split "
-        r"again by patient, or go on with the torn patients: --allow-torn-patients "
+        r"again by patient, or keep these patients: --allow-patient-overlap "
         r"\(foci doctor lists them\)$"
     )
     with pytest.raises(CohortError, match=message):
         Cohort.read(features, labels, cache=False)
-    cohort = Cohort.read(features, labels, cache=False, allow_torn_patients=True)
+    cohort = Cohort.read(features, labels, cache=False, allow_patient_overlap=True)
     assert [slide.split for slide in cohort] == ["train", "test", "test", "train"]
     (note,) = [note for note in cohort.notes if note.startswith(WARNING)]
     assert note == (
-        "torn patients: 1 patient is in two splits (A (train and test)), as "
-        "--allow-torn-patients allows: what is measured on their slides is too good, because the "
+        "patient overlap: 1 patient is in two splits (A (train and test)), as "
+        "--allow-patient-overlap allows: what is measured on their slides is too good, because the "
         "model has seen the same patients"
     )
 
 
 def test_the_warning_names_three_and_counts_all() -> None:
-    torn = {f"p{i}": ("train", "test") for i in range(5)}
-    assert warning(torn).startswith("torn patients: 5 patients are in two splits (p0 (train and")
-    assert "p2 (train and test), ...)" in warning(torn)
+    overlap = {f"p{i}": ("train", "test") for i in range(5)}
+    assert warning(overlap).startswith(
+        "patient overlap: 5 patients are in two splits (p0 (train and"
+    )
+    assert "p2 (train and test), ...)" in warning(overlap)
