@@ -45,7 +45,7 @@ def test_axis_against_random_orders_averages_them() -> None:
     assert necessity_axis(np.full(6, NONE), b) == "decisive K"
 
 
-def test_no_room_where_the_median_is_one() -> None:
+def test_already_minimal_where_the_median_is_one() -> None:
     assert already_minimal([1, 1, NONE])
     assert not already_minimal([1, 1, NONE, NONE])  # half failed
     assert not already_minimal([1, 2])
