@@ -34,7 +34,7 @@ from foci.bags import Cohort
 from foci.cli import _refused
 from foci.files.run_log import LOG
 from foci.reports import write_report
-from tests.makers.audits import SHORT, model, settings
+from tests.makers.audits import LEARNED, model, settings
 from tests.makers.cohorts import N_CAP, make_files
 from tests.makers.fits import short
 
@@ -62,7 +62,7 @@ def _cohort(files: Path, case: Path) -> Cohort:
 
 def small_audit(files: Path, case: Path) -> None:
     """An audit with one selector, in three blocks, and its report."""
-    chosen = settings(rankings=("native", "selector", "random"), recipe_settings=SHORT)
+    chosen = settings(rankings=("native", "selector", "random"), recipe_settings=LEARNED)
     write_report(foci.audits.run.run(model(), _cohort(files, case), chosen, case / "out"))
 
 

@@ -77,9 +77,9 @@ def test_the_file_of_the_model(files: Path) -> None:
 def test_a_fit(files: Path) -> None:
     meddler = Meddler(files, "s00", "fit 2/", 1)
     with pytest.raises(FociError, match=r"s00\.h5: was changed during the fit; leave it alone"):
-        selectors.fit(model(), read(files), short("centred"), out=files / "out", progress=meddler)
+        selectors.fit(model(), read(files), short("paper-ste"), out=files / "out", progress=meddler)
     assert list((files / "out").iterdir()) == []
-    fitted = selectors.fit(model(), read(files), short("centred"), out=files / "out")
+    fitted = selectors.fit(model(), read(files), short("paper-ste"), out=files / "out")
     assert len(fitted.history) == 2
 
 

@@ -7,7 +7,6 @@ import pytest
 from foci import selectors
 from foci.audits.compute.slide import SlideReveal
 from foci.audits.config import AuditConfiguration
-from foci.audits.profiles import as_stored
 from foci.audits.settings import AuditSettings
 from foci.configuration import configure
 from foci.errors import FociError
@@ -131,15 +130,6 @@ def test_every_confidence_that_is_read_is_settled() -> None:
         patch.setattr(where, lambda backbone, **how: asked.append(how))
         SlideReveal(model(), AuditSettings(kappa=0.6, kappas=(0.8,)))
     assert asked == [{"recheck": (0.6, 0.8)}]
-
-
-def test_settings_of_an_earlier_foci_say_what_it_did() -> None:
-    for view in ("prediction", "label"):
-        found = AuditSettings(**as_stored({"target": view, "kappa": 0.8}))
-        assert (found.fit_target, found.kappas, found.profile) == (view, (0.8,), "foci")
-        assert found.recipe == "centred"  # what its default stood for
-    kept = as_stored(AuditSettings().model_dump(mode="json"))
-    assert AuditSettings(**kept) == AuditSettings()
 
 
 def test_a_seed_that_no_table_can_hold_is_one_line() -> None:

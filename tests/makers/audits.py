@@ -20,6 +20,9 @@ from tests.makers.cohorts import D_IN, read
 
 SHORT = {"schedule.epochs": 1, "schedule.warmup": 0}
 
+LEARNED = {**SHORT, "start": "random", "target": "label", "choose_by": "aukc"}
+"""Of the default recipe: a head that learns on pooling classifiers, too, from the labels."""
+
 
 def model(name: str = "abmil", n_classes: int = 2, seed: int = 0, **widths: int) -> Backbone:
     """With weights large enough that curves move and cross."""
@@ -33,7 +36,7 @@ def model(name: str = "abmil", n_classes: int = 2, seed: int = 0, **widths: int)
 
 def settings(**changes: Any) -> AuditSettings:
     quick = {
-        "recipe": "centred", "recipe_settings": SHORT, "seeds": (0,), "random_orders": 2,
+        "recipe": "tuned", "recipe_settings": LEARNED, "seeds": (0,), "random_orders": 2,
         "block": 2, "k_max": 8,
         "deletion": (1, 2, 4), "kappa": 0.6, "n_boot": 20, "fit_target": "prediction",
     }  # fmt: skip

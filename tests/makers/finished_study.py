@@ -144,7 +144,7 @@ def _selector(cell: Cell) -> dict[str, Any]:
     return {
         "backbone": {"architecture": "abmil", "fingerprint": "f", "probe": [0.0, 0.0]},
         "head": {"d": 16, "outputs": 1},
-        "fingerprints": {"best": "b", "last": "l"},
+        "fingerprint": "b",
         "recipe": chosen.model_dump(mode="json"),
         "seed": cell.seed,
         "target": "label",

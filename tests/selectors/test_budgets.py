@@ -2,7 +2,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from foci.selectors.budgets import Adaptive, Fixed, Nested, Octaves
+from foci.selectors.budgets import Adaptive, Fixed, Octaves
 
 N = torch.tensor([1, 16, 40, 600, 1024])
 
@@ -19,36 +19,13 @@ def test_adaptive_is_the_papers_rule() -> None:
     assert Adaptive(alpha=0.05, k_min=4).ladder(N)[0].tolist() == [1, 4, 4, 30, 51]
 
 
-def test_nested_draws_every_count_and_no_other() -> None:
-    generator = torch.Generator().manual_seed(0)
-    draws = torch.stack(
-        [Nested(k_max=4).draw(torch.tensor([100, 3]), generator) for _ in range(400)]
-    )
-    counts = torch.bincount(draws[:, 0], minlength=6)
-    assert counts[0] == counts[5] == 0
-    assert counts[1:5].min() > 60
-    assert set(draws[:, 1].tolist()) == {1, 2, 3}
-    assert not torch.equal(draws[:, 0].clamp(max=3), draws[:, 1])  # each bag has its own draw
-
-
-def test_nested_draws_are_reproducible() -> None:
-    a, b = (Nested().draw(N, torch.Generator().manual_seed(3)) for _ in range(2))
-    assert torch.equal(a, b)
-
-
-@pytest.mark.parametrize(("k_max", "ladder"), [(1, [1]), (8, [1, 2, 4, 8]), (9, [1, 2, 4, 8, 9])])
-def test_nested_is_validated_at_fixed_counts(k_max: int, ladder: list[int]) -> None:
-    assert [int(k) for k in Nested(k_max=k_max).ladder(torch.tensor([50]))] == ladder
-    assert [int(k) for k in Nested(k_max=k_max).ladder(torch.tensor([1]))] == [1] * len(ladder)
-
-
 def test_bad_settings_are_refused() -> None:
     with pytest.raises(ValidationError):
         Fixed(k=0)
     with pytest.raises(ValidationError):
         Adaptive(alpha=1.5)
     with pytest.raises(ValidationError):
-        Nested(k=3)  # type: ignore[call-arg]
+        Octaves(k=3)  # type: ignore[call-arg]
 
 
 def test_octaves_are_equally_likely_and_leave_a_tile() -> None:
@@ -60,6 +37,9 @@ def test_octaves_are_equally_likely_and_leave_a_tile() -> None:
     assert (octave[:4] / 2000 - 0.25).abs().max() < 0.04
     assert set(draws[:, 1].tolist()) == {1, 2}
     assert set(draws[:, 2].tolist()) == {1}
+    assert not torch.equal(draws[:, 0].clamp(max=2), draws[:, 1])  # each bag has its own draw
+    a, b = (Octaves().draw(N, torch.Generator().manual_seed(3)) for _ in range(2))
+    assert torch.equal(a, b)
     assert [k.tolist() for k in Octaves().ladder(n)] == [
         [1, 1, 1], [4, 2, 1], [16, 2, 1], [64, 2, 1], [256, 2, 1],
     ]  # fmt: skip

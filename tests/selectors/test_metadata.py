@@ -11,17 +11,17 @@ from foci import selectors
 from foci.errors import CheckpointError
 from tests.backbones.every import small
 from tests.makers.cohorts import planted
-from tests.makers.fits import short
+from tests.makers.fits import per_class
 
 Facts = dict[str, Any]
-REST = "columns=0 summaries=0"
+REST = "columns=0"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cohort = planted(tmp_path_factory.mktemp("planted"))
     out = tmp_path_factory.mktemp("fit") / "selector"
-    selectors.fit(small("abmil", "paper", 2), cohort, short("centred"), out=out)
+    selectors.fit(small("abmil", "paper", 2), cohort, per_class(), out=out)
     return out
 
 
@@ -48,8 +48,8 @@ def drop(*place: str) -> Callable[[Facts], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (drop("fingerprints", "last"), r"fingerprints\.last: Field required"),
-        (put([], "fingerprints"), "fingerprints: Input should be an object"),
+        (drop("fingerprint"), "fingerprint: Field required"),
+        (put([], "fingerprint"), "fingerprint: Input should be a valid string"),
         (put(None, "head"), "head: Input should be an object"),
         (put("x", "head", "d"), r"head\.d: Input should be a valid integer"),
         (put(-1, "head", "d"), r"head\.d: Input should be greater than 0"),
@@ -72,7 +72,7 @@ def drop(*place: str) -> Callable[[Facts], None]:
         (put(2**60, "head", "d"), rf"a head \(d={2**60} outputs=2 hidden=256 {REST}\) that"),
         (put(1, "head", "outputs"), rf"a head \(d=16 outputs=1 hidden=256 {REST}\) that"),
         (put(8, "head", "hidden"), rf"describes a head \(d=16 outputs=2 hidden=8 {REST}\) that"),
-        (put(8, "head", "summaries"), r"outputs=2 hidden=256 columns=0 summaries=8\) that"),
+        (put(8, "head", "columns"), r"outputs=2 hidden=256 columns=8\) that"),
         (put(8, "recipe", "width"), rf"backbone and recipe \(d=16 outputs=2 hidden=8 {REST}\)"),
     ],
 )  # fmt: skip

@@ -3,7 +3,7 @@ from pydantic import ValidationError
 
 from foci.errors import FociError
 from foci.selectors import DEFAULT, RECIPES, recipe, vary
-from foci.selectors.budgets import Adaptive, Fixed, Nested
+from foci.selectors.budgets import Adaptive, Fixed, Octaves
 from foci.selectors.gates import Soft, Ste
 
 
@@ -27,16 +27,14 @@ def test_the_papers_settings() -> None:
 
 
 def test_the_width_of_the_head() -> None:
-    for name in ("nested-attention", "class-conditional", "centred"):
-        assert {recipe(name).hidden(d) for d in (16, 256, 512)} == {256}
-        assert "width" not in recipe(name).decided_by()
+    assert {recipe("tuned").hidden(d) for d in (16, 256, 512)} == {256}
     assert recipe("paper-ste").decided_by()["width"] == "paper"
-    assert vary(recipe("centred"), {"width": 32}).hidden(512) == 32
-    assert vary(recipe("centred"), {"width": "paper"}).hidden(256) == 512
+    assert vary(recipe("tuned"), {"width": 32}).hidden(512) == 32
+    assert vary(recipe("tuned"), {"width": "paper"}).hidden(256) == 512
     for width in (0, -1, 2.5, "wide", True, None):
         said = r"^width: cannot be .*; give a whole number above 0, or 'paper'$"
         with pytest.raises(FociError, match=said):
-            vary(recipe("centred"), {"width": width})
+            vary(recipe("tuned"), {"width": width})
 
 
 @pytest.mark.parametrize("term", ["suff", "hinge", "excl", "contig", "budget"])
@@ -74,10 +72,10 @@ def test_no_recipe_can_unfreeze_the_backbone() -> None:
 
 
 def test_variations() -> None:
-    changed = vary(recipe("paper-ste"), {"budget": Nested(k_max=8), "weights.budget": 0.0})
-    assert changed.budget == Nested(k_max=8)
+    changed = vary(recipe("paper-ste"), {"budget": Octaves(k_max=8), "weights.budget": 0.0})
+    assert changed.budget == Octaves(k_max=8)
     assert changed.weights.budget == 0
-    assert changed.name == "paper-ste (budget=Nested(kind='nested', k_max=8), weights.budget=0.0)"
+    assert changed.name == "paper-ste (budget=Octaves(kind='octaves', k_max=8), weights.budget=0.0)"
     assert vary(recipe("paper-ste"), {}) is recipe("paper-ste")
     with pytest.raises(
         FociError, match=r"gate.softness: is no setting of paper-ste; .*gate.centred"
@@ -90,38 +88,29 @@ def test_variations() -> None:
 
 
 def test_another_kind_starts_from_its_own_defaults() -> None:
-    assert vary(recipe("centred"), {"gate.kind": "soft"}).gate == Soft(temperature=0.5)
+    assert vary(recipe("tuned"), {"gate.kind": "soft"}).gate == Soft(temperature=0.5)
     changes = {"gate.temperature": 2.0, "gate.kind": "soft"}
-    changed = vary(recipe("centred"), changes)
+    changed = vary(recipe("tuned"), changes)
     assert changed.gate == Soft(temperature=2.0)
-    assert changed.name == "centred (gate.temperature=2.0, gate.kind='soft')"
-    nested = vary(recipe("paper-ste"), {"budget.kind": "nested", "budget.k_max": 4})
-    assert nested.budget == Nested(k_max=4)
-    same = vary(recipe("centred"), {"gate.kind": "ste", "gate.temperature": 2.0})
+    assert changed.name == "tuned (gate.temperature=2.0, gate.kind='soft')"
+    drawn = vary(recipe("paper-ste"), {"budget.kind": "octaves", "budget.k_max": 4})
+    assert drawn.budget == Octaves(k_max=4)
+    same = vary(recipe("tuned"), {"gate.kind": "ste", "gate.temperature": 2.0})
     assert same.gate == Ste(centred=True, temperature=2.0)
-    with pytest.raises(FociError, match=r"^gate.centred: is no setting of centred; .*temperature"):
-        vary(recipe("centred"), {"gate.kind": "soft", "gate.centred": True})
+    with pytest.raises(FociError, match=r"^gate.centred: is no setting of tuned; .*temperature"):
+        vary(recipe("tuned"), {"gate.kind": "soft", "gate.centred": True})
     for kind in ("hard", 3, None):
         with pytest.raises(FociError, match=r"^gate: cannot be .*'ste', 'soft'"):
-            vary(recipe("centred"), {"gate.kind": kind})
+            vary(recipe("tuned"), {"gate.kind": kind})
 
 
-def test_keys_of_earlier_recipes_name_no_later_settings() -> None:
-    """What an earlier FOCI left unfinished goes on: its key has the same settings."""
-    for name in ("paper-ste", "paper-soft", "centred"):
-        settings = recipe(name).decided_by()
-        assert not {"start", "correction", "head", "choose_by"} & set(settings)
-        assert not {"flip", "shapley", "gap"} & set(settings["weights"])
-    later = recipe("tuned").decided_by()
-    assert later["start"] == "tuned"
-    assert later["weights"]["flip"] == 0.5
-    assert "head" not in later
-
-
-def test_the_attending_recipe_differs_in_its_head() -> None:
-    attending, token = (recipe(f"{name}-residual") for name in ("attending", "evidence"))
-    assert attending.decided_by()["head"] == "attending"
-    same = {"name", "note", "head"}
-    assert attending.model_dump(exclude=same) == token.model_dump(exclude=same)
-    with pytest.raises(FociError, match=r"^head: cannot be 'deep'"):
-        vary(token, {"head": "deep"})
+def test_the_default_of_the_page() -> None:
+    tuned = recipe("tuned")
+    assert (tuned.start, tuned.class_conditional, tuned.target) == ("tuned", True, "prediction")
+    assert tuned.sites == ("attention", "feature")
+    assert (tuned.gate, tuned.budget) == (Ste(centred=True), Octaves(k_max=256))
+    assert tuned.weights.active == ("suff", "flip")
+    assert (tuned.weights.suff, tuned.weights.flip, tuned.weights.gap) == (0.5, 0.5, 1.0)
+    assert (tuned.schedule.epochs, tuned.schedule.warmup) == (10, 1)
+    assert tuned.choose_by == "decisive"
+    assert "choose_by" not in tuned.decided_by()

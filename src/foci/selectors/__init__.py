@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from foci.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from foci.selectors.fitting.criterion import CRITERIA, Criterion
     from foci.selectors.fitting.fit import fit
     from foci.selectors.heads.token import SelectorHead
     from foci.selectors.recipes import DEFAULT, RECIPES, SelectorRecipe, recipe
@@ -19,10 +18,8 @@ if TYPE_CHECKING:
     from foci.selectors.variation import vary
 
 __all__ = [
-    "CRITERIA",
     "DEFAULT",
     "RECIPES",
-    "Criterion",
     "FitEpoch",
     "FittedSelector",
     "Selector",
@@ -37,10 +34,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "CRITERIA": "foci.selectors.fitting.criterion",
     "DEFAULT": "foci.selectors.recipes",
     "RECIPES": "foci.selectors.recipes",
-    "Criterion": "foci.selectors.fitting.criterion",
     "FitEpoch": "foci.selectors.selector",
     "FittedSelector": "foci.selectors.selector",
     "Selector": "foci.selectors.selector",

@@ -50,31 +50,11 @@ class Adaptive(_Budget):
         return [torch.minimum(share.clamp(min=self.k_min), n_tiles)]
 
 
-class Nested(_Budget):
-    """K drawn at random for every bag and step, so that the order of the kept tiles is trained too.
-
-    >>> [int(k) for k in Nested(k_max=20).ladder(torch.tensor([1000]))]
-    [1, 2, 4, 8, 16, 20]
-    """
-
-    kind: Literal["nested"] = "nested"
-    k_max: PositiveInt = 32
-
-    def draw(self, n_tiles: Tensor, generator: torch.Generator) -> Tensor:
-        """K for one training step, ``[B]``, uniform between 1 and ``k_max``."""
-        k = torch.randint(1, self.k_max + 1, n_tiles.shape, generator=generator)
-        return torch.minimum(k.to(n_tiles.device), n_tiles)
-
-    def ladder(self, n_tiles: Tensor) -> list[Tensor]:
-        """Powers of two up to ``k_max``, the same in every epoch."""
-        powers = [1 << i for i in range(self.k_max.bit_length()) if 1 << i < self.k_max]
-        return [n_tiles.clamp(max=k) for k in (*powers, self.k_max)]
-
-
 class Octaves(_Budget):
     """K drawn at random with equal chances for 1, 2 to 3, 4 to 7, and so on up to ``k_max``.
 
-    At least one tile is dropped, wherever there are two.
+    Drawn for every bag and step, so that the order of the kept tiles is trained too. At least one
+    tile is dropped, wherever there are two.
 
     >>> [int(k) for k in Octaves(k_max=20).ladder(torch.tensor([1000]))]
     [1, 4, 16]
@@ -95,4 +75,4 @@ class Octaves(_Budget):
         return [torch.minimum(n_tiles.clamp(max=k), (n_tiles - 1).clamp(min=1)) for k in powers]
 
 
-Budget = Annotated[Fixed | Adaptive | Nested | Octaves, Field(discriminator="kind")]
+Budget = Annotated[Fixed | Adaptive | Octaves, Field(discriminator="kind")]

@@ -29,8 +29,7 @@ _REFIT = "fit the selector again"
 class HeadShape(BaseModel):
     """Constructor arguments of the head; one of an earlier FOCI does not name its only width.
 
-    A head that starts as evidence has columns, and a width of 0 without a correction. One
-    that attends to its bag has summaries.
+    A head that starts as evidence has columns, and a width of 0 without a correction.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -39,16 +38,6 @@ class HeadShape(BaseModel):
     outputs: PositiveInt
     hidden: NonNegativeInt = HIDDEN
     columns: NonNegativeInt = 0
-    summaries: NonNegativeInt = 0
-
-
-class Fingerprints(BaseModel):
-    """Hashes of the two stored heads."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    best: str
-    last: str
 
 
 class SelectorMetadata(BaseModel):
@@ -57,7 +46,7 @@ class SelectorMetadata(BaseModel):
     Attributes:
         backbone: Identity of the backbone that the selector belongs to.
         head: Widths of the head.
-        fingerprints: Hashes of the weights.
+        fingerprint: Hash of the weights.
         recipe: How it was fitted.
         seed: Of its initialisation, order and noise.
         target: Which class the kept tiles should support.
@@ -71,7 +60,7 @@ class SelectorMetadata(BaseModel):
 
     backbone: Identity
     head: HeadShape
-    fingerprints: Fingerprints
+    fingerprint: str
     recipe: SelectorRecipe
     seed: NonNegativeInt
     target: Target

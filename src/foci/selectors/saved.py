@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from torch import Tensor
-
 from foci.backbones.base import Backbone
 from foci.backbones.freezing import fingerprint, home
 from foci.errors import CheckpointError, FociError
@@ -74,16 +72,12 @@ def save(fitted: FittedSelector, folder: str | Path) -> Path:
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    heads = {"best": fitted.best.head, "last": fitted.last.head}
-    tensors = {
-        f"{epoch}/{name}": value.detach().cpu().contiguous().clone()
-        for epoch, head in heads.items()
-        for name, value in head.state_dict().items()
-    }
+    head = fitted.best.head
+    tensors = {k: v.detach().cpu().contiguous().clone() for k, v in head.state_dict().items()}
     content = {
         "backbone": asdict(fitted.best.identity),
-        "head": shape_of(fitted.best.head).model_dump(),
-        "fingerprints": {epoch: fingerprint(head) for epoch, head in heads.items()},
+        "head": shape_of(head).model_dump(),
+        "fingerprint": fingerprint(head),
         "recipe": fitted.recipe.model_dump(),
         "seed": fitted.seed,
         "target": fitted.target,
@@ -110,18 +104,10 @@ def load(folder: str | Path, backbone: Backbone) -> FittedSelector:
     _check_shape(path, metadata, backbone)
     if was_changed(json.loads(path.read_bytes())):
         raise CheckpointError(path, "was changed since it was written", EDITED)
-    tensors = _tensors(Path(folder) / WEIGHTS)
-    best, last = (
-        Selector(
-            _head(Path(folder) / WEIGHTS, tensors, metadata, epoch, backbone),
-            backbone,
-            metadata.backbone,
-        )
-        for epoch in ("best", "last")
-    )
     return FittedSelector(
-        best=best,
-        last=last,
+        best=Selector(
+            _head(Path(folder) / WEIGHTS, metadata, backbone), backbone, metadata.backbone
+        ),
         recipe=metadata.recipe,
         seed=metadata.seed,
         target=metadata.target,
@@ -140,31 +126,18 @@ def _check_shape(path: Path, metadata: SelectorMetadata, backbone: Backbone) -> 
         raise CheckpointError(path, what, "fit the selector again")
 
 
-def _tensors(path: Path) -> dict[str, Tensor]:
+def _head(path: Path, metadata: SelectorMetadata, backbone: Backbone) -> Head:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    try:
-        return dict(load_file(path))
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(path, f"cannot be read ({error})", "copy the folder again") from error
-
-
-def _head(
-    path: Path,
-    tensors: dict[str, Tensor],
-    metadata: SelectorMetadata,
-    epoch: str,
-    backbone: Backbone,
-) -> Head:
     device, dtype = home(backbone)
     head = make_head(metadata.head).to(dtype)
-    part = f"{epoch}/"
     try:
-        own = {k.removeprefix(part): v for k, v in tensors.items() if k.startswith(part)}
-        head.load_state_dict(own)
+        head.load_state_dict(load_file(path))
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(path, f"cannot be read ({error})", "copy the folder again") from error
     except RuntimeError as error:
         raise CheckpointError(path, f"does not fit {METADATA} ({error})", "copy both") from error
-    if fingerprint(head) != getattr(metadata.fingerprints, epoch):
+    if fingerprint(head) != metadata.fingerprint:
         raise CheckpointError(path, f"is not the weights that {METADATA} names", "copy both")
     return head.to(device).requires_grad_(False)

@@ -22,12 +22,12 @@ from foci.selectors.recipes import SelectorRecipe
 Head = SelectorHead | EvidenceHead
 
 
-def scores_at(head: Head, tiles: Tiles, targets: Tensor, mask: Tensor) -> Tensor:
-    """Scores ``[B, N]`` of prepared bags for their target classes ``[B]``; real tiles by mask."""
+def scores_at(head: Head, tiles: Tiles, targets: Tensor) -> Tensor:
+    """Scores ``[B, N]`` of prepared bags for their target classes ``[B]``."""
     tokens = tiles["tokens"]
     if isinstance(head, EvidenceHead):
-        return head.at(tokens, targets, tiles["evidence"], mask).to(tokens.dtype)
-    return head.at(tokens, targets, mask)
+        return head.at(tokens, targets, tiles["evidence"]).to(tokens.dtype)
+    return head.at(tokens, targets)
 
 
 class Selector:
@@ -139,11 +139,10 @@ class FitEpoch:
 
 @dataclass(frozen=True, repr=False)
 class FittedSelector:
-    """Result of :func:`foci.selectors.fit`: the best and the last epoch, and how they were made.
+    """Result of :func:`foci.selectors.fit`: the best epoch, and how it was made.
 
     Attributes:
         best: The selector of the best validation epoch.
-        last: The selector of the last epoch.
         recipe: How it was fitted.
         seed: Of its initialisation, order and noise.
         target: Which class the kept tiles should support.
@@ -153,7 +152,6 @@ class FittedSelector:
     """
 
     best: Selector
-    last: Selector
     recipe: SelectorRecipe
     seed: int
     target: Target

@@ -22,8 +22,8 @@ def vary(base: SelectorRecipe, changes: Mapping[str, Any]) -> SelectorRecipe:
     >>> from foci.selectors.recipes import recipe
     >>> vary(recipe("paper-adaptive"), {"budget.alpha": 0.05}).name
     'paper-adaptive (budget.alpha=0.05)'
-    >>> vary(recipe("paper-adaptive"), {"budget.kind": "nested", "budget.k_max": 8}).budget
-    Nested(kind='nested', k_max=8)
+    >>> vary(recipe("paper-adaptive"), {"budget.kind": "octaves", "budget.k_max": 8}).budget
+    Octaves(kind='octaves', k_max=8)
     """
     if not changes:
         return base

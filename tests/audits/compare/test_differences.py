@@ -27,8 +27,8 @@ from tests.makers.folders import write_folder
             "fit_target differs (a prediction; b label): selectors support different classes.",
         ),
         (
-            {"recipe": "both-conditions"},
-            "recipe differs (a default; b both-conditions): selectors were fitted",
+            {"recipe": "paper-soft", "choose_by": "decisive", "fit_target": "prediction"},
+            "recipe differs (a default; b paper-soft): selectors were fitted",
         ),
         (
             {"recipe_settings": {"schedule.epochs": 4, "schedule.warmup": 1}},

@@ -61,7 +61,7 @@ def test_the_target_of_a_fit_decides_only_where_one_is_fitted(files: Path) -> No
         ({"kappas": (0.5,)}, "kappas = [0.6, 0.7, 0.8, 0.9, 0.95], not [0.5, 0.6]"),
         ({"block": 3}, "block = 2, not 3"),
         ({"n_boot": 21}, "n_boot = 20, not 21"),
-        ({"recipe": "paper-ste"}, "recipe = centred (schedule.epochs=1, schedule.warmup"),
+        ({"recipe": "paper-ste"}, "recipe = tuned (schedule.epochs=1, schedule.warmup"),
         ({"split_seed": 4}, "split_seed = 0, not 4"),
         ({"backbone": model(seed=1)}, "another model"),
         ({"backbone": model("clam-sb")}, "another model"),

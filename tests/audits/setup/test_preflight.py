@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from foci.audits.setup.preflight import admit
@@ -9,6 +11,7 @@ from tests.makers.cohorts import D_IN
 
 LABELLED = Cohort((Slide("a", "p", "x"), Slide("b", "q", "y")), ("x", "y"))
 BLANK = Cohort((Slide("a", "p"),))
+PER_CLASS = {"class_conditional": True}
 
 
 def function(differentiable: bool = True) -> Backbone:
@@ -58,24 +61,25 @@ ONE = table(("x", "train"), ("x", "train"), ("y", "val"), ("y", "test"))
 
 
 @pytest.mark.parametrize(
-    ("cohort", "plan", "target", "says"),
+    ("cohort", "changes", "target", "says"),
     [
-        (WHOLE, "centred", "label", None),
-        (LABELLED, "centred", "label", None),
-        (ONE, "nested-attention", "label", None),
-        (BLANK, "centred", "prediction", "1 of 1 slide to fit on without a label"),
-        (GAPS, "paper-ste", "prediction", "1 of 3 slides to fit on without a label"),
-        (ONE, "centred", "prediction", "all slides to learn from are of class x"),
+        (WHOLE, PER_CLASS, "label", None),
+        (LABELLED, PER_CLASS, "label", None),
+        (ONE, {}, "label", None),
+        (BLANK, PER_CLASS, "prediction", "1 of 1 slide to fit on without a label"),
+        (GAPS, {}, "prediction", "1 of 3 slides to fit on without a label"),
+        (ONE, PER_CLASS, "prediction", "all slides to learn from are of class x"),
     ],
 )
 def test_a_selector_is_fitted_for_the_recipes_target_where_labels_allow_it(
-    cohort: Cohort, plan: str, target: str, says: str | None
+    cohort: Cohort, changes: dict[str, Any], target: str, says: str | None
 ) -> None:
-    _, chosen, notes = admit(model(), cohort, settings(recipe=plan, fit_target=None))
+    plan: dict[str, Any] = {"recipe": "paper-ste", "recipe_settings": changes}
+    _, chosen, notes = admit(model(), cohort, settings(**plan, fit_target=None))
     assert chosen.fit_target == chosen.fitted_for == target
     said = f"the selector is fitted for the model's own prediction: {says}"
     assert notes == (() if says is None else (said,))
-    asked = settings(recipe=plan, fit_target="label")
+    asked = settings(**plan, fit_target="label")
     if says is None:
         assert admit(model(), cohort, asked)[1].fit_target == "label"
     else:

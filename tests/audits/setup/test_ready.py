@@ -9,7 +9,7 @@ from foci.audits import StoredAudit
 from foci.audits.run import run
 from foci.errors import FociError
 from foci.selectors import fit
-from tests.makers.audits import SHORT, audit, content, model, settings
+from tests.makers.audits import LEARNED, audit, content, model, settings
 from tests.makers.cohorts import make_files, read
 
 RANKINGS = ("native", "selector", "random")
@@ -75,7 +75,7 @@ def test_a_selector_of_another_training_is_another_audit(files: Path, selector: 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"recipe": "paper-ste"}, r"was fitted with the recipe centred \(.*\), not paper-ste"),
+        ({"recipe": "paper-ste"}, r"was fitted with the recipe tuned \(.*\), not paper-ste"),
         ({"fit_target": "label"}, "was fitted for the prediction, not the label"),
         ({"seeds": (3,)}, r"is of seed 0, which is not among \[3\]; give its seed"),
         ({"seeds": (0, 3)}, "no selector of seed 3 was given"),
@@ -90,6 +90,6 @@ def test_another_selector_is_refused(
 
 
 def test_the_selector_of_another_classifier(files: Path, selector: Path) -> None:
-    chosen = settings(rankings=RANKINGS, recipe_settings=SHORT)
+    chosen = settings(rankings=RANKINGS, recipe_settings=LEARNED)
     with pytest.raises(FociError, match="is not the one that the selector was fitted on"):
         run(model(seed=1), read(files), chosen, files / "x", selectors=[selector])

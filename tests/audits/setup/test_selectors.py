@@ -12,7 +12,7 @@ from foci.audits.setup.selectors import described, fit_selectors, on_fitting, se
 from foci.backbones import fingerprint
 from foci.errors import FociError
 from foci.selectors import FittedSelector
-from tests.makers.audits import SHORT, model, settings
+from tests.makers.audits import LEARNED, model, settings
 from tests.makers.cohorts import read
 
 
@@ -49,7 +49,7 @@ def test_the_view_says_nothing_of_what_is_fitted(files: Path) -> None:
     own: dict[str, Any] = {"target": "prediction", "fit_target": None}
     assert fit(files, [], "loss", **own)[4].target == "label"  # the recipe's own
     shutil.rmtree(files / "out")
-    own = {"recipe_settings": {**SHORT, "target": "prediction"}, "fit_target": None}
+    own = {"recipe_settings": {**LEARNED, "target": "prediction"}, "fit_target": None}
     assert fit(files, [], "loss", target="label", **own)[4].target == "prediction"
     shutil.rmtree(files / "out")
     assert fit(files, [], "loss", **{**own, "fit_target": "label"})[4].target == "label"

@@ -205,7 +205,7 @@ def test_a_selector_is_fitted_without_labels_too(foci: Foci, folder: Path) -> No
     table.write_text(table.read_text().replace("s00,c0,a,train", "s00,c0,,train"))
     line = refused(foci(*command(folder, "--fit-target", "label")))
     assert "fit_target: cannot be the label: 1 of 9 slides to fit on without a label; fill" in line
-    done = foci(*command(folder, "--recipe", "centred"))
+    done = foci(*command(folder, "--recipe", "paper-ste"))
     assert done.code == 0, done.err
     said = "note: the selector is fitted for the model's own prediction: 1 of 9 slides to fit on"
     assert f"{said} without a label\n" in done.out
@@ -227,7 +227,7 @@ def test_the_papers_protocol(foci: Foci, folder: Path) -> None:
     assert found.manifest.settings.profile == "paper"
     fitted = json.loads((folder / "out" / "selectors" / "seed-0" / "selector.json").read_text())
     assert fitted["target"] == "label"
-    shape = {"d": 16, "outputs": 1, "hidden": 7365, "columns": 0, "summaries": 0}
+    shape = {"d": 16, "outputs": 1, "hidden": 7365, "columns": 0}
     assert fitted["head"] == shape
     (folder / "audit.yaml").write_text("profile: paper\n")
     again = foci(*command(folder, "--config", folder / "audit.yaml"))

@@ -29,13 +29,13 @@ def command(folder: Path, *more: str) -> list[str]:
     return ["fit", str(folder / "model"), "--features", str(folder / "features"), *more]
 
 
-EARLIER = ["--recipe", "centred"]
+PAPER = ["--recipe", "paper-ste"]
 
 
 def test_fits_and_writes(foci: Foci, folder: Path) -> None:
     (folder / "features" / "s1.h5").write_bytes(b"cut")
     labels, out = ["--labels", str(folder / "labels.csv")], ["--out", str(folder / "out")]
-    done = foci(*command(folder, *labels, *out, *EARLIER, *QUICK))
+    done = foci(*command(folder, *labels, *out, *PAPER, *QUICK))
     assert done.code == 0, done.err
     assert "skipped s1: " in done.out
     first = next(text for text in done.out.splitlines() if text.startswith("fit 1/2"))
@@ -50,10 +50,10 @@ def test_fits_and_writes(foci: Foci, folder: Path) -> None:
     assert facts["backbone"]["fingerprint"] == fingerprint(model)
     assert len(selectors.load(folder / "out", model).history) == 2
     log = (folder / "out" / "foci.log").read_text().splitlines()
-    assert log[0].split(" ", 1)[1].startswith("fit centred (")
+    assert log[0].split(" ", 1)[1].startswith("fit paper-ste (")
     assert [line.split(" ", 1)[1] for line in log[1:-1]] == done.out.splitlines()
     assert log[-1].endswith(" finished")
-    again = foci(*command(folder, *labels, *out, *EARLIER, *QUICK))
+    again = foci(*command(folder, *labels, *out, *PAPER, *QUICK))
     assert again.code == 2
     assert "already holds a fitted selector" in again.err
 
@@ -125,7 +125,7 @@ def test_options_of_the_checkpoint_reach_it(foci: Foci, folder: Path) -> None:
     ("more", "says"),
     [
         (
-            ["--recipe", "centred"],
+            PAPER,
             "--labels: is missing; give a label table, or --target prediction",
         ),
         (["--recipe", "paper"], "paper: is not a known selector recipe"),

@@ -18,7 +18,7 @@ from foci.selectors.fitting.fit import new_head
 from foci.selectors.fitting.loop import randomness
 from tests.backbones.every import small
 from tests.makers.cohorts import D
-from tests.makers.fits import named, same, short
+from tests.makers.fits import judge_by, per_class, same, short
 
 
 def weights_of(selector: Selector) -> dict[str, Tensor]:
@@ -29,9 +29,11 @@ class KilledError(Exception):
     pass
 
 
-@pytest.mark.parametrize("name", ["paper-soft", "class-conditional"])
-def test_a_killed_fit_resumes_to_the_same_bytes(name: str, cohort: Cohort, tmp_path: Path) -> None:
-    model, plan = small("clam-sb", "paper", 2), short(name, 4)
+@pytest.mark.parametrize("plan", [short("paper-soft", 4), per_class(4)])
+def test_a_killed_fit_resumes_to_the_same_bytes(
+    plan: SelectorRecipe, cohort: Cohort, tmp_path: Path
+) -> None:
+    model = small("clam-sb", "paper", 2)
     selectors.fit(model, cohort, plan, seed=3, out=tmp_path / "whole")
 
     def die_after_two(epoch: FitEpoch) -> None:
@@ -63,12 +65,13 @@ def test_a_state_of_another_run_is_not_resumed(cohort: Cohort, tmp_path: Path) -
             selectors.fit(model, cohort, short("paper-ste"), seed=seed, out=tmp_path, report=die)
     resumed = selectors.fit(model, cohort, short("paper-ste"), seed=1, out=tmp_path)
     fresh = selectors.fit(model, cohort, short("paper-ste"), seed=1)
-    assert same(resumed.last, fresh.last)
+    assert same(resumed.best, fresh.best)
+    assert resumed.history == fresh.history
     with pytest.raises(FociError, match="already holds a fitted selector; choose another --out"):
         selectors.fit(model, cohort, short("paper-ste"), seed=1, out=tmp_path)
 
 
-def test_the_criterion_chooses_the_epoch_and_both_are_kept(cohort: Cohort) -> None:
+def test_the_criterion_chooses_the_epoch(cohort: Cohort) -> None:
     marks = iter([0.2, 0.9, 0.9, 0.1])
     seen: list[dict[str, Tensor]] = []
 
@@ -77,35 +80,34 @@ def test_the_criterion_chooses_the_epoch_and_both_are_kept(cohort: Cohort) -> No
         return next(marks)
 
     model = small("abmil", "paper", 2)
-    fitted = selectors.fit(
-        model, cohort, short("paper-ste", 4), criterion=named("marks", criterion)
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        judge_by(patch, criterion)
+        fitted = selectors.fit(model, cohort, short("paper-ste", 4))
     assert fitted.best_epoch == 2
     assert [epoch.best for epoch in fitted.history] == [True, True, False, False]
     assert [epoch.score for epoch in fitted.history] == [0.2, 0.9, 0.9, 0.1]
-    for chosen, epoch in ((fitted.best, 1), (fitted.last, 3)):
-        assert all(torch.equal(v, seen[epoch][k]) for k, v in weights_of(chosen).items())
+    assert all(torch.equal(v, seen[1][k]) for k, v in weights_of(fitted.best).items())
     plain = selectors.fit(model, cohort, short("paper-ste", 4), criterion="loss")
     assert [e.score for e in plain.history] == [-e.val_loss for e in plain.history]
     assert plain.best_epoch == 1 + min(range(4), key=lambda i: plain.history[i].val_loss)
 
 
-def test_a_criterion_that_gives_no_number_is_refused(cohort: Cohort) -> None:
+def test_a_criterion_that_gives_no_number_is_refused(
+    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge_by(monkeypatch, lambda selector: math.nan)
     with pytest.raises(FociError, match=r"was judged nan after epoch 1"):
-        selectors.fit(
-            small("abmil", "paper", 2),
-            cohort,
-            short("paper-ste"),
-            criterion=named("nan", lambda s: math.nan),
-        )
+        selectors.fit(small("abmil", "paper", 2), cohort, short("paper-ste"))
 
 
-def test_patience_ends_a_fit_early_only_if_asked(cohort: Cohort) -> None:
+def test_patience_ends_a_fit_early_only_if_asked(
+    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge_by(monkeypatch, lambda selector: 0.0)
+
     def fit(**changes: Any) -> FittedSelector:
         plan = short("paper-ste", 6, **changes)
-        return selectors.fit(
-            small("abmil", "paper", 2), cohort, plan, criterion=named("0", lambda s: 0.0)
-        )
+        return selectors.fit(small("abmil", "paper", 2), cohort, plan)
 
     assert len(fit().history) == 6
     assert len(fit(**{"schedule.patience": 2}).history) == 3
@@ -143,7 +145,11 @@ def slow_reference(
     return head
 
 
-def test_a_fit_is_what_the_slow_reference_does(cohort: Cohort) -> None:
+def test_a_fit_is_what_the_slow_reference_does(
+    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = iter(range(3))
+    judge_by(monkeypatch, lambda selector: next(later))  # the last epoch is the best
     model = CallableBackbone(lambda x: 6 * x[:, :2].mean(0), D, 2)
     weights = {"weights.contig": 0.0, "weights.entropy": 0.0}
     plan = short("paper-soft", 3, **{"schedule.batch_size": 3, "schedule.peak": 5e-3}, **weights)
@@ -151,7 +157,7 @@ def test_a_fit_is_what_the_slow_reference_does(cohort: Cohort) -> None:
     reference = slow_reference(model, cohort, plan, seed=4)
     drawn = new_head(model, plan, 4)
     for name, value in reference.state_dict().items():
-        torch.testing.assert_close(weights_of(fitted.last)[name], value, rtol=1e-3, atol=1e-5)
+        torch.testing.assert_close(weights_of(fitted.best)[name], value, rtol=1e-3, atol=1e-5)
         if name != "score.bias":
             assert float((value - drawn.state_dict()[name]).abs().max()) > 1e-3
 
@@ -162,7 +168,7 @@ def test_validation_has_no_noise(cohort: Cohort) -> None:
     losses = []
     for slide in cohort.split("val"):
         x, y = cohort.bag(slide.slide_id).x, cohort.target(slide.slide_id)
-        z = torch.sigmoid(fitted.last.rank(x) / 0.5)[:, None]
+        z = torch.sigmoid(fitted.best.rank(x) / 0.5)[:, None]
         losses.append(-torch.log_softmax(model(z * x), 0)[y].item())
     assert fitted.history[0].val_terms["suff"] == pytest.approx(np.mean(losses), rel=1e-5)
 
@@ -187,7 +193,7 @@ def test_without_losses_the_head_stays_as_it_was_drawn(name: str, cohort: Cohort
     model = small(name, "paper", 2)
     fitted = selectors.fit(model, cohort, short("freeze-only", 3), seed=2)
     drawn = fingerprint(new_head(model, fitted.recipe, seed=2))
-    assert fingerprint(fitted.best.head) == fingerprint(fitted.last.head) == drawn
+    assert fingerprint(fitted.best.head) == drawn
 
 
 @pytest.mark.parametrize("guard", [torch.no_grad, torch.inference_mode])
@@ -196,4 +202,5 @@ def test_a_caller_without_gradients_gets_the_same_selector(guard: Any, cohort: C
     wanted = selectors.fit(model, cohort, plan)
     with guard():
         got = selectors.fit(model, cohort, plan)
-    assert same(got.last, wanted.last)
+    assert same(got.best, wanted.best)
+    assert got.history == wanted.history

@@ -18,7 +18,7 @@ from foci.selectors.fitting.prepared import PreparedBags
 from foci.selectors.gated.choice import gate_backbone
 from tests.backbones.every import EVERY, small
 from tests.makers.cohorts import D
-from tests.makers.fits import same, short
+from tests.makers.fits import per_class, same, short
 
 
 def labels_of_train(cohort: Cohort, *labels: str) -> Cohort:
@@ -37,7 +37,7 @@ def test_a_seed_of_numpy_is_a_plain_one(cohort: Cohort, tmp_path: Path) -> None:
     assert type(check_seed(np.int64(3))) is int  # type: ignore[arg-type]
     model, plan = small("abmil", "paper", 2), short("default", 1)
     numpy = selectors.fit(model, cohort, plan, seed=np.int64(3), out=tmp_path)  # type: ignore[arg-type]
-    assert same(numpy.last, selectors.fit(model, cohort, plan, seed=3).last)
+    assert same(numpy.best, selectors.fit(model, cohort, plan, seed=3).best)
     assert selectors.load(tmp_path, model).seed == 3
 
 
@@ -49,10 +49,10 @@ def test_a_target_is_label_or_prediction(cohort: Cohort) -> None:
 def test_one_class_alone_teaches_no_class_conditional_head(cohort: Cohort) -> None:
     one = labels_of_train(cohort, "b")
     model = small("abmil", "paper", 2)
-    message = r"^split 'train': has only slides of class b, and class-conditional .* every class; "
+    message = r"^split 'train': has only slides of class b, and paper-ste .* every class; "
     with pytest.raises(CohortError, match=message):
-        selectors.fit(model, one, short("class-conditional", 1))
-    assert selectors.fit(model, one, short("nested-attention", 1)).notes == ()
+        selectors.fit(model, one, per_class(1))
+    assert selectors.fit(model, one, short("paper-ste", 1)).notes == ()
 
 
 def first_column(x: Tensor) -> Tensor:
@@ -63,7 +63,7 @@ def first_column(x: Tensor) -> Tensor:
 @pytest.mark.parametrize("memory_gb", [1.0, 0.0])
 def test_untrained_classes_are_named(cohort: Cohort, tmp_path: Path, memory_gb: float) -> None:
     model = CallableBackbone(first_column, D, 3)
-    plan = short("class-conditional", 1)
+    plan = per_class(1)
     fitted = selectors.fit(model, cohort, plan, target="prediction", memory_gb=memory_gb,
                            out=tmp_path / "two")  # fmt: skip
     wanted = ("no training slide had class 1, 2 as target: scores for it are untrained",)

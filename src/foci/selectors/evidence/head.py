@@ -24,37 +24,26 @@ class EvidenceHead(nn.Module):
         outputs: Number of classes.
         hidden: Width of h; 0 leaves it out.
         columns: Number of columns.
-        summaries: Of the bag, which h attends to; see
-            :class:`~foci.selectors.heads.token.SelectorHead`.
     """
 
     mix: Tensor
 
-    def __init__(self, d: int, outputs: int, hidden: int, columns: int, summaries: int = 0) -> None:
+    def __init__(self, d: int, outputs: int, hidden: int, columns: int) -> None:
         super().__init__()
         self.d, self.outputs, self.hidden, self.columns = d, outputs, hidden, columns
-        self.summaries = summaries
         self.register_buffer("mix", torch.eye(columns)[0])
-        self.correction = SelectorHead(d, outputs, hidden, summaries) if hidden else None
+        self.correction = SelectorHead(d, outputs, hidden) if hidden else None
         if self.correction is not None:
             nn.init.zeros_(self.correction.score.weight)
             nn.init.zeros_(self.correction.score.bias)
 
-    def forward(self, tokens: Tensor, evidence: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Tokens ``[..., N, d]`` and columns ``[..., N, C, P]`` to scores ``[..., N, C]``.
-
-        Args:
-            tokens: Embedded tiles.
-            evidence: Their columns.
-            mask: ``[..., N]`` bool, True where a tile is real; None where all are.
-        """
+    def forward(self, tokens: Tensor, evidence: Tensor) -> Tensor:
+        """Tokens ``[..., N, d]`` and columns ``[..., N, C, P]`` to scores ``[..., N, C]``."""
         scores: Tensor = evidence @ self.mix.to(evidence.dtype)
         if self.correction is not None:
-            scores = scores + self.correction(tokens, mask).to(evidence.dtype)
+            scores = scores + self.correction(tokens).to(evidence.dtype)
         return scores
 
-    def at(
-        self, tokens: Tensor, targets: Tensor, evidence: Tensor, mask: Tensor | None = None
-    ) -> Tensor:
+    def at(self, tokens: Tensor, targets: Tensor, evidence: Tensor) -> Tensor:
         """Scores ``[B, N]`` for the target classes ``[B]``."""
-        return of_targets(self(tokens, evidence, mask), targets)
+        return of_targets(self(tokens, evidence), targets)

@@ -1,16 +1,14 @@
-"""Criteria that choose the best epoch of a fit, on its validation slides, or your own."""
+"""Criteria that choose the best epoch of a fit, on its validation slides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from torch import Tensor
 
 from foci.backbones.freezing import frozen
 from foci.bags import Cohort, Slide
-from foci.errors import FociError
 from foci.metrics import aukc
 from foci.registry import Registry
 from foci.reveal import KAPPA, EmbeddedBag, Revealer
@@ -22,17 +20,8 @@ from foci.selectors.selector import Selector
 AUKC_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 
-class Criterion(Protocol):
-    """A score of the selector after every epoch; the epoch with the highest score is kept.
-
-    Attributes:
-        name: Identifies the criterion: an interrupted fit is resumed only with the same name.
-    """
-
-    name: str
-
-    def __call__(self, selector: Selector) -> float:
-        """Score a selector, higher is better."""
+Criterion = Callable[[Selector], float]
+"""A score of the selector after every epoch; the epoch with the highest score is kept."""
 
 
 class ValidationAukc:
@@ -47,8 +36,6 @@ class ValidationAukc:
         bags: The bags of the fit; those that are in memory are not embedded again.
         val: The validation slides.
     """
-
-    name = "aukc"
 
     def __init__(self, bags: PreparedBags, val: Cohort) -> None:
         self.bags, self.val = bags, val
@@ -96,8 +83,6 @@ class ValidationDecisive:
         val: The validation slides.
     """
 
-    name = "decisive"
-
     def __init__(self, bags: PreparedBags, val: Cohort) -> None:
         self.bags, self.val = bags, val
         self._slides: list[Slide] | None = None
@@ -136,22 +121,3 @@ CRITERIA: Registry[Callable[[PreparedBags, Cohort], Criterion | None]] = Registr
 CRITERIA.add("aukc", ValidationAukc)
 CRITERIA.add("decisive", ValidationDecisive)
 CRITERIA.add("loss", lambda bags, val: None)
-
-
-def check_criterion(criterion: str | Criterion) -> None:
-    """Refuse an unknown name, and a criterion without a name of its own."""
-    if isinstance(criterion, str):
-        CRITERIA[criterion]
-        return
-    if not callable(criterion) or not isinstance(getattr(criterion, "name", None), str):
-        known = " or ".join(CRITERIA)
-        raise FociError(
-            "criterion",
-            f"{type(criterion).__name__} has no name by which a killed fit could be resumed",
-            f"set its attribute name to a string, or choose {known}",
-        )
-
-
-def make_criterion(criterion: str | Criterion, bags: PreparedBags, val: Cohort) -> Criterion | None:
-    """The criterion of a name, or the one given; None for the validation loss."""
-    return CRITERIA[criterion](bags, val) if isinstance(criterion, str) else criterion

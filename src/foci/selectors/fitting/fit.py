@@ -19,7 +19,7 @@ from foci.errors import ChangedError
 from foci.files.stamps import Unchanged
 from foci.progress import Progress
 from foci.selectors.fitting import Target
-from foci.selectors.fitting.criterion import Criterion, check_criterion, make_criterion
+from foci.selectors.fitting.criterion import CRITERIA
 from foci.selectors.fitting.loop import Fit, randomness, run
 from foci.selectors.fitting.preflight import check_gradient, check_labels, check_seed, check_target
 from foci.selectors.fitting.prepared import PreparedBags, read
@@ -44,7 +44,7 @@ def fit(
     seed: int = 0,
     target: Target | None = None,
     out: str | Path | None = None,
-    criterion: str | Criterion | None = None,
+    criterion: str | None = None,
     memory_gb: float = 4.0,
     model_files: Unchanged | None = None,
     report: Callable[[FitEpoch], None] = lambda epoch: None,
@@ -68,7 +68,7 @@ def fit(
         criterion: Chooses the epoch on validation slides; None takes the recipe's. ``"aukc"`` is
             their mean AUKC (a class-conditional selector is read at the prediction there, as it
             will be later), ``"decisive"`` compares decisive sets with those of ``evidence``,
-            ``"loss"`` is the objective; or a :class:`~foci.selectors.Criterion` of your own.
+            ``"loss"`` is the objective.
         memory_gb: Memory for embedded bags that are kept between epochs.
         model_files: Files that the backbone was loaded from; they must stay as they are.
         report: Called after every epoch.
@@ -83,7 +83,7 @@ def fit(
     target, seed = target or chosen.target, check_seed(seed)
     check_target(target)
     criterion = chosen.choose_by if criterion is None else criterion
-    check_criterion(criterion)
+    make_criterion = CRITERIA[criterion]
     site = choose_site(backbone, chosen.sites)
     train, val = cohort.split("train"), cohort.split("val")
     if target == "label":
@@ -105,16 +105,15 @@ def fit(
         ):
             head = new_head(backbone, chosen, seed)
             gated = gate_backbone(backbone, site, dense=chosen.dense)
-            reads_evidence = chosen.start != "random"
-            bags = PreparedBags(cohort, gated, target, memory_gb, evidence=reads_evidence)
+            bags = PreparedBags(cohort, gated, target, memory_gb, evidence=chosen.start == "tuned")
             check_gradient(gated, bags.batch(train.slides[:1]))
-            current = Selector(head, backbone, identity)
-            chosen_by = make_criterion(criterion, bags, val)
+            selector = Selector(head, backbone, identity)
+            score = make_criterion(bags, val)
             best_weights, history = run(
                 Fit(head, bags, train.slides, val.slides, chosen, seed),
                 key=key,
                 state_file=None if folder is None else folder / STATE,
-                criterion=None if chosen_by is None else lambda: chosen_by(current),
+                criterion=None if score is None else lambda: score(selector),
                 compare=compare,
                 report=report,
                 progress=progress,
@@ -123,11 +122,10 @@ def fit(
             for files in (features, model_files):
                 if files is not None:
                     files.check("the fit")
-        best = new_head(backbone, chosen, seed)
-        best.load_state_dict(best_weights)
+        head.load_state_dict(best_weights)
+        head.requires_grad_(False)
         fitted = FittedSelector(
-            best=Selector(best.requires_grad_(False), backbone, identity),
-            last=Selector(head.requires_grad_(False), backbone, identity),
+            best=selector,
             recipe=chosen,
             seed=seed,
             target=target,

@@ -101,7 +101,7 @@ def run(
         score = -val_loss if criterion is None else float(criterion())
         if not math.isfinite(score):
             what = f"was judged {score} after epoch {number}"
-            raise FociError(f"selector {fit.recipe.name}", what, "check criterion and features")
+            raise FociError(f"selector {fit.recipe.name}", what, "check the features")
         best = -score < state.best_loss
         if best:
             state.best_loss, state.best = -score, snapshot(fit.head)
@@ -125,9 +125,7 @@ def _start(fit: Fit, criterion: Callable[[], float] | None) -> RunState:
         return -validate(fit)[0] if criterion is None else float(criterion())
 
     state = RunState(0, 0, -score(), snapshot(fit.head), [])
-    if fit.recipe.start == "tuned" and tune(
-        fit.head, fit.bags, fit.train, randomness(fit.seed, 0)[1]
-    ):
+    if tune(fit.head, fit.bags, fit.train, randomness(fit.seed, 0)[1]):
         tuned = -score()
         if tuned < state.best_loss:
             state.best_loss, state.best = tuned, snapshot(fit.head)
@@ -209,7 +207,7 @@ def validate(fit: Fit) -> tuple[float, dict[str, float]]:
 def _terms(
     fit: Fit, batch: GatedBatch, k: Tensor, generator: torch.Generator | None
 ) -> dict[str, Tensor]:
-    scores = scores_at(fit.head, batch.tiles, batch.targets, batch.mask)
+    scores = scores_at(fit.head, batch.tiles, batch.targets)
     recipe = fit.recipe
     return loss_terms(batch, scores, fit.bags.gated, recipe.gate, k, recipe.weights, generator)
 

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from foci.selectors.fitting import losses
 from foci.selectors.fitting.batch import GatedBatch
-from foci.selectors.fitting.shapley import shapley
 from foci.selectors.gated.base import GatedBackbone
 from foci.selectors.gates import Gate
 
@@ -26,7 +25,6 @@ class Weights(BaseModel):
         budget: Sum of the gates.
         entropy: Entropy of a soft gate (0.1 in FOCI-Soft).
         flip: Decision of the dropped tiles; see :func:`~foci.selectors.fitting.losses.flip`.
-        shapley: Contributions in random subsets; see :mod:`foci.selectors.fitting.shapley`.
         tau: Confidence that the kept tiles should reach.
         beta: Confidence that the dropped tiles may have.
         gap: Lead of another class that the dropped tiles should have, in logits.
@@ -41,7 +39,6 @@ class Weights(BaseModel):
     budget: NonNegativeFloat = 5e-3
     entropy: NonNegativeFloat = 0.0
     flip: NonNegativeFloat = 0.0
-    shapley: NonNegativeFloat = 0.0
     tau: Annotated[float, Field(gt=0, lt=1)] = 0.9
     beta: Annotated[float, Field(gt=0, lt=1)] = 0.2
     gap: NonNegativeFloat = 1.0
@@ -49,7 +46,7 @@ class Weights(BaseModel):
     @property
     def active(self) -> tuple[str, ...]:
         """Names of the losses with a weight above 0."""
-        names = ("suff", "hinge", "excl", "contig", "budget", "entropy", "flip", "shapley")
+        names = ("suff", "hinge", "excl", "contig", "budget", "entropy", "flip")
         return tuple(name for name in names if getattr(self, name) > 0)
 
 
@@ -94,8 +91,6 @@ def loss_terms(
         terms["entropy"] = losses.entropy(gate, mask)
     if weights.flip > 0:
         terms["flip"] = losses.flip(drop, targets, weights.gap, has_drop)
-    if weights.shapley > 0:
-        terms["shapley"] = shapley(batch, scores, gated, generator)
     return {name: values.mean() for name, values in terms.items()}
 
 

@@ -56,7 +56,7 @@ def check_labels(backbone: Backbone, recipe: SelectorRecipe, train: Cohort, val:
             "split 'train'",
             f"has only slides of class {train.classes[present.pop()]}, and {recipe.name} learns "
             "a score for every class",
-            "add slides of other classes, or choose a recipe with one score (nested-attention)",
+            "add slides of other classes, or choose a recipe with one score (paper-ste)",
         )
 
 

@@ -12,7 +12,6 @@ from foci.bags.cohort.stamps import what_is_read
 from foci.errors import FociError
 from foci.files.digest import digest
 from foci.selectors.fitting import Target
-from foci.selectors.fitting.criterion import Criterion
 from foci.selectors.identity import Identity
 from foci.selectors.recipes import SelectorRecipe
 
@@ -28,18 +27,15 @@ def run_key(
     site: GateSite,
     train: Cohort,
     val: Cohort,
-    criterion: str | Criterion,
+    criterion: str,
 ) -> str:
     """Digest of everything that decides a selector.
 
     Slides are identified by name, label and feature file (its name, size and time of change), with
-    the classes, layout, resolution and cap of their cohort; a criterion by its name.
+    the classes, layout, resolution and cap of their cohort.
     """
-    name = ["own", criterion.name] if not isinstance(criterion, str) else ["foci", criterion]
-    if name == ["foci", "aukc"] and recipe.class_conditional and target == "label":
-        name.append("at the prediction")  # an earlier FOCI read such a selector at the label
     what = [asdict(identity), recipe.decided_by(), seed, target, site,
-            what_is_read(train), what_is_read(val), name]  # fmt: skip
+            what_is_read(train), what_is_read(val), criterion]  # fmt: skip
     return _FORMAT + digest(what)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.selectors.heads.attending import BagContext
-
 HIDDEN = 256
 """Hidden width of the head, unless a recipe says otherwise."""
 
@@ -43,51 +41,35 @@ class SelectorHead(nn.Module):
     class-conditional head has one output per class, so that the tiles that support one class need
     not be those that support another.
 
-    An attending head adds what the tile sees of its bag,
-    :class:`~foci.selectors.heads.attending.BagContext`, before the GELU; at first that is 0.
-
     Args:
         d: Token width.
         outputs: 1, or the number of classes.
         hidden: Width between the two layers.
-        summaries: Of the bag, which every tile attends to; 0 for a head that sees one tile alone.
 
     >>> sum(p.numel() for p in SelectorHead(512).parameters())
     132609
     """
 
-    def __init__(self, d: int, outputs: int = 1, hidden: int = HIDDEN, summaries: int = 0) -> None:
+    def __init__(self, d: int, outputs: int = 1, hidden: int = HIDDEN) -> None:
         super().__init__()
-        self.d, self.outputs, self.hidden, self.summaries = d, outputs, hidden, summaries
+        self.d, self.outputs, self.hidden = d, outputs, hidden
         self.norm = nn.LayerNorm(d)
         self.widen = nn.Linear(d, hidden)
         self.score = nn.Linear(hidden, outputs)
-        # drawn last, so that the other weights are those of a head without it
-        self.context = BagContext(d, hidden, summaries) if summaries else None
 
-    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Tokens ``[..., N, d]`` to all scores, ``[..., N, outputs]``.
-
-        Args:
-            tokens: Embedded tiles.
-            mask: ``[..., N]`` bool, True where a tile is real; None where all are.
-        """
-        normed = self.norm(tokens)
-        hidden = self.widen(normed)
-        if self.context is not None:
-            hidden = hidden + self.context(normed, mask)
-        scores: Tensor = self.score(F.gelu(hidden))
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Tokens ``[..., N, d]`` to all scores, ``[..., N, outputs]``."""
+        scores: Tensor = self.score(F.gelu(self.widen(self.norm(tokens))))
         return scores
 
-    def at(self, tokens: Tensor, targets: Tensor, mask: Tensor | None = None) -> Tensor:
+    def at(self, tokens: Tensor, targets: Tensor) -> Tensor:
         """Tokens ``[B, N, d]`` to the scores ``[B, N]`` for the target classes.
 
         Args:
             tokens: Embedded tiles.
             targets: ``[B]``, whose output of a class-conditional head is taken.
-            mask: ``[B, N]`` bool, True where a tile is real.
         """
-        return of_targets(self(tokens, mask), targets)
+        return of_targets(self(tokens), targets)
 
 
 def of_targets(scores: Tensor, targets: Tensor) -> Tensor:
