@@ -135,11 +135,11 @@ def test_a_file_that_is_swept_before_it_is_locked_is_made_again(
     real = atomic.lock
     swept: list[Path] = []
 
-    def late(handle: int) -> None:
+    def late(handle: int) -> bool:
         if not swept:
             swept.extend(tmp_path.iterdir())
             swept[0].unlink()
-        real(handle)
+        return real(handle)
 
     monkeypatch.setattr(atomic, "lock", late)
     write_whole(tmp_path / "f", "new")

@@ -125,11 +125,11 @@ def test_a_file_that_vanished_before_it_was_locked_is_made_again(
     locked: list[int] = []
     real = lock.lock
 
-    def late(handle: int) -> None:
+    def late(handle: int) -> bool:
         if not locked:
             (tmp_path / LOCK).unlink()  # by the run that held it
         locked.append(os.fstat(handle).st_ino)
-        real(handle)
+        return real(handle)
 
     monkeypatch.setattr(lock, "lock", late)
     with alone_in(tmp_path):

@@ -99,12 +99,8 @@ def _temporary(folder: Path) -> tuple[Path, int]:
         path = Path(name)
         if sys.platform == "win32":  # an open file cannot be removed there, and a lock bars writing
             return path, handle
-        try:
-            lock(handle)
-            if still_there(path, handle):
-                return path, handle
-        except BlockingIOError:
-            pass
+        if lock(handle) and still_there(path, handle):
+            return path, handle
         os.close(handle)  # swept by another process between creating and locking
 
 
@@ -116,8 +112,8 @@ def _remove_abandoned(path: Path) -> None:
         return
     handle = os.open(path, os.O_RDONLY)
     try:
-        lock(handle)
-        path.unlink()
+        if lock(handle):
+            path.unlink()
     finally:
         os.close(handle)
 

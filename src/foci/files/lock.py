@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from filelock import lock_descriptor
 
 from foci.errors import FociError
 
@@ -50,13 +51,11 @@ def _hold(path: Path, command: str) -> int:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            lock(handle)
+            if not lock(handle):
+                what = f"another {command} is running here"
+                raise FociError(path.parent, what, "wait for it, or choose another --out")
             if still_there(path, handle):
                 return handle
-        except BlockingIOError:
-            os.close(handle)
-            what = f"another {command} is running here"
-            raise FociError(path.parent, what, "wait for it, or choose another --out") from None
         except BaseException:
             os.close(handle)
             raise
@@ -71,23 +70,12 @@ def still_there(path: Path, handle: int) -> bool:
         return False
 
 
-if sys.platform == "win32":
-    import msvcrt
+def lock(handle: int) -> bool:
+    """Lock an open file until it is closed; False if another process holds it.
 
-    def lock(handle: int) -> None:
-        """Lock an open file; BlockingIOError if another process holds it."""
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-        except OSError as error:
-            raise BlockingIOError(*error.args) from None
-
-else:
-    import fcntl
-
-    def lock(handle: int) -> None:
-        """Lock an open file; BlockingIOError if another process holds it."""
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:  # any other reason: this file system has no locks
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                raise BlockingIOError(*error.args) from None
+    On a file system without locks, nothing is locked, and the answer is True.
+    """
+    try:
+        return lock_descriptor(handle, blocking=False)
+    except OSError:
+        return True
