@@ -72,16 +72,44 @@ def stained(picture: Image) -> NDArray[np.bool_]:
     Returns:
         ``[H, W]`` bool.
     """
-    from skimage.filters import median, threshold_otsu
-    from skimage.morphology import closing, disk, opening
+    from scipy.ndimage import grey_closing, grey_opening, median_filter
 
     _, saturated, value = (np.asarray(band) for band in picture.convert("HSV").split())
-    saturation = median(saturated, disk(1))
-    flat = saturation.min() == saturation.max()
-    threshold = np.clip(0 if flat else threshold_otsu(saturation), *_SATURATION)
+    saturation = median_filter(saturated, footprint=_disk(1), mode="nearest")
+    threshold = np.clip(otsu_threshold(saturation), *_SATURATION)
     mask = (saturation > threshold) & (value > _DARK)
-    tissue: NDArray[np.bool_] = opening(closing(mask, disk(2)), disk(1))
+    closed = grey_closing(mask, footprint=_disk(2))
+    tissue: NDArray[np.bool_] = grey_opening(closed, footprint=_disk(1))
     return tissue
+
+
+def otsu_threshold(values: NDArray[np.uint8]) -> int:
+    """Otsu's threshold: the value t that best separates the values up to t from those above.
+
+    It maximises the variance between the two classes, ``n1 n2 (mean1 - mean2)^2``; of equal ones it
+    is the smallest, and 0 if all values are the same.
+
+    >>> otsu_threshold(np.array([3, 3, 4, 90, 91], dtype=np.uint8))
+    4
+    """
+    low, high = int(values.min()), int(values.max())
+    if low == high:
+        return 0
+    level = np.arange(low, high + 1)
+    # single precision decides between thresholds that are all but equal, as in scikit-image
+    count = np.bincount(values.ravel(), minlength=high + 1)[low:].astype(np.float32)
+    below, above = np.cumsum(count), np.cumsum(count[::-1])[::-1]
+    mean_below = np.cumsum(count * level) / below
+    mean_above = np.cumsum((count * level)[::-1])[::-1] / above
+    between = below[:-1] * above[1:] * (mean_below[:-1] - mean_above[1:]) ** 2
+    return low + int(np.argmax(between))
+
+
+def _disk(radius: int) -> NDArray[np.bool_]:
+    """Pixels at most ``radius`` from the centre of a square."""
+    offset = np.arange(-radius, radius + 1)
+    disk: NDArray[np.bool_] = offset[:, None] ** 2 + offset**2 <= radius**2
+    return disk
 
 
 def _pixels(position: NDArray[Any], down: float, limit: int) -> NDArray[np.int64]:
