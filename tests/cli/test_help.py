@@ -7,10 +7,23 @@ import pytest
 from typer.models import OptionInfo
 
 from foci.cli import app
+from foci.cli.commands.study import app as study
 from foci.cli.help_panels import PANELS
 from tests.cli.invoke import Foci
 
 COMMANDS = [str(one.callback.__name__) for one in app.registered_commands if one.callback]
+EVERY = [
+    [],
+    *([name] for name in COMMANDS),
+    ["study"],
+    *(
+        ["study", one.name or one.callback.__name__]
+        for one in study.registered_commands
+        if one.callback
+    ),
+]
+"""Words before ``--help`` of the app, its commands, and those of ``foci study``."""
+
 MANY = 6
 """A command with more options than this groups them."""
 
@@ -29,12 +42,19 @@ def options_of(command: str) -> dict[str, str | None]:
     return {name: infos[0].rich_help_panel for name, infos in described.items() if infos}
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
+@pytest.mark.parametrize("command", EVERY, ids=" ".join)
 def test_the_short_form_works_everywhere(foci: Foci, command: list[str]) -> None:
     short, long = foci(*command, "-h"), foci(*command, "--help")
     assert (short.code, short.err) == (0, "")
     assert short.out == long.out
     assert "Usage: " in short.out
+
+
+@pytest.mark.parametrize("command", EVERY, ids=" ".join)
+def test_flags_are_shown_without_a_type(foci: Foci, command: list[str]) -> None:
+    said = foci(*command, "--help").out
+    assert "--help" in said
+    assert "bool" not in said.lower()
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -27,14 +27,14 @@ from foci.cli.commands import (
     train,
     view,
 )
-from foci.cli.help_panels import grouped
+from foci.cli.help_panels import FociTyper, grouped
 from foci.cli.terminal import logged, prepared
 from foci.errors import FociError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _LOCKED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
-app = typer.Typer(
+app = FociTyper(
     name="foci",
     help="Which tiles suffice for a frozen whole-slide classifier, and can its map be believed?",
     no_args_is_help=True,

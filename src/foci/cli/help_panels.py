@@ -1,4 +1,4 @@
-"""Options of a command grouped by subject in its help."""
+"""Help of the commands: options grouped by subject, flags without a type."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Annotated, Any, get_args
 
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.models import OptionInfo
 
 Panels = Mapping[str, Sequence[str]]
@@ -99,3 +101,31 @@ def _in_panel(parameter: inspect.Parameter, title: str) -> inspect.Parameter:
         if isinstance(one, OptionInfo):
             one.rich_help_panel = title
     return parameter.replace(annotation=Annotated[(kind, *moved)])
+
+
+class _Command(TyperCommand):
+    def get_params(self, ctx: Any) -> Any:
+        return _flags_without_type(super().get_params(ctx))
+
+
+class _Group(TyperGroup):
+    def get_params(self, ctx: Any) -> Any:
+        return _flags_without_type(super().get_params(ctx))
+
+
+class FociTyper(typer.Typer):
+    """A typer app whose help shows ``--force``, not ``--force <bool>``: a flag takes no value."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(cls=_Group, **settings)
+
+    def command(self, name: str | None = None, **settings: Any) -> Any:
+        """Register a command, as in typer."""
+        return super().command(name, cls=_Command, **settings)
+
+
+def _flags_without_type(parameters: list[Any]) -> list[Any]:
+    for one in parameters:  # --help is among them, which only click makes
+        if isinstance(one, TyperOption) and one.is_bool_flag:
+            one.metavar = ""
+    return parameters

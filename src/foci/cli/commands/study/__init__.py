@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import typer
-
 from foci.cli.commands.study import cell, new, plan, run, slurm, tables
+from foci.cli.help_panels import FociTyper
 
-app = typer.Typer(
+app = FociTyper(
     help="Many audits from one file: cohorts x backbones x seeds, with tables and figures.",
     no_args_is_help=True,
 )
