@@ -1,4 +1,4 @@
-"""The import graph: rooms in order, no cycles, folders and files of a readable size."""
+"""The import graph: rooms in order, no cycles."""
 
 import re
 from pathlib import Path
@@ -21,9 +21,6 @@ from tools.import_graph import (
 FILES = modules()
 IMPORTS = imports()
 INSIDE = [name for name in FILES if place(name) not in ENTRANCES]
-FOLDERS = sorted({path.parent for path in FILES.values()} - {SOURCE})
-BUILT = {"__pycache__", "bundle"}
-"""Not in git: what Python and npm put there."""
 
 
 def places_imported_by(module: str) -> set[str]:
@@ -92,17 +89,6 @@ def test_imports_are_read_as_written(tmp_path: Path) -> None:
         Import("foci.errors", "foci.bags", False),
         Import("foci.errors", "foci.bags.grid", False),
     ]
-
-
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_a_folder_reads_like_a_table_of_contents(folder: Path) -> None:
-    entries = [path for path in folder.iterdir() if path.suffix == ".py" or path.is_dir()]
-    assert len([path for path in entries if path.name not in BUILT]) <= 14
-
-
-@pytest.mark.parametrize("module", INSIDE)
-def test_a_file_holds_one_concept(module: str) -> None:
-    assert len(FILES[module].read_text(encoding="utf-8").splitlines()) <= 250
 
 
 def test_contributing_lists_the_rooms_in_order() -> None:
