@@ -2,11 +2,11 @@
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
-import tomli
 from markdown.extensions.toc import slugify
 from tools.site.commands import command_page
 from tools.site.pages import FROM_ROOT, ROOT
@@ -26,7 +26,7 @@ def entries(navigation: list[dict[str, Any]]) -> list[str]:
 
 def test_every_page_can_be_found() -> None:
     """In the navigation, or by a link of another page; and the navigation leads somewhere."""
-    settings = tomli.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
+    settings = tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))
     listed = entries(settings["project"]["nav"])
     texts = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
     notebooks = {f"notebooks/{path.stem}.md" for path in (ROOT / "docs").rglob("*.ipynb")}

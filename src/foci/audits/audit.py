@@ -6,9 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-from typing_extensions import Self
+from typing import Any, Self
 
 from foci.audits.analysis.answers.record import Answers
 from foci.audits.analysis.slides.per_slide import MeasuredSlides, measure_slides

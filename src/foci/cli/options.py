@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -22,14 +22,14 @@ AcceptChanged = Annotated[
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")]
 
 
-class TargetName(str, Enum):
+class TargetName(StrEnum):
     """Class that the kept tiles should support."""
 
     label = "label"
     prediction = "prediction"
 
 
-class Choice(str, Enum):
+class Choice(StrEnum):
     """Validation criterion that chooses the best epoch."""
 
     aukc = "aukc"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TextIO
@@ -73,4 +73,4 @@ class RunLog:
 
 
 def _timed(line: str) -> str:
-    return f"{datetime.now(timezone.utc).isoformat(timespec='seconds')} {printable(line)}\n"
+    return f"{datetime.now(UTC).isoformat(timespec='seconds')} {printable(line)}\n"

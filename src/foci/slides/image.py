@@ -8,14 +8,13 @@ import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from foci.errors import FociError, SlideError
 
 if TYPE_CHECKING:
     from openslide import OpenSlide, OpenSlideCache
     from PIL.Image import Image as Picture
-    from typing_extensions import Self
 
 PLAUSIBLE = (0.05, 20.0)
 """Micrometres per pixel that a scanner can have; other values in a file mean nothing."""

@@ -6,7 +6,7 @@ import csv
 import io
 import threading
 from dataclasses import astuple, dataclass, fields
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -72,7 +72,7 @@ class Mark:
             raise FociError("mark", "is of a tile that is not there", "reload the page")
         x, y = ("", "") if tiles.coords is None else map(str, tiles.coords[sent.tile].tolist())
         return cls(
-            time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            time=datetime.now(UTC).isoformat(timespec="seconds"),
             reader=sent.reader,
             slide_id=tiles.slide_id,
             tile=int(tiles.tiles[sent.tile]),

@@ -6,13 +6,12 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from typing_extensions import Self
 
 from foci.audits.compute.jobs import RankingJob
 from foci.audits.compute.partial import SCORES, PartialResults

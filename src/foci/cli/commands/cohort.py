@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,7 @@ import typer
 from foci.cli.announce import starting
 
 
-class Task(str, Enum):
+class Task(StrEnum):
     """The paper's three tasks."""
 
     nsclc = "nsclc"

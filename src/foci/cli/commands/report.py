@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from foci.audits.settings import View
 
 
-class ViewName(str, Enum):
+class ViewName(StrEnum):
     """Class whose probability the curves follow."""
 
     prediction = "prediction"
