@@ -13,7 +13,7 @@ import torch
 
 import foci
 from foci.backbones.models.transmil import TransMIL
-from foci.reveal import EmbeddedBag, Revealer, refined_curves
+from foci.reveal import EmbeddedBag, Revealer
 from foci.studies.cells.memory import peak_mb
 from timing import in_units
 
@@ -28,11 +28,7 @@ COLUMNS = (
     "deletion 5 K",
     "both 256",
     "2nd both",
-    "refined 10",
-    "refined none",
 )
-FOUND_AT_10 = 6 * [False] + [True, False, True]
-"""A condition that first holds at 10 tiles, at the counts 1, 2, 3, 4, 6, 8, 12, 9, 10."""
 
 
 @torch.no_grad()
@@ -80,7 +76,7 @@ def row(
         foci.rankings.score("greedy-insertion", model, features, rounds=32)
 
     def both() -> None:
-        revealer.open(features).both_curves(order, range(1, K + 1), range(1, K + 1))
+        insert_and_delete(revealer.open(features), order)
 
     peak = peak_mb(curve)
     opened = revealer.open(features)
@@ -100,17 +96,11 @@ def row(
         float("nan") if slow else in_units(greedy, plain, repeats),
         in_units(lambda: delete(opened, order), plain, repeats),
     ]
-    unknown = 2 * [float("nan")]
     if slow:
-        refined = [
-            in_units(lambda a=a: refine(revealer.open(features), order, a), plain, repeats)
-            for a in (FOUND_AT_10, [])
-        ]
-        cells += unknown + refined
+        cells += 2 * [float("nan")]
     else:
-        counts = range(1, K + 1)
-        again = in_units(lambda: opened.both_curves(other, counts, counts), plain, repeats)
-        cells += [in_units(both, plain, repeats), again, *unknown]
+        again = in_units(lambda: insert_and_delete(opened, other), plain, repeats)
+        cells += [in_units(both, plain, repeats), again]
     print(f"{name:12s} " + " ".join(f"{c:12.2f}" for c in cells), flush=True)
 
 
@@ -119,10 +109,10 @@ def delete(opened: EmbeddedBag, order: torch.Tensor) -> None:
     opened.curve(order, ks=[16, 32, 64, 128, 256], direction="delete")
 
 
-def refine(opened: EmbeddedBag, order: torch.Tensor, answers: list[bool]) -> None:
-    """The grid with refinement, for a condition with these answers and False from then on."""
-    left = iter(answers)
-    refined_curves(opened, order, [lambda kept, removed: next(left, False)])
+def insert_and_delete(opened: EmbeddedBag, order: torch.Tensor) -> None:
+    """Every count in both directions."""
+    opened.curve(order, range(1, K + 1))
+    opened.curve(order, range(1, K + 1), "delete")
 
 
 if __name__ == "__main__":

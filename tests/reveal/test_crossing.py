@@ -7,7 +7,7 @@ from torch import Tensor
 from foci.errors import FociError
 from foci.reveal import Revealer, curve_until
 from tests.backbones.every import D_IN, small
-from tests.reveal.test_refinement import opened, seen
+from tests.reveal.test_decisive_search import opened, seen
 
 
 @pytest.mark.parametrize(("crossing", "walked"), [(1, 1), (2, 3), (8, 15), (30, 31), (33, 47)])

@@ -1,14 +1,37 @@
 """Decisive counts from few deletions: against every count."""
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from foci.reveal import decisive_curves
-from tests.reveal.test_refinement import opened, seen
+from foci.backbones import CallableBackbone
+from foci.errors import FociError
+from foci.reveal import EmbeddedBag, Revealer, decisive_curves
 
 GRID = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+class Counting(CallableBackbone):
+    """Says how many tiles it sees (the margin is that number), and how often it was asked."""
+
+    def __init__(self) -> None:
+        self.__dict__["asked"] = []
+        super().__init__(self.count, d_in=1, n_classes=2)
+
+    def count(self, x: Tensor) -> Tensor:
+        self.asked.append(len(x))
+        return torch.stack([torch.log(x.new_tensor(float(len(x)))), x.new_zeros(())])
+
+
+def opened(n: int) -> EmbeddedBag:
+    return Revealer(Counting(), recheck=()).open(torch.ones(n, 1, dtype=torch.float64))
+
+
+def seen(probabilities: Tensor) -> int:
+    """How many tiles a :class:`Counting` model saw: p = n / (n + 1)."""
+    return round(float(probabilities[0] / probabilities[1]))
 
 
 def inserted(n: int, k: int) -> dict[int, Tensor]:
@@ -51,3 +74,25 @@ def test_no_count_is_computed_twice() -> None:
     )  # fmt: skip
     assert sorted(left) == [1, 2, 4, 8, 16, 24, 28, 29, 30, 32]
     assert len(bag.backbone.asked) == len(left)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"grid": []}, "grid: is not increasing"),
+        ({"grid": [1, 1]}, "grid: is not increasing"),
+        ({"grid": [0, 1]}, "grid: 0 is too few"),
+        ({"grid": [1.5]}, "grid: is 1.5"),
+        ({"order": [0, 0, 1]}, "order: names a tile twice"),
+    ],
+)
+def test_bad_input_is_one_line(change: dict[str, object], message: str) -> None:
+    arguments = {"order": [0, 1, 2], "grid": GRID, **change}
+    with pytest.raises(FociError, match=message):
+        decisive_curves(
+            opened(3),
+            inserted={},
+            enough=[lambda p: True],
+            lost=lambda p: True,
+            **arguments,  # type: ignore[arg-type]
+        )

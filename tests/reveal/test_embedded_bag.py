@@ -67,15 +67,6 @@ def test_a_bag_of_its_own_gives_the_curves_of_a_revealer() -> None:
     torch.testing.assert_close(EmbeddedBag(model, x).curve(range(7)), want, rtol=0, atol=0)
 
 
-def test_a_bag_revealed_in_half_precision_can_be_ranked() -> None:
-    model = make("abmil", "paper").float()
-    opened = Revealer(model, recheck=(), autocast=torch.bfloat16).open(features(6))
-    assert opened.curve(range(6)).shape == (6, 3)
-    assert opened.tokens.dtype == torch.float32
-    for name in ("native", "single-tile", "leave-one-out", "greedy-deletion"):
-        assert rankings.score(name, model, opened).scores.shape == (6,)
-
-
 def test_one_class_under_every_public_name() -> None:
     assert foci.rankings.EmbeddedBag is foci.reveal.EmbeddedBag
     assert type(Revealer(make("abmil", "paper")).open(features(2))) is EmbeddedBag

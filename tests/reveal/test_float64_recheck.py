@@ -9,6 +9,7 @@ from torch import nn
 from foci import backbones
 from foci.backbones import Backbone, CallableBackbone
 from foci.reveal import Revealer, curve
+from foci.reveal.engines import choice
 from tests.backbones.every import D_IN, small
 
 
@@ -30,24 +31,25 @@ def test_values_near_the_threshold_are_those_of_float64() -> None:
 @pytest.mark.parametrize("memory_mb", [0.01, 0.1, 50])
 @pytest.mark.parametrize("engine", ["packed", "generic", "reference"])
 def test_the_crossing_depends_on_neither_engine_nor_block_size(
-    engine: str, memory_mb: float
+    engine: str, memory_mb: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(choice, "MEMORY", memory_mb * 2**20)
     model = small("transmil", "paper", 2).eval()
     x = torch.randn(50, D_IN, generator=torch.Generator().manual_seed(3))
     double = small("transmil", "paper", 2).double().eval()
     exact = curve(double, x.double(), torch.arange(50), engine="reference")
     kappa = float(exact[20, 1])
-    revealer = Revealer(model, engine=engine, memory_mb=memory_mb, recheck=(kappa,))
+    revealer = Revealer(model, engine=engine, recheck=(kappa,))
     got = revealer.open(x).curve(torch.arange(50))[:, 1] >= kappa
     assert got.tolist() == (exact[:, 1] >= kappa - 1e-15).tolist()
 
 
 def test_bf16_is_rechecked_with_a_wider_margin() -> None:
-    model = small("abmil", "paper", 2).eval()
-    x = torch.randn(30, D_IN, generator=torch.Generator().manual_seed(5))
-    exact = curve(small("abmil", "paper", 2).double().eval(), x.double(), torch.arange(30))
+    model = small("abmil", "paper", 2).bfloat16().eval()
+    x = torch.randn(30, D_IN, generator=torch.Generator().manual_seed(5)).bfloat16()
+    exact = curve(copy.deepcopy(model).double(), x.double(), torch.arange(30))
     kappa = float(exact[9, 0])
-    revealer = Revealer(model, recheck=(kappa,), autocast=torch.bfloat16)
+    revealer = Revealer(model, recheck=(kappa,))
     got = revealer.open(x).curve(torch.arange(30))
     assert ((got[:, 0] >= kappa - 1e-12) == (exact[:, 0] >= kappa - 1e-12)).all()
     assert (got - exact).abs().max() < 0.05

@@ -96,10 +96,10 @@ def increasing(
     return array.astype(np.int64)
 
 
-def class_index(target: SupportsIndex, n_classes: int, name: str = "target") -> int:
+def class_index(target: SupportsIndex, n_classes: int) -> int:
     """Check a class index below ``n_classes``."""
-    index = whole(target, name, lowest=0)
-    require(index < n_classes, name, f"is class {index}", f"pass a class up to {n_classes - 1}")
+    index = whole(target, "target", lowest=0)
+    require(index < n_classes, "target", f"is class {index}", f"pass a class up to {n_classes - 1}")
     return index
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from foci.reveal.embedded_bag import EmbeddedBag
     from foci.reveal.engines.choice import Engine, choose_engine
     from foci.reveal.prefixes import default_counts
-    from foci.reveal.refinement import RefinedCount, RefinedCurves, refined_curves
     from foci.reveal.revealer import Revealer
 
 __all__ = [
@@ -31,15 +30,12 @@ __all__ = [
     "Direction",
     "EmbeddedBag",
     "Engine",
-    "RefinedCount",
-    "RefinedCurves",
     "Revealer",
     "choose_engine",
     "curve",
     "curve_until",
     "decisive_curves",
     "default_counts",
-    "refined_curves",
 ]
 
 
@@ -52,14 +48,11 @@ _HOMES = {
     "Direction": _CURVES,
     "EmbeddedBag": "foci.reveal.embedded_bag",
     "Engine": "foci.reveal.engines.choice",
-    "RefinedCount": "foci.reveal.refinement",
-    "RefinedCurves": "foci.reveal.refinement",
     "Revealer": "foci.reveal.revealer",
     "choose_engine": "foci.reveal.engines.choice",
     "curve_until": "foci.reveal.crossing",
     "decisive_curves": "foci.reveal.decisive_search",
     "default_counts": "foci.reveal.prefixes",
-    "refined_curves": "foci.reveal.refinement",
 }
 
 __getattr__, __dir__ = lazy_names("foci.reveal", _HOMES)

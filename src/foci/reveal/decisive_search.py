@@ -8,12 +8,13 @@ decisive K is out of the question, whatever deletion would say.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 from torch import Tensor
 
-from foci.reveal.arguments import check_order
+from foci.errors import FociError
+from foci.reveal.arguments import at_least_one, check_order
 from foci.reveal.embedded_bag import EmbeddedBag
-from foci.reveal.refinement import Search, grid_counts
 
 Test = Callable[[Tensor], bool]
 """Probabilities ``[C]`` to whether they meet a condition."""
@@ -31,7 +32,6 @@ def decisive_curves(
     *,
     grid: Sequence[int],
     reported: Sequence[int] = (),
-    one_by_one: int = ONE_BY_ONE,
 ) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
     """Both curves by count, with the deletions that the smallest decisive count needs.
 
@@ -47,7 +47,6 @@ def decisive_curves(
         lost: Condition on the tiles that are left.
         grid: Increasing counts from 1 on; ends at N - 1 at the latest.
         reported: Counts that are deleted in any case.
-        one_by_one: Largest gap that is not halved.
 
     Returns:
         Insertion and deletion by count: what was known, and what the search added.
@@ -62,7 +61,7 @@ def decisive_curves(
     if wanted:
         delete(wanted)
     for suffices in enough:
-        search = Search(grid_counts(grid, len(bag)), one_by_one)
+        search = _Search(_grid_counts(grid, len(bag)))
         search.answers = {k: False for k, p in kept.items() if k < len(bag) and not suffices(p)}
         search.answers |= {k: lost(left[k]) for k, p in kept.items() if k in left and suffices(p)}
         while (count := search.next()) is not None:
@@ -72,3 +71,41 @@ def decisive_curves(
                 delete([count])
             search.answers[count] = suffices(kept[count]) and lost(left[count])
     return kept, left
+
+
+class _Search:
+    """Which count one condition needs next, given the answers so far.
+
+    Attributes:
+        answers: Whether the condition holds, by count; filled by the caller.
+
+    Args:
+        grid: Counts to try first.
+    """
+
+    def __init__(self, grid: list[int]) -> None:
+        self.grid = grid
+        self.answers: dict[int, bool] = {}
+
+    def next(self) -> int | None:
+        """The next count to evaluate, or None if there is nothing left to refine."""
+        top = self._smallest()
+        if top is None:
+            return next((k for k in self.grid if k not in self.answers), None)
+        below = max((k for k in self.answers if k < top), default=0)
+        between = top - below - 1
+        if not between:
+            return None
+        return below + 1 if between <= ONE_BY_ONE else (below + top) // 2
+
+    def _smallest(self) -> int | None:
+        return min((k for k, holds in self.answers.items() if holds), default=None)
+
+
+def _grid_counts(grid: Sequence[int], n_tiles: int) -> list[int]:
+    """Counts of the grid that leave a tile, and N - 1 where the grid reaches beyond it."""
+    counts = [at_least_one(k, "grid") for k in grid]
+    if not counts or any(b <= a for a, b in pairwise(counts)):
+        raise FociError("grid", "is not increasing", "sort the counts and drop repetitions")
+    last = min(counts[-1], n_tiles - 1)
+    return [k for k in counts if k < last] + [last] * (last > 0)

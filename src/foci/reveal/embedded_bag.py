@@ -25,8 +25,6 @@ from foci.reveal.prefixes import Prefixes, default_counts
 
 T = TypeVar("T")
 
-Stop = Callable[[Tensor], bool]
-
 
 class EmbeddedBag:
     """One bag before a frozen classifier; tokens and answers are computed when first needed.
@@ -70,7 +68,7 @@ class EmbeddedBag:
         check_features(features, backbone.d_in, self.slide_id)
         self.features = placed(features, backbone)
         self._engine = CurveEngine(backbone) if engine is None else engine
-        self._computed: dict[str, Any] = {} if tokens is None else {"embedding": tokens}
+        self._computed: dict[str, Any] = {} if tokens is None else {"tokens": tokens}
         self._target = target if target is None else class_index(target, backbone.n_classes)
 
     def __len__(self) -> int:
@@ -88,9 +86,8 @@ class EmbeddedBag:
 
     @property
     def tokens(self) -> Tensor:
-        """``[N, d]``, in the dtype of the features also where curves use half precision."""
-        tokens = self._embedding()
-        return tokens if self._engine.autocast is None else tokens.to(self.features.dtype)
+        """``[N, d]`` of the embedded tiles."""
+        return self.once("tokens", lambda: self.backbone.embed(self.features))
 
     @property
     def logits(self) -> Tensor:
@@ -124,7 +121,6 @@ class EmbeddedBag:
         order: Tensor | Sequence[int],
         ks: Tensor | Sequence[int] | None = None,
         direction: Direction = "insert",
-        stop: Stop | None = None,
     ) -> Tensor:
         """Class probabilities at every count, ``[len(ks), C]`` in float64 on the CPU.
 
@@ -132,36 +128,8 @@ class EmbeddedBag:
             order: Tile indices, most important first.
             ks: Increasing counts of tiles revealed (or deleted); default is every count up to 256.
             direction: ``"insert"`` reveals the first k tiles, ``"delete"`` removes them.
-            stop: Called with the probabilities so far after every block of counts; once it returns
-                True, the remaining counts are skipped and a shorter curve is returned.
         """
-        return self._revealed(check_order(order, len(self)), ks, direction, stop)
-
-    def both_curves(
-        self,
-        order: Tensor | Sequence[int],
-        insert_ks: Tensor | Sequence[int] | None = None,
-        delete_ks: Tensor | Sequence[int] | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Insertion and deletion curve of one order, bit for bit those of :meth:`curve`.
-
-        Args:
-            order: Tile indices, most important first.
-            insert_ks: Increasing counts of tiles revealed; default is 1..min(256, N).
-            delete_ks: Increasing counts of tiles deleted; default is 0..min(256, N - 1). An empty
-                list gives an empty curve: the only tile of a bag cannot be deleted.
-
-        Returns:
-            ``[len(insert_ks), C]`` and ``[len(delete_ks), C]`` in float64 on the CPU.
-        """
-        checked = check_order(order, len(self))
-        nothing = torch.empty(0, self.backbone.n_classes, dtype=torch.float64)
-
-        def one(ks: Tensor | Sequence[int] | None, direction: Direction) -> Tensor:
-            empty = ks is not None and not len(ks)
-            return nothing if empty else self._revealed(checked, ks, direction)
-
-        return one(insert_ks, "insert"), one(delete_ks, "delete")
+        return self._revealed(check_order(order, len(self)), ks, direction)
 
     def curves(
         self, orders: Sequence[Tensor], ks: Tensor | Sequence[int], direction: Direction = "insert"
@@ -201,11 +169,7 @@ class EmbeddedBag:
         return self.once(f"single tiles {budget}", lambda: candidates.adding(nothing, index))
 
     def _revealed(
-        self,
-        order: Tensor,
-        ks: Tensor | Sequence[int] | None,
-        direction: Direction,
-        stop: Stop | None = None,
+        self, order: Tensor, ks: Tensor | Sequence[int] | None, direction: Direction
     ) -> Tensor:
         n, device = len(self), self.features.device
         counts = check_counts(default_counts(n, direction) if ks is None else ks, n, direction)
@@ -216,24 +180,19 @@ class EmbeddedBag:
                 block = torch.softmax(logits.double(), dim=-1)
                 block = self._engine.recheck(block, self.features, prefixes, chunk.start)
                 blocks.append(block.cpu())
-                if stop is not None and stop(torch.cat(blocks)):
-                    break
         return torch.cat(blocks)
 
     def _tiles(self, backbone: PooledBackbone) -> PooledTiles:
         """Attention and values of the tiles: those of the curves, where there are any."""
-        engine, tokens = self._computed.get("prefix logits"), self.tokens
-        if isinstance(engine, PooledReveal) and engine.tiles.dtype == tokens.dtype:
+        engine = self._computed.get("prefix logits")
+        if isinstance(engine, PooledReveal):
             return engine.tiles
-        return PooledTiles(backbone, tokens)
-
-    def _embedding(self) -> Tensor:
-        return self.once("embedding", lambda: self.backbone.embed(self.features))
+        return PooledTiles(backbone, self.tokens)
 
     def _prefix_logits(self) -> PrefixLogits:
         if self._engine.name == "reference":
             return self._engine.reference(self.features)
-        return self.once("prefix logits", lambda: self._engine.prefix_logits(self._embedding()))
+        return self.once("prefix logits", lambda: self._engine.prefix_logits(self.tokens))
 
     def once(self, name: str, compute: Callable[[], T]) -> T:
         """What ``compute`` returns, kept under a name for all targets of the bag."""

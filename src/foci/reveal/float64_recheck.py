@@ -35,7 +35,6 @@ class Float64Recheck:
             cannot compute in float64 (a foreign callable with a float32 constant inside), is asked
             in its own precision, still one subset at a time and in bag order.
         thresholds: The confidences that matter; none switches the recheck off, also for ties.
-        autocast: Half precision needs a wider margin.
         closed_form: Many subsets of one bag may be computed together by the model's ``prefixes``.
     """
 
@@ -43,12 +42,10 @@ class Float64Recheck:
         self,
         backbone: Backbone,
         thresholds: tuple[float, ...],
-        autocast: torch.dtype | None = None,
         *,
         closed_form: bool = False,
     ) -> None:
         self.backbone, self.thresholds = backbone, thresholds
-        self.half = autocast is not None
         self.closed_form = closed_form
         self._double: Backbone | None = None
 
@@ -102,7 +99,7 @@ class Float64Recheck:
 
     def _near(self, probabilities: Tensor, dtype: torch.dtype) -> Tensor:
         """Steps ``[b]`` at which rounding might move a crossing or a flip."""
-        half = self.half or dtype in (torch.float16, torch.bfloat16)
+        half = dtype in (torch.float16, torch.bfloat16)
         marks = probabilities.new_tensor(self.thresholds)
         distance = (probabilities.unsqueeze(-1) - marks).abs().amin(dim=(-1, -2))
         near = distance < (_MARGIN_HALF if half else _MARGIN_SINGLE)

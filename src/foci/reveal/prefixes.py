@@ -39,12 +39,12 @@ class Prefixes:
         return self.sequence[: int(self.sizes[step])].sort().values
 
 
-def default_counts(n_tiles: int, direction: Direction, k_max: int = K_MAX) -> Tensor:
-    """Every count: 1..min(k_max, N) revealed, or 0..min(k_max, N - 1) deleted.
+def default_counts(n_tiles: int, direction: Direction) -> Tensor:
+    """Every count: 1..min(256, N) revealed, or 0..min(256, N - 1) deleted.
 
     >>> default_counts(3, "insert").tolist(), default_counts(3, "delete").tolist()
     ([1, 2, 3], [0, 1, 2])
     """
     if direction == "insert":
-        return torch.arange(1, min(k_max, n_tiles) + 1)
-    return torch.arange(0, min(k_max, n_tiles - 1) + 1)
+        return torch.arange(1, min(K_MAX, n_tiles) + 1)
+    return torch.arange(0, min(K_MAX, n_tiles - 1) + 1)

@@ -21,13 +21,9 @@ class Revealer:
     Args:
         backbone: Used in eval mode and without gradients; never changed.
         engine: ``"auto"`` follows the declared capabilities; the others force one engine.
-        memory_mb: Upper limit for the subsets that are forwarded at once, beside the model and the
-            bag. The closed form has no such limit: it holds its running sums, rows x width float64
-            numbers per tile.
         recheck: Confidences at which a crossing must not depend on rounding: every probability
             close to one of them is computed again in float64, and so is every tie between the two
             leading classes, at which the decision flips. Empty for neither.
-        autocast: Half-precision type for the forward passes, or None.
     """
 
     def __init__(
@@ -35,14 +31,10 @@ class Revealer:
         backbone: Backbone,
         *,
         engine: Engine = "auto",
-        memory_mb: float = 512.0,
         recheck: Sequence[float] = (KAPPA,),
-        autocast: torch.dtype | None = None,
     ) -> None:
         self.backbone = backbone
-        self._settings = CurveEngine(
-            backbone, engine=engine, memory_mb=memory_mb, recheck=recheck, autocast=autocast
-        )
+        self._settings = CurveEngine(backbone, engine=engine, recheck=recheck)
 
     @property
     def engine(self) -> Engine:

@@ -18,7 +18,8 @@ def test_a_tenth_of_the_slides_under_one_ranking_is_enough() -> None:
     once[0] = 7
     assert classes_without_decisive_sets([nothing, once], targets) == (2,)
     assert classes_without_decisive_sets([nothing, nothing], targets) == (0, 2)
-    assert classes_without_decisive_sets([once], targets, min_share=0.11) == (0, 2)
+    eleven = np.append(once[:10], [NONE])  # one of eleven is less than a tenth
+    assert classes_without_decisive_sets([eleven], [0] * 11) == (0,)
 
 
 def test_shares_of_random_orders_are_averaged() -> None:

@@ -20,7 +20,7 @@ MIN_DECISIVE = 1 / 3
 
 
 def classes_without_decisive_sets(
-    counts: Sequence[ArrayLike], targets: ArrayLike, min_share: float = MIN_SHARE
+    counts: Sequence[ArrayLike], targets: ArrayLike
 ) -> tuple[int, ...]:
     """Classes in which no ranking finds a decisive set on at least 10 % of the slides.
 
@@ -31,7 +31,6 @@ def classes_without_decisive_sets(
         counts: Decisive K of the compared rankings on the assessable decided slides, each ``[S]``
             or ``[R, S]`` for several orders, whose shares are averaged.
         targets: ``[S]`` the class followed on each slide.
-        min_share: The share of slides one ranking has to reach.
 
     >>> classes_without_decisive_sets([[3, 4, None, None], [9, 2, None, None]], [0, 0, 1, 1])
     (1,)
@@ -41,11 +40,10 @@ def classes_without_decisive_sets(
     followed = inputs.class_indices(targets, "targets")
     for table in tables:
         inputs.same_length(counts=table[0], targets=followed)
-    inputs.threshold(min_share, "min_share")
     return tuple(
         int(label)
         for label in np.unique(followed)
-        if max(table[:, followed == label].mean() for table in tables) < min_share
+        if max(table[:, followed == label].mean() for table in tables) < MIN_SHARE
     )
 
 

@@ -27,6 +27,9 @@ from foci.reveal.prefixes import Prefixes
 
 Engine = Literal["auto", "closed-form", "packed", "generic", "reference"]
 
+MEMORY = 512 * 2**20
+"""Bytes for the subsets that are forwarded at once, beside the model and the bag."""
+
 
 class PrefixLogits(Protocol):
     """One bag, ready to give the logits of prefixes of any sequence of its tiles."""
@@ -48,29 +51,23 @@ class CurveEngine:
         backbone: Backbone,
         *,
         engine: Engine = "auto",
-        memory_mb: float = 512.0,
         recheck: Sequence[float] = (KAPPA,),
-        autocast: torch.dtype | None = None,
     ) -> None:
         self.backbone = backbone
         self.name = choose_engine(backbone, engine)
-        self.memory_mb, self.autocast = memory_mb, autocast
         self._batches: Batches | None = None
         self.recheck = Float64Recheck(
-            backbone, tuple(recheck), autocast, closed_form=self.name == "closed-form"
+            backbone, tuple(recheck), closed_form=self.name == "closed-form"
         )
 
     @contextlib.contextmanager
     def precision(self) -> Iterator[None]:
-        """Eval mode, without gradients, in half precision where asked for."""
-        half = self.autocast is not None
+        """Eval mode, without gradients, in the model's own precision whatever the caller's is."""
         with frozen(self.backbone):
-            if not half and not torch.is_autocast_enabled("cpu") | torch.is_autocast_enabled(
-                "cuda"
-            ):
+            if not torch.is_autocast_enabled("cpu") | torch.is_autocast_enabled("cuda"):
                 yield
                 return
-            with torch.autocast(home(self.backbone)[0].type, dtype=self.autocast, enabled=half):
+            with torch.autocast(home(self.backbone)[0].type, enabled=False):
                 yield
 
     def reference(self, features: Tensor) -> PrefixLogits:
@@ -85,7 +82,7 @@ class CurveEngine:
                 return PooledReveal(PooledTiles(backbone, tokens))
             return PrefixReveal(backbone, tokens)
         if self._batches is None:  # kept: what a GPU has learned of one bag serves the next
-            self._batches = _batches(backbone, tokens, self.memory_mb)
+            self._batches = _batches(backbone, tokens)
         if self.name == "packed":
             return PackedReveal(backbone, tokens, self._batches)  # type: ignore[arg-type]
         return GenericReveal(backbone, tokens, self._batches)
@@ -113,12 +110,12 @@ def _left_behind(backbone: Backbone) -> bool:
     return declared(backbone, "prefix-sums") and not declared(backbone, "pooling")
 
 
-def _batches(backbone: Backbone, tokens: Tensor, memory_mb: float) -> Batches:
+def _batches(backbone: Backbone, tokens: Tensor) -> Batches:
     """Tokens forwarded at once: what stays in the cache of a CPU; as many as fit on a GPU."""
     d = tokens.shape[1]
     widest = max(int(backbone.config.get("hidden") or d), d)
     per_token = (2 * widest + 8 * d) * tokens.element_size()
-    fitting = max(1, int(memory_mb * 2**20 / per_token))
+    fitting = max(1, int(MEMORY / per_token))
     cached = min(fitting, 768)
     if tokens.is_cuda:
         return Batches(cached, fitting, grows=True)
