@@ -110,9 +110,7 @@ def compare(adaptive: StoredAudit, dense: StoredAudit) -> None:
 
 def in_words(audit: StoredAudit) -> list[str]:
     """The three answers, and those at other thresholds."""
-    found = audit.summary.answers
-    if found is None:
-        return []
+    found = audit.answers
     others = [f"{one.kappa:g}: {one.map}, {one.order}" for one in found.sensitivity]
     return [*found.in_short.values(), *others]
 

@@ -9,7 +9,9 @@ import pytest
 
 from foci.audits import RankedTiles, StoredAudit
 from foci.audits.annotations import attach, compare_with_marks, read_marks
+from foci.audits.folder.manifest import write_manifest
 from foci.errors import FociError
+from tests.makers.folders import bare_manifest
 
 
 class Ranked(StoredAudit):
@@ -47,8 +49,7 @@ def test_by_hand(tmp_path: Path) -> None:
 
 
 def test_it_is_written_into_the_manifest(tmp_path: Path) -> None:
-    needed = '"format": 1, "settings": {}, "backbone": {"architecture": "abmil"}, "classes": []'
-    (tmp_path / "manifest.json").write_text(f'{{"status": "complete", "name": "x", {needed}}}')
+    write_manifest(tmp_path, bare_manifest("x"))
     audit = attach(Ranked(tmp_path), MARKS, "marked by hand")
     assert audit.manifest.name == "x"
     assert audit.manifest.truth.what == "marked by hand"

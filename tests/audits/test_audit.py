@@ -27,10 +27,8 @@ def test_a_finished_audit_opens(audited: StoredAudit) -> None:
         (None, "has no manifest.json; give the folder of foci audit --out"),
         ("{", r"manifest\.json: cannot be read \(Expecting .*; run foci audit again"),
         ("[]", r"manifest\.json: is damaged \(no JSON object\); run foci audit again"),
-        ('{"format": "one"}', r"manifest\.json: is not the manifest of an audit; run foci audit"),
-        ('{"format": 1, "status": "complete"}', r"manifest\.json: says nothing of 'name'; run"),
+        ('{"format": 1, "status": "complete"}', r"manifest\.json: says nothing of 'key'; run"),
         ('{"format": 1, "status": "running"}', "holds an unfinished audit; give the foci audit"),
-        ('{"format": 99, "status": "complete"}', "is of format 99; update foci"),
     ],
 )
 def test_others_are_refused(tmp_path: Path, text: str | None, says: str) -> None:
@@ -38,6 +36,35 @@ def test_others_are_refused(tmp_path: Path, text: str | None, says: str) -> None
         (tmp_path / "manifest.json").write_text(text)
     with pytest.raises(FociError, match=says):
         StoredAudit.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "summary.json"])
+@pytest.mark.parametrize(
+    ("number", "found"),
+    [
+        (0, "is of format 0"),
+        (2, "is of format 2"),
+        (3, "is of format 3"),
+        ("1", "has no format number"),
+        (True, "has no format number"),
+        (None, "has no format number"),
+    ],
+)
+def test_another_format_is_refused_in_one_line(
+    audited: StoredAudit, tmp_path: Path, name: str, number: object, found: str
+) -> None:
+    out = shutil.copytree(audited.folder, tmp_path / "out")
+    content = json.loads((out / name).read_text())
+    del content["format"]
+    (out / name).write_text(
+        json.dumps(content if number is None else {"format": number, **content})
+    )
+    with pytest.raises(FociError) as refused:
+        _ = StoredAudit.load(out, accept_changed=True).summary
+    assert str(refused.value) == (
+        f"{out / name}: {found}, this FOCI reads format 1; run foci audit again with --force, or "
+        "use the FOCI that wrote it"
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,6 +76,15 @@ def test_a_folder_that_lost_a_file(audited: StoredAudit, tmp_path: Path, name: s
     (tmp_path / "out" / name).unlink()
     with pytest.raises(FociError, match=rf"{name}: is missing; run foci audit again"):
         StoredAudit.load(tmp_path / "out")
+
+
+def test_objects_show_themselves_in_one_line(audited: StoredAudit) -> None:
+    assert repr(audited.curves) == "CurveTable(5 slides; rankings: native, selector, random)"
+    assert str(audited.summary) == (
+        "Summary(5 slides of 4 patients; rankings: native, selector, random; "
+        "map: not assessable; better order: not assessable)"
+    )
+    assert len(repr(audited.measured())) < 200
 
 
 def test_a_moved_folder_is_the_same_audit(audited: StoredAudit, tmp_path: Path) -> None:

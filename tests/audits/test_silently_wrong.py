@@ -226,14 +226,14 @@ def test_bags_that_are_half_zero(folder: Path) -> None:
     assert f"in s40 {(n + 1) // 2} of {n}" in alarm.sentence
 
 
-def test_a_folder_of_an_earlier_foci_says_that_nothing_can_be_compared(folder: Path) -> None:
+def test_a_folder_without_its_training_data_says_that_nothing_can_be_compared(folder: Path) -> None:
     path = folder / "abmil" / FACTS
     facts = json.loads(path.read_text())
     del facts["data"], facts["own_sha256"]
     path.write_text(json.dumps(facts))
     found = audit(folder)
     assert found.manifest.alarms == []
-    (note,) = [note for note in found.manifest.notes if "earlier FOCI" in note]
+    (note,) = [note for note in found.manifest.notes if "does not say which features" in note]
     assert "encoder and training slides cannot be compared" in note
 
 

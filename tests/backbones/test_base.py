@@ -2,7 +2,6 @@
 
 import copy
 import functools
-import inspect
 import pickle
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foci.backbones import ARCHITECTURES, Backbone, CallableBackbone, Capabilities
+from foci.backbones import Backbone, CallableBackbone, Capabilities
 from foci.backbones.base import class_index, declared, declares
 from foci.backbones.models.abmil import ABMIL
 from foci.errors import FociError
@@ -187,22 +186,3 @@ def test_any_other_class_index_is_refused(target: object) -> None:
     message = "class index from 0 to 2, or None for the predicted class"
     with pytest.raises(FociError, match=message):
         class_index(target, 3)  # type: ignore[arg-type]
-
-
-def test_arguments_of_a_later_version_leave_the_config_as_it_was() -> None:
-    """The key of an audit holds the config: one made before must have the same."""
-    before = {"d_in": 4, "n_classes": 2, "d": 3, "hidden": 2, "head_hidden": None,
-              "projection_bias": True, "gated": True, "activation": "tanh",
-              "dropout": 0.0}  # fmt: skip
-    assert ABMIL(4, 2, d=3, hidden=2).config == before
-    assert ABMIL(4, 2, d=3, hidden=2, projection_activation="gelu").config == {
-        **before,
-        "projection_activation": "gelu",
-    }
-
-
-@pytest.mark.parametrize("name", list(ARCHITECTURES))
-def test_later_arguments_have_the_defaults_that_are_left_out(name: str) -> None:
-    parameters = inspect.signature(ARCHITECTURES[name]).parameters
-    later = ARCHITECTURES[name].added_later
-    assert {argument: parameters[argument].default for argument in later} == dict(later)

@@ -95,9 +95,27 @@ def test_incomplete_and_damaged_folders(tmp_path: Path) -> None:
         (folder / "backbone.json").write_bytes(content)
         with pytest.raises(CheckpointError, match=r"backbone\.json: is not JSON"):
             load_folder(folder)
-    (folder / "backbone.json").write_text(json.dumps({"a": 1}))
+    (folder / "backbone.json").write_text(json.dumps({"format": 1}))
     with pytest.raises(CheckpointError, match=r"backbone\.json: does not describe a backbone"):
         load_folder(folder)
+
+
+@pytest.mark.parametrize(
+    ("number", "found"),
+    [(0, "is of format 0"), (2, "is of format 2"), (None, "has no format number"),
+     ("1", "has no format number")],
+)  # fmt: skip
+def test_another_format_is_refused_in_one_line(tmp_path: Path, number: Any, found: str) -> None:
+    folder = backbones.save(small("abmil", "paper", 2), tmp_path / "m")
+    path = folder / "backbone.json"
+    facts = json.loads(path.read_text())
+    assert facts.pop("format") == 1
+    path.write_text(json.dumps(facts if number is None else {**facts, "format": number}))
+    with pytest.raises(CheckpointError) as refused:
+        backbones.load(folder)
+    assert str(refused.value) == (
+        f"{path}: {found}, this FOCI reads format 1; train again, or use the FOCI that wrote it"
+    )
 
 
 @pytest.mark.parametrize("wrong", [{"flavour": 3}, {"d": -3}, {"dropout": 3.0}, {"d": "wide"}])

@@ -106,7 +106,7 @@ def test_an_entry_with_another_content_is_not_used(tmp_path: Path) -> None:
         assert cache.get("k") is None
     save_file(arrays, path, {"entry": entry["entry"].replace("256", "512")})
     assert cache.get("k") is None
-    save_file(arrays, path, {"bag": "{}"})  # as an earlier FOCI wrote it, without a checksum
+    save_file(arrays, path, {"bag": "{}"})  # without a checksum
     assert cache.get("k") is None
 
 

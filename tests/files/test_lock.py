@@ -1,6 +1,7 @@
 """Two runs never share a folder."""
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -58,8 +59,9 @@ def test_a_second_process_is_refused_and_touches_nothing(files: Path) -> None:
     whole = content(audit(files, "whole", QUICK).folder)
     out = files / "out"
     (out / "parts" / "native").mkdir(parents=True)
+    other = {"format": 1, "status": "running", "key": "other", "run_inputs": {}, "versions": {}}
     for name in ("manifest.json", "parts/native/00000.parquet", ".writing-abc"):
-        (out / name).write_text('{"format": 1, "status": "running", "key": "of another audit"}')
+        (out / name).write_text(json.dumps(other))
     with held_elsewhere(out):
         before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
         with pytest.raises(FociError, match=SAYS):

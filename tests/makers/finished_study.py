@@ -142,8 +142,9 @@ def _selector(cell: Cell) -> dict[str, Any]:
     ]
     chosen = vary(recipe(cell.recipe), cell.recipe_settings)
     return {
+        "format": 1,
         "backbone": {"architecture": "abmil", "fingerprint": "f", "probe": [0.0, 0.0]},
-        "head": {"d": 16, "outputs": 1},
+        "head": {"d": 16, "outputs": 1, "hidden": 256, "columns": 0},
         "fingerprint": "b",
         "recipe": chosen.model_dump(mode="json"),
         "seed": cell.seed,

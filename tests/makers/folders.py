@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 
 from foci.audits import AuditedSlide, Curve, CurveTable, RankedTiles, StoredAudit
 from foci.audits.folder.curves import to_arrow as curves_to_arrow
-from foci.audits.folder.names import CURVES, MANIFEST, RANKINGS, SLIDES, SUMMARY
+from foci.audits.folder.manifest import BackboneRecord, Manifest
+from foci.audits.folder.names import CURVES, FORMAT, MANIFEST, RANKINGS, SLIDES, SUMMARY
 from foci.audits.folder.slides import to_arrow as slides_to_arrow
 from foci.audits.folder.tile_scores import to_arrow as tiles_to_arrow
 from foci.audits.settings import AuditSettings
@@ -39,17 +40,52 @@ def write_folder(
     summary = summarised(curves, known, classes, settings, scores, n_skipped=1)
     (folder / SUMMARY).write_text(summary.to_json())
     manifest = {
-        "format": 2,
+        "format": FORMAT,
         "status": "complete",
         "key": "0" * 64,
+        "run_inputs": {},
+        "versions": {},
         "name": name,
         "settings": settings.model_dump(mode="json"),
-        "backbone": {"architecture": "abmil", "parameters": 10, "score": "native", "notes": []},
+        "sources": {},
+        "backbone": {
+            "architecture": "abmil",
+            "parameters": 10,
+            "fingerprint": "f" * 64,
+            "score": "native",
+            "notes": [],
+        },
         "classes": list(classes),
+        "split": "test",
+        "started": "2026-11-16T08:00:00+00:00",
+        "maps": {},
+        "overlapping_patients": {},
         "notes": ["Synthetic curves."],
     }
     (folder / MANIFEST).write_text(json.dumps(manifest))
     return StoredAudit.load(folder)
+
+
+def bare_manifest(name: str) -> Manifest:
+    """What every manifest of a finished audit has, and nothing else."""
+    return Manifest(
+        format=FORMAT,
+        status="complete",
+        key="0" * 64,
+        run_inputs={},
+        versions={},
+        name=name,
+        settings=AuditSettings(),
+        sources={},
+        backbone=BackboneRecord(
+            architecture="abmil", parameters=1, fingerprint="f" * 64, score="native", notes=[]
+        ),
+        classes=[],
+        split="",
+        started="2026-11-16T08:00:00+00:00",
+        maps={},
+        overlapping_patients={},
+    )
 
 
 def write_tables(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
 from foci.audits.analysis.agreement import agreement
 from foci.audits.analysis.summarise import summarise
-from foci.audits.folder.names import CURVES, MANIFEST, SUMMARY
+from foci.audits.folder.names import CURVES, FORMAT, MANIFEST, SUMMARY
 from foci.files.digest import file_digest
 from foci.reveal.random_orders import uniform_scores
 from tests.makers.curves import DELETION
@@ -174,9 +174,10 @@ def _classes(plan: Plan) -> tuple[str, ...]:
 def _manifest(plan: Plan, settings: dict[str, Any], hashes: dict[str, str]) -> dict[str, Any]:
     notes = ["Synthetic slides: no patient, no diagnosis."] if plan.synthetic_note else []
     return {
-        "format": 2,
+        "format": FORMAT,
         "status": "complete",
         "key": "0" * 64,
+        "run_inputs": {},
         "name": "abmil <demo> & co",
         "settings": settings,
         "sources": {"features": "features_demo", "model": "abmil"},
@@ -206,6 +207,8 @@ def _manifest(plan: Plan, settings: dict[str, Any], hashes: dict[str, str]) -> d
         "started": "2026-11-16T08:00:00+00:00",
         "finished": "2026-11-16T08:03:20+00:00",
         "files": hashes,
+        "maps": {},
+        "overlapping_patients": {},
         "answers": {},
         "truth": {
             "precision8": {"native": 0.41, "selector": 0.83, "random": 0.06},

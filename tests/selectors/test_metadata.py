@@ -49,6 +49,8 @@ def drop(*place: str) -> Callable[[Facts], None]:
     ("change", "message"),
     [
         (drop("fingerprint"), "fingerprint: Field required"),
+        (drop("head", "hidden"), r"head\.hidden: Field required"),
+        (drop("head", "columns"), r"head\.columns: Field required"),
         (put([], "fingerprint"), "fingerprint: Input should be a valid string"),
         (put(None, "head"), "head: Input should be an object"),
         (put("x", "head", "d"), r"head\.d: Input should be a valid integer"),
@@ -89,6 +91,30 @@ def test_damage_is_named(
     assert "\n" not in str(refusal.value)
     assert str(refusal.value).startswith(str(tmp_path / "selector.json"))
     assert str(refusal.value).endswith("; fit the selector again")
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (put(0, "format"), "is of format 0"),
+        (put(2, "format"), "is of format 2"),
+        (put("1", "format"), "has no format number"),
+        (drop("format"), "has no format number"),
+    ],
+)
+def test_another_format_is_refused_in_one_line(
+    change: Callable[[Facts], None], found: str, folder: Path, tmp_path: Path
+) -> None:
+    facts = json.loads((folder / "selector.json").read_text())
+    change(facts)
+    path = tmp_path / "selector.json"
+    path.write_text(json.dumps(facts))
+    with pytest.raises(CheckpointError) as refusal:
+        selectors.load(tmp_path, small("abmil", "paper", 2))
+    assert str(refusal.value) == (
+        f"{path}: {found}, this FOCI reads format 1; fit the selector again, or use the FOCI that "
+        "wrote it"
+    )
 
 
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ def test_the_papers_settings() -> None:
 
 def test_the_width_of_the_head() -> None:
     assert {recipe("tuned").hidden(d) for d in (16, 256, 512)} == {256}
+    assert recipe("tuned").decided_by()["width"] == 256
     assert recipe("paper-ste").decided_by()["width"] == "paper"
     assert vary(recipe("tuned"), {"width": 32}).hidden(512) == 32
     assert vary(recipe("tuned"), {"width": "paper"}).hidden(256) == 512

@@ -10,7 +10,6 @@ from typing import Any, Self
 
 from foci.audits.analysis.answers.record import Answers
 from foci.audits.analysis.slides.per_slide import MeasuredSlides, measure_slides
-from foci.audits.analysis.summarise import with_answers
 from foci.audits.analysis.summary import Summary
 from foci.audits.folder.curves import CurveTable
 from foci.audits.folder.damage import (
@@ -18,7 +17,6 @@ from foci.audits.folder.damage import (
     CHANGED,
     as_model,
     lost_file,
-    read_model,
     read_object,
     readable,
 )
@@ -29,7 +27,7 @@ from foci.audits.folder.tile_scores import RankedTiles, read_tiles
 from foci.audits.records import Alarm
 from foci.audits.settings import AnalysisSettings
 from foci.errors import FociError
-from foci.files.hashes import changed_files, was_changed
+from foci.files.hashes import changed_files, check_format, was_changed
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class StoredAudit:
     def load(cls, folder: str | Path, *, accept_changed: bool = False) -> Self:
         """Open the folder of a finished audit; every file must have the hash in its manifest.
 
-        This finds accidents, not forgers. What an earlier FOCI did not hash is not checked.
+        This finds accidents, not forgers. What has no hash there is not checked.
 
         Args:
             folder: The audit folder.
@@ -91,27 +89,19 @@ class StoredAudit:
 
     @cached_property
     def _stored_manifest(self) -> dict[str, Any]:
-        """Content of ``manifest.json``; a newer format is refused."""
+        """Content of ``manifest.json``; another format is refused."""
         path = self.folder / MANIFEST
         if not path.is_file():
             raise FociError(
                 self.folder, f"has no {MANIFEST}", "give the folder of foci audit --out"
             )
-        content = read_object(path)
-        number = content.get("format")
-        if not isinstance(number, int):
-            raise FociError(path, "is not the manifest of an audit", AGAIN)
-        if number > FORMAT:
-            raise FociError(path, f"is of format {number}", "update foci")
-        return content
+        return _of_this_format(path)
 
     @cached_property
     def summary(self) -> Summary:
         """All numbers of the audit; None where a number is not defined."""
-        stored = read_model(self.folder / SUMMARY, Summary)
-        if stored.answers is not None:
-            return stored
-        return with_answers(stored, self.measured(), self.manifest.settings)
+        path = self.folder / SUMMARY
+        return as_model(path, Summary, _of_this_format(path))
 
     @cached_property
     def curves(self) -> CurveTable:
@@ -162,13 +152,16 @@ class StoredAudit:
     @property
     def answers(self) -> Answers:
         """Can I believe the map, how many tiles, is there a better order? With the evidence."""
-        answers = self.summary.answers
-        if answers is None:
-            raise FociError(self.folder / SUMMARY, "says nothing of 'answers'", AGAIN)
-        return answers
+        return self.summary.answers
 
     @cached_property
     def _all_slides(self) -> tuple[AuditedSlide, ...]:
         path = self.folder / SLIDES
         with readable(path):
             return read_slides(path)
+
+
+def _of_this_format(path: Path) -> dict[str, Any]:
+    content = read_object(path)
+    check_format(path, content, FORMAT, AGAIN)
+    return content

@@ -1,4 +1,4 @@
-"""Defaults of settings: of FOCI, the paper, an earlier FOCI; and what an analysis reads of them."""
+"""Defaults of settings: of FOCI and of the paper; and what an analysis reads of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 from foci.registry import Registry
-from foci.reveal import KAPPA
 
 FOCI, PAPER = "foci", "paper"
 
@@ -49,30 +48,6 @@ PROFILES.add(
 STORED = {"stored": True}
 """Context to validate settings with that a run has stored. Their names were checked before the run,
 and rankings and recipes stay unloaded: an audit folder is read without torch."""
-
-
-def as_stored(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as read from a folder; what an earlier FOCI did not store is what it did.
-
-    It fitted the selector for the view that stands first, settled one confidence in float64,
-    and ranked by each selector seed. Its default recipe was ``centred``.
-    Its ``margin`` belonged to a verdict that is gone, its ``counts`` to a setting.
-
-    >>> as_stored({"target": "label", "kappa": 0.8})
-    {'fit_target': 'label', 'kappas': (0.8,), 'seeds_as': 'each', ...}
-    """
-    then = {
-        "fit_target": values.get("target"),
-        "kappas": (values.get("kappa", KAPPA),),
-        "seeds_as": "each",
-    }
-    stored = {
-        **then,
-        **{name: value for name, value in values.items() if name not in ("margin", "counts")},
-    }
-    if "readout" not in values and stored.get("recipe", "default") == "default":
-        stored["recipe"] = "centred"
-    return stored
 
 
 class AnalysisSettings(Protocol):

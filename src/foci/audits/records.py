@@ -13,7 +13,7 @@ from foci.words.plural import counted
 
 
 class Record(BaseModel):
-    """Frozen pydantic model; fields added by a newer version of FOCI are ignored."""
+    """Frozen pydantic model; entries that it does not name are ignored."""
 
     model_config = ConfigDict(
         frozen=True, extra="ignore", json_schema_serialization_defaults_required=True
@@ -206,24 +206,23 @@ class Readout(Record):
         chosen: The ranking.
         rule: What it was chosen by.
         n_slides: Decided validation slides.
-        n_cases: Their patients; None in a folder of an earlier FOCI.
+        n_cases: Their patients.
         rows: Evidence and the selector on them.
-        comparisons: The selector against evidence, in the order in which the rule asks; none in a
-            folder of an earlier FOCI.
+        comparisons: The selector against evidence, in the order in which the rule asks.
     """
 
     chosen: str
     rule: str
     n_slides: int
-    n_cases: int | None = None
+    n_cases: int
     rows: list[ReadoutRow]
-    comparisons: list[AxisComparison] = Field(default_factory=list)
+    comparisons: list[AxisComparison]
 
     @property
     def slides_in_words(self) -> str:
-        """How many slides chose, and of how many patients where that is known."""
+        """How many slides chose, and of how many patients."""
         slides = counted(self.n_slides, "decided validation slide")
-        return slides if self.n_cases is None else f"{slides} of {counted(self.n_cases, 'patient')}"
+        return f"{slides} of {counted(self.n_cases, 'patient')}"
 
 
 class Paired(Record):

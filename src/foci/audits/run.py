@@ -215,7 +215,7 @@ def run(
                 "selectors": [described(selector, folder) for selector in fitted.values()],
                 "alarms": found,
                 "notes": [*([many] if many else []), *said, *in_words(manifest.readout)],
-                "answers": {} if summary.answers is None else summary.answers.in_short,
+                "answers": summary.answers.in_short,
                 "files": file_hashes(folder),
                 "finished": now(),
                 "status": "complete",

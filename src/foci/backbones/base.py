@@ -118,9 +118,6 @@ class Backbone(nn.Module, ABC):
 
     architecture: ClassVar[str]
     notes: tuple[str, ...] = ()
-    added_later: ClassVar[Mapping[str, Any]] = {}
-    """Constructor arguments that a later version added, with their defaults. ``config`` leaves them
-    out where they have that value, so that an audit made before has the same key."""
     _arguments: dict[str, Any]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
@@ -138,9 +135,7 @@ class Backbone(nn.Module, ABC):
     def config(self) -> dict[str, Any]:
         """The constructor's arguments: ``type(self)(**config)`` has the same shapes."""
         known = {"d_in": self.d_in, "n_classes": self.n_classes}
-        later = self.added_later
-        own = {k: v for k, v in self._arguments.items() if k not in later or v != later[k]}
-        return known | {k: v for k, v in own.items() if k not in known}
+        return known | {k: v for k, v in self._arguments.items() if k not in known}
 
     @property
     @abstractmethod

@@ -17,9 +17,11 @@ from foci.backbones.registry import ARCHITECTURES
 from foci.errors import CheckpointError, FociError
 from foci.files.atomic import write_whole
 from foci.files.bounded import read_json
-from foci.files.hashes import EDITED, was_changed, with_own_hash
+from foci.files.hashes import EDITED, check_format, was_changed, with_own_hash
 
 WEIGHTS, FACTS = "weights.safetensors", "backbone.json"
+FORMAT = 1
+"""Of ``backbone.json``; any other is refused."""
 
 _NO_WIDTHS = ("landmarks",)
 """Whole numbers in a config that no tensor has as a dimension."""
@@ -52,6 +54,7 @@ class ModelRecord(BaseModel):
     they are.
 
     Attributes:
+        format: Format number of the file.
         architecture: Name under which the class is registered.
         config: The class's constructor arguments.
         fingerprint: Hash of architecture, config and weights.
@@ -60,17 +63,18 @@ class ModelRecord(BaseModel):
         n_cap: Most tiles per bag in training; None for all.
         recipe: How it was trained.
         trained_on: Slides of the training split.
-        data: Their features; None in folders of an earlier FOCI.
+        data: Their features; None where nobody has said.
         metrics: Scores by split and name.
         own_sha256: SHA-256 of all other entries.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
+    format: int
     architecture: str
     config: dict[str, Any]
     fingerprint: str
-    parameters: int | None = None
+    parameters: int
     classes: tuple[str, ...] = ()
     n_cap: int | None = None
     recipe: dict[str, Any] = Field(default_factory=dict)
@@ -114,6 +118,7 @@ def save(backbone: Backbone, folder: str | Path, **facts: Any) -> Path:
     digest = fingerprint(backbone)
     tensors = {k: v.detach().cpu().contiguous() for k, v in backbone.state_dict().items()}
     content = {
+        "format": FORMAT,
         "architecture": backbone.architecture,
         "config": backbone.config,
         "parameters": sum(p.numel() for p in backbone.parameters()),
@@ -134,7 +139,10 @@ def read_record(folder: str | Path) -> ModelRecord:
         raise CheckpointError(path, "does not exist", "give a folder made by foci train") from None
     except ValueError as error:
         raise CheckpointError(path, f"is not JSON ({error})", "train again") from error
-    if isinstance(facts, dict) and was_changed(facts):
+    if not isinstance(facts, dict):
+        raise CheckpointError(path, "does not describe a backbone", "train again")
+    check_format(path, facts, FORMAT, "train again", CheckpointError)
+    if was_changed(facts):
         raise CheckpointError(path, "was changed since it was written", EDITED)
     try:
         return ModelRecord.model_validate(facts)

@@ -14,19 +14,13 @@ COLOUR = {"good": "bold green", "part": "bold yellow", "bad": "bold red", "none"
 """By the tone of an answer."""
 
 
-def answers_text(told: Answers | None, width: int) -> Text:
-    """Every question with its answer, and its sentences below it, indented.
-
-    >>> str(answers_text(None, 80))
-    ''
-    """
+def answers_text(told: Answers, width: int) -> Text:
+    """Every question with its answer, and its sentences below it, indented."""
     from rich.text import Text
 
     from foci.reports.text.answers import MAP, ORDER, TILES, tone_of
 
     text = Text()
-    if told is None:
-        return text
     for question, one in ((MAP, told.map), (TILES, told.tiles), (ORDER, told.order)):
         text.append(f"{question} ", style="bold")
         text.append(f"{one.answer}\n", style=COLOUR[tone_of(one.answer)])

@@ -1,7 +1,7 @@
-"""SHA-256 of stored files and records, to notice what was changed since they were written.
+"""Format number and SHA-256 of stored records and files, to notice what is not as it was written.
 
-This finds accidents: a file that was edited, cut off, or copied from another run. Whoever changes a
-file on purpose can write the matching hash as well.
+The hashes find accidents: a file that was edited, cut off, or copied from another run. Whoever
+changes a file on purpose can write the matching hash as well.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from foci.errors import FociError
 from foci.files.digest import digest, file_digest
 
 OWN = "own_sha256"
@@ -18,6 +19,37 @@ OWN = "own_sha256"
 
 EDITED = f"copy the folder again; if you edited it on purpose, delete its entry {OWN}"
 """What to do about a model or selector folder whose record was changed."""
+
+
+def check_format(
+    path: Path,
+    record: Mapping[str, Any],
+    known: int,
+    again: str,
+    error: type[FociError] = FociError,
+) -> None:
+    """Refuse a record whose entry ``format`` is another number than ``known``, or none.
+
+    Args:
+        path: The file of the record.
+        record: Its content.
+        known: The only format that this FOCI reads and writes.
+        again: What makes a new one: "train again".
+        error: Of this class.
+
+    >>> check_format(Path("backbone.json"), {"format": 2}, 1, "train again")
+    Traceback (most recent call last):
+    foci.errors.FociError: backbone.json: is of format 2, this FOCI reads format 1; train again, ...
+    """
+    found = record.get("format")
+    if type(found) is not int:  # neither "1" nor true
+        what = "has no format number"
+    elif found != known:
+        what = f"is of format {found}"
+    else:
+        return
+    fix = f"{again}, or use the FOCI that wrote it"
+    raise error(path, f"{what}, this FOCI reads format {known}", fix)
 
 
 def changed_files(folder: Path, hashes: Mapping[str, str]) -> tuple[str, ...]:

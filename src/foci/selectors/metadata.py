@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -17,17 +18,21 @@ from pydantic import (
 
 from foci.backbones.base import GateSite
 from foci.errors import CheckpointError
+from foci.files.bounded import read_json
+from foci.files.hashes import check_format
 from foci.selectors.fitting import Target
-from foci.selectors.heads.token import HIDDEN
 from foci.selectors.identity import Identity
 from foci.selectors.recipes import SelectorRecipe
 from foci.selectors.selector import FitEpoch
+
+FORMAT = 1
+"""Of ``selector.json``; any other is refused."""
 
 _REFIT = "fit the selector again"
 
 
 class HeadShape(BaseModel):
-    """Constructor arguments of the head; one of an earlier FOCI does not name its only width.
+    """Constructor arguments of the head.
 
     A head that starts as evidence has columns, and a width of 0 without a correction.
     """
@@ -36,14 +41,15 @@ class HeadShape(BaseModel):
 
     d: PositiveInt
     outputs: PositiveInt
-    hidden: NonNegativeInt = HIDDEN
-    columns: NonNegativeInt = 0
+    hidden: NonNegativeInt
+    columns: NonNegativeInt
 
 
 class SelectorMetadata(BaseModel):
     """Everything but the weights; further entries (slides, versions) are in ``model_extra``.
 
     Attributes:
+        format: Format number of the file.
         backbone: Identity of the backbone that the selector belongs to.
         head: Widths of the head.
         fingerprint: Hash of the weights.
@@ -58,6 +64,7 @@ class SelectorMetadata(BaseModel):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
+    format: int
     backbone: Identity
     head: HeadShape
     fingerprint: str
@@ -82,12 +89,18 @@ class SelectorMetadata(BaseModel):
 def read_metadata(path: Path) -> SelectorMetadata:
     """Read and validate a ``selector.json``."""
     try:
-        return SelectorMetadata.model_validate_json(path.read_bytes(), strict=True)
+        stored = read_json(path)
     except (FileNotFoundError, NotADirectoryError):
         raise CheckpointError(path, "does not exist", "give a folder made by foci fit") from None
     except OSError as error:
         what = f"cannot be read ({error.strerror})"
         raise CheckpointError(path, what, "give a folder made by foci fit") from error
+    except ValueError as error:
+        raise CheckpointError(path, f"is not JSON ({error})", _REFIT) from None
+    if isinstance(stored, dict):
+        check_format(path, stored, FORMAT, _REFIT, CheckpointError)
+    try:
+        return SelectorMetadata.model_validate_json(json.dumps(stored), strict=True)
     except ValidationError as error:
         raise CheckpointError(path, _fault(error), _REFIT) from None
 
@@ -95,7 +108,5 @@ def read_metadata(path: Path) -> SelectorMetadata:
 def _fault(error: ValidationError) -> str:
     first = error.errors()[0]
     said = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "json_invalid":
-        return f"is not JSON ({said})"
     place = ".".join(map(str, first["loc"]))
     return f"does not describe a selector ({f'{place}: ' if place else ''}{said})"

@@ -15,7 +15,7 @@ from foci.files.atomic import sweep, write_whole
 from foci.files.hashes import EDITED, was_changed, with_own_hash
 from foci.files.lock import alone_in
 from foci.selectors.heads.shape import head_shape, make_head, shape_of
-from foci.selectors.metadata import SelectorMetadata, read_metadata
+from foci.selectors.metadata import FORMAT, SelectorMetadata, read_metadata
 from foci.selectors.selector import FittedSelector, Head, Selector
 
 WEIGHTS, METADATA = "selector.safetensors", "selector.json"
@@ -75,6 +75,7 @@ def save(fitted: FittedSelector, folder: str | Path) -> Path:
     head = fitted.best.head
     tensors = {k: v.detach().cpu().contiguous().clone() for k, v in head.state_dict().items()}
     content = {
+        "format": FORMAT,
         "backbone": asdict(fitted.best.identity),
         "head": shape_of(head).model_dump(),
         "fingerprint": fingerprint(head),

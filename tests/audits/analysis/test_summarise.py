@@ -40,7 +40,7 @@ def by_hand() -> Summary:
 
 
 def test_facts(by_hand: Summary) -> None:
-    assert (by_hand.format, by_hand.classes) == (3, ["benign", "tumour"])
+    assert (by_hand.format, by_hand.classes) == (1, ["benign", "tumour"])
     assert (by_hand.n_slides, by_hand.n_cases, by_hand.n_skipped) == (4, 3, 0)
     assert (by_hand.kappa, by_hand.k_max, by_hand.level) == (0.9, 256, 0.95)
     assert by_hand.first_view == "prediction"
@@ -378,6 +378,4 @@ def test_text_of_a_summary(by_hand: Summary) -> None:
 
 def test_median_is_read_off_the_survival_curve(by_hand: Summary) -> None:
     assert by_hand.views["prediction"]["native"].median_k == 8  # half of the slides are left
-    older = by_hand.model_dump(mode="json")
-    del older["views"]["prediction"]["native"]["median_k"]
-    assert Summary.model_validate(older) == by_hand
+    assert Summary.model_validate(by_hand.model_dump(mode="json")) == by_hand

@@ -15,7 +15,7 @@ from tests.makers.audits import model, settings
 
 def test_it_says_what_was_asked_of_what(audited: StoredAudit) -> None:
     found = audited.manifest
-    assert found.format == 3
+    assert found.format == 1
     assert found.status == "complete"
     assert found.key == digest(found.run_inputs)
     assert found.settings == settings(rankings=("native", "selector", "random"), choose_by="aukc")

@@ -73,6 +73,22 @@ def test_another_audit(tmp_path: Path) -> None:
         state_of(out, DECIDED, {**VERSIONS, "torch": "3"}, force=False)
 
 
+@pytest.mark.parametrize("status", ["running", "complete"])
+@pytest.mark.parametrize("number", [0, 2, 3])
+def test_an_audit_of_another_format(tmp_path: Path, status: str, number: int) -> None:
+    """Neither resumed nor taken for finished, even with the same key; --force redoes it."""
+    out = manifest(tmp_path / "out", status, format=number)
+    before = (out / "manifest.json").read_bytes()
+    with pytest.raises(FociError) as refused:
+        state_of(out, DECIDED, VERSIONS, force=False)
+    assert str(refused.value) == (
+        f"{out / 'manifest.json'}: is of format {number}, this FOCI reads format 1; "
+        "give --force to redo it, or another --out, or use the FOCI that wrote it"
+    )
+    assert (out / "manifest.json").read_bytes() == before
+    assert state_of(out, DECIDED, VERSIONS, force=True) == "new"
+
+
 @pytest.mark.parametrize("force", [False, True])
 def test_what_is_no_audit_is_left_alone(tmp_path: Path, force: bool) -> None:
     (tmp_path / "file").write_text("mine")

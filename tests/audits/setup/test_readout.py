@@ -131,7 +131,8 @@ def test_the_sentence() -> None:
                    d_sufficiency=0, area=0.2)
         for name, n in (("evidence", 0), ("selector", 7))
     ]  # fmt: skip
-    (said,) = in_words(Readout(chosen="selector", rule="r", n_slides=9, n_cases=8, rows=rows))
+    made = Readout(chosen="selector", rule="r", n_slides=9, n_cases=8, rows=rows, comparisons=[])
+    (said,) = in_words(made)
     assert said == (
         "readout: selector, chosen on 9 decided validation slides of 8 patients, where the "
         "selector is clearly better than evidence; its decisive sets were smaller on 7 and "

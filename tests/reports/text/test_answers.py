@@ -36,12 +36,6 @@ def test_every_question_has_its_answer_and_sentences(audit: StoredAudit) -> None
         assert one.tone == tone_of(stored.answer)
 
 
-def test_an_older_audit_has_no_answers(audit: StoredAudit) -> None:
-    summary = audit.summary.model_copy(update={"answers": None})
-    assert answers(summary, audit.manifest) == ()
-    assert evidence(summary.answers) == ()
-
-
 @pytest.mark.parametrize("answer", [*get_args(Belief), *get_args(BetterOrder)])
 def test_what_decides_nothing_has_no_colour(answer: Any) -> None:
     assert (tone_of(answer) == "none") == (not conclusive(answer))

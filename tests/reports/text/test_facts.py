@@ -1,7 +1,8 @@
 """Facts about an audit in its report: settings, sources, hashes."""
 
-from foci.audits import Manifest, StoredAudit
+from foci.audits import StoredAudit
 from foci.reports.text.facts import audit_facts, record_of, settings_of, truth_of
+from tests.makers.folders import bare_manifest
 
 
 def test_the_line_under_the_title(audit: StoredAudit, unlabelled: StoredAudit) -> None:
@@ -20,19 +21,11 @@ def test_one_is_no_plural(audit: StoredAudit) -> None:
 
 
 def test_a_bare_manifest_will_do(audit: StoredAudit) -> None:
-    bare = Manifest.model_validate(
-        {
-            "format": 1,
-            "status": "complete",
-            "key": "",
-            "name": "m",
-            "settings": {},
-            "backbone": {"architecture": "abmil"},
-            "classes": [],
-        }
-    )
-    assert dict(audit_facts(bare, audit.summary))["classifier"] == "abmil"
-    assert record_of(bare) == []
+    bare = bare_manifest("m")
+    facts = dict(audit_facts(bare, audit.summary))
+    assert facts["classifier"] == "abmil (1 parameters)"
+    assert "split" not in facts
+    assert [name for name, _ in record_of(bare)] == ["audit key", "started", "weights"]
     assert truth_of(bare) is None
 
 

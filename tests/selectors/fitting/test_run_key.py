@@ -5,20 +5,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
-import torch
-from safetensors.torch import save_file
-
-from foci import selectors
 from foci.bags import Cohort
-from foci.errors import FociError
 from foci.selectors import recipe, vary
-from foci.selectors.fitting.fit import STATE
 from foci.selectors.fitting.run_key import run_key
 from foci.selectors.identity import Identity
-from tests.backbones.every import small
 from tests.makers.cohorts import planted
-from tests.makers.fits import short
 
 IDENTITY = Identity("abmil", "00ff", (0.5, -0.5))
 PLAN = recipe("paper-ste")
@@ -78,17 +69,3 @@ def test_a_cohort_is_its_slides_and_their_files(tmp_path: Path) -> None:
     labels.write_text(labels.read_text().replace("s5,c5,b", "s5,c5,a"))
     found.append(read())
     assert len(set(found)) == len(found)
-
-
-def test_the_state_of_an_earlier_foci_is_refused_in_one_line(
-    cohort: Cohort, tmp_path: Path
-) -> None:
-    """Its key hashed the code of the criterion too, so no fit has the same key any more."""
-    run = '{"key": "' + 64 * "0" + '", "stage": 0, "epoch": 1, "best_loss": 0.0, "history": []}'
-    save_file({"a": torch.zeros(1)}, tmp_path / STATE, {"run": run})
-    message = rf"{STATE}: is an unfinished fit of an earlier FOCI, which cannot be resumed; remove"
-    with pytest.raises(FociError, match=message) as refusal:
-        selectors.fit(small("abmil", "paper", 2), cohort, short("default"), out=tmp_path)
-    assert "\n" not in str(refusal.value)
-    (tmp_path / STATE).unlink()
-    selectors.fit(small("abmil", "paper", 2), cohort, short("default", 1), out=tmp_path)

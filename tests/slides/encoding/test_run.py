@@ -99,6 +99,27 @@ def test_other_settings_are_refused(slides: Path, tmp_path: Path) -> None:
     assert len(encode(slides, tmp_path, tiling=other, force=True).slides) == 3
 
 
+@pytest.mark.parametrize(
+    ("number", "found"), [(2, "is of format 2"), (None, "has no format number")]
+)
+def test_another_format_is_refused_in_one_line(
+    slides: Path, tmp_path: Path, number: int | None, found: str
+) -> None:
+    path = encode(slides, tmp_path).folder / "encode.json"
+    manifest = json.loads(path.read_text())
+    assert manifest["format"] == 1
+    path.write_text(json.dumps({**manifest, "format": number}))
+    with pytest.raises(FociError) as refused:
+        encode(slides, tmp_path)
+    assert str(refused.value) == (
+        f"{path}: {found}, this FOCI reads format 1; choose another --out, or --force, or use the "
+        "FOCI that wrote it"
+    )
+    path.write_text("[]")
+    with pytest.raises(FociError, match=r"encode\.json: cannot be read; delete it"):
+        encode(slides, tmp_path)
+
+
 def killed_at(event: int, run: Callable[[Encoder], object]) -> bool:
     """Run in a child that kills itself at its n-th write or batch; whether it was killed."""
     child = os.fork()

@@ -12,13 +12,9 @@ export function deletionFigure(scene: Scene): HTMLElement {
   const { rankings } = scene;
   const drops = rankings.map((name) => scene.numbers(name).drops);
   const axis = unionOfCounts(drops.map(({ ks }) => ks));
-  const none = axis.map(() => null);
   const lines: Line[] = rankings.map((name, i) => {
     const { ks, mean, low, high } = drops[i];
-    const band = {
-      low: low ? onAxis(axis, ks, low) : none,
-      high: high ? onAxis(axis, ks, high) : none,
-    };
+    const band = { low: onAxis(axis, ks, low), high: onAxis(axis, ks, high) };
     return { name, ink: scene.ink(name), y: onAxis(axis, ks, mean), band };
   });
   const values = lines

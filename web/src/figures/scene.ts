@@ -38,11 +38,11 @@ export function cohortOf({ payload, view }: Scene): string {
   return `n = ${slides} slides of ${cases} patient${cases === 1 ? "" : "s"}.`;
 }
 
-/** What the shaded bands are, if the audit has them: folders of an earlier FOCI do not. */
+/** What the shaded bands are, where there are any: an interval needs two patients. */
 export function shadedOf(
   { payload, rankings, numbers }: Scene,
-  of: (own: DrawnNumbers) => { low: unknown[] | null },
+  of: (own: DrawnNumbers) => { low: unknown[] },
 ): string {
-  const shaded = rankings.some((name) => of(numbers(name)).low?.some((end) => end !== null));
+  const shaded = rankings.some((name) => of(numbers(name)).low.some((end) => end !== null));
   return shaded ? `Shaded: ${percent(payload.level)} intervals over patients. ` : "";
 }

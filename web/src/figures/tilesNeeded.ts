@@ -79,8 +79,7 @@ export function survivalFigure(scene: Scene): HTMLElement {
   ]).filter((k) => k >= 1);
   const held = (name: string, end: "survival" | "low" | "high", axis: number[]) => {
     const km = scene.numbers(name).km;
-    const values = km[end];
-    return values ? heldOnAxis(axis, km.ks, values as number[]) : axis.map(() => null);
+    return heldOnAxis(axis, km.ks, km[end] as number[]);
   };
   const lines: Line[] = rankings.map((name) => ({
     name,

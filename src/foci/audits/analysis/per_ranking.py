@@ -97,7 +97,7 @@ def ranking_numbers(
             **_ends(own.drops, slides, settings),
         ),
         km=survival,
-        median_k=median_k(survival),
+        median_k=median_k(survival.ks, survival.survival),
         mean_curve=CurveBand(**vars(own.curve)),
         shi_native=_saving_against(NATIVE, name, metrics, drawn, level),
         shi_random=_saving_against(RANDOM, name, metrics, drawn, level),

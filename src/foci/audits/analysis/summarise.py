@@ -43,7 +43,13 @@ def summarise(
     numbers = {
         view: _numbers(metrics[view], slides, settings, kept) for view, slides in views.items()
     }
-    summary = Summary(
+    own = metrics["prediction"]
+    decided = {name: decided_numbers(one, everyone, settings, classes) for name, one in own.items()}
+    numbers["prediction"] = {
+        name: one.model_copy(update={"decided": decided[name]})
+        for name, one in numbers["prediction"].items()
+    }
+    return Summary(
         format=FORMAT,
         classes=list(classes),
         n_slides=len(everyone),
@@ -57,28 +63,9 @@ def summarise(
         rankings=list(curves.rankings),
         views=numbers,
         agreement=list(agreement),
+        answers=answer_questions(own, everyone, classes, settings, decided),
         notes=caveats(views, metrics, classes, settings, numbers),
     )
-    return with_answers(summary, measured, settings)
-
-
-def with_answers(summary: Summary, measured: MeasuredSlides, settings: AnalysisSettings) -> Summary:
-    """Add the numbers over decided slides and the three answers to a summary.
-
-    Also for summaries of format 1: their curves hold enough to bound decisive K from above.
-    """
-    metrics, group = measured.metrics["prediction"], measured.views["prediction"]
-    decided = {
-        name: decided_numbers(own, group, settings, summary.classes)
-        for name, own in metrics.items()
-    }
-    answers = answer_questions(metrics, group, summary.classes, settings, decided)
-    numbers = {
-        name: own.model_copy(update={"decided": decided[name]})
-        for name, own in summary.views["prediction"].items()
-    }
-    views = {**summary.views, "prediction": numbers}
-    return summary.model_copy(update={"views": views, "answers": answers})
 
 
 def _numbers(

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
-
-from pydantic import model_validator
+from collections.abc import Sequence
 
 from foci.audits.analysis.agreement import PairAgreement
 from foci.audits.analysis.answers.decided import DecidedNumbers
@@ -33,15 +31,15 @@ class MeanDrops(Record):
         ks: Deletion counts.
         mean: Mean over the slides that have more than K tiles.
         n_slides: How many slides those are.
-        low: Lower ends of the intervals over patients; None in folders of an earlier FOCI.
+        low: Lower ends of the intervals over patients.
         high: Upper ends.
     """
 
     ks: Counts
     mean: Numbers
     n_slides: Counts
-    low: Numbers | None = None
-    high: Numbers | None = None
+    low: Numbers
+    high: Numbers
 
 
 class Survival(Record):
@@ -50,14 +48,14 @@ class Survival(Record):
     Attributes:
         ks: Counts at which the share falls.
         survival: The share from each count on.
-        low: Lower ends of the intervals over patients; None in folders of an earlier FOCI.
+        low: Lower ends of the intervals over patients.
         high: Upper ends.
     """
 
     ks: Counts
     survival: list[float]
-    low: Numbers | None = None
-    high: Numbers | None = None
+    low: Numbers
+    high: Numbers
 
 
 class CurveBand(Record):
@@ -86,8 +84,8 @@ class SelectedOnly(Record):
     k: int
     auc: Number
     adaptive_auc: Number
-    n_whole: int | None = None
-    n_slides: int | None = None
+    n_whole: int
+    n_slides: int
 
 
 class RankingNumbers(Record):
@@ -115,7 +113,7 @@ class RankingNumbers(Record):
         captured: Share of the saving of greedy search that this ranking captures.
         selected_only: AUC with only the first tiles kept; None without labels.
         decided: The same ranking over decided slides, with decisive K; prediction view only.
-        counts: Which counts the numbers rest on; None in folders of an earlier FOCI.
+        counts: Which counts the numbers rest on.
 
     Fields that end in ``_seeds`` hold the value of every selector seed or random order.
     """
@@ -143,18 +141,10 @@ class RankingNumbers(Record):
     shi_random: Saving | None
     paired: Paired | None
     wilcoxon: SignedRankTest | None
-    captured: Number = None
+    captured: Number
     selected_only: SelectedOnly | None
     decided: DecidedNumbers | None = None
-    counts: CountsBehind | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _median_of_older_folders(cls, values: Any) -> Any:
-        """Compute ``median_k`` from ``km``, for folders written before it was stored."""
-        if isinstance(values, dict) and "median_k" not in values and "km" in values:
-            return {**values, "median_k": median_k(Survival.model_validate(values["km"]))}
-        return values
+    counts: CountsBehind
 
 
 class FullBag(Record):
@@ -181,7 +171,7 @@ class Summary(Record):
         rankings: Names of the rankings, in the order of the tables.
         views: Numbers by view and ranking.
         agreement: Agreement of each pair of rankings on the tiles.
-        answers: The three answers; None only in files of format 1, and then computed on reading.
+        answers: The three answers.
         notes: Caveats beside the numbers, one sentence each.
     """
 
@@ -198,7 +188,7 @@ class Summary(Record):
     rankings: list[str]
     views: dict[View, dict[str, RankingNumbers]]
     agreement: list[PairAgreement]
-    answers: Answers | None = None
+    answers: Answers
     notes: list[str]
 
     def __repr__(self) -> str:
@@ -211,8 +201,6 @@ class Summary(Record):
     @property
     def in_short(self) -> str:
         """The answers in one line."""
-        if self.answers is None:
-            return "no answers"
         return f"map: {self.answers.map.answer}; better order: {self.answers.order.answer}"
 
     def to_json(self) -> str:
@@ -221,11 +209,11 @@ class Summary(Record):
         return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def median_k(km: Survival) -> int | None:
+def median_k(ks: Sequence[int], survival: Sequence[float]) -> int | None:
     """Median of a Kaplan-Meier curve: tiles after which half of the slides have reached, or None.
 
-    >>> median_k(Survival(ks=[0, 1, 4], survival=[1.0, 0.6, 0.2]))
+    >>> median_k(ks=[0, 1, 4], survival=[1.0, 0.6, 0.2])
     4
     """
-    half = (k for k, left in zip(km.ks, km.survival, strict=True) if left <= 0.5)
+    half = (k for k, left in zip(ks, survival, strict=True) if left <= 0.5)
     return next(half, None)

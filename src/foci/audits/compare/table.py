@@ -57,11 +57,9 @@ class ComparisonRow:
         interval: Interval | None = getattr(self.numbers(ranking), key, None)
         return _UNDEFINED if interval is None else interval
 
-    def answer(self, question: AnsweredQuestion) -> str | None:
-        """Answer to a question in a few words; None if the audit has none."""
+    def answer(self, question: AnsweredQuestion) -> str:
+        """Answer to a question in a few words."""
         answers = self.summary.answers
-        if answers is None:
-            return None
         return {
             "map": answers.map.answer,
             "tiles": answers.tiles.answer,

@@ -7,12 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from foci.audits.folder.agreement import AgreementRecord
 from foci.audits.folder.damage import read_model
 from foci.audits.folder.names import MANIFEST
-from foci.audits.profiles import as_stored
 from foci.audits.records import Alarm, Readout, Record
 from foci.audits.settings import AuditSettings
 from foci.files.atomic import write_whole
@@ -34,9 +33,9 @@ class ManifestHead(Record):
 
     format: int
     status: Literal["running", "complete"]
-    key: str = ""
-    run_inputs: dict[str, Any] = Field(default_factory=dict)
-    versions: dict[str, str] = Field(default_factory=dict)
+    key: str
+    run_inputs: dict[str, Any]
+    versions: dict[str, str]
     files: dict[str, str] = Field(default_factory=dict)
     own_sha256: str | None = None
 
@@ -45,10 +44,10 @@ class BackboneRecord(Record):
     """The audited classifier: architecture, size, hash of its weights, kind of tile score."""
 
     architecture: str
-    parameters: int | None = None
-    fingerprint: str | None = None
-    score: str | None = None
-    notes: list[str] = Field(default_factory=list)
+    parameters: int
+    fingerprint: str
+    score: str
+    notes: list[str]
     agreement: AgreementRecord | None = None
 
 
@@ -116,12 +115,12 @@ class Manifest(ManifestHead):
 
     name: str
     settings: AuditSettings
-    sources: dict[str, str] = Field(default_factory=dict)
+    sources: dict[str, str]
     backbone: BackboneRecord
     classes: list[str]
-    split: str = ""
+    split: str
     threads: int | None = None
-    started: str | None = None
+    started: str
     finished: str | None = None
     slides: SlideCounts | None = None
     features_sha256: str | None = None
@@ -131,13 +130,8 @@ class Manifest(ManifestHead):
     notes: list[str] = Field(default_factory=list)
     answers: dict[str, str] = Field(default_factory=dict)
     truth: TruthRecord | None = None
-    maps: dict[str, str] = Field(default_factory=dict)
-    overlapping_patients: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-
-    @field_validator("settings", mode="before")
-    @classmethod
-    def _as_stored(cls, settings: Any) -> Any:
-        return as_stored(settings) if isinstance(settings, dict) else settings
+    maps: dict[str, str]
+    overlapping_patients: dict[str, tuple[str, ...]]
 
 
 def now() -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-FORMAT = 3
-"""Of the folder; a reader refuses a newer one. 2: deletion at the counts that decisive K needs.
-3: a curve has the counts that its slide needs, and the selector is the mean rank of its seeds."""
+FORMAT = 1
+"""Of the folder; any other is refused."""
 
 MANIFEST = "manifest.json"
 SLIDES = "slides.parquet"

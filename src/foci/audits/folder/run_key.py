@@ -22,7 +22,7 @@ from foci.selectors.identity import Identity
 TABLE, FILES, MODEL = "slide table", "feature files", "model"
 MAP, MAP_FILES, SELECTORS = "map", "map files", "selectors"
 _ONLY_IF_GIVEN = (MAP, MAP_FILES, SELECTORS)
-"""Left out of the key of an audit without them, which is what it was before there were any."""
+"""Left out of the key of an audit without them."""
 _INDIFFERENT = {"memory_gb", "profile"}
 _PROBE_DIGITS, _PROBE_TILES = 5, 8
 
@@ -39,8 +39,7 @@ def run_inputs(
     Feature files are known by name, size and time of change: nothing is read.
 
     The confidences ``kappas`` belong to it: probabilities close to one of them are stored as
-    computed in float64. An earlier FOCI had neither these nor a ``fit_target``, so what it left
-    unfinished has another key, and is refused rather than finished with other numbers.
+    computed in float64.
 
     Args:
         backbone: The classifier.
@@ -86,12 +85,7 @@ def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     'kappa = 0.9, not 0.8'
     >>> first_difference({"model": "0a1b"}, {"model": "ff00"})
     'another model'
-    >>> first_difference({"kappa": 0.9}, {"kappa": 0.9, "kappas": [0.8, 0.9]})
-    'settings of an earlier FOCI (without kappas)'
     """
-    unknown = [name for name in now if name not in stored and name not in _ONLY_IF_GIVEN]
-    if unknown:
-        return f"settings of an earlier FOCI (without {unknown[0]})"
     for name in (*now, *(name for name in _ONLY_IF_GIVEN if name not in now)):
         if stored.get(name) != now.get(name):
             if name in (MODEL, TABLE, FILES, MAP_FILES, SELECTORS):

@@ -42,8 +42,8 @@ class AuditedSlide:
         features_sha256: SHA-256 of the candidate tiles' features in float32.
         skipped: Why the slide was skipped, in one line; None if it was audited.
         encoder: Tile encoder that the feature file names, or None.
-        n_zero: Candidate tiles whose features are all zero; None in folders of an earlier FOCI.
-        fingerprint: :meth:`foci.Bag.fingerprint`; None in folders of an earlier FOCI.
+        n_zero: Candidate tiles whose features are all zero; None if it could not be read.
+        fingerprint: :meth:`foci.Bag.fingerprint`; None if it could not be read.
     """
 
     slide_id: str

@@ -9,12 +9,13 @@ from typing import Any, Literal
 
 from foci.audits.folder.damage import lost_file, read_model
 from foci.audits.folder.manifest import ManifestHead
-from foci.audits.folder.names import MANIFEST
+from foci.audits.folder.names import FORMAT, MANIFEST
 from foci.audits.folder.removal import check_no_links, clear, remove_locks
 from foci.audits.folder.run_key import first_difference
 from foci.errors import FociError
 from foci.files.atomic import TEMPORARY, sweep
 from foci.files.digest import digest
+from foci.files.hashes import check_format
 from foci.files.lock import LOCK, alone_in
 
 State = Literal["new", "begun", "finished"]
@@ -38,6 +39,7 @@ def state_of(
     head = _manifest(folder)
     if head is None or force:
         return "new"
+    check_format(folder / MANIFEST, {"format": head.format}, FORMAT, _REDO)
     if head.key != digest(inputs):
         difference = first_difference(head.run_inputs, inputs)
         raise FociError(folder, f"holds an audit with {difference}", _REDO)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
 from torch import Tensor
 
 from foci.backbones.layers.attention import GatedAttention, check_activation
@@ -38,12 +35,6 @@ class ABMIL(PooledBackbone):
         projection_layers: Layers of the projection.
         adaptor_hidden: Width inside a residual adaptor; None for no adaptor.
     """
-
-    added_later: ClassVar[Mapping[str, Any]] = {
-        "projection_activation": "relu",
-        "projection_layers": 1,
-        "adaptor_hidden": None,
-    }
 
     def __init__(
         self,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -18,8 +17,6 @@ from foci.backbones.registry import architecture, preset
 
 _ATTENTION_DROPOUT = 0.25
 """Fixed by the authors: whatever the dropout after the projection, unless that is 0."""
-
-_LATER = {"projection_activation": "relu", "projection_layers": 1}
 
 
 @architecture("clam-sb")
@@ -47,8 +44,6 @@ class CLAMSB(PooledBackbone):
         projection_activation: ``"relu"`` or ``"gelu"``.
         projection_layers: Layers of the projection.
     """
-
-    added_later: ClassVar[Mapping[str, Any]] = _LATER
 
     def __init__(
         self,
@@ -105,8 +100,6 @@ class CLAMMB(PooledBackbone):
         projection_activation: ``"relu"`` or ``"gelu"``.
         plus_one: Pool with softmax-plus-one, :math:`e^{a_i} / (1 + \sum_j e^{a_j})`.
     """
-
-    added_later: ClassVar[Mapping[str, Any]] = {"projection_activation": "relu", "plus_one": False}
 
     def __init__(
         self,

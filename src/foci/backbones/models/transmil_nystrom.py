@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
 import torch
 from torch import Tensor, nn
 
@@ -43,11 +40,6 @@ class TransMILNystrom(OrderedBackbone):
         projection_activation: ``"relu"`` or ``"gelu"``.
         projection_layers: Layers of the projection.
     """
-
-    added_later: ClassVar[Mapping[str, Any]] = {
-        "projection_activation": "relu",
-        "projection_layers": 1,
-    }
 
     def __init__(
         self,

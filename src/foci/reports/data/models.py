@@ -197,7 +197,7 @@ class ComparedAudit(Record):
         architecture: The classifier.
         n_slides: Audited slides.
         n_cases: Their patients.
-        n_decided: Slides that the model has decided; None in folders of an earlier FOCI.
+        n_decided: Slides that the model has decided.
         kappa: Operating confidence.
         k_max: Largest reveal count.
         auc: AUC with all tiles.
@@ -214,13 +214,13 @@ class ComparedAudit(Record):
     architecture: str
     n_slides: int
     n_cases: int
-    n_decided: int | None
+    n_decided: int
     kappa: float
     k_max: int
     auc: float | None
-    map: Belief | None
-    tiles: str | None
-    order: BetterOrder | None
+    map: Belief
+    tiles: str
+    order: BetterOrder
     restricted: dict[str, Mean]
     reach: dict[str, Mean]
     shi_native: Interval | None

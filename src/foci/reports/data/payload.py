@@ -58,7 +58,9 @@ def payload(
     room = max(limit - len(to_json(table.slides)), min(limit, LEAST_BYTES))
     return table.model_copy(
         update={
-            "answers": _answers(summary),
+            "answers": DrawnAnswers(
+                ranking=summary.answers.tiles.ranking, candidate=summary.answers.order.candidate
+            ),
             "numbers": {
                 view: {name: _drawn(numbers) for name, numbers in by_ranking.items()}
                 for view, by_ranking in summary.views.items()
@@ -95,13 +97,6 @@ def _drawn(numbers: RankingNumbers) -> DrawnNumbers:
     if numbers.decided is not None:
         content["decided"] = numbers.decided.model_dump(include=set(DrawnDecided.model_fields))
     return DrawnNumbers.model_validate(rounded(content, 5))
-
-
-def _answers(summary: Summary) -> DrawnAnswers | None:
-    told = summary.answers
-    if told is None:
-        return None
-    return DrawnAnswers(ranking=told.tiles.ranking, candidate=told.order.candidate)
 
 
 def to_json(data: BaseModel) -> str:

@@ -79,8 +79,6 @@ def tone_of(answer: str | None) -> Tone:
 def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
     """The three answers, in the prediction view."""
     told = summary.answers
-    if told is None:
-        return ()
     stand_in = ("This model has no attention of its own: its map is a stand-in.",)
     proxy = stand_in if manifest.backbone.score == "proxy" and not manifest.settings.map else ()
     return (
@@ -90,10 +88,8 @@ def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
     )
 
 
-def evidence(told: Answers | None) -> tuple[ComparisonLine, ...]:
+def evidence(told: Answers) -> tuple[ComparisonLine, ...]:
     """Every comparison that an answer rests on, one line per axis."""
-    if told is None:
-        return ()
     order = told.order
     compared = (
         told.map.comparison, order.against_native, order.against_random, order.selector,

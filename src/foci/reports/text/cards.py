@@ -69,10 +69,8 @@ class AnswerCard:
 
 
 def answer_cards(summary: Summary, manifest: Manifest) -> tuple[AnswerCard, ...]:
-    """The cards of an audit, in the prediction view; none without answers."""
+    """The cards of an audit, in the prediction view."""
     told = summary.answers
-    if told is None:
-        return ()
     on_map, on_tiles, on_order = answers(summary, manifest)
     return (
         _compared(on_map, told.map.comparison, summary.level),

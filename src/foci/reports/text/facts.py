@@ -93,9 +93,8 @@ def truth_of(manifest: Manifest) -> TruthTable | None:
 
 
 def _architecture(manifest: Manifest) -> str:
-    size = manifest.backbone.parameters
-    parameters = "" if size is None else f" ({size:,} parameters)"
-    return f"{manifest.backbone.architecture}{parameters}"
+    backbone = manifest.backbone
+    return f"{backbone.architecture} ({backbone.parameters:,} parameters)"
 
 
 def _short(value: Any) -> str:

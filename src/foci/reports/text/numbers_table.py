@@ -165,7 +165,7 @@ def _on_grid(
 
     def marked(numbers: RankingNumbers) -> Cell:
         own, counts = cell(numbers), numbers.counts
-        if own.text == NOTHING or counts is None or getattr(counts, direction) != "grid":
+        if own.text == NOTHING or getattr(counts, direction) != "grid":
             return own
         bound = mark or ("grid" if direction == "insertion" else "grid, upper bound")
         return Cell(own.text, f"{own.below}; {bound}" if own.below else bound)
@@ -213,7 +213,7 @@ def _interval(key: str, digits: int) -> Callable[[RankingNumbers], Cell]:
 def _area(numbers: RankingNumbers) -> Cell:
     """The area under the curve, and how far a grid of counts may be off."""
     cell, counts = _interval("aukc", 3)(numbers), numbers.counts
-    if counts is None or counts.insertion == "dense" or cell.text == NOTHING:
+    if counts.insertion == "dense" or cell.text == NOTHING:
         return cell
     error = f"grid, ±{counts.aukc_error:.3f}"
     return Cell(cell.text, f"{cell.below}; {error}" if cell.below else error)

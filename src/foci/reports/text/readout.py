@@ -36,7 +36,7 @@ class ReadoutTable:
         sentence: What was chosen, on how many slides.
         head: Columns of the table.
         rows: Its rows.
-        lines: The comparisons that the rule asks for; none in a folder of an earlier FOCI.
+        lines: The comparisons that the rule asks for.
         rule: The rule, in words.
     """
 

@@ -23,7 +23,7 @@ from foci.selectors.fitting.criterion import CRITERIA
 from foci.selectors.fitting.loop import Fit, randomness, run
 from foci.selectors.fitting.preflight import check_gradient, check_labels, check_seed, check_target
 from foci.selectors.fitting.prepared import PreparedBags, read
-from foci.selectors.fitting.run_key import check_format, run_key
+from foci.selectors.fitting.run_key import run_key
 from foci.selectors.frozen import keep_frozen
 from foci.selectors.gated.choice import choose_site, gate_backbone
 from foci.selectors.heads.shape import head_shape, make_head
@@ -93,10 +93,8 @@ def fit(
     key = run_key(identity, chosen, seed=seed, target=target, site=site, train=train, val=val,
                   criterion=criterion)  # fmt: skip
     with fit_folder(out) as folder:
-        if folder is not None:
-            if (folder / METADATA).exists():
-                return _finished(folder, backbone, key)
-            check_format(folder / STATE)
+        if folder is not None and (folder / METADATA).exists():
+            return _finished(folder, backbone, key)
         watched = [read(cohort, slide, backbone).x for slide in train.slides[:_WATCHED_BAGS]]
         with (
             _gradients_enabled(),

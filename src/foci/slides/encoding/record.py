@@ -15,11 +15,13 @@ from foci.bags.layouts.hdf5 import attribute, open_hdf5
 from foci.errors import BagError, FociError, SlideError
 from foci.files.atomic import write_whole
 from foci.files.digest import digest
+from foci.files.hashes import check_format
 from foci.slides.encoders import Encoder
 from foci.slides.find import FoundSlide
 from foci.slides.tiling import TilingSettings
 
 MANIFEST = "encode.json"
+_FORMAT = 1
 _KEY, _RECORD = "foci_key", "foci_slide"
 
 
@@ -127,9 +129,12 @@ def check_folder(folder: Path, run: EncodingRun, force: bool) -> dict[str, Encod
         return {}
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
+        check_format(path, stored, _FORMAT, "choose another --out, or --force")
         other = EncodingRun.model_validate(stored["run"])
         listed = [EncodedSlide.model_validate(slide) for slide in stored["slides"]]
-    except (ValueError, KeyError, TypeError):
+    except FociError:
+        raise
+    except (AttributeError, ValueError, KeyError, TypeError):
         raise FociError(path, "cannot be read", "delete it, or choose another --out") from None
     if other.key != run.key:
         old, new = other.model_dump(mode="json"), run.model_dump(mode="json")
@@ -144,7 +149,7 @@ def write_manifest(
 ) -> None:
     """Write ``encode.json``: settings, encoded slides, slides skipped by the last run."""
     content: dict[str, Any] = {
-        "format": 1,
+        "format": _FORMAT,
         "foci": __version__,
         "run": run.model_dump(mode="json"),
         "slides": [slide.model_dump(mode="json") for slide in slides.values()],

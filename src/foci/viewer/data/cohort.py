@@ -56,8 +56,7 @@ def compared(audit: StoredAudit) -> tuple[str, str | None]:
     if not names:
         return measured.curves.rankings[0], None
     native = "native" if "native" in names else names[0]
-    told = audit.summary.answers
-    candidate = None if told is None else told.order.candidate
+    candidate = audit.answers.order.candidate
     if candidate in names and candidate != native:
         return native, candidate
     own = measured.metrics["prediction"]

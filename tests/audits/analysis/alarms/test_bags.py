@@ -39,13 +39,6 @@ def test_equal_bags_with_different_labels_are_said(
     assert found.sentence.endswith("1 group of equal bags with different labels.") is torn
 
 
-def test_an_older_folder_is_compared_by_its_features() -> None:
-    old = [AuditedSlide(name, name, features_sha256="same") for name in "ab"]
-    found = duplicate_bags(old)
-    assert found is not None
-    assert found.slides == ["a", "b"]
-
-
 @pytest.mark.parametrize(("n_zero", "named"), [(None, False), (0, False), (4, False), (5, True)])
 def test_a_bag_is_named_from_half_of_zero_tiles_on(n_zero: int | None, named: bool) -> None:
     assert (zero_tiles([slide("a", n_tiles=10, n_zero=n_zero)]) is not None) is named

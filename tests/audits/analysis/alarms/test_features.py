@@ -1,6 +1,6 @@
 """Encoders, training slides and bags: who is named, and who is not."""
 
-from foci.audits.analysis.alarms.bags import duplicate_bags, zero_tiles
+from foci.audits.analysis.alarms.bags import zero_tiles
 from foci.audits.analysis.alarms.features import (
     mixed_encoders,
     not_compared,
@@ -21,7 +21,9 @@ def data(*encoders: str, **slides: str) -> TrainingData:
 
 
 def model(known: TrainingData | None) -> ModelRecord:
-    return ModelRecord(architecture="abmil", config={}, fingerprint="0", data=known)
+    return ModelRecord(
+        format=1, architecture="abmil", config={}, fingerprint="0", parameters=1, data=known
+    )
 
 
 def test_an_encoder_is_known_by_its_letters_and_digits() -> None:
@@ -45,7 +47,7 @@ def test_what_could_not_be_compared_is_said() -> None:
     assert not_compared([named], None) == []
     assert not_compared([named], model(data("conch"))) == []
     assert not_compared([silent], model(data())) == []
-    assert "earlier FOCI" in not_compared([named], model(None))[0]
+    assert "does not say which features" in not_compared([named], model(None))[0]
     assert "name no encoder: it cannot be" in not_compared([named], model(data()))[0]
     (note,) = not_compared([named, silent], model(data("uni")))
     assert note.startswith("1 of 2 audited slides are of files that name no encoder: whether it is")
@@ -60,14 +62,6 @@ def test_training_slides_by_name_and_by_content() -> None:
     by_name = training_slides(slides, None, {"t1"})
     assert by_name is not None
     assert "under other names" not in by_name.sentence
-
-
-def test_equal_bags_in_folders_without_fingerprints_are_known_by_their_hash() -> None:
-    old = [AuditedSlide(f"s{i}", "P", features_sha256="ab"[i % 2], n_tiles=3) for i in range(3)]
-    alarm = duplicate_bags(old)
-    assert alarm is not None
-    assert alarm.slides == ["s0", "s2"]
-    assert duplicate_bags(old[:2]) is None
 
 
 def test_half_is_the_limit_for_zero_tiles() -> None:

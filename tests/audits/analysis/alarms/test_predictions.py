@@ -28,7 +28,12 @@ def two(p: list[float], labels: list[int], cases: list[str] | None = None) -> Vi
 
 def record(**metrics: float | None) -> ModelRecord:
     return ModelRecord(
-        architecture="abmil", config={}, fingerprint="0", metrics={"test": {**metrics}}
+        format=1,
+        architecture="abmil",
+        config={},
+        fingerprint="0",
+        parameters=1,
+        metrics={"test": {**metrics}},
     )
 
 

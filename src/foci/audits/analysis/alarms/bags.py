@@ -15,9 +15,9 @@ ZERO_SHARE = 0.5
 
 def duplicate_bags(slides: Sequence[AuditedSlide]) -> Alarm | None:
     """Slides that hold the same features under several names."""
-    by_content = defaultdict[str, list[AuditedSlide]](list)
+    by_content = defaultdict[str | None, list[AuditedSlide]](list)
     for slide in slides:
-        by_content[slide.fingerprint or slide.features_sha256].append(slide)
+        by_content[slide.fingerprint].append(slide)
     groups = [same for same in by_content.values() if len(same) > 1]
     if not groups:
         return None

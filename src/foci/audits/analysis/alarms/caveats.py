@@ -107,7 +107,7 @@ def _unreached(by_ranking: Mapping[str, SlideMetrics], settings: AnalysisSetting
 
 def _counts(numbers: Mapping[str, RankingNumbers]) -> list[str]:
     """What was not computed at every count, and what that does to the numbers."""
-    behind = {name: own.counts for name, own in numbers.items() if own.counts is not None}
+    behind = {name: own.counts for name, own in numbers.items()}
     sparse = [own for own in behind.values() if own.insertion == "grid"]
     said = []
     if sparse:

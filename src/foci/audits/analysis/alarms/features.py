@@ -103,8 +103,8 @@ def not_compared(slides: Sequence[AuditedSlide], record: ModelRecord | None) -> 
     data = record.data
     if data is None:
         return [
-            "the model's folder is of an earlier FOCI and does not say which features it was "
-            "trained on: encoder and training slides cannot be compared"
+            "the model's folder does not say which features it was trained on: encoder and "
+            "training slides cannot be compared"
         ]
     silent = sum(slide.encoder is None for slide in slides)
     if data.encoders and silent:
