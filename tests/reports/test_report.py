@@ -3,14 +3,12 @@
 import html
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from foci.audits import StoredAudit, Summary
-from foci.audits.folder.names import SUMMARY
 from foci.audits.recompute import recompute
 from foci.errors import FociError
 from foci.metrics import CARDS
@@ -128,17 +126,6 @@ def test_other_audits_have_a_page_too(
     page = write_report(found, tmp_path / "r.html")
     assert_answers_in(found.summary, page)
     assert ("No audited slide has a label" in text_of(page)) == (name == "unlabelled")
-
-
-def test_a_summary_without_answers_is_answered_from_its_curves(
-    audit: StoredAudit, page: Path, tmp_path: Path
-) -> None:
-    folder = Path(shutil.copytree(audit.folder, tmp_path / "older"))
-    stored = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-    (folder / SUMMARY).write_text(json.dumps({**stored, "answers": None}), encoding="utf-8")
-    again = write_report(folder)
-    assert_answers_in(audit.summary, again)
-    assert text_of(again) == text_of(page)
 
 
 def test_a_page_that_cannot_hold_all_slides_says_so(
