@@ -66,6 +66,18 @@ def test_nothing_is_deleted_where_the_tiles_do_not_suffice(n: int, enough: int) 
     assert 3 in left
 
 
+@given(st.integers(2, 60), st.sets(st.integers(1, 60)))
+def test_flips_that_flip_back_give_an_upper_bound(n: int, flips: set[int]) -> None:
+    _, left = decisive_curves(
+        opened(n), range(n), inserted(n, n), [lambda p: True], lambda p: n - seen(p) in flips,
+        grid=GRID,
+    )  # fmt: skip
+    found = min(flips & set(left), default=None)
+    if found is not None:
+        assert found >= min(flips)
+        assert found == 1 or found - 1 in left
+
+
 def test_no_count_is_computed_twice() -> None:
     bag = opened(100)
     _, left = decisive_curves(
