@@ -32,16 +32,16 @@ WEB = ROOT / "web"
 MODELS = tuple(
     ROOT / "src" / "foci" / name
     for name in (
-        "audits/records.py", "audits/analysis/summary.py", "reports/data/models.py",
-        "viewer/data/models.py",
+        "audits/records.py", "audits/summary.py", "reports/models.py",
+        "viewer/models.py",
     )
 )  # fmt: skip
 """Python files that the types of the pages' data are made from."""
 
 BUNDLES = ("reports/page/bundle/report.js", "viewer/page/bundle/viewer.js")
 SCHEMAS = {
-    "foci.reports.data.schema": "schema.json",
-    "foci.viewer.data.schema": "viewer-schema.json",
+    "foci.reports.models": "schema.json",
+    "foci.viewer.models": "viewer-schema.json",
 }
 """Modules that write the schema of a page's data, and the file in web/."""
 

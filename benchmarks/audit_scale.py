@@ -26,7 +26,7 @@ from foci.backbones import Backbone
 from foci.bags import Cohort, Slide
 from foci.rankings import random_controls
 from foci.reveal import Revealer
-from foci.studies.cells.memory import peak_mb
+from foci.studies.cells import peak_mb
 
 TILES, WIDTH, FITTED = 1024, 1536, (60, 20)
 REVEALING = "revealing slides"

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 
 from foci import backbones
-from foci.audits.compute.jobs import ranking_jobs
-from foci.audits.compute.slide import SlideReveal
+from foci.audits.jobs import ranking_jobs
+from foci.audits.reveal import SlideReveal
 from foci.audits.settings import AuditSettings
 from foci.backbones import CallableBackbone
 from foci.bags import Bag, Slide
-from foci.metrics.cohort.discrimination import class_auc_draws
+from foci.metrics.cohort import class_auc_draws
 from foci.testing import quick_check
 from timing import seconds
 

@@ -31,11 +31,10 @@ import numpy as np
 import torch
 
 import foci
+from foci.audits import reveal as audit_slide
 from foci.audits import run as audit_run
-from foci.audits.compute import slide as audit_slide
-from foci.audits.compute.jobs import RankingJob
-from foci.audits.compute.merge import Assembly
-from foci.audits.compute.partial import PartialResults
+from foci.audits.jobs import RankingJob
+from foci.audits.parts import Assembly, PartialResults
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.models.transmil import TransMIL

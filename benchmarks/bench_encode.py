@@ -16,12 +16,11 @@ import numpy as np
 import openslide
 
 from foci.audits import AuditedSlide, RankedTiles
-from foci.demo.folder import Parameters
-from foci.demo.slide_files import looks, write_slide
+from foci.demo.folder import Parameters, looks, write_slide
 from foci.exports.geojson import feature_collection, to_text
-from foci.exports.ranked import RankedColumn, RankedSlide
+from foci.exports.tables import RankedColumn, RankedSlide
 from foci.slides.image import SlideImage
-from foci.slides.pictures import tile_pictures
+from foci.slides.thumbnails import tile_pictures
 from foci.slides.tiling import TileGrid, TilingSettings, lay_tiles
 from timing import alternately
 

@@ -14,7 +14,7 @@ import torch
 import foci
 from foci.backbones.models.transmil import TransMIL
 from foci.reveal import EmbeddedBag, Revealer
-from foci.studies.cells.memory import peak_mb
+from foci.studies.cells import peak_mb
 from timing import in_units
 
 N, D, K = 1024, 1536, 256

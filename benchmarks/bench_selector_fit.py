@@ -20,19 +20,15 @@ from torch import Tensor
 
 from foci import backbones, selectors
 from foci.backbones import Backbone
-from foci.backbones.training.batches import epoch_order
+from foci.backbones.training.loop import epoch_order
 from foci.bags import Bag, Cohort, Slide
 from foci.bags.store import BagStore
 from foci.selectors import SelectorRecipe
-from foci.selectors.fitting.batch import GatedBatch
-from foci.selectors.fitting.fit import new_head
-from foci.selectors.fitting.loop import Fit, randomness, train_epoch, validate
-from foci.selectors.fitting.losses import unit_box
-from foci.selectors.fitting.objective import loss_terms, total
-from foci.selectors.fitting.prepared import PreparedBags
-from foci.selectors.gated.base import GatedBackbone
-from foci.selectors.gated.choice import choose_site, gate_backbone
-from foci.selectors.gated.features import FeatureGated
+from foci.selectors.fit import new_head
+from foci.selectors.gated import FeatureGated, GatedBackbone, choose_site, gate_backbone
+from foci.selectors.loop import Fit, randomness, train_epoch, validate
+from foci.selectors.losses import GatedBatch, loss_terms, total, unit_box
+from foci.selectors.prepared import PreparedBags
 from foci.selectors.selector import Head, scores_at
 from timing import alternately, seconds
 

@@ -12,7 +12,7 @@ import h5py
 import numpy as np
 
 from foci.bags import Cohort, Slide
-from foci.bags.cohort.splits import split_by_patient
+from foci.bags.splits import split_by_patient
 
 
 def make_cohort(source: Path, task: str, out: Path, seed: int = 0) -> Path:

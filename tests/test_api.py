@@ -10,9 +10,9 @@ from markupsafe import escape
 
 import foci
 from foci.audits import StoredAudit
-from foci.audits.analysis.slides.per_slide import MeasuredSlides, measure_slides
+from foci.audits.measure import MeasuredSlides, measure_slides
 from foci.errors import FociError
-from foci.reports.text.answers import MAP, ORDER, TILES
+from foci.reports.text import MAP, ORDER, TILES
 from tests.backbones.checkpoints.official_files import OFFICIAL
 from tests.makers.audits import SHORT, model
 from tests.makers.cohorts import make_files, read

@@ -98,8 +98,8 @@ def test_the_front_end_is_built_when_its_sources_are_newer(
     (tmp_path / "web" / "package.json").write_text("{}")
     dev.build_web()
     assert schemas == [
-        ("python", "-m", "foci.reports.data.schema", str(tmp_path / "web" / "schema.json")),
-        ("python", "-m", "foci.viewer.data.schema", str(tmp_path / "web" / "viewer-schema.json")),
+        ("python", "-m", "foci.reports.models", str(tmp_path / "web" / "schema.json")),
+        ("python", "-m", "foci.viewer.models", str(tmp_path / "web" / "viewer-schema.json")),
     ]
     assert [call[:2] for call in calls] == [["npm", "ci"], ["npm", "run"]]
     assert calls[1][-1] == "build"

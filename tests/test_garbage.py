@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from foci.garbage import frozen_gc
+from foci.audits.workers import frozen_gc
 
 
 def test_they_are_set_aside_and_come_back() -> None:

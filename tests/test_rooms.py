@@ -82,12 +82,12 @@ def test_imports_are_read_as_written(tmp_path: Path) -> None:
         "if TYPE_CHECKING:\n"
         "    from foci.bags import Bag\n"
         "def late():\n"
-        "    import foci.bags.grid\n"
+        "    import foci.bags.bag\n"
     )
     assert imports(source) == [
-        Import("foci.errors", "foci.bags.grid", True),
+        Import("foci.errors", "foci.bags.bag", True),
         Import("foci.errors", "foci.bags", False),
-        Import("foci.errors", "foci.bags.grid", False),
+        Import("foci.errors", "foci.bags.bag", False),
     ]
 
 

@@ -13,7 +13,7 @@ from foci import backbones
 from foci.backbones import Backbone, CallableBackbone
 from foci.errors import FociError
 from foci.testing import ConformanceError, check_backbone, quick_check
-from foci.testing.claim import CLAIMS
+from foci.testing.claims import CLAIMS
 from tests import dishonest_answers as worse
 from tests import dishonest_backbones as bad
 

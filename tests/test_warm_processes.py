@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.warm_processes import preload
+from foci.audits.workers import preload
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
@@ -32,5 +32,5 @@ def _say_parent(answers: "multiprocessing.SimpleQueue[int]") -> None:
 
 
 def test_torch_is_not_loaded_here() -> None:
-    code = "import sys, foci.warm_processes; assert 'torch' not in sys.modules"
+    code = "import sys, foci.audits.workers; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

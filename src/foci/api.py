@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from foci.audits import StoredAudit, Summary
-from foci.audits.recompute import recompute
+from foci.audits.audit import recompute
 from foci.audits.records import Alarm
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings, Kappa, View
-from foci.audits.setup.classes import other_order
-from foci.audits.setup.inputs import model_files, model_metadata, with_alphabetical_classes
+from foci.audits.sources import model_files, model_metadata, other_order, with_alphabetical_classes
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import Agreement, OpenCheckpoint, agree, check_answers
 from foci.backbones.saved import ModelRecord
@@ -25,7 +24,7 @@ from foci.errors import FociError
 from foci.progress import Progress, chosen_progress
 from foci.reports.notebook import notebook_html
 from foci.reports.report import write_report
-from foci.words.plural import counted
+from foci.words import counted
 
 _LOG = logging.getLogger("foci")
 

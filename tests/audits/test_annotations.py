@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from foci.audits import RankedTiles, StoredAudit
-from foci.audits.annotations import attach, compare_with_marks, read_marks
-from foci.audits.folder.manifest import write_manifest
+from foci.audits.audit import attach, compare_with_marks, read_marks
+from foci.audits.manifest import write_manifest
 from foci.errors import FociError
 from tests.makers.folders import bare_manifest
 

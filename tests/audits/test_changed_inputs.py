@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from foci import selectors
-from foci.audits.setup.inputs import model_files
+from foci.audits.sources import model_files
 from foci.backbones import save
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into

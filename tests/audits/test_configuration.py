@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits.config import read_configuration
+from foci.audits.settings import read_configuration
 from foci.errors import FociError
 from foci.selectors import DEFAULT
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.folder.names import SUMMARY
+from foci.audits.folder import SUMMARY
 from foci.audits.run import run
-from foci.cli.show_audit import show
+from foci.cli.text import show
 from foci.reports import write_report
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import D_IN, Row, read, write_cohort

@@ -8,10 +8,10 @@ import pytest
 from pydantic import BaseModel
 
 from foci.audits import Manifest, Summary
-from foci.audits.analysis.answers.decided import DecidedNumbers
-from foci.audits.analysis.answers.record import Answers
-from foci.audits.analysis.summary import RankingNumbers
+from foci.audits.answer_records import Answers
+from foci.audits.decided import DecidedNumbers
 from foci.audits.records import AlarmKind
+from foci.audits.summary import RankingNumbers
 from foci.metrics.answers import Belief, BetterOrder
 
 DOCS = Path(__file__).parents[2] / "docs"

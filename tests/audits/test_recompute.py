@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.recompute import recompute
+from foci.audits.audit import recompute
 from foci.errors import FociError
 from tests.makers.curves import Counts, Settings, summary_of
 from tests.makers.folders import write_folder

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.compute.jobs import RankingJob
-from foci.audits.folder.manifest import read_manifest
+from foci.audits.jobs import RankingJob
+from foci.audits.manifest import read_manifest
 from foci.errors import FociError
 from foci.progress import Sized
 from foci.rankings import EmbeddedBag

@@ -10,7 +10,7 @@ import torch
 
 from foci import rankings, selectors
 from foci.audits import StoredAudit
-from foci.audits.compute.slide import SlideReveal
+from foci.audits.reveal import SlideReveal
 from foci.audits.run import run
 from foci.backbones import Backbone, CallableBackbone, fingerprint
 from foci.errors import FociError

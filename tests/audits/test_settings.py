@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from foci import selectors
-from foci.audits.compute.slide import SlideReveal
-from foci.audits.config import AuditConfiguration
-from foci.audits.settings import AuditSettings
+from foci.audits.reveal import SlideReveal
+from foci.audits.settings import AuditConfiguration, AuditSettings
 from foci.configuration import configure
 from foci.errors import FociError
 from tests.makers.audits import model
@@ -126,7 +125,7 @@ def test_every_confidence_that_is_read_is_settled() -> None:
         configure(AuditSettings, {"kappas": (0.5, 1)})
     asked: list[Any] = []
     with pytest.MonkeyPatch.context() as patch:
-        where = "foci.audits.compute.slide.Revealer"
+        where = "foci.audits.reveal.Revealer"
         patch.setattr(where, lambda backbone, **how: asked.append(how))
         SlideReveal(model(), AuditSettings(kappa=0.6, kappas=(0.8,)))
     assert asked == [{"recheck": (0.6, 0.8)}]

@@ -15,16 +15,16 @@ import torch
 import foci
 from foci import backbones
 from foci.audits import StoredAudit
-from foci.audits.analysis.selected_only import split_scores
-from foci.audits.compute.partial import PartialResults
-from foci.audits.compute.slide import SlideReveal
+from foci.audits.numbers import split_scores
+from foci.audits.parts import PartialResults
 from foci.audits.records import Alarm
+from foci.audits.reveal import SlideReveal
 from foci.audits.run import run
 from foci.backbones import CallableBackbone
 from foci.backbones.saved import FACTS, read_record
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
-from foci.cli.show_audit import show
+from foci.cli.text import show
 from foci.errors import FociError
 from tests.makers.audits import settings
 from tests.makers.cohorts import D_IN, read, toy_cohort

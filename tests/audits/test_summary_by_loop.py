@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from foci.audits import CurveTable
-from foci.audits.analysis.per_ranking import GREEDY
+from foci.audits.numbers import GREEDY
 from foci.audits.records import plain
 from tests.makers.curves import DELETION, Settings, random_table, slides, summarised, tiles
 from tests.metrics import references

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foci.bags.grid import share_on_grid, spacing
+from foci.bags.bag import share_on_grid, spacing
 from tests.makers import features as write
 
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from foci.bags import Cohort, Slide, read_bag
-from foci.bags.layouts.pickle_size import check_pickle
+from foci.bags.layouts.tensor_file import check_pickle
 from foci.bags.store import BagStore, BagStream
 from foci.errors import BagError, FociError
 from tests.makers import features as write

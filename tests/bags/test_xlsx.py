@@ -5,7 +5,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 
-from foci.bags.xlsx import read_first_sheet
+from foci.bags.tables import read_first_sheet
 from foci.errors import CohortError
 from tests.makers.workbooks import text_row, workbook
 
@@ -74,7 +74,7 @@ def test_dates_are_in_iso_format(tmp_path: Path) -> None:
 def test_a_small_archive_that_unpacks_to_a_huge_part_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foci.bags.xlsx._LARGEST_PART", 1024**2)
+    monkeypatch.setattr("foci.bags.tables._LARGEST_PART", 1024**2)
     path = workbook(tmp_path / "bomb.xlsx", text_row(1, "a"))
     assert read_first_sheet(path) == [(1, ["a"])]
     with ZipFile(path, "a", ZIP_DEFLATED) as archive:

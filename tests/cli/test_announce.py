@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import foci.cli.commands
-from foci.cli.announce import starting
+from foci.cli.terminal import starting
 
 
 @pytest.mark.parametrize("terminal", [True, False])

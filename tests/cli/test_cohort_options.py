@@ -5,12 +5,12 @@ import inspect
 import pytest
 import typer
 
-from foci.bags.cohort.options import CohortOptions
-from foci.cli.cohort_options import Given, cohort_options
+from foci.bags.cohort import CohortOptions
 from foci.cli.commands.audit import audit
 from foci.cli.commands.doctor import doctor
 from foci.cli.commands.fit import fit
 from foci.cli.commands.train import train
+from foci.cli.options import Given, cohort_options
 from tests.cli.invoke import Foci
 
 OPTIONS = tuple(CohortOptions.model_fields)

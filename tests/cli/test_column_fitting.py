@@ -3,7 +3,7 @@
 from rich.table import Table
 from rich.text import Text
 
-from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
+from foci.cli.help import console, first_that_fits, plain_table, text_of
 
 
 def of_width(n: int) -> Table:

@@ -8,7 +8,7 @@ from typer.models import OptionInfo
 
 from foci.cli import app
 from foci.cli.commands.study import app as study
-from foci.cli.help_panels import PANELS
+from foci.cli.help import PANELS
 from tests.cli.invoke import Foci
 
 COMMANDS = [str(one.callback.__name__) for one in app.registered_commands if one.callback]

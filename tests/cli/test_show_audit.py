@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.folder.names import SUMMARY
-from foci.cli.show_audit import show
-from foci.reports.text.answers import MAP, ORDER, TILES
-from foci.reports.text.wording import LINE
+from foci.audits.folder import SUMMARY
+from foci.cli.text import show
+from foci.reports.text import LINE, MAP, ORDER, TILES
 from tests.makers.curves import Counts
 from tests.makers.folders import write_folder
 

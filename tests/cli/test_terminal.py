@@ -50,7 +50,7 @@ def test_a_skipped_slide_is_named_without_control_characters(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     from foci.bags import Cohort
-    from foci.cli.announce import announce
+    from foci.cli.terminal import announce
 
     announce(Cohort.read(features(tmp_path / "f", 3), cache=False).readable())
     out = capsys.readouterr().out

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foci.demo.connected import grow, neighbours, pieces
+from foci.demo.cohort import grow, neighbours, pieces
 
 Cells = list[tuple[int, int]]
 some_cells = st.lists(

@@ -3,8 +3,16 @@
 import numpy as np
 import pytest
 
-from foci.demo.features import WIDTH, Palette, class_amounts, encode, mix_palette
-from foci.demo.tissue import KINDS, TUMOUR, TissueMap
+from foci.demo.cohort import (
+    KINDS,
+    TUMOUR,
+    WIDTH,
+    Palette,
+    TissueMap,
+    class_amounts,
+    encode,
+    mix_palette,
+)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foci.demo.fields import smooth_field
+from foci.demo.cohort import smooth_field
 
 
 def test_mean_variance_and_covariance_follow_the_kernel() -> None:

@@ -7,11 +7,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from foci.demo.features import mix_palette
-from foci.demo.files import truth_rows, write_cohort, write_features, write_truth
-from foci.demo.patients import PlannedSlide
-from foci.demo.planted import PlantedSlide, plant
-from foci.demo.tissue import KINDS
+from foci.demo.cohort import KINDS, PlannedSlide, PlantedSlide, mix_palette, plant
+from foci.demo.folder import truth_rows, write_cohort, write_features, write_truth
 
 PLAN = PlannedSlide("demo-0001-1", "demo-0001", 1, "test", 0, hard=False, magnification=40)
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foci.demo.layout import FEWEST, MOST, Layout, lay_out
+from foci.demo.cohort import FEWEST, MOST, Layout, lay_out
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foci.demo.patients import plan_cohort
+from foci.demo.cohort import plan_cohort
 from foci.errors import FociError
 
 

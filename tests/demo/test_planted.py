@@ -4,9 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from foci.demo.features import mix_palette
-from foci.demo.patients import PlannedSlide
-from foci.demo.planted import plant
+from foci.demo.cohort import PlannedSlide, mix_palette, plant
 
 
 def test_a_slide_at_40x_is_the_same_tissue_in_pixels_half_as_large() -> None:

@@ -1,7 +1,7 @@
 """What the folder says about itself."""
 
-from foci.demo.patients import PlannedSlide
-from foci.demo.readme import readme
+from foci.demo.cohort import PlannedSlide
+from foci.demo.folder import readme
 
 
 def test_it_counts_and_says_synthetic() -> None:

@@ -7,9 +7,8 @@ import pytest
 
 from foci.bags import read_bag
 from foci.demo import make
-from foci.demo.folder import FEATURES, Parameters
+from foci.demo.folder import FEATURES, Parameters, looks, write_slide
 from foci.demo.painting import DISTRACTOR, HARD_WITNESS, WITNESS, tile_picture
-from foci.demo.slide_files import looks, write_slide
 from foci.slides.image import Box, SlideImage
 from foci.slides.tiling import TilingSettings, lay_tiles
 

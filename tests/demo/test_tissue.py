@@ -3,9 +3,17 @@
 import numpy as np
 import pytest
 
-from foci.demo.connected import pieces
-from foci.demo.layout import Layout, lay_out
-from foci.demo.tissue import FOLD, KINDS, PEN, TUMOUR, TissueMap, map_tissue
+from foci.demo.cohort import (
+    FOLD,
+    KINDS,
+    PEN,
+    TUMOUR,
+    Layout,
+    TissueMap,
+    lay_out,
+    map_tissue,
+    pieces,
+)
 
 Mapped = tuple[Layout, TissueMap]
 

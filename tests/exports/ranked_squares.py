@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from foci.audits import AuditedSlide, RankedTiles
-from foci.exports.ranked import RankedColumn, RankedSlide
+from foci.exports.tables import RankedColumn, RankedSlide
 from tests.makers.slides import squares, write_bounded
 
 SIDE, COLUMNS, ROWS = 256, 4, 3

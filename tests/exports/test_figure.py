@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 
 from foci.errors import SlideError
-from foci.exports.figure import DPI, WIDTH, draw, write_figure
-from foci.exports.tissue import Tissue, look
+from foci.exports.figures import DPI, WIDTH, Tissue, draw, look, write_figure
 from tests.exports.ranked_squares import COLUMNS, ORIGIN, SIDE, ranked, write_image
 from tests.makers.slides import squares, write_slide
 

@@ -11,7 +11,7 @@ import pytest
 
 from foci.audits import AuditedSlide, RankedTiles
 from foci.exports.geojson import feature_collection, tile_uuid, to_text
-from foci.exports.ranked import RankedColumn, RankedSlide
+from foci.exports.tables import RankedColumn, RankedSlide
 from tests.exports.ranked_squares import ORIGIN, SIDE, ranked
 
 

@@ -9,10 +9,9 @@ import pytest
 
 from foci.audits import StoredAudit
 from foci.errors import FociError
-from foci.exports.chosen import columns_to_export, read_names, slides_to_export
-from foci.exports.ranked import ranked_slides
 from foci.exports.run import export
-from foci.slides.names import file_name
+from foci.exports.tables import columns_to_export, ranked_slides, read_names, slides_to_export
+from foci.slides.image import file_name
 from tests.makers.synthetic import HOSTILE, Plan, make
 
 UNPLACED, PLAIN = "TCGA-53-4003", "TCGA-55-4005"

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits.config import read_configuration
-from foci.audits.folder.damage import read_object
+from foci.audits.folder import read_object
+from foci.audits.settings import read_configuration
 from foci.backbones.saved import read_record
 from foci.cli.options import settings
 from foci.errors import FociError
-from foci.files.bounded import json_value, read_json, read_text, yaml_value
+from foci.files.bounds import json_value, read_json, read_text, yaml_value
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{b}: &{b} [{','.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)

@@ -7,8 +7,7 @@ import pytest
 
 from foci import backbones, selectors
 from foci.errors import CheckpointError
-from foci.files.digest import file_digest
-from foci.files.hashes import changed_files, was_changed, with_own_hash
+from foci.files.hashes import changed_files, file_digest, was_changed, with_own_hash
 from tests.makers.audits import model
 from tests.makers.cohorts import make_files, read
 from tests.makers.fits import short

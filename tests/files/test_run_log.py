@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from foci.audits.compute.partial import PartialResults
+from foci.audits.parts import PartialResults
 from foci.files.run_log import LOG, RunLog
 from tests.makers.audits import audit, content
 from tests.makers.cohorts import make_files

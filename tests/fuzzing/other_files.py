@@ -9,14 +9,13 @@ import torch
 
 from foci import backbones
 from foci.audits import StoredAudit
-from foci.audits.annotations import read_marks
-from foci.audits.config import read_configuration
-from foci.audits.recompute import recompute
+from foci.audits.audit import read_marks, recompute
+from foci.audits.settings import read_configuration
 from foci.backbones.checkpoints import open_checkpoint
-from foci.bags.checks.doctor import examine
-from foci.bags.cohort.options import CohortOptions
+from foci.bags.cohort import CohortOptions
+from foci.bags.doctor import examine
 from foci.bags.importers import read_slides
-from foci.rankings.score_file import read_scores
+from foci.rankings.from_file import read_scores
 from tests.backbones.checkpoints.official_files import OFFICIAL
 from tests.fuzzing.mutations import BYTES, inside_header
 from tests.fuzzing.odd_parquet import odd_column

@@ -10,7 +10,7 @@ import torch
 
 from foci import backbones
 from foci.audits import StoredAudit
-from foci.audits.folder.names import MANIFEST
+from foci.audits.folder import MANIFEST
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, Curve, CurveTable, RankedTiles
-from foci.audits.analysis.agreement import agreement
-from foci.audits.analysis.slides.per_slide import measure_slides
-from foci.audits.analysis.summarise import summarise
-from foci.audits.analysis.summary import Summary
-from foci.audits.folder.names import column
+from foci.audits.agreement import agreement
+from foci.audits.conclude import summarise
+from foci.audits.folder import column
+from foci.audits.measure import measure_slides
 from foci.audits.settings import AnalysisSettings, View
+from foci.audits.summary import Summary
 
 CLASSES = ("benign", "tumour")
 DELETION = (1, 2, 4, 8, 16, 32, 64, 128, 256)

@@ -8,7 +8,7 @@ from typing import Any
 
 from foci.selectors import recipe, vary
 from foci.studies.folder import CELLS, StudyFolder
-from foci.studies.plan.cells import Cell
+from foci.studies.plan import Cell
 from tests.makers.folders import write_folder
 from tests.makers.studies import make
 

@@ -9,12 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from foci.audits import AuditedSlide, Curve, CurveTable, RankedTiles, StoredAudit
-from foci.audits.folder.curves import to_arrow as curves_to_arrow
-from foci.audits.folder.manifest import BackboneRecord, Manifest
-from foci.audits.folder.names import CURVES, FORMAT, MANIFEST, RANKINGS, SLIDES, SUMMARY
-from foci.audits.folder.slides import to_arrow as slides_to_arrow
-from foci.audits.folder.tile_scores import to_arrow as tiles_to_arrow
+from foci.audits.folder import CURVES, FORMAT, MANIFEST, RANKINGS, SLIDES, SUMMARY
+from foci.audits.manifest import BackboneRecord, Manifest
 from foci.audits.settings import AuditSettings
+from foci.audits.stored import curves_to_arrow, slides_to_arrow
+from foci.audits.stored import scores_to_arrow as tiles_to_arrow
 from tests.makers.curves import CLASSES, Counts, slides, summarised, table, tiles
 
 SKIPPED = AuditedSlide("torn", "P99", skipped='torn.h5: is "truncated", copy it again')

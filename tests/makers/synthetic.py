@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
-from foci.audits.analysis.agreement import agreement
-from foci.audits.analysis.summarise import summarise
-from foci.audits.folder.names import CURVES, FORMAT, MANIFEST, SUMMARY
-from foci.files.digest import file_digest
-from foci.reveal.random_orders import uniform_scores
+from foci.audits.agreement import agreement
+from foci.audits.conclude import summarise
+from foci.audits.folder import CURVES, FORMAT, MANIFEST, SUMMARY
+from foci.files.hashes import file_digest
+from foci.reveal.prefixes import uniform_scores
 from tests.makers.curves import DELETION
 from tests.makers.folders import write_tables
 

@@ -10,7 +10,7 @@ from torch import nn
 
 from foci import rankings
 from foci.backbones import Backbone, fingerprint
-from foci.backbones.models.instance.best_tile import BestTile
+from foci.backbones.models.pooling import BestTile
 from foci.bags import Bag
 from foci.errors import FociError
 from foci.rankings import RANKINGS, EmbeddedBag

@@ -10,7 +10,7 @@ import pytest
 from foci import rankings
 from foci.bags import Bag
 from foci.errors import FociError
-from foci.rankings import score_file
+from foci.rankings import from_file
 from tests.rankings.trials import features, make
 
 MODEL = make("abmil", "paper")
@@ -68,13 +68,13 @@ def test_a_file_is_read_once_until_it_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[Path] = []
-    inner = score_file.read_table
+    inner = from_file.read_table
 
     def counting(path: Path) -> object:
         calls.append(path)
         return inner(path)
 
-    monkeypatch.setattr(score_file, "read_table", counting)
+    monkeypatch.setattr(from_file, "read_table", counting)
     path = write(tmp_path, "s1,0,1", "s1,1,2", "s1,2,3")
     assert read(path) == read(path) == [1, 2, 3]
     assert len(calls) == 1

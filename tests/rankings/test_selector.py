@@ -9,9 +9,8 @@ from torch import Tensor, nn
 
 from foci import rankings
 from foci.errors import FociError
-from foci.selectors.heads.token import SelectorHead
-from foci.selectors.identity import Identity
-from foci.selectors.selector import Selector
+from foci.selectors.heads import SelectorHead
+from foci.selectors.selector import Identity, Selector
 from tests.rankings.trials import features, make
 
 

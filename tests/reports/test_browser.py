@@ -10,10 +10,9 @@ from PIL import Image
 
 from foci.audits import StoredAudit
 from foci.reports import write_comparison, write_report
-from foci.reports.data.packing import unpack
+from foci.reports.models import unpack
 from foci.reports.notebook import notebook_html
-from foci.reports.text.answers import evidence
-from foci.reports.text.wording import NOTHING
+from foci.reports.text import NOTHING, evidence
 from foci.slides import thumbnails
 from foci.slides.image import Box
 from tests.makers.synthetic import HOSTILE, Plan, make

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.analysis.csv_tables import write_tables
-from foci.audits.analysis.summary import RankingNumbers
+from foci.audits.summary import RankingNumbers
+from foci.audits.tables import write_tables
 from foci.reports import write_report
-from foci.reports.text.wording import MINUS, NOTHING, quartiles, tiles
-from foci.words.rounding import decimals
+from foci.reports.text import MINUS, NOTHING, quartiles, tiles
+from foci.words import decimals
 from tests.makers.synthetic import Plan, make
 
 pytest.importorskip("playwright", reason="playwright is not installed")

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from foci.audits import StoredAudit, Summary
-from foci.audits.recompute import recompute
+from foci.audits.audit import recompute
 from foci.errors import FociError
 from foci.metrics import CARDS
 from foci.reports import write_report
-from foci.reports.text.answers import MAP, ORDER, TILES, evidence, tone_of
-from foci.reports.text.wording import LINE
+from foci.reports.text import LINE, MAP, ORDER, TILES, evidence, tone_of
 from tests.makers.synthetic import Plan, make
 
 
@@ -131,7 +130,7 @@ def test_other_audits_have_a_page_too(
 def test_a_page_that_cannot_hold_all_slides_says_so(
     audit: StoredAudit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foci.reports.data.payload.by_interest", lambda slides: [4, 2])
+    monkeypatch.setattr("foci.reports.payload.by_interest", lambda slides: [4, 2])
     text = text_of(write_report(audit, tmp_path / "r.html"))
     assert "it holds the curves of 2 of 20 slides" in text
 

@@ -8,8 +8,7 @@ from torch import nn
 
 from foci import backbones
 from foci.backbones import Backbone, CallableBackbone
-from foci.reveal import Revealer, curve
-from foci.reveal.engines import choice
+from foci.reveal import Revealer, curve, engines
 from tests.backbones.every import D_IN, small
 
 
@@ -33,7 +32,7 @@ def test_values_near_the_threshold_are_those_of_float64() -> None:
 def test_the_crossing_depends_on_neither_engine_nor_block_size(
     engine: str, memory_mb: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choice, "MEMORY", memory_mb * 2**20)
+    monkeypatch.setattr(engines, "MEMORY", memory_mb * 2**20)
     model = small("transmil", "paper", 2).eval()
     x = torch.randn(50, D_IN, generator=torch.Generator().manual_seed(3))
     double = small("transmil", "paper", 2).double().eval()

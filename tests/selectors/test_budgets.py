@@ -2,7 +2,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from foci.selectors.budgets import Adaptive, Fixed, Octaves
+from foci.selectors.gates import Adaptive, Fixed, Octaves
 
 N = torch.tensor([1, 16, 40, 600, 1024])
 

@@ -6,8 +6,7 @@ from torch import Tensor
 
 from foci.backbones import CallableBackbone, fingerprint
 from foci.errors import ChangedError, FociError
-from foci.selectors.frozen import keep_frozen
-from foci.selectors.identity import Identity
+from foci.selectors.selector import Identity, keep_frozen
 from tests.backbones.every import D_IN, small
 
 

@@ -3,8 +3,7 @@ from pydantic import ValidationError
 
 from foci.errors import FociError
 from foci.selectors import DEFAULT, RECIPES, recipe, vary
-from foci.selectors.budgets import Adaptive, Fixed, Octaves
-from foci.selectors.gates import Soft, Ste
+from foci.selectors.gates import Adaptive, Fixed, Octaves, Soft, Ste
 
 
 def test_the_papers_settings() -> None:

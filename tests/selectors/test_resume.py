@@ -14,7 +14,7 @@ from foci import selectors
 from foci.bags import Cohort
 from foci.errors import FociError
 from foci.selectors import FitEpoch, FittedSelector, Selector
-from foci.selectors.fitting.fit import STATE
+from foci.selectors.fit import STATE
 from tests.backbones.every import small
 from tests.makers import features as write
 from tests.makers.cohorts import D, planted
@@ -158,7 +158,7 @@ def test_weights_that_are_not_finite_end_the_fit(name: str, cohort: Cohort) -> N
 def test_a_validation_loss_that_is_not_finite_ends_the_fit(
     cohort: Cohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("foci.selectors.fitting.loop.validate", lambda fit: (math.inf, {}))
+    monkeypatch.setattr("foci.selectors.loop.validate", lambda fit: (math.inf, {}))
     with pytest.raises(
         FociError, match=r"epoch 1: the validation loss is inf; lower schedule.peak"
     ):

@@ -6,7 +6,7 @@ from foci import rankings
 from foci.backbones import Backbone
 from foci.errors import FociError
 from foci.selectors import Selector, SelectorHead
-from foci.selectors.identity import Identity
+from foci.selectors.selector import Identity
 from tests.backbones.every import D_IN, small
 
 

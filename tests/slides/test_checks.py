@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.checks.check import Check
-from foci.bags.cohort.options import CohortOptions
+from foci.bags.cohort import CohortOptions
+from foci.bags.doctor import Check
 from foci.slides.checks import check_slides
 from tests.makers.features import features, grid, trident
 from tests.makers.slides import squares, write_slide

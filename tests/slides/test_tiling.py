@@ -7,7 +7,7 @@ import pytest
 
 from foci.errors import SlideError
 from foci.slides.image import SlideImage
-from foci.slides.pictures import tile_pictures
+from foci.slides.thumbnails import tile_pictures
 from foci.slides.tiling import TilingSettings, lay_tiles
 from tests.makers.slides import squares, write_bounded, write_slide
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from foci.slides.tissue import otsu_threshold, stained
+from foci.slides.tiling import otsu_threshold, stained
 
 
 def variance_between(values: np.ndarray, threshold: int) -> float:

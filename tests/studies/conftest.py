@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from foci.studies.table import Table
 from foci.studies.tables import StudyTables, build
-from foci.studies.tables.table import Table
 from tests.makers.finished_study import finished
 
 

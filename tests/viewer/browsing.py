@@ -13,8 +13,8 @@ import uvicorn
 from playwright.sync_api import Browser, Page
 
 from foci.viewer.app import viewer_app
-from foci.viewer.catalogue import Catalogue
 from foci.viewer.marks import MarkBook
+from foci.viewer.slides import Catalogue
 from tests.reports.browser import Watched
 from tests.viewer.conftest import TOKEN
 

@@ -12,8 +12,8 @@ from starlette.testclient import TestClient
 
 from foci.audits import StoredAudit
 from foci.viewer.app import viewer_app
-from foci.viewer.catalogue import Catalogue
 from foci.viewer.marks import MarkBook
+from foci.viewer.slides import Catalogue
 from tests.makers.slides import squares, write_slide
 from tests.makers.synthetic import Plan, make
 

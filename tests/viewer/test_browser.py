@@ -14,7 +14,7 @@ pytest.importorskip("playwright", reason="playwright is not installed")
 from playwright.sync_api import Browser, Page, expect
 
 from foci.audits import StoredAudit
-from foci.viewer.catalogue import Catalogue
+from foci.viewer.slides import Catalogue
 from tests.makers.slides import squares
 from tests.reports.browser import findings, open_browser
 from tests.viewer.browsing import PATIENCE, Reader, served

@@ -9,7 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from foci.exports.run import export
-from foci.viewer.catalogue import Catalogue
+from foci.viewer.slides import Catalogue
 
 
 @pytest.mark.parametrize("kind", ["geojson", "csv"])

@@ -5,8 +5,8 @@ import csv
 import numpy as np
 from starlette.testclient import TestClient
 
-from foci.viewer.catalogue import Catalogue
 from foci.viewer.marks import MarkBook
+from foci.viewer.slides import Catalogue
 from tests.viewer.conftest import ADDRESS
 from tests.viewer.test_security import MARK
 

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 import foci.viewer.serve
 from foci.audits import StoredAudit
 from foci.viewer.app import viewer_app
-from foci.viewer.catalogue import Catalogue
+from foci.viewer.slides import Catalogue
 from foci.viewer.marks import MarkBook
 
 audit = StoredAudit(Path(sys.argv[1]))

@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from foci.audits import StoredAudit
-from foci.slides.names import file_name
+from foci.slides.image import file_name
 from foci.viewer import security
 from foci.viewer.marks import MarkBook
 from foci.viewer.security import cookie_name, new_token

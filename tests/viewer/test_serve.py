@@ -11,9 +11,9 @@ import pytest
 import uvicorn
 
 from foci.errors import FociError
-from foci.viewer.catalogue import Catalogue
 from foci.viewer.marks import MarkBook
 from foci.viewer.serve import PORT, listening, serve
+from foci.viewer.slides import Catalogue
 
 
 def test_a_taken_port_is_one_line_and_the_next_one_is_found() -> None:

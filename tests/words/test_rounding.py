@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foci.words.rounding import decimals, in_percent
+from foci.words import decimals, in_percent
 
 HALVES = [0.5, 1.5, 2.5, 12.5, 92.5, 0.125, -0.125, -2.5, 0.375, 1.005, -0.0004, 7.25]
 

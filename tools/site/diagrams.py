@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import foci
-from foci.audits.folder.tile_scores import RankedTiles
+from foci.audits.stored import RankedTiles
 from foci.metrics import decisive_k, msk
 from foci.reveal.curves import Curve
 from tools.site.pages import DOCS

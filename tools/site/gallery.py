@@ -16,13 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import foci
-from foci.audits.annotations import attach, read_marks
+from foci.audits.audit import attach, read_marks
 from foci.backbones import Backbone
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
 from foci.bags import Bag
 from foci.demo.folder import COHORT, FEATURES, TRUTH
-from foci.demo.runs.pipeline import MARKED
+from foci.demo.run import MARKED
 from foci.reports import write_report
 
 MARKER = re.compile(r"<!-- live: ([a-z-]+) -->")

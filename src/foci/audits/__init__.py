@@ -1,13 +1,10 @@
 """Audit a frozen classifier on a cohort: curves, numbers and answers in one folder."""
 
-from foci.audits.analysis.summary import Summary
 from foci.audits.audit import StoredAudit
-from foci.audits.config import AuditConfiguration
-from foci.audits.folder.curves import CurveTable
-from foci.audits.folder.manifest import Manifest
-from foci.audits.folder.slides import AuditedSlide
-from foci.audits.folder.tile_scores import RankedTiles
-from foci.audits.settings import AuditSettings
+from foci.audits.manifest import Manifest
+from foci.audits.settings import AuditConfiguration, AuditSettings
+from foci.audits.stored import AuditedSlide, CurveTable, RankedTiles
+from foci.audits.summary import Summary
 from foci.reveal import Curve
 
 __all__ = [

@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-from foci.audits.analysis.answers.record import Answers
-from foci.audits.analysis.slides.per_slide import MeasuredSlides, measure_slides
-from foci.audits.analysis.summary import Summary
-from foci.audits.folder.curves import CurveTable
-from foci.audits.folder.damage import (
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from foci.audits.agreement import agreement
+from foci.audits.answer_records import Answers
+from foci.audits.conclude import summarise
+from foci.audits.folder import (
     AGAIN,
     CHANGED,
+    CURVES,
+    FORMAT,
+    MANIFEST,
+    RANKINGS,
+    SLIDES,
+    SUMMARY,
     as_model,
     lost_file,
     read_object,
     readable,
 )
-from foci.audits.folder.manifest import Manifest
-from foci.audits.folder.names import CURVES, FORMAT, MANIFEST, RANKINGS, SLIDES, SUMMARY
-from foci.audits.folder.slides import AuditedSlide, read_slides
-from foci.audits.folder.tile_scores import RankedTiles, read_tiles
+from foci.audits.manifest import Manifest, TruthRecord, write_manifest
+from foci.audits.measure import MeasuredSlides, measure_slides
 from foci.audits.records import Alarm
-from foci.audits.settings import AnalysisSettings
+from foci.audits.settings import RELATIVE, AnalysisSettings, AuditSettings, Kappa, View
+from foci.audits.stored import AuditedSlide, CurveTable, RankedTiles, read_slides, read_tiles, runs
+from foci.audits.summary import Summary
 from foci.errors import FociError
 from foci.files.hashes import changed_files, check_format, was_changed
+from foci.metrics import average_precision, precision_at_k
 
 
 @dataclass(frozen=True)
@@ -165,3 +176,148 @@ def _of_this_format(path: Path) -> dict[str, Any]:
     content = read_object(path)
     check_format(path, content, FORMAT, AGAIN)
     return content
+
+
+# Recompute a summary from stored curves at another threshold, budget or view; no model runs.
+
+
+def changed_settings(
+    audit: StoredAudit,
+    *,
+    kappa: Kappa | None = None,
+    k_max: int | None = None,
+    view: View | None = None,
+) -> AuditSettings:
+    """Replace kappa, k_max or view in the settings; refuse what stored curves cannot answer.
+
+    Args:
+        audit: A finished audit.
+        kappa: Operating confidence; None for the stored one. ``"relative"`` keeps the stored one
+            and adds the answers relative to each slide's own confidence.
+        k_max: Budget of tiles, at most the stored one; None for the stored one.
+        view: Which view comes first; None for the stored one.
+    """
+    stored = audit.manifest.settings
+    changed: dict[str, Any] = {"kappa": kappa, "k_max": k_max, "target": view}
+    if kappa == RELATIVE:
+        changed |= {"kappa": None, "relative": True}
+    changed = {name: value for name, value in changed.items() if value is not None}
+    if k_max is not None and k_max > stored.k_max:
+        what = f"is {k_max}, but curves were stored up to {stored.k_max} tiles"
+        raise FociError("--k-max", what, f"give at most {stored.k_max}, or audit again")
+    if k_max is not None and k_max < 1:
+        raise FociError("--k-max", f"is {k_max}", "give 1 or more")
+    if not isinstance(kappa, str | None) and not 0 < kappa < 1:
+        raise FociError("--kappa", f"is {kappa}", "give a confidence between 0 and 1")
+    if view == "label" and "label" not in audit.summary.views:
+        raise FociError("--view label", "no audited slide has a label", "use --view prediction")
+    return stored.model_copy(update=changed)
+
+
+def recompute(
+    audit: StoredAudit,
+    *,
+    kappa: Kappa | None = None,
+    k_max: int | None = None,
+    view: View | None = None,
+) -> Summary:
+    """Recompute the summary at other settings; return the stored one if nothing differs.
+
+    The audit folder is not changed.
+    """
+    settings = changed_settings(audit, kappa=kappa, k_max=k_max, view=view)
+    stored = audit.summary
+    asked = settings.relative and not (stored.answers and stored.answers.relative)
+    if asked or (settings.kappa, settings.k_max) != (stored.kappa, stored.k_max):
+        return summarise(
+            audit.measured(settings),
+            audit.curves,
+            audit.manifest.classes,
+            settings,
+            agreement(audit.curves, audit.tiles()),
+            n_skipped=len(audit.skipped),
+        )
+    return stored if view is None else stored.model_copy(update={"first_view": view})
+
+
+# Compare rankings with annotated tiles: precision among the first 8, average precision.
+
+
+FIRST = 8
+"""Tiles in which precision is measured: about as many as a person looks at."""
+
+COLUMNS = ("slide_id", "tile", "witness")
+A = TypeVar("A", bound=StoredAudit)
+Marks = Mapping[str, NDArray[np.bool_]]
+"""For every slide a mask over the tiles of its file, True for a witness."""
+
+
+def read_marks(path: str | Path) -> dict[str, NDArray[np.bool_]]:
+    """Read tile annotations from Parquet: ``slide_id``, ``tile`` (row in the file), ``witness``."""
+    try:
+        table = pq.read_table(path, columns=list(COLUMNS))
+        names, tiles, marks = (table[column].to_numpy() for column in COLUMNS)
+        order = np.lexsort((tiles, names))
+        names, tiles, marks = names[order], tiles[order], marks[order].astype(bool)
+    except (OSError, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        fix = f"give a Parquet file with the columns {', '.join(COLUMNS)}"
+        raise FociError(path, f"is no table of marked tiles ({why})", fix) from None
+    by_slide = {}
+    for start, end in runs(names):
+        if not np.array_equal(tiles[start:end], np.arange(end - start)):
+            what = f"does not mark every tile of {names[start]} exactly once"
+            raise FociError(path, what, "give one row per tile of the feature file")
+        by_slide[str(names[start])] = marks[start:end]
+    return by_slide
+
+
+def compare_with_marks(audit: StoredAudit, marks: Marks, what: str) -> TruthRecord:
+    """Precision among the first 8 tiles and average precision of every stored ranking.
+
+    Only slides that have a witness among their candidate tiles count. ``chance`` is the share of
+    witnesses, the mean precision of a random order.
+
+    Args:
+        audit: A finished audit.
+        marks: The annotated tiles.
+        what: One sentence that says what was marked and by whom.
+    """
+    precision: dict[str, list[float]] = {}
+    average: dict[str, list[float]] = {}
+    shares: list[float] = []
+    for slide in audit.tiles():
+        witness = _marks_of(slide, marks)
+        if witness is None or not witness.any():
+            continue
+        shares.append(float(witness.mean()))
+        for column, scores in slide.scores.items():
+            share = precision_at_k(scores, witness, min(FIRST, len(slide)))
+            precision.setdefault(column, []).append(share)
+            average.setdefault(column, []).append(average_precision(scores, witness))
+    if not shares:
+        raise FociError("truth", "marks no tile of any audited slide", "check the slides' names")
+    return TruthRecord(
+        what=what,
+        n_slides=len(shares),
+        chance=float(np.mean(shares)),
+        precision8={column: float(np.mean(v)) for column, v in precision.items()},
+        average_precision={column: float(np.mean(v)) for column, v in average.items()},
+    )
+
+
+def attach(audit: A, marks: Marks, what: str) -> A:
+    """Write the comparison into the audit's manifest and reload the audit."""
+    truth = compare_with_marks(audit, marks, what)
+    write_manifest(audit.folder, audit.manifest.model_copy(update={"truth": truth}))
+    return type(audit).load(audit.folder, accept_changed=bool(audit.changed))
+
+
+def _marks_of(slide: RankedTiles, marks: Marks) -> NDArray[np.bool_] | None:
+    mask = marks.get(slide.slide_id)
+    if mask is None:
+        return None
+    if slide.tiles.max() >= len(mask):
+        what = f"marks {len(mask)} tiles, the feature file has at least {slide.tiles.max() + 1}"
+        raise FociError(slide.slide_id, what, "mark every tile of the feature file")
+    return mask[slide.tiles]

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from foci.metrics.cohort.orders import OrderComparison
-from foci.words.plural import counted
+from foci.metrics.compare import OrderComparison
+from foci.words import counted
 
 
 class Record(BaseModel):

@@ -6,50 +6,53 @@ import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from foci.audits.analysis.agreement import Agreements, PairAgreement
-from foci.audits.analysis.alarms.features import not_compared
-from foci.audits.analysis.alarms.find import find_alarms
-from foci.audits.analysis.csv_tables import write_tables
-from foci.audits.analysis.summarise import summarise
-from foci.audits.analysis.summary import Summary
+from foci.audits.agreement import Agreements, PairAgreement
+from foci.audits.alarms import find_alarms, not_compared
 from foci.audits.audit import StoredAudit
-from foci.audits.compute.blocks import BlockReveal, n_blocks, reveal_blocks
-from foci.audits.compute.jobs import columns_of, ranking_jobs
-from foci.audits.compute.merge import Assembly, features_digest
-from foci.audits.compute.partial import PartialResults
-from foci.audits.compute.slide import SlideReveal
-from foci.audits.compute.workers import default_workers, threads_of
-from foci.audits.folder.manifest import SlideCounts, now, read_manifest, write_manifest
-from foci.audits.folder.names import SUMMARY, TABLES
-from foci.audits.folder.new_manifest import file_hashes, new_manifest, versions_of
-from foci.audits.folder.refused import locked_run_folder
-from foci.audits.folder.removal import remove_parts
-from foci.audits.folder.run_key import run_inputs
-from foci.audits.folder.state import state_of, tidy
+from foci.audits.blocks import BlockReveal, n_blocks, reveal_blocks
+from foci.audits.conclude import summarise
+from foci.audits.folder import SUMMARY, TABLES
+from foci.audits.jobs import columns_of, ranking_jobs
+from foci.audits.manifest import (
+    SlideCounts,
+    file_hashes,
+    new_manifest,
+    now,
+    read_manifest,
+    run_inputs,
+    versions_of,
+    write_manifest,
+)
+from foci.audits.parts import Assembly, PartialResults, features_digest
+from foci.audits.prepare import (
+    admit,
+    check_deterministic,
+    check_function,
+    check_width,
+    many_left_out,
+    split_slides,
+)
+from foci.audits.readout import in_words, with_readout
 from foci.audits.records import Alarm
+from foci.audits.reveal import SlideReveal
+from foci.audits.run_folder import locked_run_folder, remove_parts, state_of, tidy
+from foci.audits.selectors import PretrainedSelectors, described, fit_selectors, on_fitting
 from foci.audits.settings import AuditSettings
-from foci.audits.setup.preflight import admit, check_function
-from foci.audits.setup.readout import in_words, with_readout
-from foci.audits.setup.ready import PretrainedSelectors
-from foci.audits.setup.selectors import described, fit_selectors, on_fitting
-from foci.audits.setup.splits import many_left_out, split_slides
-from foci.audits.setup.steady import check_deterministic
-from foci.audits.setup.width import check_width
+from foci.audits.summary import Summary
+from foci.audits.tables import write_tables
+from foci.audits.workers import default_workers, frozen_gc, preload, threads_of
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import Agreement
 from foci.backbones.freezing import eval_mode, home
 from foci.backbones.saved import ModelRecord
 from foci.bags import Cohort
-from foci.bags.cohort.patient_overlap import line_of, overlapping_patients
-from foci.bags.cohort.stamps import files_read
+from foci.bags.cohort import files_read, line_of, overlapping_patients
 from foci.errors import ChangedError, FociError
 from foci.files.atomic import write_whole
+from foci.files.hashes import Unchanged
 from foci.files.lock import alone_in
 from foci.files.run_log import RunLog
-from foci.files.stamps import Unchanged
-from foci.garbage import frozen_gc
 from foci.progress import Progress
-from foci.warm_processes import preload
 
 
 def run(

@@ -6,27 +6,120 @@ from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
+import yaml
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
     NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
     PositiveInt,
     ValidationInfo,
     field_validator,
     model_validator,
 )
 
-from foci.audits.profiles import FOCI, KAPPAS, PAPER, PROFILES, STORED, AnalysisSettings, View
+from foci.bags.cohort import CohortOptions
+from foci.configuration import configure
 from foci.errors import FociError
+from foci.files.bounds import read_text, yaml_value
+from foci.registry import Registry
 from foci.reveal import K_MAX, KAPPA
-from foci.selectors.fitting import ChooseBy, Target
+from foci.selectors.recipes import ChooseBy, Target
 
 if TYPE_CHECKING:
     from foci.rankings import RequestedRanking
     from foci.selectors.recipes import SelectorRecipe
+
+
+# Defaults of settings: of FOCI and of the paper; and what an analysis reads of them.
+
+
+FOCI, PAPER = "foci", "paper"
+
+View = Literal["prediction", "label"]
+"""Which class is the target: the one predicted on the full bag, or the label."""
+
+KAPPAS = (0.7, 0.8, 0.9, 0.95)
+"""Confidences of the paper's sensitivity table."""
+
+SHARES = (0.8, 0.9, 0.95, 0.99)
+"""Shares of a slide's own full-bag confidence at which the relative form is given."""
+
+SHARE = 0.95
+"""The one of them whose counts stand in every table."""
+
+PROFILES: Registry[Mapping[str, Any]] = Registry("profile")
+"""Settings by profile; each replaces a default, and gives way to whatever is given."""
+
+PROFILES.add(FOCI, MappingProxyType({}))
+PROFILES.add(
+    PAPER,
+    MappingProxyType(
+        {
+            "rankings": ("native", "selector", "random"),
+            "recipe": "paper-ste",
+            "fit_target": "label",
+            "target": "label",
+            "seeds": (0, 1, 2),
+            "seeds_as": "each",
+            "kappa": 0.9,
+            "kappas": KAPPAS,
+            "k_max": 256,
+            "deletion": (16, 32, 64, 128, 256),
+        }
+    ),
+)
+
+
+STORED = {"stored": True}
+"""Context to validate settings with that a run has stored. Their names were checked before the run,
+and rankings and recipes stay unloaded: an audit folder is read without torch."""
+
+
+class AnalysisSettings(Protocol):
+    """Settings that turn stored curves into numbers."""
+
+    @property
+    def kappa(self) -> float:
+        """Operating confidence."""
+
+    @property
+    def kappas(self) -> tuple[float, ...]:
+        """Thresholds at which the answers are repeated."""
+
+    @property
+    def relative(self) -> bool:
+        """Whether the answers are also given relative to each slide's own confidence."""
+
+    @property
+    def k_max(self) -> int:
+        """Largest reveal count; a slide that never reaches ``kappa`` counts as ``k_max``."""
+
+    @property
+    def target(self) -> View:
+        """The view that is shown first."""
+
+    @property
+    def deletion(self) -> tuple[int, ...]:
+        """Deletion counts."""
+
+    @property
+    def readout(self) -> str:
+        """The ranking that may be a better order; ``"auto"`` where none was chosen."""
+
+    @property
+    def n_boot(self) -> int:
+        """Bootstrap draws."""
+
+    @property
+    def level(self) -> float:
+        """Coverage of the intervals."""
+
 
 __all__ = [
     "AUTO",
@@ -58,7 +151,7 @@ class AuditSettings(BaseModel):
     r"""All settings that decide the numbers of an audit, apart from model and cohort.
 
     Attributes:
-        profile: A name of :data:`foci.audits.profiles.PROFILES`: default values of the other
+        profile: A name of :data:`foci.audits.settings.PROFILES`: default values of the other
             settings. Whatever is given wins over it.
         rankings: Names of :func:`foci.rankings.available`, or ``from-file=PATH``, in their order.
         map: ``from-file=PATH``: the map that takes the place of the native ranking; None for the
@@ -80,7 +173,7 @@ class AuditSettings(BaseModel):
         k_max: Largest reveal count.
         deletion: Deletion counts with reported mean drops; a slide has those below its tiles.
         dense: Whether every count up to ``k_max`` is revealed and deleted under every order, and
-            each selector seed is a ranking too. Otherwise :mod:`foci.audits.compute.counts` says
+            each selector seed is a ranking too. Otherwise :mod:`foci.audits.jobs` says
             which counts are computed for which classifier.
         seeds: One selector is fitted per seed.
         seeds_as: What the ranking ``selector`` is: the mean rank of a tile over the seeds, or each
@@ -238,3 +331,111 @@ def _distinct(where: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
     if twice:
         raise FociError(where, f"name {twice[0]!r} twice", "name each once")
     return values
+
+
+# Read the configuration of an audit from a YAML file, options and single settings.
+
+
+class ModelOptions(BaseModel):
+    """The classifier to load.
+
+    Attributes:
+        model: Folder of ``foci train``, or a checkpoint file.
+        model_options: Constructor arguments that a checkpoint's tensors do not show (``aligned``).
+        expect: Table of answers of the user's own code, which decide the options left open.
+        expect_tolerance: Largest difference from them; None for the usual one.
+    """
+
+    model: Path
+    model_options: dict[str, Any] = {}
+    expect: Path | None = None
+    expect_tolerance: PositiveFloat | None = None
+
+
+class Inputs(CohortOptions, ModelOptions):
+    """The classifier to load, and the cohort to read.
+
+    Attributes:
+        split_seed: Seed of the patient split, if no table gives one; None for the model's.
+    """
+
+    split_seed: NonNegativeInt | None = None
+
+
+class AuditConfiguration(AuditSettings, Inputs):
+    """Everything that ``foci audit`` needs: settings, model, cohort, output folder and device.
+
+    Attributes:
+        out: The audit folder.
+        device: Device to run on.
+    """
+
+    out: Path
+    device: str = "auto"
+
+    @property
+    def settings(self) -> AuditSettings:
+        """The settings alone, without paths and device; fields that were not set stay unset."""
+        own = {name: getattr(self, name) for name in AuditSettings.model_fields}
+        return AuditSettings(**{k: v for k, v in own.items() if k in self.model_fields_set})
+
+
+def read_configuration(
+    file: Path | None, given: Mapping[str, Any], changes: Mapping[str, Any]
+) -> AuditConfiguration:
+    """Merge a YAML file, command-line options and single settings; later ones win.
+
+    Args:
+        file: YAML file, or None.
+        given: Values of options; None means that the option was not given.
+        changes: Settings by dotted name, such as ``recipe_settings.budget.k_max``.
+
+    >>> given = {"model": "m", "features": "f", "out": "o", "kappa": None}
+    >>> read_configuration(None, given, {"recipe_settings.schedule.epochs": 2}).recipe_settings
+    {'schedule.epochs': 2}
+    >>> read_configuration(None, given, {"kapa": 0.8})
+    Traceback (most recent call last):
+    foci.errors.FociError: kapa: is not a setting of AuditConfiguration; did you mean 'kappa'?
+    """
+    values = {} if file is None else read_yaml(file)
+    values |= {name: value for name, value in given.items() if value is not None}
+    for key, value in changes.items():
+        branch, dot, leaf = key.partition(".")
+        if dot and branch in ("recipe_settings", "model_options"):
+            values[branch] = {**(values.get(branch) or {}), leaf: value}
+        else:
+            values[key] = value
+    return configure(AuditConfiguration, values)
+
+
+class _TwiceError(ValueError):
+    """A setting is given twice."""
+
+
+class _Once(yaml.SafeLoader):
+    """YAML loader that refuses duplicate keys; PyYAML itself keeps the last one."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        lines: dict[str, int] = {}
+        for key, _ in node.value:
+            name, line = str(key.value), key.start_mark.line + 1
+            if name in lines:
+                raise _TwiceError(f"gives {name} twice (lines {lines[name]} and {line})")
+            lines[name] = line
+        return super().construct_mapping(node, deep)
+
+
+def read_yaml(file: Path) -> dict[str, Any]:
+    """Settings of a YAML file, each given once."""
+    try:
+        content = yaml_value(read_text(file), _Once)
+    except _TwiceError as error:
+        raise FociError(file, str(error), "keep one of them") from None
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise FociError(file, f"cannot be read ({why})", "check the path of --config") from None
+    except ValueError as error:
+        raise FociError(file, f"is not YAML ({error})", "write one setting per line") from None
+    if not isinstance(content, dict):
+        raise FociError(file, "holds no settings", "write one setting per line: kappa: 0.9")
+    return {str(key): value for key, value in content.items()}

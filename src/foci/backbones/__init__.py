@@ -6,7 +6,7 @@ from foci.backbones.batch import Batch, pad
 from foci.backbones.callable import CallableBackbone
 from foci.backbones.checkpoints import load
 from foci.backbones.freezing import fingerprint
-from foci.backbones.objectives.base import Objective
+from foci.backbones.objective import Objective
 from foci.backbones.registry import ARCHITECTURES, available, create, presets
 from foci.backbones.saved import save
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from foci.backbones.batch import Batch
-from foci.backbones.objectives.base import CrossEntropy, Objective
+from foci.backbones.objective import CrossEntropy, Objective
 from foci.errors import FociError
 
 if TYPE_CHECKING:

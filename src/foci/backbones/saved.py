@@ -16,7 +16,7 @@ from foci.backbones.freezing import fingerprint
 from foci.backbones.registry import ARCHITECTURES
 from foci.errors import CheckpointError, FociError
 from foci.files.atomic import write_whole
-from foci.files.bounded import read_json
+from foci.files.bounds import read_json
 from foci.files.hashes import EDITED, check_format, was_changed, with_own_hash
 
 WEIGHTS, FACTS = "weights.safetensors", "backbone.json"

@@ -2,12 +2,11 @@
 
 from foci.bags.bag import Bag, Provenance
 from foci.bags.cache import BagCache
-from foci.bags.cohort.cohort import Cohort
-from foci.bags.cohort.slide import Skipped, Slide
+from foci.bags.cohort import Cohort
 from foci.bags.layouts import LAYOUTS
-from foci.bags.prefilter import N_CAP, prefilter
 from foci.bags.read import read_bag
-from foci.bags.store import BagStream
+from foci.bags.slide import Skipped, Slide
+from foci.bags.store import N_CAP, BagStream, prefilter
 
 __all__ = [
     "LAYOUTS",

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from foci.bags.bag import Bag, Provenance
-from foci.bags.grid import spacing
+from foci.bags.bag import Bag, Provenance, spacing
 from foci.bags.layouts import LAYOUTS, ReadOptions, Stored, detect
-from foci.bags.layouts.boundary import check_file, reading
-from foci.bags.layouts.hdf5 import HDF5_ENDINGS, open_hdf5
-from foci.bags.layouts.numbers import tile_coords, tile_features
+from foci.bags.layouts.hdf5 import HDF5_ENDINGS, check_file, open_hdf5, reading
+from foci.bags.layouts.stored import tile_coords, tile_features
 from foci.errors import BagError
 
 

@@ -8,14 +8,43 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from foci.bags.bag import Bag
 from foci.bags.cache import BagCache, cache_key
-from foci.bags.cohort.slide import Skipped, Slide
 from foci.bags.layouts import LAYOUTS, candidates
-from foci.bags.layouts.boundary import check_file, reading
-from foci.bags.prefilter import N_CAP, prefilter
+from foci.bags.layouts.hdf5 import check_file, reading
 from foci.bags.read import read_bag
+from foci.bags.slide import Skipped, Slide
 from foci.errors import BagError, FociError, WidthError
+
+# Pre-filter: cap the size of a bag by feature norm, as in the paper.
+
+
+N_CAP = 1024
+"""The paper's cap."""
+
+
+def prefilter(bag: Bag, n_cap: int | None = N_CAP) -> Bag:
+    r"""Keep the ``n_cap`` tiles with the largest :math:`\lVert x_i \rVert_2`, in bag order.
+
+    Ties go to the earlier tile. A bag that is small enough, or ``n_cap`` None, is left as it is.
+
+    >>> bag = Bag("s", np.array([[3.0], [1.0], [2.0]], dtype=np.float32))
+    >>> prefilter(bag, 2).tiles.tolist()
+    [0, 2]
+    """
+    if n_cap is None or len(bag) <= n_cap:
+        return bag
+    squared = np.einsum("nd,nd->n", bag.features, bag.features, dtype=np.float64)
+    keep = np.sort(np.argsort(-squared, kind="stable")[:n_cap])
+    return replace(
+        bag,
+        features=bag.features[keep],
+        coords=None if bag.coords is None else bag.coords[keep],
+        kept=bag.tiles[keep],
+        n_in_file=bag.n_total,
+    )
 
 
 class BagStore:

@@ -27,7 +27,7 @@ from foci.cli.commands import (
     train,
     view,
 )
-from foci.cli.help_panels import FociTyper, grouped
+from foci.cli.help import FociTyper, grouped
 from foci.cli.terminal import logged, prepared
 from foci.errors import FociError
 

@@ -6,11 +6,24 @@ import contextlib
 import logging
 import os
 import re
+import shlex
 import sys
-from collections.abc import Iterator
-from typing import Any, TextIO
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
+import typer
+
+from foci import viewer
 from foci.errors import FociError, printable
+
+if TYPE_CHECKING:
+    from foci.audits import StoredAudit
+    from foci.audits.records import Alarm
+    from foci.bags import Cohort
+    from foci.studies.folder import StudyFolder
+
 
 LOG = "FOCI_LOG"
 """Environment variable: file that gets the tracebacks of unforeseen errors."""
@@ -89,3 +102,132 @@ def logged() -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         handler.close()
+
+
+# Print notes and skipped slides before a long run.
+
+
+MANY_SKIPPED_CODE = 3
+"""Exit code of a command that has finished, but skipped more than 10 % of the slides."""
+
+
+def starting(what: str) -> None:
+    """Say on a terminal what a command does before it imports torch, which takes seconds.
+
+    In a pipe an error stays the only line.
+    """
+    if sys.stderr.isatty():
+        typer.echo(f"{what} ...", err=True)
+
+
+def say(line: str) -> None:
+    """Print one line; control characters in it, of a slide's name for instance, are escaped."""
+    typer.echo(printable(line))
+
+
+def announce(
+    cohort: Cohort,
+    model_notes: Sequence[str] = (),
+    alarms: Sequence[Alarm] = (),
+    say: Callable[[str], None] = say,
+) -> None:
+    """Print alarms, the assumptions about model and slides, and the skipped slides with reasons.
+
+    Where more than 10 % of the slides are skipped, that is said first.
+    """
+    from foci.bags.cohort import line_of
+
+    if line := many_skipped_of(cohort):
+        say(f"warning: {line}")
+    for alarm in alarms:
+        say(f"ALARM, {alarm.kind}: {alarm.sentence}")
+    for note in (*model_notes, *cohort.notes):
+        say(line_of(note))
+    for slide in cohort.skipped:
+        say(f"skipped {slide.slide_id}: {slide.reason}")
+
+
+def many_skipped_of(cohort: Cohort) -> str | None:
+    """A sentence if more than 10 % of a cohort's slides were skipped."""
+    from foci.bags.slide import many_skipped
+
+    return many_skipped(len(cohort.skipped), len(cohort) + len(cohort.skipped))
+
+
+def end_if_many(line: str | None) -> None:
+    """End a command that has done its work, with exit code 3 if too many slides were skipped."""
+    if line is not None:
+        raise typer.Exit(MANY_SKIPPED_CODE)
+
+
+def announce_changed(audit: StoredAudit) -> None:
+    """Print one line per file that is not as the audit wrote it."""
+    for name in audit.changed:
+        say(f"changed since the audit wrote it: {audit.folder / name}")
+
+
+# Name an HTML page on the command line: its file name, its link, and what to type next.
+
+
+def page(out: Path | None) -> Path | None:
+    """The given file, if its name is that of an HTML page, so that no other file is overwritten.
+
+    >>> page(Path("summary.json"))
+    Traceback (most recent call last):
+    foci.errors.FociError: --out summary.json: is not an HTML file; give a name that ends in .html
+    """
+    if out is not None and (out.suffix.lower() not in (".html", ".htm") or out.is_dir()):
+        fix = "give a name that ends in .html"
+        raise FociError(f"--out {out}", "is not an HTML file", fix)
+    return out
+
+
+def say_pages(*pages: Path) -> None:
+    """Print every page as a link, which terminals open on a click."""
+    for one in pages:
+        typer.echo(f"open {one.resolve().as_uri()}")
+
+
+def say_next(*steps: Sequence[str | Path]) -> None:
+    """Print what to type next, one command per line, ready to paste.
+
+    Where the server of ``foci view`` is not installed, its installation comes first.
+
+    >>> say_next(["foci", "view", Path("my audit")], ["foci", "report", "a", "--kappa", "0.8"])
+    next foci view 'my audit'
+         foci report a --kappa 0.8
+    """
+    commands = [shlex.join(str(word) for word in step) for step in steps]
+    if any(step[:2] == ["foci", "view"] for step in steps) and find_spec("uvicorn") is None:
+        commands.insert(0, f"pip install '{viewer.EXTRA}'")
+    for i, command in enumerate(commands):
+        typer.echo(printable(f"{'next' if i == 0 else '    '} {command}"))
+
+
+def say_study_page(study: StudyFolder, page: Path) -> None:
+    """Print the page of a study as a link, and the first audit to look at; or how to run it."""
+    from foci.studies.read import audit_folders
+
+    say_pages(page)
+    found = [folder for by_seed in audit_folders(study).values() for folder in by_seed.values()]
+    say_next(["foci", "view", found[0]] if found else ["foci", "study", "run", study.path])
+
+
+# Put small pictures of the slides into an audit folder, for its report.
+
+
+def picture_slides(
+    audit: StoredAudit, cohort: Cohort, slides: Path, slide_mpp: float | None
+) -> None:
+    """Write thumbnails of the audited slides that have an image; print those that have none.
+
+    An image is named by ``slide_path`` in the cohort's table, or found in ``slides`` by name.
+    """
+    from foci.progress import track
+    from foci.slides.find import find_images, match_images
+    from foci.slides.thumbnails import write_thumbnails
+
+    paths = {slide.slide_id: slide.slide_path for slide in cohort}
+    wanted = [(slide.slide_id, paths.get(slide.slide_id)) for slide in audit.slides]
+    search = match_images(wanted, find_images(slides))
+    write_thumbnails(search, audit.folder, slide_mpp=slide_mpp, progress=track, say=typer.echo)

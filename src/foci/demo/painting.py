@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 
-from foci.demo.planted import PATCH_SIZE
-from foci.demo.tissue import KINDS
+from foci.demo.cohort import KINDS, PATCH_SIZE
 
 VARIANTS = 4
 """Pictures per look; a slide repeats them."""
@@ -51,7 +50,7 @@ def tile_picture(kind: int, label: int, glands: int, variant: int) -> NDArray[np
     """A tile of 256 x 256 pixels; the same arguments always give the same pixels.
 
     Args:
-        kind: Index into :data:`foci.demo.tissue.KINDS`.
+        kind: Index into :data:`foci.demo.cohort.KINDS`.
         label: The class that the glands show.
         glands: How many of them; 0 on all other tiles.
         variant: Below :data:`VARIANTS`.

@@ -7,7 +7,7 @@ import math
 import uuid
 from typing import Any
 
-from foci.exports.ranked import RankedColumn, RankedSlide
+from foci.exports.tables import RankedColumn, RankedSlide
 
 NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "foci.tiles")
 """Of the tiles' version-5 UUIDs: the same tile gets the same one at every export."""

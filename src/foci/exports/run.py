@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foci.audits import StoredAudit
-from foci.audits.annotations import Marks
+from foci.audits.audit import Marks
 from foci.errors import FociError, SlideError
-from foci.exports.chosen import columns_to_export
-from foci.exports.colours import rgb_of
-from foci.exports.csv_tiles import write_tiles
-from foci.exports.figure import write_figure
+from foci.exports.figures import Tissue, look, rgb_of, write_figure
 from foci.exports.geojson import feature_collection, to_text
-from foci.exports.ranked import RankedSlide, ranked_slides
-from foci.exports.tissue import Tissue, look
+from foci.exports.tables import RankedSlide, columns_to_export, ranked_slides, write_tiles
 from foci.files.atomic import whole_file, write_whole
-from foci.slides.names import file_name
+from foci.slides.image import file_name
 
 FIGURES = ("png", "pdf", "svg")
 FORMATS = ("geojson", "csv", *FIGURES)
@@ -55,7 +51,7 @@ def export(
         k: Number of tiles: ``"msk"``, ``"decisive"``, ``"all"`` or a number.
         images: Image of every slide that has one.
         slide_mpp: Micrometres per level-0 pixel of images that do not say.
-        marks: Annotated tiles, see :func:`foci.audits.annotations.read_marks`.
+        marks: Annotated tiles, see :func:`foci.audits.audit.read_marks`.
         say: Called with one line per note.
     """
     unknown = [name for name in formats if name not in FORMATS]

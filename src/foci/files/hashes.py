@@ -6,13 +6,34 @@ changes a file on purpose can write the matching hash as well.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from foci.errors import FociError
-from foci.files.digest import digest, file_digest
+from foci.errors import ChangedError, FociError
+
+# Hash of plain values and of files, to recognise a run by what it depends on.
+
+
+def digest(content: Any) -> str:
+    """SHA-256 of plain values, whatever the order of their keys.
+
+    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    True
+    """
+    return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content."""
+    sha = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(2**20):
+            sha.update(chunk)
+    return sha.hexdigest()
+
 
 OWN = "own_sha256"
 """Entry of a stored record that holds the hash of all its other entries."""
@@ -91,3 +112,43 @@ def _changed(path: Path, known: str) -> str | None:
     if not path.is_file():
         return " (missing)"
     return None if file_digest(path) == known else ""
+
+
+# Recognise files by name, size and time of change, without reading them.
+
+
+def stamp(path: Path) -> list[Any]:
+    """``[name, bytes, nanoseconds]`` of a file; a missing one has only its name.
+
+    The folder is left out: a file that was moved, with its time, is the same file.
+    """
+    try:
+        facts = path.stat()
+    except OSError:
+        return [path.name, None, None]
+    return [path.name, facts.st_size, facts.st_mtime_ns]
+
+
+class Unchanged:
+    """Files that must stay as they are while a run reads them.
+
+    A file that is replaced by one of the same size and time of change is not noticed.
+
+    Args:
+        files: The files; their stamps are taken at once.
+    """
+
+    def __init__(self, files: Iterable[Path]) -> None:
+        self._stamps = {path: stamp(path) for path in files}
+
+    def check(self, during: str) -> None:
+        """Raise an error if a file was changed, replaced or removed meanwhile.
+
+        Args:
+            during: What reads them: ``"the audit"``.
+        """
+        changed = [path for path, before in self._stamps.items() if stamp(path) != before]
+        if changed:
+            more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""
+            what = f"was changed during {during}{more}"
+            raise ChangedError(changed[0], what, "leave it alone and start again")

@@ -15,60 +15,81 @@ from foci.metrics.answers import (
     sensitive,
 )
 from foci.metrics.cards import CARDS, Card
-from foci.metrics.cohort.correctness import ReachSplit, reach_split
-from foci.metrics.cohort.decisive import DecisivePoints, decisive_points
-from foci.metrics.cohort.deletion import (
-    drops_on_grid,
-    mean_drops,
-    paper_faithfulness,
-    slide_faithfulness,
+from foci.metrics.cohort import (
+    CountQuantile,
+    GeometricRatio,
+    ReachSplit,
+    adaptive_budget,
+    auc,
+    geometric_mean_ratio,
+    quantiles_with_missing,
+    reach_split,
+    seed_spread,
+    selected_only_auc,
+    selected_probabilities,
 )
-from foci.metrics.cohort.headroom import (
-    PairedMSK,
-    captured_headroom,
-    paired_msk,
-    shi,
-    shi_against_random,
-)
-from foci.metrics.cohort.necessity import (
-    NecessityAxis,
-    already_minimal,
-    classes_without_decisive_sets,
-    necessity_axis,
-)
-from foci.metrics.cohort.orders import (
+from foci.metrics.compare import (
     AxisResult,
     OrderComparison,
+    PairedMSK,
+    captured_headroom,
     compare_areas,
     compare_orders,
     net_win_share,
     order_differences,
+    paired_msk,
+    shi,
+    shi_against_random,
 )
-from foci.metrics.cohort.quantiles import (
-    CountQuantile,
-    GeometricRatio,
-    geometric_mean_ratio,
-    quantiles_with_missing,
+from foci.metrics.curve import (
+    KaplanMeier,
+    OperatingPoints,
+    Specificity,
+    Stack,
+    aukc,
+    fallback_share,
+    kaplan_meier,
+    msk,
+    msk_cond,
+    operating_points,
+    predicted_class,
+    reach,
+    restricted,
+    restricted_mean,
+    runner_up,
+    specific_share,
+    specificity,
+    stable_msk,
+    stack,
+    truncate,
 )
-from foci.metrics.cohort.seeds import seed_spread
-from foci.metrics.cohort.selected_only import (
-    adaptive_budget,
-    auc,
-    selected_only_auc,
-    selected_probabilities,
+from foci.metrics.decisive import (
+    DecisivePoints,
+    NecessityAxis,
+    already_minimal,
+    classes_without_decisive_sets,
+    decisive_k,
+    decisive_points,
+    necessity_axis,
+    stable_decisive_k,
 )
-from foci.metrics.cohort.stacked import OperatingPoints, Stack, operating_points, stack
-from foci.metrics.curve.censoring import KaplanMeier, kaplan_meier, restricted, restricted_mean
-from foci.metrics.curve.decisive import decisive_k, stable_decisive_k
-from foci.metrics.curve.deletion import deletion_drop, faithfulness_auc
-from foci.metrics.curve.specificity import Specificity, specific_share, specificity
-from foci.metrics.curve.stability import fallback_share, stable_msk
-from foci.metrics.curve.sufficiency import aukc, msk, msk_cond, reach
-from foci.metrics.curve.target import predicted_class, runner_up, truncate
-from foci.metrics.ranking.agreement import jaccard_at_k, spearman
-from foci.metrics.ranking.localisation import average_precision, precision_at_k
-from foci.metrics.signed_rank import SignedRank, wilcoxon
-from foci.metrics.stats import Interval, case_means, paired_bootstrap, percentile_interval
+from foci.metrics.deletion import (
+    deletion_drop,
+    drops_on_grid,
+    faithfulness_auc,
+    mean_drops,
+    paper_faithfulness,
+    slide_faithfulness,
+)
+from foci.metrics.ranking import average_precision, jaccard_at_k, precision_at_k, spearman
+from foci.metrics.stats import (
+    Interval,
+    SignedRank,
+    case_means,
+    paired_bootstrap,
+    percentile_interval,
+    wilcoxon,
+)
 
 __all__ = [
     "CARDS",

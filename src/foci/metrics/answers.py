@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 from foci.metrics import inputs
-from foci.metrics.cohort.orders import AxisResult
+from foci.metrics.compare import AxisResult
 
 Belief = Literal[
     "yes",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         requested,
         score,
     )
-    from foci.rankings.ranking import Ranking
+    from foci.rankings.registry import Ranking
     from foci.reveal import EmbeddedBag
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "score",
 ]
 
-_HOMES = {"EmbeddedBag": "foci.reveal.embedded_bag", "Ranking": "foci.rankings.ranking"}
+_HOMES = {"EmbeddedBag": "foci.reveal.bag", "Ranking": "foci.rankings.registry"}
 
 __getattr__, __dir__ = lazy_names(
     "foci.rankings", {name: _HOMES.get(name, "foci.rankings.methods") for name in __all__}

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import inspect
+import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from foci.backbones import Backbone
+from foci.backbones.freezing import frozen
+from foci.bags import Bag
 from foci.errors import FociError
 from foci.registry import Registry
-from foci.reveal.candidates.pooled import pools
+from foci.reveal import EmbeddedBag
+from foci.reveal.pooled import pools
 
 Need = Literal["tile score", "gradients", "pooling", "target"]
 """What a ranking needs. Of the classifier: a tile score of its own (or a documented proxy),
@@ -110,3 +118,177 @@ def available(backbone: Backbone | None = None) -> tuple[str, ...]:
     """
     methods = (RANKINGS[name] for name in RANKINGS)
     return tuple(m.name for m in methods if backbone is None or m.works_with(backbone))
+
+
+# Tile scores of one slide, and the order in which they reveal the tiles.
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """One score per tile; higher scores are revealed earlier.
+
+    Attributes:
+        name: Which ranking it is.
+        slide_id: The slide.
+        scores: ``[N]`` float64, one per tile in bag order; read-only.
+
+    >>> ranking = Ranking("native", "slide-1", np.array([0.5, 2.0, 0.5, -1.0]))
+    >>> ranking.order.tolist()
+    [1, 0, 2, 3]
+    >>> ranking.ranks.tolist()
+    [1, 0, 2, 3]
+    >>> Ranking("native", "slide-1", np.array([0.5, np.nan]))
+    Traceback (most recent call last):
+    foci.errors.FociError: slide-1: the ranking 'native' is NaN at tile 1 (1 of 2 tiles); check ...
+    """
+
+    name: str
+    slide_id: str
+    scores: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        scores = np.array(self.scores, dtype=np.float64)
+        if scores.ndim != 1 or not len(scores):
+            raise FociError(
+                self.slide_id,
+                f"the ranking {self.name!r} has shape {list(scores.shape)}",
+                "give one score per tile",
+            )
+        bad = np.flatnonzero(np.isnan(scores))
+        if len(bad):
+            raise FociError(
+                self.slide_id,
+                f"the ranking {self.name!r} is NaN at tile {bad[0]} "
+                f"({len(bad)} of {len(scores)} tiles)",
+                "check the slide's features and the model's weights for NaN or Inf",
+            )
+        scores.flags.writeable = False
+        object.__setattr__(self, "scores", scores)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def order(self) -> NDArray[np.int64]:
+        """Tile indices from the highest score to the lowest; ties by tile index."""
+        return np.argsort(-self.scores, kind="stable").astype(np.int64)
+
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        """Position of every tile in the order; 0 is revealed first."""
+        ranks = np.empty(len(self), dtype=np.int64)
+        ranks[self.order] = np.arange(len(self))
+        return ranks
+
+
+# A ranking as it is asked for: by name, or ``from-file=PATH`` for somebody else's map.
+
+
+FROM_FILE = "from-file"
+
+
+@dataclass(frozen=True)
+class RequestedRanking:
+    """A ranking of an audit.
+
+    Attributes:
+        name: Its name in tables: that of the method, or ``from-file-`` and the file's name.
+        method: Name in :func:`foci.rankings.available`.
+        path: The score file, absolute; None for all other methods.
+    """
+
+    name: str
+    method: str
+    path: Path | None = None
+
+    @property
+    def text(self) -> str:
+        """What to write to ask for it."""
+        return self.method if self.path is None else f"{self.method}={self.path}"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Options of the method."""
+        return {} if self.path is None else {"path": self.path}
+
+
+def requested(text: str) -> RequestedRanking:
+    """Parse a ranking's name, or ``from-file=PATH``.
+
+    Raises:
+        FociError: If the ranking is unknown, or a path is missing or given to another ranking.
+
+    >>> requested("native").name, requested("from-file=/maps/grad cam.csv").name
+    ('native', 'from-file-grad-cam')
+    """
+    method, _, path = text.partition("=")
+    known = RANKINGS[method]
+    if known.name != FROM_FILE:
+        if path:
+            fix = f"write {known.name}, or {FROM_FILE}=PATH"
+            raise FociError(f"ranking {text!r}", f"{known.name} takes no file", fix)
+        return RequestedRanking(known.name, known.name)
+    if not path:
+        fix = f"write {FROM_FILE}=PATH"
+        raise FociError(f"ranking {FROM_FILE!r}", "needs the file with the scores", fix)
+    file = Path(os.path.abspath(path))  # noqa: PTH100 - a link stays what the user called it
+    stem = re.sub(r"[^A-Za-z0-9._]+", "-", file.stem)
+    return RequestedRanking(f"{FROM_FILE}-{stem}", FROM_FILE, file)
+
+
+# Rank the tiles of a bag by the name of a ranking.
+
+
+def score(
+    name: str,
+    backbone: Backbone,
+    bag: Bag | Tensor | EmbeddedBag,
+    *,
+    target: int | None = None,
+    **options: Any,
+) -> Ranking:
+    """Rank the tiles of one bag.
+
+    The classifier runs in eval mode; weights, gradients and training modes stay as they were.
+
+    Args:
+        name: One of :func:`~foci.rankings.available`.
+        backbone: The frozen classifier.
+        bag: A bag or its features ``[N, D]``; for several rankings of one bag an
+            :class:`~foci.rankings.EmbeddedBag`, so that it is embedded once.
+        target: Class that the ranking is about; default is the class the full bag predicts.
+        **options: The ranking's own options.
+
+    Raises:
+        FociError: If the ranking, an option or the target is unknown, if the classifier lacks
+            what the ranking needs, or if a score is NaN.
+
+    >>> import torch
+    >>> from foci import backbones, rankings
+    >>> model = backbones.create("abmil", d_in=8, n_classes=2)
+    >>> ranking = rankings.score("leave-one-out", model, torch.randn(5, 8))
+    >>> ranking.scores.shape, ranking.order.shape
+    ((5,), (5,))
+    """
+    method = RANKINGS[name]
+    method.check(backbone, options)
+    bag = _embed(backbone, bag, target)
+    with frozen(backbone):
+        scores = method.function(bag, **options)
+    if scores.shape != (len(bag),):
+        raise FociError(
+            bag.slide_id,
+            f"the ranking {name!r} has shape {list(scores.shape)} for {len(bag)} tiles",
+            "it must give one score per tile",
+        )
+    return Ranking(name, bag.slide_id, scores.detach().double().cpu().numpy())
+
+
+def _embed(backbone: Backbone, bag: Bag | Tensor | EmbeddedBag, target: int | None) -> EmbeddedBag:
+    if not isinstance(bag, EmbeddedBag):
+        return EmbeddedBag(backbone, bag, target)
+    if bag.backbone is not backbone:
+        raise FociError(
+            bag.slide_id, "was embedded by another backbone", "embed it with the one given"
+        )
+    return bag if target is None else bag.with_target(target)

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 from foci.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from foci.reports.comparison import write_comparison
-    from foci.reports.report import write_report
+    from foci.reports.report import write_comparison, write_report
     from foci.reports.study import write_study_page
 
 __all__ = ["write_comparison", "write_report", "write_study_page"]
 
 _HOMES = {
-    "write_comparison": "foci.reports.comparison",
+    "write_comparison": "foci.reports.report",
     "write_report": "foci.reports.report",
     "write_study_page": "foci.reports.study",
 }

@@ -8,11 +8,10 @@ from collections.abc import Callable
 from markupsafe import Markup, escape
 
 from foci.audits import StoredAudit
-from foci.audits.analysis.summary import RankingNumbers
+from foci.audits.summary import RankingNumbers
 from foci.reports.report import report_page
-from foci.reports.text.answers import answers
-from foci.reports.text.wording import LINE, fixed, percent, with_spread
-from foci.words.plural import counted
+from foci.reports.text import LINE, answers, fixed, percent, with_spread
+from foci.words import counted
 
 MOST_BYTES = 2_500_000
 """Of one output. Jupyter drops what is over 3 MB, and says so only in passing."""

@@ -6,17 +6,16 @@ import base64
 from pathlib import Path
 from typing import Any
 
-from foci.audits.folder.names import REPORT
+from foci.audits.folder import REPORT
 from foci.files.atomic import sweep, write_whole
 from foci.progress import Progress, silent
-from foci.reports.data.models import StudyPayload
-from foci.reports.page.html import render
+from foci.reports.html import render
+from foci.reports.models import StudyPayload
 from foci.reports.report import write_report
 from foci.studies import figures, tables
 from foci.studies.folder import StudyFolder
-from foci.studies.readings.study import audit_folders
-from foci.studies.tables.naming import shown
-from foci.studies.tables.table import (
+from foci.studies.read import audit_folders
+from foci.studies.table import (
     Cell,
     Column,
     Footnotes,
@@ -24,9 +23,9 @@ from foci.studies.tables.table import (
     difference_text,
     own_text,
     paper_text,
+    shown,
 )
-from foci.words.plural import counted
-from foci.words.rounding import decimals
+from foci.words import counted, decimals
 
 PAGE = "study.html"
 

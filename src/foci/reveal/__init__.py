@@ -14,13 +14,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from foci.backbones import Backbone
-    from foci.reveal.crossing import curve_until
+    from foci.reveal.bag import EmbeddedBag, Revealer
     from foci.reveal.curves import GRID, K_MAX, KAPPA, Curve, Direction
-    from foci.reveal.decisive_search import decisive_curves
-    from foci.reveal.embedded_bag import EmbeddedBag
-    from foci.reveal.engines.choice import Engine, choose_engine
+    from foci.reveal.engines import Engine, choose_engine
     from foci.reveal.prefixes import default_counts
-    from foci.reveal.revealer import Revealer
+    from foci.reveal.search import curve_until, decisive_curves
 
 __all__ = [
     "GRID",
@@ -46,12 +44,12 @@ _HOMES = {
     "K_MAX": _CURVES,
     "Curve": _CURVES,
     "Direction": _CURVES,
-    "EmbeddedBag": "foci.reveal.embedded_bag",
-    "Engine": "foci.reveal.engines.choice",
-    "Revealer": "foci.reveal.revealer",
-    "choose_engine": "foci.reveal.engines.choice",
-    "curve_until": "foci.reveal.crossing",
-    "decisive_curves": "foci.reveal.decisive_search",
+    "EmbeddedBag": "foci.reveal.bag",
+    "Engine": "foci.reveal.engines",
+    "Revealer": "foci.reveal.bag",
+    "choose_engine": "foci.reveal.engines",
+    "curve_until": "foci.reveal.search",
+    "decisive_curves": "foci.reveal.search",
     "default_counts": "foci.reveal.prefixes",
 }
 
@@ -88,6 +86,6 @@ def curve(
     >>> bool(torch.allclose(probabilities[-1], model.predict(bag)))
     True
     """
-    from foci.reveal.revealer import Revealer
+    from foci.reveal.bag import Revealer
 
     return Revealer(backbone, engine=engine).open(features).curve(order, ks, direction)

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 from foci.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from foci.selectors.fitting.fit import fit
-    from foci.selectors.heads.token import SelectorHead
-    from foci.selectors.recipes import DEFAULT, RECIPES, SelectorRecipe, recipe
+    from foci.selectors.fit import fit
+    from foci.selectors.heads import SelectorHead
+    from foci.selectors.recipes import DEFAULT, RECIPES, SelectorRecipe, recipe, vary
     from foci.selectors.saved import check_free, load, save
     from foci.selectors.selector import FitEpoch, FittedSelector, Selector
-    from foci.selectors.variation import vary
 
 __all__ = [
     "DEFAULT",
@@ -39,14 +38,14 @@ _HOMES = {
     "FitEpoch": "foci.selectors.selector",
     "FittedSelector": "foci.selectors.selector",
     "Selector": "foci.selectors.selector",
-    "SelectorHead": "foci.selectors.heads.token",
+    "SelectorHead": "foci.selectors.heads",
     "SelectorRecipe": "foci.selectors.recipes",
     "check_free": "foci.selectors.saved",
-    "fit": "foci.selectors.fitting.fit",
+    "fit": "foci.selectors.fit",
     "load": "foci.selectors.saved",
     "recipe": "foci.selectors.recipes",
     "save": "foci.selectors.saved",
-    "vary": "foci.selectors.variation",
+    "vary": "foci.selectors.recipes",
 }
 
 __getattr__, __dir__ = lazy_names("foci.selectors", _HOMES)

@@ -2,19 +2,88 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, PositiveInt, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveInt,
+    field_validator,
+    model_validator,
+)
 
 from foci.backbones.base import GateSite
+from foci.configuration import configure
 from foci.errors import FociError
 from foci.registry import Registry
-from foci.selectors.budgets import Adaptive, Budget, Fixed, Octaves
-from foci.selectors.fitting import ChooseBy, Target
-from foci.selectors.fitting.objective import Weights
-from foci.selectors.fitting.schedule import Schedule
-from foci.selectors.gates import Gate, Soft, Ste
-from foci.selectors.heads.token import HIDDEN, paper_width
+from foci.selectors.gates import Adaptive, Budget, Fixed, Gate, Octaves, Soft, Ste
+from foci.selectors.heads import HIDDEN, paper_width
+from foci.selectors.losses import Weights
+
+# Fit a selector: objective, schedule, epochs, and how a killed fit resumes.
+
+
+Target = Literal["label", "prediction"]
+"""The class that the kept tiles should support."""
+
+ChooseBy = Literal["aukc", "loss", "decisive"]
+"""Names of :data:`foci.selectors.criterion.CRITERIA`."""
+
+
+# Learning-rate schedule: linear warm-up, then cosine decay.
+
+
+_MOST = 1e30  # a larger rate overflows single precision in AdamW
+
+
+class Schedule(BaseModel):
+    r"""Epochs, learning rate and batch size of a fit; the defaults are the paper's.
+
+    .. math:: \eta(t) = \begin{cases}
+       \eta_{\max}\,(t + 1) / W & t < W \\
+       \eta_{\min} + \tfrac12 (\eta_{\max} - \eta_{\min})
+       \big(1 + \cos \pi \tfrac{t - W}{T - 1 - W}\big) & t \ge W
+       \end{cases}
+
+    over the optimizer steps :math:`t = 0 \dots T - 1`, of which W warm up. The rate is a plain
+    function of the step, not a scheduler of torch.optim: a resumed fit has no state to restore.
+
+    Attributes:
+        epochs: Passes over the training slides.
+        warmup: Epochs of warm-up.
+        peak: :math:`\eta_{\max}` of AdamW: a base rate of 1e-4, times 5 for the selector.
+        floor: :math:`\eta_{\min}`: 1e-5 times 5.
+        weight_decay: Of AdamW.
+        batch_size: Bags per step, padded to the longest.
+        patience: Stop after this many epochs without a better one; None for no early stopping.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    epochs: PositiveInt = 30
+    warmup: NonNegativeInt = 5
+    peak: Annotated[float, Field(gt=0, le=_MOST)] = 5e-4
+    floor: Annotated[float, Field(ge=0, le=_MOST)] = 5e-5
+    weight_decay: NonNegativeFloat = 0.3
+    batch_size: PositiveInt = 2
+    patience: PositiveInt | None = None
+
+    def rate(self, step: int, steps_per_epoch: int) -> float:
+        """Learning rate of one step, counted from 0 over all epochs.
+
+        >>> [round(Schedule().rate(step, 10), 6) for step in (0, 49, 50, 299)]
+        [1e-05, 0.0005, 0.0005, 5e-05]
+        """
+        warm = self.warmup * steps_per_epoch
+        if step < warm:
+            return self.peak * (step + 1) / warm
+        way = (step - warm) / max(self.epochs * steps_per_epoch - 1 - warm, 1)
+        return self.floor + 0.5 * (self.peak - self.floor) * (1 + math.cos(math.pi * way))
 
 
 class SelectorRecipe(BaseModel):
@@ -25,9 +94,9 @@ class SelectorRecipe(BaseModel):
         note: One line about it.
         class_conditional: One score per class, read at the target class, instead of one score.
         width: Hidden width of the head; ``"paper"`` for the width at which a head with one score
-            has the paper's 132,609 parameters, see :func:`foci.selectors.heads.token.paper_width`.
+            has the paper's 132,609 parameters, see :func:`foci.selectors.heads.paper_width`.
         start: What the scores are before the first step: ``"random"``, a head with random weights;
-            ``"tuned"``, an :class:`~foci.selectors.evidence.head.EvidenceHead` with the mix of
+            ``"tuned"``, an :class:`~foci.selectors.heads.EvidenceHead` with the mix of
             columns that did best on training slides. It learns a correction from the tokens where
             tiles interact, which is in every classifier without pooling.
         sites: Where the gate acts; the first site that the backbone offers is used.
@@ -141,3 +210,53 @@ def recipe(name: str = "default") -> SelectorRecipe:
     foci.errors.FociError: paper-st: is not a known selector recipe; did you mean 'paper-ste'? ...
     """
     return RECIPES[DEFAULT if name == "default" else name]
+
+
+# Replace single settings of a recipe by their dotted names.
+
+
+def vary(base: SelectorRecipe, changes: Mapping[str, Any]) -> SelectorRecipe:
+    """A recipe with some settings replaced; its name lists them.
+
+    Another kind of gate or budget starts from the defaults of that kind.
+
+    Args:
+        base: The recipe to change.
+        changes: New values by dotted name.
+
+    >>> from foci.selectors.recipes import recipe
+    >>> vary(recipe("paper-adaptive"), {"budget.alpha": 0.05}).name
+    'paper-adaptive (budget.alpha=0.05)'
+    >>> vary(recipe("paper-adaptive"), {"budget.kind": "octaves", "budget.k_max": 8}).budget
+    Octaves(kind='octaves', k_max=8)
+    """
+    if not changes:
+        return base
+    tree = base.model_dump()
+    for key, value in sorted(changes.items(), key=lambda change: not change[0].endswith(".kind")):
+        *parents, leaf = key.split(".")
+        branch: Any = tree
+        for parent in parents:
+            branch = branch.get(parent) if isinstance(branch, dict) else None
+        if not isinstance(branch, dict) or leaf not in branch:
+            known = ", ".join(_leaves(tree))
+            raise FociError(key, f"is no setting of {base.name}", f"choose one of {known}")
+        if leaf == "kind" and value != branch[leaf]:
+            tree[parents[0]] = branch = _defaults(parents[0], value)
+        branch[leaf] = value
+    shown = ", ".join(f"{key}={value!r}" for key, value in changes.items())
+    return configure(SelectorRecipe, {**tree, "name": f"{base.name} ({shown})"})
+
+
+def _defaults(setting: str, kind: Any) -> dict[str, Any]:
+    """Default settings of one kind of gate or budget; empty for an unknown kind."""
+    kinds = get_args(SelectorRecipe.model_fields[setting].annotation)
+    known = {model.model_fields["kind"].default: model for model in kinds}
+    return known[kind]().model_dump() if isinstance(kind, str) and kind in known else {}
+
+
+def _leaves(tree: dict[str, Any], prefix: str = "") -> list[str]:
+    names = []
+    for key, value in tree.items():
+        names += _leaves(value, f"{prefix}{key}.") if isinstance(value, dict) else [prefix + key]
+    return names

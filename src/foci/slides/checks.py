@@ -8,18 +8,17 @@ from pathlib import Path
 import numpy as np
 
 from foci.bags.bag import Bag
-from foci.bags.checks.check import Check
-from foci.bags.cohort.feature_folder import find_features
-from foci.bags.cohort.inputs import find_slides
-from foci.bags.cohort.options import CohortOptions
-from foci.bags.cohort.slide import Skipped
+from foci.bags.cohort import CohortOptions, find_slides
+from foci.bags.doctor import Check
+from foci.bags.matching import find_features
 from foci.bags.read import read_bag
+from foci.bags.slide import Skipped
 from foci.errors import BagError, FociError, SlideError
 from foci.progress import Progress
 from foci.slides.find import FoundSlide, Search, find_images, match_images
 from foci.slides.image import SlideImage
 from foci.slides.tiling import NEARLY
-from foci.words.plural import some
+from foci.words import some
 
 USUAL_TILES_UM = (32.0, 1024.0)
 """Sides of tiles in micrometres that encoders are used with; others hint at a wrong resolution."""

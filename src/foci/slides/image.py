@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import math
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -15,6 +17,7 @@ from foci.errors import FociError, SlideError
 if TYPE_CHECKING:
     from openslide import OpenSlide, OpenSlideCache
     from PIL.Image import Image as Picture
+
 
 PLAUSIBLE = (0.05, 20.0)
 """Micrometres per pixel that a scanner can have; other values in a file mean nothing."""
@@ -206,3 +209,18 @@ def _usual_mpp(power: str | None) -> float | None:
         return 10 / float(power or "nan") if float(power or 0) > 0 else None
     except ValueError:
         return None
+
+
+# File names for slides, whatever characters their names hold.
+
+
+def file_name(slide_id: str) -> str:
+    """A slide's name as a file name; where characters are replaced, a digest keeps it apart.
+
+    >>> file_name("TCGA-05-4244-01Z-00-DX1"), file_name("a/b")
+    ('TCGA-05-4244-01Z-00-DX1', 'a_b-c14cddc0')
+    """
+    safe = re.sub(r"[^\w.+=@-]", "_", slide_id).lstrip(".") or "_"
+    if safe == slide_id and len(safe) <= 180:
+        return safe
+    return f"{safe[:180]}-{hashlib.sha256(slide_id.encode()).hexdigest()[:8]}"

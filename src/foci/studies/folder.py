@@ -9,11 +9,10 @@ from typing import Any
 
 from foci.errors import FociError
 from foci.files.atomic import write_whole
-from foci.files.bounded import read_json
-from foci.files.digest import file_digest
-from foci.studies.plan.cells import Cell, Plan
-from foci.studies.plan.expand import make_plan
-from foci.studies.plan.study import Study, read_study
+from foci.files.bounds import read_json
+from foci.files.hashes import file_digest
+from foci.studies.plan import Cell, Plan, make_plan
+from foci.studies.study import Study, read_study
 
 STUDY, PLAN = "study.yaml", "plan.json"
 CELLS, WORK, RECORDS = "cells", "work", "records"
@@ -77,8 +76,8 @@ class StudyFolder:
           on the validation slides is in ``selector.json``.
         * ``audit``: an audit folder, for :meth:`foci.Audit.load`. The audit of a variant has only
           the ranking that varies: native and random stand in the main audit.
-        * ``joint``: ``result.json``, see :class:`foci.studies.cells.joint.JointResult`.
-        * ``cost``: ``result.json``, see :class:`foci.studies.cells.cost.CostResult`.
+        * ``joint``: ``result.json``, see :class:`foci.studies.cells.JointResult`.
+        * ``cost``: ``result.json``, see :class:`foci.studies.cells.CostResult`.
         """
         if cell.model is not None:
             return Path(cell.model)

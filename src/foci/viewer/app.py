@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, wraps
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -18,14 +22,95 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from foci.errors import FociError
-from foci.reports.data.payload import to_json
-from foci.viewer.catalogue import Catalogue, NoSuchSlideError
-from foci.viewer.data.cohort import cohort_of
-from foci.viewer.data.slide import image_of, plain, slide_of
-from foci.viewer.downloads import TYPES, download
+from foci.exports.run import export
+from foci.reports.payload import to_json
 from foci.viewer.marks import Mark, MarkBook
-from foci.viewer.page.files import load_page
 from foci.viewer.security import LOOPBACK, Guard
+from foci.viewer.slides import Catalogue, NoSuchSlideError, cohort_of, image_of, plain, slide_of
+
+# The files of the viewer's page, read once: HTML, script and style sheet.
+
+
+FOLDER = Path(__file__).parent / "page"
+BUNDLE = FOLDER / "bundle"
+TYPES = {
+    "index.html": "text/html; charset=utf-8",
+    "viewer.js": "text/javascript; charset=utf-8",
+    "viewer.css": "text/css; charset=utf-8",
+    "LICENCES.txt": "text/plain; charset=utf-8",
+}
+"""Every file that is served, with its media type: no other is ever opened."""
+
+
+@dataclass(frozen=True)
+class PageFile:
+    """Content and media type."""
+
+    content: bytes
+    media_type: str
+
+
+def load_page(bundle: Path = BUNDLE) -> dict[str, PageFile]:
+    """Read the page, and what ``npm run build`` has made for it, by file name."""
+    found = {}
+    for name, media_type in TYPES.items():
+        path = FOLDER / name if name == "index.html" else bundle / name
+        if not path.is_file():
+            fix = "run python3 dev.py run ... , or npm ci and npm run build in web/"
+            raise FociError(path, "is not built", fix)
+        found[name] = PageFile(path.read_bytes(), media_type)
+    return found
+
+
+# Files of one slide as it is on the screen: figure for print, GeoJSON for QuPath, table.
+
+
+DOWNLOAD_TYPES = {
+    "png": "image/png",
+    "svg": "image/svg+xml",
+    "pdf": "application/pdf",
+    "geojson": "application/geo+json",
+    "csv": "text/csv; charset=utf-8",
+}
+_DRAWING = threading.Lock()
+"""Figures take memory and matplotlib's settings are global: one at a time."""
+
+
+def download(
+    catalogue: Catalogue, number: int, kind: str, rankings: Sequence[str], k: str
+) -> tuple[str, bytes]:
+    """Name and content of one file.
+
+    Args:
+        catalogue: The audit with its slides.
+        number: The slide.
+        kind: Of :data:`TYPES`.
+        rankings: Rankings, with or without a seed; GeoJSON holds the first of them.
+        k: Number of tiles, as ``foci export --k`` takes it.
+
+    Raises:
+        FociError: If there is no such ranking or count, or the image cannot be read.
+    """
+    if kind not in DOWNLOAD_TYPES:
+        raise FociError(kind, "is no format", f"known: {', '.join(DOWNLOAD_TYPES)}")
+    name = catalogue.slide_id(number)
+    chosen = list(rankings)[:1] if kind == "geojson" else rankings
+    with tempfile.TemporaryDirectory(prefix="foci-") as folder, _DRAWING:
+        done = export(
+            catalogue.audit,
+            folder,
+            [kind],
+            [name],
+            rankings=chosen,
+            k=k,
+            images=catalogue.paths,
+            slide_mpp=catalogue.slide_mpp,
+        )
+        if not done.files:
+            raise FociError(name, f"cannot be exported ({done.skipped[name]})", "see the reason")
+        path = Path(done.files[0])
+        return path.name, path.read_bytes()
+
 
 _KEPT = {"Cache-Control": "private, max-age=3600"}
 """For pictures, whose address changes with the file."""
@@ -87,7 +172,9 @@ def viewer_app(
         number, k = request.path_params["number"], query.get("k", "msk")
         name, content = download(catalogue, number, kind, rankings, k)
         said = f"attachment; filename*=UTF-8''{quote(name)}"
-        return Response(content, media_type=TYPES[kind], headers={"Content-Disposition": said})
+        return Response(
+            content, media_type=DOWNLOAD_TYPES[kind], headers={"Content-Disposition": said}
+        )
 
     def slide(request: Request) -> Response:
         return _json(slide_of(catalogue, request.path_params["number"]))

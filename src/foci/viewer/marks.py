@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from foci.errors import FociError
-from foci.viewer.catalogue import Catalogue
+from foci.viewer.slides import Catalogue
 
 Opinion = Literal["relevant", "irrelevant", "unsure"]
 

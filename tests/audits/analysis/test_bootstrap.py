@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from foci.audits.analysis.bootstrap import resample
-from foci.audits.analysis.slides.per_slide import measure_rankings
-from foci.audits.analysis.slides.views import slides_by_view
+from foci.audits.measure import measure_rankings, slides_by_view
+from foci.audits.numbers import resample
 from foci.metrics import case_means
 from foci.metrics.inputs import defined_mean
 from tests.makers.curves import CLASSES, Settings, slides, table

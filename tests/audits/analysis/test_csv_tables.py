@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from foci.audits import AuditedSlide
-from foci.audits.analysis.agreement import agreement
-from foci.audits.analysis.csv_tables import as_csv, write_tables
-from foci.audits.analysis.per_ranking import GREEDY
-from foci.audits.analysis.slides.per_slide import measure_slides
-from foci.audits.analysis.summarise import summarise
+from foci.audits.agreement import agreement
+from foci.audits.conclude import summarise
+from foci.audits.measure import measure_slides
+from foci.audits.numbers import GREEDY
+from foci.audits.tables import as_csv, write_tables
 from tests.makers.curves import CLASSES, Counts, Settings, slides, table, tiles
 from tests.makers.folders import SKIPPED
 

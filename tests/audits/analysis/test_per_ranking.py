@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from foci.audits.analysis.per_ranking import per_patient
+from foci.audits.numbers import per_patient
 from foci.audits.records import Saving
 from foci.metrics import case_means, shi
 from tests.makers.curves import Counts, Settings, summary_of

@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.compare.table import compare
-from foci.audits.folder.slides import SCHEMA
+from foci.audits.compare import compare
+from foci.audits.stored import SLIDE_SCHEMA
 from foci.errors import FociError
 from foci.selectors import DEFAULT
 from tests.audits.compare.test_table import FAST, folder
@@ -94,7 +94,9 @@ def renamed(audit: StoredAudit, classes: list[str], slide: str | None = None) ->
         table = pq.read_table(audit.folder / "slides.parquet").to_pylist()
         for number, row in enumerate(table):
             row["slide_id"] = f"{slide}-{number}"
-        pq.write_table(pa.Table.from_pylist(table, schema=SCHEMA), audit.folder / "slides.parquet")
+        pq.write_table(
+            pa.Table.from_pylist(table, schema=SLIDE_SCHEMA), audit.folder / "slides.parquet"
+        )
     return StoredAudit.load(audit.folder)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.compare.table import ComparisonRow, compare, distinct_names
-from foci.audits.folder.manifest import write_manifest
+from foci.audits.compare import ComparisonRow, compare, distinct_names
+from foci.audits.manifest import write_manifest
 from foci.audits.records import Alarm
 from foci.cli.commands.compare import show
 from foci.errors import FociError

@@ -6,12 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foci.audits import StoredAudit
-from foci.audits.analysis.answers.threshold import Threshold
-from foci.audits.compute import adaptive_counts
-from foci.audits.compute.counts import counts_beyond
-from foci.audits.profiles import SHARE, SHARES
+from foci.audits import StoredAudit, adaptive_counts
+from foci.audits.jobs import counts_beyond
+from foci.audits.measure import Threshold
 from foci.audits.run import run
+from foci.audits.settings import SHARE, SHARES
 from foci.bags import Cohort
 from foci.metrics.inputs import Floats
 from tests.makers.audits import model, settings

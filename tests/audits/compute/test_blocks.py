@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from foci.audits.compute import workers
-from foci.audits.compute.blocks import Block, BlockReveal, n_blocks, reveal_blocks
-from foci.audits.compute.jobs import RankingJob
-from foci.audits.compute.partial import PartialResults
-from foci.audits.compute.slide import SlideReveal
-from foci.audits.setup.steady import check_deterministic
+from foci.audits import workers
+from foci.audits.blocks import Block, BlockReveal, n_blocks, reveal_blocks
+from foci.audits.jobs import RankingJob
+from foci.audits.parts import PartialResults
+from foci.audits.prepare import check_deterministic
+from foci.audits.reveal import SlideReveal
 from foci.backbones import CallableBackbone
 from foci.bags import Slide
 from foci.errors import ChangedError, FociError

@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foci.audits.compute.counts import (
-    FINE,
-    counts_beyond,
-    decisive_grid,
-    deletion_counts,
-    reveal_counts,
-)
-from foci.audits.compute.slide import SlideReveal
+from foci.audits.jobs import FINE, counts_beyond, decisive_grid, deletion_counts, reveal_counts
+from foci.audits.reveal import SlideReveal
 from foci.audits.settings import AuditSettings
 from tests.makers.audits import model
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foci import rankings
-from foci.audits.compute.jobs import RankingJob, mean_rank, ranking_jobs
+from foci.audits.jobs import RankingJob, mean_rank, ranking_jobs
 from foci.rankings import EmbeddedBag
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import read

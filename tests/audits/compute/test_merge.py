@@ -7,11 +7,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.compute.jobs import RankingJob
-from foci.audits.compute.merge import Assembly
-from foci.audits.compute.partial import PartialResults
-from foci.audits.compute.slide import SlideReveal
-from foci.audits.folder.slides import AuditedSlide
+from foci.audits.jobs import RankingJob
+from foci.audits.parts import Assembly, PartialResults
+from foci.audits.reveal import SlideReveal
+from foci.audits.stored import AuditedSlide
 from foci.errors import CohortError, FociError
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import read

@@ -4,11 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from foci.audits.compute.jobs import RankingJob
-from foci.audits.compute.partial import PartialResults
-from foci.audits.compute.slide import RevealedSlide, SlideReveal
-from foci.audits.folder.curves import from_arrow
-from foci.audits.folder.slides import AuditedSlide
+from foci.audits.jobs import RankingJob
+from foci.audits.parts import PartialResults
+from foci.audits.reveal import RevealedSlide, SlideReveal
+from foci.audits.stored import AuditedSlide, from_arrow
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import read
 

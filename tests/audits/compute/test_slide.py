@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from foci import rankings
-from foci.audits.compute.jobs import RankingJob
-from foci.audits.compute.slide import RevealedSlide, SlideReveal
+from foci.audits.jobs import RankingJob
+from foci.audits.reveal import RevealedSlide, SlideReveal
 from foci.backbones import Backbone, CallableBackbone
 from foci.errors import FociError
 from foci.reveal import Revealer, curve

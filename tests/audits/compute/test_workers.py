@@ -10,13 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from foci.audits.compute import workers
-from foci.audits.compute.workers import (
-    Workers,
-    available_cores,
-    default_workers,
-    threads_of,
-)
+from foci.audits import workers
+from foci.audits.workers import Workers, available_cores, default_workers, threads_of
 from foci.errors import FociError
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
@@ -88,7 +83,7 @@ def test_one_block_more_than_each_computes_while_there_are_plenty(
 def test_a_script_without_a_guard_is_told_what_to_do(tmp_path: Path) -> None:
     script = tmp_path / "mine.py"
     script.write_text(
-        "from foci.audits.compute.workers import Workers\n"
+        "from foci.audits.workers import Workers\n"
         "list(Workers('work', 1, 1).run(['block'], print, lambda: False))\n"
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)

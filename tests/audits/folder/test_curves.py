@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from foci.audits import Curve, CurveTable
-from foci.audits.folder.curves import from_arrow, to_arrow
+from foci.audits.stored import curves_to_arrow, from_arrow
 from foci.errors import FociError
 from foci.reveal import Direction
 
@@ -44,20 +44,20 @@ def some() -> list[Curve]:
 
 def test_round_trip_to_the_bit(tmp_path: Path) -> None:
     curves = some()
-    pq.write_table(to_arrow(curves), tmp_path / "curves.parquet", row_group_size=4)
+    pq.write_table(curves_to_arrow(curves), tmp_path / "curves.parquet", row_group_size=4)
     again = from_arrow(pq.read_table(tmp_path / "curves.parquet"))
     assert len(again) == len(curves) == 18
     assert all(same(a, b) for a, b in zip(curves, again, strict=True))
 
 
 def test_the_only_tile_of_a_bag_cannot_be_deleted() -> None:
-    (again,) = from_arrow(to_arrow([curve("a", direction="delete", n=1)]))
+    (again,) = from_arrow(curves_to_arrow([curve("a", direction="delete", n=1)]))
     assert again.probs.shape == (0, 3)
     assert again.ks.shape == (0,)
 
 
 def test_a_table_finds_its_curves(tmp_path: Path) -> None:
-    pq.write_table(to_arrow(some()), tmp_path / "curves.parquet")
+    pq.write_table(curves_to_arrow(some()), tmp_path / "curves.parquet")
     table = CurveTable.read(tmp_path / "curves.parquet")
     assert table.slide_ids == ("a", "ä b", "c")
     assert table.rankings == ("native", "random")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from foci.audits.folder.damage import lost_file, read_object, readable
+from foci.audits.folder import lost_file, read_object, readable
 from foci.errors import FociError
 
 

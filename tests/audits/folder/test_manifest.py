@@ -7,9 +7,9 @@ import torch
 
 import foci
 from foci.audits import StoredAudit
-from foci.audits.folder.new_manifest import file_hashes
+from foci.audits.manifest import file_hashes
 from foci.backbones import fingerprint
-from foci.files.digest import digest
+from foci.files.hashes import digest
 from tests.makers.audits import model, settings
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from foci.audits.folder.names import column
+from foci.audits.folder import column
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits.folder.names import MANIFEST, seed_folder
-from foci.audits.folder.refused import locked_run_folder
-from foci.audits.folder.state import clear
+from foci.audits.folder import MANIFEST, seed_folder
+from foci.audits.run_folder import clear, locked_run_folder
 from foci.errors import FociError
 from foci.files.run_log import LOG
 from foci.selectors.saved import METADATA

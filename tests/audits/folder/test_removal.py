@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits.folder.removal import check_no_links, clear, remove_locks, remove_parts
+from foci.audits.run_folder import check_no_links, clear, remove_locks, remove_parts
 from foci.errors import FociError
 from foci.files.lock import LOCK
 from foci.selectors.saved import FILES

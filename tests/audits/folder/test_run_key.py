@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import torch
 
-from foci.audits.folder.run_key import first_difference, run_inputs
+from foci.audits.manifest import first_difference, run_inputs
 from foci.backbones import Backbone, CallableBackbone
 from foci.bags import Cohort
-from foci.files.digest import digest
+from foci.files.hashes import digest
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import D_IN, read
 

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.folder.names import TABLE_FILES
-from foci.audits.folder.removal import clear
-from foci.audits.folder.state import entered, state_of
+from foci.audits.folder import TABLE_FILES
+from foci.audits.run_folder import clear, entered, state_of
 from foci.errors import FociError
 from foci.files.atomic import sweep
-from foci.files.digest import digest
+from foci.files.hashes import digest
 from foci.files.lock import LOCK
 
 DECIDED = {"kappa": 0.9, "k_max": 256}

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from foci.audits.folder.tile_scores import RankedTiles, read_tiles, to_arrow
+from foci.audits.stored import RankedTiles, read_tiles, scores_to_arrow
 
 
 def slide(name: str, n: int, placed: bool = True) -> RankedTiles:
@@ -26,9 +26,9 @@ SLIDES = [slide("a", 4), slide("b", 1, placed=False), slide("c", 7), slide("d", 
 @pytest.mark.parametrize("group", [1, 2, 4])
 def test_round_trip(tmp_path: Path, group: int) -> None:
     path = tmp_path / "rankings.parquet"
-    with pq.ParquetWriter(path, to_arrow(SLIDES[0]).schema) as writer:
+    with pq.ParquetWriter(path, scores_to_arrow(SLIDES[0]).schema) as writer:
         for start in range(0, len(SLIDES), group):
-            tables = [to_arrow(one) for one in SLIDES[start : start + group]]
+            tables = [scores_to_arrow(one) for one in SLIDES[start : start + group]]
             writer.write_table(pa.concat_tables(tables))
     again = list(read_tiles(path))
     assert [one.slide_id for one in again] == ["a", "b", "c", "d"]
@@ -44,5 +44,5 @@ def test_round_trip(tmp_path: Path, group: int) -> None:
 
 def test_ranks_are_stored_and_ties_go_to_the_earlier_tile() -> None:
     tied = RankedTiles("a", np.arange(4), None, {"native": np.array([1.0, 3.0, 1.0, 2.0])})
-    assert to_arrow(tied)["rank:native"].to_pylist() == [2, 0, 3, 1]
+    assert scores_to_arrow(tied)["rank:native"].to_pylist() == [2, 0, 3, 1]
     assert tied.order("native").tolist() == [1, 3, 0, 2]

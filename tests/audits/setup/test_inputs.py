@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from foci import backbones
-from foci.audits.config import read_configuration
-from foci.audits.setup.inputs import Sources, open_sources
+from foci.audits.settings import read_configuration
+from foci.audits.sources import Sources, open_sources
 from foci.backbones import fingerprint
-from foci.backbones.checkpoints import inspect, loading
+from foci.backbones.checkpoints import inspect, load
 from foci.errors import FociError
 from tests.backbones.checkpoints.official_files import OFFICIAL
 from tests.makers.audits import model
@@ -115,10 +115,10 @@ def test_the_notes_are_of_the_model_that_was_loaded(
 
 
 def _count(monkeypatch: pytest.MonkeyPatch, step: str, calls: list[str]) -> None:
-    done = getattr(loading, step)
+    done = getattr(load, step)
 
     def counted(*args: Any) -> Any:
         calls.append(step)
         return done(*args)
 
-    monkeypatch.setattr(loading, step, counted)
+    monkeypatch.setattr(load, step, counted)

@@ -11,8 +11,8 @@ import pytest
 
 from foci import rankings
 from foci.audits import StoredAudit
-from foci.audits.compare.differences import differences
-from foci.audits.folder.run_key import first_difference, run_inputs
+from foci.audits.compare import differences
+from foci.audits.manifest import first_difference, run_inputs
 from foci.audits.run import run
 from foci.backbones import Backbone, CallableBackbone
 from foci.errors import FociError

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from foci.audits.setup.preflight import admit
+from foci.audits.prepare import admit
 from foci.backbones import Backbone, CallableBackbone
 from foci.bags import Cohort, Slide
 from foci.errors import FociError

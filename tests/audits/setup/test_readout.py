@@ -5,13 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foci.audits import StoredAudit
+from foci.audits import StoredAudit, readout
+from foci.audits.readout import choose_readout, in_words, judged
 from foci.audits.records import Readout, ReadoutRow
-from foci.audits.setup import readout
-from foci.audits.setup.readout import choose_readout, in_words, judged
 from foci.errors import FociError
 from foci.rankings import Ranking
-from foci.selectors.evidence.net_gain import OrderReading
+from foci.selectors.evidence import OrderReading
 from tests.makers.audits import audit, model, settings
 from tests.makers.cohorts import read
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from foci import selectors
-from foci.audits.setup.selectors import described, fit_selectors, on_fitting, seed_folder
+from foci.audits.selectors import described, fit_selectors, on_fitting, seed_folder
 from foci.backbones import fingerprint
 from foci.errors import FociError
 from foci.selectors import FittedSelector

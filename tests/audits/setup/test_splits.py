@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits.setup.splits import SplitSlides, check_splits, split_slides
+from foci.audits.prepare import SplitSlides, check_splits, split_slides
 from foci.backbones.training.run import with_train_and_val
 from foci.bags import Cohort
 from foci.errors import CohortError

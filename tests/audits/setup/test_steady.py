@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from foci.audits.prepare import check_deterministic
 from foci.audits.run import run
-from foci.audits.setup.steady import check_deterministic
 from foci.backbones import CallableBackbone
 from foci.errors import FociError
 from tests.makers.audits import model, settings

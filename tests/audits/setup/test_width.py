@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from foci.audits.prepare import check_width, for_backbone
 from foci.audits.run import run
-from foci.audits.setup.preflight import for_backbone
-from foci.audits.setup.width import check_width
 from foci.errors import BagError
 from tests.makers import features as write
 from tests.makers.audits import model, settings

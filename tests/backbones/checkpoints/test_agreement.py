@@ -12,7 +12,7 @@ import torch
 
 from foci.backbones import Backbone, load
 from foci.backbones.checkpoints import agree, check_answers, open_checkpoint
-from foci.backbones.checkpoints.expected import read_expected
+from foci.backbones.checkpoints.expect import read_expected
 from foci.backbones.checkpoints.formats import FORMATS
 from foci.bags import Cohort
 from foci.errors import CheckpointError, CohortError

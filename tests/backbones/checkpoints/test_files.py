@@ -15,7 +15,7 @@ from safetensors.torch import save_file
 
 from foci.backbones import load
 from foci.backbones.checkpoints.containers import state_dict_of
-from foci.backbones.checkpoints.files import read_content
+from foci.backbones.checkpoints.load import read_content
 from foci.errors import CheckpointError
 from tests.backbones.checkpoints.official_files import OFFICIAL
 

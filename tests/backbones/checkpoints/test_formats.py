@@ -9,7 +9,7 @@ import torch
 
 from foci.backbones import load
 from foci.backbones.checkpoints import inspect
-from foci.backbones.checkpoints.formats import FORMATS, unsupported
+from foci.backbones.checkpoints.formats import FORMATS, base
 from foci.errors import CheckpointError
 from tests.backbones.checkpoints.official_files import D_IN, OFFICIAL, Official
 from tests.backbones.checkpoints.test_golden import NAMINGS
@@ -53,7 +53,7 @@ def test_only_one_format_claims_a_file(official: Official) -> None:
 
 
 def test_every_format_that_can_be_read_is_tried_here() -> None:
-    refused = {"DSMIL of 2022"} | {format_.name for format_ in unsupported.FORMATS}
+    refused = {"DSMIL of 2022"} | {format_.name for format_ in base.FORMATS}
     tried = {official.format for official in OFFICIAL.values()} | {"ABMIL of torchmil"}
     tried |= {model["name"] for model in NAMINGS}
     assert {format_.name for format_ in FORMATS} == tried | refused

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from foci.backbones import Backbone, load
 from foci.backbones.checkpoints import inspect
-from foci.backbones.models.instance.dsmil import DSMIL
+from foci.backbones.models.dsmil import DSMIL
 from tests.backbones.golden_weights import features, fill
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -16,8 +16,8 @@ from safetensors.torch import save_file
 
 from foci import backbones
 from foci.backbones import load
-from foci.backbones.checkpoints import inspect, pickle_limits
-from foci.backbones.checkpoints.pickle_limits import check_pickle
+from foci.backbones.checkpoints import inspect, unpickle
+from foci.backbones.checkpoints.unpickle import check_pickle
 from foci.errors import CheckpointError
 from tests.backbones.checkpoints.official_files import OFFICIAL
 
@@ -112,7 +112,7 @@ def test_too_many_instructions_and_names(tmp_path: Path, monkeypatch: pytest.Mon
     classes = b"".join(b"cmodule\nC%d\n0" % i for i in range(5_000))
     said = refused(archive(tmp_path / "a.pt", b"\x80\x02" + classes + b"N."))
     assert "more than 4096 classes and functions" in said
-    monkeypatch.setattr(pickle_limits, "MOST_INSTRUCTIONS", 100)
+    monkeypatch.setattr(unpickle, "MOST_INSTRUCTIONS", 100)
     assert "a pickle of more than 100 instructions" in refused(tmp_path / "a.pt")
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foci.backbones.layers.encoder import EncoderLayer
+from foci.backbones.layers.transformer import EncoderLayer
 
 
 def random(*shape: int, seed: int = 0) -> Tensor:

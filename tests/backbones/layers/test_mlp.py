@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from foci.backbones.layers.mlp import ema_update, frozen_copy, head, projection, split_head
+from foci.backbones.layers.attention import ema_update, frozen_copy, head, projection, split_head
 
 
 @pytest.mark.parametrize("hidden", [None, 5])

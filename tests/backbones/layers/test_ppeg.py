@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from foci.backbones.layers.ppeg import PPEG, CroppedPPEG, squared
+from foci.backbones.layers.transformer import PPEG, CroppedPPEG, squared
 
 
 def random(*shape: int) -> Tensor:

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from foci.backbones.layers.query_attention import HeadReadout, QueryAttention, QueryBranches
+from foci.backbones.layers.attention import HeadReadout, QueryAttention, QueryBranches
 from foci.errors import FociError
 
 

@@ -4,8 +4,7 @@ import torch.nn.functional as F
 
 from foci import backbones
 from foci.backbones.models.abmil import ABMIL
-from foci.backbones.models.asmil import ASMIL
-from foci.backbones.objectives.asmil import ASMILObjective, anchor_divergence
+from foci.backbones.models.asmil import ASMIL, ASMILObjective, anchor_divergence
 from foci.errors import FociError
 
 

@@ -5,8 +5,7 @@ import torch
 import torch.nn.functional as F
 
 from foci import backbones
-from foci.backbones.models.asmil import ASMILQuery
-from foci.backbones.objectives.asmil import ASMILQueryObjective
+from foci.backbones.models.asmil import ASMILQuery, ASMILQueryObjective
 from foci.errors import FociError
 from tests.backbones.golden_branches import build, filled, official, pooled, read
 from tests.backbones.golden_weights import features

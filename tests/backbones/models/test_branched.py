@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from foci import backbones
-from foci.backbones.layers.attention import GatedAttention
-from foci.backbones.layers.query_attention import QueryAttention
+from foci.backbones.layers.attention import GatedAttention, QueryAttention
 from foci.backbones.models._pooled import PooledBackbone
 from foci.errors import FociError
 

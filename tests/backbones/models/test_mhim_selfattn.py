@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones import create
-from foci.backbones.models.mhim_selfattn import MHIMSelfAttention
+from foci.backbones.models.mhim import MHIMSelfAttention
 from foci.errors import FociError
 from tests.backbones.golden_weights import features, fill
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones.base import Capabilities
-from foci.backbones.models._ordered import OrderedBackbone
+from foci.backbones.models._pooled import OrderedBackbone
 from foci.errors import FociError
 
 

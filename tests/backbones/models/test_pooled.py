@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from foci.backbones.base import declared, declares
-from foci.backbones.layers.mlp import split_head
+from foci.backbones.layers.attention import split_head
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.models.abmil import ABMIL

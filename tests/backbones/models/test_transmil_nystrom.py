@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones import create
-from foci.backbones.models.transmil_nystrom import TransMILNystrom
+from foci.backbones.models.transmil import TransMILNystrom
 from foci.errors import FociError
 from tests.backbones.golden_weights import features, fill
 

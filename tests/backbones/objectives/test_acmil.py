@@ -10,8 +10,13 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from foci import backbones
-from foci.backbones.models.acmil import ACMIL, ACMILMultiHead
-from foci.backbones.objectives.acmil import ACMILObjective, diversity, stochastic_topk_mask
+from foci.backbones.models.acmil import (
+    ACMIL,
+    ACMILMultiHead,
+    ACMILObjective,
+    diversity,
+    stochastic_topk_mask,
+)
 from foci.errors import FociError
 from tests.backbones.golden_branches import build, read
 from tests.backbones.golden_weights import features

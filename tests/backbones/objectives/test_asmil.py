@@ -4,8 +4,7 @@ from typing import Any
 import pytest
 import torch
 
-from foci.backbones.models.asmil import ASMIL
-from foci.backbones.objectives.asmil import anchor_divergence, normalised_sigmoid
+from foci.backbones.models.asmil import ASMIL, anchor_divergence, normalised_sigmoid
 from foci.errors import FociError
 from tests.backbones.golden_branches import read
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from foci.backbones.objectives.attrimil import neighbourhoods, rank_constraint, spatial_constraint
+from foci.backbones.models.attrimil import neighbourhoods, rank_constraint, spatial_constraint
 from tests.backbones.golden_attrimil import GOLDEN
 
 GRID = 256 * torch.cartesian_prod(torch.arange(3), torch.arange(3))

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Batch, pad
-from foci.backbones.models.attrimil import AttriMIL
-from foci.backbones.objectives.attrimil import (
+from foci.backbones.models.attrimil import (
     AttributeConstraints,
+    AttriMIL,
     neighbourhoods,
     rank_constraint,
     spatial_constraint,

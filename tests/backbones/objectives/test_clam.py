@@ -8,8 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from foci.backbones import Batch, pad
-from foci.backbones.models.clam import CLAM, CLAMMB, CLAMSB
-from foci.backbones.objectives.clam import InstanceClustering
+from foci.backbones.models.clam import CLAM, CLAMMB, CLAMSB, InstanceClustering
 from foci.errors import FociError
 from tests.backbones import golden_clam
 from tests.backbones.golden_weights import features

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from foci.backbones import Batch, pad
-from foci.backbones.models.instance.dsmil import DSMIL
+from foci.backbones.models.dsmil import DSMIL
 from tests.backbones.golden_weights import features, fill
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "dsmil.json").read_text())

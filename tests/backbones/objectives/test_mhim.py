@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foci.backbones.objectives.mhim import MaskRatios, mask_tiles, share
+from foci.backbones.models.mhim import MaskRatios, mask_tiles, share
 from foci.errors import FociError
 from tests.backbones.golden_mhim import GOLDEN
 from tests.backbones.golden_weights import fill

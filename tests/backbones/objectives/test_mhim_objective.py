@@ -8,9 +8,8 @@ import pytest
 import torch
 
 from foci import backbones
-from foci.backbones.layers.mlp import ema_update
-from foci.backbones.models.mhim import MHIM
-from foci.backbones.objectives.mhim import MaskedHardMining, cosine_schedule, soft_cross_entropy
+from foci.backbones.layers.attention import ema_update
+from foci.backbones.models.mhim import MHIM, MaskedHardMining, cosine_schedule, soft_cross_entropy
 from foci.errors import FociError
 from tests.backbones.golden_mhim import GOLDEN, official
 from tests.backbones.golden_weights import features

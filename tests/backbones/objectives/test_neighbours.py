@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from foci.backbones.objectives.attrimil import neighbourhoods
+from foci.backbones.models.attrimil import neighbourhoods
 
 STRIDE = 512
 OFFSETS = [(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1)]

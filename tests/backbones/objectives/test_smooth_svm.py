@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foci.backbones.objectives.smooth_svm import HARD_FROM, smooth_top1_svm
+from foci.backbones.models.clam import HARD_FROM, smooth_top1_svm
 
 ROWS = json.loads((Path(__file__).parents[1] / "golden" / "smooth_svm.json").read_text())["rows"]
 

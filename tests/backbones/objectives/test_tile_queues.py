@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foci.backbones.objectives.tile_queues import TileQueues
+from foci.backbones.models.attrimil import TileQueues
 
 LENGTH = 4
 moves = st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["append", "next"])), max_size=40)

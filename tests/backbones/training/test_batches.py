@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from foci import Bag
-from foci.backbones.training.batches import batches, epoch_order, stride
+from foci.backbones.training.loop import batches, epoch_order, stride
 from foci.bags import Slide
 from tests.makers.cohorts import toy_cohort
 from tests.makers.features import contour_grid

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from foci.backbones.registry import PRESETS
-from foci.backbones.training.settings import checked_objective, checked_widths
+from foci.backbones.training.presets import checked_objective, checked_widths
 from foci.errors import FociError
 from tests.backbones.every import EVERY, small
 

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from foci.bags.checks.check import Check
-from foci.bags.checks.doctor import examine
-from foci.bags.cohort.options import CohortOptions
+from foci.bags.cohort import CohortOptions
+from foci.bags.doctor import Check, examine
 from foci.progress import Progress
 from tests.makers import features as write
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foci.bags.cohort.assignment import Group, fill, imbalance, least_miss, meet, miss
-from foci.bags.cohort.quotas import stratum_quotas
+from foci.bags.splits import Group, fill, imbalance, least_miss, meet, miss, stratum_quotas
 
 Groups = dict[Group, int]
 

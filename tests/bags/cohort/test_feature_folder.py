@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foci.bags.cohort.feature_folder import find_features
+from foci.bags.matching import find_features
 from foci.errors import BagError
 from tests.makers import features as write
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from foci.bags import Slide
-from foci.bags.cohort.matching import match
+from foci.bags.matching import match
 from foci.errors import CohortError
 from tests.makers.features import UUID
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from foci.bags import N_CAP
-from foci.bags.cohort.options import CohortOptions
+from foci.bags.cohort import CohortOptions
 from foci.configuration import configure
 from foci.errors import CohortError, FociError
 from tests.bags.cohort.test_cohort import NAMES, ROWS, folder, table

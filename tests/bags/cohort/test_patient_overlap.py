@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from foci import Cohort
-from foci.bags.checks.table import check_table
-from foci.bags.cohort.patient_overlap import WARNING, overlapping_patients, warning
-from foci.bags.cohort.slide import Slide
+from foci.bags.cohort import WARNING, overlapping_patients, warning
+from foci.bags.doctor import check_table
+from foci.bags.slide import Slide
 from foci.errors import CohortError
 from tests.bags.cohort.test_cohort import NAMES, folder, table
 

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foci.bags.cohort.quotas import largest_remainder, stratum_quotas
+from foci.bags.splits import largest_remainder, stratum_quotas
 
 weights = st.lists(st.integers(0, 50), min_size=1, max_size=6).filter(sum)
 

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foci.bags.cohort.patient_overlap import check_leakage
-from foci.bags.cohort.quotas import largest_remainder, stratum_quotas
-from foci.bags.cohort.slide import Slide
-from foci.bags.cohort.splits import check_labels, split_by_patient
+from foci.bags.cohort import check_leakage
+from foci.bags.slide import Slide
+from foci.bags.splits import check_labels, largest_remainder, split_by_patient, stratum_quotas
 from foci.errors import CohortError
 
 patients = st.lists(

@@ -9,7 +9,7 @@ import pytest
 
 from foci import Cohort
 from foci.bags import Slide
-from foci.bags.cohort.stamps import stamps, what_is_read
+from foci.bags.cohort import stamps, what_is_read
 from foci.bags.store import BagStore
 from tests.makers import features as write
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from foci.bags.cohort.tcga import Barcode, case_of, parse_barcode, without_uuid
+from foci.bags.matching import Barcode, case_of, parse_barcode, without_uuid
 
 UUID = "d4ff32cd-38cf-40ea-8213-45c2b100ac01"
 

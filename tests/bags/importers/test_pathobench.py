@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.cohort.slide import Slide
 from foci.bags.importers import Imported, read_slides
+from foci.bags.slide import Slide
 from foci.errors import CohortError
 
 TABLE = """case_id slide_id ER_status fold_0 fold_1 fold_10

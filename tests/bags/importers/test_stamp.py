@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.cohort.slide import Slide
 from foci.bags.importers import Imported, read_slides
+from foci.bags.slide import Slide
 from foci.errors import CohortError
 from tests.makers.workbooks import text_row, workbook
 

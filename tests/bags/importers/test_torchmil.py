@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from foci.bags.cohort.slide import Slide
 from foci.bags.importers import Imported, read_slides
+from foci.bags.slide import Slide
 from foci.errors import CohortError
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.cohort.patient_overlap import check_leakage
+from foci.bags.cohort import check_leakage
 from foci.bags.tasks import build
 from foci.errors import CohortError
 from tests.bags.tasks.gdc_tables import barcode, file_name, manifest, sample_sheet, sheet_of

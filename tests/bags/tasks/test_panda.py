@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.cohort.slide import Slide
-from foci.bags.tasks import build
-from foci.bags.tasks.panda import NOTE
+from foci.bags.slide import Slide
+from foci.bags.tasks import NOTE, build
 from foci.errors import CohortError
 
 HEADER = "image_id,data_provider,isup_grade,gleason_score"

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.cohort.slide import Slide
-from foci.bags.tasks import Source, published
+from foci.bags import tasks
+from foci.bags.slide import Slide
+from foci.bags.tasks import Source
 from foci.errors import CohortError
 from tests.bags.tasks.gdc_tables import barcode
 
@@ -22,7 +23,7 @@ def features(folder: Path, *names: str) -> Path:
 def test_the_folder_names_the_class(tmp_path: Path) -> None:
     names = (barcode(1), barcode(2), barcode(2, "01A-01-TS1"))
     folder = features(tmp_path / "tcga-brca_idc", *names)
-    got = published.read(Source(folder), FOLDERS)
+    got = tasks.read_published(Source(folder), FOLDERS)
     assert got.slides == tuple(
         Slide(name, name[:12], "IDC", site="05", feature_path=folder / f"{name}.h5")
         for name in names[:2]
@@ -34,7 +35,7 @@ def test_class_folders_inside_a_folder(tmp_path: Path) -> None:
     features(tmp_path / "TCGA-BRCA_OTHERS", barcode(1))
     features(tmp_path / "TCGA-BRCA_IDC", barcode(2))
     features(tmp_path / "TCGA-LUAD", barcode(3))
-    got = published.read(Source(tmp_path), FOLDERS)
+    got = tasks.read_published(Source(tmp_path), FOLDERS)
     assert [(s.case_id, s.label) for s in got.slides] == [
         ("TCGA-05-0002", "IDC"),
         ("TCGA-05-0001", "other"),
@@ -46,17 +47,17 @@ def test_paths_do_not_depend_on_where_one_stands(
 ) -> None:
     folder = features(tmp_path / "TCGA-BRCA_IDC", barcode(1))
     monkeypatch.chdir(folder)
-    (slide,) = published.read(Source(Path()), FOLDERS).slides
+    (slide,) = tasks.read_published(Source(Path()), FOLDERS).slides
     assert slide.feature_path == folder / f"{barcode(1)}.h5"
     assert slide.label == "IDC"
 
 
 def test_the_user_may_name_the_class(tmp_path: Path) -> None:
     folder = features(tmp_path / "mine", barcode(1))
-    assert published.read(Source(folder, "other"), FOLDERS).slides[0].label == "other"
+    assert tasks.read_published(Source(folder, "other"), FOLDERS).slides[0].label == "other"
     message = "mine: does not tell the class .*TCGA-BRCA_OTHERS.*; write IDC=.*mine or other=.*mine"
     with pytest.raises(CohortError, match=message):
-        published.read(Source(folder), FOLDERS)
+        tasks.read_published(Source(folder), FOLDERS)
 
 
 def test_refusals(tmp_path: Path) -> None:
@@ -64,6 +65,6 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(
         CohortError, match="is the folder of IDC, but was given as other; leave out"
     ):
-        published.read(Source(idc, "other"), FOLDERS)
+        tasks.read_published(Source(idc, "other"), FOLDERS)
     with pytest.raises(CohortError, match="holds no features of diagnostic TCGA slides"):
-        published.read(Source(idc), FOLDERS)
+        tasks.read_published(Source(idc), FOLDERS)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.tasks import TASKS, Source, build
-from foci.bags.tasks.task import parse_source
+from foci.bags.tasks import TASKS, Source, build, parse_source
 from foci.errors import CohortError, FociError
 from tests.bags.tasks.gdc_tables import barcode, sheet_of
 from tests.bags.tasks.test_published import features

@@ -11,9 +11,9 @@ import torch
 
 from foci import backbones
 from foci.audits import StoredAudit
-from foci.audits.compute.slide import SlideReveal
+from foci.audits.reveal import SlideReveal
 from foci.bags import Bag, Slide
-from foci.reports.text.answers import MAP, ORDER, TILES
+from foci.reports.text import MAP, ORDER, TILES
 from foci.selectors import DEFAULT
 from tests.backbones.checkpoints.official_files import D_IN as OFFICIAL_D_IN
 from tests.backbones.checkpoints.official_files import OFFICIAL

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.compare.table import compare
+from foci.audits.compare import compare
 from foci.cli.commands.compare import show
 from tests.cli.invoke import Foci
 from tests.makers.curves import Counts

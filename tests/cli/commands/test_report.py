@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.recompute import recompute
-from foci.cli.show_audit import show
+from foci.audits.audit import recompute
+from foci.cli.text import show
 from tests.cli.invoke import Foci
 from tests.makers.curves import Counts
 from tests.makers.folders import write_folder

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from foci.cli.pages import say_study_page
+from foci.cli.terminal import say_study_page
 from foci.studies.folder import StudyFolder
-from foci.studies.plan.study import read_study
+from foci.studies.study import read_study
 from tests.cli.invoke import Foci
 from tests.makers.studies import NARROW, make
 
@@ -126,7 +126,7 @@ def test_the_page_of_a_study_is_a_link_with_a_next_step(
 ) -> None:
     study, page = SimpleNamespace(path=tmp_path / "my study"), tmp_path / "study.html"
     found: dict[str, dict[str, Path]] = {}
-    monkeypatch.setattr("foci.studies.readings.study.audit_folders", lambda folder: found)
+    monkeypatch.setattr("foci.studies.read.audit_folders", lambda folder: found)
     say_study_page(study, page)  # type: ignore[arg-type]
     link = f"open {page.resolve().as_uri()}"
     assert capsys.readouterr().out.splitlines() == [link, f"next foci study run '{study.path}'"]

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from foci import Cohort, backbones
-from foci.audits.analysis.selected_only import split_scores
+from foci.audits.numbers import split_scores
 from foci.backbones.training import Predictions
 from tests.cli.invoke import Foci
 from tests.makers.cohorts import toy_cohort

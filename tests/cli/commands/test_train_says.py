@@ -8,7 +8,7 @@ import pytest
 
 from foci import Cohort
 from foci.backbones.training import EpochReport, loop
-from foci.cli.training_text import EpochLines
+from foci.cli.text import EpochLines
 from foci.files.run_log import LOG
 from tests.cli.commands.test_train import QUICK, command
 from tests.cli.invoke import Foci

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from foci.audits.settings import AuditSettings
-from foci.demo.runs import pipeline
-from foci.demo.runs.pipeline import DemoModel, run_demo
+from foci.demo import run
+from foci.demo.run import DemoModel, run_demo
 
 QUICK = AuditSettings(
     seeds=(0,),
@@ -23,7 +23,7 @@ TINY = (
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(pipeline, "MODELS", TINY)
+    monkeypatch.setattr(run, "MODELS", TINY)
     monkeypatch.setenv("FOCI_CACHE", str(tmp_path / "cache"))
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from foci.demo.runs.study import TASKS, make_study, run_miniature
+from foci.demo.study import TASKS, make_study, run_miniature
 from foci.errors import FociError
-from foci.studies.plan.profiles import BACKBONES
+from foci.studies.study import BACKBONES
 
 
 def test_seven_backbones_two_tasks_two_seeds(tmp_path: Path) -> None:

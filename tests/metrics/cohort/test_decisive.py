@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from foci.errors import FociError
 from foci.metrics import decisive_k, decisive_points, operating_points, stable_decisive_k, stack
-from foci.metrics.cohort.decisive import decisive_counts
-from foci.metrics.cohort.stacked import first_counts
+from foci.metrics.curve import first_counts
+from foci.metrics.decisive import decisive_counts
 from tests.metrics.strategies import kappas, quick
 
 SURE, GONE, KEPT = [0.05, 0.95], [0.9, 0.1], [0.1, 0.9]

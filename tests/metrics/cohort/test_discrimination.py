@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from foci.metrics import auc
-from foci.metrics.cohort.discrimination import class_auc_draws, class_aucs
+from foci.metrics.cohort import class_auc_draws, class_aucs
 from foci.metrics.stats import case_draws
 
 

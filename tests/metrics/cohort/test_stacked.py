@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from foci.errors import FociError
 from foci.metrics import aukc, msk, operating_points, specificity, stable_msk, stack
-from foci.metrics.cohort.stacked import on_grid
+from foci.metrics.curve import on_grid
 from tests.metrics.strategies import Curve, curves, kappas, quick
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foci.metrics.curve.areas import STRAY, area_error, area_over_counts
+from foci.metrics.curve import STRAY, area_error, area_over_counts
 
 
 def test_the_error_of_an_area_on_a_grid_bounds_the_difference_to_every_count() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foci.reports.data.chosen import by_interest, within_bytes
+from foci.reports.payload import by_interest, within_bytes
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 50, 333])

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.recompute import changed_settings
+from foci.audits.audit import changed_settings
 from foci.metrics import msk
-from foci.reports.data.models import AuditPayload
-from foci.reports.data.packing import COARSE, FINE, unpack
-from foci.reports.data.payload import payload
+from foci.reports.models import COARSE, FINE, AuditPayload, unpack
+from foci.reports.payload import payload
 
 
 def data_of(audit: StoredAudit) -> AuditPayload:
@@ -81,7 +80,7 @@ def test_places_are_exact_and_may_be_missing(audit: StoredAudit) -> None:
 
 
 def test_a_smaller_budget_cuts_curves_and_orders(audit: StoredAudit) -> None:
-    from foci.audits.recompute import recompute
+    from foci.audits.audit import recompute
 
     settings = changed_settings(audit, k_max=10)
     data = payload(audit, recompute(audit, k_max=10), settings)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foci.reports.data.packing import COARSE, FINE, pack, pack_probabilities, unpack
+from foci.reports.models import COARSE, FINE, pack, pack_probabilities, unpack
 
 
 @given(st.integers(1, 24).flatmap(

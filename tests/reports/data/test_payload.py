@@ -6,9 +6,9 @@ import pytest
 from foci.audits import StoredAudit
 from foci.metrics import aukc, msk, restricted
 from foci.reports import write_report
-from foci.reports.data.models import AuditPayload
-from foci.reports.data.payload import payload, to_json
+from foci.reports.models import AuditPayload
 from foci.reports.notebook import framed
+from foci.reports.payload import payload, to_json
 from tests.makers.synthetic import Plan, make
 from tests.reports.test_report import data_of
 

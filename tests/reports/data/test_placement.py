@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from foci.reports.data.packing import unpack
-from foci.reports.data.placement import place
+from foci.reports.models import unpack
+from foci.reports.payload import place
 
 
 def corners(placed: dict) -> NDArray[np.int64]:  # type: ignore[type-arg]

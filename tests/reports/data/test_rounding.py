@@ -5,8 +5,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foci.reports.data.rounding import cut_to, rounded
-from foci.words.rounding import decimals
+from foci.reports.payload import cut_to, rounded
+from foci.words import decimals
 
 numbers = st.floats(-300, 300, allow_nan=False)
 

@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-from foci.reports.data.models import AuditPayload, ComparisonPayload
-from foci.reports.data.schema import page_schema, write_schema
+from foci.reports.models import AuditPayload, ComparisonPayload, page_schema, write_schema
 
 WEB = Path(__file__).parents[3] / "web"
 

@@ -9,8 +9,7 @@ from PIL import Image
 
 from foci.audits import StoredAudit
 from foci.reports import write_report
-from foci.reports.data.payload import payload, to_json
-from foci.reports.data.tissue import PICTURE_BYTES
+from foci.reports.payload import PICTURE_BYTES, payload, to_json
 from foci.slides.image import Box
 from foci.slides.thumbnails import _INDEX, FOLDER, INDEX, Thumbnail
 from tests.makers.synthetic import Plan, make

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from foci.errors import FociError
-from foci.reports.page.bundle import CODE, STYLE, load_bundle
+from foci.reports.html import CODE, STYLE, load_bundle
 
 
 def test_a_checkout_without_a_build_says_what_to_do(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from foci.reports.page.html import embedded
+from foci.reports.html import embedded
 from tests.makers.synthetic import HOSTILE
 
 

@@ -5,19 +5,10 @@ from typing import Any, get_args
 import pytest
 
 from foci.audits import StoredAudit, Summary
-from foci.audits.analysis.answers.record import Answers, OrderComparison
+from foci.audits.answer_records import Answers, OrderComparison
 from foci.metrics.answers import Belief, BetterOrder, conclusive
-from foci.reports.text.answers import (
-    MAP,
-    ORDER,
-    TILES,
-    ComparisonLine,
-    answers,
-    evidence,
-    tone_of,
-)
-from foci.reports.text.cards import answer_cards
-from foci.reports.text.wording import MINUS
+from foci.reports.cards import answer_cards
+from foci.reports.text import MAP, MINUS, ORDER, TILES, ComparisonLine, answers, evidence, tone_of
 
 
 def changed(audit: StoredAudit, **more: Any) -> Answers:

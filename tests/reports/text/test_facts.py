@@ -1,7 +1,7 @@
 """Facts about an audit in its report: settings, sources, hashes."""
 
 from foci.audits import StoredAudit
-from foci.reports.text.facts import audit_facts, record_of, settings_of, truth_of
+from foci.reports.text import audit_facts, record_of, settings_of, truth_of
 from tests.makers.folders import bare_manifest
 
 

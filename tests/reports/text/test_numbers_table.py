@@ -6,8 +6,7 @@ import pytest
 
 from foci.audits import StoredAudit, Summary
 from foci.audits.settings import View
-from foci.reports.text.numbers_table import Cell, rows_of, seeds_of
-from foci.reports.text.wording import MINUS, NOTHING
+from foci.reports.text import MINUS, NOTHING, Cell, rows_of, seeds_of
 
 
 def cells(audit: StoredAudit, view: View, title: str) -> tuple[Cell, ...]:

@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.folder.names import MANIFEST
+from foci.audits.folder import MANIFEST
+from foci.audits.readout import RULE, judged
 from foci.audits.records import Readout
-from foci.audits.setup.readout import RULE, judged
 from foci.reports.report import write_report
-from foci.reports.text.readout import readout_of
-from foci.reports.text.wording import NOTHING
-from foci.selectors.evidence.net_gain import OrderReading
+from foci.reports.text import NOTHING, readout_of
+from foci.selectors.evidence import OrderReading
 from tests.makers.audits import settings
 from tests.makers.synthetic import Plan, make
 from tests.reports.test_report import text_of

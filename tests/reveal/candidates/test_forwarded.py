@@ -5,7 +5,7 @@ import torch
 
 from foci.errors import FociError
 from foci.rankings import EmbeddedBag
-from foci.reveal.candidates.forwarded import ForwardedCandidates
+from foci.reveal.pooled import ForwardedCandidates
 from tests.rankings.trials import OTHERS, features, logits_of, make
 
 

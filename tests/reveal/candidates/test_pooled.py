@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foci.backbones.models._pooled import PooledBackbone
-from foci.reveal.candidates import pooled as module
-from foci.reveal.candidates.pooled import PooledCandidates
-from foci.reveal.engines.pooled_tiles import PooledTiles
+from foci.reveal import pooled as module
+from foci.reveal.engines import PooledTiles
+from foci.reveal.pooled import PooledCandidates
 from tests.rankings.trials import POOLED, features, logits_of, make
 
 

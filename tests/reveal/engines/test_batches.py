@@ -6,8 +6,7 @@ from torch import Tensor
 
 from foci.backbones.freezing import pinned, placed
 from foci.reveal import Revealer
-from foci.reveal.engines.batches import Batches
-from foci.reveal.engines.packed import PackedReveal
+from foci.reveal.engines import Batches, PackedReveal
 from tests.makers.audits import model
 from tests.makers.cohorts import D_IN
 

@@ -12,8 +12,7 @@ from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.models.abmil import ABMIL
 from foci.backbones.models.transmil import TransMIL
 from foci.errors import FociError
-from foci.reveal import Revealer, choose_engine, curve, default_counts
-from foci.reveal.engines import choice
+from foci.reveal import Revealer, choose_engine, curve, default_counts, engines
 from tests.backbones.every import D_IN, EVERY, small
 
 Mask = Tensor | None
@@ -53,7 +52,7 @@ def test_engine_equals_reference(name: str, preset: str, n: int, direction: str)
 def test_memory_changes_the_blocks_and_nothing_else(
     engine: str, memory_mb: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choice, "MEMORY", memory_mb * 2**20)
+    monkeypatch.setattr(engines, "MEMORY", memory_mb * 2**20)
     model = small("transmil", "paper", 2).double().eval()
     x, sequence = bag(40), order(40)
     want = curve(model, x, sequence, engine="reference")

@@ -4,9 +4,8 @@ import pytest
 import torch
 
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
-from foci.reveal import EmbeddedBag
-from foci.reveal.engines import pooled_tiles
-from foci.reveal.engines.pooled_tiles import PooledTiles
+from foci.reveal import EmbeddedBag, engines
+from foci.reveal.engines import PooledTiles
 from tests.rankings.trials import POOLED, features, make
 
 
@@ -17,7 +16,7 @@ class Bare(PooledTiles):
         self.attention, self.values, self.plus_one = attention, values, plus_one
 
 
-@pytest.mark.parametrize("most", [pooled_tiles._MOST_TERMS, 0])
+@pytest.mark.parametrize("most", [engines._MOST_TERMS, 0])
 @pytest.mark.parametrize("plus_one", [False, True])
 @pytest.mark.parametrize("spread", [1.0, 200.0, 900.0])
 @pytest.mark.parametrize("value_rows", [1, 3])
@@ -30,7 +29,7 @@ def test_every_prefix_of_every_order_equals_pooling_it_alone(
     most: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(pooled_tiles, "_MOST_TERMS", most)
+    monkeypatch.setattr(engines, "_MOST_TERMS", most)
     generator = torch.Generator().manual_seed(0)
     attention = spread * torch.randn(64, 3, generator=generator, dtype=torch.float64)
     values = torch.randn(64, value_rows, 5, generator=generator, dtype=torch.float64)

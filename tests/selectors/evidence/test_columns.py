@@ -8,9 +8,9 @@ import torch
 from foci import rankings
 from foci.backbones import CallableBackbone
 from foci.reveal import EmbeddedBag
-from foci.reveal.candidates.pooled import PooledCandidates
-from foci.reveal.engines.pooled_tiles import PooledTiles
-from foci.selectors.evidence.columns import (
+from foci.reveal.engines import PooledTiles
+from foci.reveal.pooled import PooledCandidates
+from foci.selectors.evidence import (
     EXPONENTS,
     FORWARDED,
     POOLED,

@@ -10,8 +10,8 @@ from foci.backbones import fingerprint
 from foci.bags import Cohort
 from foci.errors import FociError
 from foci.selectors import Selector, SelectorRecipe, recipe, vary
-from foci.selectors.evidence.columns import evidence_columns
-from foci.selectors.evidence.head import EvidenceHead
+from foci.selectors.evidence import evidence_columns
+from foci.selectors.heads import EvidenceHead
 from tests.backbones.every import small
 from tests.makers.fits import judge_by, short
 

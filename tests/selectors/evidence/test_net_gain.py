@@ -8,7 +8,7 @@ import torch
 
 from foci.metrics import decisive_k, msk
 from foci.reveal import EmbeddedBag, curve
-from foci.selectors.evidence.net_gain import OrderReading, net_gain, read_orders
+from foci.selectors.evidence import OrderReading, net_gain, read_orders
 from tests.backbones.every import D_IN, small
 
 NONE = math.nan

@@ -14,11 +14,11 @@ from foci.bags import Cohort
 from foci.errors import FociError
 from foci.metrics import aukc
 from foci.reveal import curve
-from foci.selectors.evidence.head import EvidenceHead
-from foci.selectors.evidence.net_gain import read_orders
-from foci.selectors.fitting.criterion import ValidationAukc, ValidationDecisive
-from foci.selectors.fitting.prepared import PreparedBags
-from foci.selectors.gated.choice import gate_backbone
+from foci.selectors.criterion import ValidationAukc, ValidationDecisive
+from foci.selectors.evidence import read_orders
+from foci.selectors.gated import gate_backbone
+from foci.selectors.heads import EvidenceHead
+from foci.selectors.prepared import PreparedBags
 from tests.backbones.every import small
 from tests.makers.cohorts import planted
 from tests.makers.fits import per_class, short

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foci.selectors.fitting import losses
+from foci.selectors import losses
 
 LOGITS = torch.tensor([[0.0, math.log(3.0)], [math.log(9.0), 0.0]])  # p_1 = 0.75; p_0 = 0.9
 TARGETS = torch.tensor([1, 1])  # p_y = 0.75 and 0.1

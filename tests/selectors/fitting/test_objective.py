@@ -5,10 +5,9 @@ import torch
 from torch import Tensor
 
 from foci.backbones import CallableBackbone
-from foci.selectors.fitting.batch import GatedBatch
-from foci.selectors.fitting.objective import Weights, loss_terms, total
-from foci.selectors.gated.choice import gate_backbone
+from foci.selectors.gated import gate_backbone
 from foci.selectors.gates import Soft, Ste
+from foci.selectors.losses import GatedBatch, Weights, loss_terms, total
 from tests.backbones.every import D_IN, EVERY, small
 
 

@@ -13,9 +13,9 @@ from foci import selectors
 from foci.backbones import Backbone, CallableBackbone
 from foci.bags import Cohort
 from foci.errors import CohortError, FociError
-from foci.selectors.fitting.preflight import check_gradient, check_seed
-from foci.selectors.fitting.prepared import PreparedBags
-from foci.selectors.gated.choice import gate_backbone
+from foci.selectors.fit import check_gradient, check_seed
+from foci.selectors.gated import gate_backbone
+from foci.selectors.prepared import PreparedBags
 from tests.backbones.every import EVERY, small
 from tests.makers.cohorts import D
 from tests.makers.fits import per_class, same, short

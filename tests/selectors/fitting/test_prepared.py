@@ -5,9 +5,9 @@ import torch
 
 from foci.backbones import CallableBackbone
 from foci.errors import BagError, FociError
-from foci.selectors.fitting.losses import unit_box
-from foci.selectors.fitting.prepared import PreparedBags
-from foci.selectors.gated.choice import gate_backbone
+from foci.selectors.gated import gate_backbone
+from foci.selectors.losses import unit_box
+from foci.selectors.prepared import PreparedBags
 from tests.backbones.every import small
 from tests.makers.cohorts import planted
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from foci.bags import Cohort
 from foci.selectors import recipe, vary
-from foci.selectors.fitting.run_key import run_key
-from foci.selectors.identity import Identity
+from foci.selectors.fit import run_key
+from foci.selectors.selector import Identity
 from tests.makers.cohorts import planted
 
 IDENTITY = Identity("abmil", "00ff", (0.5, -0.5))

@@ -3,7 +3,7 @@ import math
 import pytest
 from pydantic import ValidationError
 
-from foci.selectors.fitting.schedule import Schedule
+from foci.selectors.recipes import Schedule
 
 
 def test_key_steps_of_the_papers_schedule() -> None:

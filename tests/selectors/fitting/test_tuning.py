@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from foci.bags import Cohort
-from foci.selectors.evidence.head import EvidenceHead
-from foci.selectors.evidence.net_gain import net_gain, read_orders
-from foci.selectors.fitting import tuning
-from foci.selectors.fitting.prepared import PreparedBags
-from foci.selectors.gated.choice import gate_backbone
+from foci.selectors import loop
+from foci.selectors.evidence import net_gain, read_orders
+from foci.selectors.gated import gate_backbone
+from foci.selectors.heads import EvidenceHead
+from foci.selectors.prepared import PreparedBags
 from tests.backbones.every import small
 
 
@@ -28,7 +28,7 @@ def test_the_best_column_or_pair_of_training_slides(backbone: str, cohort: Cohor
     bags = PreparedBags(cohort, gate_backbone(model, "attention"), "prediction", 1.0, evidence=True)
     train = cohort.split("train").slides
     head = EvidenceHead(model.d_token, 2, 0, 10)
-    tuning.tune(head, bags, train, torch.Generator().manual_seed(0))
+    loop.tune(head, bags, train, torch.Generator().manual_seed(0))
     kept = [s for s in train if torch.softmax(bags[s].full.double(), -1).max() >= 0.9]
     assert kept
     single = torch.eye(10, dtype=torch.float64)
@@ -59,5 +59,5 @@ def test_undecided_slides_and_single_columns_change_nothing(cohort: Cohort) -> N
     model = small("abmil", "paper", 2).eval()
     bags = PreparedBags(cohort, gate_backbone(model, "attention"), "prediction", 1.0, evidence=True)
     head = EvidenceHead(model.d_token, 2, 0, 10)
-    tuning.tune(head, bags, cohort.split("train").slides, torch.Generator())
+    loop.tune(head, bags, cohort.split("train").slides, torch.Generator())
     assert head.mix.tolist() == [1.0] + [0.0] * 9

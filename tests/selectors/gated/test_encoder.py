@@ -8,13 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from foci.backbones.layers.encoder import EncoderLayer
+from foci.backbones.layers.transformer import EncoderLayer
 from foci.backbones.models.transmil import TransMIL
-from foci.selectors.fitting.batch import GatedBatch
-from foci.selectors.fitting.objective import Weights, loss_terms, total
-from foci.selectors.gated.attention import AttentionGated
-from foci.selectors.gated.encoder import EncoderAttentionGated
+from foci.selectors.gated import AttentionGated, EncoderAttentionGated
 from foci.selectors.gates import Soft, Ste
+from foci.selectors.losses import GatedBatch, Weights, loss_terms, total
 
 D, CLASSES = 8, 3
 KINDS = ("hard", "open", "closed", "soft", "mixed")

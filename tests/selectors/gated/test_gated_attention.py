@@ -5,8 +5,8 @@ import torch
 from torch import Tensor
 
 from foci.backbones.layers.softmax_pooling import MAX_EXCESS, pool, softmax_weights
-from foci.selectors.gated import gated_attention as module
-from foci.selectors.gated.gated_attention import gated_attention
+from foci.selectors import gated as module
+from foci.selectors.gated import gated_attention
 
 HEADS, QUERIES, WIDTH = 2, 4, 3
 GATES = {

@@ -8,13 +8,15 @@ from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.base import GateSite
 from foci.backbones.models._pooled import PooledBackbone
 from foci.errors import FociError
-from foci.selectors.gated.attention import AttentionGated, PooledAttentionGated
-from foci.selectors.gated.choice import (
+from foci.selectors.gated import (
+    AttentionGated,
+    EncoderAttentionGated,
+    FeatureGated,
+    PooledAttentionGated,
+    TokenGated,
     choose_site,
     gate_backbone,
 )
-from foci.selectors.gated.encoder import EncoderAttentionGated
-from foci.selectors.gated.features import FeatureGated, TokenGated
 from foci.selectors.gates import straight_through
 from tests.backbones.every import D_IN, EVERY, small
 

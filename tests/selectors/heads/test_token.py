@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from foci.selectors import SelectorHead
-from foci.selectors.heads.token import paper_width
+from foci.selectors.heads import paper_width
 
 
 def size(head: SelectorHead) -> int:

@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from foci.errors import FociError
-from foci.slides.encoders import ENCODERS, EncoderOptions
-from foci.slides.encoders.toy import BINS, WIDTH, encode
+from foci.slides.encoders import BINS, ENCODERS, TOY_WIDTH, EncoderOptions, encode
 
 
 def test_a_flat_tile_by_hand() -> None:
     tile = np.empty((1, 256, 256, 3), dtype=np.uint8)
     tile[...] = (255, 127, 0)
     features = encode(tile)[0]
-    assert features.shape == (WIDTH,) == (48,)
+    assert features.shape == (TOY_WIDTH,) == (48,)
     density = [0.0, -np.log(128 / 256), -np.log(1 / 256)]
     for colour, own in enumerate(density):
         part = features[14 * colour : 14 * colour + 14]

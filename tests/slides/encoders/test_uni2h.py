@@ -8,8 +8,8 @@ import torch
 from safetensors.torch import save_file
 
 from foci.errors import FociError
-from foci.slides.encoders import ENCODERS, EncoderOptions, uni2h
-from foci.slides.encoders.weights import fit_weights, read_weights
+from foci.slides import encoders
+from foci.slides.encoders import ENCODERS, EncoderOptions, fit_weights, read_weights
 from tests.slides.encoders.torchvision_shim import without_torchvision
 
 PUBLISHED = 681_394_176
@@ -26,12 +26,12 @@ def timm() -> None:
 @pytest.fixture(scope="module")
 def shallow() -> torch.nn.Module:
     torch.manual_seed(0)
-    return uni2h.create(depth=1).eval()
+    return encoders.create(depth=1).eval()
 
 
 def test_the_arguments_give_the_published_size() -> None:
     with torch.device("meta"):
-        model = uni2h.create()
+        model = encoders.create()
     state = model.state_dict()
     assert len(state) == 343
     assert round(sum(value.numel() for value in state.values()) / 1e6, 1) == 681.4
@@ -42,17 +42,17 @@ def test_the_arguments_give_the_published_size() -> None:
 
 def test_a_shallow_copy_gives_1536_features(shallow: torch.nn.Module) -> None:
     tiles = np.random.default_rng(0).integers(0, 256, size=(2, 256, 256, 3), dtype=np.uint8)
-    features = uni2h.embed(shallow, tiles, "cpu")
+    features = encoders.embed(shallow, tiles, "cpu")
     assert features.shape == (2, 1536)
     assert features.dtype == np.float32
-    assert np.array_equal(features, uni2h.embed(shallow, tiles, "cpu"))
+    assert np.array_equal(features, encoders.embed(shallow, tiles, "cpu"))
     assert not np.allclose(features[0], features[1])
 
 
 def test_tiles_are_scaled_and_normalised_as_imagenet_is() -> None:
     flat = np.empty((1, 256, 256, 3), dtype=np.uint8)
     flat[...] = (255, 128, 0)
-    pixels = uni2h.to_input(flat)
+    pixels = encoders.to_input(flat)
     assert tuple(pixels.shape) == (1, 3, 224, 224)
     expected = [(1 - 0.485) / 0.229, (128 / 255 - 0.456) / 0.224, -0.406 / 0.225]
     assert pixels[0, :, 100, 100].tolist() == pytest.approx(expected, abs=1e-5)
@@ -66,11 +66,11 @@ def test_weights_of_a_file_are_the_model_s(
     state = shallow.state_dict()
     save_file(state, path) if suffix == ".safetensors" else torch.save(state, path)
     with torch.device("meta"):
-        empty = uni2h.create(depth=1)
+        empty = encoders.create(depth=1)
     fit_weights(empty, read_weights(path), path)
     tiles = np.zeros((1, 224, 224, 3), dtype=np.uint8)
-    again = uni2h.embed(empty.eval(), tiles, "cpu")
-    assert np.array_equal(again, uni2h.embed(shallow, tiles, "cpu"))
+    again = encoders.embed(empty.eval(), tiles, "cpu")
+    assert np.array_equal(again, encoders.embed(shallow, tiles, "cpu"))
 
 
 def test_other_weights_are_refused_with_the_keys_that_differ(
@@ -82,7 +82,7 @@ def test_other_weights_are_refused_with_the_keys_that_differ(
     path = tmp_path / "other.bin"
     torch.save(state, path)
     with torch.device("meta"):
-        model = uni2h.create(depth=1)
+        model = encoders.create(depth=1)
     with pytest.raises(FociError) as refused:
         fit_weights(model, read_weights(path), path)
     said = str(refused.value)

@@ -13,8 +13,8 @@ import pytest
 
 from foci.bags import read_bag
 from foci.errors import FociError
+from foci.slides.encode import EncodedFolder, encode_slides
 from foci.slides.encoders import ENCODERS, Encoder, EncoderOptions
-from foci.slides.encoding.run import EncodedFolder, encode_slides
 from foci.slides.find import every_image
 from foci.slides.image import SlideImage
 from foci.slides.tiling import TilingSettings
@@ -68,7 +68,7 @@ def test_a_second_run_reads_no_slide(
     slides: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = encode(slides, tmp_path)
-    monkeypatch.setattr("foci.slides.encoding.run.encode_slide", None)
+    monkeypatch.setattr("foci.slides.encode.encode_slide", None)
     assert encode(slides, tmp_path) == first
 
 

@@ -8,15 +8,13 @@ import pytest
 
 from foci import backbones, selectors
 from foci.audits import StoredAudit
-from foci.audits.setup.splits import ready_to_fit
+from foci.audits.prepare import ready_to_fit
 from foci.progress import silent
-from foci.studies.cells.cost import CostResult
-from foci.studies.cells.fit import VALIDATION, validation_aukc
-from foci.studies.cells.joint import JointResult
+from foci.studies.cells import VALIDATION, CostResult, JointResult, validation_aukc
 from foci.studies.engine.in_process import InProcess
 from foci.studies.engine.schedule import Tally, run_plan
 from foci.studies.folder import StudyFolder
-from foci.studies.plan.cohorts import read_cohort
+from foci.studies.study import read_cohort
 from tests.makers.studies import make
 
 SWEEPS = {

@@ -8,10 +8,10 @@ from foci import selectors
 from foci.backbones import fingerprint
 from foci.errors import FociError
 from foci.selectors import recipe, vary
-from foci.selectors.fitting.fit import new_head
-from foci.selectors.fitting.losses import unit_box
-from foci.studies.cells import joint
-from foci.studies.cells.joint import train_jointly
+from foci.selectors.fit import new_head
+from foci.selectors.losses import unit_box
+from foci.studies import cells
+from foci.studies.cells import train_jointly
 from tests.backbones.every import small
 from tests.makers.cohorts import planted
 
@@ -88,8 +88,8 @@ def test_coordinates_are_those_of_the_unit_box(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cohort, batches = planted(tmp_path), []
-    terms = joint.loss_terms
-    monkeypatch.setattr(joint, "loss_terms", lambda b, *rest: batches.append(b) or terms(b, *rest))
+    terms = cells.loss_terms
+    monkeypatch.setattr(cells, "loss_terms", lambda b, *rest: batches.append(b) or terms(b, *rest))
     train_jointly(small("abmil", "paper", 2), cohort, one_step())
     (batch,) = batches
     assert float(batch.coords.max()) == 1

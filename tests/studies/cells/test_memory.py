@@ -6,8 +6,8 @@ import sys
 import pytest
 import torch
 
-from foci.studies.cells import memory
-from foci.studies.cells.memory import peak_mb
+from foci.studies import cells
+from foci.studies.cells import peak_mb
 
 
 def _pieces() -> list[torch.Tensor]:
@@ -28,6 +28,6 @@ def test_where_it_cannot_be_read_the_call_still_happens(
     monkeypatch: pytest.MonkeyPatch, tmp_path: object
 ) -> None:
     called: list[int] = []
-    monkeypatch.setattr(memory, "_REFS", memory.Path(f"{tmp_path}/none/clear_refs"))
+    monkeypatch.setattr(cells, "_REFS", cells.Path(f"{tmp_path}/none/clear_refs"))
     assert math.isnan(peak_mb(lambda: called.append(1)))
     assert called == [1]

@@ -7,7 +7,7 @@ import pytest
 from foci.studies.engine.progress import StudyProgress, left_text
 from foci.studies.engine.schedule import Tally
 from foci.studies.engine.work import Outcome
-from foci.studies.plan.cells import Cell
+from foci.studies.plan import Cell
 
 CELL = Cell("train", "one", "abmil", 1, "main", 9, (), "k")
 

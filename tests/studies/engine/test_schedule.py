@@ -9,7 +9,7 @@ from foci.studies.engine.in_process import InProcess
 from foci.studies.engine.schedule import run_plan
 from foci.studies.engine.work import Outcome
 from foci.studies.folder import StudyFolder
-from foci.studies.plan.cells import Cell
+from foci.studies.plan import Cell
 from tests.makers.studies import NARROW, make
 
 

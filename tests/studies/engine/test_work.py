@@ -14,7 +14,7 @@ from foci.files.lock import alone_in
 from foci.studies.engine import work
 from foci.studies.engine.work import run_cell
 from foci.studies.folder import StudyFolder
-from foci.studies.plan.cells import Cell
+from foci.studies.plan import Cell
 from tests.makers.studies import make
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.studies.figures import figures, write
-from foci.studies.figures.drawing import StudyFigure
+from foci.studies.figures import StudyFigure, figures, write
 from foci.studies.folder import StudyFolder
 from foci.studies.tables import StudyTables
 

@@ -9,13 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from foci.audits import RankedTiles
-from foci.audits.folder.names import RANKINGS
-from foci.audits.folder.tile_scores import to_arrow
+from foci.audits.folder import RANKINGS
+from foci.audits.stored import scores_to_arrow
 from foci.errors import FociError
-from foci.studies.figures.overlays import explainability
+from foci.studies.figures import explainability
 from foci.studies.folder import StudyFolder
-from foci.studies.readings.measures import Place
-from foci.studies.readings.study import audit_folders
+from foci.studies.read import Place, audit_folders
 from tests.makers.finished_study import finished
 
 OVERLAYS = {
@@ -30,7 +29,9 @@ def placed(folder: Path, overlays: dict[str, object]) -> StudyFolder:
     audit = audit_folders(study)[Place("nsclc", "transmil")]["42"]
     corners = np.stack([np.arange(500) * 256, np.zeros(500, dtype=np.int64)], axis=1)
     scores = {"native": np.arange(500.0), "selector-0": -np.arange(500.0)}
-    slides = [to_arrow(RankedTiles(f"s{i}", np.arange(500), corners, scores)) for i in range(4)]
+    slides = [
+        scores_to_arrow(RankedTiles(f"s{i}", np.arange(500), corners, scores)) for i in range(4)
+    ]
     pq.write_table(pa.concat_tables(slides), audit / RANKINGS)
     assert json.loads((audit / "manifest.json").read_text())["status"] == "complete"
     return study

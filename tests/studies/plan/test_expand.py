@@ -9,7 +9,7 @@ import yaml
 
 from foci.errors import FociError
 from foci.studies.folder import StudyFolder
-from foci.studies.plan.cells import Cell, Plan
+from foci.studies.plan import Cell, Plan
 from tests.makers.cohorts import toy_cohort
 from tests.makers.studies import NARROW, make, values
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from foci.errors import FociError
-from foci.studies.plan.study import Study, read_study
+from foci.studies.study import Study, read_study
 from tests.makers.studies import values
 
 BARE = {"cohorts": {"nsclc": {"features": "f"}, "brca": {"features": "g"}}}

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from foci.metrics import faithfulness_auc, shi, wilcoxon
-from foci.metrics.curve.deletion import PAPER_COUNTS
+from foci.metrics.deletion import PAPER_COUNTS
 from foci.studies.published import COHORTS, FOCI, PublishedNumber, published
 
 BACKBONES = ("transmil", "abmil", "clam-sb", "attrimil", "acmil", "asmil", "mhim-mil")

@@ -4,8 +4,7 @@ import shutil
 from pathlib import Path
 
 from foci.studies.folder import CELLS, StudyFolder
-from foci.studies.readings.measures import Measure, Place
-from foci.studies.readings.study import read_numbers
+from foci.studies.read import Measure, Place, read_numbers
 from tests.makers.studies import make
 
 MSK = Measure("msk_cond", "native")

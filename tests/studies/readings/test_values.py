@@ -6,7 +6,7 @@ import operator
 import pytest
 
 from foci.metrics import shi
-from foci.studies.readings.values import Value, combine, of_means
+from foci.studies.read import Value, combine, of_means
 
 
 def test_population_and_sample() -> None:

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from foci.studies.formats import escaped, to_csv, to_latex, to_markdown
 from foci.studies.published import PublishedNumber
-from foci.studies.readings.values import Value
+from foci.studies.read import Value
+from foci.studies.table import Cell, Column, Row, Table
 from foci.studies.tables import StudyTables, write
-from foci.studies.tables.csv_text import to_csv
-from foci.studies.tables.latex import escaped, to_latex
-from foci.studies.tables.markdown import to_markdown
-from foci.studies.tables.table import Cell, Column, Row, Table
 
 MSK = Column("msk_cond", "MSK_cond", 2, "lower")
 SHI = Column("shi", "SHI", 3, "higher", signed=True)

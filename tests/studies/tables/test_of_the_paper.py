@@ -6,12 +6,10 @@ from itertools import product
 import pytest
 
 from foci.metrics import shi
+from foci.studies.our_tables import compared_pairs
+from foci.studies.paper_tables import main_table, shi_table
 from foci.studies.published import COHORTS, FOCI, published
-from foci.studies.readings.measures import SELECTOR, Measure, Place
-from foci.studies.readings.values import Value
-from foci.studies.tables.ours.paired_tests import compared_pairs
-from foci.studies.tables.srp.main import main_table
-from foci.studies.tables.srp.shi import shi_table
+from foci.studies.read import SELECTOR, Measure, Place, Value
 
 PAPER = published()
 FAMILIES = {

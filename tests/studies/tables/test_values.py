@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from foci.studies.tables.table import Cell, Table
+from foci.studies.table import Cell, Table
 
 Tables = dict[str, Table]
 

@@ -6,8 +6,7 @@ import numpy as np
 from starlette.testclient import TestClient
 
 from foci.audits import StoredAudit
-from foci.viewer.catalogue import Catalogue
-from foci.viewer.data.cohort import FIRST, cohort_of, compared
+from foci.viewer.slides import FIRST, Catalogue, cohort_of, compared
 from tests.makers.synthetic import Plan, make
 
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from foci.viewer.data.schema import viewer_schema
+from foci.viewer.models import viewer_schema
 
 WEB = Path(__file__).parents[3] / "web"
 

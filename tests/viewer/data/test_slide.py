@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from foci.reports.data.packing import EXACT_P, unpack
-from foci.viewer.catalogue import Catalogue, images_of
-from foci.viewer.data.slide import slide_of
-from foci.viewer.tissue.pyramid import SIDE
+from foci.reports.models import EXACT_P, unpack
+from foci.viewer.pictures import SIDE
+from foci.viewer.slides import Catalogue, images_of, slide_of
 
 
 def test_orders_and_positions_are_complete(catalogue: Catalogue) -> None:

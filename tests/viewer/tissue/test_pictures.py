@@ -11,10 +11,8 @@ from PIL import Image
 
 from foci.errors import SlideError
 from foci.slides.image import Box
-from foci.viewer.tissue import pictures as module
-from foci.viewer.tissue.open_images import OpenImages
-from foci.viewer.tissue.pictures import CROP, Pictures
-from foci.viewer.tissue.pyramid import SIDE, Pyramid
+from foci.viewer import pictures as module
+from foci.viewer.pictures import CROP, SIDE, OpenImages, Pictures, Pyramid
 from tests.makers.slides import squares, write_bounded
 from tests.viewer import conftest
 

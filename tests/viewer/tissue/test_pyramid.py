@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foci.slides.image import Box
-from foci.viewer.tissue.pyramid import SIDE, Pyramid
+from foci.viewer.pictures import SIDE, Pyramid
 
 sizes = st.integers(1, 5000)
 

@@ -1,7 +1,7 @@
 """Checkpoints of other projects, recognised by their tensors and read without executing them."""
 
-from foci.backbones.checkpoints.agreement import Agreement, agree, check_answers
-from foci.backbones.checkpoints.loading import (
+from foci.backbones.checkpoints.expect import Agreement, agree, check_answers
+from foci.backbones.checkpoints.load import (
     CheckpointFacts,
     LoadedCheckpoint,
     OpenCheckpoint,

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from foci.backbones.checkpoints.formats.unsupported import SEPARATE_PARTS, unsupported
+from foci.backbones.checkpoints.formats.base import SEPARATE_PARTS, unsupported
 from foci.backbones.checkpoints.state_dict import StateDict, listed
 from foci.backbones.checkpoints.unpickle import StoredTensor, Stub
 from foci.errors import CheckpointError

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Iterable
+from typing import TypeVar, cast
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foci.errors import FociError
@@ -65,3 +68,204 @@ class GatedAttention(nn.Module):
             hidden = hidden * self.dropout(torch.sigmoid(self.U(tokens)))
         logits: Tensor = self.w(hidden)
         return logits
+
+
+# Multi-head attention with learned queries.
+#
+# As the query :math:`q` does not depend on the bag, the key projection of head j folds into one
+# vector per head, and as softmax weights add up to 1, values may be projected before or after the
+# pooling:
+#
+# .. math:: a_{ji} = \frac{\langle q_j, K_j h_i + b_j\rangle}{\sqrt{d/H}}
+#    = \Big\langle \frac{K_j^\top q_j}{\sqrt{d/H}}, h_i\Big\rangle + \mathrm{const}_j, \qquad
+#    \sum_i w_{ji} (V_j h_i + c_j) = V_j \Big(\sum_i w_{ji} h_i\Big) + c_j
+#
+# Both are exact. A whole bag is cheapest when it is pooled first, its N tiles then cost H numbers
+# each; many prefixes are cheapest when tiles are projected first, each then pools d/H numbers.
+
+
+class HeadReadout(nn.Module):
+    r"""Output of multi-head attention: the pooled tokens of H heads become one token.
+
+    .. math:: o = \mathrm{LayerNorm}\big(W_o\,[V_1 z_1 + c_1; \dots; V_H z_H + c_H] + b_o\big)
+
+    Args:
+        d: Token width, a multiple of ``heads``.
+        heads: Number of heads H.
+        dropout: Before the LayerNorm, while training.
+    """
+
+    def __init__(self, d: int, heads: int, dropout: float) -> None:
+        if d % heads:
+            raise FociError(
+                f"d={d}", f"cannot be split into {heads} heads", "choose a multiple of the heads"
+            )
+        super().__init__()
+        self.heads = heads
+        self.v = nn.Linear(d, d)
+        self.out = nn.Linear(d, d)
+        self.norm = nn.LayerNorm(d, eps=1e-6)
+        self.dropout = nn.Dropout(dropout)
+
+    def project(self, tokens: Tensor) -> Tensor:
+        """Values ``[..., H, d/H]`` of one token per head, or of one token for all of them.
+
+        Args:
+            tokens: ``[..., H, d]`` (pooled, head by head) or ``[..., 1, d]`` (a tile).
+        """
+        if tokens.shape[-2] == 1:
+            return torch.unflatten(self.v(tokens.squeeze(-2)), -1, (self.heads, -1))
+        weight = torch.unflatten(self.v.weight, 0, (self.heads, -1))
+        bias = torch.unflatten(self.v.bias, 0, (self.heads, -1))
+        return torch.einsum("...hd,hed->...he", tokens, weight) + bias
+
+    def forward(self, values: Tensor) -> Tensor:
+        """Pooled values ``[..., H, d/H]`` to a token ``[..., d]``."""
+        token: Tensor = self.norm(self.dropout(self.out(values.flatten(-2))))
+        return token
+
+
+class QueryAttention(HeadReadout):
+    """Multi-head attention logits for one learned query; the caller pools, the readout follows."""
+
+    def __init__(self, d: int, heads: int, dropout: float) -> None:
+        super().__init__(d, heads, dropout)
+        self.q = nn.Linear(d, d)
+        self.k = nn.Linear(d, d)
+
+    def logits(self, query: Tensor, tokens: Tensor) -> Tensor:
+        """Query ``[d]`` and tokens ``[..., N, d]`` to attention logits ``[..., N, H]``."""
+        queries = torch.unflatten(self.q(query), -1, (self.heads, -1))
+        queries = queries * queries.shape[-1] ** -0.5
+        keys = torch.unflatten(self.k.weight, 0, (self.heads, -1))
+        weight = torch.einsum("he,hed->hd", queries, keys)
+        bias = (queries * torch.unflatten(self.k.bias, 0, (self.heads, -1))).sum(dim=-1)
+        return F.linear(tokens, weight, bias)
+
+
+class QueryBranches(nn.Module):
+    """K learned queries, each with its own multi-head attention.
+
+    Args:
+        d: Token width.
+        branches: Number of queries K.
+        heads: Heads H of every attention.
+        dropout: On every attention's output, while training.
+    """
+
+    def __init__(self, d: int, branches: int, heads: int, dropout: float) -> None:
+        super().__init__()
+        self.queries = nn.Parameter(nn.init.normal_(torch.empty(1, branches, d), std=1e-6))
+        self.attention = nn.ModuleList(QueryAttention(d, heads, dropout) for _ in range(branches))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Tokens ``[..., N, d]`` to logits ``[..., N, K*H]``, ordered by query, then by head."""
+        attentions = cast("Iterable[QueryAttention]", self.attention)
+        pairs = zip(attentions, self.queries[0], strict=True)
+        return torch.cat([attention.logits(query, tokens) for attention, query in pairs], dim=-1)
+
+    def project(self, tokens: Tensor) -> Tensor:
+        """Pooled tokens ``[..., K*H, d]`` or tiles ``[..., 1, d]`` to values of width d/H."""
+        attentions = cast("Iterable[QueryAttention]", self.attention)
+        if tokens.shape[-2] == 1:
+            return torch.cat([attention.project(tokens) for attention in attentions], dim=-2)
+        pairs = zip(attentions, tokens.chunk(len(self.attention), dim=-2), strict=True)
+        return torch.cat([attention.project(group) for attention, group in pairs], dim=-2)
+
+    def summarise(self, values: Tensor) -> Tensor:
+        """Pooled values ``[..., K*H, d/H]`` to one token per query ``[..., K, d]``."""
+        pairs = zip(self.attention, values.chunk(len(self.attention), dim=-2), strict=True)
+        return torch.stack([attention(group) for attention, group in pairs], dim=-2)
+
+    def read(self, pooled: Tensor) -> Tensor:
+        """Pooled tokens ``[..., K*H, d]`` to one token per query ``[..., K, d]``."""
+        return self.summarise(self.project(pooled))
+
+
+# Projection and head layers, split heads, EMA updates and frozen copies.
+
+
+M = TypeVar("M", bound=nn.Module)
+
+
+_ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
+
+
+def projection(
+    d_in: int,
+    d: int | None,
+    *,
+    bias: bool,
+    dropout: float = 0.0,
+    activation: str = "relu",
+    layers: int = 1,
+) -> nn.Module:
+    """Linear, activation, dropout: ``h = act(W x)``; the identity where ``d`` is None.
+
+    With ReLU and no bias it is homogeneous, so that gating x is gating h. Further ``layers`` of
+    the same kind follow the first, each from d to d.
+    """
+    if d is None:
+        return nn.Identity()
+    if activation not in _ACTIVATIONS:
+        known = " or ".join(_ACTIVATIONS)
+        raise FociError("projection activation", f"is {activation!r}", f"choose {known}")
+    stack: list[nn.Module] = []
+    for width in [d_in] + [d] * (layers - 1):
+        stack += [nn.Linear(width, d, bias=bias), _ACTIVATIONS[activation](), nn.Dropout(dropout)]
+    return nn.Sequential(*stack)
+
+
+def residual_adaptor(d: int, hidden: int) -> nn.Sequential:
+    """``Linear(d, hidden) - ReLU - Linear(hidden, d)``, to be added to its input."""
+    return nn.Sequential(nn.Linear(d, hidden), nn.ReLU(), nn.Linear(hidden, d))
+
+
+def head(d: int, n_classes: int, hidden: int | None) -> nn.Module:
+    """Linear head, or ``Linear(d, hidden) - ReLU - Linear(hidden, C)`` as in the paper presets."""
+    if hidden is None:
+        return nn.Linear(d, n_classes)
+    return nn.Sequential(nn.Linear(d, hidden), nn.ReLU(), nn.Linear(hidden, n_classes))
+
+
+def split_head(head: nn.Module) -> tuple[nn.Module, nn.Module]:
+    """Split a head into the affine layer it begins with (identity if none) and the rest.
+
+    >>> first, rest = split_head(nn.Sequential(nn.Linear(4, 3), nn.ReLU()))
+    >>> first, list(rest)
+    (Linear(in_features=4, out_features=3, bias=True), [ReLU()])
+    """
+    if isinstance(head, nn.Linear):
+        return head, nn.Identity()
+    if isinstance(head, nn.Sequential) and len(head) and isinstance(head[0], nn.Linear):
+        return head[0], head[1:]
+    return nn.Identity(), head
+
+
+def after_affine(head: nn.Module, x: Tensor) -> Tensor:
+    """What follows the affine layer that a head begins with; the second part of a split head.
+
+    >>> after_affine(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    if isinstance(head, nn.Linear):
+        return x
+    layers: list[nn.Module] = list(head) if isinstance(head, nn.Sequential) else [head]
+    for layer in layers[1:] if isinstance(layers[0], nn.Linear) else layers:
+        x = layer(x)
+    return x
+
+
+@torch.no_grad()
+def ema_update(target: nn.Module, source: nn.Module, momentum: float) -> None:
+    r"""Exponential moving average of parameters.
+
+    .. math:: \theta' \leftarrow m\,\theta' + (1-m)\,\theta
+    """
+    for slow, fast in zip(target.parameters(), source.parameters(), strict=True):
+        slow.lerp_(fast, 1.0 - momentum)
+
+
+def frozen_copy(module: M) -> M:
+    """Deep copy without gradients: where a teacher or an anchor starts."""
+    return copy.deepcopy(module).requires_grad_(False)

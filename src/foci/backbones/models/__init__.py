@@ -1,16 +1,17 @@
 """One file per classifier; importing this package registers them all."""
 
+from __future__ import annotations
+
 from foci.backbones.models import (
     abmil,
     acmil,
     asmil,
     attrimil,
     clam,
-    instance,
+    dsmil,
     mhim,
-    mhim_selfattn,
+    pooling,
     transmil,
-    transmil_nystrom,
 )
 
 __all__ = [
@@ -19,9 +20,8 @@ __all__ = [
     "asmil",
     "attrimil",
     "clam",
-    "instance",
+    "dsmil",
     "mhim",
-    "mhim_selfattn",
+    "pooling",
     "transmil",
-    "transmil_nystrom",
 ]

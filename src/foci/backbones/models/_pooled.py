@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
 from foci.backbones.base import Backbone, Capabilities, declared, declares
-from foci.backbones.layers.mlp import after_affine, split_head
+from foci.backbones.layers.attention import after_affine, head, split_head
 from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
+from foci.errors import FociError
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -126,3 +129,90 @@ class PooledBackbone(Backbone):
     def scores(self, tokens: Tensor) -> Tensor:
         """Attention logits before the softmax, averaged over the rows."""
         return self.attend(tokens).mean(dim=-1)
+
+
+# What ACMIL and ASMIL share: several attention branches on bias-free ReLU tokens.
+#
+# Attention rows are ordered by branch, then by head. Each branch has a linear classifier of its own
+# beside the slide's.
+
+
+Score = Literal["logits", "softmax"]
+
+
+def official_width(d_in: int) -> int:
+    """Token width that the authors of ACMIL and ASMIL chose for a feature width: half of it.
+
+    The exception is 128 for 384-d features.
+
+    >>> [official_width(d_in) for d_in in (384, 512, 768, 1024, 1536)]
+    [128, 256, 384, 512, 768]
+    """
+    return 128 if d_in == 384 else d_in // 2
+
+
+def check_branches(branches: int, score: str) -> None:
+    """Refuse fewer than one branch and an unknown kind of score."""
+    if branches < 1:
+        raise FociError("branches", f"{branches} is too few", "choose at least 1")
+    if score not in get_args(Score):
+        raise FociError("score", f"{score!r} is unknown", 'choose "logits" or "softmax"')
+
+
+def branch_heads(d: int, n_classes: int, branches: int) -> nn.ModuleList:
+    """One linear classifier per branch."""
+    return nn.ModuleList(head(d, n_classes, None) for _ in range(branches))
+
+
+def classify_branches(heads: Iterable[nn.Module], tokens: Tensor) -> Tensor:
+    """One token per branch ``[..., K, d]`` to every branch's own logits ``[..., K, C]``."""
+    pairs = zip(heads, tokens.unbind(dim=-2), strict=True)
+    return torch.stack([classify(token) for classify, token in pairs], dim=-2)
+
+
+def mean_attention(logits: Tensor, score: Score) -> Tensor:
+    """Mean over the rows of the attention logits ``[N, R]``, or of their softmax maps.
+
+    The first is the paper's ranking, the second the official heat map of ACMIL; the two can rank
+    tiles differently.
+    """
+    rows = softmax_weights(logits) if score == "softmax" else logits
+    return rows.mean(dim=-1)
+
+
+# Order-dependent classifiers without a mask: hidden tiles are not forwarded.
+
+
+class OrderedBackbone(Backbone):
+    """Base of order-dependent classifiers: masking forwards the present tiles, in bag order.
+
+    A subclass defines ``classify`` for bags of one length, independently for every item; items
+    with equally many tiles run together.
+    """
+
+    @abstractmethod
+    def classify(self, tokens: Tensor) -> Tensor:
+        """Tokens ``[B, n, d]``, all present, to logits ``[B, C]``."""
+
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        """See :meth:`Backbone.aggregate`; a gate is refused."""
+        if gate is not None:
+            raise FociError(
+                self.architecture,
+                "has no attention weight per tile that a gate could multiply",
+                "use the gate site 'feature'",
+            )
+        if mask is None:
+            mask = torch.ones(tokens.shape[:2], dtype=torch.bool, device=tokens.device)
+        counts = mask.sum(dim=1)
+        if bool((counts == 0).any()):
+            raise FociError(self.architecture, "was given a bag without tiles", "keep at least one")
+        rows, logits = [], []
+        for count in sorted(set(counts.tolist())):
+            members = (counts == count).nonzero().squeeze(1)
+            present = tokens[members][mask[members]]
+            rows.append(members)
+            logits.append(self.classify(present.view(len(members), count, -1)))
+        return torch.cat(logits)[torch.cat(rows).argsort()]

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from foci.backbones.layers.attention import GatedAttention, check_activation
-from foci.backbones.layers.mlp import head, projection, residual_adaptor
+from foci.backbones.layers.attention import (
+    GatedAttention,
+    check_activation,
+    head,
+    projection,
+    residual_adaptor,
+)
 from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.registry import architecture, preset
 

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foci.backbones.base import declares
-from foci.backbones.layers.attention import GatedAttention, check_activation
-from foci.backbones.layers.mlp import frozen_copy, head, projection
-from foci.backbones.layers.query_attention import QueryAttention, QueryBranches
+from foci.backbones.batch import Batch
+from foci.backbones.layers.attention import (
+    GatedAttention,
+    QueryAttention,
+    QueryBranches,
+    check_activation,
+    ema_update,
+    frozen_copy,
+    head,
+    projection,
+)
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
-from foci.backbones.models._branched import (
+from foci.backbones.models._pooled import (
+    PooledBackbone,
     Score,
     branch_heads,
     check_branches,
@@ -20,10 +31,199 @@ from foci.backbones.models._branched import (
     mean_attention,
     official_width,
 )
-from foci.backbones.models._pooled import PooledBackbone
-from foci.backbones.objectives.asmil import ASMILObjective, ASMILQueryObjective
-from foci.backbones.objectives.base import Objective
+from foci.backbones.objective import Objective, choose
 from foci.backbones.registry import architecture, preset
+from foci.errors import FociError
+
+if TYPE_CHECKING:
+    pass
+
+
+# ASMIL's losses: cross-entropy, and the divergence of the attention from an EMA anchor.
+
+
+_EPSILON = 1e-8
+
+
+def normalised_sigmoid(logits: Tensor, mask: Tensor | None = None) -> Tensor:
+    r"""Sigmoid attention normalised over the tiles, so that no single tile takes it over.
+
+    .. math:: \mathrm{NSF}(z)_i = \frac{\sigma(z_i)}{\sum_j \sigma(z_j) + 10^{-8}}
+
+    Args:
+        logits: ``[..., N, R]``.
+        mask: ``[..., N]`` bool, True where a tile is present.
+
+    >>> normalised_sigmoid(torch.tensor([[0.0], [900.0]])).flatten()
+    tensor([0.3333, 0.6667])
+    """
+    weights = torch.sigmoid(logits)
+    if mask is not None:
+        weights = weights.masked_fill(~mask.unsqueeze(-1), 0.0)
+    return weights / (weights.sum(dim=-2, keepdim=True) + _EPSILON)
+
+
+def anchor_divergence(
+    online: Tensor, anchor: Tensor, mask: Tensor | None = None, *, temperature: float = 0.5
+) -> Tensor:
+    r"""Cross-entropy of the online map against the anchor's, averaged over rows and bags.
+
+    .. math:: -\sum_i \mathrm{NSF}(b / T_a)_i \, \log \mathrm{softmax}(a)_i
+
+    Args:
+        online: Online logits a, ``[..., N, R]``.
+        anchor: Anchor logits b of the same shape.
+        mask: ``[..., N]`` bool, True where a tile is present.
+        temperature: :math:`T_a`.
+    """
+    target = normalised_sigmoid(anchor / temperature, mask)
+    if mask is not None:
+        online = online.masked_fill(~mask.unsqueeze(-1), -torch.inf)
+    log_map = F.log_softmax(online, dim=-2)
+    if mask is not None:
+        log_map = log_map.masked_fill(~mask.unsqueeze(-1), 0.0)
+    return -(target * log_map).sum(dim=-2).mean()
+
+
+class AnchorObjective(Objective, ABC):
+    r"""Slide loss plus the divergence from an anchor that trails the online attention.
+
+    .. math:: L = \mathrm{CE}(\ell, y)
+       + \beta\, \mathrm{CE}\big(\mathrm{NSF}(b/T_a),\, \mathrm{softmax}(a)\big), \qquad
+       \theta_b \leftarrow m\,\theta_b + (1-m)\,\theta_a \text{ after every step}
+
+    The anchor starts as a copy of the online attention and gets no gradient.
+
+    Args:
+        backbone: ASMIL in either form.
+        beta: Weight of the divergence.
+        temperature: :math:`T_a`.
+        momentum: m.
+    """
+
+    def __init__(
+        self,
+        backbone: ASMIL | ASMILQuery,
+        *,
+        beta: float = 1.0,
+        temperature: float = 0.5,
+        momentum: float = 0.999,
+    ) -> None:
+        if beta < 0:
+            raise FociError("beta", f"{beta} is negative", "choose 0 or more")
+        if temperature <= 0:
+            raise FociError("temperature", f"{temperature} is not positive", "choose e.g. 0.5")
+        if not 0 <= momentum <= 1:
+            raise FociError("momentum", f"{momentum} is not a share", "choose between 0 and 1")
+        super().__init__(backbone)
+        self.beta, self.temperature, self.momentum = beta, temperature, momentum
+
+    @abstractmethod
+    def pair(self) -> tuple[nn.Module, nn.Module]:
+        """The anchor, and the online module that it trails."""
+
+    def begin_stage(self, stage: str, total_steps: int) -> None:
+        """Let the anchor start where the online attention stands."""
+        anchor, online = self.pair()
+        anchor.load_state_dict(online.state_dict())
+
+    def after_step(self) -> None:
+        """Move the anchor."""
+        anchor, online = self.pair()
+        ema_update(anchor, online, self.momentum)
+
+    def loss(
+        self, slide: Tensor, labels: Tensor, online: Tensor, anchor: Tensor, mask: Tensor
+    ) -> Tensor:
+        """Both terms, from slide logits ``[B, C]`` and attention logits ``[B, N, R]``."""
+        divergence = anchor_divergence(online, anchor, mask, temperature=self.temperature)
+        return self.named_terms(bag=F.cross_entropy(slide, labels), anchor=self.beta * divergence)
+
+
+class ASMILObjective(AnchorObjective):
+    r"""ASMIL's loss for gated attention, with random tile dropping.
+
+    The published model drops query tokens at random; the gated form has none, and drops
+    :math:`\lfloor \mathrm{tile\_drop} \cdot N \rfloor` tiles of every bag instead. Both terms of
+    the loss then see the thinned bag. A backbone in ``eval`` mode sees every tile.
+
+    Args:
+        backbone: The classifier.
+        tile_drop: Share of tiles dropped while training, below 1; 0 drops none.
+        **settings: As for :class:`AnchorObjective`.
+    """
+
+    backbone: ASMIL
+
+    def __init__(self, backbone: ASMIL, *, tile_drop: float = 0.0, **settings: float) -> None:
+        if not 0 <= tile_drop < 1:
+            raise FociError("tile_drop", f"{tile_drop} drops every tile", "choose in [0, 1)")
+        super().__init__(backbone, **settings)
+        self.tile_drop = tile_drop
+
+    def pair(self) -> tuple[nn.Module, nn.Module]:
+        """The model's own anchor and its attention."""
+        return self.backbone.anchor, self.backbone.attention
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Mean over the batch."""
+        model, mask = self.backbone, batch.mask
+        if model.training and self.tile_drop:
+            n_tiles = mask.sum(dim=-1, keepdim=True)
+            mask = mask & ~choose(mask, (n_tiles * self.tile_drop).long())
+        tokens = model.embed(batch.features)
+        online = model.attend(tokens)
+        with torch.no_grad():
+            anchor = model.anchor(tokens)
+        slide = model.readout(pool(softmax_weights(online, mask), model.values(tokens)))
+        return self.loss(slide, batch.labels, online, anchor, mask)
+
+
+class ASMILQueryObjective(AnchorObjective):
+    """ASMIL's loss for query tokens; some summaries are hidden from the class query at random.
+
+    The anchor copies what leads to the attention logits, the projection included. It follows the
+    method as described: it starts as a copy, moves after every step, and its loss is summed over
+    the tiles. (The released code leaves the anchor where it was initialised and averages over
+    the tiles.)
+
+    Args:
+        backbone: The classifier.
+        n_drop: Summaries hidden while training, fewer than the queries; 0 hides none.
+        **settings: As for :class:`AnchorObjective`.
+    """
+
+    backbone: ASMILQuery
+
+    def __init__(self, backbone: ASMILQuery, *, n_drop: int = 0, **settings: float) -> None:
+        if not 0 <= n_drop < backbone.n_branches:
+            queries = f"{backbone.n_branches} queries"
+            raise FociError("n_drop", f"{n_drop} of {queries}", "at least one has to remain")
+        super().__init__(backbone, **settings)
+        self.n_drop = n_drop
+        self.anchor = frozen_copy(self._online())
+
+    def _online(self) -> nn.Sequential:
+        return nn.Sequential(self.backbone.projection, self.backbone.branches)
+
+    def pair(self) -> tuple[nn.Module, nn.Module]:
+        """The anchor, which exists only while training, and the modules it copies."""
+        return self.anchor, self._online()
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Mean over the batch."""
+        model, keep = self.backbone, None
+        tokens = model.embed(batch.features)
+        online = model.attend(tokens)
+        with torch.no_grad():
+            anchor = self.anchor(batch.features)
+        weights = softmax_weights(online, batch.mask)
+        summaries = model.branches.read(pool(weights, model.values(tokens)))
+        if model.training and self.n_drop:
+            everyone = torch.ones(summaries.shape[:-1], dtype=torch.bool, device=summaries.device)
+            keep = ~choose(everyone, self.n_drop)
+        slide = model.classify(summaries, keep)
+        return self.loss(slide, batch.labels, online, anchor, batch.mask)
 
 
 @architecture("asmil")
@@ -31,7 +231,7 @@ class ASMIL(PooledBackbone):
     """ABMIL with a second, slowly trailing copy of its attention, as the paper runs it.
 
     The anchor takes part in training only
-    (:class:`~foci.backbones.objectives.asmil.ASMILObjective`); it is kept and counted as part of
+    (:class:`~foci.backbones.models.asmil.ASMILObjective`); it is kept and counted as part of
     the model, as in the paper's efficiency table. Native score: the online attention logits
     before the softmax. The authors' published architecture is :class:`ASMILQuery`.
 
@@ -70,7 +270,7 @@ class ASMIL(PooledBackbone):
         self.homogeneous = d is None or not projection_bias
 
     def make_objective(self, **settings: Any) -> Objective:
-        """See :class:`~foci.backbones.objectives.asmil.ASMILObjective`."""
+        """See :class:`~foci.backbones.models.asmil.ASMILObjective`."""
         return ASMILObjective(self, **settings)
 
 
@@ -156,7 +356,7 @@ class ASMILQuery(PooledBackbone):
         return mean_attention(self.attend(tokens), self.score)
 
     def make_objective(self, **settings: Any) -> Objective:
-        """See :class:`~foci.backbones.objectives.asmil.ASMILQueryObjective`."""
+        """See :class:`~foci.backbones.models.asmil.ASMILQueryObjective`."""
         return ASMILQueryObjective(self, **settings)
 
 

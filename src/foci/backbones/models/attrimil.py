@@ -2,16 +2,245 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.layers.attention import GatedAttention
-from foci.backbones.layers.mlp import head, projection, residual_adaptor
+from foci.backbones.batch import Batch
+from foci.backbones.layers.attention import GatedAttention, head, projection, residual_adaptor
+from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models._pooled import PooledBackbone
-from foci.backbones.objectives.attrimil import AttributeConstraints
+from foci.backbones.objective import Objective
 from foci.backbones.registry import architecture, preset
+from foci.errors import FociError
+
+if TYPE_CHECKING:
+    pass
+
+
+# FIFO queues of tile features, one per class, kept in the state dict.
+
+
+class TileQueues(nn.Module):
+    """One first-in-first-out queue of tiles per class; a full queue drops its oldest tile.
+
+    Tiles are stored oldest first in a buffer, so that a resumed run has them.
+
+    Args:
+        n_classes: Number of queues.
+        length: Most tiles in a queue.
+        d_in: Feature width.
+
+    >>> queues = TileQueues(n_classes=1, length=2, d_in=1)
+    >>> for tile in (1.0, 2.0, 3.0):
+    ...     queues.append(0, torch.tensor([tile]))
+    >>> queues.tiles[0].tolist(), queues.size(0)
+    ([[2.0], [3.0]], 2)
+    >>> queues.next(0), queues.tiles[0].tolist()
+    (tensor([2.]), [[3.0], [2.0]])
+    """
+
+    tiles: Tensor
+    counts: Tensor
+
+    def __init__(self, n_classes: int, length: int, d_in: int) -> None:
+        super().__init__()
+        self.register_buffer("tiles", torch.zeros(n_classes, length, d_in))
+        self.register_buffer("counts", torch.zeros(n_classes, dtype=torch.long))
+
+    def size(self, c: int) -> int:
+        """Number of tiles that class c has queued."""
+        return int(self.counts[c])
+
+    def append(self, c: int, tile: Tensor) -> None:
+        """Put a tile ``[D]`` at the end of the queue of class c."""
+        if self.size(c) == self.tiles.shape[1]:
+            self.next(c)
+            self.counts[c] -= 1
+        self.tiles[c, self.size(c)] = tile.detach()
+        self.counts[c] += 1
+
+    def next(self, c: int) -> Tensor:
+        """Return the oldest tile of class c and move it to the end; the queue must not be empty."""
+        oldest = self.tiles[c, 0].clone()
+        queue = self.tiles[c, : self.size(c)]
+        queue.copy_(queue.roll(-1, dims=0))
+        return oldest
+
+    def clear(self) -> None:
+        """Empty all queues."""
+        self.tiles.zero_()
+        self.counts.zero_()
+
+
+# AttriMIL's loss: cross-entropy with a spatial and a rank constraint on attribute scores.
+
+
+def spatial_constraint(attributes: Tensor, around: Tensor) -> Tensor:
+    r"""Spatial loss: how far tiles are from the strongest tile of their neighbourhood.
+
+    .. math:: L_\mathrm{spatial} = \sum_c \frac{1}{N} \sum_i \big|\tanh(A_{ci} - A_{c,j(i)})\big|,
+       \qquad j(i) = \arg\max_{j \in \mathrm{around}(i)} |A_{cj}|
+
+    Args:
+        attributes: ``[N, C']`` attribute scores of the classes concerned.
+        around: ``[N, 9]`` indices from :func:`neighbourhoods`.
+    """
+    near = attributes[around]  # [N, 9, C']
+    strongest = near.gather(1, near.abs().argmax(dim=1, keepdim=True)).squeeze(1)
+    return torch.tanh(attributes - strongest).abs().mean(dim=0).sum()
+
+
+def rank_constraint(top: Tensor, other: Tensor, of_class: bool, negative_class: bool) -> Tensor:
+    r"""Rank loss of this bag's top tile v and a queued tile u of the opposite kind, for a class c.
+
+    ============================  ===================================  ======================
+    bag                           c any other class                    c the negative class
+    ============================  ===================================  ======================
+    of class c (u is not)         :math:`[u-v]_+ + [-v]_+ + [u]_+`     :math:`[-v]_+ + [u]_+`
+    not of class c (u is)         :math:`[v-u]_+ + [v]_+`              :math:`[v]_+ + [-u]_+`
+    ============================  ===================================  ======================
+
+    Args:
+        top: v, the bag's largest attribute score of class c.
+        other: u, attribute score of class c of the queued tile.
+        of_class: Whether the bag is of class c.
+        negative_class: Whether c is the negative class.
+    """
+    if of_class:
+        order = torch.relu(-top) + torch.relu(other)
+        return order if negative_class else order + torch.relu(other - top)
+    order = torch.relu(top)
+    return order + (torch.relu(-other) if negative_class else torch.relu(top - other))
+
+
+def neighbourhoods(coords: Tensor, stride: int) -> Tensor:
+    """The 3x3 neighbourhood of every tile, as indices ``[N, 9]`` into the tiles given.
+
+    Column 4 is the tile itself. A neighbour is a tile *exactly* one stride away along x, y or
+    both: every tissue contour may start a grid of its own, and tiles of two such grids are not
+    neighbours. Where there is none, the tile stands in for it.
+
+    Args:
+        coords: ``[N, 2]`` whole-numbered positions of the tiles present.
+        stride: Distance between neighbouring tiles in the units of ``coords``.
+
+    >>> neighbourhoods(torch.tensor([[0, 0], [256, 0]]), stride=256).tolist()
+    [[0, 0, 0, 0, 0, 0, 0, 1, 0], [1, 0, 1, 1, 1, 1, 1, 1, 1]]
+    """
+    step = torch.tensor([-stride, 0, stride], device=coords.device)
+    offsets = torch.cartesian_prod(step, step)
+    position = coords.round().long() if coords.is_floating_point() else coords.long()
+    position = position - position.amin(dim=0)
+    # Wide enough that one stride above or below a column meets no tile of the next one.
+    width = int(position[:, 1].max()) + stride + 1
+
+    keys, order = (position[:, 0] * width + position[:, 1]).sort(stable=True)
+    around = position[:, None, :] + offsets  # [N, 9, 2]
+    wanted = around[..., 0] * width + around[..., 1]
+    place = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
+    itself = torch.arange(len(position), device=coords.device)[:, None]
+    found = torch.where(keys[place] == wanted, order[place], itself)
+    found[:, 4] = itself[:, 0]  # not another tile at the same place
+    return found
+
+
+class AttributeConstraints(Objective):
+    r"""Cross-entropy plus a spatial constraint within and a rank constraint between slides.
+
+    .. math:: L = \mathrm{CE} + \lambda_s L_\mathrm{spatial} + \lambda_r L_\mathrm{rank}
+
+    on the attribute scores :math:`A_{ci} = s_{ci} e^{a_{ci}}` of each bag. For the rank
+    constraint every class has two queues of tiles: top tiles of bags of that class, and of other
+    bags. They hold *features*, so that an old tile is scored by the present weights. Bags are
+    processed in the order of the batch; the loss is their mean. Without coordinates or strides
+    there is no spatial constraint.
+
+    As published, class 0 is the negative class: it has no spatial constraint and its own rank
+    constraint. For subtypes of equal standing set ``symmetric``.
+
+    Args:
+        backbone: The AttriMIL to train.
+        spatial_weight: :math:`\lambda_s`.
+        rank_weight: :math:`\lambda_r`.
+        queue_length: Tiles kept per queue.
+        symmetric: Treat class 0 like every other class.
+    """
+
+    backbone: AttriMIL
+
+    def __init__(
+        self,
+        backbone: AttriMIL,
+        *,
+        spatial_weight: float = 1.0,
+        rank_weight: float = 5.0,
+        queue_length: int = 4,
+        symmetric: bool = False,
+    ) -> None:
+        super().__init__(backbone)
+        if queue_length < 1:
+            raise FociError("queue_length", f"is {queue_length}", "keep at least one tile")
+        self.spatial_weight = spatial_weight
+        self.rank_weight = rank_weight
+        self.symmetric = symmetric
+        self.positive = TileQueues(backbone.n_classes, queue_length, backbone.d_in)
+        self.negative = TileQueues(backbone.n_classes, queue_length, backbone.d_in)
+        self.to(backbone.beta)  # its device and dtype
+
+    def begin_epoch(self) -> None:
+        """Empty the queues, whose tiles were chosen by the weights of an epoch ago."""
+        self.positive.clear()
+        self.negative.clear()
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Cross-entropy and both constraints, each averaged over the bags."""
+        bag, spatial, rank = zip(*(self._terms(batch, b) for b in range(len(batch))), strict=True)
+        return self.named_terms(
+            bag=torch.stack(bag).mean(),
+            spatial=self.spatial_weight * torch.stack(spatial).mean(),
+            rank=self.rank_weight * torch.stack(rank).mean(),
+        )
+
+    def _terms(self, batch: Batch, b: int) -> tuple[Tensor, Tensor, Tensor]:
+        real = batch.mask[b]
+        features = batch.features[b, real]
+        tokens = self.backbone.embed(features)
+        attention, values = self.backbone.attend(tokens), self.backbone.values(tokens)
+        logits = self.backbone.readout(pool(softmax_weights(attention), values))
+        attributes = _attribute_scores(attention, values)
+
+        spatial = logits.new_zeros(())
+        if batch.coords is not None and batch.strides is not None:
+            around = neighbourhoods(batch.coords[b, real], int(batch.strides[b]))
+            spatial = spatial_constraint(attributes[:, 0 if self.symmetric else 1 :], around)
+        rank = self._rank(features, attributes, int(batch.labels[b]))
+        return F.cross_entropy(logits, batch.labels[b]), spatial, rank
+
+    def _rank(self, features: Tensor, attributes: Tensor, label: int) -> Tensor:
+        """Queue the bag's top tile of every class and compare it with an older, opposite one."""
+        total = attributes.new_zeros(())
+        for c in range(self.backbone.n_classes):
+            of_class = label == c
+            same, opposite = (
+                (self.positive, self.negative) if of_class else (self.negative, self.positive)
+            )
+            top, tile = attributes[:, c].max(dim=0)
+            same.append(c, features[tile])
+            if opposite.size(c):
+                token = self.backbone.embed(opposite.next(c)[None].to(features))
+                attention, values = self.backbone.attend(token), self.backbone.values(token)
+                other = _attribute_scores(attention, values)[0, c]
+                negative_class = c == 0 and not self.symmetric
+                total = total + rank_constraint(top, other, of_class, negative_class)
+        return total / self.backbone.n_classes
+
+
+def _attribute_scores(attention: Tensor, values: Tensor) -> Tensor:
+    r"""Attribute scores :math:`A_{ci} = s_{ci}\,e^{a_{ci}}` of logits ``[N, C]`` and scores."""
+    return values.squeeze(-1) * attention.exp()
 
 
 @architecture("attrimil")
@@ -23,7 +252,7 @@ class AttriMIL(PooledBackbone):
        \ell_c = \frac{\sum_i A_{ci}}{\sum_i e^{a_c(h_i)}} + \beta_c
 
     with :math:`r_i = \mathrm{ReLU}(W x_i)`, or :math:`r_i = x_i` without projection. Trained with
-    :class:`~foci.backbones.objectives.attrimil.AttributeConstraints`.
+    :class:`~foci.backbones.models.attrimil.AttributeConstraints`.
 
     Args:
         d_in: Feature width.

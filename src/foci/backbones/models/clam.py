@@ -2,18 +2,162 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foci.backbones.base import declares
-from foci.backbones.layers.attention import GatedAttention
-from foci.backbones.layers.mlp import head, projection
+from foci.backbones.batch import Batch
+from foci.backbones.layers.attention import GatedAttention, head, projection
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models._pooled import PooledBackbone
-from foci.backbones.objectives.clam import InstanceClustering
+from foci.backbones.objective import Objective
 from foci.backbones.registry import architecture, preset
+from foci.errors import FociError
+
+if TYPE_CHECKING:
+    pass
+
+
+# The smooth top-1 support vector machine loss (Berrada, Zisserman and Kumar, 2018).
+
+
+HARD_FROM = math.log(1000.0)
+"""Lead of the best over the second-best class from which the hard form is used."""
+
+
+def smooth_top1_svm(scores: Tensor, labels: Tensor) -> Tensor:
+    r"""Mean over the rows of the soft margin of the true class (margin 1, temperature 1).
+
+    .. math:: L(u, y) = \log \sum_c e^{\,u_c + [c \ne y] - u_y}
+       \;\ge\; \max_c \big(u_c + [c \ne y]\big) - u_y
+
+    Where the best class leads the second by :math:`\ln 1000` or more, the right-hand side (the
+    multi-class hinge) is the loss. For two classes the left-hand side is
+    :math:`\mathrm{softplus}(1 + u_\mathrm{other} - u_y)`.
+
+    Args:
+        scores: ``[M, C]`` class scores u, with at least two classes.
+        labels: ``[M]`` true classes y.
+
+    >>> two_classes = torch.tensor([[0.0, 0.0], [0.0, 8.0]])
+    >>> smooth_top1_svm(two_classes[:1], torch.tensor([0]))  # softplus(1)
+    tensor(1.3133)
+    >>> smooth_top1_svm(two_classes[1:], torch.tensor([0]))  # hinge
+    tensor(9.)
+    """
+    margin = torch.ones_like(scores).scatter(-1, labels[:, None], 0.0)
+    excess = scores + margin - scores.gather(-1, labels[:, None])
+    best, second = scores.topk(2, dim=-1).values.unbind(-1)
+    hard = best - second >= HARD_FROM
+    return torch.where(hard, excess.amax(dim=-1), excess.logsumexp(dim=-1)).mean()
+
+
+# CLAM's loss: bag loss plus clustering of tiles by their attention.
+
+
+Loss = Literal["ce", "svm"]
+
+_LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "ce": F.cross_entropy,
+    "svm": smooth_top1_svm,
+}
+
+
+class InstanceClustering(Objective):
+    r"""Bag loss plus instance clustering of the most and least attended tiles.
+
+    .. math:: L = w\,L_\mathrm{bag} + (1 - w)\,L_\mathrm{inst}
+
+    For a bag of class y with n tiles and :math:`k = \min(B, n)`, instance classifier y learns to
+    call the k most attended tokens 1 and the k least attended 0. With mutually exclusive classes
+    (subtyping) every other instance classifier learns to call the k most attended tokens 0, and
+    :math:`L_\mathrm{inst}` is the mean over the classes. The choice of tiles is not
+    differentiated; the gradient reaches the projection through the chosen tokens. Both losses are
+    averaged over the bags of a batch.
+
+    Args:
+        backbone: The CLAM to train.
+        subtyping: Whether the classes exclude each other (NSCLC, BRCA: yes; normal against
+            tumour: no).
+        bag_weight: w.
+        n_instances: B.
+        instance_loss: ``"svm"`` (smooth top-1 SVM, as the authors recommend) or ``"ce"``.
+        bag_loss: ``"ce"`` or ``"svm"``.
+    """
+
+    backbone: CLAM
+
+    def __init__(
+        self,
+        backbone: CLAM,
+        *,
+        subtyping: bool = False,
+        bag_weight: float = 0.7,
+        n_instances: int = 8,
+        instance_loss: Loss = "svm",
+        bag_loss: Loss = "ce",
+    ) -> None:
+        super().__init__(backbone)
+        if n_instances < 1:
+            raise FociError("n_instances", f"is {n_instances}", "choose at least one tile")
+        self.subtyping = subtyping
+        self.bag_weight = bag_weight
+        self.n_instances = n_instances
+        self.instance_loss = _loss("instance_loss", instance_loss)
+        self.bag_loss = _loss("bag_loss", bag_loss)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Weighted bag and instance loss, each averaged over the bags."""
+        tokens = self.backbone.embed(batch.features)
+        attention = self.backbone.attend(tokens)
+        weights = softmax_weights(attention, batch.mask, plus_one=self.backbone.plus_one)
+        logits = self.backbone.readout(pool(weights, self.backbone.values(tokens)))
+        instance = torch.stack(
+            [
+                self.cluster(tokens[b, real], attention[b, real], int(batch.labels[b]))
+                for b, real in enumerate(batch.mask)
+            ]
+        )
+        return self.named_terms(
+            bag=self.bag_weight * self.bag_loss(logits, batch.labels),
+            instance=(1 - self.bag_weight) * instance.mean(),
+        )
+
+    def cluster(self, tokens: Tensor, attention: Tensor, label: int) -> Tensor:
+        """Instance loss of one bag.
+
+        Args:
+            tokens: ``[n, d]``, real tiles only.
+            attention: ``[n, R]`` logits: one row for all classes, or one for each.
+            label: Class y of the bag.
+        """
+        k = min(self.n_instances, len(tokens))
+        rows = attention.detach().expand(-1, self.backbone.n_classes)
+        total = tokens.new_zeros(())
+        for c, classifier in enumerate(self.backbone.instance_classifiers):
+            most = rows[:, c].topk(k).indices
+            if c == label:
+                least = rows[:, c].topk(k, largest=False).indices
+                chosen = torch.cat([most, least])
+                targets = torch.arange(2 * k, device=tokens.device).lt(k).long()
+            elif self.subtyping:
+                chosen, targets = most, torch.zeros_like(most)
+            else:
+                continue
+            total = total + self.instance_loss(classifier(tokens[chosen]), targets)
+        return total / self.backbone.n_classes if self.subtyping else total
+
+
+def _loss(option: str, name: str) -> Callable[[Tensor, Tensor], Tensor]:
+    if name not in _LOSSES:
+        raise FociError(option, f"{name!r} is not a loss", f"choose one of {', '.join(_LOSSES)}")
+    return _LOSSES[name]
+
 
 _ATTENTION_DROPOUT = 0.25
 """Fixed by the authors: whatever the dropout after the projection, unless that is 0."""
@@ -27,7 +171,7 @@ class CLAMSB(PooledBackbone):
        a_i = w^\top(\tanh(V h_i) \odot \sigma(U h_i)), \quad
        \ell = \mathrm{head}\Big(\sum_i \mathrm{softmax}(a)_i\, h_i\Big)
 
-    Trained with :class:`~foci.backbones.objectives.clam.InstanceClustering`; its instance
+    Trained with :class:`~foci.backbones.models.clam.InstanceClustering`; its instance
     classifiers, one per class, take no part in a prediction. Native score: :math:`a_i` before the
     softmax.
 
@@ -85,7 +229,7 @@ class CLAMMB(PooledBackbone):
     .. math:: a_{ci} = w_c^\top(\tanh(V h_i) \odot \sigma(U h_i)), \quad
        \ell_c = u_c^\top \sum_i \mathrm{softmax}(a_c)_i\, h_i + b_c
 
-    Trained with :class:`~foci.backbones.objectives.clam.InstanceClustering`, where the tiles of
+    Trained with :class:`~foci.backbones.models.clam.InstanceClustering`, where the tiles of
     class c are chosen by row c.
 
     Args:

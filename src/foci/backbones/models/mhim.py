@@ -2,17 +2,239 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.layers.attention import GatedAttention, check_activation
-from foci.backbones.layers.mlp import head, projection
+from foci.backbones.base import Capabilities
+from foci.backbones.batch import Batch
+from foci.backbones.layers.attention import (
+    GatedAttention,
+    check_activation,
+    ema_update,
+    frozen_copy,
+    head,
+    projection,
+)
+from foci.backbones.layers.nystrom import NystromLayer
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
-from foci.backbones.models._pooled import PooledBackbone
-from foci.backbones.objectives.base import Objective
-from foci.backbones.objectives.mhim import MaskedHardMining
+from foci.backbones.layers.transformer import CroppedPPEG
+from foci.backbones.models._pooled import OrderedBackbone, PooledBackbone
+from foci.backbones.objective import Objective, choose
 from foci.backbones.registry import architecture, preset
+from foci.errors import FociError
+
+if TYPE_CHECKING:
+    pass
+
+
+# MHIM-MIL's loss: masked hard instance mining with an EMA teacher (Tang et al., 2023).
+
+
+@dataclass(frozen=True)
+class MaskRatios:
+    """Mask ratios: shares of a bag's N tiles that are hidden; the three sets may overlap.
+
+    The defaults are the published TCGA-NSCLC run with gated attention.
+
+    Attributes:
+        random: Share drawn at random (r).
+        low: Share with the lowest attention (r_l).
+        high: Share hidden among the highest attention (r_h).
+        high_draw: Which part of the candidates with the highest attention is drawn (r_hr): at 1
+            exactly the top share ``high``, below 1 a random part of the top ``high / high_draw``;
+            not above ``high`` means that all tiles are candidates.
+    """
+
+    random: float = 0.7
+    low: float = 0.2
+    high: float = 0.02
+    high_draw: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if not 0 <= value <= 1:
+                raise FociError(f"mask ratio {name!r}", f"is {value}", "choose it in [0, 1]")
+
+
+def share(n: int, ratio: float) -> int:
+    """``ceil(n * ratio)``, robust to rounding: 100 * 0.07 counts as 7.
+
+    >>> share(10, 0.25), share(100, 0.07), share(5, 0.0)
+    (3, 7, 0)
+    """
+    return math.ceil(n * ratio - 1e-9)
+
+
+def mask_tiles(attention: Tensor, ratios: MaskRatios) -> Tensor:
+    r"""Choose the tiles of one bag to hide from the student.
+
+    .. math:: M = R_{\lceil rN \rceil} \cup L_{\lceil r_l N \rceil} \cup
+       \mathrm{draw}_{r_{hr}}\big(H_{\lceil r_h N / r_{hr} \rceil}\big)
+
+    with R random tiles, L the lowest and H the highest attention. One random tile stays visible
+    where the union would leave none.
+
+    Args:
+        attention: ``[N]``, any monotone version of the teacher's attention.
+        ratios: How much is hidden.
+
+    Returns:
+        ``[N]`` bool, True where a tile is hidden. Draws from torch's global generator.
+    """
+    n = len(attention)
+    place = attention.argsort(descending=True, stable=True).argsort()
+    tiles = torch.ones_like(place, dtype=torch.bool)
+    draw = max(ratios.high_draw, ratios.high)
+    candidates = share(n, ratios.high / draw) if draw > 0 else 0
+    hidden = (
+        choose(tiles, share(n, ratios.random))
+        | (place >= n - share(n, ratios.low))
+        | choose(place < candidates, share(candidates, draw))
+    )
+    return hidden & ~choose(tiles, 1) if hidden.all() else hidden
+
+
+def cosine_schedule(start: float, end: float, progress: float) -> float:
+    r"""Cosine schedule from start to end: :math:`e + (s - e)\,(1 + \cos \pi p) / 2`.
+
+    >>> [round(cosine_schedule(1.0, 0.0, p), 6) for p in (0.0, 0.5, 1.0)]
+    [1.0, 0.5, 0.0]
+    """
+    return end + (start - end) * (1 + math.cos(math.pi * min(progress, 1.0))) / 2
+
+
+def soft_cross_entropy(teacher: Tensor, student: Tensor, temperature: float) -> Tensor:
+    r"""Cross-entropy with the teacher's soft targets, averaged over the bags.
+
+    .. math:: -\sum_j \mathrm{softmax}(t/T)_j \log\mathrm{softmax}(s)_j
+    """
+    target = torch.softmax(teacher / temperature, dim=-1)
+    return -(target * F.log_softmax(student, dim=-1)).sum(dim=-1).mean()
+
+
+class MaskedHardMining(Objective):
+    r"""Plain cross-entropy for the teacher, then masked bags for the student.
+
+    Stage ``"teacher"`` trains the backbone with plain cross-entropy. When stage ``"student"``
+    begins, a frozen copy becomes the teacher and the backbone keeps only its projection. From
+    then on the teacher attends to the full bag, the student sees what
+    :func:`mask_tiles` leaves of it, and
+
+    .. math:: L = \mathrm{CE} + \alpha\, H\big(\mathrm{softmax}(t / T), \mathrm{softmax}(s)\big),
+       \qquad \theta_t \leftarrow m\,\theta_t + (1 - m)\,\theta_s
+
+    with t and s the two bag features (softmax over their d coordinates, not over classes).
+
+    Args:
+        backbone: The classifier; it is the baseline first, the student after.
+        mask_random: r, share of tiles hidden at random.
+        mask_low: r_l, share with the lowest attention.
+        mask_high: r_h, share hidden among the highest attention.
+        mask_high_draw: r_hr, part of the highest-attention candidates that is drawn.
+        decay_high: Let r_h fall to 0 over the student stage by half a cosine.
+        alpha: Weight of the consistency term.
+        temperature: T of the teacher's bag feature.
+        momentum: m of the teacher.
+        anneal_momentum: Let m rise to 1 over the student stage by half a cosine.
+    """
+
+    stages: ClassVar[tuple[str, ...]] = ("teacher", "student")
+    backbone: MHIM
+    stage: Tensor
+    step: Tensor
+    total_steps: Tensor
+
+    def __init__(
+        self,
+        backbone: MHIM,
+        *,
+        mask_random: float = 0.7,
+        mask_low: float = 0.2,
+        mask_high: float = 0.02,
+        mask_high_draw: float = 1.0,
+        decay_high: bool = True,
+        alpha: float = 0.5,
+        temperature: float = 0.1,
+        momentum: float = 0.9999,
+        anneal_momentum: bool = True,
+    ) -> None:
+        super().__init__(backbone)
+        self.ratios = MaskRatios(mask_random, mask_low, mask_high, mask_high_draw)
+        self.decay_high = decay_high
+        self.alpha, self.temperature = alpha, temperature
+        self.momentum, self.anneal_momentum = momentum, anneal_momentum
+        # Present from the start, so that a killed run's state fits a fresh objective.
+        self.teacher = frozen_copy(backbone)
+        for counter in ("stage", "step", "total_steps"):
+            self.register_buffer(counter, torch.zeros((), dtype=torch.long))
+
+    @property
+    def progress(self) -> float:
+        """Share of this stage's steps that are done."""
+        return int(self.step) / max(1, int(self.total_steps))
+
+    @property
+    def current_ratios(self) -> MaskRatios:
+        """The mask ratios of this step."""
+        if not self.decay_high:
+            return self.ratios
+        return replace(self.ratios, high=cosine_schedule(self.ratios.high, 0.0, self.progress))
+
+    @property
+    def current_momentum(self) -> float:
+        """The teacher's momentum of this step."""
+        return (
+            cosine_schedule(self.momentum, 1.0, self.progress)
+            if self.anneal_momentum
+            else self.momentum
+        )
+
+    def begin_stage(self, stage: str, total_steps: int) -> None:
+        """Enter a stage; the student's begins from the trained baseline."""
+        if stage not in self.stages:
+            raise FociError("MHIM-MIL stage", f"is {stage!r}", f"use {' or '.join(self.stages)}")
+        self.stage.fill_(self.stages.index(stage))
+        self.step.zero_()
+        self.total_steps.fill_(total_steps)
+        if stage == "student":
+            self.teacher.load_state_dict(self.backbone.state_dict())
+            self.backbone.restart()
+
+    def after_step(self) -> None:
+        """EMA update of the teacher."""
+        if self.stages[int(self.stage)] == "student":
+            ema_update(self.teacher, self.backbone, self.current_momentum)
+        self.step += 1
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Mean over the batch."""
+        if self.stages[int(self.stage)] == "teacher":
+            logits = self.backbone(batch.features, batch.mask)
+            return self.named_terms(bag=F.cross_entropy(logits, batch.labels))
+        target, visible = self.teach(batch)
+        feature, _ = self.backbone.bag_feature(self.backbone.embed(batch.features), visible)
+        logits = self.backbone.readout(feature.unsqueeze(-2))
+        return self.named_terms(
+            bag=F.cross_entropy(logits, batch.labels),
+            consistency=self.alpha * soft_cross_entropy(target, feature, self.temperature),
+        )
+
+    @torch.no_grad()
+    def teach(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The teacher's bag features ``[B, d]`` and the tiles ``[B, N]`` it leaves visible."""
+        self.teacher.train(self.backbone.training)  # its dropout is as active as the student's
+        feature, attention = self.teacher.bag_feature(
+            self.teacher.embed(batch.features), batch.mask
+        )
+        visible = batch.mask.clone()
+        for row, present, scores in zip(visible, batch.mask, attention, strict=True):
+            row[present] = ~mask_tiles(scores[present], self.current_ratios)
+        return feature, visible
 
 
 @architecture("mhim")
@@ -23,7 +245,7 @@ class MHIM(PooledBackbone):
        a_i = w^\top(\phi(V h_i) \odot \sigma(U h_i)), \quad
        z = \sum_i \mathrm{softmax}(a)_i\, h_i, \quad \ell = \mathrm{head}(z)
 
-    Masking belongs to training (:class:`~foci.backbones.objectives.mhim.MaskedHardMining`); the
+    Masking belongs to training (:class:`~foci.backbones.models.mhim.MaskedHardMining`); the
     finished classifier sees the full bag. Native score: :math:`a_i` before the softmax.
 
     Args:
@@ -103,3 +325,95 @@ preset(
 )
 preset("mhim-mil", "official", MHIM, d=512, hidden=128)
 preset("mhim-mil", "official-ungated", MHIM, d=512, hidden=128, gated=False)
+
+
+# MHIM-MIL with its self-attention encoder, as released in version 1 (Tang et al. 2023).
+
+
+@architecture("mhim-selfattn")
+class MHIMSelfAttention(OrderedBackbone):
+    r"""Two Nyström layers around a cropped position encoding, read out at the CLS token.
+
+    .. math:: H_1 = L_1([c;\, \phi(W X + b)]), \quad
+       H_2 = L_2([H_{1,0};\, \mathrm{PPEG}(H_{1,1:})]), \quad
+       \ell = W_o\,\mathrm{LN}(H_2)_0 + b_o
+
+    Unlike TransMIL it squares the bag only inside the position encoding, so no tile is attended
+    to twice. It depends on the order of the tiles and has no mask. Native score: the CLS token's
+    row of the approximate attention in the second layer, averaged over the heads; it may be
+    negative. For trained weights: masked hard mining is offered with the attention-pooling
+    encoder (:class:`~foci.backbones.models.mhim.MHIM`), this one trains with cross-entropy.
+
+    Args:
+        d_in: Feature width.
+        n_classes: Number of classes.
+        d: Token width.
+        heads: Attention heads.
+        head_width: Width of a head, whatever their number; None for d / 8.
+        landmarks: Nyström landmarks; None for d / 2.
+        activation: :math:`\phi`, ``"relu"`` or ``"gelu"``.
+        dropout: After the projection, while training.
+        attention_dropout: After each attention block, while training.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        n_classes: int,
+        *,
+        d: int,
+        heads: int,
+        head_width: int | None = None,
+        landmarks: int | None = None,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+    ) -> None:
+        super().__init__(d_in, n_classes, d_token=d)
+        head_width = d // 8 if head_width is None else head_width
+        landmarks = d // 2 if landmarks is None else landmarks
+        self.projection = projection(d_in, d, bias=True, dropout=dropout, activation=activation)
+        self.cls = nn.Parameter(torch.randn(1, 1, d))
+        self.layer1 = NystromLayer(d, heads, head_width, landmarks, attention_dropout)
+        self.position = CroppedPPEG(d)
+        self.layer2 = NystromLayer(d, heads, head_width, landmarks, attention_dropout)
+        self.norm = nn.LayerNorm(d)
+        self.head = nn.Linear(d, n_classes)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Order-dependent, no closed form, native score, feature gate only."""
+        return Capabilities(
+            order_free=False, closed_form=False, score="native", gate_sites=("feature",)
+        )
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Projection."""
+        tokens: Tensor = self.projection(x)
+        return tokens
+
+    def _before_layer2(self, tokens: Tensor) -> Tensor:
+        hidden = self.layer1(torch.cat([self.cls.expand(len(tokens), -1, -1), tokens], dim=1))
+        return torch.cat([hidden[:, :1], self.position(hidden[:, 1:])], dim=1)
+
+    def classify(self, tokens: Tensor) -> Tensor:
+        """Linear head on the CLS token."""
+        cls = self.layer2(self._before_layer2(tokens))[:, 0]
+        logits: Tensor = self.head(self.norm(cls))
+        return logits
+
+    def scores(self, tokens: Tensor) -> Tensor:
+        """Approximate attention of the CLS token in layer 2, mean over heads."""
+        rows = self.layer2.cls_row(self._before_layer2(tokens.unsqueeze(0)))
+        return rows[0, :, 1:].mean(dim=0)
+
+
+preset(
+    "mhim-mil",
+    "selfattn",
+    MHIMSelfAttention,
+    d=512,
+    heads=8,
+    dropout=0.25,
+    attention_dropout=0.1,
+)

@@ -3,29 +3,114 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.nn.utils import clip_grad_norm_
 
 from foci.backbones.base import Backbone
-from foci.backbones.batch import Batch
-from foci.backbones.freezing import home
-from foci.backbones.objectives.base import Objective
-from foci.backbones.training.batches import batches, epoch_order
-from foci.backbones.training.evaluate import predict
-from foci.backbones.training.recipe import TrainingRecipe
+from foci.backbones.batch import Batch, pad
+from foci.backbones.freezing import frozen, home
+from foci.backbones.objective import Objective
+from foci.backbones.saved import TrainingData
+from foci.backbones.training.presets import TrainingRecipe, checked_objective
 from foci.backbones.training.resume import RunState, load_run, save_run, snapshot
-from foci.backbones.training.settings import checked_objective
-from foci.bags import Cohort, Slide
-from foci.bags.cohort.stamps import what_is_read
+from foci.bags import Bag, Cohort, Slide
+from foci.bags.bag import spacing
+from foci.bags.cohort import what_is_read
 from foci.errors import FociError
-from foci.files.digest import digest
+from foci.files.hashes import digest
 from foci.progress import Progress
+
+# Shuffled, padded training batches of slides.
+
+
+def epoch_order(
+    slides: Sequence[Slide], *, balanced: bool, rng: np.random.Generator
+) -> list[Slide]:
+    """Shuffle the slides; ``balanced`` draws with replacement, each class equally likely."""
+    if not balanced:
+        return [slides[i] for i in rng.permutation(len(slides))]
+    counts = Counter(slide.label for slide in slides)
+    weights = np.array([1.0 / counts[slide.label] for slide in slides])
+    chosen = rng.choice(len(slides), size=len(slides), p=weights / weights.sum())
+    return [slides[i] for i in chosen]
+
+
+def batch_of(cohort: Cohort, slides: Sequence[Slide]) -> Batch:
+    """Read and pad the bags of some slides."""
+    bags = [cohort.store.bag(slide) for slide in slides]
+    labels = [cohort.target(slide.slide_id) for slide in slides]
+    features = [bag.x for bag in bags]
+    if any(bag.coords is None for bag in bags):
+        return pad(features, labels)
+    coords = [torch.from_numpy(bag.coords) for bag in bags]
+    return pad(features, labels, coords, [stride(bag) for bag in bags])
+
+
+def batches(cohort: Cohort, slides: Sequence[Slide], size: int) -> Iterator[Batch]:
+    """Consecutive batches of at most ``size`` bags."""
+    for start in range(0, len(slides), size):
+        yield batch_of(cohort, slides[start : start + size])
+
+
+def stride(bag: Bag) -> int:
+    """Grid spacing of a bag's tiles; the tile size where no two tiles are neighbours."""
+    step = None if bag.coords is None else spacing(bag.coords)
+    return round(step) if step is not None else bag.patch_size or 1
+
+
+# Full-bag predictions of a cohort, with loss and accuracy.
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Full-bag predictions of one cohort.
+
+    Attributes:
+        slide_ids: The slides, in cohort order.
+        probabilities: ``[S, C]`` float64.
+        labels: ``[S]`` class indices.
+    """
+
+    slide_ids: tuple[str, ...]
+    probabilities: NDArray[np.float64]
+    labels: NDArray[np.int64]
+
+    @property
+    def loss(self) -> float:
+        r"""Mean cross-entropy :math:`-\log p_y`."""
+        chosen = self.probabilities[np.arange(len(self.labels)), self.labels]
+        return float(-np.log(np.maximum(chosen, np.finfo(np.float64).tiny)).mean())
+
+    @property
+    def accuracy(self) -> float:
+        """Share of slides whose most probable class is their label."""
+        return float((self.probabilities.argmax(axis=1) == self.labels).mean())
+
+
+def predict(backbone: Backbone, cohort: Cohort, bags: Iterable[Bag] | None = None) -> Predictions:
+    """Predict the class probabilities of labelled slides from their full bags.
+
+    Args:
+        backbone: Used in eval mode, which is restored afterwards.
+        cohort: Gives the labels.
+        bags: Default is all readable bags of the cohort.
+    """
+    device, _ = home(backbone)
+    names, rows, labels = [], [], []
+    with frozen(backbone):
+        for bag in cohort.bags() if bags is None else bags:
+            names.append(bag.slide_id)
+            rows.append(backbone.predict(bag.x.to(device)).cpu().numpy())
+            labels.append(cohort.target(bag.slide_id))
+    return Predictions(tuple(names), np.stack(rows), np.array(labels, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -216,3 +301,30 @@ def _seed(seed: int, stage: int, epoch: int) -> np.random.Generator:
     root = np.random.SeedSequence([seed, stage, epoch])
     torch.manual_seed(int(root.generate_state(1)[0]))
     return np.random.default_rng(root)
+
+
+# Describe the features of a training split: encoder, layout, tile size, fingerprints.
+
+
+def training_data(cohort: Cohort) -> TrainingData:
+    """Read every bag of a training split once more, for ``backbone.json``.
+
+    Args:
+        cohort: The slides that the model was trained on, all readable.
+    """
+    encoders, layouts, sizes = Counter[str](), Counter[str](), Counter[str]()
+    fingerprints, width = {}, 0
+    for bag in cohort.bags():
+        origin = bag.provenance
+        encoders.update([origin.encoder] if origin.encoder else [])
+        layouts.update([origin.layout])
+        sizes.update([f"{bag.patch_size} {bag.unit}"] if bag.patch_size else [])
+        fingerprints[bag.slide_id] = bag.fingerprint()
+        width = bag.width
+    return TrainingData(
+        width=width,
+        encoders=dict(encoders),
+        layouts=dict(layouts),
+        tile_sizes=dict(sizes),
+        fingerprints=fingerprints,
+    )

@@ -10,26 +10,31 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import Field
 
 from foci._version import __version__
 from foci.backbones.base import Backbone
 from foci.backbones.registry import create
 from foci.backbones.saved import FACTS, load_folder, read_record, save
-from foci.backbones.training.data import training_data
-from foci.backbones.training.evaluate import Predictions, predict
-from foci.backbones.training.loop import EpochReport, run_key, train
-from foci.backbones.training.recipe import TrainingRecipe
+from foci.backbones.training.loop import (
+    EpochReport,
+    Predictions,
+    predict,
+    run_key,
+    train,
+    training_data,
+)
+from foci.backbones.training.presets import TrainingRecipe, checked_widths
 from foci.backbones.training.resume import stored_key
-from foci.backbones.training.settings import checked_widths
 from foci.bags import Cohort
-from foci.bags.cohort.splits import SPLITS, check_labels
-from foci.bags.cohort.stamps import files_read
+from foci.bags.cohort import CohortOptions, files_read, what_is_read
+from foci.bags.splits import SPLITS, check_labels
 from foci.errors import ChangedError, CohortError
 from foci.files.atomic import sweep
+from foci.files.hashes import Unchanged, digest
 from foci.files.lock import alone_in
-from foci.files.stamps import Unchanged
 from foci.progress import Progress
-from foci.words.plural import counted, tally
+from foci.words import counted, tally
 
 STATE = "training.safetensors"
 
@@ -81,7 +86,7 @@ def train_into(
         widths: Constructor arguments that replace the preset's.
         device: Where to train.
         request: Key of what was asked for, written to ``backbone.json``; see
-            :func:`foci.backbones.training.finished.request_key`.
+            :func:`foci.backbones.training.run.request_key`.
         score: Numbers for ``backbone.json`` from the predictions of a split; default is loss and
             accuracy. A split that it fails on is written without scores, and a note says so.
         starting: Called once, with the epochs that are done and all epochs of the run.
@@ -229,3 +234,82 @@ def with_train_and_val(cohort: Cohort, seed: int = 0) -> Cohort:
     slides = tuple(replace(s, split=chosen.get(s.slide_id, s.split)) for s in cohort)
     note = f"no 'val' split: {len(inner.split('val'))} slides taken out of 'train', by patient"
     return replace(cohort, slides=slides, notes=(*cohort.notes, note))
+
+
+# Recognise a training run that is complete, so that the same command ends at once.
+
+
+@dataclass(frozen=True)
+class FinishedTraining:
+    """What ``backbone.json`` says of a run.
+
+    Attributes:
+        metrics: Scores by split.
+        notes: What was assumed.
+    """
+
+    metrics: dict[str, dict[str, float | None]]
+    notes: tuple[str, ...]
+
+
+def request_key(
+    name: str, preset: str, widths: dict[str, Any], recipe: TrainingRecipe, cohort: Cohort
+) -> str:
+    """Digest of all that a run was asked for; feature files by name, size and time of change.
+
+    Unlike :func:`~foci.backbones.training.loop.run_key` it can be computed before a file is read.
+
+    Args:
+        name: Architecture.
+        preset: Its widths.
+        widths: What replaces them.
+        recipe: How to train.
+        cohort: As read from the table, before unreadable slides are left out.
+    """
+    placed = [[slide.case_id, slide.split] for slide in cohort]
+    return digest([name, preset, widths, recipe.model_dump(), what_is_read(cohort), placed])
+
+
+def finished(folder: Path, key: str) -> FinishedTraining | None:
+    """The run that a folder holds, if it is complete and was asked for the same; else None.
+
+    Raises:
+        CohortError: If the folder holds a backbone that was trained in another way.
+    """
+    if not (folder / FACTS).exists() or (folder / STATE).exists():
+        return None  # with its state it was killed at its very end, and training goes on there
+    record = read_record(folder)
+    facts = record.model_extra or {}
+    if facts.get("request") != key:
+        what = "already holds a backbone trained with other options, slides or feature files"
+        raise CohortError(folder, what, "choose another --out")
+    return FinishedTraining(record.metrics, tuple(facts.get("notes", ())))
+
+
+# Everything that ``foci train`` needs: classifier, cohort, hyperparameters, output folder.
+
+
+class TrainingConfiguration(TrainingRecipe, CohortOptions):
+    """A training run, from options or from a file.
+
+    Attributes:
+        backbone: Architecture, one of :func:`foci.backbones.available`.
+        labels: Label table; a classifier needs labels to learn from.
+        out: Folder for the trained backbone.
+        preset: Widths of the classifier.
+        widths: Constructor arguments that replace the preset's.
+        device: Device to train on.
+    """
+
+    backbone: str
+    labels: Path
+    out: Path
+    preset: str = "paper"
+    widths: dict[str, Any] = Field(default_factory=dict)
+    device: str = "auto"
+
+    @property
+    def recipe_settings(self) -> dict[str, Any]:
+        """The hyperparameters that were given; all others are the training preset's."""
+        own = TrainingRecipe.model_fields.keys() & self.model_fields_set
+        return {name: getattr(self, name) for name in sorted(own)}

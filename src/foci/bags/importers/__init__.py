@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from foci.bags.importers import pathobench, stamp, tidy, torchmil
-from foci.bags.importers.clam_splits import apply_splits
-from foci.bags.importers.folds import choose_splits
-from foci.bags.importers.importer import Imported, Importer, ImportOptions
-from foci.bags.importers.rows import SPLIT_NAMES, spelled
-from foci.bags.importers.unlabelled import slides_of_files
+from foci.bags.importers.importer import (
+    SPLIT_NAMES,
+    Imported,
+    Importer,
+    ImportOptions,
+    apply_splits,
+    choose_splits,
+    slides_of_files,
+    spelled,
+)
 from foci.bags.tables import Table, nearest, read_table
 from foci.errors import CohortError
 from foci.registry import Registry

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import re
 
-from foci.bags.cohort.slide import Slide
-from foci.bags.importers.importer import Imported, Importer, ImportOptions
-from foci.bags.importers.rows import choose_label, filled, splits, unique
+from foci.bags.importers.importer import (
+    Imported,
+    Importer,
+    ImportOptions,
+    choose_label,
+    filled,
+    splits,
+    unique,
+)
+from foci.bags.slide import Slide
 from foci.bags.tables import Table
 from foci.errors import CohortError
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from foci.bags.cohort.slide import Slide
-from foci.bags.importers.importer import Imported, Importer, ImportOptions
-from foci.bags.importers.rows import choose_label, filled, unique
+from foci.bags.importers.importer import (
+    Imported,
+    Importer,
+    ImportOptions,
+    choose_label,
+    filled,
+    unique,
+)
 from foci.bags.layouts import suffixes
+from foci.bags.slide import Slide
 from foci.bags.tables import Table, read_table
 from foci.errors import CohortError
 

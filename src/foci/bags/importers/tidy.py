@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foci.bags.cohort.slide import Slide
-from foci.bags.cohort.tcga import case_of
-from foci.bags.importers.importer import Imported, Importer, ImportOptions
-from foci.bags.importers.rows import derived_cases_note, filled, splits, unique
+from foci.bags.importers.importer import (
+    Imported,
+    Importer,
+    ImportOptions,
+    derived_cases_note,
+    filled,
+    splits,
+    unique,
+)
+from foci.bags.matching import case_of
+from foci.bags.slide import Slide
 from foci.bags.tables import Table
-from foci.words.plural import some
+from foci.words import some
 
 
 def _matches(columns: tuple[str, ...]) -> bool:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from foci.bags.layouts import arrays, clam, slideflow, stamp, trident, uni2h
-from foci.bags.layouts.boundary import check_file
-from foci.bags.layouts.hdf5 import open_hdf5, require
+from foci.bags.layouts.hdf5 import check_file, open_hdf5, require
 from foci.bags.layouts.stored import Layout, ReadOptions, Stored
 from foci.errors import BagError
 from foci.registry import Registry

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from foci.bags.layouts.boundary import check_file, check_size, unopened
-from foci.bags.layouts.numbers import one_number
-from foci.bags.layouts.stored import Layout, ReadOptions, Stored
+from foci.bags.layouts.hdf5 import check_file, check_size, unopened
+from foci.bags.layouts.stored import Layout, ReadOptions, Stored, one_number
 from foci.errors import BagError, FociError
 
 _FEATURE_KEYS = ("features", "feats", "arr_0")

@@ -20,8 +20,7 @@ from foci.bags.layouts.hdf5 import (
     open_hdf5,
     require,
 )
-from foci.bags.layouts.numbers import one_number
-from foci.bags.layouts.stored import Layout, ReadOptions, Stored
+from foci.bags.layouts.stored import Layout, ReadOptions, Stored, one_number
 from foci.bags.layouts.tensor_file import load_array
 
 

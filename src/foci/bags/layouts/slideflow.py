@@ -8,11 +8,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from foci.bags.layouts.arrays import load_npy, load_npz
-from foci.bags.layouts.numbers import one_name, one_number
-from foci.bags.layouts.stored import Layout, ReadOptions, Stored
+from foci.bags.layouts.stored import Layout, ReadOptions, Stored, one_name, one_number
 from foci.bags.layouts.tensor_file import load_array
 from foci.errors import BagError
-from foci.files.bounded import read_json
+from foci.files.bounds import read_json
 
 _CONFIG = "bags_config.json"
 

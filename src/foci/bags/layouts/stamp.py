@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foci.bags.grid import spacing
+from foci.bags.bag import spacing
 from foci.bags.layouts.hdf5 import (
     attribute,
     coordinates,
@@ -19,8 +19,7 @@ from foci.bags.layouts.hdf5 import (
     open_hdf5,
     require,
 )
-from foci.bags.layouts.numbers import tile_coords
-from foci.bags.layouts.stored import Layout, ReadOptions, Stored
+from foci.bags.layouts.stored import Layout, ReadOptions, Stored, tile_coords
 from foci.errors import BagError
 
 _HISTORIC_UNITS, _HISTORIC_UM = 224.0, 256.0

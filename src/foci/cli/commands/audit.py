@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foci.cli.announce import starting
-from foci.cli.cohort_options import Given, cohort_options
-from foci.cli.options import Choice, SplitSeed, TargetName, confidence, names, settings
+from foci.audits.workers import preload
+from foci.cli.options import (
+    Choice,
+    Given,
+    SplitSeed,
+    TargetName,
+    cohort_options,
+    confidence,
+    names,
+    settings,
+)
+from foci.cli.terminal import starting
 from foci.errors import FociError
-from foci.warm_processes import preload
 
 if TYPE_CHECKING:
-    from foci.audits.config import AuditConfiguration
+    from foci.audits.settings import AuditConfiguration
 
 
 @cohort_options()
@@ -110,7 +118,7 @@ def audit(
     starting("loading the model and the cohort")
     if workers is not None and workers > 1:  # they load torch while this process does
         preload()
-    from foci.audits.config import read_configuration
+    from foci.audits.settings import read_configuration
 
     given: dict[str, Any] = {
         "model": model,
@@ -144,14 +152,12 @@ def audit(
 def _run(
     configuration: AuditConfiguration, force: bool, workers: int | None, slides: Path | None
 ) -> None:
+    from foci.audits.prepare import many_left_out
     from foci.audits.run import run
-    from foci.audits.setup.inputs import open_sources
-    from foci.audits.setup.splits import many_left_out
-    from foci.cli.announce import announce, end_if_many, say
+    from foci.audits.sources import open_sources
     from foci.cli.options import choose
-    from foci.cli.pages import say_next, say_pages
-    from foci.cli.pictures import picture_slides
-    from foci.cli.show_audit import show
+    from foci.cli.terminal import announce, end_if_many, picture_slides, say, say_next, say_pages
+    from foci.cli.text import show
     from foci.progress import track
     from foci.reports import write_report
 

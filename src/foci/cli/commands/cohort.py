@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from foci.cli.announce import starting
+from foci.cli.terminal import starting
 
 
 class Task(StrEnum):
@@ -35,7 +35,7 @@ def cohort(
     starting("reading the sources")
     from foci.bags import Cohort
     from foci.bags.tasks import build
-    from foci.words.plural import tally
+    from foci.words import tally
 
     built = build(task.value, sources, seed=seed)
     table = Cohort(tuple(built.slides))

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foci.cli.announce import starting
-from foci.cli.answers_text import COLOUR
-from foci.cli.column_fitting import console, first_that_fits, plain_table, text_of
-from foci.cli.numbers_text import estimate, number
+from foci.cli.help import console, first_that_fits, plain_table, text_of
 from foci.cli.options import AcceptChanged
-from foci.cli.show_audit import alarm_text
+from foci.cli.terminal import starting
+from foci.cli.text import COLOUR, alarm_text, estimate, number
 from foci.errors import printable
 
 if TYPE_CHECKING:
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from foci.audits.compare.table import Comparison, ComparisonRow
+    from foci.audits.compare import Comparison, ComparisonRow
 
 LEGEND = (
     "K: mean number of tiles over all slides, the largest count where the model is never sure "
@@ -39,9 +37,8 @@ def compare(
     """Compare audits side by side: tiles per ranking, headroom, faithfulness, answers."""
     starting("opening the audits")
     from foci.audits import StoredAudit
-    from foci.audits.compare.table import compare as put_together
-    from foci.cli.announce import announce_changed
-    from foci.cli.pages import page, say_next, say_pages
+    from foci.audits.compare import compare as put_together
+    from foci.cli.terminal import announce_changed, page, say_next, say_pages
     from foci.files.atomic import write_whole
 
     file = page(out)
@@ -74,7 +71,7 @@ def show(
     from rich.padding import Padding
     from rich.text import Text
 
-    from foci.reports.text.wording import LINE
+    from foci.reports.text import LINE
 
     screen = console(width)
     shown = ((True, True), (True, False), (False, True), (False, False))
@@ -172,8 +169,8 @@ def _answers(comparison: Comparison) -> Table:
     """One row per audit: the answers to its three questions."""
     from rich.text import Text
 
-    from foci.audits.compare.table import ANSWERS
-    from foci.reports.text.answers import tone_of
+    from foci.audits.compare import ANSWERS
+    from foci.reports.text import tone_of
 
     table = plain_table()
     table.add_column("model", overflow="fold", max_width=22)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foci.cli.announce import starting
-from foci.words.rounding import in_percent
+from foci.cli.terminal import starting
+from foci.words import in_percent
 
 if TYPE_CHECKING:
     from foci.audits import StoredAudit
-    from foci.audits.folder.manifest import TruthRecord
+    from foci.audits.manifest import TruthRecord
 
 
 def demo(
@@ -47,8 +47,8 @@ def demo(
         _study(out, number, seed, workers)
         return
     number = number or 240
-    from foci.bags.checks.doctor import examine
-    from foci.bags.cohort.options import CohortOptions
+    from foci.bags.cohort import CohortOptions
+    from foci.bags.doctor import examine
     from foci.cli.commands.doctor import show as show_cohort
     from foci.demo import make
 
@@ -58,8 +58,7 @@ def demo(
     show_cohort(examine(options), features)
     typer.echo(f"\nSynthetic slides with planted rationales are in {folder}; see its README.md.")
     if slides:
-        from foci.demo.folder import Parameters
-        from foci.demo.slide_files import paint_slides
+        from foci.demo.folder import Parameters, paint_slides
         from foci.progress import track
 
         images = paint_slides(folder, Parameters(seed, number, classes), track)
@@ -67,11 +66,11 @@ def demo(
     if cohort_only:
         return
 
-    from foci.audits.compare.table import compare
-    from foci.audits.folder.names import REPORT
+    from foci.audits.compare import compare
+    from foci.audits.folder import REPORT
     from foci.cli.commands.compare import show
-    from foci.cli.pages import say_next, say_pages
-    from foci.demo.runs.pipeline import run_demo
+    from foci.cli.terminal import say_next, say_pages
+    from foci.demo.run import run_demo
 
     done = run_demo(out, seed=seed, slides=number, classes=classes, say=typer.echo)
     typer.echo("")
@@ -85,9 +84,8 @@ def demo(
 
 def _study(out: Path, number: int | None, seed: int, workers: int | None) -> None:
     """The paper's matrix in miniature, from cohorts to ``study.html``."""
-    from foci.cli.announce import say
-    from foci.cli.pages import say_study_page
-    from foci.demo.runs.study import SLIDES_OF_A_STUDY, make_study, run_miniature
+    from foci.cli.terminal import say, say_study_page
+    from foci.demo.study import SLIDES_OF_A_STUDY, make_study, run_miniature
     from foci.progress import track
     from foci.reports import write_study_page
 

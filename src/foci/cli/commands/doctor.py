@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foci.cli.announce import starting
-from foci.cli.cohort_options import Given, cohort_options
+from foci.cli.options import Given, cohort_options
+from foci.cli.terminal import starting
 from foci.errors import printable
 
 if TYPE_CHECKING:
-    from foci.bags.checks.check import Check
+    from foci.bags.doctor import Check
 
 
 @cohort_options(argument=True, without=("classes", "n_cap"))
@@ -34,8 +34,8 @@ def doctor(
     Exit code 1 if any check fails.
     """
     starting("looking at the cohort")
-    from foci.bags.checks.doctor import examine
-    from foci.bags.cohort.options import CohortOptions
+    from foci.bags.cohort import CohortOptions
+    from foci.bags.doctor import examine
     from foci.configuration import configure
     from foci.progress import track
 
@@ -76,7 +76,7 @@ def show(checks: list[Check], features: Path) -> None:
 
 
 def _conclusion(failed: int, warned: int) -> str:
-    from foci.words.plural import counted
+    from foci.words import counted
 
     if failed:
         return f"\nNot ready: {failed} failed, {counted(warned, 'warning')}."

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from foci.cli.announce import starting
+from foci.cli.terminal import starting
 from foci.errors import FociError
 
 
@@ -40,11 +40,11 @@ def encode(
     from foci.cli.options import choose
     from foci.configuration import configure
     from foci.progress import track
+    from foci.slides.encode import encode_slides
     from foci.slides.encoders import ENCODERS, EncoderOptions
-    from foci.slides.encoding.run import encode_slides
     from foci.slides.find import every_image
     from foci.slides.tiling import TilingSettings
-    from foci.words.plural import counted
+    from foci.words import counted
 
     tiling = configure(TilingSettings, {"tile": tile, "mpp": mpp, "min_tissue": min_tissue})
     found = every_image(slides)

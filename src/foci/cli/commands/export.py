@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from foci.cli.announce import starting
 from foci.cli.options import names
+from foci.cli.terminal import starting
 
 
 def export(
@@ -50,12 +50,12 @@ def export(
     """
     starting("opening the audit")
     from foci.audits import StoredAudit
-    from foci.audits.annotations import read_marks
-    from foci.exports.chosen import read_names, slides_to_export
+    from foci.audits.audit import read_marks
     from foci.exports.run import export as export_slides
+    from foci.exports.tables import read_names, slides_to_export
     from foci.slides.find import find_images, match_images
     from foci.slides.thumbnails import read_thumbnails
-    from foci.words.plural import counted
+    from foci.words import counted
 
     stored = StoredAudit.load(audit)
     listed = [] if slide_list is None else read_names(slide_list)

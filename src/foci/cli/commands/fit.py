@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foci.cli.announce import starting
-from foci.cli.cohort_options import Given, cohort_options
-from foci.cli.options import Choice, Device, SplitSeed, TargetName, settings
+from foci.cli.options import Choice, Device, Given, SplitSeed, TargetName, cohort_options, settings
+from foci.cli.terminal import starting
 from foci.errors import FociError
 
 if TYPE_CHECKING:
     from foci.selectors import FitEpoch
-    from foci.selectors.fitting import Target
+    from foci.selectors.recipes import Target
 
 
 @cohort_options(required=("features",))
@@ -55,13 +54,11 @@ def fit(
     """
     starting("loading the model and the cohort")
     from foci import selectors
-    from foci.audits.config import Inputs
-    from foci.audits.setup.inputs import open_sources
-    from foci.audits.setup.preflight import for_backbone
-    from foci.audits.setup.splits import ready_to_fit
-    from foci.audits.setup.width import check_width
-    from foci.cli.announce import announce, end_if_many, many_skipped_of
+    from foci.audits.prepare import check_width, for_backbone, ready_to_fit
+    from foci.audits.settings import Inputs
+    from foci.audits.sources import open_sources
     from foci.cli.options import choose
+    from foci.cli.terminal import announce, end_if_many, many_skipped_of
     from foci.configuration import configure
     from foci.files.run_log import RunLog
     from foci.progress import track

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foci.cli.announce import starting
 from foci.cli.options import AcceptChanged, confidence
+from foci.cli.terminal import starting
 
 if TYPE_CHECKING:
     from foci.audits.settings import View
@@ -53,10 +53,9 @@ def report(
     """
     starting("opening the audit")
     from foci.audits import StoredAudit
-    from foci.audits.recompute import recompute
-    from foci.cli.announce import announce_changed
-    from foci.cli.pages import page, say_next, say_pages
-    from foci.cli.show_audit import show
+    from foci.audits.audit import recompute
+    from foci.cli.terminal import announce_changed, page, say_next, say_pages
+    from foci.cli.text import show
     from foci.reports import write_report
 
     file, audit = page(out), StoredAudit.load(folder, accept_changed=accept_changed)

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foci.cli.announce import starting
-from foci.cli.cohort_options import Given, cohort_options
-from foci.cli.options import settings
+from foci.cli.options import Given, cohort_options, settings
+from foci.cli.terminal import starting
 from foci.errors import FociError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from foci.backbones.training.config import TrainingConfiguration
+    from foci.backbones.training.run import TrainingConfiguration
     from foci.bags import Cohort
-    from foci.cli.training_text import EpochLines
+    from foci.cli.text import EpochLines
 
 
 @cohort_options(without=("classes",))
@@ -70,8 +69,8 @@ def train(
     Options override --config.
     """
     starting("loading the cohort")
-    from foci.audits.config import read_yaml
-    from foci.backbones.training.config import TrainingConfiguration
+    from foci.audits.settings import read_yaml
+    from foci.backbones.training.run import TrainingConfiguration
     from foci.configuration import configure
 
     options = {
@@ -104,9 +103,9 @@ def train(
 
 def _run(configuration: TrainingConfiguration) -> None:
     from foci.backbones.training import training_recipe
-    from foci.backbones.training.finished import finished, request_key
-    from foci.cli.announce import end_if_many, many_skipped_of
-    from foci.cli.training_text import EpochLines
+    from foci.backbones.training.run import finished, request_key
+    from foci.cli.terminal import end_if_many, many_skipped_of
+    from foci.cli.text import EpochLines
     from foci.files.run_log import RunLog
     from foci.progress import track
 
@@ -142,8 +141,8 @@ def _prepared(
     from dataclasses import replace
 
     from foci.backbones.training.run import trainable, with_train_and_val
-    from foci.cli.announce import announce
-    from foci.cli.training_text import split_lines, splits_from
+    from foci.cli.terminal import announce
+    from foci.cli.text import split_lines, splits_from
 
     slides = trainable(with_train_and_val(readable, configuration.seed))
     slides = replace(slides, notes=(*slides.notes, *_without_auc(slides)))
@@ -160,7 +159,7 @@ def _train(
     epochs: EpochLines,
     say: Callable[[str], None],
 ) -> None:
-    from foci.audits.analysis.selected_only import split_scores
+    from foci.audits.numbers import split_scores
     from foci.backbones.training import training_recipe
     from foci.backbones.training.run import train_into
     from foci.cli.options import choose
@@ -192,7 +191,7 @@ def _train(
 def _show_scores(
     metrics: Mapping[str, Mapping[str, float | None]], say: Callable[[str], None]
 ) -> None:
-    from foci.cli.numbers_text import number
+    from foci.cli.text import number
 
     for split, values in metrics.items():
         shown = ", ".join(f"{name} {number(value, 3)}" for name, value in values.items())
@@ -201,7 +200,7 @@ def _show_scores(
 
 def _without_auc(cohort: Cohort) -> list[str]:
     """Notes on splits that lack a class, so that their AUC is undefined."""
-    from foci.bags.cohort.splits import SPLITS
+    from foci.bags.splits import SPLITS
 
     notes, counts = [], cohort.counts()
     for split in (name for name in SPLITS if name in counts):

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from foci.cli.announce import starting
 from foci.cli.options import AcceptChanged
+from foci.cli.terminal import starting
 
 
 def view(
@@ -42,11 +42,11 @@ def view(
     """
     starting("opening the audit")
     from foci.audits import StoredAudit
-    from foci.cli.announce import announce_changed
-    from foci.viewer.catalogue import Catalogue, images_of
+    from foci.cli.terminal import announce_changed
     from foci.viewer.marks import MarkBook
     from foci.viewer.serve import serve
-    from foci.words.plural import counted
+    from foci.viewer.slides import Catalogue, images_of
+    from foci.words import counted
 
     stored = StoredAudit.load(audit, accept_changed=accept_changed)
     announce_changed(stored)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from foci.studies.folder import StudyFolder
-from foci.studies.plan.cells import Cell, Plan
+from foci.studies.plan import Cell, Plan
 
 
 class Estimates:

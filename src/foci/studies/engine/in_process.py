@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from foci.studies.engine.work import Outcome, run_cell
 from foci.studies.folder import StudyFolder
-from foci.studies.plan.cells import Cell
+from foci.studies.plan import Cell
 
 
 class InProcess:

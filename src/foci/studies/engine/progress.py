@@ -11,7 +11,7 @@ from typing import Any
 from foci.progress import duration
 from foci.studies.engine.schedule import Tally
 from foci.studies.engine.work import Outcome
-from foci.studies.plan.cells import Cell
+from foci.studies.plan import Cell
 
 
 class StudyProgress:

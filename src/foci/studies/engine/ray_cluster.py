@@ -15,7 +15,7 @@ from typing import Any
 from foci.errors import FociError
 from foci.studies.engine.work import Outcome, run_cell
 from foci.studies.folder import StudyFolder
-from foci.studies.plan.cells import Cell
+from foci.studies.plan import Cell
 
 RETRIES = 3
 """How often a cell is begun again when its process or its machine is lost."""

@@ -9,7 +9,7 @@ from typing import Protocol
 from foci.studies.engine.estimate import Estimates
 from foci.studies.engine.work import Outcome
 from foci.studies.folder import StudyFolder
-from foci.studies.plan.cells import KINDS, Cell, Kind, Plan
+from foci.studies.plan import KINDS, Cell, Kind, Plan
 
 ALONE: tuple[Kind, ...] = ("cost",)
 """Kinds that run last and one at a time: they measure time."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from foci.errors import FociError
 from foci.studies.engine.work import Outcome, run_cell
 from foci.studies.folder import StudyFolder
-from foci.studies.plan.cells import Cell, Plan
+from foci.studies.plan import Cell, Plan
 
 
 def array(indices: Sequence[int]) -> str:

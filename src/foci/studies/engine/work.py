@@ -16,11 +16,11 @@ import torch
 from foci._version import __version__
 from foci.errors import FociError
 from foci.files.atomic import write_whole
-from foci.files.bounded import read_json
+from foci.files.bounds import read_json
 from foci.files.lock import alone_in
-from foci.studies.cells.compute import compute, visible_device
+from foci.studies.cells import compute, visible_device
 from foci.studies.folder import CELLS, WORK, StudyFolder
-from foci.studies.plan.cells import Cell
+from foci.studies.plan import Cell
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _VERSIONS, _RESULT = "versions.json", "result"

@@ -8,30 +8,29 @@ from pathlib import Path
 
 from foci.files.atomic import write_whole
 from foci.studies.folder import StudyFolder
-from foci.studies.plan.study import Study
+from foci.studies.formats import document, to_csv, to_latex, to_markdown
+from foci.studies.our_tables import hypotheses_table, joint_table, preservation_table, tests_table
+from foci.studies.paper_tables import (
+    across_table,
+    adaptive_table,
+    budget_table,
+    cap_table,
+    compact_table,
+    efficiency_table,
+    faithfulness_table,
+    gate_table,
+    kappa_table,
+    loss_table,
+    main_table,
+    predicted_table,
+    selected_table,
+    shi_table,
+    sweep_table,
+)
 from foci.studies.published import PublishedNumbers, published
-from foci.studies.readings.numbers import StudyNumbers
-from foci.studies.readings.study import read_numbers
-from foci.studies.tables.checks.ablation import gate_table, loss_table
-from foci.studies.tables.checks.adaptive import adaptive_table
-from foci.studies.tables.checks.efficiency import efficiency_table
-from foci.studies.tables.checks.faithfulness import across_table, faithfulness_table
-from foci.studies.tables.checks.selected_only import compact_table, selected_table, sweep_table
-from foci.studies.tables.csv_text import to_csv
-from foci.studies.tables.header import differences
-from foci.studies.tables.latex import document, to_latex
-from foci.studies.tables.markdown import to_markdown
-from foci.studies.tables.ours.hypotheses import hypotheses_table
-from foci.studies.tables.ours.joint import joint_table
-from foci.studies.tables.ours.paired_tests import tests_table
-from foci.studies.tables.ours.preservation import preservation_table
-from foci.studies.tables.srp.budgets import budget_table
-from foci.studies.tables.srp.main import main_table
-from foci.studies.tables.srp.predicted import predicted_table
-from foci.studies.tables.srp.shi import shi_table
-from foci.studies.tables.srp.thresholds import kappa_table
-from foci.studies.tables.srp.tile_caps import cap_table
-from foci.studies.tables.table import Table
+from foci.studies.read import StudyNumbers, read_numbers
+from foci.studies.study import Study
+from foci.studies.table import Table, differences
 
 FOLDER = "tables"
 DOCUMENT = "all.tex"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from foci.audits.analysis.alarms.bags import duplicate_bags, zero_tiles
-from foci.audits.folder.slides import AuditedSlide
+from foci.audits.alarms import duplicate_bags, zero_tiles
+from foci.audits.stored import AuditedSlide
 
 
 def slide(name: str, content: str = "", **more: object) -> AuditedSlide:

@@ -1,13 +1,13 @@
 """Encoders, training slides and bags: who is named, and who is not."""
 
-from foci.audits.analysis.alarms.bags import zero_tiles
-from foci.audits.analysis.alarms.features import (
+from foci.audits.alarms import (
     mixed_encoders,
     not_compared,
     other_encoder,
     training_slides,
+    zero_tiles,
 )
-from foci.audits.folder.slides import AuditedSlide
+from foci.audits.stored import AuditedSlide
 from foci.backbones.saved import ModelRecord, TrainingData
 
 

@@ -3,13 +3,8 @@
 import numpy as np
 import pytest
 
-from foci.audits.analysis.alarms.predictions import (
-    below_chance,
-    below_test_figure,
-    constant_answer,
-    single_class,
-)
-from foci.audits.analysis.slides.views import ViewSlides
+from foci.audits.alarms import below_chance, below_test_figure, constant_answer, single_class
+from foci.audits.measure import ViewSlides
 from foci.backbones.saved import ModelRecord
 
 CLASSES = ("a", "b", "c")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foci.audits.analysis.answers.decided import quartiles_of
+from foci.audits.decided import quartiles_of
 
 NAN = float("nan")
 

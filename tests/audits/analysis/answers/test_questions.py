@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from foci.audits import Curve, CurveTable, Summary
-from foci.audits.analysis.answers.record import Answers
+from foci.audits.answer_records import Answers
 from tests.makers.curves import (
     CLASSES,
     Pair,

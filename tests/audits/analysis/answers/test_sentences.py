@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from foci.audits.analysis.answers.axes import result_of
-from foci.audits.analysis.answers.record import OrderComparison
-from foci.audits.analysis.answers.sentences import on_map, on_order
+from foci.audits.answer_records import OrderComparison
+from foci.audits.decided import result_of
 from foci.audits.records import AxisComparison
+from foci.audits.sentences import on_map, on_order
 
 
 def axis(result: str, d: float = -0.254, **more: Any) -> AxisComparison:

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from foci.audits.analysis.answers.threshold import Threshold, absolute, few_decided, relative
-from foci.audits.analysis.slides.views import ViewSlides
+from foci.audits.measure import Threshold, ViewSlides, absolute, few_decided, relative
 from tests.makers.curves import Settings
 
 

@@ -6,11 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foci.audits.analysis.slides.mean_curve import (
-    common_counts,
-    spread_over_orders,
-    spread_over_slides,
-)
+from foci.audits.measure import common_counts, spread_over_orders, spread_over_slides
 from tests.makers.curves import curve
 
 

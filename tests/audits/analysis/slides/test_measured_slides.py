@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from foci.audits.analysis.slides.per_slide import measure_slides
+from foci.audits.measure import measure_slides
 from tests.makers.curves import CLASSES, Settings, slides, table
 
 COUNTS = {"native": [[2, 4]], "random": [[1, None], [3, 8]]}

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from foci.audits.analysis.slides.per_slide import measure_rankings
-from foci.audits.analysis.slides.views import slides_by_view
+from foci.audits.measure import measure_rankings, slides_by_view
 from tests.makers.curves import CLASSES, Settings, slides, table
 
 COUNTS = {"selector": [[1, 3, None], [2, None, None]]}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from foci.audits.analysis.slides.rationale import CountsAt, Decisive
+from foci.audits.measure import CountsAt, Decisive
 
 
 def decisive(count: float, *, exact: bool) -> Decisive:

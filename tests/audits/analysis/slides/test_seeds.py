@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 from foci.audits import Curve, CurveTable
-from foci.audits.analysis.answers.threshold import relative as shares_of
-from foci.audits.analysis.slides import seeds as module
-from foci.audits.analysis.slides.per_slide import measure_rankings
-from foci.audits.analysis.slides.seeds import measure_seeds
-from foci.audits.analysis.slides.views import followed_once, slides_by_view
+from foci.audits import measure as module
+from foci.audits.measure import followed_once, measure_rankings, measure_seeds, slides_by_view
+from foci.audits.measure import relative as shares_of
 from tests.makers.curves import CLASSES, Settings, slides
 
 SIZES = [40, 300, 40, 7, 1]

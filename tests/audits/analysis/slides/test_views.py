@@ -2,7 +2,7 @@
 
 import pytest
 
-from foci.audits.analysis.slides.views import slides_by_view
+from foci.audits.measure import slides_by_view
 from foci.errors import FociError
 from tests.makers.curves import CLASSES, slides, table
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones import create
-from foci.backbones.models.instance.best_tile import BestTile, MaxMIL, MILfc
+from foci.backbones.models.pooling import BestTile, MaxMIL, MILfc
 from foci.errors import FociError
 from foci.reveal import curve
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones import create
-from foci.backbones.models.instance.dsmil import DSMIL
+from foci.backbones.models.dsmil import DSMIL
 from foci.errors import FociError
 from foci.reveal import curve
 

@@ -5,7 +5,7 @@ import torch
 
 from foci import rankings
 from foci.backbones import create
-from foci.backbones.models.instance.mean_mil import MeanMIL
+from foci.backbones.models.pooling import MeanMIL
 
 
 def small(**settings: bool) -> MeanMIL:

@@ -5,30 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from foci.backbones.checkpoints.formats import (
-    abmil,
-    acmil,
-    attrimil,
-    clam,
-    dsmil,
-    instance,
-    mhim,
-    transmil,
-    unsupported,
-)
+from foci.backbones.checkpoints.formats import base, instance, pooling, transformers
 from foci.backbones.checkpoints.formats.base import CheckpointFormat
 from foci.backbones.checkpoints.state_dict import StateDict, listed
 
 FORMATS: tuple[CheckpointFormat, ...] = (
-    *transmil.FORMATS,
-    *clam.FORMATS,
-    *attrimil.FORMATS,
-    *acmil.FORMATS,
-    *mhim.FORMATS,
-    *abmil.FORMATS,
-    *dsmil.FORMATS,
-    *instance.FORMATS,
-    *unsupported.FORMATS,
+    *transformers.TRANSMIL_FORMATS,
+    *pooling.CLAM_FORMATS,
+    *pooling.ATTRIMIL_FORMATS,
+    *pooling.ACMIL_FORMATS,
+    *transformers.MHIM_FORMATS,
+    *pooling.ABMIL_FORMATS,
+    *instance.DSMIL_FORMATS,
+    *instance.INSTANCE_FORMATS,
+    *base.FORMATS,
 )
 """Tried in this order."""
 
@@ -38,7 +28,7 @@ def recognise(state: StateDict) -> CheckpointFormat:
     for format_ in FORMATS:
         if format_.recognises(state):
             return format_
-    supported = (format_ for format_ in FORMATS if format_ not in unsupported.FORMATS)
+    supported = (format_ for format_ in FORMATS if format_ not in base.FORMATS)
     families = dict.fromkeys(
         format_.name.removeprefix("Gated ").split()[0] for format_ in supported
     )

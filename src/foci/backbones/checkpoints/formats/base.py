@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from foci.backbones.checkpoints.state_dict import StateDict
+from foci.errors import CheckpointError
 
 
 @dataclass(frozen=True)
@@ -161,3 +162,38 @@ def two_logits(state: StateDict, head: str) -> tuple[StateDict, int, tuple[str, 
     layer = {key: state[key] for key in (f"{head}.weight", f"{head}.bias") if key in state}
     widened = {key: torch.cat([torch.zeros_like(u), u]) for key, u in layer.items()}
     return state.replaced(widened), 2, ("one sigmoid output u became the two logits [0, u]",)
+
+
+# Architectures that are recognised by their tensors and refused by their name.
+
+
+WRAP = (
+    "wrap the model: foci.backbones.CallableBackbone(function, d_in=..., n_classes=...) needs only "
+    "a function from features to logits"
+)
+
+SEPARATE_PARTS = {"classifier", "dim_reduction", "attention", "att_classifier"}
+"""Entries of a file of DTFD-MIL's authors: one state dict for each part of the model."""
+
+
+def unsupported(name: str, where: Any) -> CheckpointError:
+    """Refusal that names the architecture and the way around it."""
+    return CheckpointError(where, f"is {name}, which FOCI does not have", WRAP)
+
+
+def _named(name: str, *has: str) -> CheckpointFormat:
+    def read(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
+        raise unsupported(name, state.path)
+
+    return CheckpointFormat(name, has=has, read=read)
+
+
+FORMATS = (
+    _named("DTFD-MIL", "UClassifier.*", "dimReduction.*"),
+    _named("DTFD-MIL", "attCls.*"),
+    _named("RRT-MIL", "online_encoder.layers.0.*", "predictor.weight"),
+    _named("RRT-MIL", "encoder.layer1.attn.*", "encoder.pool_fn.*"),
+    _named("WiKG", "W_head.weight", "W_tail.weight"),
+    _named("ILRA", "gab_blocks.0.latent"),
+    _named("MambaMIL", "*.A_log"),
+)

@@ -1,1 +1,0 @@
-"""Alarms: what may make the numbers of an audit wrong; caveats: what leaves them undefined."""

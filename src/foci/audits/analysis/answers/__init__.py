@@ -1,1 +1,0 @@
-"""Three answers instead of one word: can the map be believed, how many tiles, a better order."""

@@ -1,1 +1,0 @@
-"""What is measured of every slide, under every ranking, in every view."""

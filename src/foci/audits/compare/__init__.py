@@ -1,1 +1,0 @@
-"""Compare several audits side by side."""

@@ -1,1 +1,0 @@
-"""Compute the curves of every slide under every ranking, block by block; resumable."""

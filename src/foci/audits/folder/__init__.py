@@ -1,1 +1,0 @@
-"""The files of an audit folder, and how they are read and written."""

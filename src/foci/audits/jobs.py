@@ -1,0 +1,206 @@
+"""Ranking jobs: one ranking with one seed, or all random orders, computed together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foci.audits.folder import column
+from foci.audits.settings import AuditSettings
+from foci.metrics.cohort import adaptive_budget
+from foci.rankings import EmbeddedBag, Ranking, score
+from foci.reveal import GRID
+from foci.reveal.prefixes import random_scores
+from foci.selectors import FittedSelector
+
+SINGLE_SEEDS = "selector-seed"
+"""Ranking of every selector seed on its own, beside their mean rank; numbers are averaged."""
+
+
+@dataclass(frozen=True)
+class RankingJob:
+    """One ranking to compute on every slide: a column of the audit.
+
+    Attributes:
+        ranking: Name of the ranking.
+        seed: Seed of the selector; None for all other rankings.
+        selector: The selector with that seed.
+        selectors: The selectors of all seeds, where the ranking is their mean rank.
+        orders: Number of random orders; 0 for all other rankings.
+        method: How tiles are scored, where that is not the ranking of this name.
+        options: Options of the method, besides the selector.
+    """
+
+    ranking: str
+    seed: int | None = None
+    selector: FittedSelector | None = None
+    selectors: tuple[FittedSelector, ...] = ()
+    orders: int = 0
+    method: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def column(self) -> str:
+        """Name of the job in tables and partial results."""
+        return column(self.ranking, self.seed)
+
+    @property
+    def stored(self) -> bool:
+        """Whether scores are stored; random orders can be drawn again from their seeds."""
+        return not self.orders
+
+    def rank(self, bag: EmbeddedBag) -> list[tuple[int | None, Ranking]]:
+        """Rank the tiles of one bag; one ranking per seed."""
+        if self.orders:
+            return [(seed, _drawn(bag, seed)) for seed in range(self.orders)]
+        if self.selectors:
+            return [(None, mean_rank([_selected(bag, one) for one in self.selectors]))]
+        if self.selector is not None:
+            return [(self.seed, _selected(bag, self.selector))]
+        method = self.method or self.ranking
+        return [(self.seed, score(method, bag.backbone, bag, **self.options))]
+
+
+def columns_of(jobs: Sequence[RankingJob]) -> dict[str, list[str]]:
+    """Columns of every ranking, one per seed.
+
+    >>> columns_of([RankingJob("selector", 0), RankingJob("selector", 1), RankingJob("native")])
+    {'selector': ['selector-0', 'selector-1'], 'native': ['native']}
+    """
+    columns: dict[str, list[str]] = {}
+    for job in jobs:
+        columns.setdefault(job.ranking, []).append(job.column)
+    return columns
+
+
+def mean_rank(rankings: Sequence[Ranking]) -> Ranking:
+    """Rank tiles by their mean rank over several rankings of one slide, smallest first.
+
+    >>> import numpy as np
+    >>> rows = ([3.0, 2.0, 1.0], [3.0, 1.0, 2.0], [1.0, 3.0, 2.0])
+    >>> mean_rank([Ranking("selector", "s", np.array(row)) for row in rows]).order.tolist()
+    [0, 1, 2]
+    """
+    ranks = np.stack([ranking.ranks for ranking in rankings])
+    return Ranking(rankings[0].name, rankings[0].slide_id, -ranks.mean(axis=0))
+
+
+def ranking_jobs(
+    settings: AuditSettings, selectors: Mapping[int, FittedSelector]
+) -> tuple[RankingJob, ...]:
+    """List the ranking jobs of an audit, in the order of its rankings.
+
+    >>> [job.column for job in ranking_jobs(AuditSettings(rankings=("random", "native")), {})]
+    ['random', 'native']
+    """
+    jobs: list[RankingJob] = []
+    for one in settings.requested:
+        name = one.name
+        if name == "selector":
+            jobs += _selector_jobs(settings, selectors)
+        elif name == "random":
+            jobs.append(RankingJob(name, orders=settings.random_orders))
+        else:
+            jobs.append(RankingJob(name, method=one.method, options=one.options))
+    return tuple(jobs)
+
+
+def _selector_jobs(
+    settings: AuditSettings, selectors: Mapping[int, FittedSelector]
+) -> list[RankingJob]:
+    """The selector as the mean rank of its seeds, and each seed where that is asked for."""
+    seeds = settings.seeds
+    if len(seeds) == 1 or settings.seeds_as == "each":
+        return [RankingJob("selector", seed, selectors[seed]) for seed in seeds]
+    mean = RankingJob("selector", selectors=tuple(selectors[seed] for seed in seeds))
+    each = [RankingJob(SINGLE_SEEDS, seed, selectors[seed]) for seed in seeds]
+    return [mean, *(each if settings.dense else [])]
+
+
+def _drawn(bag: EmbeddedBag, seed: int) -> Ranking:
+    """The ranking ``random`` with a seed; it asks nothing of the classifier."""
+    scores = random_scores(bag.bag, bag.slide_id, len(bag), seed)
+    return Ranking("random", bag.slide_id, scores)
+
+
+def _selected(bag: EmbeddedBag, selector: FittedSelector) -> Ranking:
+    return score("selector", bag.backbone, bag, selector=selector)
+
+
+# Which counts of tiles are revealed and deleted on a slide.
+#
+# The rule: a classifier with a closed form gives every count for next to nothing, and gets every
+# count. For any other one counts are spent where they change an answer, see
+# :mod:`foci.audits.adaptive_counts`. Of the random orders, the first ``DELETED_ORDERS`` are
+# deleted too. With the setting ``dense`` every order of every classifier gets every count in both
+# directions. The profile of the paper reveals every count of any classifier, as its tables do.
+
+
+KEPT = 32
+"""Tiles that are kept for the selected-only AUC, as in the paper."""
+
+DELETED_ORDERS = 3
+"""Random orders whose tiles are deleted too; all of them if dense."""
+
+EVERY_COUNT_UP_TO = 256
+"""Tiles of a bag up to which every count is deleted; one call for all of them costs little."""
+
+FINE = (
+    *range(1, 16),
+    *range(16, 32, 2),
+    *range(32, 64, 4),
+    *range(64, 128, 8),
+    *range(128, 257, 16),
+)
+"""Counts beyond the crossing for rankings that are compared; random orders have ``GRID``."""
+
+
+def counts_beyond(settings: AuditSettings, n_tiles: int, *, control: bool) -> list[int]:
+    """Counts that are revealed beyond the crossing, for areas, mean curves and selected-only AUC.
+
+    >>> counts_beyond(AuditSettings(deletion=(5,)), 20, control=True)
+    [1, 2, 3, 4, 5, 6, 8, 12, 16, 20]
+    """
+    wanted = {*(GRID if control else FINE), *settings.deletion, KEPT, adaptive_budget(n_tiles)}
+    last = min(settings.k_max, n_tiles)
+    return sorted({k for k in wanted if k < last} | {last})
+
+
+def reveal_counts(settings: AuditSettings, n_tiles: int) -> NDArray[np.int64]:
+    """Every reveal count of a slide, up to ``k_max``.
+
+    >>> reveal_counts(AuditSettings(k_max=4), 3).tolist()
+    [1, 2, 3]
+    """
+    return np.arange(1, min(settings.k_max, n_tiles) + 1, dtype=np.int64)
+
+
+def deletion_counts(settings: AuditSettings, n_tiles: int, *, dense: bool) -> NDArray[np.int64]:
+    """Deletion counts of a slide: those that are reported, and every one up to ``k_max`` if dense.
+
+    At least one tile stays.
+
+    >>> deletion_counts(AuditSettings(k_max=6, deletion=(2, 8)), 20, dense=True).tolist()
+    [1, 2, 3, 4, 5, 6, 8]
+    >>> deletion_counts(AuditSettings(k_max=6, deletion=(2, 8)), 20, dense=False).tolist()
+    [2, 8]
+    """
+    every = range(1, min(settings.k_max, n_tiles) + 1) if dense else ()
+    counts = {k for k in (*every, *settings.deletion) if k < n_tiles}
+    return np.array(sorted(counts), dtype=np.int64)
+
+
+def decisive_grid(settings: AuditSettings, n_tiles: int) -> list[int]:
+    """Counts at which decisive K is looked for first: those reported, and every 16th of the bag.
+
+    >>> decisive_grid(AuditSettings(deletion=(1, 2, 4, 8)), 200)[:8]
+    [1, 2, 4, 8, 12, 24, 36, 48]
+    """
+    last = min(settings.k_max, n_tiles - 1)
+    step = max(1, n_tiles // 16)
+    asked = {*settings.deletion, *range(step, last + 1, step), last}
+    return sorted(k for k in asked if k <= last)

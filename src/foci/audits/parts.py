@@ -1,0 +1,277 @@
+"""Store partial results of a run: one Parquet file per block of slides and ranking job.
+
+Every file is either complete or absent, so a killed run can resume.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from foci.audits import stored as curve_rows
+from foci.audits import stored as slide_rows
+from foci.audits import stored as tile_rows
+from foci.audits.folder import CURVES, PARTS, RANKINGS, SLIDES, readable
+from foci.audits.jobs import RankingJob
+from foci.audits.reveal import RevealedSlide
+from foci.audits.stored import CURVE_SCHEMA, REPEATED, AuditedSlide, RankedTiles
+from foci.errors import CohortError, FociError
+from foci.files.atomic import whole_file
+
+SCORES = pa.field("scores", pa.list_(pa.float64()))
+"""Stored in the first row of a slide; null in its other rows, and for random orders."""
+
+PLACES = [pa.field(name, pa.list_(pa.int64())) for name in ("tiles", "x", "y")]
+"""Index and coordinates of candidate tiles; null if the slide was skipped or has no coordinates."""
+
+SLIDES_PART = "slides"
+
+
+class PartialResults:
+    """Write and read the partial results of one run.
+
+    The slides of a block are written before its ranking jobs, so a resumed run skips the same
+    slides as the run before it.
+
+    Args:
+        folder: The audit folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder / PARTS
+
+    def missing(self, block: int, jobs: Iterable[RankingJob]) -> tuple[RankingJob, ...]:
+        """Ranking jobs of a block that are still to be computed."""
+        return tuple(job for job in jobs if not self._path(job.column, block).exists())
+
+    def complete(self, block: int, jobs: Iterable[RankingJob]) -> bool:
+        """Whether every file of a block is written."""
+        return self._path(SLIDES_PART, block).exists() and not self.missing(block, jobs)
+
+    def slides(self, block: int) -> tuple[AuditedSlide, ...] | None:
+        """Slides of a block; None if the block has not been written."""
+        path = self._path(SLIDES_PART, block)
+        if not path.exists():
+            return None
+        with readable(path):
+            return slide_rows.read_slides(path)
+
+    def write_slides(
+        self, block: int, slides: Sequence[AuditedSlide], revealed: Sequence[RevealedSlide]
+    ) -> None:
+        """Write which slides of a block were audited or skipped, and their tile coordinates."""
+        places: dict[str, list[object]] = {field.name: [None] * len(slides) for field in PLACES}
+        rows = {slide.slide_id: row for row, slide in enumerate(slides)}
+        for result in revealed:
+            row = rows[result.slide.slide_id]
+            places["tiles"][row] = result.tiles
+            if result.coords is not None:
+                places["x"][row], places["y"][row] = result.coords.T
+        table = slide_rows.slides_to_arrow(slides)
+        for field in PLACES:
+            table = table.append_column(field, pa.array(places[field.name], field.type))
+        self._write(table, self._path(SLIDES_PART, block))
+
+    def write_job(self, block: int, job: RankingJob, revealed: Sequence[RevealedSlide]) -> None:
+        """Write the curves and scores of one ranking job on a block."""
+        results = [slide.jobs[job.column] for slide in revealed]
+        curves = [curve for own in results for curve in own.curves]
+        scores = [s for own in results for s in (own.scores, *[None] * (len(own.curves) - 1))]
+        table = curve_rows.curves_to_arrow(curves).append_column(
+            SCORES, pa.array(scores, SCORES.type)
+        )
+        self._write(table, self._path(job.column, block))
+
+    def places(self, block: int) -> pa.Table:
+        """Read the slides of a block with their tiles, as written."""
+        return self._read(self._path(SLIDES_PART, block))
+
+    def job(self, block: int, job: RankingJob, columns: list[str] | None = None) -> pa.Table:
+        """Read the curves and scores of one ranking job on a block; all columns, or some."""
+        return self._read(self._path(job.column, block), columns)
+
+    def _path(self, column: str, block: int) -> Path:
+        return self.folder / column / f"{block:05d}.parquet"
+
+    @staticmethod
+    def _read(path: Path, columns: list[str] | None = None) -> pa.Table:
+        with readable(path), pq.ParquetFile(path) as file:
+            return file.read(columns, use_threads=False)  # a small file: threads take longer
+
+    @staticmethod
+    def _write(table: pa.Table, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as temporary:
+            pq.write_table(table, temporary, use_dictionary=curve_rows.REPEATED)
+
+
+# Merge the partial results of a run into its Parquet tables, one block in memory at a time.
+
+
+_AGAIN = "give the same foci audit command again, with --force"
+
+
+class Assembly:
+    """Merges blocks of partial results into Parquet tables, in order, as they are written.
+
+    A context: ``curves.parquet`` and ``rankings.parquet`` get their names where it ends without an
+    error, after :meth:`finish`.
+
+    Args:
+        folder: The audit folder.
+        parts: The partial results.
+        n_blocks: Number of blocks.
+        jobs: The ranking jobs, in order.
+        seen: Called with the tiles and scores of every slide, in order.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        parts: PartialResults,
+        n_blocks: int,
+        jobs: Sequence[RankingJob],
+        seen: Callable[[RankedTiles], None] = lambda slide: None,
+    ) -> None:
+        self.folder, self.parts, self.n_blocks, self.jobs = folder, parts, n_blocks, jobs
+        self.seen = seen
+        self.blocks: list[tuple[AuditedSlide, ...]] = []
+        self.open = ExitStack()
+        self.writers: dict[str, pq.ParquetWriter] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self.open.__exit__(*raised)
+
+    def merge_next(self) -> bool:
+        """Merge the next block if it is written; False if not, or if there is none."""
+        number = len(self.blocks)
+        ready = number < self.n_blocks and self.parts.complete(number, self.jobs)
+        if ready:
+            self._merge(number)
+        return ready
+
+    def finish(
+        self, wanted: Sequence[str], others: Iterable[AuditedSlide]
+    ) -> tuple[AuditedSlide, ...]:
+        """Merge the blocks that are left, and write ``slides.parquet``.
+
+        Args:
+            wanted: IDs of the slides that the blocks must hold, in order.
+            others: Slides that were skipped before any block; they come last.
+
+        Returns:
+            The slides, as written.
+
+        Raises:
+            CohortError: If no slide could be audited.
+            FociError: If a file of partial results is missing, or a slide in it.
+        """
+        for number in range(len(self.blocks), self.n_blocks):
+            self._merge(number)
+        _check_slides(self.parts, self.blocks, wanted)
+        slides = (*(slide for block in self.blocks for slide in block), *others)
+        if not self.writers:
+            what = f"has no slide that can be audited ({slides[0].skipped})"
+            raise CohortError("cohort", what, "run foci doctor")
+        with whole_file(self.folder / SLIDES) as temporary:
+            pq.write_table(slide_rows.slides_to_arrow(slides), temporary)
+        return slides
+
+    def _merge(self, number: int) -> None:
+        slides = _block(self.parts, number, self.jobs)
+        # a block of which every slide was skipped would be an empty row group
+        if any(slide.skipped is None for slide in slides):
+            self._write(CURVES, _curves(self.parts, number, self.jobs), REPEATED)
+            ranked = _tiles(self.parts, number, self.jobs)
+            self._write(RANKINGS, _joined(ranked), repeated=True)
+            for slide in ranked:
+                self.seen(slide)
+        self.blocks.append(slides)
+
+    def _write(self, name: str, table: pa.Table, repeated: list[str] | Literal[True]) -> None:
+        """Write a row group; ``repeated`` columns, or all, get a dictionary of their values."""
+        if name not in self.writers:
+            temporary = self.open.enter_context(whole_file(self.folder / name))
+            self.writers[name] = self.open.enter_context(
+                pq.ParquetWriter(temporary, table.schema, use_dictionary=repeated)
+            )
+        self.writers[name].write_table(table, row_group_size=max(len(table), 1))
+
+
+def features_digest(slides: Iterable[AuditedSlide]) -> str:
+    """SHA-256 over the features of all audited slides."""
+    lines = (f"{s.slide_id} {s.features_sha256}\n" for s in slides if s.skipped is None)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _block(
+    parts: PartialResults, number: int, jobs: Sequence[RankingJob]
+) -> tuple[AuditedSlide, ...]:
+    """Slides of a block, after a check that none of its files is missing."""
+    slides = parts.slides(number)
+    lost = parts.missing(number, jobs)
+    if slides is None or lost:
+        name = "slides" if slides is None else lost[0].column
+        raise FociError(parts.folder, f"has lost block {number} of {name}", _AGAIN)
+    return slides
+
+
+def _check_slides(
+    parts: PartialResults, blocks: Sequence[Sequence[AuditedSlide]], wanted: Sequence[str]
+) -> None:
+    stored = [slide.slide_id for block in blocks for slide in block]
+    if stored != list(wanted):
+        lost = [name for name in wanted if name not in set(stored)]
+        what = f"does not hold slide {lost[0]}" if lost else "holds other slides than the cohort"
+        raise FociError(parts.folder, what, _AGAIN)
+
+
+def _curves(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> pa.Table:
+    tables = [parts.job(number, job, CURVE_SCHEMA.names) for job in jobs]
+    return pa.concat_tables(tables).cast(CURVE_SCHEMA).combine_chunks()
+
+
+def _tiles(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> list[RankedTiles]:
+    stored = [job for job in jobs if job.stored]
+    scores = {job.column: _scores(parts.job(number, job, [SCORES.name])) for job in stored}
+    places = parts.places(number)
+    kept = [row for row in range(len(places)) if places["tiles"][row].is_valid]
+    return [
+        RankedTiles(
+            slide_id=places["slide_id"][row].as_py(),
+            tiles=_numbers(places["tiles"][row]),
+            coords=_coords(places, row),
+            scores={column: by_slide[place] for column, by_slide in scores.items()},
+        )
+        for place, row in enumerate(kept)
+    ]
+
+
+def _joined(slides: Sequence[RankedTiles]) -> pa.Table:
+    return pa.concat_tables([tile_rows.scores_to_arrow(slide) for slide in slides]).combine_chunks()
+
+
+def _scores(part: pa.Table) -> list[NDArray[Any]]:
+    """Scores of every slide in a file of partial results, in order."""
+    return [_numbers(scores) for scores in part[SCORES.name] if scores.is_valid]
+
+
+def _coords(places: pa.Table, row: int) -> NDArray[Any] | None:
+    x, y = places["x"][row], places["y"][row]
+    return np.column_stack([_numbers(x), _numbers(y)]) if x.is_valid else None
+
+
+def _numbers(entry: pa.ListScalar) -> NDArray[Any]:
+    numbers: NDArray[Any] = entry.values.to_numpy()
+    return numbers

@@ -1,0 +1,429 @@
+"""Divide a cohort into slides for fitting selectors and slides to audit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from foci.audits.settings import PROFILES, AuditSettings
+from foci.audits.sources import check_maps
+from foci.audits.stored import AuditedSlide
+from foci.backbones import Backbone, CallableBackbone
+from foci.backbones.freezing import eval_mode, fingerprint
+from foci.backbones.training.run import with_train_and_val
+from foci.bags import Cohort
+from foci.bags.slide import many_skipped
+from foci.bags.splits import SPLITS
+from foci.errors import BagError, ChangedError, CohortError, FociError, WidthError
+from foci.progress import Progress, Sized
+from foci.rankings import RANKINGS
+from foci.selectors.gated import choose_site
+from foci.selectors.selector import full_logits
+from foci.testing import quick_check
+from foci.words import counted
+
+FITTING = ("train", "val")
+
+
+@dataclass(frozen=True)
+class SplitSlides:
+    """Slides of an audit by use: fitting, audit, skipped.
+
+    Attributes:
+        fitting: Readable slides of ``train`` and ``val``; None if no selector is fitted.
+        audited: Slides to audit; they may not have been read yet.
+        skipped: Slides that were skipped so far.
+        notes: Assumptions, as sentences for the report.
+    """
+
+    fitting: Cohort | None
+    audited: Cohort
+    skipped: tuple[AuditedSlide, ...]
+    notes: tuple[str, ...]
+
+    def count(self, split: str) -> int:
+        """Number of slides of a split that selectors are fitted on."""
+        return sum(slide.split == split for slide in self.fitting or ())
+
+
+def check_splits(cohort: Cohort, settings: AuditSettings, *, fits: bool = True) -> None:
+    """Check that the cohort has the splits that the audit needs; no file is read.
+
+    Args:
+        cohort: The slides.
+        settings: Of the audit.
+        fits: Whether selectors are fitted in the audit; False where they are given.
+    """
+    present = {slide.split for slide in cohort} - {None}
+    if not present and settings.fits_selectors:
+        present = {*SPLITS}  # split_slides will make them
+    if present and settings.split not in present:
+        cohort.split(settings.split)
+    if settings.fits_selectors and fits and "train" not in present:
+        raise CohortError(
+            "cohort",
+            "has no slides in split 'train', which the selector is fitted on",
+            "add them, or leave the selector out of the rankings",
+        )
+
+
+def split_slides(
+    cohort: Cohort,
+    settings: AuditSettings,
+    split_seed: int,
+    progress: Progress,
+    *,
+    fits: bool = True,
+) -> SplitSlides:
+    """Divide a cohort into fitting and audited slides; skip unreadable slides for fitting.
+
+    A cohort without splits is split as in ``foci train`` (remove unreadable slides, then split by
+    patient), so that the same seed gives the same split.
+
+    Args:
+        cohort: As read from its table.
+        settings: Of the audit.
+        split_seed: Of the patient split.
+        progress: Around the reading of slides to fit on.
+        fits: Whether selectors are fitted in the audit; False where they are given: then only the
+            audited slides matter, and a split is made if there is none.
+    """
+    unsplit = all(slide.split is None for slide in cohort)
+    if not settings.fits_selectors or not (fits or unsplit):
+        audited = cohort if unsplit else cohort.split(settings.split)
+        note = (
+            "the cohort has no splits: every slide is audited, even if the model was trained on it"
+        )
+        notes = (*cohort.notes, *([note] if unsplit else _left_out(cohort, settings)))
+        return SplitSlides(None, audited, _skipped(cohort, cohort), notes)
+    whole = ready_to_fit(cohort, split_seed, progress)
+    fitting = replace(whole, slides=tuple(s for s in whole if s.split in FITTING))
+    notes = (*whole.notes, *_left_out(whole, settings))
+    own = fitting if fits else None
+    return SplitSlides(own, whole.split(settings.split), _skipped(whole, cohort), notes)
+
+
+def ready_to_fit(cohort: Cohort, split_seed: int, progress: Progress) -> Cohort:
+    """Read the slides of ``train`` and ``val`` once, skip unreadable ones, make missing splits.
+
+    Other slides are not read, unless the split has still to be made.
+    """
+    unsplit = all(slide.split is None for slide in cohort)
+    needed = [s for s in cohort if unsplit or s.split in FITTING]
+    read = replace(cohort, slides=tuple(needed)).readable(progress)
+    good = {slide.slide_id for slide in read}
+    wanted = {slide.slide_id for slide in needed}
+    rest = tuple(s for s in cohort if s.slide_id in good or s.slide_id not in wanted)
+    whole = with_train_and_val(replace(read, slides=rest), split_seed)
+    if not unsplit:
+        return whole
+    note = "the cohort has no splits: divided by patient into train, val and test"
+    return replace(whole, notes=(*whole.notes, f"{note} (70, 10 and 20 %, seed {split_seed})"))
+
+
+def many_left_out(cohort: Cohort, audited: int, skipped: Collection[str]) -> str | None:
+    """A sentence if more than 10 % of the audited slides, or of all rows, were skipped.
+
+    Args:
+        cohort: As it was read, before unreadable slides were set aside.
+        audited: Number of audited slides.
+        skipped: Names of all skipped slides.
+    """
+    wanted = sum(s.slide_id in skipped and s.split not in FITTING for s in cohort)
+    rows = len(cohort) + len(cohort.skipped)
+    of_audited = many_skipped(wanted, wanted + audited, "slides to audit")
+    return of_audited or many_skipped(len(skipped), rows)
+
+
+def _skipped(checked: Cohort, table: Cohort) -> tuple[AuditedSlide, ...]:
+    rows = {slide.slide_id: slide for slide in table}
+    return tuple(
+        AuditedSlide(
+            slide_id=entry.slide_id,
+            case_id=rows[entry.slide_id].case_id if entry.slide_id in rows else entry.slide_id,
+            label=rows[entry.slide_id].label if entry.slide_id in rows else None,
+            skipped=entry.reason,
+        )
+        for entry in checked.skipped
+    )
+
+
+def _left_out(cohort: Cohort, settings: AuditSettings) -> list[str]:
+    others = Counter(s.split for s in cohort if s.split not in (*FITTING, settings.split))
+    return [
+        f"left out: {counted(n, 'slide')} in {'no split' if split is None else f'split {split}'}"
+        for split, n in others.items()
+    ]
+
+
+# Check that classifier, cohort and settings fit together, and that a function is usable.
+
+
+def admit(
+    backbone: Backbone, cohort: Cohort, settings: AuditSettings, *, fits: bool = True
+) -> tuple[Cohort, AuditSettings, tuple[str, ...]]:
+    """Check cohort and settings against a classifier; adapt them, with notes on every change.
+
+    The native ranking is left out where the classifier has none and nobody asked for it. A selector
+    that nobody gave a target for is fitted for the recipe's own, where the slides allow it.
+
+    Args:
+        backbone: The classifier.
+        cohort: The slides.
+        settings: Of the audit.
+        fits: Whether selectors are fitted in the audit; False where they are given.
+
+    Raises:
+        FociError: If a requested ranking is impossible, or the classes do not match.
+    """
+    settings, notes = _without_native(backbone, settings)
+    for one in settings.requested:
+        given = {"selector": None} if one.method == "selector" else one.options
+        RANKINGS[one.method].check(backbone, given)
+    if settings.fits_selectors:
+        choose_site(backbone, settings.plan.sites)
+    check_splits(cohort, settings, fits=fits)
+    notes += check_maps(cohort, settings)
+    labelled = any(slide.label is not None for slide in cohort)
+    if settings.target == "label" and not labelled:
+        what = "cannot be the label: the cohort has none"
+        raise FociError("target", what, "give a label table, or target prediction")
+    cohort = for_backbone(cohort, backbone)
+    if settings.fits_selectors:
+        settings = settings.model_copy(update={"choose_by": settings.chosen_by})
+    if settings.fits_selectors and fits:
+        settings, fallback = _with_fit_target(cohort, settings)
+        notes += fallback
+    return cohort, settings, notes
+
+
+def _with_fit_target(
+    cohort: Cohort, settings: AuditSettings
+) -> tuple[AuditSettings, tuple[str, ...]]:
+    """Settings with the selector's target decided, and a note where labels do not suffice for it.
+
+    Raises:
+        FociError: If the label was asked for.
+    """
+    lacking = _lacks(cohort, settings) if settings.fitted_for == "label" else None
+    if lacking is None:
+        return settings.model_copy(update={"fit_target": settings.fitted_for}), ()
+    if settings.fit_target is not None:
+        what, fix = f"cannot be the label: {lacking}", "fill the labels, or fit for prediction"
+        raise FociError("fit_target", what, fix)
+    note = f"the selector is fitted for the model's own prediction: {lacking}"
+    return settings.model_copy(update={"fit_target": "prediction"}), (note,)
+
+
+def _lacks(cohort: Cohort, settings: AuditSettings) -> str | None:
+    """Why no selector can be fitted for the label, as far as the table says."""
+    learned = [s for s in cohort if s.split == "train"] or list(cohort)  # a split is made later
+    chosen = [s for s in cohort if s.split in FITTING] or learned
+    unlabelled = sum(slide.label is None for slide in chosen)
+    if unlabelled:
+        return f"{unlabelled} of {counted(len(chosen), 'slide')} to fit on without a label"
+    present = {slide.label for slide in learned}
+    if settings.plan.class_conditional and len(present) == 1 < len(cohort.classes):
+        return f"all slides to learn from are of class {present.pop()}"
+    return None
+
+
+def for_backbone(cohort: Cohort, backbone: Backbone) -> Cohort:
+    """Adapt a cohort to a classifier: features of its width, one class name per output."""
+    store = cohort.store.for_model(backbone.d_in)
+    return replace(cohort, classes=_classes(backbone, cohort), store=store)
+
+
+def _without_native(
+    backbone: Backbone, settings: AuditSettings
+) -> tuple[AuditSettings, tuple[str, ...]]:
+    usual = PROFILES[settings.profile].get("rankings")
+    asked_for = "rankings" in settings.model_fields_set and settings.rankings != usual
+    if asked_for or settings.map is not None or backbone.capabilities.score != "none":
+        return settings, ()
+    rest = tuple(name for name in settings.rankings if name != "native")
+    note = f"{backbone.architecture} has no tile score of its own: there is no native ranking"
+    return settings.model_copy(update={"rankings": rest}), (note,)
+
+
+def _classes(backbone: Backbone, cohort: Cohort) -> tuple[str, ...]:
+    if not cohort.classes:
+        return tuple(f"class {number}" for number in range(backbone.n_classes))
+    if len(cohort.classes) != backbone.n_classes:
+        names = ", ".join(cohort.classes)
+        raise CohortError(
+            "labels",
+            f"have {len(cohort.classes)} classes ({names}), the model has {backbone.n_classes}",
+            "give the model's classes in its order",
+        )
+    return cohort.classes
+
+
+def check_function(backbone: Backbone, cohort: Cohort) -> None:
+    """Check a wrapped function on a few tiles of the first readable bag; others are left alone.
+
+    The quick part of :func:`foci.testing.check_backbone`: shapes, finite answers, logits that are
+    none, and an order of tiles that matters although it was declared not to.
+
+    Raises:
+        FociError: If the function breaks a claim.
+    """
+    if not isinstance(backbone, CallableBackbone):
+        return
+    for slide in cohort:
+        try:
+            tiles = cohort.store.bag(slide).x
+        except FociError:  # the run will skip this slide and say why
+            continue
+        broken = next((one for one in quick_check(backbone, tiles) if not one.passed), None)
+        if broken is not None:
+            raise FociError(
+                f"function {backbone.called}",
+                f"fails a check on tiles of {slide.slide_id}: {broken.detail}",
+                "run foci.testing.check_backbone on it for the whole list",
+            )
+        return
+
+
+# Refuse features of another width than the classifier reads, in one line for the whole cohort.
+
+
+_LOOKED_AT = 16
+
+
+def check_width(cohort: Cohort) -> None:
+    """Look at a few slides, until one has features that the classifier can read.
+
+    Args:
+        cohort: Adapted to a classifier, see :func:`foci.audits.prepare.for_backbone`.
+
+    Raises:
+        BagError: If all that can be read have another width.
+    """
+    wrong: list[WidthError] = []
+    places = np.unique(np.linspace(0, len(cohort) - 1, min(len(cohort), _LOOKED_AT)).astype(int))
+    for place in places.tolist():
+        try:
+            cohort.store.bag(cohort.slides[place])
+        except WidthError as error:
+            wrong.append(error)
+        except FociError:  # the run will skip this slide and say why
+            continue
+        else:
+            return
+    if wrong:
+        first = wrong[0]
+        seen = f"so in all of {counted(len(wrong), 'slide')} looked at"
+        raise BagError(first.where, f"{first.what} ({seen})", first.fix)
+
+
+# Check that a model is deterministic, and that its answer does not drift during a run.
+
+
+T = TypeVar("T")
+
+_TOLERANCE = 1e-4
+"""Allowed difference in probability; GPU sums may differ in their last digits between calls."""
+
+
+@dataclass(frozen=True, eq=False)
+class DriftCheck:
+    """A model's first answer to one bag, to be asked for again later.
+
+    Attributes:
+        backbone: The classifier.
+        slide_id: The slide.
+        x: ``[N, D]`` its features.
+        first: ``[C]`` its logits.
+        weights: Hash of the model's parameters and buffers.
+    """
+
+    backbone: Backbone
+    slide_id: str
+    x: Tensor
+    first: Tensor
+    weights: str
+
+    def check(self, when: str) -> None:
+        """Hash the weights and ask again.
+
+        Raises:
+            ChangedError: If the weights differ, or the probabilities by more than rounding.
+        """
+        if fingerprint(self.backbone) != self.weights:
+            raise ChangedError(
+                _named(self.backbone), "changed while it was audited", "leave it alone, try again"
+            )
+        with eval_mode(self.backbone):
+            now = full_logits(self.backbone, [self.x])[0]
+        gap = _gap(self.first, now)
+        if gap > _allowed(now):
+            raise ChangedError(
+                _named(self.backbone),
+                f"the model's answer drifts: on {self.slide_id} its probabilities {when} differ "
+                f"by {gap:.2g} from those at the start",
+                "make it forget what it has seen (counters, running statistics, caches)",
+            )
+
+    def halfway(self, progress: Progress) -> Progress:
+        """A progress bar that also asks again when half of its items are done."""
+
+        def checked(items: Sized[T], what: str) -> Iterator[T]:
+            for step, item in enumerate(progress(items, what)):
+                if step == len(items) // 2:
+                    self.check("halfway through the run")
+                yield item
+
+        return checked
+
+
+def check_deterministic(backbone: Backbone, cohort: Cohort) -> DriftCheck | None:
+    """Check that the model gives the same output twice, on the first readable bag.
+
+    A wrapped function may hide a module in training mode, and its dropout cannot be switched off
+    from outside.
+
+    Returns:
+        The answer, for further checks during the run; None if no bag can be read.
+
+    Raises:
+        FociError: If the two outputs differ by more than rounding.
+    """
+    for slide in cohort:
+        try:
+            x = cohort.store.bag(slide).x
+            with eval_mode(backbone):
+                first, second = full_logits(backbone, [x, x])
+        except FociError:  # the run will skip this slide and say why
+            continue
+        gap = _gap(first, second)
+        if gap > _allowed(first):
+            raise FociError(
+                _named(backbone),
+                f"the model gives two answers to one bag: on {slide.slide_id} its probabilities "
+                f"differ by {gap:.2g}",
+                "put it in eval mode (model.eval()), or switch off its randomness",
+            )
+        return DriftCheck(backbone, slide.slide_id, x, first, fingerprint(backbone))
+    return None
+
+
+def _gap(first: Tensor, second: Tensor) -> float:
+    """Largest difference between two answers, in probability."""
+    one, other = (torch.softmax(logits.double(), dim=-1) for logits in (first, second))
+    return float((one - other).abs().max())
+
+
+def _allowed(logits: Tensor) -> float:
+    digits = torch.finfo(logits.dtype).eps if logits.is_floating_point() else 0.0
+    return max(_TOLERANCE, 8 * digits)
+
+
+def _named(backbone: Backbone) -> str:
+    return f"backbone {backbone.architecture}"

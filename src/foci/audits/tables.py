@@ -1,0 +1,181 @@
+"""Write the numbers of an audit as CSV tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foci.audits.agreement import PairAgreement
+from foci.audits.answer_records import CountQuartiles
+from foci.audits.decided import DecidedNumbers
+from foci.audits.measure import MeasuredSlides
+from foci.audits.numbers import GREEDY
+from foci.audits.records import Interval, plain
+from foci.audits.settings import View
+from foci.audits.stored import AuditedSlide
+from foci.audits.summary import RankingNumbers, Summary
+from foci.files.atomic import write_whole
+from foci.metrics import seed_spread
+from foci.metrics.inputs import defined_mean
+
+Row = dict[str, Any]
+
+INTERVALS = ("msk_cond", "restricted", "reach", "aukc", "faithfulness", "shi_native", "shi_random")
+SPREADS = ("msk_cond", "restricted", "reach", "aukc", "faithfulness")
+SINGLE = ("reach_correct", "reach_wrong", "stable_restricted", "fallback", "specific")
+QUARTILES = ("msk", "stable", "decisive", "decisive_paper", "relative")
+PAIRED = ("base", "foci", "n_both", "n_base_only", "n_foci_only", "n_neither")
+
+
+def write_tables(
+    folder: str | Path,
+    summary: Summary,
+    measured: MeasuredSlides,
+    slides: Sequence[AuditedSlide],
+    skipped: Sequence[AuditedSlide],
+) -> list[Path]:
+    """Write all CSV tables into a folder; equal numbers give equal bytes.
+
+    Args:
+        folder: Folder of the tables; created if it does not exist.
+        summary: All numbers of the audit.
+        measured: Metrics of the slides that the summary is made from.
+        slides: The audited slides.
+        skipped: The slides that were skipped.
+
+    Returns:
+        ``rankings.csv``, ``slides.csv``, ``deletion.csv``, ``agreement.csv``, ``skipped.csv``.
+    """
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    reasons = [{"slide_id": slide.slide_id, "reason": slide.skipped} for slide in skipped]
+    tables: dict[str, tuple[Iterable[Row], Sequence[str]]] = {
+        "rankings.csv": (_ranking_rows(summary), ()),
+        "slides.csv": (_slide_rows(measured, slides, summary.classes), ()),
+        "deletion.csv": (
+            _deletion_rows(summary),
+            ("view", "ranking", "k", "mean_drop", "n_slides"),
+        ),
+        "agreement.csv": (
+            (pair.model_dump() for pair in summary.agreement),
+            tuple(PairAgreement.model_fields),
+        ),
+        "skipped.csv": (reasons, ("slide_id", "reason")),
+    }
+    for name, (rows, header) in tables.items():
+        write_whole(place / name, as_csv(rows, header))
+    return [place / name for name in tables]
+
+
+def as_csv(rows: Iterable[Row], header: Sequence[str] = ()) -> str:
+    """Format rows as CSV: an empty cell for None, floats with all digits.
+
+    Args:
+        rows: One dictionary per line.
+        header: Column names; default is the keys of the first row.
+
+    >>> print(as_csv([{"slide": 'a "b", c', "msk": 2.0}, {"slide": "d", "msk": None}]), end="")
+    slide,msk
+    "a ""b"", c",2.0
+    d,
+    """
+    lines = list(rows)
+    columns = list(header or (lines[0] if lines else ()))
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(lines)
+    return text.getvalue()
+
+
+def _ranking_rows(summary: Summary) -> Iterator[Row]:
+    """Headline numbers, one row per view and ranking, the first view first."""
+    for view, ranking, numbers in _by_view(summary):
+        captured = {"captured": numbers.captured} if GREEDY in summary.rankings else {}
+        yield {"view": view, "ranking": ranking, **_headline(numbers), **captured}
+
+
+def _deletion_rows(summary: Summary) -> Iterator[Row]:
+    """Mean deletion drops, one row per view, ranking and count."""
+    for view, ranking, numbers in _by_view(summary):
+        drops = numbers.drops
+        for k, mean, n in zip(drops.ks, drops.mean, drops.n_slides, strict=True):
+            yield {"view": view, "ranking": ranking, "k": k, "mean_drop": mean, "n_slides": n}
+
+
+def _slide_rows(
+    measured: MeasuredSlides, slides: Sequence[AuditedSlide], classes: Sequence[str]
+) -> Iterator[Row]:
+    """Metrics of every slide in the prediction view, averaged over seeds; one row per slide."""
+    columns: dict[str, list[float | None]] = {}
+    for name, own in measured.metrics["prediction"].items():
+        for key, values in (
+            ("msk", own.restricted),
+            ("reach", own.reached),
+            ("aukc", own.aukc),
+            ("faithfulness", own.faithfulness),
+        ):
+            columns[f"{key}:{name}"] = plain(defined_mean(values, axis=0))
+        if own.decisive is not None:
+            columns[f"decisive:{name}"] = plain(defined_mean(own.decisive.count, axis=0))
+            found = (~np.isnan(own.decisive.count)).mean(axis=0)
+            columns[f"decisive_found:{name}"] = plain(found)
+    everyone = measured.views["prediction"]
+    by_id = {slide.slide_id: slide for slide in slides}
+    for row, name in enumerate(measured.curves.slide_ids):
+        predicted = int(everyone.targets[row])
+        yield {
+            "slide_id": name,
+            "case_id": by_id[name].case_id,
+            "label": by_id[name].label,
+            "predicted": classes[predicted],
+            "p_predicted": float(everyone.full[row, predicted]),
+            "n_tiles": int(everyone.n_tiles[row]),
+            **{column: values[row] for column, values in columns.items()},
+        }
+
+
+def _by_view(summary: Summary) -> Iterator[tuple[View, str, RankingNumbers]]:
+    """Iterate over views and rankings, the first view first."""
+    for view in sorted(summary.views, key=lambda name: name != summary.first_view):
+        for ranking in summary.rankings:
+            yield view, ranking, summary.views[view][ranking]
+
+
+def _headline(numbers: RankingNumbers) -> Row:
+    row: Row = {}
+    for name in INTERVALS:
+        interval: Interval | None = getattr(numbers, name)
+        for column, end in ((name, "estimate"), (f"{name}_low", "low"), (f"{name}_high", "high")):
+            row[column] = None if interval is None else getattr(interval, end)
+    row |= {f"{name}_std": _seed_std(getattr(numbers, f"{name}_seeds")) for name in SPREADS}
+    row |= {name: getattr(numbers, name) for name in SINGLE}
+    kept, paired, test = numbers.selected_only, numbers.paired, numbers.wilcoxon
+    row["selected_only_auc"] = None if kept is None else kept.auc
+    row["adaptive_auc"] = None if kept is None else kept.adaptive_auc
+    row |= {f"paired_{n}": None if paired is None else getattr(paired, n) for n in PAIRED}
+    row["wilcoxon_pvalue"] = None if test is None else test.pvalue
+    return row | _decided(numbers.decided)
+
+
+def _seed_std(values: Sequence[float | None]) -> float | None:
+    """Population standard deviation over seeds, as the paper prints it; None for one seed."""
+    known = [value for value in values if value is not None]
+    return seed_spread(known) if len(known) == len(values) > 1 else None
+
+
+def _decided(numbers: DecidedNumbers | None) -> Row:
+    """Columns over decided slides; an infinite count is ``beyond`` (K_max) or ``none``."""
+    row: Row = {"n_decided": None if numbers is None else numbers.n_slides}
+    for name in QUARTILES:
+        quartiles: CountQuartiles | None = getattr(numbers, name, None)
+        for end in ("low", "median", "high"):
+            count = None if quartiles is None else getattr(quartiles, end)
+            row[f"{name}_{end}"] = None if count is None else count.missing or count.value
+    row |= {name: getattr(numbers, name, None) for name in ("decisive_share", "flips_back")}
+    return row

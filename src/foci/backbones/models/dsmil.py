@@ -1,0 +1,256 @@
+"""DSMIL's loss: sigmoid cross-entropy of the bag and of its best tiles."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from foci.backbones.base import Backbone, Capabilities, declares
+from foci.backbones.batch import Batch
+from foci.backbones.layers.attention import projection
+from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
+from foci.backbones.objective import Objective
+from foci.backbones.registry import architecture, preset
+from foci.errors import FociError
+
+if TYPE_CHECKING:
+    pass
+
+
+class DualStream(Objective):
+    r"""Both streams learn which classes are present, each output by a sigmoid of its own.
+
+    .. math:: L = w\,\mathrm{BCE}(u, y) + (1 - w)\,\mathrm{BCE}\big(\max_i s_i,\, y\big)
+
+    with the outputs u of the bag, the tile classifier's scores :math:`s_i`, and y = 1 for the
+    label's output and 0 for the others; a negative class has no output, so all are 0. Averaged
+    over outputs and bags.
+
+    Args:
+        backbone: The DSMIL to train.
+        bag_weight: w, a half as published.
+    """
+
+    backbone: DSMIL
+
+    def __init__(self, backbone: DSMIL, *, bag_weight: float = 0.5) -> None:
+        super().__init__(backbone)
+        self.bag_weight = bag_weight
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Weighted loss of both streams."""
+        tokens = self.backbone.embed(batch.features)
+        outputs = self.backbone.outputs(tokens, batch.mask)
+        tiles = self.backbone.tile_classifier(tokens)
+        best = tiles.masked_fill(~batch.mask.unsqueeze(-1), -torch.inf).amax(dim=1)
+        present = self._present(batch.labels).to(outputs.dtype)
+        return self.named_terms(
+            bag=self.bag_weight * F.binary_cross_entropy_with_logits(outputs, present),
+            tiles=(1 - self.bag_weight) * F.binary_cross_entropy_with_logits(best, present),
+        )
+
+    def _present(self, labels: Tensor) -> Tensor:
+        """Labels ``[B]`` to ``[B, K]``: which outputs should be on."""
+        shift = 1 if self.backbone.negative and self.backbone.n_outputs == 1 else 0
+        index = torch.arange(self.backbone.n_outputs, device=labels.device)
+        return labels.unsqueeze(-1) == index + shift
+
+
+# DSMIL: attention to the critical tile of every class (Li, Li and Eliceiri, 2021).
+
+
+Value = Literal["token", "linear", "relu"]
+
+_CRITICAL_AT_ONCE = 64
+"""Critical tiles whose attention to all tiles is summed at once; bounds the memory."""
+
+
+@architecture("dsmil")
+class DSMIL(Backbone):
+    r"""A tile classifier names the critical tile of every output; tiles are weighted by likeness.
+
+    .. math:: s_{ki} = c_k^\top h_i, \quad m_k = \arg\max_i s_{ki}, \quad
+       a_{ki} = \frac{q(h_i) \cdot q(h_{m_k})}{\sqrt{d_q}}, \quad
+       z_k = \sum_i \mathrm{softmax}(a_k)_i\, v(h_i), \quad
+       u = \sum_k F_k z_k + b
+
+    with :math:`h_i = x_i` as published. The K outputs :math:`u` are independent sigmoids: the odds
+    that each class is present. FOCI's classes exclude each other, so the class probabilities are
+    those sigmoids under the condition that exactly one class is present,
+
+    .. math:: p_k \propto \sigma(u_k) \prod_{j \ne k} (1 - \sigma(u_j)) \propto e^{u_k},
+
+    a softmax of the outputs. With a negative class, which has no output of its own, the condition
+    is *at most* one, and the negative class has the logit 0. One output and a negative class thus
+    keep the published probability :math:`\sigma(u)`.
+
+    The critical tile of a growing set changes only where a tile scores higher than all before it.
+    Until the next such tile the attention logits are fixed, and running sums give every count. The
+    critical tile is found in float64, so that batch sizes do not decide between two tiles.
+
+    Native score: :math:`a_{ki}`, attention to the critical tile as in the authors' heat maps, in
+    the row of the largest output. Trained with
+    :class:`~foci.backbones.models.dsmil.DualStream`.
+
+    Args:
+        d_in: Feature width.
+        n_classes: Number of classes, the negative one included.
+        d: Token width; None for no projection (``h = x``, ``d = d_in``, as published).
+        negative: Whether one class is the absence of all others, as in the authors' own labels:
+            class 0 of two, the last one of more. It has no output.
+        query: Width :math:`d_q` of a query.
+        query_hidden: Width inside ``Linear - ReLU - Linear - tanh``; None for a linear query.
+        value: What is pooled: the ``"token"`` itself, a ``"linear"`` map of it, or that through
+            ``"relu"``.
+        projection_bias: Whether the projection has a bias.
+        projection_activation: ``"relu"`` or ``"gelu"``.
+        dropout: After the projection, while training.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        n_classes: int,
+        *,
+        d: int | None = None,
+        negative: bool = False,
+        query: int = 128,
+        query_hidden: int | None = 128,
+        value: Value = "token",
+        projection_bias: bool = True,
+        projection_activation: str = "relu",
+        dropout: float = 0.0,
+    ) -> None:
+        if value not in get_args(Value):
+            raise FociError("value", f"is {value!r}", f"choose one of {', '.join(get_args(Value))}")
+        width = d_in if d is None else d
+        super().__init__(d_in, n_classes, d_token=width)
+        self.negative, self.homogeneous = negative, d is None
+        self.n_outputs = n_classes - negative
+        self.projection = projection(
+            d_in, d, bias=projection_bias, dropout=dropout, activation=projection_activation
+        )
+        self.tile_classifier = nn.Linear(width, self.n_outputs)
+        self.query: nn.Module = (
+            nn.Linear(width, query)
+            if query_hidden is None
+            else nn.Sequential(
+                nn.Linear(width, query_hidden), nn.ReLU(), nn.Linear(query_hidden, query), nn.Tanh()
+            )
+        )
+        last = nn.ReLU() if value == "relu" else nn.Identity()
+        self.value: nn.Module = (
+            nn.Identity() if value == "token" else nn.Sequential(nn.Linear(width, width), last)
+        )
+        self.head = nn.Linear(self.n_outputs * width, self.n_outputs)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Order-free, closed form, native score, gates at both sites."""
+        return Capabilities(
+            order_free=True,
+            closed_form=True,
+            score="native",
+            gate_sites=("feature", "attention"),
+            homogeneous=self.homogeneous,
+        )
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Projection, where there is one."""
+        tokens: Tensor = self.projection(x)
+        return tokens
+
+    def attend(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        """Attention logits ``[..., N, K]`` to the critical tile among those present."""
+        present = mask if gate is None else (gate > 0) if mask is None else mask & (gate > 0)
+        ranks = self._tile_scores(tokens)
+        if present is not None:
+            ranks = ranks.masked_fill(~present.unsqueeze(-1), -torch.inf)
+        queries: Tensor = self.query(tokens)
+        critical = queries.take_along_dim(ranks.argmax(dim=-2).unsqueeze(-1), dim=-2)
+        return queries @ critical.transpose(-1, -2) / math.sqrt(queries.shape[-1])
+
+    def outputs(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        """Logits ``[..., K]`` of the independent sigmoids, as the authors' code returns them."""
+        weights = softmax_weights(self.attend(tokens, mask, gate), mask, gate)
+        pooled = pool(weights, self.value(tokens).unsqueeze(-2))
+        outputs: Tensor = self.head(pooled.flatten(start_dim=-2))
+        return outputs
+
+    def classes(self, outputs: Tensor) -> Tensor:
+        """Outputs ``[..., K]`` to class logits ``[..., C]``: 0 for a negative class."""
+        if not self.negative:
+            return outputs
+        none = torch.zeros_like(outputs[..., :1])
+        ordered = (none, outputs) if self.n_outputs == 1 else (outputs, none)
+        return torch.cat(ordered, dim=-1)
+
+    @declares("pooling")
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        """See :meth:`Backbone.aggregate`; a tile whose gate is 0 cannot be critical."""
+        return self.classes(self.outputs(tokens, mask, gate))
+
+    @declares("prefix-sums")
+    def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
+        """See :meth:`Backbone.prefixes`; sums in float64, the rest in the model's own dtype."""
+        if ks is None:
+            ks = torch.arange(1, len(tokens) + 1, device=tokens.device)
+        tokens = tokens[: int(ks.max())]
+        critical = torch.cummax(self._tile_scores(tokens), dim=0).indices[ks - 1]  # [J, K]
+        queries, values = self.query(tokens), self.value(tokens)
+        rows = self.head.weight.view(self.n_outputs, self.n_outputs, -1).unbind(dim=1)
+        outputs = self.head.bias.double() + sum(
+            _prefix_sums(queries, values @ row.T, ks, critical[:, k]) for k, row in enumerate(rows)
+        )
+        return self.classes(outputs.to(tokens.dtype))
+
+    def scores(self, tokens: Tensor) -> Tensor:
+        """Attention logits to the critical tile of the largest output of *all* tokens."""
+        return self.attend(tokens)[:, int(self.outputs(tokens).argmax())]
+
+    def make_objective(self, **settings: Any) -> DualStream:
+        """Loss of the bag and of its critical tiles; see :class:`DualStream`."""
+        return DualStream(self, **settings)
+
+    @torch.no_grad()
+    def _tile_scores(self, tokens: Tensor) -> Tensor:
+        """What decides the critical tile, in float64 ``[..., N, K]``."""
+        weight, bias = self.tile_classifier.weight.double(), self.tile_classifier.bias.double()
+        return nn.functional.linear(tokens.double(), weight, bias)
+
+
+def _prefix_sums(queries: Tensor, values: Tensor, ks: Tensor, critical: Tensor) -> Tensor:
+    """Softmax-weighted means of the first k values, by attention to the critical tile of each k.
+
+    Args:
+        queries: ``[N, q]`` in reveal order.
+        values: ``[N, dv]``.
+        ks: ``[J]`` counts.
+        critical: ``[J]`` the critical tile among the first k.
+
+    Returns:
+        ``[J, dv]`` in float64.
+    """
+    found, place = torch.unique(critical, return_inverse=True)
+    means = torch.empty(len(ks), values.shape[-1], dtype=torch.float64, device=values.device)
+    for start in range(0, len(found), _CRITICAL_AT_ONCE):
+        tiles = found[start : start + _CRITICAL_AT_ONCE]
+        asked = ((place >= start) & (place < start + len(tiles))).nonzero().squeeze(-1)
+        logits = queries @ queries[tiles].T / math.sqrt(queries.shape[-1])  # [N, tiles]
+        pooled = prefix_pool(logits, values.unsqueeze(1), ks[asked])  # [asked, tiles, dv]
+        means[asked] = pooled.take_along_dim((place[asked] - start)[:, None, None], 1).squeeze(1)
+    return means
+
+
+preset("dsmil", "official", DSMIL)
+preset("dsmil", "official-negative", DSMIL, negative=True)

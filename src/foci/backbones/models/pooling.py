@@ -1,0 +1,208 @@
+"""The best tile speaks for the slide: max pooling, and CLAM's MIL_fc (Lu et al., 2021)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from foci.backbones.base import Backbone, Capabilities, declares
+from foci.backbones.layers.attention import head, projection
+from foci.backbones.models._pooled import PooledBackbone
+from foci.backbones.registry import architecture, preset
+from foci.errors import FociError
+
+
+class BestTile(Backbone):
+    r"""Every tile is classified alone, and the tile that scores best gives the slide's logits.
+
+    .. math:: \ell_{ci} = u_c^\top h_i + b_c, \qquad h_i = \mathrm{ReLU}(W x_i), \qquad
+       \ell_c = \ell_{c\,i(c)}, \qquad i(c) = \arg\max_i s_{ci}
+
+    A subclass says by which score :math:`s` the tiles compete. Over the prefixes of a sequence the
+    best tile changes only where a tile beats all before it, so a running maximum gives every count.
+    Native score: :math:`s`, in the column of the class that the full bag predicts where every class
+    has its own. There are no weights that a gate could multiply; it acts on the features.
+
+    Args:
+        d_in: Feature width.
+        n_classes: Number of classes.
+        d: Token width.
+        projection_bias: Whether the projection has a bias.
+        projection_activation: ``"relu"`` or ``"gelu"``.
+        dropout: After the projection, while training.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        n_classes: int,
+        *,
+        d: int,
+        projection_bias: bool = True,
+        projection_activation: str = "relu",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(d_in, n_classes, d_token=d)
+        self.projection = projection(
+            d_in, d, bias=projection_bias, dropout=dropout, activation=projection_activation
+        )
+        self.head: nn.Module = head(d, n_classes, None)
+        self.homogeneous = not projection_bias and projection_activation == "relu"
+
+    @abstractmethod
+    def compete(self, logits: Tensor) -> Tensor:
+        """Tile logits ``[..., N, C]`` to scores ``[..., N, 1 or C]``: for all classes, or each."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Order-free, closed form, native score, a gate on the features."""
+        return Capabilities(
+            order_free=True,
+            closed_form=True,
+            score="native",
+            gate_sites=("feature",),
+            homogeneous=self.homogeneous,
+        )
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Projection."""
+        tokens: Tensor = self.projection(x)
+        return tokens
+
+    @declares("pooling")
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        """See :meth:`Backbone.aggregate`; a gate is refused."""
+        if gate is not None:
+            raise FociError(
+                self.architecture,
+                "has no attention weight per tile that a gate could multiply",
+                "use the gate site 'feature'",
+            )
+        logits: Tensor = self.head(tokens)
+        scores = self.compete(logits)
+        if mask is not None:
+            scores = scores.masked_fill(~mask.unsqueeze(-1), -torch.inf)
+        return _taken(logits, scores.argmax(dim=-2, keepdim=True)).squeeze(-2)
+
+    @declares("prefix-sums")
+    def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
+        """See :meth:`Backbone.prefixes`; by a running maximum."""
+        logits: Tensor = self.head(tokens if ks is None else tokens[: int(ks.max())])
+        best = torch.cummax(self.compete(logits), dim=0).indices
+        return _taken(logits, best if ks is None else best[ks - 1])
+
+    def scores(self, tokens: Tensor) -> Tensor:
+        """The score by which the tiles compete, of the class that all tokens predict."""
+        logits: Tensor = self.head(tokens)
+        scores = self.compete(logits)
+        predicted = int(self.aggregate(tokens.unsqueeze(0)).argmax())
+        return scores[:, min(predicted, scores.shape[-1] - 1)]
+
+
+@architecture("max-mil")
+class MaxMIL(BestTile):
+    r"""Max pooling: every class has the logit of its best tile.
+
+    .. math:: \ell_c = \max_i \ell_{ci}
+
+    Trained with cross-entropy. See :class:`BestTile` for the arguments.
+    """
+
+    def compete(self, logits: Tensor) -> Tensor:
+        """The logits themselves."""
+        return logits
+
+
+@architecture("mil-fc")
+class MILfc(BestTile):
+    r"""CLAM's ``MIL_fc`` (two classes) and ``MIL_fc_mc`` (more): one tile gives all logits.
+
+    With two classes it is the tile with the largest probability of class 1, whatever the slide is;
+    with more it is the tile with the largest probability of any class:
+
+    .. math:: i = \arg\max_i p_{1i} \quad (C = 2), \qquad i = \arg\max_i \max_c p_{ci}
+       \quad (C > 2), \qquad p_i = \mathrm{softmax}(\ell_i)
+
+    Tiles compete by the log-odds of that probability, in float64, which sort as it does and do not
+    tie where it rounds to 1. Trained with cross-entropy. See :class:`BestTile` for the arguments.
+    """
+
+    def compete(self, logits: Tensor) -> Tensor:
+        """Log-odds of class 1, or the largest of any class."""
+        exact = logits.double()
+        if self.n_classes == 2:
+            return exact[..., 1:] - exact[..., :1]
+        first = exact.argmax(dim=-1, keepdim=True)
+        others = torch.logsumexp(exact.scatter(-1, first, -torch.inf), dim=-1, keepdim=True)
+        return exact.gather(-1, first) - others
+
+
+def _taken(logits: Tensor, tiles: Tensor) -> Tensor:
+    """Class c of the tile in column c (or of the only column): ``[..., n, C]``."""
+    return logits.gather(-2, tiles.expand(*tiles.shape[:-1], logits.shape[-1]))
+
+
+preset("max-mil", "official", MaxMIL, d=512, dropout=0.25)
+preset("mil-fc", "official", MILfc, d=512, dropout=0.25)
+
+
+# Mean pooling: the average of what a small network says of every tile.
+
+
+@architecture("mean-mil")
+class MeanMIL(PooledBackbone):
+    r"""Mean of the tiles' logits, which is the head on the mean token.
+
+    .. math:: h_i = \mathrm{ReLU}(W x_i), \qquad
+       \ell = \frac1N \sum_i (U h_i + b) = U \Big(\frac1N \sum_i h_i\Big) + b
+
+    It is attention pooling with equal weights. There is no attention to rank tiles by; the stand-in
+    is the tile's own logit for the class that the full bag predicts. Trained with cross-entropy.
+
+    Args:
+        d_in: Feature width.
+        n_classes: Number of classes.
+        d: Token width.
+        projection_bias: Whether the projection has a bias.
+        projection_activation: ``"relu"`` or ``"gelu"``.
+        dropout: After the projection, while training.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        n_classes: int,
+        *,
+        d: int,
+        projection_bias: bool = True,
+        projection_activation: str = "relu",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(d_in, n_classes, d_token=d)
+        self.projection = projection(
+            d_in, d, bias=projection_bias, dropout=dropout, activation=projection_activation
+        )
+        self.head = head(d, n_classes, None)
+        self.homogeneous = not projection_bias and projection_activation == "relu"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """As every pooling, but the tile score is a stand-in."""
+        return replace(super().capabilities, score="proxy")
+
+    def attend(self, tokens: Tensor) -> Tensor:
+        """The same attention logit, 0, for every tile."""
+        return tokens.new_zeros((*tokens.shape[:-1], 1))
+
+    def scores(self, tokens: Tensor) -> Tensor:
+        r"""The tile's logit :math:`\ell_{\hat c}(\{i\})` of the class that all tokens predict."""
+        logits: Tensor = self.head(tokens)
+        return logits[:, int(logits.mean(dim=0).argmax())]
+
+
+preset("mean-mil", "official", MeanMIL, d=512, dropout=0.25)

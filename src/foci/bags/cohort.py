@@ -1,0 +1,475 @@
+"""Keep or drop slides by class: ``--only-classes`` and ``--exclude-class``."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveFloat, PositiveInt
+
+from foci.bags.bag import Bag
+from foci.bags.cache import BagCache
+from foci.bags.importers import Imported, read_slides, slides_of_files
+from foci.bags.matching import Matched, find_features, match
+from foci.bags.slide import Skipped, Slide
+from foci.bags.splits import check_labels, split_by_patient, split_order
+from foci.bags.store import N_CAP, BagStore, BagStream
+from foci.bags.tables import write_csv
+from foci.errors import CohortError
+from foci.files.hashes import stamp
+from foci.progress import Progress
+from foci.words import counted
+
+
+def choose_classes(
+    slides: Sequence[Slide], only: Sequence[str] | None, exclude: Sequence[str] | None
+) -> tuple[tuple[Slide, ...], tuple[str, ...]]:
+    """Slides of the wanted classes, and notes on how many of each other class are left out.
+
+    Args:
+        slides: The rows of the label table.
+        only: Classes to keep; slides without a label go. None for all.
+        exclude: Classes to drop; slides without a label stay.
+
+    Raises:
+        CohortError: If a class is not in the table, or no slide is left.
+    """
+    if not only and not exclude:
+        return tuple(slides), ()
+    known = sorted({slide.label for slide in slides if slide.label is not None})
+    for option, names in (("--only-classes", only or ()), ("--exclude-class", exclude or ())):
+        for name in names:
+            if name not in known:
+                what = f"is no class of the label table ({', '.join(known) or 'it has none'})"
+                raise CohortError(f"{option} {name}", what, "write it as in the table")
+    wanted = set(only or known) - set(exclude or ())
+    kept = tuple(s for s in slides if (not only if s.label is None else s.label in wanted))
+    if not any(slide.label in wanted for slide in kept):
+        raise CohortError("--exclude-class", "leaves no class over", "keep at least one")
+    left_out = Counter(slide.label for slide in slides) - Counter(slide.label for slide in kept)
+    notes = tuple(
+        f"left out: {counted(n, 'slide')} {'without a label' if name is None else f'of {name}'}, "
+        f"by {'--only-classes' if only else '--exclude-class'}"
+        for name, n in left_out.items()
+    )
+    return kept, notes
+
+
+# Slides and their feature files, with or without a label table.
+
+
+def find_slides(
+    files: Mapping[str, Path],
+    labels: str | Path | None = None,
+    *,
+    splits: str | Path | None = None,
+    slide_table: str | Path | None = None,
+    label_column: str | None = None,
+    fold: int | None = None,
+    only_classes: Sequence[str] | None = None,
+    exclude_class: Sequence[str] | None = None,
+) -> tuple[Imported, Matched]:
+    """Read the label table and match its rows to files; without one every file is a slide.
+
+    Slides of classes that are not wanted are left out after the match, so that their feature files
+    do not count as files without a row.
+
+    Raises:
+        CohortError: If the table is wrong, an option does not fit it, or a match is ambiguous.
+    """
+    if labels is None:
+        for option, names in (("--only-classes", only_classes), ("--exclude-class", exclude_class)):
+            if names:
+                fix = "give the label table, or leave it out"
+                raise CohortError(f"{option} {','.join(names)}", "needs --labels", fix)
+        imported = slides_of_files(
+            files, splits=splits, slide_table=slide_table, label_column=label_column, fold=fold
+        )
+        return imported, Matched(imported.slides, (), ())
+    imported = read_slides(
+        labels, splits=splits, slide_table=slide_table, label_column=label_column, fold=fold
+    )
+    matched = match(imported.slides, files)
+    kept, notes = choose_classes(imported.slides, only_classes, exclude_class)
+    wanted = {slide.slide_id for slide in kept}
+    matched = replace(
+        matched,
+        slides=tuple(slide for slide in matched.slides if slide.slide_id in wanted),
+        missing=tuple(slide for slide in matched.missing if slide.slide_id in wanted),
+    )
+    return Imported(kept, imported.notes + notes), matched
+
+
+# Patients whose slides are in more than one split: found, refused, or warned of.
+
+
+WARNING = "patient overlap: "
+"""How the note on these patients begins, wherever it is shown."""
+
+PatientOverlap = Mapping[str, tuple[str, ...]]
+"""Splits of every patient in more than one split, by patient."""
+
+
+def line_of(note: str) -> str:
+    """A note as it is printed: one on patient overlap is a warning."""
+    return f"{'WARNING' if note.startswith(WARNING) else 'note'}: {note}"
+
+
+def overlapping_patients(slides: Iterable[Slide]) -> PatientOverlap:
+    """Patients in two or more splits, with these splits; in the order of the table."""
+    splits: dict[str, set[str]] = defaultdict(set)
+    for slide in slides:
+        if slide.split is not None:
+            splits[slide.case_id].add(slide.split)
+    return {
+        case: tuple(sorted(own, key=split_order)) for case, own in splits.items() if len(own) > 1
+    }
+
+
+def check_leakage(slides: Iterable[Slide]) -> None:
+    """Refuse a cohort in which a patient is in two splits."""
+    overlap = overlapping_patients(slides)
+    if overlap:
+        case, names = next(iter(overlap.items()))
+        more = f" (and {len(overlap) - 1} more patients)" if len(overlap) > 1 else ""
+        raise CohortError(
+            f"patient {case}",
+            f"is in {' and '.join(names)}{more}",
+            "put all slides of a patient into one split, or split again by patient, or keep "
+            "these patients: --allow-patient-overlap (foci doctor lists them)",
+        )
+
+
+def warning(overlap: PatientOverlap) -> str:
+    """The note on these patients, in one sentence with what it means for the numbers."""
+    known = ", ".join(
+        f"{case} ({' and '.join(names)})" for case, names in list(overlap.items())[:3]
+    )
+    more = ", ..." if len(overlap) > 3 else ""
+    verb = "is" if len(overlap) == 1 else "are"
+    return (
+        f"{WARNING}{counted(len(overlap), 'patient')} {verb} in two splits ({known}{more}), as "
+        "--allow-patient-overlap allows: what is measured on their slides is too good, because the "
+        "model has seen the same patients"
+    )
+
+
+# Cohort: slides with patients, labels and splits, and their bags on demand.
+
+
+COLUMNS = ("slide_id", "case_id", "label", "split", "site", "slide_path", "feature_path")
+
+
+@dataclass(frozen=True, repr=False)
+class Cohort:
+    """Slides with patients, labels and splits; features are read on demand.
+
+    Attributes:
+        slides: The rows, in table order.
+        classes: Class names; a label's index in it is the class index of the model.
+        skipped: Rows left out, each with its reason.
+        notes: What was assumed while reading, in plain sentences.
+        store: Reads the bags.
+    """
+
+    slides: tuple[Slide, ...]
+    classes: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    notes: tuple[str, ...] = ()
+    store: BagStore = field(default_factory=BagStore)
+
+    @classmethod
+    def read(
+        cls,
+        features: str | Path,
+        labels: str | Path | None = None,
+        *,
+        splits: str | Path | None = None,
+        slide_table: str | Path | None = None,
+        label_column: str | None = None,
+        fold: int | None = None,
+        only_classes: Sequence[str] | None = None,
+        exclude_class: Sequence[str] | None = None,
+        allow_patient_overlap: bool = False,
+        classes: Sequence[str] | None = None,
+        layout: str = "auto",
+        n_cap: int | None = N_CAP,
+        mpp: float | None = None,
+        cache: BagCache | str | Path | bool = True,
+        keep: int = 16,
+    ) -> Cohort:
+        """Read a label table and find the feature file of every slide; no features are read yet.
+
+        Args:
+            features: Folder of feature files, in any layout FOCI knows.
+            labels: Label table: FOCI's own, CLAM's, Patho-Bench's, STAMP's clinical table or
+                torchmil's splits. Without one every feature file becomes a slide without a label.
+            splits: CLAM's ``splits_k.csv``, a folder of these, or ``slide_id, split``; also
+                without a label table.
+            slide_table: STAMP's slide table.
+            label_column: The column that holds the label, where the format leaves it open.
+            fold: Which fold of a folder of splits, or of a Patho-Bench table.
+            only_classes: Keep the slides of these classes only.
+            exclude_class: Leave out the slides of these classes.
+            allow_patient_overlap: Go on, with a warning, where a patient is in two splits.
+            classes: Class names in model order; default is alphabetical.
+            layout: Force a feature layout.
+            n_cap: Most candidate tiles per bag.
+            mpp: Micrometres per level-0 pixel, for layouts that measure in micrometres.
+            cache: True for the user's cache folder, a folder, or False.
+            keep: Most bags held in memory at any time.
+
+        Raises:
+            CohortError: If the table is wrong, a patient is in two splits (unless allowed), a label
+                is not among the classes, or no slide has features.
+        """
+        files = find_features(features)
+        imported, matched = find_slides(
+            files,
+            labels,
+            splits=splits,
+            slide_table=slide_table,
+            label_column=label_column,
+            fold=fold,
+            only_classes=only_classes,
+            exclude_class=exclude_class,
+        )
+        slides, skipped, notes = matched.slides, matched.missing, imported.notes
+        if matched.unused:
+            notes += (f"{len(matched.unused)} feature files are in no row of the table",)
+        if not slides:
+            first = skipped[0]
+            raise CohortError(
+                labels or features,
+                f"none of its slides has a feature file (first: {first.slide_id}, {first.reason}; "
+                f"first file: {next(iter(files))})",
+                "check slide names and feature_path",
+            )
+        overlap = overlapping_patients(slides) if allow_patient_overlap else {}
+        if overlap:
+            notes += (warning(overlap),)
+        else:
+            check_leakage(slides)
+        names = tuple(sorted({s.label for s in slides if s.label is not None}))
+        if classes is not None:
+            names = tuple(classes)
+            check_labels(slides, names)
+        disk = BagCache() if cache is True else cache if isinstance(cache, BagCache) else None
+        if isinstance(cache, (str, Path)):
+            disk = BagCache(cache)
+        store = BagStore(n_cap=n_cap, layout=layout, mpp=mpp, cache=disk, keep=keep)
+        return cls(slides, names, skipped, notes, store)
+
+    def __repr__(self) -> str:
+        labels = Counter(s.label for s in self.slides)
+        classes = ", ".join(f"{name} {labels[name]}" for name in self.classes)
+        if labels[None]:
+            classes += f"{', ' if classes else ''}unlabelled {labels[None]}"
+        splits = Counter(s.split or "no split" for s in self.slides if self._is_split)
+        ordered = sorted(splits, key=split_order)
+        patients = len({s.case_id for s in self.slides})
+        parts = [
+            counted(len(self), "slide"),
+            counted(patients, "patient"),
+            f"classes: {classes or 'none'}",
+            f"splits: {', '.join(f'{name} {splits[name]}' for name in ordered) or 'none'}",
+        ]
+        if self.skipped:
+            parts.append(f"{len(self.skipped)} skipped")
+        return f"Cohort({'; '.join(parts)})"
+
+    def __len__(self) -> int:
+        return len(self.slides)
+
+    def __iter__(self) -> Iterator[Slide]:
+        return iter(self.slides)
+
+    def __getitem__(self, slide_id: str) -> Slide:
+        if slide_id not in self._by_id:
+            raise CohortError(slide_id, "is not in the cohort", "check the slide's name")
+        return self._by_id[slide_id]
+
+    @cached_property
+    def _by_id(self) -> dict[str, Slide]:
+        return {slide.slide_id: slide for slide in self.slides}
+
+    @property
+    def _is_split(self) -> bool:
+        return any(slide.split for slide in self.slides)
+
+    def split(self, name: str) -> Cohort:
+        """The slides of one split; they share the parent's store."""
+        slides = tuple(s for s in self.slides if s.split == name)
+        if not slides:
+            known = ", ".join(sorted({s.split for s in self.slides if s.split})) or "none"
+            raise CohortError(
+                f"split {name!r}", f"has no slides (splits: {known})", "split the cohort first"
+            )
+        return replace(self, slides=slides)
+
+    def with_splits(
+        self,
+        fractions: tuple[float, float, float] = (0.7, 0.1, 0.2),
+        *,
+        counts: tuple[int, int, int] | None = None,
+        seed: int = 0,
+    ) -> Cohort:
+        """Split by patient, stratified by label, into train, val and test."""
+        result = split_by_patient(
+            self.slides, fractions=None if counts else fractions, counts=counts, seed=seed
+        )
+        return replace(self, slides=tuple(result.slides), notes=self.notes + tuple(result.notes))
+
+    def with_classes(self, names: Sequence[str]) -> Cohort:
+        """The same slides with these class names, in this order; other labels are refused.
+
+        Unlike :meth:`read` with ``classes``, a split with slides of a single class is accepted: it
+        can be audited, only without an AUC.
+        """
+        check_labels([replace(slide, split=None) for slide in self], names)
+        return replace(self, classes=tuple(names))
+
+    def bag(self, slide_id: str) -> Bag:
+        """The candidate tiles of one slide."""
+        return self.store.bag(self[slide_id])
+
+    def bags(self) -> BagStream:
+        """Iterate over all bags, one at a time; bad ones are listed in ``.skipped``."""
+        return BagStream(self.store, self.slides)
+
+    def readable(self, progress: Progress = lambda items, what: items) -> Cohort:
+        """Read every bag once, which fills the cache, and leave out the bad slides."""
+        stream = self.bags()
+        good = {bag.slide_id for bag in progress(stream, "reading bags")}
+        if not good:
+            first = stream.skipped[0].reason if stream.skipped else "it has no slides"
+            raise CohortError("cohort", f"no slide can be read ({first})", "run foci doctor")
+        slides = tuple(s for s in self.slides if s.slide_id in good)
+        return replace(self, slides=slides, skipped=(*self.skipped, *stream.skipped))
+
+    def target(self, slide_id: str) -> int:
+        """Class index of a slide's label."""
+        label = self[slide_id].label
+        if label is None:
+            raise CohortError(slide_id, "has no label", "add it to the label table")
+        return self.classes.index(label)
+
+    def counts(self) -> dict[str, Counter[str]]:
+        """Slides per class, by split; ``"all"`` if no slide has one, else ``"no split"``."""
+        table: dict[str, Counter[str]] = {}
+        rest = "no split" if self._is_split else "all"
+        for slide in self.slides:
+            table.setdefault(slide.split or rest, Counter())[slide.label or "unlabelled"] += 1
+        return table
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write the tidy table with absolute paths; columns without any entry are left out."""
+        rows = [{key: _cell(value) for key, value in asdict(s).items()} for s in self.slides]
+        used = [c for c in COLUMNS if c in COLUMNS[:4] or any(row[c] for row in rows)]
+        write_csv(Path(path), used, [{c: row[c] for c in used} for row in rows])
+
+
+def _cell(value: str | Path | None) -> str:
+    if value is None:
+        return ""
+    return str(value.resolve()) if isinstance(value, Path) else value
+
+
+# The options that say which slides a command reads: one set for all commands.
+
+
+class CohortOptions(BaseModel):
+    """Where the slides of a cohort are, and how to read them.
+
+    Attributes:
+        features: Folder of feature files.
+        labels: Label table, if there is one.
+        splits: CLAM's ``splits_k.csv``, a folder of these, or a table of ``slide_id`` and
+            ``split``.
+        slide_table: STAMP's slide table.
+        label_column: Column that holds the label.
+        fold: Fold of a folder of splits, or of a Patho-Bench table.
+        only_classes: Classes whose slides are kept.
+        exclude_class: Classes whose slides are left out.
+        allow_patient_overlap: Go on where a patient is in two splits.
+        classes: Class names in the model's order; None for the model's own, or alphabetical order.
+        layout: Feature layout, or ``"auto"``.
+        mpp: Micrometres per level-0 pixel.
+        n_cap: Most tiles per bag; None for the model's own, or 1024.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    features: Path
+    labels: Path | None = None
+    splits: Path | None = None
+    slide_table: Path | None = None
+    label_column: str | None = None
+    fold: NonNegativeInt | None = None
+    only_classes: tuple[str, ...] | None = None
+    exclude_class: tuple[str, ...] | None = None
+    allow_patient_overlap: bool | None = None
+    classes: tuple[str, ...] | None = None
+    layout: str = "auto"
+    mpp: PositiveFloat | None = None
+    n_cap: PositiveInt | None = None
+
+    def read(self, *, n_cap: int | None = N_CAP, classes: Sequence[str] = ()) -> Cohort:
+        """Read the cohort; see :meth:`foci.bags.Cohort.read`.
+
+        Args:
+            n_cap: Most tiles per bag if the options do not say: what the model was trained with.
+            classes: Class names if the options do not give them: those of the model.
+        """
+        cohort = Cohort.read(
+            self.features,
+            self.labels,
+            splits=self.splits,
+            slide_table=self.slide_table,
+            label_column=self.label_column,
+            fold=self.fold,
+            only_classes=self.only_classes,
+            exclude_class=self.exclude_class,
+            allow_patient_overlap=bool(self.allow_patient_overlap),
+            layout=self.layout,
+            n_cap=self.n_cap or n_cap,
+            mpp=self.mpp,
+        )
+        names = self.classes or classes
+        return cohort.with_classes(names) if names else cohort
+
+
+# Identify feature files by name, size and modification time, without reading them.
+
+
+def stamps(cohort: Cohort) -> list[list[list[Any]]]:
+    """``[name, bytes, nanoseconds]`` of every file that a slide's bag depends on, by slide.
+
+    The folder is left out: features that were moved, with their times, are the same features. A
+    missing file has only its name.
+    """
+    return [[stamp(file) for file in own] for own in _files(cohort)]
+
+
+def files_read(cohort: Cohort) -> list[Path]:
+    """Every file that the bags of a cohort depend on."""
+    return [file for own in _files(cohort) for file in own]
+
+
+def what_is_read(cohort: Cohort) -> list[Any]:
+    """Everything that the bags and labels of a cohort depend on, for the key of a run."""
+    store = cohort.store
+    rows = [[slide.slide_id, slide.label] for slide in cohort]
+    return [rows, stamps(cohort), cohort.classes, store.n_cap, store.layout, store.mpp]
+
+
+def _files(cohort: Cohort) -> list[list[Path]]:
+    store = cohort.store
+    return [
+        [] if path is None else [path, *store.read_beside(path)]
+        for path in (slide.feature_path for slide in cohort)
+    ]

@@ -1,1 +1,0 @@
-"""A cohort: its slides, their patients, splits and feature files."""

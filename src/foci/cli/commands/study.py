@@ -1,0 +1,327 @@
+"""``foci study``: the paper's whole matrix from one file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from foci.cli.help import FociTyper
+from foci.cli.terminal import MANY_SKIPPED_CODE, say, say_study_page, starting
+from foci.errors import FociError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from foci.studies.engine.estimate import Estimates
+    from foci.studies.engine.schedule import Engine, Tally
+    from foci.studies.folder import StudyFolder
+    from foci.studies.plan import Cell, Kind, Plan
+
+
+# Arguments and options that the commands of ``foci study`` share.
+
+
+Study = Annotated[Path, typer.Argument(help="Folder with a study.yaml.")]
+Threads = Annotated[
+    int,
+    typer.Option(
+        min=1, help="Threads of every cell; the same number gives the same bytes everywhere."
+    ),
+]
+
+
+def limit_threads(number: int) -> None:
+    """Let the libraries that are loaded from now on compute with so many threads.
+
+    Torch is told by every cell; NumPy's linear algebra reads the environment once.
+    """
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = str(number)
+
+
+# ``foci study cell``.
+
+
+def cell(
+    study: Study,
+    index: Annotated[int, typer.Option(help="Number of the cell, as in foci study plan --cells.")],
+    threads: Threads = 1,
+    plan: Annotated[
+        str | None, typer.Option(help="Digest of the plan that the number belongs to.")
+    ] = None,
+) -> None:
+    """Run one cell, and those that it needs if nobody has: a task of a SLURM array."""
+    starting("reading the study")
+    limit_threads(threads)
+    from foci.progress import duration
+    from foci.studies.engine.slurm import cell_at, run_with_needs
+    from foci.studies.folder import StudyFolder
+
+    folder = StudyFolder(study)
+    planned = folder.plan()
+    chosen = cell_at(planned, index, plan)
+    outcome = run_with_needs(folder, planned, chosen, threads=threads)
+    if outcome.error is not None:
+        say(f"{chosen.name}: FAILED: {outcome.error}")
+        raise typer.Exit(1)
+    say(f"{chosen.name}: {duration(outcome.seconds)}")
+
+
+# ``foci study new``.
+
+
+def new(
+    out: Annotated[Path, typer.Argument(help="Folder for the study.")],
+    profile: Annotated[
+        str, typer.Option(help="paper: its seven backbones, sweeps and tables; or foci.")
+    ] = "paper",
+) -> None:
+    """Write a commented study.yaml to start from."""
+    starting("writing a study")
+    from foci.files.atomic import write_whole
+    from foci.studies.folder import STUDY
+    from foci.studies.study import template
+
+    text = template(out.resolve().name, profile)
+    path = out / STUDY
+    if path.exists():
+        raise FociError(path, "exists", "edit it, or choose another folder")
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole(path, text)
+    typer.echo(f"wrote {path}: name your cohorts there, then run foci study plan {out}")
+
+
+# ``foci study plan`` and ``foci study status``.
+
+
+def plan(
+    study: Study,
+    cells: Annotated[bool, typer.Option("--cells", help="List every cell.")] = False,
+) -> None:
+    """Show which cells a study has, which are done, and how long the others will take."""
+    starting("reading the cohorts")
+    from foci.studies.folder import StudyFolder
+
+    folder = StudyFolder(study)
+    planned = folder.new_plan()
+    for note in planned.notes:
+        say(f"note: {note}")
+    _show(folder, planned)
+    if cells:
+        for index, cell in enumerate(planned):
+            say(f"{index:>4}  {_state(folder, cell):<8} {cell.name}  {cell.key}")
+
+
+def status(study: Study) -> None:
+    """Show how far a study has come, and why cells failed; no feature file is looked at."""
+    from foci.studies.folder import StudyFolder
+
+    folder = StudyFolder(study)
+    planned = folder.plan()
+    _show(folder, planned)
+    for cell in planned:
+        error = folder.failure(cell)
+        if error is not None:
+            say(f"FAILED {cell.name}: {error}")
+
+
+def _show(folder: StudyFolder, planned: Plan) -> None:
+    from foci.studies.engine.estimate import Estimates
+    from foci.studies.plan import KINDS
+
+    estimates = Estimates(folder, planned)
+    say(f"{'cells':<8}{'all':>6}{'done':>6}{'failed':>8}{'skipped':>9}   time left, one at a time")
+    for kind in KINDS:
+        own = planned.select(kind=kind)
+        if own:
+            say(_row(folder, kind, own, estimates))
+    say(_row(folder, "total", planned.cells, estimates))
+
+
+def _row(folder: StudyFolder, name: str, cells: Sequence[Cell], estimates: Estimates) -> str:
+    states = [_state(folder, cell) for cell in cells]
+    left = [c for c, state in zip(cells, states, strict=True) if state != "done"]
+    counted = (states.count(state) for state in ("done", "failed", "skipped"))
+    done, failed, skipped = counted
+    counts = f"{len(cells):>6}{done:>6}{failed:>8}{skipped:>9}"
+    return f"{name:<8}{counts}   {_time(left, estimates)}"
+
+
+def _state(folder: StudyFolder, cell: Cell) -> str:
+    if folder.result(cell) is not None:
+        return "done"
+    if folder.failure(cell) is not None:
+        return "failed"
+    return "to do" if folder.blocked(cell) is None else "skipped"
+
+
+def _time(left: Sequence[Cell], estimates: Estimates) -> str:
+    from foci.progress import duration
+
+    if not left:
+        return "-"
+    each = [estimates.of(cell) for cell in left]
+    known = [seconds for seconds in each if seconds is not None]
+    if not known:
+        return "unknown until the first of them has run"
+    rest = len(each) - len(known)
+    more = f", without {rest} of a kind that has not run yet" if rest else ""
+    return f"about {duration(sum(known))}{more}"
+
+
+# ``foci study run``.
+
+
+def run(
+    study: Study,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Cells at the same time on this machine; 1 needs no Ray.")
+    ] = 1,
+    address: Annotated[
+        str | None, typer.Option(help="Ray cluster to join instead: auto, or HOST:PORT.")
+    ] = None,
+    only: Annotated[
+        str | None, typer.Option(help="Kinds of cells, with commas: train,fit,audit,joint,cost.")
+    ] = None,
+    gpus_per_cell: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Share of a GPU per cell, on Ray; default shares all."),
+    ] = None,
+    threads: Threads = 1,
+) -> None:
+    """Run the cells that are not done; the same command goes on after an interruption.
+
+    A failed cell is listed and stops only the cells that need it.
+    """
+    starting("planning the study")
+    limit_threads(threads)
+    from foci.studies.folder import StudyFolder
+
+    kinds = _kinds(only)
+    folder = StudyFolder(study)
+    try:
+        with contextlib.ExitStack() as stack:
+            tally = _run(folder, kinds, stack, workers, address, gpus_per_cell, threads)
+    except KeyboardInterrupt:
+        typer.echo("foci: stopped; give the same command again to go on", err=True)
+        raise typer.Exit(130) from None
+    failed, skipped = len(tally.failed), len(tally.skipped)
+    say(f"{tally.done} of {tally.total} cells done, {failed} failed, {skipped} skipped")
+    if failed or skipped:
+        say(f"see foci study status {study}")
+        raise typer.Exit(MANY_SKIPPED_CODE)
+
+
+def _run(
+    folder: StudyFolder,
+    kinds: tuple[Kind, ...],
+    stack: contextlib.ExitStack,
+    workers: int,
+    address: str | None,
+    gpus: float | None,
+    threads: int,
+) -> Tally:
+    from foci.studies.engine.in_process import InProcess
+    from foci.studies.engine.progress import StudyProgress
+    from foci.studies.engine.schedule import run_plan
+
+    plan = folder.new_plan()
+    engine: Engine
+    if workers == 1 and address is None:
+        if gpus is not None:
+            what = "needs Ray"
+            raise FociError("--gpus-per-cell", what, "give --workers 2 or more, or --address")
+        engine = InProcess(folder, threads)
+    else:
+        from foci.studies.engine.ray_cluster import RayCluster
+
+        own = None if address is not None else workers
+        engine = stack.enter_context(
+            RayCluster(folder, workers=own, address=address, threads=threads, gpus=gpus)
+        )
+    progress = stack.enter_context(StudyProgress(engine.slots, say))
+    return run_plan(folder, plan, engine, only=kinds, report=progress)
+
+
+def _kinds(only: str | None) -> tuple[Kind, ...]:
+    from foci.studies.plan import KINDS
+
+    if only is None:
+        return KINDS
+    wanted = only.split(",")
+    for name in wanted:
+        if name not in KINDS:
+            raise FociError(f"--only {name}", "is no kind of cell", f"choose of {','.join(KINDS)}")
+    return tuple(kind for kind in KINDS if kind in wanted)
+
+
+# ``foci study slurm``.
+
+
+def slurm(
+    study: Study,
+    threads: Threads = 1,
+    gpus: Annotated[int, typer.Option(min=0, help="GPUs of every task.")] = 0,
+    at_once: Annotated[
+        int | None, typer.Option(min=1, help="Most tasks at the same time; default no limit.")
+    ] = None,
+    option: Annotated[
+        list[str], typer.Option(help="Another #SBATCH option: --option=--partition=gpu.")
+    ] = [],  # noqa: B006
+) -> None:
+    """Print a SLURM array job with one task per cell that is not done: foci study slurm S > job.
+
+    Give it to sbatch; each task is foci study cell. After a loss, print and give it again.
+    """
+    starting("reading the study")
+    from foci.studies.engine.slurm import script
+    from foci.studies.folder import StudyFolder
+
+    folder = StudyFolder(study)
+    text = script(
+        folder, folder.new_plan(), threads=threads, gpus=gpus, at_once=at_once, options=option
+    )
+    typer.echo(text, nl=False)
+
+
+# ``foci study tables``.
+
+
+def tables(
+    study: Study,
+    reports: Annotated[
+        bool, typer.Option(help="Also write the report of every audit that has none.")
+    ] = True,
+) -> None:
+    """Write all tables, figures and study.html from the cells that are finished.
+
+    No model is run. What is missing is a gap with its reason; give the command again later.
+    """
+    starting("reading the study")
+    from foci.progress import track
+    from foci.reports import write_study_page
+    from foci.studies.figures import FOLDER as FIGURES
+    from foci.studies.folder import StudyFolder
+    from foci.studies.tables import FOLDER as TABLES
+
+    folder = StudyFolder(study)
+    page = write_study_page(folder, reports=reports, progress=track)
+    say(f"tables are in {folder.path / TABLES}, figures in {folder.path / FIGURES}")
+    say_study_page(folder, page)
+
+
+app = FociTyper(
+    help="Many audits from one file: cohorts x backbones x seeds, with tables and figures.",
+    no_args_is_help=True,
+)
+app.command()(new)
+app.command()(plan)
+app.command()(run)
+app.command()(status)
+app.command()(tables)
+app.command()(slurm)
+app.command()(cell)

@@ -1,0 +1,571 @@
+"""Neighbouring tiles, connected components of tiles, and region growing."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial import KDTree
+
+from foci.errors import FociError
+
+Neighbours = list[list[int]]
+"""For every tile the indices of the tiles that touch it, by a side or a corner."""
+
+
+def neighbours(cells: NDArray[Any]) -> Neighbours:
+    """The 8-neighbours of every tile, for tiles given as (column, row).
+
+    >>> neighbours(np.array([[0, 0], [1, 1], [5, 0]]))
+    [[1], [0], []]
+    """
+    near = KDTree(cells).query_ball_point(cells, r=1, p=np.inf)
+    return [[other for other in own if other != tile] for tile, own in enumerate(near)]
+
+
+def pieces(touching: Neighbours) -> NDArray[np.int64]:
+    """Connected component of every tile, numbered from 0 in tile order.
+
+    >>> pieces([[2], [], [0]]).tolist()
+    [0, 1, 0]
+    """
+    ends = np.cumsum([0, *map(len, touching)])
+    others = np.fromiter(chain.from_iterable(touching), dtype=np.int64, count=ends[-1])
+    graph = csr_array((np.ones(len(others)), others, ends), shape=(len(touching),) * 2)
+    numbers: NDArray[np.int64] = connected_components(graph, directed=False)[1].astype(np.int64)
+    return numbers
+
+
+def grow(
+    touching: Neighbours, seed: int, appeal: NDArray[Any], size: int, within: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Grow a region from ``seed``, at each step by its most appealing neighbour.
+
+    The region is connected at every step, and smaller than ``size`` only where ``within`` ends.
+    Written by hand because no library does it: flooding in SciPy has neither an order nor a size.
+
+    Args:
+        touching: Neighbours of every tile.
+        seed: First tile.
+        appeal: ``[N]``, higher joins earlier; the lower tile index breaks ties.
+        size: Number of tiles wanted.
+        within: ``[N]`` bool, the tiles that may join.
+
+    Returns:
+        ``[N]`` bool.
+
+    >>> line = [[1], [0, 2], [1, 3], [2]]
+    >>> grow(line, 1, np.array([0, 9, 5, 7]), 3, np.ones(4, dtype=bool)).tolist()
+    [False, True, True, True]
+    """
+    region = np.zeros(len(touching), dtype=np.bool_)
+    seen = {seed}
+    waiting = [(-float(appeal[seed]), seed)]
+    left = size
+    while waiting and left:
+        _, tile = heapq.heappop(waiting)
+        region[tile] = True
+        left -= 1
+        for other in touching[tile]:
+            if other not in seen and within[other]:
+                seen.add(other)
+                heapq.heappush(waiting, (-float(appeal[other]), other))
+    return region
+
+
+# Smooth random fields on a slide.
+
+
+_WAVES = 24
+
+
+def smooth_field(
+    rng: np.random.Generator, places: NDArray[Any], wavelength: float
+) -> NDArray[np.float64]:
+    r"""A random field of mean 0 and variance 1, similar at places closer than ``wavelength``.
+
+    .. math:: f(u) = \sqrt{2/M} \sum_{m=1}^{M} \cos(2\pi\, k_m \cdot u / \lambda + \varphi_m),
+       \qquad k_m \sim \mathcal{N}(0, I / 4), \quad \varphi_m \sim \mathcal{U}(0, 2\pi)
+
+    which tends to a Gaussian process with a squared-exponential kernel as M grows (M = 24 here).
+
+    Args:
+        rng: Source of randomness.
+        places: ``[n, 2]``, where the field is wanted.
+        wavelength: :math:`\lambda`, in the units of ``places``.
+
+    Returns:
+        ``[n]``.
+    """
+    waves = rng.normal(scale=0.5, size=(2, _WAVES))
+    phases = rng.uniform(0, 2 * np.pi, size=_WAVES)
+    angles = 2 * np.pi / wavelength * (places @ waves) + phases
+    field: NDArray[np.float64] = np.sqrt(2 / _WAVES) * np.cos(angles).sum(axis=1)
+    return field
+
+
+# Synthetic tissue shapes: one to three ragged pieces on a grid of tiles.
+
+
+FEWEST, MOST = 120, 600
+"""Tiles of a slide."""
+
+_MEDIAN, _SPREAD = 250, 0.35
+_COVER = 0.3
+_RAGGED = 0.3
+_ISLAND = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The tiles of a slide on its grid.
+
+    Attributes:
+        cells: ``[N, 2]`` int64, column and row of every tile, row by row.
+        columns: Width of the canvas in tiles.
+        rows: Height of the canvas in tiles.
+        touching: Neighbours of every tile.
+        piece: ``[N]``, which piece of tissue each tile belongs to.
+    """
+
+    cells: NDArray[np.int64]
+    columns: int
+    rows: int
+    touching: Neighbours
+    piece: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.cells)
+
+
+def lay_out(rng: np.random.Generator) -> Layout:
+    r"""Draw a canvas and its tissue.
+
+    The number of tiles wanted is log-normal, :math:`n = 250\, e^{0.35 z}` clipped to [120, 600].
+    Pieces of tissue are bumps side by side at :math:`c_p` with radii :math:`r_p`, made ragged by a
+    smooth field f, and the tissue is where the sum is highest:
+
+    .. math:: h(u) = \max_p\, \big(1 - \lVert (u - c_p) / r_p \rVert^2\big) + 0.3\, f(u), \qquad
+       \text{tissue} = \text{the } n \text{ cells with the largest } h
+
+    Islands of fewer than 8 tiles are dropped, as tissue segmentation does, unless that would leave
+    fewer than 120 tiles.
+    """
+    wanted = int(np.clip(_MEDIAN * np.exp(_SPREAD * rng.normal()), FEWEST, MOST))
+    n_pieces = int(rng.choice([1, 2, 3], p=[0.4, 0.4, 0.2]))
+    aspect = rng.uniform(1.1, 1.5) * (1 if n_pieces == 1 else 1.3)
+    rows = round(np.sqrt(wanted / _COVER / aspect))
+    columns = round(rows * aspect)
+    inside = np.stack(np.meshgrid(np.arange(1, columns - 1), np.arange(1, rows - 1)), axis=-1)
+    cells = inside.reshape(-1, 2).astype(np.int64)
+    height = _bumps(rng, cells, n_pieces, columns, rows)
+    height += _RAGGED * smooth_field(rng, cells, wavelength=rows / 2)
+    highest = np.sort(np.argsort(-height, kind="stable")[:wanted])
+    cells = _without_islands(cells[highest])
+    touching = neighbours(cells)
+    return Layout(cells, columns, rows, touching, pieces(touching))
+
+
+def _bumps(
+    rng: np.random.Generator, cells: NDArray[np.int64], n_pieces: int, columns: int, rows: int
+) -> NDArray[np.float64]:
+    slot = columns / n_pieces
+    highest = np.full(len(cells), -np.inf)
+    for number in range(n_pieces):
+        centre = np.array([(number + rng.uniform(0.42, 0.58)) * slot, rng.uniform(0.4, 0.6) * rows])
+        radii = rng.uniform(0.3, 0.5, size=2) * [slot, rows]
+        bump = 1 - (((cells - centre) / radii) ** 2).sum(axis=1)
+        highest = np.maximum(highest, bump)
+    return highest
+
+
+def _without_islands(cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    piece = pieces(neighbours(cells))
+    kept = cells[np.bincount(piece)[piece] >= _ISLAND]
+    return kept if len(kept) >= FEWEST else cells
+
+
+# Synthetic tissue map: coherent regions, with the witnesses inside the tumour.
+
+
+KINDS = (
+    "stroma",
+    "fat",
+    "lymphoid",
+    "necrosis",
+    "normal epithelium",
+    "tumour",
+    "pen",
+    "fold",
+)
+"""What a tile can show; the last two are artefacts."""
+
+TUMOUR, PEN, FOLD = (KINDS.index(kind) for kind in ("tumour", "pen", "fold"))
+
+_FREQUENCY = np.array([0.7, 0.1, -0.2, -0.4, 0.1])
+_REGION = 10.0
+_TUMOUR_SHARE = (0.2, 0.4)
+_WITNESS_SHARE = (0.02, 0.06)
+_FEWEST_WITNESSES = 3
+_DISTRACTOR_SHARE = 0.08
+_ARTEFACTS = (2, 6)
+
+
+@dataclass(frozen=True, eq=False)
+class TissueMap:
+    """What the tiles of one slide show.
+
+    Attributes:
+        kind: ``[N]`` int64, index into :data:`KINDS`.
+        witness: ``[N]`` bool, the planted rationale: one connected cluster of tumour tiles.
+        distractor: ``[N]`` bool, tumour tiles that hint at a class drawn at random.
+    """
+
+    kind: NDArray[np.int64]
+    witness: NDArray[np.bool_]
+    distractor: NDArray[np.bool_]
+
+
+def map_tissue(rng: np.random.Generator, layout: Layout) -> TissueMap:
+    r"""Assign a kind to every tile and choose witnesses, distractors and artefacts.
+
+    - Benign tissue: :math:`\arg\max_t (f_t(u) + b_t)` over one smooth field per kind, with
+      :math:`b_t` making stroma common and necrosis rare.
+    - Tumour: 20 to 40 % of the tiles, grown in the largest piece from the peak of another field.
+    - Witnesses: 2 to 6 % of the tiles, at least 3, grown around a random tumour tile.
+    - Distractors: 8 % of the other tumour tiles, scattered.
+    - Artefacts: 2 to 6 tiles anywhere but on witnesses and distractors, pen or fold.
+    """
+    n = len(layout)
+    fields = [smooth_field(rng, layout.cells, _REGION) for _ in _FREQUENCY]
+    kind = np.argmax(np.stack(fields, axis=1) + _FREQUENCY, axis=1)
+    tumour = _tumour(rng, layout)
+    kind[tumour] = TUMOUR
+    witness = _witnesses(rng, layout, tumour)
+    others = np.flatnonzero(tumour & ~witness)
+    distractor = np.zeros(n, dtype=np.bool_)
+    chosen = rng.choice(others, size=math.ceil(_DISTRACTOR_SHARE * len(others)), replace=False)
+    distractor[chosen] = True
+    free = np.flatnonzero(~witness & ~distractor)
+    spoilt = rng.choice(free, size=rng.integers(*_ARTEFACTS, endpoint=True), replace=False)
+    kind[spoilt] = rng.choice([PEN, FOLD], size=len(spoilt))
+    return TissueMap(kind, witness, distractor)
+
+
+def _tumour(rng: np.random.Generator, layout: Layout) -> NDArray[np.bool_]:
+    largest = layout.piece == np.bincount(layout.piece).argmax()
+    field = smooth_field(rng, layout.cells, 2 * _REGION)
+    peak = int(np.argmax(np.where(largest, field, -np.inf)))
+    size = round(rng.uniform(*_TUMOUR_SHARE) * len(layout))
+    return grow(layout.touching, peak, field, size, largest)
+
+
+def _witnesses(
+    rng: np.random.Generator, layout: Layout, tumour: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    low, high = (share * len(layout) for share in _WITNESS_SHARE)
+    size = int(rng.integers(max(_FEWEST_WITNESSES, math.ceil(low)), int(high), endpoint=True))
+    seed = int(rng.choice(np.flatnonzero(tumour)))
+    distance = np.hypot(*(layout.cells - layout.cells[seed]).T)
+    return grow(layout.touching, seed, -distance, size, tumour)
+
+
+# Synthetic tile features: only the witnesses carry the class.
+
+
+WIDTH = 64
+"""Feature width D."""
+
+_LENGTHS = {
+    "stroma": 2.5,
+    "fat": 2.5,
+    "lymphoid": 5.5,
+    "necrosis": 4.0,
+    "normal epithelium": 4.5,
+    "tumour": 2.5,
+    "pen": 9.0,
+    "fold": 9.0,
+}
+"""Dense benign tissue and artefacts outshine the tumour, so that a tile's norm says little."""
+
+_NOISE = 0.5
+_SITE = 0.15
+_SLIDE = 0.1
+_MIXTURE = (0.0, 1.0)
+_UNEVEN = (0.5, 1.5)
+_WITNESS = (2.6, 4.2)
+_HARD = (0.3, 0.7)
+_DISTRACTOR = (1.6, 2.6)
+
+
+@dataclass(frozen=True, eq=False)
+class Palette:
+    """The directions in feature space that a cohort shares.
+
+    Attributes:
+        kinds: ``[len(KINDS), D]``, prototype of every kind of tile.
+        classes: ``[C, D]``, the direction that witnesses of a class carry.
+        sites: ``[S, D]``, shift of every site (stain and scanner).
+    """
+
+    kinds: NDArray[np.float64]
+    classes: NDArray[np.float64]
+    sites: NDArray[np.float64]
+
+
+def mix_palette(rng: np.random.Generator, classes: int, sites: int) -> Palette:
+    r"""Draw prototypes and class directions, all orthogonal, and the shift of every site.
+
+    .. math:: \mu_t = \rho_t\, q_t, \quad v_c = q_{T + c}, \quad b_s \sim \mathcal{N}(0, 0.15^2 I)
+
+    with orthonormal q, and lengths :math:`\rho_t` between 2.5 (tumour) and 9 (artefacts).
+    """
+    q = np.linalg.qr(rng.normal(size=(WIDTH, WIDTH)))[0].T
+    lengths = np.array([_LENGTHS[kind] for kind in KINDS])
+    return Palette(
+        kinds=lengths[:, None] * q[: len(KINDS)],
+        classes=q[len(KINDS) : len(KINDS) + classes],
+        sites=rng.normal(scale=_SITE, size=(sites, WIDTH)),
+    )
+
+
+def encode(
+    rng: np.random.Generator,
+    palette: Palette,
+    tissue: TissueMap,
+    *,
+    label: int,
+    site: int,
+    hard: bool,
+) -> NDArray[np.float32]:
+    r"""Features of the tiles of one slide.
+
+    .. math:: x_i = \mu_{t(i)} + \sum_c a_{ic} v_c + b_{\text{site}} + s + 0.5\, \varepsilon_i,
+       \qquad s \sim \mathcal{N}(0, 0.1^2 I) \text{ once per slide}, \quad
+       \varepsilon_i \sim \mathcal{N}(0, I)
+
+    with the amounts :math:`a_{ic}` of :func:`class_amounts`.
+
+    Args:
+        rng: Source of randomness.
+        palette: Directions shared by the cohort.
+        tissue: What the tiles show.
+        label: Class of the slide.
+        site: Where it was stained and scanned.
+        hard: Whether its witnesses carry less.
+
+    Returns:
+        ``[N, D]``.
+    """
+    amounts = class_amounts(rng, tissue, label=label, classes=len(palette.classes), hard=hard)
+    shift = palette.sites[site] + rng.normal(scale=_SLIDE, size=WIDTH)
+    noise = rng.normal(scale=_NOISE, size=(len(tissue.kind), WIDTH))
+    features = palette.kinds[tissue.kind] + amounts @ palette.classes + shift + noise
+    return np.asarray(features, dtype=np.float32)
+
+
+def class_amounts(
+    rng: np.random.Generator, tissue: TissueMap, *, label: int, classes: int, hard: bool
+) -> NDArray[np.float64]:
+    r"""How much of each class's direction every tile holds.
+
+    .. math:: a_{ic} = m_c\, u_{ic}\, [i \in \text{tumour}]
+       + g\, w_i\, [i \in \text{witnesses}, c = y] + d_i\, [i \in \text{distractors}, c = o]
+
+    - :math:`m_c \sim \mathcal{U}(0, 1)` once per slide, :math:`u_{ic} \sim \mathcal{U}(0.5, 1.5)`:
+      the tumour as a whole is a random mixture, whatever the class y;
+    - :math:`w_i \sim \mathcal{U}(2.6, 4.2)`, and g = 1, or :math:`g \sim \mathcal{U}(0.3, 0.7)` on
+      a hard slide: the rationale;
+    - :math:`d_i \sim \mathcal{U}(1.6, 2.6)` of a class o drawn once per slide, whatever y.
+
+    Only the second term depends on y.
+
+    Returns:
+        ``[N, C]``.
+    """
+    n = len(tissue.kind)
+    amounts = rng.uniform(*_MIXTURE, size=classes) * rng.uniform(*_UNEVEN, size=(n, classes))
+    amounts[tissue.kind != TUMOUR] = 0
+    strength = rng.uniform(*_HARD) if hard else 1.0
+    amounts[:, label] += tissue.witness * strength * rng.uniform(*_WITNESS, size=n)
+    amounts[:, rng.integers(classes)] += tissue.distractor * rng.uniform(*_DISTRACTOR, size=n)
+    return amounts
+
+
+# Plan the slides of the demo: patients, classes, sites and splits.
+
+
+SITES = ("site-1", "site-2")
+CLASSES = ("A-type", "B-type", "C-type")
+
+_TWO_SLIDES = 0.2
+_VAL, _TEST = 0.15, 0.25
+_HARD_SHARE = 0.15
+_SCANNED_AT_40 = 0.1
+
+
+@dataclass(frozen=True)
+class PlannedSlide:
+    """What is decided about a slide before its tiles are drawn.
+
+    Attributes:
+        slide_id: Name of the slide.
+        case_id: The patient.
+        label: Index into :data:`CLASSES`.
+        split: ``"train"``, ``"val"`` or ``"test"``.
+        site: Index into :data:`SITES`.
+        hard: Whether the witnesses carry less.
+        magnification: Of level 0, 20 or 40.
+    """
+
+    slide_id: str
+    case_id: str
+    label: int
+    split: str
+    site: int
+    hard: bool
+    magnification: int
+
+
+@dataclass(frozen=True)
+class _Patient:
+    case_id: str
+    label: int
+    split: str
+    site: int
+    slides: int
+
+
+def plan_cohort(rng: np.random.Generator, slides: int, classes: int) -> list[PlannedSlide]:
+    """Plan exactly ``slides`` slides, ordered by name.
+
+    One patient in five has two slides. Classes and sites alternate over the patients; within a
+    class 15 % of the patients (at least one) validate, 25 % (at least one) test, the rest train.
+    15 % of the slides are hard, 10 % were scanned at 40x.
+    """
+    if not 2 <= classes <= len(CLASSES):
+        raise FociError(f"classes={classes}", "is not possible in the demo", "choose 2 or 3")
+    if slides < 4 * classes:
+        raise FociError(
+            f"slides={slides}",
+            f"is too few for {classes} classes in three splits",
+            f"choose at least {4 * classes}",
+        )
+    planned = [
+        (f"{patient.case_id}-{number}", patient)
+        for patient in _patients(rng, slides, classes)
+        for number in range(1, patient.slides + 1)
+    ]
+    strata = [(patient.label, patient.split) for _, patient in planned]
+    hard = _mark(rng, strata, _HARD_SHARE)
+    at_40 = _mark(rng, strata, _SCANNED_AT_40)
+    return [
+        PlannedSlide(
+            slide_id=slide_id,
+            case_id=patient.case_id,
+            label=patient.label,
+            split=patient.split,
+            site=patient.site,
+            hard=bool(hard[index]),
+            magnification=40 if at_40[index] else 20,
+        )
+        for index, (slide_id, patient) in enumerate(planned)
+    ]
+
+
+def _patients(rng: np.random.Generator, slides: int, classes: int) -> list[_Patient]:
+    # p patients with 0.2 p second slides are 1.2 p slides in all
+    n_two = round(slides * _TWO_SLIDES / (1 + _TWO_SLIDES))
+    n = slides - n_two
+    two = rng.permutation(n) < n_two
+    name = rng.permutation(n) + 1
+    patients = []
+    for index in range(n):
+        label, place = index % classes, index // classes
+        in_class = len(range(label, n, classes))
+        patients.append(
+            _Patient(
+                case_id=f"demo-{name[index]:04d}",
+                label=label,
+                split=_split(place, in_class),
+                site=place % len(SITES),
+                slides=2 if two[index] else 1,
+            )
+        )
+    return sorted(patients, key=lambda patient: patient.case_id)
+
+
+def _split(place: int, n: int) -> str:
+    n_val, n_test = max(1, round(_VAL * n)), max(1, round(_TEST * n))
+    if place < n_val:
+        return "val"
+    return "test" if place < n_val + n_test else "train"
+
+
+def _mark(
+    rng: np.random.Generator, strata: list[tuple[int, str]], share: float
+) -> NDArray[np.bool_]:
+    """Mark ``share`` of the slides of every stratum, at random."""
+    marked = np.zeros(len(strata), dtype=np.bool_)
+    for stratum in sorted(set(strata)):
+        members = [index for index, own in enumerate(strata) if own == stratum]
+        marked[rng.permutation(members)[: round(share * len(members))]] = True
+    return marked
+
+
+# One slide of the demo, from its plan to its tiles.
+
+
+PATCH_SIZE = 256
+"""Side of a tile in pixels at the target magnification."""
+
+TARGET_MAGNIFICATION = 20
+"""0.5 micrometres per pixel."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlantedSlide:
+    """A slide with its answer key.
+
+    Attributes:
+        plan: Name, patient, class, split and site.
+        features: ``[N, D]`` float32.
+        coords: ``[N, 2]`` int64, top-left corner (x, y) of each tile in level-0 pixels.
+        patch_size: Side of a tile in level-0 pixels.
+        size: Width and height of level 0.
+        tissue: What the tiles show, and which are witnesses.
+    """
+
+    plan: PlannedSlide
+    features: NDArray[np.float32]
+    coords: NDArray[np.int64]
+    patch_size: int
+    size: tuple[int, int]
+    tissue: TissueMap
+
+
+def plant(rng: np.random.Generator, plan: PlannedSlide, palette: Palette) -> PlantedSlide:
+    """Draw the tiles of one planned slide."""
+    layout = lay_out(rng)
+    tissue = map_tissue(rng, layout)
+    features = encode(rng, palette, tissue, label=plan.label, site=plan.site, hard=plan.hard)
+    patch_size = PATCH_SIZE * plan.magnification // TARGET_MAGNIFICATION
+    beyond = rng.integers(patch_size, size=2)
+    return PlantedSlide(
+        plan=plan,
+        features=features,
+        coords=layout.cells * patch_size,
+        patch_size=patch_size,
+        size=(
+            layout.columns * patch_size + int(beyond[0]),
+            layout.rows * patch_size + int(beyond[1]),
+        ),
+        tissue=tissue,
+    )

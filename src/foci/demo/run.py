@@ -1,0 +1,167 @@
+"""Run the demo: train three classifiers, audit them, compare with the planted tiles."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from foci.audits import StoredAudit
+from foci.audits.audit import attach, read_marks
+from foci.audits.run import run as run_audit
+from foci.audits.settings import AuditSettings
+from foci.backbones import Backbone, load
+from foci.backbones.saved import FACTS
+from foci.backbones.training import TrainingRecipe
+from foci.backbones.training.run import STATE, train_into
+from foci.bags import Cohort
+from foci.demo.folder import COHORT, FEATURES, SLIDES, TRUTH, make
+from foci.reports import write_comparison, write_report
+from foci.slides.find import find_images, match_images
+from foci.slides.thumbnails import write_thumbnails
+
+MODELS_FOLDER, AUDITS_FOLDER, COMPARISON = "models", "audits", "comparison.html"
+
+NOTE = (
+    "Synthetic slides: no patient, tissue or image is behind them. Each slide's class is carried "
+    "only by its planted witnesses, one connected cluster of 2 to 6 % of the tiles inside the "
+    "tumour; distractors, artefacts and site shifts were planted too."
+)
+MARKED = "The planted witnesses: the only tiles that carry the slide's class."
+
+
+@dataclass(frozen=True)
+class DemoModel:
+    """A classifier of the demo, small enough for two cores.
+
+    Attributes:
+        name: Architecture, preset ``paper``.
+        widths: What replaces the preset's widths.
+        training: What replaces the training recipe's defaults.
+    """
+
+    name: str
+    widths: dict[str, Any] = field(default_factory=dict)
+    training: dict[str, Any] = field(default_factory=dict)
+
+
+MODELS = (
+    DemoModel(
+        "transmil",
+        {"d": 64, "heads": 4, "depth": 2, "hidden": 128, "head_hidden": 64, "dropout": 0.2},
+        {"weight_decay": 0.1, "lr": 5e-4, "epochs": 10},
+    ),
+    DemoModel("abmil"),
+    DemoModel("acmil", {"d": 128}),
+)
+
+
+SETTINGS = AuditSettings(
+    seeds=(0,),
+    random_orders=4,
+    recipe_settings={"schedule.epochs": 10, "schedule.warmup": 2},
+)
+"""One selector, and fewer epochs and orders than an audit's default, to keep the demo short."""
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """What the demo made.
+
+    Attributes:
+        folder: The demo folder.
+        audits: One per classifier.
+        comparison: The page that puts them side by side.
+    """
+
+    folder: Path
+    audits: tuple[StoredAudit, ...]
+    comparison: Path
+
+
+def run_demo(
+    out: str | Path,
+    *,
+    seed: int = 0,
+    slides: int = 240,
+    classes: int = 2,
+    settings: AuditSettings = SETTINGS,
+    workers: int | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> DemoResult:
+    """Make the embedded cohort, train three classifiers, audit each, and compare them.
+
+    Results of an earlier run of the same demo are kept.
+
+    Args:
+        out: Folder to make.
+        seed: Of cohort and training.
+        slides: Number of slides.
+        classes: 2 or 3 types of tumour.
+        settings: Of the audits.
+        workers: Processes, each with one thread; None for one per core, 1 for this process alone.
+        say: Called with lines of text on the progress.
+    """
+    folder = make(out, seed=seed, slides=slides, classes=classes)
+    jobs = [(model, folder, seed, settings) for model in MODELS]
+    workers = min(workers or os.cpu_count() or 1, len(jobs))
+    say(f"training and auditing {', '.join(m.name for m in MODELS)}; {_processes(workers)}")
+    started = time.monotonic()
+    for name in _each(jobs, workers):
+        say(f"{name}: trained and audited ({time.monotonic() - started:.0f} s)")
+    audits = tuple(StoredAudit.load(folder / AUDITS_FOLDER / model.name) for model in MODELS)
+    return DemoResult(folder, audits, write_comparison(audits, folder / COMPARISON))
+
+
+def train_and_audit(model: DemoModel, folder: Path, seed: int, settings: AuditSettings) -> str:
+    """One classifier, from the cohort in ``folder`` to its report; returns its name."""
+    cohort = Cohort.read(folder / FEATURES, folder / COHORT, keep=1000)
+    backbone = _trained(model, cohort, folder / MODELS_FOLDER / model.name, seed)
+    where = folder / AUDITS_FOLDER / model.name
+    audit = run_audit(backbone, cohort, settings, where, name=model.name, notes=(NOTE,))
+    if (folder / SLIDES).is_dir():
+        ids = [(slide.slide_id, None) for slide in audit.slides]
+        write_thumbnails(match_images(ids, find_images(folder / SLIDES)), audit.folder)
+    write_report(attach(audit, read_marks(folder / TRUTH), MARKED))
+    return model.name
+
+
+def _trained(model: DemoModel, cohort: Cohort, folder: Path, seed: int) -> Backbone:
+    if not (folder / FACTS).exists() or (folder / STATE).exists():
+        recipe = TrainingRecipe(seed=seed, **model.training)
+        train_into(folder, model.name, cohort, recipe, widths=model.widths)
+    return load(folder)
+
+
+def _each(jobs: Sequence[tuple[Any, ...]], workers: int) -> Iterator[str]:
+    """Run the jobs and yield their names as they finish; an error or Ctrl-C stops the others."""
+    if workers == 1:
+        yield from (train_and_audit(*job) for job in jobs)
+        return
+    context = multiprocessing.get_context("spawn")  # torch's threads do not survive a fork
+    pool = ProcessPoolExecutor(workers, context, _quiet_worker)
+    try:
+        for done in as_completed([pool.submit(train_and_audit, *job) for job in jobs]):
+            yield done.result()
+    finally:
+        for process in list((pool._processes or {}).values()):
+            process.terminate()
+        pool.shutdown(cancel_futures=True)
+
+
+def _quiet_worker() -> None:
+    """Use one thread per process, and leave Ctrl-C to the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
+
+
+def _processes(workers: int) -> str:
+    return "one after the other" if workers == 1 else f"{workers} at a time"

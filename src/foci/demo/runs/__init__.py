@@ -1,1 +1,0 @@
-"""What the demo runs on its cohorts: three audits, or a whole study in miniature."""

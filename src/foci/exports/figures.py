@@ -1,0 +1,337 @@
+"""Pictures of the slide behind the exported tiles: an overview, and crops of single tiles."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foci.errors import FociError, SlideError
+from foci.exports.tables import RankedColumn, RankedSlide
+from foci.slides.image import Box, SlideImage, fitted
+from foci.slides.thumbnails import Picture, read_boxes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.gridspec import SubplotSpec
+
+
+OVERVIEW = 1400
+"""Longer side of an overview in pixels: 300 per inch at the width of a printed panel."""
+
+CROP = 256
+CROPS = 8
+"""Tiles that are shown as pictures."""
+
+_MARGIN = 0.04
+
+
+@dataclass(frozen=True, eq=False)
+class Tissue:
+    """What a figure shows of the slide.
+
+    Attributes:
+        box: The part of the slide that the overview covers.
+        overview: Its picture; None where there is no image.
+        crops: Pictures of the first tiles, by column.
+        mpp: Micrometres per level-0 pixel; None where unknown.
+        origin: Top-left corner of the scanned part.
+    """
+
+    box: Box
+    overview: Picture | None
+    crops: Mapping[str, list[Picture]]
+    mpp: float | None
+    origin: tuple[int, int]
+
+
+def look(
+    ranked: RankedSlide, image: Path | None, slide_mpp: float | None, *, pictures: bool
+) -> Tissue:
+    """Read the pictures of one slide.
+
+    Args:
+        ranked: The slide with its rankings.
+        image: Its image; None where there is none.
+        slide_mpp: Micrometres per level-0 pixel where the image does not say.
+        pictures: Whether pictures are wanted, or only origin and resolution.
+
+    Raises:
+        SlideError: If the image cannot be read, or is not that of these tiles.
+    """
+    box = extent(ranked.corners, ranked.side)
+    if image is None:
+        return Tissue(box, None, {}, slide_mpp, (0, 0))
+    with SlideImage(image, slide_mpp) as slide:
+        outside = beyond(ranked.corners, ranked.side, slide.size)
+        if outside:
+            what = f"{outside} of {len(ranked.corners)} tiles lie outside the image"
+            raise SlideError(image, what, "check that the features were made from this slide")
+        origin = slide.bounds.x, slide.bounds.y
+        if not pictures:
+            return Tissue(box, None, {}, slide.mpp, origin)
+        overview = np.asarray(slide.read(box, fitted(box, OVERVIEW)))
+        crops = {one.name: _crops(slide, ranked, one) for one in ranked.columns}
+        return Tissue(box, overview, crops, slide.mpp, origin)
+
+
+def extent(corners: NDArray[np.int64], side: int) -> Box:
+    """The rectangle around all tiles, with a margin.
+
+    >>> extent(np.array([[100, 100], [300, 200]]), 100)
+    Box(x=88, y=88, width=324, height=224)
+    """
+    low, high = corners.min(axis=0), corners.max(axis=0) + side
+    margin = int(_MARGIN * (high - low).max())
+    width, height = (high - low + 2 * margin).tolist()
+    return Box(int(low[0]) - margin, int(low[1]) - margin, width, height)
+
+
+def beyond(corners: NDArray[np.int64], side: int, size: tuple[int, int]) -> int:
+    """Number of tiles that lie, in part or whole, outside an image of this size."""
+    outside = (corners < 0).any(axis=1) | (corners + side > np.array(size)).any(axis=1)
+    return int(outside.sum())
+
+
+def _crops(slide: SlideImage, ranked: RankedSlide, column: RankedColumn) -> list[Picture]:
+    first = ranked.corners[column.order[:CROPS]]
+    boxes = [Box(int(x), int(y), ranked.side, ranked.side) for x, y in first]
+    return list(read_boxes(slide, boxes, CROP))
+
+
+# Panels of a figure: tissue with outlined tiles and scale bar, and pictures of the first tiles.
+
+
+WIDTH = 7.2
+"""Inches of a figure: a printed page, both columns."""
+
+_NUMBERED = 3
+_ROOM_FOR_NUMBER = 12
+"""Points: the number of a tile at least this wide stands on it, otherwise above it."""
+
+_ACROSS = 4
+
+
+def draw_overview(
+    axes: Axes, ranked: RankedSlide, column: RankedColumn, tissue: Tissue, colour: str
+) -> None:
+    """The slide, the first tiles outlined, annotated tiles dotted, and a scale bar."""
+    box = tissue.box
+    edges = (box.x, box.x + box.width, box.y + box.height, box.y)
+    if tissue.overview is not None:
+        axes.imshow(tissue.overview, extent=edges, interpolation="antialiased")
+    else:
+        axes.add_collection(_squares(ranked, np.arange(len(ranked.tiles)), "#d0ccc4", 0.4))
+    axes.set_xlim(*edges[:2])
+    axes.set_ylim(*edges[2:])
+    axes.set_aspect("equal")
+    axes.set_axis_off()
+    axes.add_collection(_squares(ranked, column.order, "black", 1.5))
+    axes.add_collection(_squares(ranked, column.order, colour, 0.8))
+    if ranked.witness is not None:
+        centres = ranked.corners[ranked.witness] + ranked.side / 2
+        axes.scatter(
+            centres[:, 0], centres[:, 1], s=1.2, c="white", edgecolors="black", linewidths=0.2
+        )
+    room = axes.get_position().width * WIDTH * 72 * ranked.side / box.width
+    inside = room > _ROOM_FOR_NUMBER
+    for rank, at in enumerate(column.order[:_NUMBERED], 1):
+        x, y = ranked.corners[at]
+        axes.annotate(
+            str(rank),
+            (x + ranked.side / 2, y + (ranked.side / 2 if inside else 0)),
+            xytext=(0, 0 if inside else 5),
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=6,
+            fontweight="bold",
+            bbox={"boxstyle": "round,pad=0.15", "fc": colour, "ec": "black", "lw": 0.4},
+        )
+    axes.set_title(_heading(column), fontsize=7)
+    if tissue.mpp is not None:
+        _scale_bar(axes, tissue, tissue.mpp)
+
+
+def draw_crops(
+    figure: Figure,
+    place: SubplotSpec,
+    ranked: RankedSlide,
+    column: RankedColumn,
+    crops: list[Picture],
+    colour: str,
+) -> None:
+    """Pictures of the first tiles in order, each with its rank and delta p."""
+    grid = place.subgridspec(-(-CROPS // _ACROSS), _ACROSS, wspace=0.05, hspace=0.05)
+    for at, picture in enumerate(crops):
+        axes = figure.add_subplot(grid[at // _ACROSS, at % _ACROSS])
+        axes.imshow(picture)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        for spine in axes.spines.values():
+            spine.set_edgecolor(colour)
+            spine.set_linewidth(1.2)
+        star = "*" if ranked.witness is not None and ranked.witness[column.order[at]] else ""
+        drop = column.delta_p[at]
+        said = "" if math.isnan(drop) else f" Δp {round(drop, 2) + 0.0:.2f}"  # never -0.00
+        axes.set_title(f"#{at + 1}{star}{said}", fontsize=5, pad=1.5)
+
+
+def nice_length(widest: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten that is not above ``widest``.
+
+    >>> nice_length(730.0), nice_length(1400.0), nice_length(4.9)
+    (500.0, 1000.0, 2.0)
+    """
+    power = 10.0 ** math.floor(math.log10(widest))
+    return max(step * power for step in (1, 2, 5) if step * power <= widest)
+
+
+def _heading(column: RankedColumn) -> str:
+    reached = "κ never reached" if column.msk is None else f"MSK {column.msk}"
+    return f"{column.name}: first {len(column)} tiles ({reached})"
+
+
+def _squares(ranked: RankedSlide, tiles: Any, colour: str, width: float) -> Any:
+    from matplotlib.collections import PolyCollection
+
+    ring = np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * ranked.side
+    outlines = ranked.corners[tiles][:, None, :] + ring
+    return PolyCollection(
+        list(outlines), facecolors="none", edgecolors=colour, linewidths=width, joinstyle="miter"
+    )
+
+
+def _scale_bar(axes: Axes, tissue: Tissue, mpp: float) -> None:
+    """A bar of a round length at the bottom left, at most a quarter of the width."""
+    box = tissue.box
+    length = nice_length(box.width * mpp / 4)
+    text = f"{length / 1000:g} mm" if length >= 1000 else f"{length:g} µm"
+    left, bottom = box.x + 0.03 * box.width, box.y + 0.97 * box.height
+    right = left + length / mpp
+    axes.plot([left, right], [bottom, bottom], color="white", lw=3.2, solid_capstyle="butt")
+    axes.plot([left, right], [bottom, bottom], color="black", lw=1.8, solid_capstyle="butt")
+    axes.annotate(
+        text,
+        ((left + right) / 2, bottom),
+        xytext=(0, 3),
+        textcoords="offset points",
+        ha="center",
+        fontsize=6,
+        bbox={"boxstyle": "round,pad=0.1", "fc": "white", "ec": "none", "alpha": 0.8},
+    )
+
+
+# Colours of rankings on stained tissue: bright, far from pink and violet, told apart by all.
+
+
+COLOURS = ("#ffd60a", "#00e5ff", "#7cfc00", "#ff9f1c", "#ffffff")
+
+
+def colour_of(at: int) -> str:
+    """Colour of the ranking at a position; they repeat after the fifth."""
+    return COLOURS[at % len(COLOURS)]
+
+
+def rgb_of(at: int) -> tuple[int, int, int]:
+    """The same as red, green and blue.
+
+    >>> rgb_of(0)
+    (255, 214, 10)
+    """
+    text = colour_of(at)
+    red, green, blue = (int(text[i : i + 2], 16) for i in (1, 3, 5))
+    return red, green, blue
+
+
+# Figure of one slide for print: rankings side by side on the tissue, and their first tiles.
+
+
+DPI = 300
+_INCHES_OF_TEXT = 0.75
+_STYLE = {
+    "font.size": 7,
+    "font.family": "sans-serif",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "foci",
+    "pdf.fonttype": 42,
+}
+
+
+def write_figure(ranked: RankedSlide, tissue: Tissue, path: Path, kind: str) -> None:
+    """Draw a slide and write it as ``png``, ``pdf`` or ``svg``; equal input gives equal bytes.
+
+    Args:
+        ranked: The slide with its rankings.
+        tissue: Its pictures.
+        path: File to write.
+        kind: Format.
+    """
+    matplotlib = _matplotlib()
+    undated: dict[str, Any] = {
+        "png": {"Software": None},
+        "pdf": {"CreationDate": None, "ModDate": None},
+        "svg": {"Date": None},
+    }
+    with matplotlib.rc_context(_STYLE):
+        figure = draw(ranked, tissue)
+        figure.savefig(path, format=kind, dpi=DPI, metadata=undated[kind])
+
+
+def draw(ranked: RankedSlide, tissue: Tissue) -> Figure:
+    """One column per ranking: the first K tiles outlined on the tissue, then their pictures."""
+    from matplotlib.figure import Figure
+
+    columns = ranked.columns
+    panel = WIDTH / len(columns)
+    overview = min(panel * tissue.box.height / tissue.box.width, 1.3 * WIDTH / 2)
+    crops = 0.0 if tissue.overview is None else 0.62 * panel
+    figure = Figure(figsize=(WIDTH, overview + crops + _INCHES_OF_TEXT), layout="constrained")
+    ratios = [overview, crops] if crops else [overview]
+    grid = figure.add_gridspec(len(ratios), len(columns), height_ratios=ratios)
+    for at, column in enumerate(columns):
+        colour = colour_of(at)
+        draw_overview(figure.add_subplot(grid[0, at]), ranked, column, tissue, colour)
+        if crops:
+            draw_crops(figure, grid[1, at], ranked, column, tissue.crops[column.name], colour)
+    figure.suptitle(_title(ranked), fontsize=8)
+    figure.supxlabel(textwrap.fill(_caption(ranked, tissue), 140), fontsize=6)
+    return figure
+
+
+def _title(ranked: RankedSlide) -> str:
+    label = "" if ranked.slide.label is None else f", label {ranked.slide.label}"
+    said = f"predicted {ranked.predicted} with p = {ranked.p:.3f}"
+    return f"{ranked.slide.slide_id}: {said} from {len(ranked.tiles)} tiles{label}"
+
+
+def _caption(ranked: RankedSlide, tissue: Tissue) -> str:
+    parts = ["Outlined: the first K tiles of each ranking, 1 to 3 numbered."]
+    if tissue.crops and any(map(_any_measured, ranked.columns)):
+        parts.append("Δp: drop of p when the tiles up to this one are removed.")
+    if ranked.witness is not None:
+        parts.append("White dots: annotated tiles; * a picture of one.")
+    if tissue.mpp is None:
+        parts.append("No scale bar: the resolution is unknown.")
+    parts.append("Model-sufficient, not diagnostic.")
+    return " ".join(parts)
+
+
+def _any_measured(column: Any) -> bool:
+    return any(not math.isnan(value) for value in column.delta_p)
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+    except ImportError as error:
+        fix = "pip install 'foci-mil[plots]'"
+        raise FociError("matplotlib", f"cannot be loaded ({error})", fix) from error
+    return matplotlib

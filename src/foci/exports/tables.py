@@ -1,0 +1,282 @@
+"""Choose what is exported: slides, rankings, number of tiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foci.audits import AuditedSlide, RankedTiles, StoredAudit
+from foci.audits.audit import Marks
+from foci.audits.folder import column
+from foci.audits.measure import MeasuredSlides
+from foci.bags.tables import write_csv
+from foci.errors import FociError, SlideError
+from foci.reports.payload import by_interest
+from foci.reveal import Curve
+
+Column = tuple[str, int | None]
+"""A ranking and its seed."""
+
+MOST_TELLING = 6
+"""Slides that are exported if none is named."""
+
+WITHOUT_COUNT = 32
+"""Tiles shown where a slide has no MSK, or no decisive K, under a ranking."""
+
+
+def slides_to_export(
+    audit: StoredAudit, named: Sequence[str] = (), most_telling: int = MOST_TELLING
+) -> list[str]:
+    """The named slides, or the most telling ones: hardest, most compact, and between, in turn.
+
+    Args:
+        audit: A finished audit.
+        named: Slides.
+        most_telling: How many the audit chooses if none is named.
+    """
+    known = audit.curves.slide_ids
+    if named:
+        lost = [name for name in named if name not in known]
+        if lost:
+            skipped = {slide.slide_id: slide.skipped for slide in audit.skipped}
+            why = skipped.get(lost[0])
+            what = f"was skipped ({why})" if why else f"is not in {audit.folder}"
+            raise FociError(lost[0], what, f"slides: {', '.join(known[:3])}, ...")
+        return list(dict.fromkeys(named))
+    rows = by_interest(audit.measured().hardest_first)[:most_telling]
+    return [known[row] for row in rows]
+
+
+def read_names(path: Path) -> list[str]:
+    """Slides of a list: one name per line, or the column ``slide_id`` of a CSV file."""
+    if not path.is_file():
+        raise FociError(path, "does not exist", "give a file with one slide per line")
+    lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+    rows = [line.split(",") for line in lines if line]
+    at = rows[0].index("slide_id") if rows and "slide_id" in rows[0] else None
+    names = [row[0] for row in rows] if at is None else [row[at] for row in rows[1:]]
+    if not names:
+        raise FociError(path, "names no slide", "write one slide per line")
+    return names
+
+
+def columns_to_export(measured: MeasuredSlides, named: Sequence[str] = ()) -> list[Column]:
+    """Rankings whose orders are stored, the first seed of each; or those named.
+
+    Args:
+        measured: The audit's slides.
+        named: ``"native"``, or with a seed ``"selector-1"``.
+    """
+    curves = measured.curves
+    stored = {
+        column(ranking, seed): (ranking, seed)
+        for ranking in curves.rankings
+        if ranking != "random"
+        for seed in curves.seeds(ranking)
+    }
+    firsts = {ranking: (ranking, seed) for ranking, seed in reversed(stored.values())}
+    if not named:
+        return [firsts[ranking] for ranking in curves.rankings if ranking in firsts]
+    lost = [name for name in named if name not in stored and name not in firsts]
+    if lost:
+        what = "is not a stored ranking of this audit"
+        raise FociError(lost[0], what, f"known: {', '.join(stored)}")
+    return [stored[name] if name in stored else firsts[name] for name in named]
+
+
+def count_of(measured: MeasuredSlides, row: int, chosen: Column, k: str) -> tuple[int, bool]:
+    """How many tiles are exported, and whether ``k`` could be had.
+
+    Args:
+        measured: The audit's slides.
+        row: The slide.
+        chosen: The ranking.
+        k: ``"msk"``, ``"decisive"``, ``"all"`` or a number.
+    """
+    n = int(measured.views["prediction"].n_tiles[row])
+    if k == "all":
+        return n, True
+    if k in ("msk", "decisive"):
+        count = measured_count(measured, row, chosen, k)
+        return (min(n, WITHOUT_COUNT), False) if count is None else (count, True)
+    if not (k.isascii() and k.isdigit() and len(k) < 10) or int(k) < 1:
+        raise FociError(f"--k {k}", "is no number of tiles", "give msk, decisive, all or a number")
+    return min(int(k), n), True
+
+
+def measured_count(measured: MeasuredSlides, row: int, chosen: Column, which: str) -> int | None:
+    """MSK or decisive K of one slide under one ranking; None where there is none."""
+    ranking, seed = chosen
+    own = measured.metrics["prediction"][ranking]
+    at = measured.curves.seeds(ranking).index(seed)
+    counts = own.msk if which == "msk" else None if own.decisive is None else own.decisive.count
+    value = np.nan if counts is None else counts[at, row]
+    return None if np.isnan(value) else int(value)
+
+
+# The first tiles of a slide under one ranking, with what the audit measured of each.
+
+
+@dataclass(frozen=True, eq=False)
+class RankedColumn:
+    r"""First K tiles of one ranking.
+
+    Attributes:
+        name: Ranking, with its seed.
+        order: ``[K]`` positions in the bag.
+        revealed: ``[K]`` probability of the predicted class from the tiles up to this one.
+        delta_p: ``[K]`` :math:`\Delta p(r) = p(\text{full}) - p(\text{without the first } r)`.
+        msk: Minimum Sufficient K; None where not reached.
+        as_asked: False where the count asked for does not exist, and another was taken.
+
+    Both arrays hold NaN at counts that the audit did not measure.
+    """
+
+    name: str
+    order: NDArray[np.int64]
+    revealed: NDArray[np.float64]
+    delta_p: NDArray[np.float64]
+    msk: int | None
+    as_asked: bool
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedSlide:
+    """One slide with its rankings.
+
+    Attributes:
+        slide: The audited slide.
+        tiles: Its tiles and scores.
+        columns: The rankings.
+        predicted: Predicted class.
+        p: Its probability on the full bag.
+        witness: ``[N]`` bool, annotated tiles; None where nothing is annotated.
+    """
+
+    slide: AuditedSlide
+    tiles: RankedTiles
+    columns: tuple[RankedColumn, ...]
+    predicted: str
+    p: float
+    witness: NDArray[np.bool_] | None
+
+    @property
+    def corners(self) -> NDArray[np.int64]:
+        """``[N, 2]`` top-left corners in level-0 pixels; an error where there are none."""
+        if self.tiles.coords is None or self.slide.unit != "px" or self.slide.patch_size is None:
+            what = "has no tile positions in level-0 pixels"
+            raise SlideError(self.slide.slide_id, what, "audit features that store coordinates")
+        return self.tiles.coords
+
+    @property
+    def side(self) -> int:
+        """Side of a tile in level-0 pixels."""
+        return self.slide.patch_size or 1
+
+
+def ranked_slides(
+    audit: StoredAudit,
+    slide_ids: Sequence[str],
+    columns: Sequence[Column],
+    k: str,
+    marks: Marks | None = None,
+) -> Iterator[RankedSlide]:
+    """The slides, in the order of the audit.
+
+    Args:
+        audit: A finished audit.
+        slide_ids: Slides.
+        columns: Rankings.
+        k: See :func:`foci.exports.tables.count_of`.
+        marks: Annotated tiles.
+    """
+    measured, wanted = audit.measured(), set(slide_ids)
+    row_of = {name: row for row, name in enumerate(measured.curves.slide_ids)}
+    by_id = {slide.slide_id: slide for slide in audit.slides}
+    everyone = measured.views["prediction"]
+    for tiles in audit.tiles(wanted):
+        row = row_of[tiles.slide_id]
+        target = int(everyone.targets[row])
+        mask = None if marks is None else marks.get(tiles.slide_id)
+        yield RankedSlide(
+            slide=by_id[tiles.slide_id],
+            tiles=tiles,
+            columns=tuple(_column(audit, tiles, row, target, one, k) for one in columns),
+            predicted=audit.manifest.classes[target],
+            p=float(everyone.full[row, target]),
+            witness=None if mask is None else mask[tiles.tiles],
+        )
+
+
+def _column(
+    audit: StoredAudit, tiles: RankedTiles, row: int, target: int, chosen: Column, k: str
+) -> RankedColumn:
+    measured = audit.measured()
+    count, as_asked = count_of(measured, row, chosen, k)
+    name = column(*chosen)
+    insert = measured.curves.get(*chosen)[row]
+    delete = measured.curves.deletions(*chosen)
+    full = insert.full[target]
+    return RankedColumn(
+        name=name,
+        order=tiles.order(name)[:count],
+        revealed=_at(insert, target, count),
+        delta_p=full - _at(delete[row], target, count) if delete else np.full(count, np.nan),
+        msk=measured_count(measured, row, chosen, "msk"),
+        as_asked=as_asked,
+    )
+
+
+def _at(curve: Curve, target: int, count: int) -> NDArray[np.float64]:
+    """Probability of the target at the counts 1 to ``count``; NaN where not measured."""
+    values = np.full(count, np.nan)
+    inside = (curve.ks >= 1) & (curve.ks <= count)
+    values[curve.ks[inside] - 1] = curve.probs[inside, target]
+    return values
+
+
+# Tiles as a CSV table: one row per ranking and tile.
+
+
+COLUMNS = (
+    "slide_id", "ranking", "rank", "tile", "x", "y", "side", "score", "p_revealed", "delta_p",
+    "witness",
+)  # fmt: skip
+
+
+def write_tiles(ranked: RankedSlide, path: Path) -> None:
+    """Write the first tiles of every ranking; ``witness`` is empty where nothing is annotated."""
+    rows = [row for column in ranked.columns for row in _rows(ranked, column)]
+    write_csv(path, list(COLUMNS), rows)
+
+
+def _rows(ranked: RankedSlide, column: RankedColumn) -> Iterator[dict[str, str]]:
+    placed, witness = ranked.tiles.coords, ranked.witness
+    scores = ranked.tiles.scores[column.name]
+    for rank, at in enumerate(column.order, 1):
+        x, y = ("", "") if placed is None else map(str, placed[at].tolist())
+        yield {
+            "slide_id": ranked.slide.slide_id,
+            "ranking": column.name,
+            "rank": str(rank),
+            "tile": str(ranked.tiles.tiles[at]),
+            "x": x,
+            "y": y,
+            "side": str(ranked.slide.patch_size or ""),
+            "score": repr(float(scores[at])),
+            "p_revealed": _number(column.revealed[rank - 1]),
+            "delta_p": _number(column.delta_p[rank - 1]),
+            "witness": "" if witness is None else str(int(witness[at])),
+        }
+
+
+def _number(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.6f}"

@@ -1,0 +1,143 @@
+"""Read JSON and YAML whose size and depth are bounded; every failure is a ValueError."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from foci.errors import FociError
+
+_MOST_BYTES = 256 * 1024**2
+_MOST_VALUES = 100_000
+_TOO_DEEP = "it is nested too deeply"
+
+
+def read_json(path: Path) -> Any:
+    """The value in a JSON file.
+
+    Raises:
+        ValueError: If it is no JSON, no UTF-8 text, too large, or nested too deeply.
+        OSError: If the file cannot be opened.
+    """
+    return json_value(read_text(path))
+
+
+def json_value(text: str) -> Any:
+    """The value of a JSON text, with a ValueError for whatever is wrong with it.
+
+    >>> json_value("[" * 100_000)
+    Traceback (most recent call last):
+    ValueError: it is nested too deeply
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+
+
+def yaml_value(text: str, loader: type[yaml.SafeLoader] = yaml.SafeLoader) -> Any:
+    """The value of a YAML text, if it is not too large once its aliases are written out.
+
+    >>> yaml_value("{kappa: &k 0.9, kappas: [*k, 0.8]}")
+    {'kappa': 0.9, 'kappas': [0.9, 0.8]}
+
+    Raises:
+        ValueError: If it is no YAML, too large, or nested too deeply.
+    """
+    try:
+        parser = loader(text)
+        try:
+            node = parser.get_single_node()
+            if node is None:
+                return None
+            if _size(node, {}) > _MOST_VALUES:
+                raise ValueError(f"its aliases stand for more than {_MOST_VALUES} values")
+            return parser.construct_document(node)
+        finally:
+            parser.dispose()
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def read_text(path: Path) -> str:
+    """A text file in UTF-8, unless it is far larger than settings and records ever are.
+
+    Raises:
+        ValueError: If it is no UTF-8 text, or too large.
+        OSError: If the file cannot be opened.
+    """
+    if not path.is_file() and path.exists() and not path.is_dir():
+        raise ValueError("it is no file but a pipe or a device")
+    if path.stat().st_size > _MOST_BYTES:
+        raise ValueError(f"it is larger than {_MOST_BYTES // 1024**2} MB")
+    return path.read_text(encoding="utf-8")
+
+
+def _size(node: yaml.Node, known: dict[int, int]) -> int:
+    """Number of values below a node with aliases written out; one that holds itself is endless."""
+    if not isinstance(node, yaml.CollectionNode):
+        return 1
+    if id(node) not in known:
+        known[id(node)] = _MOST_VALUES + 1  # while it is counted: an alias to it leads back here
+        children = [child for entry in node.value for child in _children(entry)]
+        known[id(node)] = 1 + sum(_size(child, known) for child in children)
+    return known[id(node)]
+
+
+def _children(entry: yaml.Node | tuple[yaml.Node, yaml.Node]) -> tuple[yaml.Node, ...]:
+    return entry if isinstance(entry, tuple) else (entry,)
+
+
+# Limits on what one file may make FOCI allocate; each can be raised by an environment variable.
+
+
+BAG_GB = "FOCI_MAX_BAG_GB"
+"""Environment variable: gigabytes that the arrays of one feature file may have in memory."""
+
+DEFAULT_BAG_GB = 2.0
+"""325,000 tiles of 1,536 features in float32."""
+
+
+def largest_bag() -> float:
+    """Bytes that one array of a feature file may have in memory.
+
+    Raises:
+        FociError: If the environment variable is not a positive number.
+    """
+    given = os.environ.get(BAG_GB)
+    if not given:
+        return DEFAULT_BAG_GB * 1e9
+    try:
+        size = float(given)
+    except ValueError:
+        size = math.nan
+    if not size > 0:
+        raise FociError(BAG_GB, f"is {given!r}", "give gigabytes, such as 4")
+    return size * 1e9
+
+
+def excess(shape: tuple[int, ...], itemsize: int) -> str | None:
+    """Why an array of this shape is too large to be read; None if it is within the limit.
+
+    Numbers narrower than float32 count as float32, which is what they are converted to.
+
+    >>> excess((12_000, 1536), 2) is None
+    True
+    >>> excess((10**9, 1024), 4)
+    'claims 1000000000 x 1024 numbers, 4096.0 GB in memory where 2 GB are allowed'
+    """
+    size, limit = math.prod(shape) * max(itemsize, 4), largest_bag()
+    if size <= limit:
+        return None
+    claimed = " x ".join(map(str, shape))
+    return (
+        f"claims {claimed} numbers, {size / 1e9:.1f} GB in memory where {limit / 1e9:g} GB are "
+        "allowed"
+    )

@@ -1,1 +1,0 @@
-"""Metrics over the slides of a cohort."""

@@ -1,0 +1,368 @@
+"""Compare two rankings slide by slide: who needs fewer tiles, with an interval over patients."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from foci.metrics import inputs
+from foci.metrics.cards import card
+from foci.metrics.curve import reached
+from foci.metrics.inputs import Counts, Floats
+from foci.metrics.stats import mean_intervals
+
+AxisResult = Literal["better", "worse", "same", "unclear"]
+"""Outcome of a comparison on one axis."""
+
+SAME_WITHIN = 0.1
+SAME_CASES = 20
+DIFFERENT_CASES = 6
+AREA_TIE = 0.01
+ROUNDING = 1e-12  # means over ten orders are no binary fractions
+
+
+@dataclass(frozen=True)
+class OrderComparison:
+    """Ranking A against ranking B on one axis.
+
+    Attributes:
+        d: Mean over slides of +1 (A is ahead), -1 (B is ahead) and 0; NaN without slides.
+        low: Lower end of its interval.
+        high: Upper end of its interval.
+        n_slides: Slides compared.
+        n_cases: Patients they come from.
+        n_differ: Patients whose slides do not sum to 0.
+        result: ``"same"`` where the interval lies within +-0.1 and there are at least 20 patients;
+            else ``"better"`` or ``"worse"`` where it excludes 0 and at least 6 patients differ;
+            else ``"unclear"``.
+    """
+
+    d: float
+    low: float
+    high: float
+    n_slides: int
+    n_cases: int
+    n_differ: int
+    result: AxisResult
+
+
+def order_differences(a: ArrayLike, b: ArrayLike, tie: float = 0.0) -> Floats:
+    """Per slide +1 where ranking A needs fewer tiles than B, -1 where it needs more, else 0.
+
+    A missing count is infinite; two missing counts are equal. Several orders of a ranking (random
+    orders, seeds) are compared one by one, and the slide's differences are averaged.
+
+    Args:
+        a: ``[S]`` or ``[R, S]`` counts, NaN where there is none.
+        b: The same slides under the other ranking, ``[S]`` or ``[R', S]``.
+        tie: Counts that differ by at most this are equal.
+
+    >>> order_differences([1, 5, np.nan, np.nan], [[2, 5, 7, np.nan], [1, 6, np.nan, 3]]).tolist()
+    [0.5, 0.5, -0.5, -0.5]
+    """
+    first, second = (
+        np.where(np.isnan(table), np.inf, table)
+        for table in (count_orders(a, "a"), count_orders(b, "b"))
+    )
+    inputs.same_length(a=first[0], b=second[0])
+    fewer, more = _gaps(first, second, tie)
+    wins: Floats = (fewer.astype(float) - more).mean(axis=(0, 1))
+    return wins
+
+
+def count_orders(values: ArrayLike, name: str) -> Floats:
+    """Check counts of one order or several, ``[R, S]``; NaN where a slide has none."""
+    several = np.ndim(inputs.numbers(values, name, ndim=None, missing=True)) == 2
+    return np.atleast_2d(inputs.counts(values, name, ndim=2 if several else 1))
+
+
+def _gaps(first: Floats, second: Floats, tie: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    """``[R, R', S]`` where the first lies below, and above, the second by more than ``tie``."""
+    inputs.require(0 <= tie < math.inf, "tie", f"is {tie}", "pass 0 or more")
+    left, right = first[:, None], second[None]
+    margin = tie + ROUNDING
+    return left < right - margin, left > right + margin
+
+
+@card(
+    title="Net share of slides won",
+    symbol=r"D",
+    equation=r"|S|^{-1} \sum_{s \in S} \big(\mathbf{1}[a_s < b_s] - \mathbf{1}[a_s > b_s]\big), "
+    r"\quad \text{a missing count being } \infty",
+    direction="higher",
+    range=(-1.0, 1.0),
+    needs="tile counts of every slide under two rankings, NaN where there is none",
+    does_not_show="by how many tiles: that is the ratio of geometric means",
+    source="FOCI; the numerator of the sign test",
+)
+def net_win_share(a: ArrayLike, b: ArrayLike, tie: float = 0.0) -> float:
+    r"""Share of slides on which ranking A needs fewer tiles than B, minus the share with more.
+
+    .. math:: D = |S|^{-1} \sum_{s \in S}
+       \big(\mathbf{1}[a_s < b_s] - \mathbf{1}[a_s > b_s]\big)
+
+    with missing counts as infinity; over several orders the differences of a slide are averaged.
+    Arguments as in :func:`order_differences`.
+
+    >>> net_win_share([1, 2, 3, np.nan], [4, 4, 1, np.nan])
+    0.25
+    """
+    return float(order_differences(a, b, tie).mean())
+
+
+def compare_orders(
+    a: ArrayLike,
+    b: ArrayLike,
+    cases: Sequence[Any] | NDArray[Any],
+    *,
+    n_boot: int = 2000,
+    level: float = 0.95,
+    tie: float = 0.0,
+    seed: int = 0,
+) -> OrderComparison:
+    """Compare two rankings by tile counts: :func:`net_win_share`, its interval, and a result.
+
+    Patients are resampled as in :func:`foci.metrics.case_means`; comparisons of the same slides
+    with the same seed use the same draws.
+
+    Args:
+        a: ``[S]`` or ``[R, S]`` counts, NaN where there is none.
+        b: The same slides under the other ranking, ``[S]`` or ``[R', S]``.
+        cases: The patient of every slide.
+        n_boot: Bootstrap draws.
+        level: Coverage of the interval.
+        tie: Counts that differ by at most this are equal.
+        seed: Seeds the draws.
+
+    >>> compare_orders([1] * 12, [2] * 12, cases=range(12)).result
+    'better'
+    >>> compare_orders([1] * 12, [2] * 7 + [1] * 5, cases=range(12)).n_differ
+    7
+    """
+    return _compare(order_differences(a, b, tie), cases, n_boot, level, seed)
+
+
+def compare_areas(
+    a: ArrayLike,
+    b: ArrayLike,
+    cases: Sequence[Any] | NDArray[Any],
+    *,
+    n_boot: int = 2000,
+    level: float = 0.95,
+    tie: float = AREA_TIE,
+    seed: int = 0,
+) -> OrderComparison:
+    """Compare two rankings by their deletion areas: the larger area is ahead.
+
+    As :func:`compare_orders`, with :func:`foci.metrics.slide_faithfulness` instead of counts. A
+    slide without an area, its bag being too small, is left out; without any slide the result is
+    ``"unclear"``.
+
+    Args:
+        a: ``[S]`` or ``[R, S]`` areas, NaN where a slide has none.
+        b: The same slides under the other ranking, ``[S]`` or ``[R', S]``.
+        cases: The patient of every slide.
+        n_boot: Bootstrap draws.
+        level: Coverage of the interval.
+        tie: Areas that differ by at most this are equal.
+        seed: Seeds the draws.
+
+    >>> compare_areas([0.5] * 20, [0.495] * 20, cases=range(20)).result
+    'same'
+    """
+    first, second = (
+        np.atleast_2d(inputs.numbers(values, name, ndim=None, missing=True))
+        for values, name in ((a, "a"), (b, "b"))
+    )
+    for table, name in ((first, "a"), (second, "b")):
+        fix = "pass one area per slide, or [R, S]"
+        inputs.require(table.ndim == 2, name, f"has {table.ndim} dimensions", fix)
+    n_slides = inputs.same_length(a=first[0], b=second[0])
+    inputs.same_length(a=first[0], cases=cases)
+    known = np.flatnonzero(~(np.isnan(first).any(axis=0) | np.isnan(second).any(axis=0)))
+    smaller, larger = _gaps(first, second, tie)
+    wins = (larger.astype(float) - smaller).mean(axis=(0, 1))
+    patients = cases if len(known) == n_slides else [cases[int(row)] for row in known]
+    return _compare(wins[known], patients, n_boot, level, seed)
+
+
+def _compare(
+    wins: Floats, cases: Sequence[Any] | NDArray[Any], n_boot: int, level: float, seed: int
+) -> OrderComparison:
+    """The comparison from one difference per slide."""
+    if not wins.size:
+        return OrderComparison(math.nan, math.nan, math.nan, 0, 0, 0, "unclear")
+    interval = mean_intervals(wins[:, None], cases, n_boot=n_boot, level=level, seed=seed)[0]
+    names, case = np.unique(np.asarray(cases), return_inverse=True)
+    n_differ = int((np.abs(np.bincount(case, weights=wins)) > ROUNDING * len(wins)).sum())
+    result: AxisResult = "unclear"
+    within = max(-interval.low, interval.high) <= SAME_WITHIN + ROUNDING
+    if within and len(names) >= SAME_CASES:
+        result = "same"
+    elif n_differ >= DIFFERENT_CASES and interval.above(ROUNDING):
+        result = "better"
+    elif n_differ >= DIFFERENT_CASES and interval.below(-ROUNDING):
+        result = "worse"
+    return OrderComparison(
+        d=interval.estimate,
+        low=interval.low,
+        high=interval.high,
+        n_slides=len(wins),
+        n_cases=len(names),
+        n_differ=n_differ,
+        result=result,
+    )
+
+
+# How many tiles a selector saves: SHI, captured headroom, MSK on the slides both rankings reach.
+#
+# SHI compares conditional means, and each ranking may reach other slides; :func:`paired_msk` keeps
+# to the slides that both reach.
+
+
+EPS = 1e-8
+
+
+def relative_saving(base: Floats, foci: Floats, eps: float = EPS) -> Floats:
+    """SHI of every pair of counts: ``(base - foci) / (base + eps)``."""
+    saving: Floats = (base - foci) / (base + eps)
+    return saving
+
+
+@card(
+    title="Selection Headroom Index",
+    symbol=r"\mathrm{SHI}",
+    equation=r"(\overline{\mathrm{MSK}}_{base} - \overline{\mathrm{MSK}}_{foci}) / "
+    r"(\overline{\mathrm{MSK}}_{base} + \epsilon)",
+    direction="higher",
+    range=(-math.inf, 1.0),
+    needs="conditional MSK of the native ranking and of the selector, one value per seed",
+    does_not_show="that the selector beats a random order, or that it reaches as many slides",
+    source="the paper, Eq. SHI",
+)
+def shi(base: ArrayLike, foci: ArrayLike, eps: float = EPS) -> float:
+    r"""Relative saving of tiles against the backbone's own ranking, on means over seeds.
+
+    .. math:: \mathrm{SHI} = \frac{\overline{\mathrm{MSK}}_{base} - \overline{\mathrm{MSK}}_{foci}}
+       {\overline{\mathrm{MSK}}_{base} + \epsilon}
+
+    The seeds are averaged first and the ratio is taken once, as in the paper's table. Near one
+    tile the ratio explodes: read it beside the counts.
+
+    Args:
+        base: Conditional MSK of the native ranking, a number or one per seed.
+        foci: The same under the selector.
+        eps: Guards against a base of 0.
+
+    >>> round(shi(7.33, 3.21), 3)
+    0.562
+    >>> round(shi(base=[1.0, 1.2, 1.1], foci=[3.0, 3.4, 3.2]), 3)
+    -1.909
+    """
+    before, after = inputs.mean_counts(base, "base").mean(), inputs.mean_counts(foci, "foci").mean()
+    return float(relative_saving(np.asarray(before), np.asarray(after), eps))
+
+
+@card(
+    title="SHI against random",
+    symbol=r"\mathrm{SHI}_{rand}",
+    equation=r"(\overline{\mathrm{MSK}}_{rand} - \overline{\mathrm{MSK}}_{foci}) / "
+    r"(\overline{\mathrm{MSK}}_{rand} + \epsilon)",
+    direction="higher",
+    range=(-math.inf, 1.0),
+    needs="conditional MSK of several seeded random orders and of the selector",
+    does_not_show="how good the native ranking is; that is SHI",
+    source="FOCI; a selector can beat a proxy ranking and still lose to chance",
+)
+def shi_against_random(random: ArrayLike, foci: ArrayLike, eps: float = EPS) -> float:
+    r"""Relative saving of tiles against seeded random orders.
+
+    .. math:: \mathrm{SHI}_{rand} =
+       \frac{\overline{\mathrm{MSK}}_{rand} - \overline{\mathrm{MSK}}_{foci}}
+       {\overline{\mathrm{MSK}}_{rand} + \epsilon}
+
+    >>> shi(base=38.0, foci=17.0) > 0 > shi_against_random(random=[5.2, 4.8], foci=17.0)
+    True
+    """
+    inputs.mean_counts(random, "random")
+    return shi(random, foci, eps)
+
+
+@card(
+    title="Captured headroom",
+    symbol=r"H",
+    equation=r"(\mathrm{K}_{base} - \mathrm{K}_{foci}) / (\mathrm{K}_{base} - "
+    r"\mathrm{K}_{greedy})",
+    direction="higher",
+    range=(-math.inf, math.inf),
+    needs="mean tile counts of the native ranking, the selector and a greedy search",
+    does_not_show="the true optimum: a greedy set is small, not proven smallest",
+    source="FOCI",
+)
+def captured_headroom(base: ArrayLike, foci: ArrayLike, greedy: ArrayLike) -> float:
+    r"""Share of the tiles that could be saved which the selector does save.
+
+    .. math:: H = \frac{K_{base} - K_{foci}}{K_{base} - K_{greedy}}
+
+    on means over seeds. 1 means as small as the greedy set, 0 no better than the native ranking.
+    NaN where the greedy search found nothing smaller: there is no headroom to capture.
+
+    >>> captured_headroom(base=9.0, foci=3.0, greedy=1.0)
+    0.75
+    """
+    start, end, bound = (
+        float(inputs.mean_counts(values, name).mean())
+        for values, name in ((base, "base"), (foci, "foci"), (greedy, "greedy"))
+    )
+    return (start - end) / (start - bound) if start > bound else math.nan
+
+
+@dataclass(frozen=True)
+class PairedMSK:
+    """Two rankings on the slides that both reach; NaN means if there is none."""
+
+    base: float
+    foci: float
+    n_both: int
+    n_base_only: int
+    n_foci_only: int
+    n_neither: int
+
+
+@card(
+    title="Paired MSK",
+    symbol=r"\mathrm{MSK}_{\cap}",
+    equation=r"|B|^{-1} \sum_{s \in B} \mathrm{MSK}_s, \quad "
+    r"B = \{s : \text{both rankings reach}\}",
+    direction="lower",
+    range=(0.0, math.inf),
+    needs="MSK of every slide under two rankings",
+    does_not_show="the slides only one of the rankings reaches, which are counted beside it",
+    source="FOCI",
+)
+def paired_msk(base: Counts, foci: Counts) -> PairedMSK:
+    r"""Mean MSK of two rankings over the slides that both of them reach.
+
+    .. math:: |B|^{-1} \sum_{s \in B} \mathrm{MSK}_s, \quad
+       B = \{s : \mathrm{MSK}_s^{base}\ \text{and}\ \mathrm{MSK}_s^{foci}\ \text{exist}\}
+
+    >>> paired_msk(base=[4, 6, 9, None], foci=[1, 3, None, None])
+    PairedMSK(base=5.0, foci=2.0, n_both=2, n_base_only=1, n_foci_only=0, n_neither=1)
+    """
+    first, second = inputs.counts(base, "base"), inputs.counts(foci, "foci")
+    inputs.same_length(base=first, foci=second)
+    in_first, in_second = reached(first), reached(second)
+    both = in_first & in_second
+    return PairedMSK(
+        base=float(first[both].mean()) if both.any() else math.nan,
+        foci=float(second[both].mean()) if both.any() else math.nan,
+        n_both=int(both.sum()),
+        n_base_only=int((in_first & ~in_second).sum()),
+        n_foci_only=int((~in_first & in_second).sum()),
+        n_neither=int((~in_first & ~in_second).sum()),
+    )

@@ -1,0 +1,726 @@
+"""Areas under reveal and deletion curves: the trapezoid rule and its error."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.integrate import trapezoid
+
+from foci.errors import FociError
+from foci.metrics import inputs
+from foci.metrics.cards import card
+from foci.metrics.inputs import Chosen, Counts, Floats, Integers, Marks
+
+STRAY = 0.05
+"""How far, on average, counts that were left out may lie outside the range of those around them."""
+
+
+def area_over_counts(values: Floats, ks: Integers, divisor: int | None = None) -> Floats:
+    """Trapezoid rule over the counts for every row of ``[..., K]``; a single value as it is.
+
+    Args:
+        values: One value per count.
+        ks: ``[K]`` counts.
+        divisor: What the area is divided by; None for the last count.
+    """
+    if len(ks) == 1:
+        return values[..., 0]
+    area: Floats = trapezoid(values, ks, axis=-1) / (ks[-1] if divisor is None else divisor)
+    return area
+
+
+def area_error(values: Floats, ks: Integers) -> Floats:
+    r"""Bound on the error of :func:`area_over_counts` on a grid, against the area over every count.
+
+    .. math:: \frac{1}{K_m} \sum_j (K_{j+1} - K_j - 1) \min\Big(1,\; \sigma +
+       \max_{j-1 \le i \le j+2} p(K_i) - \min_{j-1 \le i \le j+2} p(K_i)\Big)
+
+    It holds for every curve whose counts that were left out lie, on average, at most
+    :math:`\sigma = 0.05` outside the range of the four counts around them; no bound without such an
+    assumption is of use, because one more tile may change any answer. 0 where no count was left
+    out.
+
+    Args:
+        values: ``[..., K]``, one value per count.
+        ks: ``[K]`` counts.
+
+    >>> import numpy as np
+    >>> round(float(area_error(np.array([0.25, 0.5, 0.5, 0.75]), np.array([1, 2, 4, 8]))), 5)
+    0.18125
+    """
+    if len(ks) == 1:
+        return np.zeros(values.shape[:-1])
+    ends = np.concatenate([values[..., :1], values, values[..., -1:]], axis=-1)
+    around = np.stack([ends[..., start : len(ks) - 1 + start] for start in range(4)])
+    reach = np.minimum(1.0, around.max(axis=0) - around.min(axis=0) + STRAY)
+    error: Floats = (reach * (np.diff(ks) - 1)).sum(axis=-1) / ks[-1]
+    return error
+
+
+# MSK, Reach, conditional MSK and AUKC: where a reveal curve becomes sufficient.
+#
+# The functions over ``[..., K]`` arrays hold the definitions. ``msk`` and ``aukc`` apply them to
+# one curve, :func:`foci.metrics.operating_points` to a whole cohort.
+
+
+def followed_class(probs: Floats, target: int | Integers) -> Floats:
+    """Probability of the target: ``[K]`` of one curve ``[K, C]``, ``[B, K]`` of ``[B, K, C]``.
+
+    One target for all curves, or one per curve.
+    """
+    classes = np.asarray(target)
+    if classes.ndim == 0:
+        return probs[..., classes]
+    followed: Floats = probs[np.arange(len(classes)), :, classes]
+    return followed
+
+
+def sufficient_steps(probs: Floats, target: int | Integers, kappa: float | Floats) -> Marks:
+    """Steps at which the model predicts the target with a probability of at least ``kappa``.
+
+    Where two classes are largest, the one with the lower index is predicted.
+
+    Args:
+        probs: ``[..., K, C]``, one curve or many of the same counts.
+        target: The class followed, one per curve.
+        kappa: Operating confidence, one for all curves or one per curve.
+    """
+    largest = probs.argmax(axis=-1) == np.asarray(target)[..., None]
+    confident = followed_class(probs, target) >= np.asarray(kappa)[..., None]
+    steps: Marks = largest & confident
+    return steps
+
+
+def first_crossing(steps: Marks, ks: Integers) -> Floats:
+    """First marked count of every row of ``[..., K]``; NaN if none is marked."""
+    return np.where(steps.any(axis=-1), ks[steps.argmax(axis=-1)], np.nan)
+
+
+def count_or_none(count: Floats) -> int | None:
+    """One count as an integer; None for NaN."""
+    return None if np.isnan(count) else int(count)
+
+
+def reached(msks: Floats) -> Marks:
+    """Where a count exists, for every element of an array of MSK."""
+    marks: Marks = ~np.isnan(msks)
+    return marks
+
+
+@card(
+    title="Minimum Sufficient K",
+    symbol=r"\mathrm{MSK}_s(\kappa)",
+    equation=r"\min\{K \le K_{\max} : \arg\max_c p_c(K) = y \wedge p_y(K) \ge \kappa\}",
+    direction="lower",
+    range=(1, math.inf),
+    needs="one insertion curve with the probabilities of all classes",
+    does_not_show="that these tiles suffice for a diagnosis, or that the model stays confident "
+    "when more tiles follow",
+    source="the paper, Sequential Reveal Protocol",
+)
+def msk(probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, kappa: float = 0.9) -> int | None:
+    r"""Minimum Sufficient K: fewest top-ranked tiles for a confident prediction of the target.
+
+    .. math:: \mathrm{MSK}_s(\kappa) = \min\{K \le K_{\max} :
+       \arg\max_c p_c(K) = y \wedge p_y(K) \ge \kappa\}
+
+    Args:
+        probs: ``[len(ks), C]``, the revealed tiles' class probabilities.
+        ks: Reveal counts, strictly increasing.
+        target: The class followed: the label, or the full-bag prediction.
+        kappa: Operating confidence in (0, 1].
+
+    Returns:
+        The count, or None where the curve never reaches kappa. Where two classes are largest,
+        the one with the lower index is predicted.
+
+    >>> msk([[0.6, 0.4], [0.2, 0.8], [0.05, 0.95]], ks=[1, 2, 3], target=1)
+    3
+    >>> msk([[0.6, 0.4], [0.2, 0.8], [0.05, 0.95]], ks=[1, 2, 3], target=0) is None
+    True
+    """
+    curve, counts, followed = inputs.curve(probs, ks, target)
+    steps = sufficient_steps(curve, followed, inputs.threshold(kappa))
+    return count_or_none(first_crossing(steps, counts))
+
+
+@card(
+    title="Reach",
+    symbol=r"\mathrm{Reach}(\kappa)",
+    equation=r"|S|^{-1} \sum_{s \in S} \mathbf{1}[\mathrm{MSK}_s(\kappa)\ \text{exists}]",
+    direction="higher",
+    range=(0.0, 1.0),
+    needs="MSK of every slide, None where it does not exist",
+    does_not_show="that the reached slides were classified correctly with all their tiles",
+    source="the paper, Sequential Reveal Protocol",
+)
+def reach(msks: Counts) -> float:
+    r"""Reach: share of slides on which the threshold is reached.
+
+    .. math:: \mathrm{Reach}(\kappa) = |S|^{-1} \sum_{s \in S}
+       \mathbf{1}[\mathrm{MSK}_s(\kappa)\ \text{exists}]
+
+    >>> reach([3, None, 1, 8])
+    0.75
+    """
+    return float(np.mean(reached(inputs.counts(msks))))
+
+
+@card(
+    title="Conditional MSK",
+    symbol=r"\mathrm{MSK}_\mathrm{cond}",
+    equation=r"|R|^{-1} \sum_{s \in R} \mathrm{MSK}_s, \quad R = \{s : \mathrm{MSK}_s\ "
+    r"\text{exists}\}",
+    direction="lower",
+    range=(1, math.inf),
+    needs="MSK of every slide, None where it does not exist",
+    does_not_show="anything about slides that never reach: failing on hard slides lowers it",
+    source="the paper, Sequential Reveal Protocol",
+)
+def msk_cond(msks: Counts) -> float:
+    r"""Mean MSK over the slides that reach; NaN if none does.
+
+    .. math:: \mathrm{MSK}_\mathrm{cond} = |R|^{-1} \sum_{s \in R} \mathrm{MSK}_s,
+       \quad R = \{s : \mathrm{MSK}_s\ \text{exists}\}
+
+    Read it beside :func:`reach` and :func:`foci.metrics.restricted_mean`.
+
+    >>> msk_cond([3, None, 1, 8])
+    4.0
+    """
+    values = inputs.counts(msks)
+    known = values[reached(values)]
+    return float(known.mean()) if known.size else math.nan
+
+
+@card(
+    title="Area under the K-curve",
+    symbol=r"\mathrm{AUKC}",
+    equation=r"\frac{1}{\rho_m} \sum_{j=1}^{m-1} \frac{p_y(K_j) + p_y(K_{j+1})}{2}"
+    r"(\rho_{j+1} - \rho_j), \quad \rho_j = K_j / N",
+    direction="higher",
+    range=(0.0, 1.0),
+    needs="one insertion curve and the number of candidate tiles",
+    does_not_show="how many tiles are enough; N cancels, so only the last count sets the scale",
+    source="the paper, Sequential Reveal Protocol",
+)
+def aukc(probs: ArrayLike, ks: ArrayLike, n_tiles: SupportsIndex, target: SupportsIndex) -> float:
+    r"""Area under the K-curve: the target's probability over the revealed fraction of one slide.
+
+    .. math:: \frac{1}{\rho_m} \sum_{j=1}^{m-1}
+       \frac{p_y(K_j) + p_y(K_{j+1})}{2}(\rho_{j+1} - \rho_j), \qquad \rho_j = K_j / N
+
+    The sum starts at the first reveal step, so a curve that is 1 throughout gives
+    :math:`(K_m - K_1) / K_m`, 255/256 for the paper's counts. A bag with a single step gets its
+    only probability. The cohort's AUKC is the mean over slides.
+
+    >>> aukc([[0.5, 0.5], [0.2, 0.8], [0.2, 0.8]], ks=[1, 2, 4], n_tiles=10, target=1)
+    0.5625
+    """
+    curve, counts, followed = inputs.curve(probs, ks, target)
+    inputs.up_to(counts, n_tiles, "n_tiles")
+    return float(area_over_counts(followed_class(curve, followed), counts))  # N cancels
+
+
+# Stable MSK: the count from which the confidence stays. Reveal curves are not monotone.
+
+
+def stable_from(steps: Marks, ks: Integers) -> Floats:
+    """Count from which every row of ``[..., K]`` stays marked; NaN if it ends unmarked."""
+    n_last = np.logical_and.accumulate(steps[..., ::-1], axis=-1).sum(axis=-1)
+    return np.where(n_last > 0, ks[np.minimum(len(ks) - n_last, len(ks) - 1)], np.nan)
+
+
+@card(
+    title="Stable MSK",
+    symbol=r"\mathrm{MSK}^{\mathrm{stable}}_s(\kappa)",
+    equation=r"\min\{K : \forall K' \ge K,\ \arg\max_c p_c(K') = y \wedge p_y(K') \ge \kappa\}",
+    direction="lower",
+    range=(1, math.inf),
+    needs="one insertion curve up to K_max with the probabilities of all classes",
+    does_not_show="what happens beyond the last count that was revealed",
+    source="FOCI; the paper reports the first crossing only",
+)
+def stable_msk(
+    probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, kappa: float = 0.9
+) -> int | None:
+    r"""Smallest count from which the condition of MSK holds up to the end of the curve.
+
+    .. math:: \min\{K : \forall K' \ge K,\
+       \arg\max_c p_c(K') = y \wedge p_y(K') \ge \kappa\}
+
+    >>> curve = [[0.05, 0.95], [0.5, 0.5], [0.1, 0.9]]  # crosses, falls back, crosses again
+    >>> stable_msk(curve, ks=[1, 2, 3], target=1)
+    3
+    """
+    curve, counts, followed = inputs.curve(probs, ks, target)
+    steps = sufficient_steps(curve, followed, inputs.threshold(kappa))
+    return count_or_none(stable_from(steps, counts))
+
+
+@card(
+    title="Share that falls back",
+    symbol=r"\mathrm{Fallback}(\kappa)",
+    equation=r"|R|^{-1} \sum_{s \in R} \mathbf{1}[\mathrm{MSK}^{\mathrm{stable}}_s \ne "
+    r"\mathrm{MSK}_s], \quad R = \{s : \mathrm{MSK}_s\ \text{exists}\}",
+    direction="lower",
+    range=(0.0, 1.0),
+    needs="MSK and stable MSK of every slide",
+    does_not_show="for how many counts, or how far, the confidence falls",
+    source="FOCI",
+)
+def fallback_share(msks: Counts, stable_msks: Counts) -> float:
+    r"""Share of the slides that cross the threshold and later fall below it; NaN if none crosses.
+
+    .. math:: |R|^{-1} \sum_{s \in R}
+       \mathbf{1}[\mathrm{MSK}^{\mathrm{stable}}_s \ne \mathrm{MSK}_s]
+
+    >>> fallback_share(msks=[1, 2, None, 4], stable_msks=[1, 7, None, None])
+    0.6666666666666666
+    """
+    first, stable = inputs.counts(msks), inputs.counts(stable_msks, "stable_msks")
+    inputs.same_length(msks=first, stable_msks=stable)
+    crossed = reached(first)
+    possible = np.isnan(stable) | (stable >= first)
+    what, fix = "holds a count before the first crossing", "compute both from the same curves"
+    inputs.require(possible.all(), "stable_msks", what, fix)
+    return float(np.mean(stable[crossed] != first[crossed])) if crossed.any() else math.nan
+
+
+# The class a curve is followed for, and curves cut to a smaller budget.
+
+
+def predicted_class(full: ArrayLike) -> int:
+    r"""Predicted class of the full bag, :math:`\hat y = \arg\max_c p_c(\text{full bag})`.
+
+    Used as ``target`` it asks whether a subset recovers what the model *says*; the label asks
+    whether it recovers what is *true*.
+
+    >>> predicted_class([0.2, 0.5, 0.3])
+    1
+    """
+    return int(inputs.full_bag(full).argmax())
+
+
+def runner_up(full: ArrayLike, target: SupportsIndex) -> int:
+    """Most probable class of the full bag other than the target; the lower index on a tie.
+
+    >>> runner_up([0.2, 0.5, 0.3], target=1)
+    2
+    """
+    probs = inputs.full_bag(full)
+    return int(runners_up(probs, inputs.class_index(target, len(probs))))
+
+
+def runners_up(full: Floats, target: int | Integers) -> Integers:
+    """:func:`runner_up` of every row of ``[..., C]``."""
+    followed = np.arange(full.shape[-1]) == np.asarray(target)[..., None]
+    rivals: Integers = np.where(followed, -1.0, full).argmax(axis=-1)
+    return rivals
+
+
+def truncate(probs: ArrayLike, ks: ArrayLike, k_max: SupportsIndex) -> tuple[Floats, Integers]:
+    """Cut a curve at ``k_max`` tiles (the paper's equal-budget table uses 32).
+
+    >>> probs, ks = truncate([[0.6, 0.4], [0.3, 0.7], [0.1, 0.9]], ks=[1, 16, 64], k_max=32)
+    >>> ks.tolist()
+    [1, 16]
+    """
+    curve, counts, _ = inputs.curve(probs, ks, 0)
+    within = counts <= inputs.whole(k_max, "k_max")
+    what = f"is {k_max}, below the first count {counts[0]}"
+    inputs.require(within.any(), "k_max", what, "raise k_max")
+    return curve[within], counts[within]
+
+
+# Specificity: is the target class reached before its strongest rival?
+
+
+@dataclass(frozen=True)
+class Specificity:
+    """MSK of the target and of its strongest rival on the same curve."""
+
+    target_msk: int | None
+    rival_msk: int | None
+    rival: int
+
+    @property
+    def specific(self) -> bool:
+        """The target is reached, and reached before its rival."""
+        counts = [np.nan if k is None else float(k) for k in (self.target_msk, self.rival_msk)]
+        return bool(comes_first(*np.array(counts)))
+
+
+def comes_first(target: Floats, rival: Floats) -> Marks:
+    """Where the target is reached, and reached before its rival; NaN is never reached."""
+    first: Marks = ~np.isnan(target) & ~(rival <= target)
+    return first
+
+
+@card(
+    title="Specificity",
+    symbol=r"\mathrm{MSK}^{y},\ \mathrm{MSK}^{c^*}",
+    equation=r"\mathrm{MSK}^{y}\ \text{against}\ \mathrm{MSK}^{c^*}, \quad "
+    r"c^* = \arg\max_{c \ne y} p_c(\text{full})",
+    direction="none",
+    range=(0.0, math.inf),
+    needs="one insertion curve and the full-bag probabilities",
+    does_not_show="which tiles speak for the rival",
+    source="FOCI",
+)
+def specificity(
+    probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, full: ArrayLike, kappa: float = 0.9
+) -> Specificity:
+    r"""MSK for the target against MSK for the strongest other class of the full bag.
+
+    .. math:: \mathrm{MSK}^{y}\ \text{against}\ \mathrm{MSK}^{c^*}, \qquad
+       c^* = \arg\max_{c \ne y} p_c(\text{full})
+
+    A few tiles can make a classifier certain of anything. If the top tiles pass through certainty
+    of the rival first, a small MSK is no evidence for the target.
+
+    >>> result = specificity([[0.95, 0.05], [0.1, 0.9]], [1, 2], target=1, full=[0.2, 0.8])
+    >>> result.target_msk, result.rival_msk, result.specific
+    (2, 1, False)
+    """
+    curve, _, _ = inputs.curve(probs, ks, target)
+    rival = runner_up(inputs.full_bag(full, curve.shape[1]), target)
+    return Specificity(msk(curve, ks, target, kappa), msk(curve, ks, rival, kappa), rival)
+
+
+@card(
+    title="Specific share",
+    symbol=r"\mathrm{Spec}(\kappa)",
+    equation=r"|S|^{-1} \sum_s \mathbf{1}[\mathrm{MSK}_s^{y} < \mathrm{MSK}_s^{c^*}], \quad "
+    r"\text{an unreached MSK being } \infty",
+    direction="higher",
+    range=(0.0, 1.0),
+    needs="specificity of every slide",
+    does_not_show="whether the target was reached with few tiles",
+    source="FOCI",
+)
+def specific_share(slides: Sequence[Specificity]) -> float:
+    r"""Share of slides on which the target is reached, and reached before its rival.
+
+    .. math:: |S|^{-1} \sum_s \mathbf{1}[\mathrm{MSK}_s^{y} < \mathrm{MSK}_s^{c^*}]
+
+    >>> specific_share([Specificity(1, None, 0), Specificity(3, 2, 0)])
+    0.5
+    """
+    inputs.same_length(slides=slides)
+    return float(np.mean([slide.specific for slide in slides]))
+
+
+# Restricted mean and Kaplan-Meier curve of MSK, slides that never reach censored.
+#
+# The paper's numbers censor every slide at K_max, also a bag with fewer tiles: nothing is censored
+# before K_max then, and every mean runs over all slides. An audit's view of decided slides censors
+# each slide at min(K_max, N), because a slide cannot need more tiles than it has. ``k_max`` is one
+# count for all slides or one per slide.
+
+
+def restricted(msks: Counts, k_max: SupportsIndex | ArrayLike = 256) -> Floats:
+    """Per slide ``min(MSK, K_max)``; K_max where the slide does not reach.
+
+    Args:
+        msks: ``[S]`` MSK, None or NaN where a slide does not reach.
+        k_max: Where counts are censored, one for all slides or one per slide.
+
+    >>> restricted([3, None, 300], k_max=256).tolist()
+    [3.0, 256.0, 256.0]
+    >>> restricted([3, None, 300], k_max=[256, 40, 256]).tolist()
+    [3.0, 40.0, 256.0]
+    """
+    values = inputs.counts(msks)
+    return np.fmin(values, censoring_counts(k_max, len(values)))
+
+
+def censoring_counts(k_max: Any, n_slides: int) -> Floats:
+    """Check where counts are censored, for all slides or for each, as one count per slide."""
+    if np.ndim(k_max) == 0:
+        return np.full(n_slides, float(inputs.whole(k_max, "k_max")))
+    array = inputs.numbers(k_max, "k_max")
+    counted = (array == np.floor(array)) & (array >= 1)
+    inputs.require(counted.all(), "k_max", "holds values that are not counts >= 1", "count tiles")
+    what = f"has {array.size} counts for {n_slides} slides"
+    inputs.require(array.size == n_slides, "k_max", what, "pass one count, or one per slide")
+    return array
+
+
+@card(
+    title="Restricted mean K",
+    symbol=r"\mathrm{RMK}(K_{\max})",
+    equation=r"|S|^{-1} \sum_{s \in S} \min(\mathrm{MSK}_s, K_{\max})",
+    direction="lower",
+    range=(1, math.inf),
+    needs="MSK of every slide, None where it does not exist, and K_max (or one count per slide)",
+    does_not_show="whether a high value comes from many slow slides or few that never reach",
+    source="FOCI; the restricted mean survival time of the Kaplan-Meier curve",
+)
+def restricted_mean(msks: Counts, k_max: SupportsIndex | ArrayLike = 256) -> float:
+    r"""Mean number of tiles over *all* slides; a slide that never reaches counts as K_max.
+
+    .. math:: \mathrm{RMK}(K_{\max}) = |S|^{-1} \sum_{s \in S} \min(\mathrm{MSK}_s, K_{\max})
+
+    Unlike :func:`foci.metrics.msk_cond` it cannot be lowered by failing on hard slides. With one
+    count per slide, :math:`K_{\max}` is the slide's own :math:`\min(K_{\max}, N_s)`.
+
+    >>> restricted_mean([2, None, 6], k_max=256)
+    88.0
+    >>> restricted_mean([2, None, 6], k_max=[256, 40, 256])
+    16.0
+    """
+    return float(restricted(msks, k_max).mean())
+
+
+@dataclass(frozen=True)
+class KaplanMeier:
+    """Share of slides that still need more than k tiles: a right-continuous step function.
+
+    Attributes:
+        ks: Where the curve steps down, from 0 on.
+        survival: Its value from each of ``ks`` up to the next.
+        k_max: Where it ends: the count, or the largest count, at which slides are censored.
+    """
+
+    ks: Floats
+    survival: Floats
+    k_max: int
+
+    @property
+    def area(self) -> float:
+        """Area up to K_max: the restricted mean, where all slides are censored at one count."""
+        return float(np.dot(self.survival, np.diff(self.ks, append=self.k_max)))
+
+    @property
+    def median(self) -> float | None:
+        """Tiles after which at least half of the slides have reached; None if they never do."""
+        half = self.survival <= 0.5
+        return float(self.ks[half.argmax()]) if half.any() else None
+
+
+@card(
+    title="Kaplan-Meier curve over K",
+    symbol=r"S(k)",
+    equation=r"\prod_{k_i \le k} (1 - d_i / n_i)",
+    direction="lower",
+    range=(0.0, math.inf),
+    needs="MSK of every slide, None where it does not exist, and K_max",
+    does_not_show="what a censored slide would need",
+    source="Kaplan and Meier, 1958, over tile counts",
+)
+def kaplan_meier(msks: Counts, k_max: SupportsIndex | ArrayLike = 256) -> KaplanMeier:
+    r"""Share of slides that need more than k tiles, censored at K_max.
+
+    .. math:: S(k) = \prod_{k_i \le k} \Big(1 - \frac{d_i}{n_i}\Big)
+
+    with :math:`d_i` slides reaching at :math:`k_i` of the :math:`n_i` still open; a slide censored
+    at :math:`k_i` is still open there. Where all slides are censored at one count the product is
+    the share of slides still open, and is computed as that share, without the rounding of the
+    products in :func:`scipy.stats.ecdf`. With one count per slide, a censored slide is taken to go
+    on as those still open do, so that the area is at least :func:`restricted_mean`.
+
+    Args:
+        msks: ``[S]`` MSK, None or NaN where a slide does not reach.
+        k_max: Where counts are censored, one for all slides or one per slide.
+
+    >>> curve = kaplan_meier([1, 1, 4, None], k_max=8)
+    >>> curve.ks.tolist(), curve.survival.tolist()
+    ([0.0, 1.0, 4.0], [1.0, 0.5, 0.25])
+    >>> curve.area, curve.median
+    (3.5, 1.0)
+    >>> kaplan_meier([1, 1, 4, None], k_max=[8, 8, 8, 2]).survival.tolist()
+    [1.0, 0.5, 0.0]
+    """
+    values = inputs.counts(msks)
+    ends = censoring_counts(k_max, values.size)
+    steps, reached = np.unique(values[values <= ends], return_counts=True)
+    if (ends == ends[0]).all():
+        survival = (values.size - np.cumsum(reached)) / values.size
+    else:
+        times = np.sort(np.fmin(values, ends))
+        at_risk = values.size - np.searchsorted(times, steps, side="left")
+        survival = np.multiply.accumulate(1 - reached / at_risk)
+    return KaplanMeier(
+        ks=np.concatenate([[0.0], steps]),
+        survival=np.concatenate([[1.0], survival]),
+        k_max=int(ends.max()),
+    )
+
+
+# Curves of a whole cohort at once: MSK, stable MSK, AUKC and specificity of every slide.
+#
+# Slides whose curves share their counts are stacked, so that nothing is padded and a cohort costs a
+# handful of array operations. The definitions are those of :mod:`foci.metrics.curve`: ``msk`` and
+# the others apply them to one curve, this module to many.
+
+
+BLOCK = 1024  # slides per stack: 256 counts of two classes are 4 MB
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Slides whose curves were measured at the same counts.
+
+    Attributes:
+        rows: ``[B]`` positions of these slides in the cohort.
+        ks: ``[K]`` their counts.
+        probs: ``[B, K, C]`` class probabilities.
+    """
+
+    rows: Integers
+    ks: Integers
+    probs: Floats
+
+
+def stack(
+    probs: Sequence[ArrayLike], ks: Sequence[ArrayLike], *, lowest: int = 1
+) -> tuple[Stack, ...]:
+    """Stack the curves that share their counts; a curve without any count is in no stack.
+
+    Args:
+        probs: One ``[len(ks), C]`` array per slide.
+        ks: One array of counts per slide.
+        lowest: The smallest count allowed: 1 for insertion, 0 for deletion.
+
+    >>> one, two = [[0.5, 0.5]], [[0.5, 0.5], [0.1, 0.9]]
+    >>> [s.rows.tolist() for s in stack([two, one, two], [[1, 2], [1], [1, 2]])]
+    [[0, 2], [1]]
+    """
+    inputs.same_length(probs=probs, ks=ks)
+    alike: dict[tuple[str, bytes], list[int]] = {}
+    for row, measured in enumerate(ks):
+        counts = np.asarray(measured)
+        alike.setdefault((counts.dtype.char, counts.tobytes()), []).append(row)
+    stacks = []
+    for rows in alike.values():
+        counts = np.asarray(ks[rows[0]])
+        for start in range(0, len(rows) if counts.size else 0, BLOCK):
+            block = rows[start : start + BLOCK]
+            try:
+                table = inputs.probabilities([np.asarray(probs[row]) for row in block], ndim=3)
+                shared = inputs.increasing(counts, table.shape[1], lowest=lowest)
+            except (FociError, TypeError, ValueError, RuntimeError):
+                _refuse_first(block, probs, counts, lowest)
+                raise
+            stacks.append(Stack(np.array(block), shared, table))
+    return tuple(stacks)
+
+
+def _refuse_first(
+    rows: Sequence[int], probs: Sequence[ArrayLike], counts: ArrayLike, lowest: int
+) -> None:
+    """Raise what is wrong with the first bad curve, and say which curve it is."""
+    for row in rows:
+        try:
+            inputs.curve(probs[row], counts, 0, lowest=lowest)
+        except FociError as error:
+            raise FociError(f"curve {row}, {error.where}", error.what, error.fix) from error
+
+
+@dataclass(frozen=True, eq=False)
+class OperatingPoints:
+    """Metrics of every slide under one ranking, ``[S]`` each; a count is NaN where not reached.
+
+    Attributes:
+        msk: :func:`foci.metrics.msk`.
+        stable: :func:`foci.metrics.stable_msk`.
+        aukc: :func:`foci.metrics.aukc`.
+        specific: 1 where the target is reached before its rival, else 0.
+    """
+
+    msk: Floats
+    stable: Floats
+    aukc: Floats
+    specific: Floats
+
+    def of(self, slides: Chosen) -> OperatingPoints:
+        """Metrics of some slides."""
+        return OperatingPoints(
+            self.msk[slides], self.stable[slides], self.aukc[slides], self.specific[slides]
+        )
+
+
+def operating_points(
+    stacks: Sequence[Stack],
+    full: ArrayLike,
+    targets: ArrayLike,
+    kappa: float | ArrayLike = 0.9,
+) -> OperatingPoints:
+    """MSK, stable MSK, AUKC and specificity of every slide of a cohort.
+
+    Args:
+        stacks: Insertion curves of the S slides.
+        full: ``[S, C]`` full-bag probabilities.
+        targets: ``[S]`` the class followed on each slide.
+        kappa: Operating confidence, one for all slides or one per slide.
+
+    >>> curves = stack([[[0.6, 0.4], [0.05, 0.95]], [[0.5, 0.5]]], [[1, 2], [1]])
+    >>> operating_points(curves, full=[[0.1, 0.9], [0.5, 0.5]], targets=[1, 1]).msk
+    array([ 2., nan])
+    """
+    whole = inputs.probabilities(full, "full")
+    followed = inputs.class_indices(targets, "targets", whole.shape[1])
+    n_slides = inputs.same_length(full=whole, targets=followed)
+    needed = inputs.thresholds(kappa, n_slides)
+    found = np.full((4, n_slides), np.nan)
+    for part in stacks:
+        target, threshold = followed[part.rows], needed[part.rows]
+        steps = sufficient_steps(part.probs, target, threshold)
+        rival_steps = sufficient_steps(part.probs, runners_up(whole[part.rows], target), threshold)
+        count = first_crossing(steps, part.ks)
+        found[:, part.rows] = (
+            count,
+            stable_from(steps, part.ks),
+            area_over_counts(followed_class(part.probs, target), part.ks),
+            comes_first(count, first_crossing(rival_steps, part.ks)),
+        )
+    return OperatingPoints(*found)
+
+
+def first_counts(stacks: Sequence[Stack], targets: Integers, kappas: Floats) -> Floats:
+    """MSK of every slide at several thresholds, ``[T, S]``; NaN where not reached.
+
+    Args:
+        stacks: Insertion curves of the S slides.
+        targets: ``[S]`` the class followed on each slide.
+        kappas: ``[T, S]`` operating confidence of each slide at each threshold.
+
+    >>> curves = stack([[[0.6, 0.4], [0.05, 0.95]], [[0.5, 0.5]]], [[1, 2], [1]])
+    >>> first_counts(curves, np.array([1, 0]), np.array([[0.9, 0.9], [0.5, 0.5]]))
+    array([[ 2., nan],
+           [ 2.,  1.]])
+    """
+    counts = np.full(kappas.shape, np.nan)
+    for part in stacks:
+        steps = sufficient_steps(part.probs, targets[part.rows], kappas[:, part.rows])
+        counts[:, part.rows] = first_crossing(steps, part.ks)
+    return counts
+
+
+def on_grid(stacks: Sequence[Stack], targets: Integers, grid: Integers) -> Floats:
+    """Probability of the target at every count of a grid, ``[S, G]``.
+
+    Between its counts, and after its last one, a curve holds its value.
+    """
+
+    def held(part: Stack) -> Floats:
+        last = np.searchsorted(part.ks, grid, side="right") - 1
+        return followed_class(part.probs, targets[part.rows])[:, np.maximum(last, 0)]
+
+    return fill(stacks, (len(targets), len(grid)), held)
+
+
+def fill(
+    stacks: Sequence[Stack], shape: tuple[int, int], measure: Callable[[Stack], Floats]
+) -> Floats:
+    """Rows of every stack in the order of the cohort; NaN for a slide that is in no stack."""
+    table = np.full(shape, np.nan)
+    for part in stacks:
+        table[part.rows] = measure(part)
+    return table

@@ -1,1 +1,0 @@
-"""Metrics of one reveal or deletion curve."""

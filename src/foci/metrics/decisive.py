@@ -1,0 +1,444 @@
+"""Decisive K: the fewest top tiles that suffice for a decision and without which it is lost.
+
+A rationale has two conditions: with these tiles the model predicts the target, and without them it
+no longer does. MSK asks only for the first. :func:`decisive_steps` holds the definition for many
+curves; ``decisive_k`` applies it to one slide, :func:`foci.metrics.decisive_points` to a cohort.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from foci.errors import FociError
+from foci.metrics import inputs
+from foci.metrics.cards import card
+from foci.metrics.compare import count_orders
+from foci.metrics.curve import (
+    Stack,
+    count_or_none,
+    first_crossing,
+    followed_class,
+    reached,
+    stable_from,
+    sufficient_steps,
+)
+from foci.metrics.inputs import Floats, Integers, Marks
+
+PAPER_BETA = 0.2
+"""The paper's bound on the target's probability without the rationale."""
+
+
+def decisive_steps(
+    inserted: Floats,
+    deleted: Floats,
+    target: int | Integers,
+    kappa: float | Floats,
+    beta: float | None = None,
+) -> Marks:
+    """Steps whose tiles suffice for the target and whose removal loses it.
+
+    Args:
+        inserted: ``[..., K, C]`` probabilities of the top K tiles alone.
+        deleted: ``[..., K, C]`` probabilities without them, at the same counts.
+        target: The class followed, one per curve.
+        kappa: Operating confidence, one for all curves or one per curve.
+        beta: None: the prediction must change. A number: the target's probability must be at most
+            that.
+    """
+    enough = sufficient_steps(inserted, target, kappa)
+    if beta is None:
+        lost = deleted.argmax(axis=-1) != np.asarray(target)[..., None]
+    else:
+        lost = followed_class(deleted, target) <= beta
+    steps: Marks = enough & lost
+    return steps
+
+
+def shared_counts(insert_ks: Integers, delete_ks: Integers) -> tuple[Integers, Integers, Integers]:
+    """Counts known in both directions, and their rows in the insertion and the deletion curve.
+
+    Deletion of nothing, K = 0, is no candidate. Without any tile to delete there is no shared
+    count, as on a slide of one tile; any other pair of curves must share at least one.
+    """
+    shared, rows, places = np.intersect1d(
+        insert_ks, delete_ks, assume_unique=True, return_indices=True
+    )
+    fix = "measure insertion and deletion at the same counts"
+    possible = shared.size or not (delete_ks > 0).any()
+    inputs.require(possible, "delete_ks", "shares no count with insert_ks", fix)
+    return shared, rows, places
+
+
+def beta_bound(beta: float | None) -> float | None:
+    """Check the bound on the probability that may remain; None for the flip form."""
+    fix = "pass a value from 0 up to, not including, 1; None asks for a flip"
+    inputs.require(beta is None or 0 <= beta < 1, "beta", f"is {beta}", fix)
+    return None if beta is None else float(beta)
+
+
+def _one_slide(
+    insert_probs: ArrayLike,
+    insert_ks: ArrayLike,
+    delete_probs: ArrayLike,
+    delete_ks: ArrayLike,
+    target: SupportsIndex,
+    kappa: float,
+    beta: float | None,
+) -> tuple[Marks, Integers]:
+    """Decisive steps of one slide and their counts."""
+    inserted, insert_counts, followed = inputs.curve(insert_probs, insert_ks, target)
+    deleted, delete_counts, _ = inputs.curve(delete_probs, delete_ks, target, lowest=0)
+    alike = inserted.shape[1] == deleted.shape[1]
+    what = f"has {deleted.shape[1]} classes, insert_probs {inserted.shape[1]}"
+    inputs.require(alike, "delete_probs", what, "use one classifier")
+    shared, rows, places = shared_counts(insert_counts, delete_counts)
+    steps = decisive_steps(
+        inserted[rows], deleted[places], followed, inputs.threshold(kappa), beta_bound(beta)
+    )
+    return steps, shared
+
+
+@card(
+    title="Decisive K",
+    symbol=r"\mathrm{DK}_s(\kappa)",
+    equation=r"\min\{1 \le K \le \min(K_{\max}, N-1) : \arg\max_c p_c(K) = y \wedge "
+    r"p_y(K) \ge \kappa \wedge \arg\max_c p_c(\text{without the top } K) \ne y\}",
+    direction="lower",
+    range=(1, math.inf),
+    needs="an insertion and a deletion curve of the same ranking, with all classes",
+    does_not_show="that no other set of tiles would do, or that these tiles suffice for a "
+    "diagnosis; where counts were skipped it is an upper bound",
+    source="the paper, Eq. problem: both conditions of a rationale; flip form by FOCI",
+)
+def decisive_k(
+    insert_probs: ArrayLike,
+    insert_ks: ArrayLike,
+    delete_probs: ArrayLike,
+    delete_ks: ArrayLike,
+    target: SupportsIndex,
+    kappa: float = 0.9,
+    beta: float | None = None,
+) -> int | None:
+    r"""Decisive K: fewest top-ranked tiles that suffice and without which the prediction changes.
+
+    .. math:: \mathrm{DK}_s(\kappa) = \min\{1 \le K \le \min(K_{\max}, N-1) :
+       \arg\max_c p_c(K) = y \wedge p_y(K) \ge \kappa \wedge
+       \arg\max_c p_c(\text{without the top } K) \ne y\}
+
+    With ``beta`` the last condition is the paper's,
+    :math:`p_y(\text{without the top } K) \le \beta` with :math:`\beta = 0.2`. Only counts known in
+    both directions are candidates, so on a grid the value is an upper bound.
+
+    Args:
+        insert_probs: ``[len(insert_ks), C]``, probabilities of the top K tiles alone.
+        insert_ks: Reveal counts from 1 on, strictly increasing.
+        delete_probs: ``[len(delete_ks), C]``, probabilities without the top K tiles.
+        delete_ks: Deletion counts from 0 on, strictly increasing, below the number of tiles.
+        target: The class followed: usually the full-bag prediction.
+        kappa: Operating confidence in (0, 1].
+        beta: None for the flip form; a bound on the remaining probability for the paper's form.
+
+    Returns:
+        The count, or None where no count meets both conditions.
+
+    >>> kept = [[0.4, 0.6], [0.05, 0.95], [0.02, 0.98]]
+    >>> rest = [[0.1, 0.9], [0.3, 0.7], [0.4, 0.6], [0.7, 0.3]]
+    >>> decisive_k(kept, [1, 2, 3], rest, [0, 1, 2, 3], target=1)
+    3
+    >>> decisive_k(kept, [1, 2, 3], rest, [0, 1, 2, 3], target=1, beta=0.2) is None
+    True
+    """
+    steps, shared = _one_slide(
+        insert_probs, insert_ks, delete_probs, delete_ks, target, kappa, beta
+    )
+    return count_or_none(first_crossing(steps, shared)) if shared.size else None
+
+
+@card(
+    title="Stable decisive K",
+    symbol=r"\mathrm{DK}^{\mathrm{stable}}_s(\kappa)",
+    equation=r"\min\{K : \text{the conditions of}\ \mathrm{DK}_s\ \text{hold at every known}\ "
+    r"K' \ge K\}",
+    direction="lower",
+    range=(1, math.inf),
+    needs="an insertion and a deletion curve of the same ranking, with all classes",
+    does_not_show="what happens at counts that were not measured",
+    source="FOCI; flips can flip back",
+)
+def stable_decisive_k(
+    insert_probs: ArrayLike,
+    insert_ks: ArrayLike,
+    delete_probs: ArrayLike,
+    delete_ks: ArrayLike,
+    target: SupportsIndex,
+    kappa: float = 0.9,
+    beta: float | None = None,
+) -> int | None:
+    r"""Smallest count from which the conditions of decisive K hold at every known count.
+
+    .. math:: \min\{K : \forall K' \ge K,\ \arg\max_c p_c(K') = y \wedge p_y(K') \ge \kappa
+       \wedge \arg\max_c p_c(\text{without the top } K') \ne y\}
+
+    Arguments as in :func:`decisive_k`.
+
+    >>> kept = [[0.05, 0.95]] * 3
+    >>> rest = [[0.6, 0.4], [0.3, 0.7], [0.8, 0.2]]  # flips, flips back, flips again
+    >>> stable_decisive_k(kept, [1, 2, 3], rest, [1, 2, 3], target=1)
+    3
+    """
+    steps, shared = _one_slide(
+        insert_probs, insert_ks, delete_probs, delete_ks, target, kappa, beta
+    )
+    return count_or_none(stable_from(steps, shared)) if shared.size else None
+
+
+# Decisive K of a whole cohort at once, with the reason where a slide has none.
+
+
+Outcome = Literal["count", "beyond", "none", "not assessable"]
+"""What became of a slide: see :class:`DecisivePoints`."""
+
+
+@dataclass(frozen=True, eq=False)
+class DecisivePoints:
+    """Decisive K of every slide under one ranking, ``[S]`` each.
+
+    Attributes:
+        count: :func:`foci.metrics.decisive_k`; NaN where there is none.
+        stable: :func:`foci.metrics.stable_decisive_k`; NaN where there is none.
+        outcome: ``"count"``; ``"beyond"`` where none was found and tiles remain beyond K_max
+            (censored); ``"none"`` where N - 1 <= K_max and no known count is decisive (infinite,
+            not censored); ``"not assessable"`` for a slide of one tile, which belongs
+            in no denominator.
+        flips_back: Whether a decisive count exists and a later one is not decisive.
+    """
+
+    count: Floats
+    stable: Floats
+    outcome: NDArray[np.str_]
+    flips_back: Marks
+
+    @property
+    def assessable(self) -> Marks:
+        """Slides of two or more tiles: the denominator of every share and quantile."""
+        marks: Marks = self.outcome != "not assessable"
+        return marks
+
+    @property
+    def beyond(self) -> Marks:
+        """Slides censored at K_max."""
+        marks: Marks = self.outcome == "beyond"
+        return marks
+
+    @property
+    def flip_back_share(self) -> float:
+        """Share of the slides with a decisive K whose conditions fail again; NaN without any."""
+        found = reached(self.count)
+        return float(self.flips_back[found].mean()) if found.any() else float("nan")
+
+
+def decisive_points(
+    insert: Sequence[Stack],
+    delete: Sequence[Stack],
+    targets: ArrayLike,
+    n_tiles: ArrayLike,
+    kappa: float | ArrayLike = 0.9,
+    k_max: SupportsIndex = 256,
+    beta: float | None = None,
+) -> DecisivePoints:
+    """Decisive K, stable decisive K and outcome of every slide of a cohort.
+
+    Args:
+        insert: Insertion curves of the S slides.
+        delete: Deletion curves of the same ranking, stacked with ``lowest=0``. A slide of one tile
+            needs none.
+        targets: ``[S]`` the class followed on each slide.
+        n_tiles: ``[S]`` candidate tiles.
+        kappa: Operating confidence, one for all slides or one per slide.
+        k_max: Counts above it are no candidates.
+        beta: None for the flip form; a bound on the remaining probability for the paper's form.
+
+    >>> from foci.metrics import stack
+    >>> kept = stack([[[0.05, 0.95]] * 2, [[0.05, 0.95]]], [[1, 2], [1]])
+    >>> rest = stack([[[0.1, 0.9], [0.7, 0.3]], [[0.1, 0.9]]], [[1, 2], [0]], lowest=0)
+    >>> points = decisive_points(kept, rest, targets=[1, 1], n_tiles=[3, 1])
+    >>> points.count.tolist(), points.outcome.tolist()
+    ([2.0, nan], ['count', 'not assessable'])
+    """
+    followed = inputs.class_indices(targets, "targets")
+    sizes = inputs.bag_sizes(n_tiles)
+    n_slides = inputs.same_length(targets=followed, n_tiles=sizes)
+    needed = inputs.thresholds(kappa, n_slides)
+    ceiling, bound = inputs.whole(k_max, "k_max"), beta_bound(beta)
+    count, stable = np.full((2, n_slides), np.nan)
+    for rows, shared, kept, left in _candidates(insert, delete, followed, sizes, ceiling):
+        steps = decisive_steps(kept, left, followed[rows], needed[rows], bound)
+        count[rows], stable[rows] = first_crossing(steps, shared), stable_from(steps, shared)
+    return DecisivePoints(
+        count, stable, _outcomes(count, sizes, ceiling), reached(count) & (stable != count)
+    )
+
+
+def decisive_counts(
+    insert: Sequence[Stack],
+    delete: Sequence[Stack],
+    targets: Integers,
+    n_tiles: Integers,
+    kappas: Floats,
+    k_max: int,
+) -> Floats:
+    """Decisive K at several thresholds, ``[T, S]``: :func:`decisive_points` of each, in one go.
+
+    Args:
+        insert: Insertion curves of the S slides.
+        delete: Deletion curves of the same ranking.
+        targets: ``[S]`` the class followed on each slide.
+        n_tiles: ``[S]`` candidate tiles.
+        kappas: ``[T, S]`` operating confidence of each slide at each threshold.
+        k_max: Counts above it are no candidates.
+    """
+    counts = np.full(kappas.shape, np.nan)
+    for rows, shared, kept, left in _candidates(insert, delete, targets, n_tiles, k_max):
+        steps = decisive_steps(kept, left, targets[rows], kappas[:, rows])
+        counts[:, rows] = first_crossing(steps, shared)
+    return counts
+
+
+def _candidates(
+    insert: Sequence[Stack],
+    delete: Sequence[Stack],
+    targets: Integers,
+    sizes: Integers,
+    k_max: int,
+) -> Iterator[tuple[Integers, Integers, Floats, Floats]]:
+    """Slides with the counts known in both directions, and both their curves at these counts."""
+    measured = sizes == 1
+    for rows, inserted, deleted in _pairs(insert, delete, len(sizes)):
+        inputs.class_indices(targets[rows], "targets", inserted.probs.shape[2])
+        in_bag = inserted.ks[-1] <= sizes[rows].min() and deleted.ks[-1] < sizes[rows].min()
+        what, fix = "holds a count beyond the bag", "insert up to N tiles, delete up to N - 1"
+        inputs.require(in_bag, f"slide {rows[sizes[rows].argmin()]}, ks", what, fix)
+        try:
+            shared, kept, left = shared_counts(inserted.ks, deleted.ks)
+        except FociError as error:
+            raise FociError(f"slide {rows[0]}, {error.where}", error.what, error.fix) from error
+        kept, left, shared = (part[shared <= k_max] for part in (kept, left, shared))
+        if shared.size:
+            measured[rows] = True
+            yield rows, shared, _at(inserted.probs, kept), _at(deleted.probs, left)
+    missing = f"slide {measured.argmin()}"
+    what = "has no count up to K_max known in both directions"
+    inputs.require(measured.all(), missing, what, "measure insertion and deletion")
+
+
+def _at(probs: Floats, steps: Integers) -> Floats:
+    """``[B, K', C]`` curves at increasing steps; neighbouring ones are not copied."""
+    first, last = int(steps[0]), int(steps[-1])
+    run: slice | Integers = slice(first, last + 1) if last - first < len(steps) else steps
+    return probs[:, run]
+
+
+def _outcomes(count: Floats, sizes: Integers, k_max: int) -> NDArray[np.str_]:
+    """The outcome of every slide, see :class:`DecisivePoints`."""
+    conditions = [reached(count), sizes == 1, sizes - 1 > k_max]
+    return np.select(conditions, ["count", "not assessable", "beyond"], default="none")
+
+
+def _pairs(
+    insert: Sequence[Stack], delete: Sequence[Stack], n_slides: int
+) -> Iterator[tuple[Integers, Stack, Stack]]:
+    """Slides that share both their insertion and their deletion counts, with their curves."""
+    part_of, place_of = np.full((2, n_slides), -1)
+    for index, part in enumerate(delete):
+        part_of[part.rows], place_of[part.rows] = index, np.arange(len(part.rows))
+    for part in insert:
+        partners = part_of[part.rows]
+        for index in np.unique(partners[partners >= 0]):
+            chosen, other = partners == index, delete[index]
+            if np.array_equal(part.rows, other.rows):
+                rows, inserted, deleted = part.rows, part.probs, other.probs
+            else:
+                rows = part.rows[chosen]
+                inserted, deleted = part.probs[chosen], other.probs[place_of[rows]]
+            alike = inserted.shape[2] == deleted.shape[2]
+            inputs.require(alike, "delete", "has other classes than insert", "use one classifier")
+            yield rows, Stack(rows, part.ks, inserted), Stack(rows, other.ks, deleted)
+
+
+# When an axis counts: room on MSK, decisive K or deletion area, classes with decisive sets.
+
+
+NecessityAxis = Literal["decisive K", "deletion area"]
+"""What necessity is compared by."""
+
+MIN_SHARE = 0.1
+MIN_DECISIVE = 1 / 3
+
+
+def classes_without_decisive_sets(
+    counts: Sequence[ArrayLike], targets: ArrayLike
+) -> tuple[int, ...]:
+    """Classes in which no ranking finds a decisive set on at least 10 % of the slides.
+
+    An absence (normal tissue) or a diffuse tumour: no top set carries the decision, so all
+    rankings tie there, and those slides are left out of the necessity axis.
+
+    Args:
+        counts: Decisive K of the compared rankings on the assessable decided slides, each ``[S]``
+            or ``[R, S]`` for several orders, whose shares are averaged.
+        targets: ``[S]`` the class followed on each slide.
+
+    >>> classes_without_decisive_sets([[3, 4, None, None], [9, 2, None, None]], [0, 0, 1, 1])
+    (1,)
+    """
+    tables = [reached(count_orders(values, "counts")) for values in counts]
+    inputs.require(tables, "counts", "is empty", "pass at least one ranking")
+    followed = inputs.class_indices(targets, "targets")
+    for table in tables:
+        inputs.same_length(counts=table[0], targets=followed)
+    return tuple(
+        int(label)
+        for label in np.unique(followed)
+        if max(table[:, followed == label].mean() for table in tables) < MIN_SHARE
+    )
+
+
+def necessity_axis(a: ArrayLike, b: ArrayLike) -> NecessityAxis:
+    """Necessity axis of two rankings: decisive K, or deletion area where that is too rare.
+
+    Deletion area where fewer than a third of the slides have a decisive K under either ranking,
+    that is, under at least one of the two; over several orders the share is averaged.
+
+    Args:
+        a: ``[S]`` or ``[R, S]`` decisive K, NaN where there is none.
+        b: The same slides under the other ranking.
+
+    >>> necessity_axis([3, None, None], [None, None, None])
+    'decisive K'
+    >>> necessity_axis([3, None, None, None], [5, None, None, None])
+    'deletion area'
+    """
+    first, second = (reached(count_orders(v, name)) for v, name in ((a, "a"), (b, "b")))
+    inputs.same_length(a=first[0], b=second[0])
+    either = (first[:, None] | second[None]).mean()
+    return "deletion area" if either < MIN_DECISIVE - 1e-12 else "decisive K"
+
+
+def already_minimal(msks: ArrayLike) -> bool:
+    """Whether a ranking's median MSK is 1, so that no other can need fewer tiles.
+
+    Args:
+        msks: ``[S]`` or ``[R, S]`` MSK of the ranking compared *with*, NaN where not reached. The
+            counts of several orders are pooled; a missing count is infinite.
+
+    >>> already_minimal([1, 1, 7]), already_minimal([1, 2, None])
+    (True, False)
+    """
+    pooled = count_orders(msks, "msks").ravel()
+    return bool(np.median(np.where(reached(pooled), pooled, np.inf)) == 1)

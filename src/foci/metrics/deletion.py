@@ -1,0 +1,218 @@
+"""Deletion drop and Faithfulness AUC: the full bag against the bag without its top K tiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from foci.metrics import inputs
+from foci.metrics.cards import card
+from foci.metrics.curve import Stack, area_over_counts, fill, followed_class
+from foci.metrics.inputs import Floats, Integers, defined_mean
+
+PAPER_COUNTS = (16, 32, 64, 128, 256)
+"""Deletion counts of the paper's Faithfulness AUC."""
+
+
+def drops_from_full(full: Floats, probs: Floats, target: int | Integers) -> Floats:
+    """Full-bag probability of the target minus that of every step, ``[..., K]``.
+
+    Args:
+        full: ``[..., C]`` full-bag probabilities.
+        probs: ``[..., K, C]``, one curve or many of the same counts.
+        target: The class followed, one per curve.
+    """
+    whole = np.take_along_axis(full, np.asarray(target)[..., None], axis=-1)
+    drops: Floats = whole - followed_class(probs, target)
+    return drops
+
+
+@card(
+    title="Deletion drop",
+    symbol=r"\Delta p(K)",
+    equation=r"p_y(\text{full}) - p_y(\text{without the top } K)",
+    direction="higher",
+    range=(-1.0, 1.0),
+    needs="full-bag probabilities and one deletion curve",
+    does_not_show="that the remaining tiles could not decide alone, or that the top tiles can",
+    source="the paper, deletion-based perturbation; after RISE (Petsiuk et al., 2018)",
+)
+def deletion_drop(
+    full: ArrayLike, probs: ArrayLike, ks: ArrayLike, target: SupportsIndex
+) -> Floats:
+    r"""Loss of target probability when the top K tiles are removed, for every K.
+
+    .. math:: \Delta p(K) = p_y(\text{full}) - p_y(\text{without the top } K)
+
+    Negative where deleting the tiles makes the model more certain. K runs below N: without any
+    tile there is no prediction.
+
+    >>> deletion_drop([0.25, 0.75], [[0.5, 0.5], [0.75, 0.25]], ks=[16, 32], target=1).tolist()
+    [0.25, 0.5]
+    """
+    curve, _, followed = inputs.curve(probs, ks, target, lowest=0)
+    return drops_from_full(inputs.full_bag(full, curve.shape[1]), curve, followed)
+
+
+@card(
+    title="Faithfulness AUC",
+    symbol=r"\mathrm{Faith.\,AUC}",
+    equation=r"K_{\max}^{-1} \sum_j \tfrac12 (\Delta p(K_j) + \Delta p(K_{j+1}))(K_{j+1} - K_j)",
+    direction="higher",
+    range=(-1.0, 1.0),
+    needs="deletion drops at two or more counts, the paper's being 16, 32, 64, 128 and 256",
+    does_not_show="sufficiency; an attention pool scores well because its ranking is its weight",
+    source="the paper, Table deletion-based perturbation faithfulness",
+)
+def faithfulness_auc(ks: ArrayLike, drops: ArrayLike, k_max: SupportsIndex = 256) -> float:
+    r"""Faithfulness AUC: trapezoid rule over the deletion drops, divided by K_max.
+
+    .. math:: \frac{1}{K_{\max}} \sum_j
+       \frac{\Delta p(K_j) + \Delta p(K_{j+1})}{2}(K_{j+1} - K_j)
+
+    Args:
+        ks: Deletion counts, strictly increasing.
+        drops: :func:`deletion_drop` at these counts, of one slide or averaged over slides.
+        k_max: The divisor.
+
+    >>> faithfulness_auc([16, 32, 64, 128, 256], [0.016, 0.023, 0.036, 0.058, 0.090])
+    0.05365625
+    """
+    values = inputs.numbers(drops, "drops")
+    counts = inputs.increasing(ks, len(values), lowest=0)
+    ceiling = inputs.up_to(counts, k_max, "k_max")
+    bounded = np.abs(values).max() <= 1
+    inputs.require(bounded, "drops", "leaves [-1, 1]", "give differences of probabilities")
+    inputs.require(len(counts) > 1, "ks", "has a single count", "an area needs two or more")
+    return float(area_over_counts(values, counts, divisor=ceiling))
+
+
+# Deletion drops and Faithfulness AUC of a whole cohort at once.
+
+
+def drops_on_grid(
+    stacks: Sequence[Stack], full: ArrayLike, targets: ArrayLike, grid: ArrayLike = PAPER_COUNTS
+) -> Floats:
+    """:func:`foci.metrics.deletion_drop` of every slide at every count of a grid, ``[S, G]``.
+
+    NaN where a slide was not measured: a bag of N tiles has no drop at K >= N, for without any
+    tile there is no prediction.
+
+    Args:
+        stacks: Deletion curves of the S slides, stacked with ``lowest=0``.
+        full: ``[S, C]`` full-bag probabilities.
+        targets: ``[S]`` the class followed on each slide.
+        grid: ``[G]`` deletion counts.
+
+    >>> from foci.metrics import stack
+    >>> curves = stack([[[0.5, 0.5], [0.75, 0.25]], [[0.5, 0.5]]], [[16, 32], [16]], lowest=0)
+    >>> drops_on_grid(curves, full=[[0.25, 0.75]] * 2, targets=[1, 1], grid=[16, 32])
+    array([[0.25, 0.5 ],
+           [0.25,  nan]])
+    """
+    whole = inputs.probabilities(full, "full")
+    followed = inputs.class_indices(targets, "targets", whole.shape[1])
+    n_slides = inputs.same_length(full=whole, targets=followed)
+    wanted = inputs.increasing(grid, lowest=0, name="grid")
+
+    def lost(part: Stack) -> Floats:
+        drops = drops_from_full(whole[part.rows], part.probs, followed[part.rows])
+        place = np.minimum(np.searchsorted(part.ks, wanted), len(part.ks) - 1)
+        return np.where(part.ks[place] == wanted, drops[:, place], np.nan)
+
+    return fill(stacks, (n_slides, len(wanted)), lost)
+
+
+def mean_drops(drops: ArrayLike) -> tuple[Floats, Integers]:
+    """Mean deletion drop at every count, over the slides that were measured there.
+
+    Args:
+        drops: ``[S, G]``, :func:`drops_on_grid`.
+
+    Returns:
+        The means (NaN where no slide was measured), and the number of slides behind each.
+
+    >>> means, n = mean_drops([[0.25, 0.5], [0.75, np.nan]])
+    >>> means.tolist(), n.tolist()
+    ([0.5, 0.5], [2, 1])
+    """
+    table = inputs.numbers(drops, "drops", ndim=2, missing=True)
+    return defined_mean(table, axis=0), (~np.isnan(table)).sum(axis=0)
+
+
+@card(
+    title="Faithfulness AUC of the paper",
+    symbol=r"\mathrm{Faith.\,AUC}_{paper}",
+    equation=r"256^{-1} \sum_j \tfrac12 (\overline{\Delta p}(K_j) + \overline{\Delta p}(K_{j+1}))"
+    r"(K_{j+1} - K_j), \quad \overline{\Delta p}(K)\ \text{over the slides with}\ N > K",
+    direction="higher",
+    range=(-1.0, 1.0),
+    needs="deletion drops of every slide at 16, 32, 64, 128 and 256",
+    does_not_show="the same slides at every count: the largest counts rest on the largest bags",
+    source="the paper, Table deletion-based perturbation faithfulness",
+)
+def paper_faithfulness(drops: ArrayLike) -> float:
+    r"""Faithfulness AUC as in the paper: drops averaged over slides first, area divided by 256.
+
+    .. math:: \frac{1}{256} \sum_j
+       \frac{\overline{\Delta p}(K_j) + \overline{\Delta p}(K_{j+1})}{2}(K_{j+1} - K_j)
+
+    with :math:`K_j` = 16, 32, 64, 128 and 256. NaN where a count was measured on no slide.
+
+    Args:
+        drops: ``[S, 5]``, :func:`drops_on_grid` at the paper's counts, NaN where not measured.
+
+    >>> round(paper_faithfulness([[0.016, 0.023, 0.036, 0.058, 0.090]]), 6)
+    0.053656
+    """
+    means, n_slides = mean_drops(drops)
+    what = f"has {len(means)} counts"
+    fits = len(means) == len(PAPER_COUNTS)
+    inputs.require(fits, "drops", what, "give the drops at 16, 32, 64, 128 and 256")
+    return faithfulness_auc(PAPER_COUNTS, means) if n_slides.all() else math.nan
+
+
+@card(
+    title="Faithfulness AUC per slide",
+    symbol=r"\mathrm{Faith.\,AUC}_s",
+    equation=r"K_m^{-1} \sum_j \tfrac12 (\Delta p_s(K_j) + \Delta p_s(K_{j+1}))(K_{j+1} - K_j), "
+    r"\quad K_m\ \text{the last of}\ 16, 32, 64, 128, 256\ \text{below}\ N_s",
+    direction="higher",
+    range=(-1.0, 1.0),
+    needs="deletion drops of every slide at 16, 32, 64, 128 and 256, and its number of tiles",
+    does_not_show="the paper's number, which averages over slides first and divides by 256",
+    source="FOCI; one area per slide can be resampled and paired",
+)
+def slide_faithfulness(
+    drops: ArrayLike, n_tiles: ArrayLike, counts: Sequence[int] = PAPER_COUNTS
+) -> Floats:
+    r"""Faithfulness AUC of every slide at the paper's counts: an audit's deletion area.
+
+    .. math:: \frac{1}{K_m} \sum_j \frac{\Delta p_s(K_j) + \Delta p_s(K_{j+1})}{2}(K_{j+1} - K_j)
+
+    A bag of N tiles has no drop at K >= N: its area runs to the last count :math:`K_m` below N and
+    is divided by it. NaN where fewer than two counts are left, or one of them was not measured.
+
+    Args:
+        drops: ``[S, G]``, :func:`drops_on_grid` at the counts.
+        n_tiles: ``[S]`` candidate tiles.
+        counts: Increasing deletion counts; the paper's are 16, 32, 64, 128 and 256.
+
+    >>> drops = np.array([[0.25, 0.5, np.nan, np.nan, np.nan]] * 2)
+    >>> slide_faithfulness(drops, n_tiles=np.array([40, 20]))
+    array([0.1875,    nan])
+    """
+    table, sizes = inputs.numbers(drops, "drops", ndim=2, missing=True), inputs.bag_sizes(n_tiles)
+    inputs.same_length(drops=table, n_tiles=sizes)
+    ks = inputs.increasing(counts, name="counts")
+    fix = f"give the drops at {', '.join(map(str, ks))}"
+    inputs.require(table.shape[1] == len(ks), "drops", f"has {table.shape[1]} counts", fix)
+    below = (ks < sizes[:, None]).sum(axis=1)
+    areas = np.full(len(table), np.nan)
+    for n in range(2, len(ks) + 1):
+        areas[below == n] = area_over_counts(table[below == n, :n], ks[:n])
+    return areas

@@ -1,0 +1,149 @@
+"""Agreement of two rankings of a bag: Jaccard of the top K, Spearman.
+
+Jaccard and Spearman are computed for all pairs of M rankings at once, as an audit needs them;
+:func:`scipy.stats.spearmanr` would compute p-values with them and warn about constant rankings.
+"""
+
+from __future__ import annotations
+
+from typing import SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+
+from foci.metrics import inputs
+from foci.metrics.cards import card
+from foci.metrics.inputs import Floats
+
+
+def _two_scores(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
+    a, b = inputs.numbers(first, "first"), inputs.numbers(second, "second")
+    inputs.same_length(first=a, second=b)
+    return a, b
+
+
+def overlaps(scores: Floats, k: SupportsIndex) -> Floats:
+    """:func:`jaccard_at_k` of every pair of rankings of a bag, ``[M, M]`` from ``[M, N]``."""
+    members = np.zeros(scores.shape)
+    for row, ranking in zip(members, scores, strict=True):
+        row[inputs.top(ranking, k)] = 1.0
+    shared = members @ members.T
+    together: Floats = shared / (2 * members[0].sum() - shared)
+    return together
+
+
+def rank_correlations(scores: Floats) -> Floats:
+    """:func:`spearman` of every pair of rankings of a bag, ``[M, M]`` from ``[M, N]``."""
+    ranks = rankdata(scores, axis=1)
+    centred = ranks - ranks.mean(axis=1, keepdims=True)
+    sizes = np.linalg.norm(centred, axis=1)
+    products = np.outer(sizes, sizes)
+    undefined = np.full_like(products, np.nan)
+    found = np.divide(centred @ centred.T, products, out=undefined, where=products > 0)
+    correlations: Floats = np.clip(found, -1, 1)
+    return correlations
+
+
+@card(
+    title="Overlap of the top K",
+    symbol=r"J(K)",
+    equation=r"|A_K \cap B_K| / |A_K \cup B_K|",
+    direction="none",
+    range=(0.0, 1.0),
+    needs="two rankings of the same bag",
+    does_not_show="which of them is right; two rankings can agree on uninformative tiles",
+    source="Jaccard index",
+)
+def jaccard_at_k(first: ArrayLike, second: ArrayLike, k: SupportsIndex) -> float:
+    r"""Overlap of the top K tiles of two rankings.
+
+    .. math:: J(K) = |A_K \cap B_K| / |A_K \cup B_K|
+
+    Two random rankings of N tiles give about :math:`K / (2N - K)`. Ties go by tile index.
+
+    >>> jaccard_at_k([0.9, 0.8, 0.1, 0.0], [0.0, 0.9, 0.8, 0.1], k=2)
+    0.3333333333333333
+    """
+    return float(overlaps(np.stack(_two_scores(first, second)), k)[0, 1])
+
+
+@card(
+    title="Spearman rank correlation",
+    symbol=r"\rho_S",
+    equation=r"\mathrm{corr}(\mathrm{rank}(a), \mathrm{rank}(b))",
+    direction="none",
+    range=(-1.0, 1.0),
+    needs="two rankings of the same bag",
+    does_not_show="agreement at the top: it weighs the last tiles as much as the first",
+    source="Spearman, 1904",
+)
+def spearman(first: ArrayLike, second: ArrayLike) -> float:
+    r"""Correlation of the tile ranks, mid-ranks on ties; NaN if a ranking is constant.
+
+    .. math:: \rho_S = \mathrm{corr}(\mathrm{rank}(a), \mathrm{rank}(b))
+
+    >>> round(spearman([1.0, 2.0, 3.0], [10.0, 40.0, 30.0]), 6)
+    0.5
+    """
+    return float(rank_correlations(np.stack(_two_scores(first, second)))[0, 1])
+
+
+# Precision at k and average precision of a ranking against marked tiles.
+#
+# The marks come from an annotation or from the planted truth of a synthetic cohort. scikit-learn
+# has these metrics too, but is not needed to run FOCI; the tests compare with it.
+
+
+_NEEDS = "one score and one true/false mark per tile"
+_LIMIT = "whether the model uses these tiles: a marked tile need not be the one that decides"
+
+
+@card(
+    title="Precision at k",
+    symbol=r"P@k",
+    equation=r"k^{-1} \sum_{i \le k} t_{\pi(i)}",
+    direction="higher",
+    range=(0.0, 1.0),
+    needs=_NEEDS,
+    does_not_show=_LIMIT,
+    source="information retrieval",
+)
+def precision_at_k(scores: ArrayLike, truth: ArrayLike, k: SupportsIndex) -> float:
+    r"""Share of the top k tiles that are marked; ties by tile index.
+
+    .. math:: P@k = k^{-1} \sum_{i \le k} t_{\pi(i)}
+
+    >>> precision_at_k([0.9, 0.1, 0.8, 0.7], truth=[1, 1, 0, 1], k=2)
+    0.5
+    """
+    values = inputs.numbers(scores, "scores")
+    marks = inputs.marks(truth, len(values))
+    return float(marks[inputs.top(values, k)].mean())
+
+
+@card(
+    title="Average precision",
+    symbol=r"\mathrm{AUPRC}",
+    equation=r"\sum_n (R_n - R_{n-1}) P_n\ \text{over the distinct scores}",
+    direction="higher",
+    range=(0.0, 1.0),
+    needs=_NEEDS,
+    does_not_show=_LIMIT + "; its chance level is the share of marked tiles",
+    source="information retrieval; step-wise area under precision and recall",
+)
+def average_precision(scores: ArrayLike, truth: ArrayLike) -> float:
+    r"""Area under the precision-recall curve by steps; tied tiles enter together.
+
+    .. math:: \mathrm{AUPRC} = \sum_n (R_n - R_{n-1}) P_n
+
+    >>> round(average_precision([0.9, 0.1, 0.8, 0.7], truth=[1, 0, 0, 1]), 6)
+    0.833333
+    """
+    values = inputs.numbers(scores, "scores")
+    marks = inputs.marks(truth, len(values), some=True)
+    order = np.argsort(-values, kind="stable")
+    last_of_ties = np.append(np.diff(values[order]) != 0, True)
+    found = np.cumsum(marks[order])[last_of_ties]
+    seen = np.arange(1, len(order) + 1)[last_of_ties]
+    return float(np.sum(np.diff(found, prepend=0) * found / seen) / marks.sum())

@@ -1,1 +1,0 @@
-"""Metrics of a ranking of tiles, without a curve."""

@@ -1,1 +1,0 @@
-"""Rankings without the classifier: random order and feature norm."""

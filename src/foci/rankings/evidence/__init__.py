@@ -1,1 +1,0 @@
-"""Training-free rankings by the classifier's predictions for single tiles."""

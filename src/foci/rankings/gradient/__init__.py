@@ -1,1 +1,0 @@
-"""Rankings by gradients of the target's logit."""

@@ -1,1 +1,0 @@
-"""Rankings by searching over subsets of tiles."""

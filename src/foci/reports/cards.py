@@ -1,0 +1,179 @@
+"""The three answer cards of a report: a sentence, a number with its interval, and a badge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from latex2mathml.converter import convert
+
+from foci.audits.answer_records import Answers, CountQuartiles, OrderComparison
+from foci.audits.manifest import Manifest
+from foci.audits.records import AxisComparison
+from foci.audits.summary import Summary
+from foci.errors import FociError
+from foci.reports.text import (
+    Answer,
+    ComparisonLine,
+    answers,
+    comparison_lines,
+    ends_in_words,
+    fixed,
+    percent,
+    signed,
+    signed_spread,
+    spread,
+)
+from foci.words import counted
+
+_WANTED = {
+    "yes": "better",
+    "only as a pointer": "better",
+    "sufficient, not decisive": "better",
+    "headroom": "better",
+    "mixed": "better",
+    "no better than chance": "same",
+    "native is better": "worse",
+}
+"""The result that an answer rests on: its axis gives the number on the card."""
+
+_FEWER = {
+    "MSK": "needs fewer tiles than {second}",
+    "decisive K": "has the smaller decisive set, compared with {second}",
+    "deletion area": "loses more when its first tiles are deleted, compared with {second}",
+}
+
+
+@dataclass(frozen=True)
+class AnswerCard:
+    """What a card shows.
+
+    Attributes:
+        answer: Question, short answer and sentences.
+        number: The number, as text; empty where nothing was measured.
+        interval: Its interval or quartiles, as text; empty where there is none.
+        unit: What the number counts, in plain words.
+        symbol: The same in the paper's symbols, for a tooltip.
+        sample: On how many slides and patients it rests.
+        lines: Comparisons to draw.
+        slides: Whether the slides are drawn, a dot each.
+        further: A second number in words; empty if there is none.
+        decided: How many slides are decided, for the card whose answer is a count.
+    """
+
+    answer: Answer
+    number: str
+    interval: str
+    unit: str
+    symbol: str
+    sample: str
+    lines: tuple[ComparisonLine, ...] = ()
+    slides: bool = False
+    further: str = ""
+    decided: str = ""
+
+    @property
+    def badge(self) -> str:
+        """What the badge says: the short answer, or how many slides a count rests on."""
+        return self.decided or self.answer.short
+
+
+def answer_cards(summary: Summary, manifest: Manifest) -> tuple[AnswerCard, ...]:
+    """The cards of an audit, in the prediction view."""
+    told = summary.answers
+    on_map, on_tiles, on_order = answers(summary, manifest)
+    return (
+        _compared(on_map, told.map.comparison, summary.level),
+        _counted(on_tiles, told, summary),
+        _compared(
+            on_order,
+            told.order.against_native or told.order.against_random,
+            summary.level,
+            _saved(told, summary),
+        ),
+    )
+
+
+def deciding_axis(answer: str, comparison: OrderComparison | None) -> AxisComparison | None:
+    """The axis whose number stands on the card: the one that the answer rests on."""
+    if comparison is None:
+        return None
+    axes = [axis for axis in (comparison.necessity, comparison.sufficiency) if axis is not None]
+    counting = [axis for axis in axes if axis.result != "already minimal"]
+    wanted = [axis for axis in counting if axis.result == _WANTED.get(answer)]
+    return next(iter([*wanted, *counting, *axes]), None)
+
+
+def _compared(
+    answer: Answer, comparison: OrderComparison | None, level: float, further: str = ""
+) -> AnswerCard:
+    axis = deciding_axis(answer.short, comparison)
+    if comparison is None or axis is None:
+        return AnswerCard(answer, "", "", "", "", "")
+    ends = signed_spread(axis.low, axis.high)
+    interval = f"{percent(level)} interval {ends}" if ends else "no interval"
+    fewer = _FEWER[axis.measure].format(second=comparison.second)
+    return AnswerCard(
+        answer,
+        number=signed(axis.d),
+        interval=interval,
+        unit=f"net share of slides on which {comparison.first} {fewer}",
+        symbol=f"D on {axis.axis} ({axis.measure}): share of slides with fewer tiles under "
+        f"{comparison.first}, minus share with more",
+        sample=f"n = {counted(axis.n_slides, 'slide')} of {counted(axis.n_cases, 'patient')}, "
+        f"{axis.n_differ} of them differ",
+        lines=tuple(comparison_lines(comparison)),
+        further=further,
+    )
+
+
+def _counted(answer: Answer, told: Answers, summary: Summary) -> AnswerCard:
+    decided = f"{told.n_decided} of {counted(told.n_slides, 'slide')} decided"
+    patients = f"of {counted(told.n_cases, 'patient')}"
+    quartiles = told.tiles.decisive
+    if quartiles is None:
+        nobody = "no patient has a decided slide"
+        sample = patients if told.n_decided else nobody
+        return AnswerCard(answer, "", "", "", "", sample, decided=decided)
+    return AnswerCard(
+        answer,
+        number=answer.short,
+        interval=_quartiles(quartiles, summary.k_max),
+        unit=f"median over slides, first tiles of the {told.tiles.ranking} order",
+        symbol="Decisive K (DK): the first K tiles suffice, and without them the decision flips",
+        sample=f"n = {counted(told.tiles.n_slides, 'slide')} {patients}",
+        slides=True,
+        decided=decided,
+    )
+
+
+def _quartiles(quartiles: CountQuartiles, k_max: int) -> str:
+    low, _, high = ends_in_words(quartiles, k_max)
+    return f"quartiles {low} and {high}"
+
+
+def _saved(told: Answers, summary: Summary) -> str:
+    """Tiles saved by the candidate, the paper's SHI, in words."""
+    numbers = summary.views["prediction"].get(told.order.candidate or "")
+    saving = None if numbers is None else numbers.shi_native
+    if saving is None or saving.estimate is None:
+        return ""
+    ends = spread(saving, 2)
+    interval = f", {percent(summary.level)} interval {ends}" if ends else ""
+    return f"Tiles saved against native (SHI): {fixed(saving.estimate, 2)}{interval}"
+
+
+# Equations as MathML, which browsers render without a script and without a font.
+
+
+def mathml(latex: str, display: Literal["inline", "block"] = "inline") -> str:
+    r"""An equation in LaTeX as MathML; a command that is not known is an error.
+
+    >>> mathml(r"p \ge \kappa").removeprefix('<math xmlns="http://www.w3.org/1998/Math/MathML" ')
+    'display="inline"><mrow><mi>p</mi><mo>&#x02265;</mo><mi>&#x003BA;</mi></mrow></math>'
+    """
+    known = latex.strip().replace(r"\arg", r"\operatorname{arg}")
+    written = str(convert(known, display=display))
+    if "\\" in written:
+        raise FociError(latex.strip(), "has a command that latex2mathml does not know", "fix it")
+    return written

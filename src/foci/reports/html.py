@@ -1,0 +1,135 @@
+"""Load the page's script and style sheet, bundled from ``web/``."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+from pydantic import BaseModel
+
+from foci._version import __version__
+from foci.errors import FociError
+from foci.reports.cards import mathml
+from foci.reports.payload import to_json
+from foci.reports.text import (
+    LINE,
+    fixed,
+    percent,
+    percent_ends,
+    quartiles,
+    spread,
+    tiles,
+    tone_of,
+    with_spread,
+)
+
+FOLDER = Path(__file__).parent / "page" / "bundle"
+CODE, STYLE = "report.js", "report.css"
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Script and style sheet of a page, to be embedded unescaped.
+
+    Attributes:
+        code: Content of the script element.
+        style: Content of the style element.
+    """
+
+    code: str
+    style: str
+
+    @property
+    def policy(self) -> str:
+        """Content-Security-Policy that allows this script and style, and no request at all."""
+        return (
+            f"default-src 'none'; script-src {_source(self.code)}; "
+            f"style-src {_source(self.style)}; base-uri 'none'; form-action 'none'"
+        )
+
+
+def load_bundle(folder: Path = FOLDER) -> Bundle:
+    """Read the files that ``npm run build`` has made."""
+    missing = [name for name in (CODE, STYLE) if not (folder / name).is_file()]
+    if missing:
+        fix = "run python3 dev.py run ... , or npm ci and npm run build in web/"
+        raise FociError(folder / missing[0], "is not built", fix)
+    code, style = ((folder / name).read_text(encoding="utf-8") for name in (CODE, STYLE))
+    for name, text in ((CODE, code), (STYLE, style)):
+        if "</script" in text.lower() or "</style" in text.lower() or "<!--" in text:
+            raise FociError(folder / name, "would end its own element", "build it again")
+    return Bundle(code, style)
+
+
+def _source(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+    return f"'sha256-{digest}'"
+
+
+# Render a self-contained HTML file: no server, no network.
+
+
+def render(template: str, data: BaseModel, *, pictures: bool = False, **context: Any) -> str:
+    """Render a template, with the script, the style sheet and the data embedded.
+
+    Args:
+        template: File in ``templates/``.
+        data: Data for the page's script, embedded as JSON.
+        pictures: Whether the page shows pictures that it carries itself.
+        **context: Variables of the template; all of them are escaped.
+    """
+    bundle = load_bundle()
+    text = (
+        _environment()
+        .get_template(template)
+        .render(
+            **context,
+            policy=bundle.policy + ("; img-src data:" if pictures else ""),
+            style=Markup(bundle.style),  # noqa: S704 - our own, and checked not to end its element
+            code=Markup(bundle.code),  # noqa: S704
+            data=Markup(embedded(data)),  # noqa: S704
+            line=LINE,
+            version=__version__,
+        )
+    )
+    return text if text.endswith("\n") else text + "\n"
+
+
+def embedded(data: BaseModel) -> str:
+    r"""JSON that is safe inside a script element, whatever names it contains.
+
+    >>> class Page(BaseModel):
+    ...     slide: str
+    >>> embedded(Page(slide="</script><!-- & more"))
+    '{"slide":"\\u003c/script\\u003e\\u003c!-- \\u0026 more"}'
+    """
+    text = to_json(data)
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("foci.reports", "page/templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for filter_ in (fixed, tiles, percent, with_spread):
+        environment.filters[filter_.__name__] = filter_
+    environment.filters |= {"ends": spread, "tone": tone_of, "quartiles": quartiles}
+    environment.filters |= {"mathml": _equation, "percent_ends": percent_ends}
+    return environment
+
+
+def _equation(latex: str) -> Markup:
+    return Markup(mathml(latex))  # noqa: S704 - the cards are our own, and tested to be well-formed

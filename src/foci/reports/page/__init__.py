@@ -1,1 +1,0 @@
-"""Render self-contained HTML pages from templates, data and the bundled script."""

@@ -1,0 +1,719 @@
+"""Format numbers for a report; an undefined one is an en dash, never NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Literal
+
+from foci.audits.answer_records import Answers, CountQuartiles, OrderComparison
+from foci.audits.manifest import Manifest
+from foci.audits.records import AxisComparison, Interval, Measure, Readout, ReadoutRow
+from foci.audits.sentences import in_words
+from foci.audits.settings import AuditSettings, View
+from foci.audits.summary import CurveBand, MeanDrops, RankingNumbers, Summary, Survival
+from foci.metrics import seed_spread
+from foci.reports.models import AuditPayload
+from foci.words import counted, decimals, in_percent
+
+NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
+
+LINE = (
+    "A rationale found here is model-sufficient: it suffices for this classifier. "
+    "It is neither a diagnosis nor evidence of clinical sufficiency."
+)
+
+
+def fixed(value: float | None, digits: int = 3) -> str:
+    """Format with a fixed number of decimals and a true minus sign.
+
+    >>> fixed(-0.25, 2), fixed(-0.0001, 2), fixed(None)
+    ('−0.25', '0.00', '–')
+    """
+    return NOTHING if value is None else decimals(value, digits).replace("-", MINUS)
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """Format with a sign: of a difference, or of a net share.
+
+    >>> signed(0.25), signed(-0.25), signed(-0.001)
+    ('+0.25', '−0.25', '0.00')
+    """
+    text = fixed(value, digits)
+    return f"+{text}" if float(text.replace(MINUS, "-")) > 0 else text
+
+
+def signed_spread(low: float | None, high: float | None, digits: int = 2) -> str:
+    """Format the ends of an interval, each with its sign.
+
+    >>> signed_spread(-0.1, 0.25)
+    '−0.10 to +0.25'
+    """
+    if low is None or high is None:
+        return ""
+    return f"{signed(low, digits)} to {signed(high, digits)}"
+
+
+def tiles(value: float | None) -> str:
+    """Format a tile count: one decimal, none if the count is whole or large.
+
+    >>> tiles(3.25), tiles(4.0), tiles(153.6)
+    ('3.3', '4', '154')
+    """
+    whole = value is not None and (float(value).is_integer() or abs(value) >= 100)
+    return fixed(value, 0 if whole else 1)
+
+
+def percent(value: float | None) -> str:
+    """Format a share as a percentage.
+
+    >>> percent(0.125)
+    '13%'
+    """
+    return NOTHING if value is None else in_percent(value)
+
+
+def spread(interval: Interval | None, digits: int = 1, scale: float = 1.0) -> str:
+    """Format the ends of an interval.
+
+    >>> spread(Interval(estimate=2.0, low=-1.0, high=3.5))
+    '−1.0 to 3.5'
+    """
+    if interval is None or interval.low is None or interval.high is None:
+        return ""
+    return f"{fixed(scale * interval.low, digits)} to {fixed(scale * interval.high, digits)}"
+
+
+def percent_ends(interval: Interval) -> str:
+    """Format the ends of an interval of shares as percentages.
+
+    >>> percent_ends(Interval(estimate=0.5, low=0.125, high=1.0))
+    '13 to 100%'
+    """
+    ends = spread(interval, 0, scale=100)
+    return f"{ends}%" if ends else ""
+
+
+def with_spread(interval: Interval | None, digits: int = 1) -> str:
+    """Format an estimate with the ends of its interval.
+
+    >>> with_spread(Interval(estimate=2.0, low=-1.0, high=3.5))
+    '2.0 (−1.0 to 3.5)'
+    """
+    if interval is None or interval.estimate is None:
+        return NOTHING
+    ends = spread(interval, digits)
+    return fixed(interval.estimate, digits) + (f" ({ends})" if ends else "")
+
+
+def quartiles(counts: CountQuartiles | None, k_max: int) -> str:
+    """Format a median of counts, with its quartiles.
+
+    >>> from foci.audits.answer_records import CountQuantile
+    >>> one, more = CountQuantile(value=3.0), CountQuantile(value=None, missing="beyond")
+    >>> quartiles(CountQuartiles(low=one, median=one, high=more), 256)
+    '3 (3 to more than 256)'
+    """
+    if counts is None:
+        return NOTHING
+    low, median, high = ends_in_words(counts, k_max)
+    return f"{median} ({low} to {high})"
+
+
+def ends_in_words(counts: CountQuartiles, k_max: int) -> list[str]:
+    """Lower quartile, median and upper quartile of counts."""
+    return [in_words(end, k_max) for end in (counts.low, counts.median, counts.high)]
+
+
+# The three answers of an audit as the page shows them: cards, comparisons, thresholds.
+
+
+Tone = Literal["good", "part", "bad", "none"]
+
+_TONES: dict[str, Tone] = {
+    "yes": "good",
+    "headroom": "good",
+    "native suffices": "good",
+    "only as a pointer": "part",
+    "sufficient, not decisive": "part",
+    "mixed": "part",
+    "no better order found": "part",
+    "no better than chance": "bad",
+    "native is better": "bad",
+}
+PLAIN_AXES: dict[Measure, str] = {
+    "MSK": "tiles needed",
+    "decisive K": "tiles the decision hangs on",
+    "deletion area": "loss when deleted",
+}
+"""What an axis compares, in plain words."""
+
+MAP, TILES, ORDER = (
+    "Can I believe the map?",
+    "How many tiles does the decision hang on?",
+    "Is there a better order?",
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question, a short answer, and the sentences that support it."""
+
+    question: str
+    short: str
+    sentences: tuple[str, ...]
+
+    @property
+    def tone(self) -> Tone:
+        """How the answer is coloured."""
+        return tone_of(self.short)
+
+
+@dataclass(frozen=True)
+class ComparisonLine:
+    """One axis of one comparison, for the table of evidence."""
+
+    rankings: str
+    axis: str
+    plain: str
+    interval: AxisComparison
+    text: str
+
+
+def tone_of(answer: str | None) -> Tone:
+    """Colour of an answer: good, partly good, bad, or none where it decides nothing.
+
+    >>> tone_of("headroom"), tone_of("inconclusive"), tone_of(None)
+    ('good', 'none', 'none')
+    """
+    return _TONES.get(answer or "", "none")
+
+
+def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
+    """The three answers, in the prediction view."""
+    told = summary.answers
+    stand_in = ("This model has no attention of its own: its map is a stand-in.",)
+    proxy = stand_in if manifest.backbone.score == "proxy" and not manifest.settings.map else ()
+    return (
+        Answer(MAP, told.map.answer, (*told.map.sentences, *proxy)),
+        Answer(TILES, told.tiles.answer, tuple(told.tiles.sentences)),
+        Answer(ORDER, told.order.answer, tuple(told.order.sentences)),
+    )
+
+
+def evidence(told: Answers) -> tuple[ComparisonLine, ...]:
+    """Every comparison that an answer rests on, one line per axis."""
+    order = told.order
+    compared = (
+        told.map.comparison, order.against_native, order.against_random, order.selector,
+    )  # fmt: skip
+    return tuple(line for one in compared if one is not None for line in comparison_lines(one))
+
+
+def _net_share(axis: AxisComparison) -> str:
+    ends = signed_spread(axis.low, axis.high)
+    return signed(axis.d) + (f" ({ends})" if ends else "")
+
+
+def comparison_lines(comparison: OrderComparison) -> Iterator[ComparisonLine]:
+    """The axes of one comparison, sufficiency first."""
+    for axis in (comparison.sufficiency, comparison.necessity):
+        if axis is not None:
+            yield comparison_line(comparison.first, comparison.second, axis)
+
+
+def comparison_line(first: str, second: str, axis: AxisComparison) -> ComparisonLine:
+    """One ranking against another on one axis."""
+    return ComparisonLine(
+        rankings=f"{first} against {second}",
+        axis=f"{axis.axis} ({axis.measure})",
+        plain=PLAIN_AXES[axis.measure],
+        interval=axis,
+        text=_net_share(axis),
+    )
+
+
+# Facts about an audit for its report (settings, sources, hashes), as pairs of name and value.
+
+
+Facts = list[tuple[str, str]]
+
+_FROM_FILE = "from-file="
+"""Before the path of a map; a page shows the file's name alone."""
+
+
+def audit_facts(manifest: Manifest, summary: Summary) -> Facts:
+    """Facts for the line under the title: classifier, slides, classes, AUC, confidence."""
+    n = summary.n_skipped
+    skipped = f", {n} skipped in the whole cohort" if n else ""
+    patients = counted(summary.n_cases, "patient")
+    full = summary.full_bag
+    facts = [
+        ("classifier", _architecture(manifest)),
+        ("slides", f"{summary.n_slides} of {patients}{skipped}"),
+        ("split", manifest.split),
+        ("classes", ", ".join(summary.classes)),
+        ("AUC", fixed(full.auc) if full.auc is not None else ""),
+        ("accuracy", percent(full.accuracy) if full.accuracy is not None else ""),
+        ("confidence κ", f"{summary.kappa:g}"),
+        ("at most", counted(summary.k_max, "tile")),
+    ]
+    return [(name, value) for name, value in facts if value]
+
+
+def settings_of(settings: AuditSettings) -> Facts:
+    """Settings that the page was written with."""
+    return [(name, _short(value)) for name, value in settings.model_dump(mode="json").items()]
+
+
+def record_of(manifest: Manifest) -> Facts:
+    """Sources, versions and hashes of an audit."""
+    facts: list[tuple[str, str | int | None]] = [
+        ("audit key", manifest.key),
+        ("started", manifest.started),
+        ("finished", manifest.finished),
+        ("weights", manifest.backbone.fingerprint),
+        ("features", manifest.features_sha256),
+    ]
+    facts += [(f"source: {name}", value) for name, value in manifest.sources.items()]
+    facts += [
+        (f"selector, seed {s.seed}", f"{s.recipe}, gate at {s.site}, epoch {s.best_epoch}, "
+         f"weights {s.weights_sha256}")
+        for s in manifest.selectors
+    ]  # fmt: skip
+    facts += [(f"slides: {name}", count) for name, count in manifest.slides or ()]
+    facts += [(f"version: {name}", value) for name, value in manifest.versions.items()]
+    facts += [(f"SHA-256: {name}", value) for name, value in manifest.files.items()]
+    facts += [(f"SHA-256: {PurePath(name).name}", value) for name, value in manifest.maps.items()]
+    return [(name, str(value)) for name, value in facts if value not in (None, "")]
+
+
+@dataclass(frozen=True)
+class TruthTable:
+    """Comparison of the rankings with annotated tiles, as the page shows it.
+
+    Attributes:
+        what: What was marked, and by whom.
+        n_slides: Slides with a marked tile.
+        chance: Mean precision of a random order.
+        rows: Column, precision among the first 8 tiles, average precision.
+    """
+
+    what: str
+    n_slides: int
+    chance: float | None
+    rows: tuple[tuple[str, float, float | None], ...]
+
+
+def truth_of(manifest: Manifest) -> TruthTable | None:
+    """Comparison of the rankings with annotated tiles; None if there is none."""
+    truth = manifest.truth
+    if truth is None:
+        return None
+    rows = tuple(
+        (name, value, truth.average_precision.get(name)) for name, value in truth.precision8.items()
+    )
+    return TruthTable(truth.what, truth.n_slides, truth.chance, rows)
+
+
+def _architecture(manifest: Manifest) -> str:
+    backbone = manifest.backbone
+    return f"{backbone.architecture} ({backbone.parameters:,} parameters)"
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, str) and value.startswith(_FROM_FILE):
+        return _FROM_FILE + PurePath(value).name
+    if isinstance(value, list):
+        return ", ".join(map(_short, value))
+    if isinstance(value, dict):
+        return ", ".join(f"{key} = {item}" for key, item in value.items()) or "none"
+    return "none" if value is None else str(value)
+
+
+# Tables that replace the figures when JavaScript is off.
+
+
+MOST_ROWS = 100
+
+
+@dataclass(frozen=True)
+class PlainTable:
+    """A titled table of text."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def plain_tables(summary: Summary, data: AuditPayload) -> list[PlainTable]:
+    """Tables of the reveal, Kaplan-Meier and deletion curves, and of the hardest slides."""
+    by_ranking = summary.views[summary.first_view]
+    head = ("K", *by_ranking)
+    curves = [_by_count(n.mean_curve) for n in by_ranking.values()]
+    drops = [_by_count(n.drops) for n in by_ranking.values()]
+    counts = [2**i for i in range(summary.k_max.bit_length())]
+    open_after = tuple(
+        (str(k), *(fixed(_held(n.km, k)) for n in by_ranking.values())) for k in counts
+    )
+    return [
+        PlainTable("Mean probability of the target after K tiles", head, _rows(counts, curves)),
+        PlainTable("Share of slides that need more than K tiles", head, open_after),
+        PlainTable("Mean drop after deleting K tiles", head, _rows(sorted(drops[0]), drops)),
+        _slides(data),
+    ]
+
+
+def _by_count(curve: CurveBand | MeanDrops) -> dict[int, float | None]:
+    return dict(zip(curve.ks, curve.mean, strict=True))
+
+
+def _rows(counts: list[int], columns: list[dict[int, float | None]]) -> tuple[tuple[str, ...], ...]:
+    measured = [k for k in counts if any(k in column for column in columns)]
+    return tuple((str(k), *(fixed(column.get(k)) for column in columns)) for k in measured)
+
+
+def _held(km: Survival, k: int) -> float:
+    """Value of the Kaplan-Meier curve (a right-continuous step function) at a count."""
+    reached = [left for at, left in zip(km.ks, km.survival, strict=True) if at <= k]
+    return float(reached[-1])
+
+
+def _slides(data: AuditPayload) -> PlainTable:
+    slides, classes = data.slides, data.classes
+    measures = slides.measures["prediction"]
+    needed = [k or 0.0 for k in measures[data.headline].k]
+    hardest = sorted(range(len(needed)), key=lambda i: -needed[i])
+    rows = hardest[:MOST_ROWS]
+    cut = f" (the {MOST_ROWS} hardest; tables/slides.csv has all)" * (len(hardest) > MOST_ROWS)
+    return PlainTable(
+        f"Tiles needed per slide, hardest first{cut}",
+        ("slide", "patient", "predicted", *(f"K {name}" for name in measures)),
+        tuple(
+            (
+                slides.id[i],
+                slides.case[i],
+                classes[slides.predicted[i]],
+                *(tiles(own.k[i]) for own in measures.values()),
+            )
+            for i in rows
+        ),
+    )
+
+
+# How the validation slides chose the order that answers "which tiles?", as the page shows it.
+
+
+HEAD = (
+    "decisive K, median",
+    "slides that have one",
+    "smaller than evidence",
+    "larger than evidence",
+    "mean loss on deletion",
+)
+"""Columns of the table after the name of the order."""
+
+
+@dataclass(frozen=True)
+class ReadoutLine:
+    """One order on the validation slides: whether it was chosen, and a cell per column."""
+
+    order: str
+    chosen: bool
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ReadoutTable:
+    """The choice of the readout.
+
+    Attributes:
+        sentence: What was chosen, on how many slides.
+        head: Columns of the table.
+        rows: Its rows.
+        lines: The comparisons that the rule asks for.
+        rule: The rule, in words.
+    """
+
+    sentence: str
+    head: tuple[str, ...]
+    rows: tuple[ReadoutLine, ...]
+    lines: tuple[ComparisonLine, ...]
+    rule: str
+
+
+def readout_of(manifest: Manifest) -> ReadoutTable | None:
+    """The table of an audit whose validation slides chose; None where they did not."""
+    made = manifest.readout
+    if made is None:
+        return None
+    first, second = made.rows[-1].ranking, made.rows[0].ranking
+    return ReadoutTable(
+        sentence=_sentence(made),
+        head=HEAD,
+        rows=tuple(
+            ReadoutLine(row.ranking, row.ranking == made.chosen, _cells(row, row.ranking == second))
+            for row in made.rows
+        ),
+        lines=tuple(comparison_line(first, second, axis) for axis in made.comparisons),
+        rule=made.rule,
+    )
+
+
+def _sentence(made: Readout) -> str:
+    return (
+        f"The {made.chosen} order does. It was chosen on {made.slides_in_words}; no audited slide "
+        "was read for it. The selector was fitted with the help of the same slides, so that its "
+        "numbers here are a little too good."
+    )
+
+
+def _cells(row: ReadoutRow, is_base: bool) -> tuple[str, ...]:
+    against = (NOTHING, NOTHING) if is_base else (str(row.fewer), str(row.more))
+    decisive = "more than half have none" if row.decisive is None else tiles(row.decisive)
+    return decisive, percent(row.share), *against, fixed(row.area)
+
+
+# Table of all numbers of a view: a row per measure, a column per ranking.
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A formatted number and, in small print below it, its interval or sample size."""
+
+    text: str
+    below: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure under every ranking; ``metric`` names the card that explains it, if one does."""
+
+    title: str
+    hint: str
+    metric: str
+    cells: tuple[Cell, ...]
+
+
+def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
+    """Rows of all measures that are defined for at least one ranking."""
+    by_ranking = summary.views[view]
+    k_max, kappa = summary.k_max, summary.kappa
+    measures: list[tuple[str, str, str, Callable[[RankingNumbers], Cell]]] = [
+        ("MSK, decided slides", "tiles; median and quartiles",
+         "msk", _quartiles("msk", k_max)),
+        ("Stable MSK, decided slides", "tiles until the model stays sure",
+         "stable_msk", _on_grid(_quartiles("stable", k_max), "insertion")),
+        ("Decisive K, decided slides", "tiles that suffice, and the decision flips without them",
+         "decisive_k", _on_grid(_quartiles("decisive", k_max, share="decisive_share"), "deletion")),
+        ("Decisive K, paper's form", "and at most 0.2 of the probability is left",
+         "decisive_k",
+         _on_grid(_quartiles("decisive_paper", k_max, share="decisive_paper_share"), "deletion")),
+        *(
+            (f"Decisive K, {name}", "decided slides that are predicted so",
+             "decisive_k", _on_grid(_of_class(name, k_max), "deletion"))
+            for name in summary.classes
+        ),
+        ("Flips back", "decided slides on which the decision comes back later",
+         "stable_decisive_k",
+         _on_grid(lambda n: Cell(percent(n.decided.flips_back if n.decided else None)),
+                  "deletion", "grid")),
+        ("MSK, relative", "all slides; tiles to 0.95 of the full bag's own confidence",
+         "msk", _quartiles("relative", k_max)),
+        ("Crossed though undecided", f"undecided slides that get to {kappa:g} all the same",
+         "reach", lambda n: Cell(percent(n.decided.undecided_crosses if n.decided else None))),
+        ("Restricted mean K", f"tiles; all slides, {k_max} where never reached",
+         "restricted_mean", _interval("restricted", 1)),
+        ("Conditional MSK", "tiles; only slides that reach",
+         "msk_cond", _interval("msk_cond", 1)),
+        ("Median K", "tiles until half of the slides reach",
+         "kaplan_meier", lambda n: Cell(tiles(n.median_k))),
+        ("Reach", f"slides that get to {kappa:g}",
+         "reach", _shares("reach")),
+        ("Reach, correct slides", "of those classified correctly",
+         "reach_split", _share("reach_correct")),
+        ("Reach, wrong slides", "of those misclassified",
+         "reach_split", _share("reach_wrong")),
+        ("Stable mean K", "tiles until the model stays sure",
+         "stable_msk", _on_grid(_single("stable_restricted", 1), "insertion")),
+        ("Falls back", "slides that reach but fall below again",
+         "fallback_share", _on_grid(_share("fallback"), "insertion")),
+        ("Before its rival", "slides where the target comes first",
+         "specific_share", _share("specific")),
+        ("AUKC", "area under the reveal curve",
+         "aukc", _area),
+        ("Faithfulness AUC", "area under the deletion drop",
+         "slide_faithfulness", _interval("faithfulness", 3)),
+        ("AUC, 32 tiles kept", "against the labels",
+         "selected_only_auc", _kept("auc")),
+        ("AUC, adaptive K kept", "max(16, 3% of N) tiles",
+         "selected_only_auc", _kept("adaptive_auc")),
+        ("SHI against native", "share of tiles saved",
+         "shi", _interval("shi_native", 2)),
+        ("SHI against random", "share of tiles saved",
+         "shi_against_random", _interval("shi_random", 2)),
+        ("Paired MSK", "native and this one, slides that both reach",
+         "paired_msk", _paired),
+        ("Wilcoxon p", "restricted K against native, by patient",
+         "", _pvalue),
+        ("Captured headroom", "of what a greedy search finds",
+         "captured_headroom", _single("captured", 2)),
+    ]  # fmt: skip
+    rows = (
+        Row(title, hint, metric, tuple(cell(by_ranking[name]) for name in summary.rankings))
+        for title, hint, metric, cell in measures
+    )
+    return tuple(row for row in rows if any(cell.text != NOTHING for cell in row.cells))
+
+
+@dataclass(frozen=True)
+class SeedLine:
+    """One measure under every seed (or random order) of one ranking.
+
+    Attributes:
+        ranking: The ranking.
+        measure: The measure.
+        values: One per seed.
+        mean: Their mean, with the population standard deviation, as the paper prints it.
+    """
+
+    ranking: str
+    measure: str
+    values: tuple[str, ...]
+    mean: str
+
+
+def seeds_of(summary: Summary, view: View) -> list[SeedLine]:
+    """Values of every seed, by ranking and measure, if there is more than one seed."""
+    measures = (
+        ("restricted", "restricted mean K", 1),
+        ("msk_cond", "conditional MSK", 1),
+        ("reach", "reach", 2),
+        ("aukc", "AUKC", 3),
+        ("faithfulness", "faithfulness AUC", 3),
+    )
+    return [
+        _seed_line(ranking, title, getattr(numbers, f"{key}_seeds"), digits)
+        for ranking, numbers in summary.views[view].items()
+        for key, title, digits in measures
+        if len(getattr(numbers, f"{key}_seeds")) > 1
+    ]
+
+
+def _seed_line(ranking: str, title: str, values: Sequence[float | None], digits: int) -> SeedLine:
+    known = [value for value in values if value is not None]
+    mean = NOTHING
+    if len(known) == len(values):
+        middle = fixed(sum(known) / len(known), digits)
+        mean = f"{middle} ± {fixed(seed_spread(known), digits)}"
+    return SeedLine(ranking, title, tuple(fixed(value, digits) for value in values), mean)
+
+
+def _on_grid(
+    cell: Callable[[RankingNumbers], Cell],
+    direction: Literal["insertion", "deletion"],
+    mark: str | None = None,
+) -> Callable[[RankingNumbers], Cell]:
+    """The same cell, marked where its number rests on a grid of counts."""
+
+    def marked(numbers: RankingNumbers) -> Cell:
+        own, counts = cell(numbers), numbers.counts
+        if own.text == NOTHING or getattr(counts, direction) != "grid":
+            return own
+        bound = mark or ("grid" if direction == "insertion" else "grid, upper bound")
+        return Cell(own.text, f"{own.below}; {bound}" if own.below else bound)
+
+    return marked
+
+
+def _quartiles(key: str, k_max: int, share: str | None = None) -> Callable[[RankingNumbers], Cell]:
+    """A median with its quartiles below, and the share of slides that have a count."""
+
+    def cell(numbers: RankingNumbers) -> Cell:
+        quartiles: CountQuartiles | None = getattr(numbers.decided, key, None)
+        if quartiles is None:
+            return Cell(NOTHING)
+        low, median, high = ends_in_words(quartiles, k_max)
+        found = "" if share is None else f"; on {percent(getattr(numbers.decided, share))}"
+        return Cell(median, f"{low} to {high}{found}")
+
+    return cell
+
+
+def _of_class(name: str, k_max: int) -> Callable[[RankingNumbers], Cell]:
+    """Decisive K on the decided slides of one class, and on how many of them there is one."""
+
+    def cell(numbers: RankingNumbers) -> Cell:
+        own = None if numbers.decided is None else numbers.decided.per_class.get(name)
+        if own is None or own.decisive is None:
+            return Cell(NOTHING)
+        found = f"on {percent(own.decisive_share)} of {own.n_slides}"
+        return Cell(in_words(own.decisive.median, k_max), found)
+
+    return cell
+
+
+def _interval(key: str, digits: int) -> Callable[[RankingNumbers], Cell]:
+    def cell(numbers: RankingNumbers) -> Cell:
+        interval: Interval | None = getattr(numbers, key)
+        if interval is None or interval.estimate is None:
+            return Cell(NOTHING)
+        return Cell(fixed(interval.estimate, digits), spread(interval, digits))
+
+    return cell
+
+
+def _area(numbers: RankingNumbers) -> Cell:
+    """The area under the curve, and how far a grid of counts may be off."""
+    cell, counts = _interval("aukc", 3)(numbers), numbers.counts
+    if counts.insertion == "dense" or cell.text == NOTHING:
+        return cell
+    error = f"grid, ±{counts.aukc_error:.3f}"
+    return Cell(cell.text, f"{cell.below}; {error}" if cell.below else error)
+
+
+def _shares(key: str) -> Callable[[RankingNumbers], Cell]:
+    def cell(numbers: RankingNumbers) -> Cell:
+        interval: Interval = getattr(numbers, key)
+        return Cell(percent(interval.estimate), percent_ends(interval))
+
+    return cell
+
+
+def _share(key: str) -> Callable[[RankingNumbers], Cell]:
+    return lambda numbers: Cell(percent(getattr(numbers, key)))
+
+
+def _single(key: str, digits: int) -> Callable[[RankingNumbers], Cell]:
+    return lambda numbers: Cell(fixed(getattr(numbers, key), digits))
+
+
+def _kept(key: str) -> Callable[[RankingNumbers], Cell]:
+    """An AUC with few tiles kept, and on how many slides those are the whole bag."""
+
+    def cell(numbers: RankingNumbers) -> Cell:
+        kept = numbers.selected_only
+        if kept is None:
+            return Cell(NOTHING)
+        whole = f"whole bag on {kept.n_whole} of {kept.n_slides}" if kept.n_whole else ""
+        return Cell(fixed(getattr(kept, key)), whole if key == "auc" else "")
+
+    return cell
+
+
+def _paired(numbers: RankingNumbers) -> Cell:
+    paired = numbers.paired
+    if paired is None or paired.base is None:
+        return Cell(NOTHING)
+    return Cell(f"{tiles(paired.base)} → {tiles(paired.foci)}", counted(paired.n_both, "slide"))
+
+
+def _pvalue(numbers: RankingNumbers) -> Cell:
+    test = numbers.wilcoxon
+    if test is None or test.pvalue is None:
+        return Cell(NOTHING)
+    value = test.pvalue
+    n = test.n_pairs
+    differ = f"{counted(n, 'patient')} differ{'s' * (n == 1)}"
+    return Cell("< 0.001" if value < 0.001 else fixed(value), differ)

@@ -1,0 +1,248 @@
+"""A bag embedded once, and a frozen classifier's answers about its subsets."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from foci.backbones import Backbone
+from foci.backbones.base import class_index
+from foci.backbones.freezing import placed
+from foci.backbones.models._pooled import PooledBackbone
+from foci.bags import Bag
+from foci.reveal.curves import KAPPA, Direction
+from foci.reveal.engines import CurveEngine, Engine, PooledReveal, PooledTiles, PrefixLogits
+from foci.reveal.pooled import BUDGET, Candidates, ForwardedCandidates, PooledCandidates, pools
+from foci.reveal.prefixes import (
+    Prefixes,
+    at_least_one,
+    check_counts,
+    check_features,
+    check_order,
+    default_counts,
+)
+
+T = TypeVar("T")
+
+
+class EmbeddedBag:
+    """One bag before a frozen classifier; tokens and answers are computed when first needed.
+
+    Curves, rankings and searches of a bag all start from the same tokens.
+
+    Attributes:
+        backbone: The frozen classifier.
+        slide_id: The slide; ``"bag"`` for a plain tensor.
+        bag: The bag, or None for a plain tensor.
+        features: ``[N, D]`` on the classifier's device and in its dtype.
+
+    Args:
+        backbone: The frozen classifier.
+        bag: A bag, or its features ``[N, D]``.
+        target: Class that rankings are about; None for the class the full bag predicts.
+        tokens: ``[N, d]``, where the bag is embedded already.
+        engine: How curves are computed; None for the defaults of
+            :class:`~foci.reveal.bag.Revealer`.
+
+    >>> from foci import backbones
+    >>> model = backbones.create("abmil", d_in=8, n_classes=2)
+    >>> bag = EmbeddedBag(model, torch.randn(5, 8), target=1)
+    >>> bag, bag.tokens.shape, bag.curve([3, 1, 0, 2, 4]).shape
+    (EmbeddedBag('bag', 5 tiles, target 1), torch.Size([5, 256]), torch.Size([5, 2]))
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        bag: Bag | Tensor,
+        target: int | None = None,
+        *,
+        tokens: Tensor | None = None,
+        engine: CurveEngine | None = None,
+    ) -> None:
+        self.backbone = backbone
+        self.bag = bag if isinstance(bag, Bag) else None
+        self.slide_id = bag.slide_id if isinstance(bag, Bag) else "bag"
+        features = bag.x if isinstance(bag, Bag) else torch.as_tensor(bag).detach()
+        check_features(features, backbone.d_in, self.slide_id)
+        self.features = placed(features, backbone)
+        self._engine = CurveEngine(backbone) if engine is None else engine
+        self._computed: dict[str, Any] = {} if tokens is None else {"tokens": tokens}
+        self._target = target if target is None else class_index(target, backbone.n_classes)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __repr__(self) -> str:
+        target = "the predicted class" if self._target is None else self._target
+        return f"EmbeddedBag({self.slide_id!r}, {len(self)} tiles, target {target})"
+
+    def with_target(self, target: int) -> EmbeddedBag:
+        """The same bag for another target class; what either computes serves both."""
+        other = copy.copy(self)
+        other._target = class_index(target, self.backbone.n_classes)
+        return other
+
+    @property
+    def tokens(self) -> Tensor:
+        """``[N, d]`` of the embedded tiles."""
+        return self.once("tokens", lambda: self.backbone.embed(self.features))
+
+    @property
+    def logits(self) -> Tensor:
+        """``[C]`` of the full bag."""
+        return self.once("logits", lambda: self.candidates().full())
+
+    @property
+    def target(self) -> int:
+        """Class that rankings are about."""
+        if self._target is None:
+            self._target = int(self.logits.argmax())
+        return self._target
+
+    def probability(self, logits: Tensor) -> Tensor:
+        """Logits ``[..., C]`` to the target's probability ``[...]``, in float64."""
+        return torch.softmax(logits.double(), dim=-1)[..., self.target]
+
+    def log_odds(self, logits: Tensor) -> Tensor:
+        r"""Logits ``[..., C]`` to the target's log-odds ``[...]``, in float64.
+
+        .. math:: \log\frac{p_t}{1 - p_t} = \ell_t - \log\sum_{c \ne t} e^{\ell_c}
+
+        They sort sets as :math:`p_t` does, also where that rounds to 1.
+        """
+        logits = logits.double()
+        rivals = torch.arange(logits.shape[-1], device=logits.device) != self.target
+        return logits[..., self.target] - torch.logsumexp(logits[..., rivals], dim=-1)
+
+    def curve(
+        self,
+        order: Tensor | Sequence[int],
+        ks: Tensor | Sequence[int] | None = None,
+        direction: Direction = "insert",
+    ) -> Tensor:
+        """Class probabilities at every count, ``[len(ks), C]`` in float64 on the CPU.
+
+        Args:
+            order: Tile indices, most important first.
+            ks: Increasing counts of tiles revealed (or deleted); default is every count up to 256.
+            direction: ``"insert"`` reveals the first k tiles, ``"delete"`` removes them.
+        """
+        return self._revealed(check_order(order, len(self)), ks, direction)
+
+    def curves(
+        self, orders: Sequence[Tensor], ks: Tensor | Sequence[int], direction: Direction = "insert"
+    ) -> list[Tensor]:
+        """:meth:`curve` of several orders at the same counts; cheaper in closed form."""
+        checked = [check_order(order, len(self)) for order in orders]
+        engine = self._prefix_logits() if len(checked) > 1 and len(ks) else None
+        if not isinstance(engine, PooledReveal):
+            return [self._revealed(order, ks, direction) for order in checked]
+        counts, device = check_counts(ks, len(self), direction), self.features.device
+        every = [Prefixes.of(o.to(device), counts.to(device), direction) for o in checked]
+        with self._engine.precision():
+            logits = torch.stack([one for own in every for _, one in engine.steps(own)])
+            probs = torch.softmax(logits.double(), dim=-1)
+            return list(self._engine.recheck.several(probs, self.features, every).cpu())
+
+    def full(self) -> Tensor:
+        """Probabilities ``[C]`` of the full bag, in float64 on the CPU."""
+        return self.curve(torch.arange(len(self)), ks=[0], direction="delete")[0]
+
+    def candidates(self, budget: int = BUDGET) -> Candidates:
+        """Logits of sets with one tile more or fewer, in closed form where there is one.
+
+        Args:
+            budget: Most tokens forwarded at once; of no effect for pooling classifiers.
+        """
+        budget, backbone = at_least_one(budget, "budget"), self.backbone
+        if not pools(backbone):
+            return ForwardedCandidates(backbone, self.tokens, budget)
+        return self.once("pooled candidates", lambda: PooledCandidates(self._tiles(backbone)))
+
+    def single_tiles(self, budget: int = BUDGET) -> Tensor:
+        """Logits ``[N, C]`` of every tile as the only tile of the bag; see :meth:`candidates`."""
+        index = torch.arange(len(self), device=self.features.device)
+        nothing = torch.zeros_like(index, dtype=torch.bool)
+        candidates = self.candidates(budget)
+        return self.once(f"single tiles {budget}", lambda: candidates.adding(nothing, index))
+
+    def _revealed(
+        self, order: Tensor, ks: Tensor | Sequence[int] | None, direction: Direction
+    ) -> Tensor:
+        n, device = len(self), self.features.device
+        counts = check_counts(default_counts(n, direction) if ks is None else ks, n, direction)
+        prefixes = Prefixes.of(order.to(device), counts.to(device), direction)
+        blocks: list[Tensor] = []
+        with self._engine.precision():
+            for chunk, logits in self._prefix_logits().steps(prefixes):
+                block = torch.softmax(logits.double(), dim=-1)
+                block = self._engine.recheck(block, self.features, prefixes, chunk.start)
+                blocks.append(block.cpu())
+        return torch.cat(blocks)
+
+    def _tiles(self, backbone: PooledBackbone) -> PooledTiles:
+        """Attention and values of the tiles: those of the curves, where there are any."""
+        engine = self._computed.get("prefix logits")
+        if isinstance(engine, PooledReveal):
+            return engine.tiles
+        return PooledTiles(backbone, self.tokens)
+
+    def _prefix_logits(self) -> PrefixLogits:
+        if self._engine.name == "reference":
+            return self._engine.reference(self.features)
+        return self.once("prefix logits", lambda: self._engine.prefix_logits(self.tokens))
+
+    def once(self, name: str, compute: Callable[[], T]) -> T:
+        """What ``compute`` returns, kept under a name for all targets of the bag."""
+        if name not in self._computed:
+            with self._engine.precision():
+                self._computed[name] = compute()
+        answer: T = self._computed[name]
+        return answer
+
+
+# Settings for the curves of many bags under one frozen classifier.
+
+
+class Revealer:
+    """Opens bags for one frozen classifier, all with the same settings.
+
+    Args:
+        backbone: Used in eval mode and without gradients; never changed.
+        engine: ``"auto"`` follows the declared capabilities; the others force one engine.
+        recheck: Confidences at which a crossing must not depend on rounding: every probability
+            close to one of them is computed again in float64, and so is every tie between the two
+            leading classes, at which the decision flips. Empty for neither.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        *,
+        engine: Engine = "auto",
+        recheck: Sequence[float] = (KAPPA,),
+    ) -> None:
+        self.backbone = backbone
+        self._settings = CurveEngine(backbone, engine=engine, recheck=recheck)
+
+    @property
+    def engine(self) -> Engine:
+        """The engine in use; never ``"auto"``."""
+        return self._settings.name
+
+    def open(self, bag: Bag | Tensor, tokens: Tensor | None = None) -> EmbeddedBag:
+        """A bag that is embedded once, when its first curve is computed.
+
+        Args:
+            bag: A bag, or its features ``[N, D]``.
+            tokens: ``[N, d]``, where the bag is embedded already.
+        """
+        if not isinstance(bag, Bag):
+            bag = torch.as_tensor(bag)
+            check_features(bag, self.backbone.d_in)
+        return EmbeddedBag(self.backbone, bag, tokens=tokens, engine=self._settings)

@@ -1,1 +1,0 @@
-"""Logits of a set of tiles with one tile added or removed."""

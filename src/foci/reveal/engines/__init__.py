@@ -1,1 +1,0 @@
-"""Four exact ways to compute a curve: closed form, packed, generic and reference."""

@@ -1,0 +1,226 @@
+r"""Add or remove one tile, in closed form for pooling classifiers: all choices at once.
+
+Let a set of tiles have, in one attention row, the mass :math:`Z = \sum_j e^{a_j}` and the pooled
+value :math:`z`. Adding the tile i gives
+
+.. math:: z_{+i} = z + \alpha_i\,(v_i - z), \qquad
+   \alpha_i = \frac{e^{a_i}}{Z + e^{a_i}} = \sigma(a_i - \log Z)
+
+and removing one of its tiles gives
+
+.. math:: z_{-i} = \frac{Z z - e^{a_i} v_i}{Z - e^{a_i}} = z - \frac{w_i}{1 - w_i}\,(v_i - z),
+   \qquad w_i = e^{a_i - \log Z}.
+
+Only :math:`\log Z` is kept, so no logit is too large or too small. An empty set has
+:math:`\log Z = -\infty`, and adding to it gives the tile alone. The removal cancels where one tile
+carries nearly all the weight; in each row that can be one tile only, and it gets a softmax over
+the others instead. With softmax-plus-one every set has one more tile, of logit 0 and value 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeGuard
+
+import torch
+from torch import Tensor
+
+from foci.backbones import Backbone
+from foci.backbones.base import declared
+from foci.backbones.layers.softmax_pooling import pool, softmax_weights, with_empty_tile
+from foci.backbones.models._pooled import PooledBackbone
+from foci.reveal.engines import Batches, PooledTiles
+
+_HEAVY = 0.75
+_NUMBERS_AT_ONCE = 2**22
+
+
+def pools(backbone: Backbone) -> TypeGuard[PooledBackbone]:
+    """Whether :class:`PooledCandidates` computes what the classifier itself would answer."""
+    return isinstance(backbone, PooledBackbone) and declared(backbone, "pooling")
+
+
+class PooledCandidates:
+    """Logits of a pooling classifier for a set with one tile more or fewer.
+
+    Sums are in float64, the readout in the model's own dtype.
+
+    Args:
+        tiles: Attention and values of one bag.
+    """
+
+    plus_one: bool = False
+
+    def __init__(self, tiles: PooledTiles) -> None:
+        self._tiles, self.plus_one = tiles, tiles.plus_one
+        self.attention = tiles.attention  # [N, R]
+        self.values = tiles.values  # [N, 1 or R, dv]
+
+    def full(self) -> Tensor:
+        """Logits ``[C]`` of all tiles."""
+        every_tile = torch.ones(len(self.values), dtype=torch.bool, device=self.values.device)
+        return self._read(self._pool(every_tile)[1])
+
+    def weights(self) -> Tensor:
+        """Attention weights ``[N, R]`` of all tiles."""
+        return softmax_weights(self.attention, plus_one=self.plus_one)
+
+    def mean_attention(self) -> Tensor:
+        """Attention logits ``[N]``, averaged over the rows in the model's own dtype."""
+        return self.attention.to(self._tiles.dtype).mean(dim=-1)
+
+    def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
+        """Logits ``[n, C]`` of the set plus one tile, for each of ``tiles``.
+
+        Args:
+            present: ``[N]`` bool, the set; may be empty.
+            tiles: ``[n]`` indices of tiles outside the set.
+        """
+        if not self.plus_one and not bool(present.any()):
+            return self._alone(tiles)
+        log_mass, pooled = self._pool(present)
+        return self._mix(pooled, tiles, torch.sigmoid(self.attention[tiles] - log_mass))
+
+    def removing(self, present: Tensor, tiles: Tensor) -> Tensor:
+        """Logits ``[n, C]`` of the set minus one tile, for each of ``tiles``.
+
+        Args:
+            present: ``[N]`` bool, the set; at least two tiles.
+            tiles: ``[n]`` indices of tiles in the set.
+        """
+        log_mass, pooled = self._pool(present)
+        weights = torch.exp(self.attention[tiles] - log_mass)  # [n, R]
+        heavy = weights > _HEAVY
+        shares = (weights / (weights - 1)).masked_fill(heavy, 0.0)
+        logits = self._mix(pooled, tiles, shares)
+        affected = heavy.any(dim=-1).nonzero().squeeze(-1)
+        if len(affected):
+            rest = self.attention.masked_fill(~present.unsqueeze(-1), -torch.inf)
+            rest[tiles[affected]] = rest[tiles[affected]].masked_fill(heavy[affected], -torch.inf)
+            weights = softmax_weights(rest, plus_one=self.plus_one)
+            others = pool(weights, self.values)  # [R, dv]
+            mixed = torch.lerp(pooled, self.values[tiles[affected]], shares[affected].unsqueeze(-1))
+            logits[affected] = self._read(torch.where(heavy[affected].unsqueeze(-1), others, mixed))
+        return logits
+
+    def slopes(self) -> Tensor:
+        """Gradient of each full-bag logit in the pooled value of each row, ``[C, R, dv]``."""
+        every_tile = torch.ones(len(self.values), dtype=torch.bool, device=self.values.device)
+        with torch.inference_mode(False), torch.enable_grad():
+            pooled = self._pool(every_tile)[1].clone().requires_grad_()
+            slopes = [
+                torch.autograd.grad(logit, pooled, retain_graph=True)[0]
+                for logit in self._read(pooled)
+            ]
+        return torch.stack(slopes)
+
+    def row_shares(self) -> Tensor:
+        """Share of each attention row in the gradient of each full-bag logit, ``[C, R]``.
+
+        The shares of a class sum to 1.
+        """
+        moves: Tensor = torch.linalg.vector_norm(self.slopes(), dim=-1)
+        dead = moves.sum(dim=-1, keepdim=True) == 0
+        moves = moves.masked_fill(dead, 1.0)
+        return moves / moves.sum(dim=-1, keepdim=True)
+
+    def _pool(self, present: Tensor) -> tuple[Tensor, Tensor]:
+        """Logarithm of the mass ``[R]``, and pooled values ``[R, dv]``."""
+        attention = self.attention[present]
+        weights = softmax_weights(attention, plus_one=self.plus_one)
+        every = with_empty_tile(attention) if self.plus_one else attention
+        return torch.logsumexp(every, dim=0), pool(weights, self.values[present])
+
+    def _alone(self, tiles: Tensor) -> Tensor:
+        """Logits ``[n, C]`` of each tile as the only one: its own value, whatever its weight."""
+        rows = self.attention.shape[1]
+        at_once = max(1, _NUMBERS_AT_ONCE // (rows * self.values.shape[-1]))
+        return torch.cat(
+            [
+                self._read(self.values[chunk].expand(-1, rows, -1))
+                for chunk in torch.split(tiles, at_once)
+            ]
+        )
+
+    def _mix(self, pooled: Tensor, tiles: Tensor, shares: Tensor) -> Tensor:
+        """Logits where a share ``[n, R]`` of the pooled value is replaced by the tile's own."""
+        at_once = max(1, _NUMBERS_AT_ONCE // pooled.numel())
+        chunks = zip(torch.split(tiles, at_once), torch.split(shares, at_once), strict=True)
+        return torch.cat(
+            [
+                self._read(torch.lerp(pooled, self.values[chunk], share.unsqueeze(-1)))
+                for chunk, share in chunks
+            ]
+        )
+
+    def _read(self, pooled: Tensor) -> Tensor:
+        return self._tiles.read(pooled)
+
+
+# Add or remove one tile, for any backbone: every subset is forwarded.
+
+
+BUDGET = 16_384
+"""Most tokens forwarded at once by default; bounds the memory."""
+
+
+class Candidates(Protocol):
+    """Logits of a set of tiles with one tile more or fewer.
+
+    :class:`~foci.reveal.pooled.PooledCandidates` needs one pass over the bag for all of
+    them, :class:`ForwardedCandidates` one forward pass per set.
+    """
+
+    def full(self) -> Tensor:
+        """Logits ``[C]`` of all tiles."""
+
+    def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
+        """Logits ``[n, C]`` of the set plus one tile, for each of ``tiles``."""
+
+    def removing(self, present: Tensor, tiles: Tensor) -> Tensor:
+        """Logits ``[n, C]`` of the set minus one tile, for each of ``tiles``."""
+
+
+class ForwardedCandidates:
+    """Forwards the tokens of every subset, in bag order, several subsets per batch.
+
+    Args:
+        backbone: Any classifier.
+        tokens: ``[N, d]`` of one bag.
+        budget: Most tokens forwarded at once; a larger subset is forwarded on its own.
+    """
+
+    def __init__(self, backbone: Backbone, tokens: Tensor, budget: int = BUDGET) -> None:
+        self.backbone, self.tokens, self.budget = backbone, tokens, budget
+
+    def full(self) -> Tensor:
+        """See :class:`Candidates`."""
+        return self.backbone.aggregate(self.tokens.unsqueeze(0))[0]
+
+    def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
+        """See :class:`Candidates`."""
+        members = present.nonzero().squeeze(-1)
+
+        def grown(chunk: Tensor) -> Tensor:
+            subset = torch.cat([members.expand(len(chunk), -1), chunk.unsqueeze(-1)], dim=-1)
+            return subset.sort(dim=-1).values
+
+        return self._forward(grown, tiles, len(members) + 1)
+
+    def removing(self, present: Tensor, tiles: Tensor) -> Tensor:
+        """See :class:`Candidates`."""
+        members = present.nonzero().squeeze(-1)
+
+        def shrunk(chunk: Tensor) -> Tensor:
+            others = members != chunk.unsqueeze(-1)
+            return members.expand(len(chunk), -1)[others].view(len(chunk), -1)
+
+        return self._forward(shrunk, tiles, len(members) - 1)
+
+    def _forward(self, subsets: Callable[[Tensor], Tensor], tiles: Tensor, size: int) -> Tensor:
+        batches = Batches(self.budget, self.budget, grows=self.tokens.is_cuda)
+        found = batches.run(
+            torch.full((len(tiles),), size),
+            lambda steps: self.backbone.aggregate(self.tokens[subsets(tiles[steps])]),
+        )
+        return torch.cat([logits for _, logits in found])

@@ -1,1 +1,0 @@
-"""A frozen backbone whose tiles are gated, by features, tokens or attention weights."""

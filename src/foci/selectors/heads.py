@@ -1,0 +1,125 @@
+"""The selector head: a small MLP that scores a tile from its token."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+HIDDEN = 256
+"""Hidden width of the head, unless a recipe says otherwise."""
+
+PAPER_PARAMETERS = 132_609
+"""Size of the paper's head, on any of its classifiers."""
+
+
+def paper_width(d: int) -> int:
+    r"""Hidden width at which a head with one score has the paper's number of parameters.
+
+    LayerNorm, two linear layers and their biases are
+
+    .. math:: 2d + (dh + h) + (h + 1) = (d + 2)(h + 2) - 3
+
+    parameters on tokens of width d. Width and token width may be exchanged: :math:`512 \to 256` and
+    :math:`256 \to 512` have 132,609 both. Solved for h and rounded, for other token widths the
+    number is met to within :math:`d / 2 + 1`.
+
+    Args:
+        d: Token width.
+
+    >>> [paper_width(d) for d in (512, 256, 384)]
+    [256, 512, 342]
+    """
+    return max(1, round((PAPER_PARAMETERS + 3) / (d + 2)) - 2)
+
+
+class SelectorHead(nn.Module):
+    r"""One score per tile, or one per tile and class.
+
+    .. math:: a_i = W_2\,\mathrm{GELU}(W_1\,\mathrm{LN}(t_i) + b_1) + b_2
+
+    The paper's head has one output and 132,609 parameters; see :func:`paper_width`. A
+    class-conditional head has one output per class, so that the tiles that support one class need
+    not be those that support another.
+
+    Args:
+        d: Token width.
+        outputs: 1, or the number of classes.
+        hidden: Width between the two layers.
+
+    >>> sum(p.numel() for p in SelectorHead(512).parameters())
+    132609
+    """
+
+    def __init__(self, d: int, outputs: int = 1, hidden: int = HIDDEN) -> None:
+        super().__init__()
+        self.d, self.outputs, self.hidden = d, outputs, hidden
+        self.norm = nn.LayerNorm(d)
+        self.widen = nn.Linear(d, hidden)
+        self.score = nn.Linear(hidden, outputs)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        """Tokens ``[..., N, d]`` to all scores, ``[..., N, outputs]``."""
+        scores: Tensor = self.score(F.gelu(self.widen(self.norm(tokens))))
+        return scores
+
+    def at(self, tokens: Tensor, targets: Tensor) -> Tensor:
+        """Tokens ``[B, N, d]`` to the scores ``[B, N]`` for the target classes.
+
+        Args:
+            tokens: Embedded tiles.
+            targets: ``[B]``, whose output of a class-conditional head is taken.
+        """
+        return of_targets(self(tokens), targets)
+
+
+def of_targets(scores: Tensor, targets: Tensor) -> Tensor:
+    """Scores ``[B, N, outputs]`` to ``[B, N]``: the only ones, or those of the target classes."""
+    if scores.shape[-1] == 1:
+        return scores.squeeze(-1)
+    index = targets[:, None, None].expand(*scores.shape[:2], 1)
+    return scores.gather(-1, index).squeeze(-1)
+
+
+# A selector head that starts as the training-free ranking ``evidence`` and goes on from there.
+
+
+class EvidenceHead(nn.Module):
+    r"""A mix of evidence columns, and a correction from the token.
+
+    .. math:: a_{ic} = \sum_p \beta_p\, e_{icp} + h_c(t_i)
+
+    with the columns :math:`e_{icp}` of
+    :func:`~foci.selectors.evidence.evidence_columns` and the paper's head h. Only the first
+    column, evidence, has a weight :math:`\beta` at first, and the last layer of h is 0: before the
+    first step the order is that of evidence. :math:`\beta` is no parameter, see
+    :func:`~foci.selectors.loop.tune`; weight decay draws h back to 0.
+
+    Args:
+        d: Token width.
+        outputs: Number of classes.
+        hidden: Width of h; 0 leaves it out.
+        columns: Number of columns.
+    """
+
+    mix: Tensor
+
+    def __init__(self, d: int, outputs: int, hidden: int, columns: int) -> None:
+        super().__init__()
+        self.d, self.outputs, self.hidden, self.columns = d, outputs, hidden, columns
+        self.register_buffer("mix", torch.eye(columns)[0])
+        self.correction = SelectorHead(d, outputs, hidden) if hidden else None
+        if self.correction is not None:
+            nn.init.zeros_(self.correction.score.weight)
+            nn.init.zeros_(self.correction.score.bias)
+
+    def forward(self, tokens: Tensor, evidence: Tensor) -> Tensor:
+        """Tokens ``[..., N, d]`` and columns ``[..., N, C, P]`` to scores ``[..., N, C]``."""
+        scores: Tensor = evidence @ self.mix.to(evidence.dtype)
+        if self.correction is not None:
+            scores = scores + self.correction(tokens).to(evidence.dtype)
+        return scores
+
+    def at(self, tokens: Tensor, targets: Tensor, evidence: Tensor) -> Tensor:
+        """Scores ``[B, N]`` for the target classes ``[B]``."""
+        return of_targets(self(tokens, evidence), targets)

@@ -1,1 +1,0 @@
-"""Heads of a selector: from the tokens of a bag to scores of its tiles."""

@@ -1,0 +1,247 @@
+r"""The paper's selector losses, one value per bag: sufficiency, exclusion, contiguity, budget.
+
+:math:`p_y(\ell) = \mathrm{softmax}(\ell)_y` is the probability of the target class; logits are
+``[B, C]``, targets ``[B]``, gates and masks ``[B, N]``, and every function returns ``[B]``. A gate
+is 0 on padding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import torch
+import torch.nn.functional as F
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeFloat
+from torch import Tensor
+
+from foci.selectors.gated import GatedBackbone, Tiles
+from foci.selectors.gates import Gate
+
+
+def target_probability(logits: Tensor, targets: Tensor) -> Tensor:
+    r"""Probability of the target class, :math:`p_y(\ell)`."""
+    return torch.softmax(logits, dim=-1).gather(-1, targets[:, None]).squeeze(-1)
+
+
+def sufficiency(keep: Tensor, targets: Tensor) -> Tensor:
+    r"""Cross-entropy of the kept tiles: :math:`-\log p_y(\ell_\mathrm{keep})`."""
+    return F.cross_entropy(keep, targets, reduction="none")
+
+
+def hinge(keep: Tensor, targets: Tensor, tau: float) -> Tensor:
+    r"""Hinge loss of the kept tiles: :math:`\max(\tau - p_y(\ell_\mathrm{keep}), 0)`."""
+    return F.relu(tau - target_probability(keep, targets))
+
+
+def exclusion(drop: Tensor, targets: Tensor, beta: float, has_drop: Tensor) -> Tensor:
+    r"""Hinge loss of the dropped tiles: :math:`\max(p_y(\ell_\mathrm{drop}) - \beta, 0)`.
+
+    Args:
+        drop: Logits of the dropped tiles.
+        targets: Target classes.
+        beta: Tolerance.
+        has_drop: ``[B]`` bool, False for a bag that keeps all its tiles, whose loss is 0.
+    """
+    loss = F.relu(target_probability(drop, targets) - beta)
+    return torch.where(has_drop, loss, torch.zeros_like(loss))
+
+
+def flip(drop: Tensor, targets: Tensor, gap: float, has_drop: Tensor) -> Tensor:
+    r"""Hinge loss on the decision of the dropped tiles: they should no longer say the target.
+
+    .. math:: \max\big(\ell_y - \max_{c \ne y} \ell_c + g,\ 0\big)
+
+    Unlike :func:`exclusion` it has the same slope however sure the dropped tiles still are.
+
+    Args:
+        drop: Logits of the dropped tiles.
+        targets: Target classes.
+        gap: g, by how much another class should lead.
+        has_drop: ``[B]`` bool, False for a bag that keeps all its tiles, whose loss is 0.
+
+    >>> flip(torch.tensor([[3.0, 1.0, -2.0]]), torch.tensor([0]), 1.0, torch.tensor([True]))
+    tensor([3.])
+    """
+    own = torch.zeros_like(drop, dtype=torch.bool).scatter(-1, targets[:, None], True)
+    rival = drop.masked_fill(own, -torch.inf).amax(dim=-1)
+    loss = F.relu(drop.gather(-1, targets[:, None]).squeeze(-1) - rival + gap)
+    return torch.where(has_drop, loss, torch.zeros_like(loss))
+
+
+def contiguity(gate: Tensor, coords: Tensor) -> Tensor:
+    r"""Spatial variance of the kept tiles.
+
+    .. math:: \frac{\sum_i z_i \lVert c_i - \mu \rVert^2}{\sum_i z_i}, \qquad
+       \mu = \frac{\sum_i z_i c_i}{\sum_i z_i}
+
+    Args:
+        gate: z.
+        coords: ``[B, N, 2]`` from :func:`unit_box`; in raw pixels this term would outweigh all
+            others.
+
+    >>> two_of_three = torch.tensor([[1.0, 1.0, 0.0]])
+    >>> contiguity(two_of_three, torch.tensor([[[0.0, 0.0], [1.0, 0.0], [0.5, 0.9]]]))
+    tensor([0.2500])
+    """
+    weights = gate.unsqueeze(-1)
+    total = gate.sum(dim=-1).clamp_min(torch.finfo(gate.dtype).tiny)
+    centre = (weights * coords).sum(dim=1) / total[:, None]
+    distance = (coords - centre[:, None]).square().sum(dim=-1)
+    return (gate * distance).sum(dim=-1) / total
+
+
+def budget(gate: Tensor) -> Tensor:
+    r"""Sum of the gates, :math:`\sum_i z_i`.
+
+    Under the hard gate its value is always K; only its gradient matters, which lowers every score.
+    """
+    return gate.sum(dim=-1)
+
+
+def entropy(gate: Tensor, mask: Tensor) -> Tensor:
+    r"""Mean binary entropy of a soft gate.
+
+    .. math:: H(z) = -\frac{1}{N} \sum_i \big[z_i \log z_i + (1 - z_i) \log(1 - z_i)\big]
+    """
+    least = torch.finfo(gate.dtype).eps
+    z = gate.clamp(least, 1 - least)
+    per_tile: Tensor = torch.special.entr(z) + torch.special.entr(1 - z)
+    return (per_tile * mask).sum(dim=-1) / mask.sum(dim=-1)
+
+
+def unit_box(coords: Tensor) -> Tensor:
+    """Coordinates ``[N, 2]`` of one bag, shifted to 0 and scaled to a longest side of 1.
+
+    The result does not depend on the unit: pixels, micrometres or grid indices.
+
+    >>> unit_box(torch.tensor([[1000, 500], [1512, 500], [1000, 756]]))
+    tensor([[0.0000, 0.0000],
+            [1.0000, 0.0000],
+            [0.0000, 0.5000]])
+    """
+    corner = coords.amin(dim=0)
+    extent = (coords - corner).amax().double()
+    return ((coords - corner).double() / extent.clamp_min(1e-12)).float()
+
+
+# A batch of padded bags, as the selector losses read it.
+
+
+@dataclass(frozen=True)
+class GatedBatch:
+    """A batch of padded bags.
+
+    Attributes:
+        tiles: What the gated backbone prepared, ``[B, N, ...]``.
+        mask: ``[B, N]`` bool, True where a tile is real.
+        coords: ``[B, N, 2]`` in the unit box; all 0 for a bag without coordinates.
+        targets: ``[B]`` target classes.
+        full: ``[B, C]`` full-bag logits.
+    """
+
+    tiles: Tiles
+    mask: Tensor
+    coords: Tensor
+    targets: Tensor
+    full: Tensor
+
+    @property
+    def n_tiles(self) -> Tensor:
+        """Real tiles per bag, ``[B]``."""
+        return self.mask.sum(dim=-1)
+
+
+# The selector objective: a weighted sum of losses on the kept and the dropped tiles.
+
+
+class Weights(BaseModel):
+    r"""Weights :math:`\lambda` of the losses, and two thresholds; the defaults are the paper's.
+
+    Attributes:
+        suff: Cross-entropy of the kept tiles.
+        hinge: Confidence of the kept tiles.
+        excl: Confidence of the dropped tiles.
+        contig: Spread of the kept tiles.
+        budget: Sum of the gates.
+        entropy: Entropy of a soft gate (0.1 in FOCI-Soft).
+        flip: Decision of the dropped tiles; see :func:`~foci.selectors.losses.flip`.
+        tau: Confidence that the kept tiles should reach.
+        beta: Confidence that the dropped tiles may have.
+        gap: Lead of another class that the dropped tiles should have, in logits.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    suff: NonNegativeFloat = 0.5
+    hinge: NonNegativeFloat = 1.0
+    excl: NonNegativeFloat = 0.5
+    contig: NonNegativeFloat = 0.01
+    budget: NonNegativeFloat = 5e-3
+    entropy: NonNegativeFloat = 0.0
+    flip: NonNegativeFloat = 0.0
+    tau: Annotated[float, Field(gt=0, lt=1)] = 0.9
+    beta: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    gap: NonNegativeFloat = 1.0
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """Names of the losses with a weight above 0."""
+        names = ("suff", "hinge", "excl", "contig", "budget", "entropy", "flip")
+        return tuple(name for name in names if getattr(self, name) > 0)
+
+
+def loss_terms(
+    batch: GatedBatch,
+    scores: Tensor,
+    gated: GatedBackbone,
+    gate_rule: Gate,
+    k: Tensor,
+    weights: Weights,
+    generator: torch.Generator | None = None,
+) -> dict[str, Tensor]:
+    r"""Every loss before its weight, averaged over the bags, and ``full`` for monitoring.
+
+    A bag that keeps all its tiles drops none. The full bag then stands in for the dropped tiles,
+    which keeps every gradient finite, and its exclusion is 0.
+
+    Args:
+        batch: The bags.
+        scores: ``[B, N]`` of the selector head.
+        gated: The gated classifier.
+        gate_rule: Turns scores into gates.
+        k: ``[B]`` tiles to keep.
+        weights: Of the losses, with their thresholds.
+        generator: Noise of a soft gate; None for none.
+    """
+    mask, targets = batch.mask, batch.targets
+    gate = gate_rule(scores, mask, k, generator)
+    rest = (1 - gate) * mask
+    has_drop = (rest > 0).any(dim=-1)
+    keep = gated.logits(batch.tiles, mask, gate)
+    drop = gated.logits(batch.tiles, mask, torch.where(has_drop[:, None], rest, mask.to(rest)))
+    terms = {
+        "suff": sufficiency(keep, targets),
+        "hinge": hinge(keep, targets, weights.tau),
+        "excl": exclusion(drop, targets, weights.beta, has_drop),
+        "contig": contiguity(gate, batch.coords),
+        "budget": budget(gate),
+        "full": sufficiency(batch.full, targets),
+    }
+    if weights.entropy > 0:
+        terms["entropy"] = entropy(gate, mask)
+    if weights.flip > 0:
+        terms["flip"] = flip(drop, targets, weights.gap, has_drop)
+    return {name: values.mean() for name, values in terms.items()}
+
+
+def total(terms: dict[str, Tensor], weights: Weights) -> Tensor:
+    r"""The selector objective :math:`\sum_j \lambda_j \mathcal{L}_j`; ``full`` is only monitored.
+
+    A term of weight 0 is left out, so that it costs no gradient. If all are 0, so is the
+    objective.
+    """
+    chosen = [
+        getattr(weights, name) * value for name, value in terms.items() if name in weights.active
+    ]
+    return torch.stack(chosen).sum() if chosen else torch.zeros_like(terms["budget"])

@@ -1,0 +1,170 @@
+"""Embedded bags of a fit, cached in memory as far as it allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from foci.backbones.base import Backbone
+from foci.backbones.freezing import placed
+from foci.bags import Bag, Cohort, Slide
+from foci.errors import BagError, FociError
+from foci.reveal import EmbeddedBag
+from foci.selectors.evidence import evidence_columns
+from foci.selectors.gated import GatedBackbone
+from foci.selectors.losses import GatedBatch, unit_box
+from foci.selectors.recipes import Target
+
+
+@dataclass(frozen=True)
+class PreparedBag:
+    """Everything about one bag that no gate can change.
+
+    Attributes:
+        tiles: What the gated backbone prepared, ``[N, ...]``.
+        coords: ``[N, 2]`` in the unit box, all 0 where there are none.
+        target: The class that the kept tiles should support.
+        full: ``[C]`` full-bag logits.
+    """
+
+    tiles: dict[str, Tensor]
+    coords: Tensor
+    target: int
+    full: Tensor
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes in memory; tensors that share their storage count once."""
+        storages = [tensor.untyped_storage() for tensor in (*self.tiles.values(), self.coords)]
+        return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
+
+
+class PreparedBags:
+    """Cache of prepared bags, filled on demand.
+
+    The first bags that fit into memory stay there and are never replaced: every epoch visits all
+    slides in another order, where a least-recently-used cache would miss more often.
+
+    Args:
+        cohort: Source of bags and labels.
+        gated: Prepares the tiles.
+        target: Which class the kept tiles should support.
+        memory_gb: Size of the cache.
+        evidence: Whether the head reads the columns of
+            :func:`~foci.selectors.evidence.evidence_columns`.
+    """
+
+    def __init__(
+        self,
+        cohort: Cohort,
+        gated: GatedBackbone,
+        target: Target,
+        memory_gb: float,
+        *,
+        evidence: bool = False,
+    ) -> None:
+        self.cohort, self.gated, self.target = cohort, gated, target
+        self.evidence = evidence
+        self._room = memory_gb * 1e9
+        self._kept: dict[str, PreparedBag] = {}
+        self._targets: dict[str, int] = {}
+        self._predicted: dict[str, int] = {}
+
+    def __getitem__(self, slide: Slide) -> PreparedBag:
+        kept = self.in_memory(slide)
+        if kept is not None:
+            return kept
+        bag = self._prepare(slide)
+        if bag.n_bytes <= self._room:
+            self._room -= bag.n_bytes
+            self._kept[slide.slide_id] = bag
+        return bag
+
+    def in_memory(self, slide: Slide) -> PreparedBag | None:
+        """The prepared bag of a slide, if it is kept; nothing is read."""
+        return self._kept.get(slide.slide_id)
+
+    def target_of(self, slide: Slide) -> int:
+        """The class that a slide's kept tiles should support."""
+        if slide.slide_id not in self._targets:
+            self._targets[slide.slide_id] = self[slide].target
+        return self._targets[slide.slide_id]
+
+    def predicted_of(self, slide: Slide) -> int:
+        """The class that the backbone predicts for a slide's full bag."""
+        if slide.slide_id not in self._predicted:
+            self._predicted[slide.slide_id] = int(self[slide].full.argmax())
+        return self._predicted[slide.slide_id]
+
+    def opened(self, slide: Slide, target: int) -> EmbeddedBag:
+        """The bag before the backbone, with the tokens that are already there."""
+        backbone = self.gated.backbone
+        features = placed(read(self.cohort, slide, backbone).x, backbone)
+        return EmbeddedBag(backbone, features, target, tokens=self[slide].tiles["tokens"])
+
+    @torch.no_grad()
+    def _prepare(self, slide: Slide) -> PreparedBag:
+        backbone = self.gated.backbone
+        bag = read(self.cohort, slide, backbone)
+        features = placed(bag.x, backbone)
+        tiles = self.gated.prepare(features)
+        full = backbone.aggregate(tiles["tokens"].unsqueeze(0))[0]
+        if bool(full.isnan().any()):
+            raise FociError(
+                f"backbone {backbone.architecture}",
+                f"answers NaN for slide {slide.slide_id}",
+                "mend it, or leave the slide out",
+            )
+        if self.evidence:
+            tiles["evidence"] = evidence_columns(backbone, tiles["tokens"])
+        predicted = int(full.argmax())
+        target = predicted if self.target == "prediction" else self.cohort.target(slide.slide_id)
+        coords = (
+            torch.zeros(len(bag), 2)
+            if bag.coords is None
+            else unit_box(torch.from_numpy(bag.coords))
+        )
+        self._targets[slide.slide_id], self._predicted[slide.slide_id] = target, predicted
+        return PreparedBag(tiles, coords.to(features), target, full)
+
+    def batch(self, slides: Sequence[Slide]) -> GatedBatch:
+        """A batch of slides, padded to the longest bag."""
+        return pad([self[slide] for slide in slides])
+
+
+def confidence(bag: PreparedBag) -> float:
+    """Probability of the class that the full bag predicts."""
+    return float(torch.softmax(bag.full.double(), dim=-1).max())
+
+
+def read(cohort: Cohort, slide: Slide, backbone: Backbone) -> Bag:
+    """A slide's bag; refused if its features are not as wide as the backbone's."""
+    bag = cohort.store.bag(slide)
+    if bag.width != backbone.d_in:
+        raise BagError(
+            slide.slide_id,
+            f"features are {bag.width} wide, the backbone reads {backbone.d_in}",
+            "use the features that the backbone was trained on",
+        )
+    return bag
+
+
+def pad(bags: Sequence[PreparedBag]) -> GatedBatch:
+    """Pad bags to the longest and stack them."""
+    device = bags[0].full.device
+    lengths = torch.tensor([len(bag.coords) for bag in bags], device=device)
+    mask = torch.arange(int(lengths.max()), device=device)[None, :] < lengths[:, None]
+    return GatedBatch(
+        tiles={
+            name: pad_sequence([bag.tiles[name] for bag in bags], batch_first=True)
+            for name in bags[0].tiles
+        },
+        mask=mask,
+        coords=pad_sequence([bag.coords for bag in bags], batch_first=True),
+        targets=torch.tensor([bag.target for bag in bags], device=device),
+        full=torch.stack([bag.full for bag in bags]),
+    )

@@ -1,1 +1,0 @@
-"""Encode whole-slide images into feature files, slide by slide, resumable."""

@@ -1,0 +1,546 @@
+"""The cohort and the classifier that a cell works on."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import ctypes
+import json
+import math
+import platform
+import re
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from pydantic import BaseModel, ConfigDict
+
+from foci import rankings, selectors
+from foci.audits.numbers import split_scores
+from foci.audits.prepare import for_backbone, ready_to_fit
+from foci.audits.run import run
+from foci.audits.settings import Inputs
+from foci.audits.sources import Sources, open_sources
+from foci.backbones.base import Backbone
+from foci.backbones.freezing import frozen, home
+from foci.backbones.training.loop import batch_of, epoch_order, predict
+from foci.backbones.training.run import train_into, trainable, with_train_and_val
+from foci.bags import Bag, Cohort, Slide
+from foci.errors import ChangedError, FociError
+from foci.files.atomic import write_whole
+from foci.progress import silent
+from foci.reveal import Revealer
+from foci.selectors.criterion import aukc_on_grid
+from foci.selectors.fit import new_head
+from foci.selectors.gated import GatedBackbone, choose_site, gate_backbone
+from foci.selectors.gates import Adaptive
+from foci.selectors.loop import randomness
+from foci.selectors.losses import GatedBatch, loss_terms, total, unit_box
+from foci.selectors.recipes import SelectorRecipe, Target
+from foci.selectors.selector import FittedSelector, Head, scores_at
+from foci.studies.folder import StudyFolder
+from foci.studies.plan import Cell, audit_settings, training_settings
+from foci.studies.study import Study, data_digest, read_cohort
+
+
+def open_cohort(study: Study, cell: Cell) -> Cohort:
+    """Read the table of a cell's cohort; no feature file is read.
+
+    Raises:
+        ChangedError: If rows or feature files are not those that the study was planned with.
+    """
+    cohort = read_cohort(study.cohorts[cell.cohort], cell.fold, cell.n_cap)
+    _check(study, cell, cohort)
+    return cohort
+
+
+def open_model(study: Study, cell: Cell, model: Path, device: str) -> Sources:
+    """Load the classifier of a cell, and read the table of its cohort.
+
+    Raises:
+        ChangedError: If rows or feature files are not those that the study was planned with.
+    """
+    entry, backbone = study.cohorts[cell.cohort], study.backbones[cell.backbone]
+    own = {name: getattr(entry, name) for name in Inputs.model_fields if hasattr(entry, name)}
+    fold = entry.fold if cell.fold is None else cell.fold
+    ready_made = cell.seed in backbone.models.get(cell.cohort, {})
+    options = backbone.model_options if ready_made else {}
+    given = {**own, "fold": fold, "n_cap": cell.n_cap, "model": model, "model_options": options}
+    sources = open_sources(Inputs(**given), device)
+    _check(study, cell, sources.cohort)
+    return sources
+
+
+def _check(study: Study, cell: Cell, cohort: Cohort) -> None:
+    if data_digest(cohort, study.cohorts[cell.cohort].split_seed) != cell.data:
+        what = "was changed since the study was planned"
+        raise ChangedError(f"cohort {cell.cohort}", what, "run foci study plan again")
+
+
+# Audit cell: one trained classifier with the selector of a fit cell, as ``foci audit`` does it.
+
+
+def audit(
+    study: Study, cell: Cell, model: Path, selector: Path | None, out: Path, device: str
+) -> None:
+    """Audit a classifier into an audit folder."""
+    sources = open_model(study, cell, model, device)
+    run(
+        sources.backbone,
+        sources.cohort,
+        audit_settings(study, cell),
+        out,
+        name=cell.name.removeprefix("audit/"),
+        split_seed=study.cohorts[cell.cohort].split_seed,
+        model_notes=sources.model_notes,
+        trained_on=sources.trained_on,
+        record=sources.record,
+        alarms=sources.alarms,
+        selectors=() if selector is None else (selector,),
+        model_files=sources.model_files,
+    )
+
+
+# Fit cell: one selector on one trained classifier, as ``foci fit`` does it.
+#
+# Where the budget is adaptive, the validation AUKC up to 32 tiles is measured, too: the paper
+# reports a validation AUKC and does not say up to which count.
+
+
+SHORT = 32
+VALIDATION = "validation.json"
+
+
+def fit(study: Study, cell: Cell, model: Path, out: Path, device: str) -> None:
+    """Fit a selector into a selector folder."""
+    sources = open_model(study, cell, model, device)
+    settings = audit_settings(study, cell)
+    slides = for_backbone(sources.cohort, sources.backbone)
+    cohort = ready_to_fit(slides, study.cohorts[cell.cohort].split_seed, silent)
+    fitted = selectors.fit(
+        sources.backbone,
+        cohort,
+        settings.plan,
+        seed=cell.seed,
+        target=settings.fitted_for,
+        out=out,
+        criterion=settings.choose_by,
+        memory_gb=settings.memory_gb,
+        model_files=sources.model_files,
+    )
+    if isinstance(settings.plan.budget, Adaptive):
+        short = validation_aukc(fitted, cohort.split("val"), settings.fitted_for, SHORT)
+        write_whole(out / VALIDATION, json.dumps({f"aukc_{SHORT}": short}))
+
+
+def validation_aukc(fitted: FittedSelector, val: Cohort, target: Target, k_max: int) -> float:
+    """Mean AUKC of the validation slides up to a count, over the grid that chooses the epoch.
+
+    Args:
+        fitted: The selector.
+        val: The validation slides.
+        target: The class followed: the label's, or the predicted one.
+        k_max: Largest count.
+    """
+    revealer = Revealer(fitted.best.backbone, recheck=())
+    areas = []
+    for slide in val:
+        bag = revealer.open(val.bag(slide.slide_id))
+        followed = val.target(slide.slide_id) if target == "label" else int(bag.full().argmax())
+        scores = fitted.scores(bag.tokens, followed)
+        areas.append(aukc_on_grid(bag, scores, followed, k_max))
+    return float(np.mean(areas))
+
+
+# Joint cell: what training the classifier together with the selector costs the classifier.
+#
+# The paper found that this control costs the classifier more than 15 points of AUC within two
+# epochs. It cannot be reached through a recipe or :func:`foci.selectors.fit`, and it never changes
+# the given classifier: it trains a copy, which is then another model.
+
+
+RESULT = "result.json"
+
+BASE_SHARE = 0.2
+"""The classifier's learning rate as a share of the selector's: the paper multiplies by 5."""
+
+Scores = dict[str, float | None]
+"""``auc`` (None where a class is absent), ``accuracy`` and ``loss``, on the validation slides."""
+
+
+class JointResult(BaseModel):
+    """Scores on the validation slides while classifier and selector are trained together.
+
+    Attributes:
+        before: Of the classifier as it was trained.
+        epochs: After every epoch of joint training.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    before: Scores
+    epochs: tuple[Scores, ...]
+
+    @classmethod
+    def read(cls, folder: Path) -> JointResult:
+        """The result of a finished joint cell."""
+        return cls.model_validate_json((folder / RESULT).read_bytes())
+
+
+def joint(study: Study, cell: Cell, model: Path, out: Path, device: str) -> None:
+    """Train a copy of a classifier with its selector, and write :class:`JointResult`."""
+    sources = open_model(study, cell, model, device)
+    slides = for_backbone(sources.cohort, sources.backbone)
+    _, _, result = train_jointly(
+        sources.backbone,
+        ready_to_fit(slides, study.cohorts[cell.cohort].split_seed, silent),
+        audit_settings(study, cell).plan,
+        seed=cell.seed,
+        epochs=cell.epochs,
+    )
+    sources.model_files.check("the joint training")
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole(out / RESULT, result.model_dump_json(indent=1) + "\n")
+
+
+def train_jointly(
+    backbone: Backbone,
+    cohort: Cohort,
+    recipe: SelectorRecipe,
+    *,
+    seed: int = 0,
+    epochs: int | None = None,
+) -> tuple[Backbone, Head, JointResult]:
+    r"""Minimise :math:`\mathcal{L}_\mathrm{full} + \mathcal{L}_\mathrm{selector}` over both.
+
+    Args:
+        backbone: Copied; itself never changed.
+        cohort: With splits ``train`` and ``val``, labelled.
+        recipe: As for :func:`foci.selectors.fit`; targets are always the labels.
+        seed: Of the head, the order, the noise and dropout; 0 or more.
+        epochs: Stop after this many of the recipe's epochs; None for all of them.
+
+    Returns:
+        The trained copy, which is another model than the one given, the head that was trained with
+        it, and the scores of both models.
+    """
+    if recipe.start != "random":
+        what = f"{recipe.name} starts as evidence of a classifier that changes meanwhile"
+        raise FociError("recipe", what, "choose one that starts at random (paper-ste)")
+    train, val = cohort.split("train"), cohort.split("val")
+    before = split_scores(predict(backbone, val))
+    model = copy.deepcopy(backbone).requires_grad_(True)
+    head = new_head(model, recipe, seed)
+    gated = gate_backbone(model, choose_site(model, recipe.sites), dense=recipe.dense)
+    schedule, size = recipe.schedule, recipe.schedule.batch_size
+    optimizer = torch.optim.AdamW(
+        [{"params": head.parameters()}, {"params": model.parameters()}],
+        weight_decay=schedule.weight_decay,
+    )
+    steps = math.ceil(len(train) / size)
+    scored = []
+    with torch.random.fork_rng():
+        for number in range(1, min(epochs or schedule.epochs, schedule.epochs) + 1):
+            rng, generator = randomness(seed, number)
+            torch.manual_seed(generator.initial_seed())
+            order = epoch_order(train.slides, balanced=False, rng=rng)
+            model.train()
+            for step in range(steps):
+                rate = schedule.rate((number - 1) * steps + step, steps)
+                for group, share in zip(optimizer.param_groups, (1.0, BASE_SHARE), strict=True):
+                    group["lr"] = rate * share
+                batch = _batch_with_gradients(gated, cohort, order[step * size : (step + 1) * size])
+                scores = scores_at(head, batch.tiles, batch.targets)
+                k = recipe.budget.draw(batch.n_tiles, generator)
+                terms = loss_terms(batch, scores, gated, recipe.gate, k, recipe.weights, generator)
+                optimizer.zero_grad(set_to_none=True)
+                loss = terms["full"] + total(terms, recipe.weights)
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+            scored.append(split_scores(predict(model, val)))
+    result = JointResult(before=before, epochs=tuple(scored))
+    return model.eval().requires_grad_(False), head, result
+
+
+def _batch_with_gradients(gated: GatedBackbone, cohort: Cohort, slides: list[Slide]) -> GatedBatch:
+    """A batch whose tokens and full-bag logits pass gradients on to the classifier."""
+    device, dtype = home(gated.backbone)
+    batch = batch_of(cohort, slides).to(device)
+    tiles = gated.prepare(batch.features.to(dtype))
+    coords = batch.features.new_zeros(*batch.mask.shape, 2)
+    if batch.coords is not None:
+        for row, (places, real) in enumerate(zip(batch.coords, batch.mask, strict=True)):
+            coords[row, real] = unit_box(places[real])
+    full = gated.backbone.aggregate(tiles["tokens"], batch.mask)
+    return GatedBatch(tiles, batch.mask, coords.to(dtype), batch.labels, full)
+
+
+# Train cell: one backbone on one cohort with one seed, as ``foci train`` does it.
+
+
+def train(study: Study, cell: Cell, out: Path, device: str) -> None:
+    """Train a classifier into a model folder."""
+    entry = study.backbones[cell.backbone]
+    split_seed = study.cohorts[cell.cohort].split_seed
+    cohort = trainable(with_train_and_val(open_cohort(study, cell).readable(), split_seed))
+    recipe = training_settings(study, cell.cohort, cell.backbone, cohort.classes, cell.seed)
+    train_into(
+        out,
+        entry.architecture or cell.backbone,
+        cohort,
+        recipe,
+        preset=entry.preset,
+        widths=entry.widths,
+        device=device,
+        score=split_scores,
+    )
+
+
+# Peak memory of a call: on a GPU from torch's books, on a CPU from the kernel's (Linux).
+
+
+_STATUS, _REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+_MB = 1024**2
+
+
+def peak_mb(function: Callable[[], Any], device: str = "cpu") -> float:
+    """How far a call lifts the memory in use, in MiB; NaN where that cannot be read.
+
+    Args:
+        function: The call.
+        device: ``"cpu"`` counts resident memory above where it was; a GPU all that is allocated,
+            the model included, as the paper does.
+    """
+    if device.startswith("cuda"):
+        torch.cuda.reset_peak_memory_stats(device)
+        function()
+        return float(torch.cuda.max_memory_allocated(device)) / _MB
+    with contextlib.suppress(OSError):
+        _give_back()
+        _REFS.write_text("5")  # resets the high-water mark
+        before = _resident("VmRSS")
+        function()
+        return max(0.0, _resident("VmHWM") - before)
+    function()
+    return float("nan")
+
+
+def _give_back() -> None:
+    """Return freed memory to the kernel; a call that found enough of it would seem to need none."""
+    with contextlib.suppress(OSError, AttributeError):  # a C library without it
+        ctypes.CDLL(None).malloc_trim(0)
+
+
+def _resident(field: str) -> float:
+    found = re.search(rf"{field}:\s+(\d+) kB", _STATUS.read_text())
+    return float(found.group(1)) / 1024 if found else float("nan")
+
+
+# Cost cell: time and memory of a prediction, and of the reveal curves, of one classifier.
+
+
+class Cost(BaseModel):
+    """Cost of one way to rank: by the classifier's own scores, or by the selector.
+
+    Attributes:
+        parameters: Of the classifier, and of the selector if it is used.
+        inference_ms: One prediction from the full bag (with the selector's scores, if it is used):
+            the median over repeats, averaged over slides.
+        inference_mb: Peak memory of it, largest over slides; None where it cannot be read.
+        srp_ms: One reveal curve: embedding, scores, and a prediction at every count.
+        srp_mb: Peak memory of it.
+        ratio: ``srp_ms / inference_ms``, averaged over slides as a ratio: it compares across
+            devices where milliseconds do not.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    parameters: int
+    inference_ms: float
+    inference_mb: float | None
+    srp_ms: float
+    srp_mb: float | None
+    ratio: float
+
+
+class CostResult(BaseModel):
+    """What one classifier costs on the slides of ``efficiency``.
+
+    Attributes:
+        device: ``"cpu"`` or ``"cuda"``.
+        machine: Name of the GPU or of the processor's architecture.
+        threads: Of torch.
+        slides: Names of the slides.
+        n_tiles: Their tiles.
+        k_max: Largest reveal count; every count up to it is revealed.
+        repeats: Repetitions behind every median.
+        native: The classifier with its own scores; None where it has none.
+        selector: The classifier with its selector; None where the study fits none.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    device: str
+    machine: str
+    threads: int
+    slides: tuple[str, ...]
+    n_tiles: tuple[int, ...]
+    k_max: int
+    repeats: int
+    native: Cost | None
+    selector: Cost | None
+
+    @classmethod
+    def read(cls, folder: Path) -> CostResult:
+        """The result of a finished cost cell."""
+        return cls.model_validate_json((folder / RESULT).read_bytes())
+
+
+def cost(
+    study: Study, cell: Cell, model: Path, selector: Path | None, out: Path, device: str
+) -> None:
+    """Measure a classifier and its selector, and write :class:`CostResult`."""
+    if study.efficiency is None:
+        raise FociError("efficiency", "is not in the study", "add it, and plan again")
+    plan = study.efficiency
+    chosen = device if plan.device == "auto" else plan.device
+    sources = open_model(study, cell, model, chosen)
+    backbone = sources.backbone
+    cohort = for_backbone(sources.cohort, backbone)
+    split = ready_to_fit(cohort, study.cohorts[cell.cohort].split_seed, silent)
+    audited = split.split(audit_settings(study, cell).split)
+    bags = [bag for bag, _ in zip(audited.bags(), range(plan.slides), strict=False)]
+    k_max = audit_settings(study, cell).k_max
+    fitted = None if selector is None else selectors.load(selector, backbone)
+    scored = backbone.capabilities.score != "none"
+    result = CostResult(
+        device=torch.device(chosen).type,
+        machine=_machine(chosen),
+        threads=torch.get_num_threads(),
+        slides=tuple(bag.slide_id for bag in bags),
+        n_tiles=tuple(len(bag) for bag in bags),
+        k_max=k_max,
+        repeats=plan.repeats,
+        native=measure(backbone, bags, None, k_max, plan.repeats, chosen) if scored else None,
+        selector=None
+        if fitted is None
+        else measure(backbone, bags, fitted, k_max, plan.repeats, chosen),
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole(out / RESULT, result.model_dump_json(indent=1) + "\n")
+
+
+def measure(
+    backbone: Backbone,
+    bags: Sequence[Bag],
+    selector: FittedSelector | None,
+    k_max: int,
+    repeats: int,
+    device: str = "cpu",
+) -> Cost:
+    """Time and memory of predictions and reveal curves on some bags.
+
+    Args:
+        backbone: The frozen classifier, on the device.
+        bags: The slides.
+        selector: Its scores rank the tiles; None for the classifier's own.
+        k_max: Largest reveal count.
+        repeats: Repetitions behind every median.
+        device: Where it is measured.
+    """
+    revealer = Revealer(backbone)
+    options: dict[str, Any] = {} if selector is None else {"selector": selector}
+    name = "native" if selector is None else "selector"
+    rows = []
+    for bag in bags:
+        x = bag.x.to(device)
+
+        def predict(x: Any = x) -> None:
+            tokens = backbone.embed(x)
+            if selector is not None:
+                selector.best(tokens).cpu()
+            backbone.aggregate(tokens[None], tokens.new_ones(1, len(x), dtype=torch.bool)).cpu()
+
+        def reveal(bag: Bag = bag) -> None:
+            opened = revealer.open(bag)
+            order = torch.from_numpy(rankings.score(name, backbone, opened, **options).order)
+            opened.curve(order, range(1, min(k_max, len(bag)) + 1))
+
+        with frozen(backbone):
+            memory = peak_mb(predict, device), peak_mb(reveal, device)
+            rows.append((*_milliseconds(predict, reveal, repeats), *memory))
+    inference, srp, small, large = zip(*rows, strict=True)
+    heads = () if selector is None else tuple(selector.best.head.parameters())
+    return Cost(
+        parameters=sum(p.numel() for p in (*backbone.parameters(), *heads)),
+        inference_ms=statistics.mean(inference),
+        inference_mb=_largest(small),
+        srp_ms=statistics.mean(srp),
+        srp_mb=_largest(large),
+        ratio=statistics.mean(b / a for a, b in zip(inference, srp, strict=True)),
+    )
+
+
+def _milliseconds(
+    first: Callable[[], None], second: Callable[[], None], repeats: int
+) -> tuple[float, float]:
+    """Median wall times of two calls taken in turns, so that a busy machine slows down both."""
+    times: tuple[list[float], list[float]] = ([], [])
+    for _ in range(repeats):
+        for call, own in zip((first, second), times, strict=True):
+            start = time.perf_counter()
+            call()
+            own.append(1000 * (time.perf_counter() - start))
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+def _largest(values: Sequence[float]) -> float | None:
+    return None if any(math.isnan(value) for value in values) else max(values)
+
+
+def _machine(device: str) -> str:
+    if device.startswith("cuda"):
+        return str(torch.cuda.get_device_name(device))
+    return platform.processor() or platform.machine()
+
+
+# Compute one cell of any kind into a folder.
+
+
+def compute(folder: StudyFolder, cell: Cell, needed: tuple[Path, ...], out: Path) -> None:
+    """Compute a cell on a GPU if one is visible; the needed cells are finished.
+
+    A folder that a killed process left behind is gone on with.
+
+    Args:
+        folder: The study.
+        cell: What to compute.
+        needed: Results of the cells that it needs: the model, then the selector if it has one.
+        out: Folder to fill; may hold what a killed process has done.
+    """
+    study, device = folder.study, visible_device()
+    if cell.kind == "train":
+        train(study, cell, out, device)
+        return
+    model, selector = needed[0], needed[1] if len(needed) > 1 else None
+    if cell.kind == "fit":
+        fit(study, cell, model, out, device)
+    elif cell.kind == "audit":
+        audit(study, cell, model, selector, out, device)
+    elif cell.kind == "joint":
+        joint(study, cell, model, out, device)
+    elif cell.kind == "cost":
+        cost(study, cell, model, selector, out, device)
+    else:
+        raise FociError(cell.name, f"is of unknown kind {cell.kind!r}", "plan the study again")
+
+
+def visible_device() -> str:
+    """The first GPU that this process may use, else the CPU."""
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,1 +1,0 @@
-"""What each kind of cell computes: one function that fills one folder."""

@@ -1,1 +1,0 @@
-"""From study.yaml to cells: schema, profiles, cohorts, keys."""

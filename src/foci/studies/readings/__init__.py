@@ -1,1 +1,0 @@
-"""Numbers of a study: read from finished cells, one value per seed, gaps with their reason."""

@@ -1,1 +1,0 @@
-"""Tables of the complementary checks: deletion, selected tiles only, ablations, budgets, cost."""

@@ -1,1 +1,0 @@
-"""Tables beyond the paper's: tests, hypotheses, preservation of the classifier, joint training."""

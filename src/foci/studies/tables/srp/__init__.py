@@ -1,1 +1,0 @@
-"""Tables of the Sequential Reveal Protocol: main results, SHI, budgets and thresholds."""

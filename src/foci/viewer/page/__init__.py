@@ -1,1 +1,0 @@
-"""The viewer's HTML page, script and style sheet."""

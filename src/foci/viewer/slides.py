@@ -1,0 +1,277 @@
+"""What a viewer shows: one audit, its slides by number, and the image of each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from foci.audits import RankedTiles, StoredAudit
+from foci.audits.measure import MeasuredSlides
+from foci.audits.settings import View
+from foci.errors import FociError, SlideError
+from foci.metrics.curve import reached
+from foci.reports.payload import SlideDetails, cohort_payload, longest_counts
+from foci.reports.text import LINE, answers
+from foci.slides.find import find_images, match_images
+from foci.slides.thumbnails import read_thumbnails
+from foci.viewer.models import (
+    CohortAnswer,
+    DeletionCurve,
+    SlideFlags,
+    SlidePyramid,
+    ViewerCohort,
+    ViewerSlide,
+)
+from foci.viewer.pictures import SIDE, OpenImages, Pictures, Pyramid, stamp_of
+
+_TILES_KEPT = 12
+
+
+class NoSuchSlideError(FociError):
+    """A number that no slide of the audit has."""
+
+
+class Catalogue:
+    """One audit with its slides; a slide is known by its number in the audit, never by a path.
+
+    Args:
+        audit: A finished audit.
+        images: Image of every slide that has one.
+        slide_mpp: Micrometres per level-0 pixel of images that do not say.
+    """
+
+    def __init__(
+        self,
+        audit: StoredAudit,
+        images: Mapping[str, Path] | None = None,
+        slide_mpp: float | None = None,
+    ) -> None:
+        self.audit = audit
+        self.paths = dict(images or {})
+        self.slide_mpp = slide_mpp
+        self.images = OpenImages(slide_mpp)
+        self.pictures = Pictures(self.images)
+        self.tiles = lru_cache(maxsize=_TILES_KEPT)(self._tiles)
+        self._by_id = {slide.slide_id: slide for slide in audit.slides}
+
+    @cached_property
+    def details(self) -> SlideDetails:
+        """Packs single slides, with all their tiles."""
+        measured, kappa = self.audit.measured(), self.audit.manifest.settings.kappa
+        counts = longest_counts(measured)
+        return SlideDetails(measured, self.audit.slides, counts, kappa, whole=True)
+
+    def slide_id(self, number: int) -> str:
+        """Name of a slide.
+
+        Raises:
+            NoSuchSlideError: If the audit has no slide of this number.
+        """
+        known = self.audit.curves.slide_ids
+        if not 0 <= number < len(known):
+            raise NoSuchSlideError(f"slide {number}", "is not in this audit", "choose another")
+        return known[number]
+
+    def image(self, number: int) -> Path | None:
+        """Image of a slide; None where there is none."""
+        return self.paths.get(self.slide_id(number))
+
+    def corner(self, number: int, tile: int) -> tuple[int, int, int]:
+        """Top-left corner and side of a tile in level-0 pixels.
+
+        Args:
+            number: The slide.
+            tile: Position of the tile in the slide's bag.
+        """
+        tiles, slide = self.tiles(number), self._by_id[self.slide_id(number)]
+        if not 0 <= tile < len(tiles):
+            raise NoSuchSlideError(f"tile {tile}", "is not on this slide", "choose another")
+        if tiles.coords is None or slide.unit != "px" or slide.patch_size is None:
+            what = "has no tile positions in level-0 pixels"
+            raise SlideError(slide.slide_id, what, "audit features that store coordinates")
+        x, y = tiles.coords[tile].tolist()
+        return x, y, slide.patch_size
+
+    def _tiles(self, number: int) -> RankedTiles:
+        return next(iter(self.audit.tiles([self.slide_id(number)])))
+
+
+def images_of(audit: StoredAudit, folder: Path | None) -> dict[str, Path]:
+    """Images of an audit's slides: those in a folder, by name, or those that it was shown.
+
+    Args:
+        audit: A finished audit.
+        folder: Folder of images; None for those whose thumbnails lie in the audit folder.
+    """
+    if folder is None:
+        return {name: one.image for name, one in read_thumbnails(audit.folder).items()}
+    wanted = [(slide.slide_id, None) for slide in audit.slides]
+    return {found.slide_id: found.path for found in match_images(wanted, find_images(folder)).found}
+
+
+# Collect the cohort for the viewer: answers, slide table, and what its presets choose by.
+
+
+FIRST = 8
+"""Tiles that two rankings are compared by."""
+
+
+def cohort_of(catalogue: Catalogue) -> ViewerCohort:
+    """The cohort of an audit."""
+    audit = catalogue.audit
+    summary = audit.summary
+    native, best = compared(audit)
+    changed = [] if audit.changed_note is None else [audit.changed_note]
+    return ViewerCohort(
+        audit=cohort_payload(audit, summary, catalogue.details),
+        name=audit.manifest.name,
+        line=LINE,
+        answers=[
+            CohortAnswer(
+                question=one.question,
+                short=one.short,
+                tone=one.tone,
+                sentences=list(one.sentences),
+            )
+            for one in answers(summary, audit.manifest)
+        ],
+        alarms=[*changed, *(f"{alarm.kind}: {alarm.sentence}" for alarm in audit.alarms)],
+        notes=[*audit.manifest.notes, *summary.notes],
+        native=native,
+        best=best,
+        shared_of=FIRST,
+        flags=_flags(catalogue, native, best),
+    )
+
+
+def compared(audit: StoredAudit) -> tuple[str, str | None]:
+    """The native ranking, and the one to compare it with: the answers' candidate, or the best.
+
+    The best of the others needs the fewest tiles on average; random orders are no ranking.
+    """
+    measured = audit.measured()
+    names = [name for name in measured.curves.rankings if name != "random"]
+    if not names:
+        return measured.curves.rankings[0], None
+    native = "native" if "native" in names else names[0]
+    candidate = audit.answers.order.candidate
+    if candidate in names and candidate != native:
+        return native, candidate
+    own = measured.metrics["prediction"]
+    others = [name for name in names if name != native]
+    return native, min(others, key=lambda name: own[name].restricted.mean(), default=None)
+
+
+def _flags(catalogue: Catalogue, native: str, best: str | None) -> SlideFlags:
+    audit, measured = catalogue.audit, catalogue.audit.measured()
+    everyone = measured.views["prediction"]
+    names = [name for name in (native, best) if name is not None]
+    return SlideFlags(
+        undecided=(everyone.sure < audit.manifest.settings.kappa).tolist(),
+        falls_back=_falls_back(measured, names).tolist(),
+        shared=_shared(audit, [catalogue.details.columns_of(name) for name in names]),
+        image=[name in catalogue.paths for name in measured.curves.slide_ids],
+    )
+
+
+def _falls_back(measured: MeasuredSlides, names: list[str]) -> NDArray[np.bool_]:
+    """Slides on which a seed of one of the rankings reaches kappa and loses it again."""
+    found = np.zeros(len(measured.curves.slide_ids), dtype=np.bool_)
+    for name in names:
+        own = measured.metrics["prediction"][name]
+        found |= (reached(own.msk) & (own.stable != own.msk)).any(axis=0)
+    return found
+
+
+def _shared(audit: StoredAudit, columns: list[list[str]]) -> list[float | None]:
+    """Jaccard index of the first tiles of two rankings, of the first seed of each."""
+    names = audit.curves.slide_ids
+    if len(columns) < 2 or not all(columns):
+        return [None] * len(names)
+    first, second = (one[0] for one in columns)
+    by_slide: dict[str, float] = {}
+    for tiles in audit.tiles():
+        a, b = (set(tiles.order(name)[:FIRST].tolist()) for name in (first, second))
+        by_slide[tiles.slide_id] = round(len(a & b) / len(a | b), 4)
+    return [by_slide.get(name) for name in names]
+
+
+# Collect one slide for the viewer: tiles, curves, and how to get its pictures.
+
+
+def slide_of(catalogue: Catalogue, number: int) -> ViewerSlide:
+    """One slide; an image that cannot be read is a message, not an error."""
+    tiles = catalogue.tiles(number)
+    detail = catalogue.details.pack(number, tiles)
+    pyramid, message = image_of(catalogue, number)
+    return ViewerSlide(
+        number=number,
+        detail=detail,
+        deletions={view: _deletions(catalogue, number, view) for view in detail.views},
+        pyramid=pyramid,
+        message=message,
+    )
+
+
+def image_of(catalogue: Catalogue, number: int) -> tuple[SlidePyramid | None, str | None]:
+    """Image of a slide, or why there is none to show."""
+    path = catalogue.image(number)
+    if path is None:
+        return None, None
+    try:
+        _check_tiles(catalogue, number)
+        image = catalogue.images.get(path)
+        version = hashlib.sha256(repr(stamp_of(path)).encode()).hexdigest()[:12]
+    except FociError as error:
+        return None, plain(error)
+    pyramid = Pyramid(image.bounds)
+    return (
+        SlidePyramid(
+            width=image.bounds.width,
+            height=image.bounds.height,
+            origin=(image.bounds.x, image.bounds.y),
+            side=SIDE,
+            coarsest=pyramid.coarsest,
+            finest=pyramid.finest,
+            mpp=image.mpp,
+            version=version,
+        ),
+        None,
+    )
+
+
+def plain(error: FociError) -> str:
+    """An error for the page: the file's name without its folder.
+
+    >>> plain(FociError("/data/patients/a.svs", "has vanished", "bring it back"))
+    'a.svs: has vanished; bring it back'
+    """
+    return f"{Path(error.where).name}: {error.what}; {error.fix}"
+
+
+def _check_tiles(catalogue: Catalogue, number: int) -> None:
+    """Tiles without positions in level-0 pixels cannot be shown on an image."""
+    catalogue.corner(number, 0)
+
+
+def _target(catalogue: Catalogue, number: int, view: View) -> int:
+    """The class that is followed on a slide."""
+    group = catalogue.audit.measured().views[view]
+    return int(group.targets[np.flatnonzero(group.rows == number)[0]])
+
+
+def _deletions(catalogue: Catalogue, number: int, view: View) -> dict[str, DeletionCurve]:
+    curves, target = catalogue.audit.curves, _target(catalogue, number, view)
+    found = {}
+    for name, (ranking, seed) in catalogue.details.columns.items():
+        deleted = curves.deletions(ranking, seed)
+        if deleted and len(deleted[number].ks):
+            curve = deleted[number]
+            p = np.round(curve.probs[:, target], 6).tolist()
+            found[name] = DeletionCurve(ks=curve.ks.tolist(), p=p)
+    return found

@@ -1,0 +1,63 @@
+"""Words: how counts, lists and rounded numbers read in a sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+# Numbers of things in sentences: singular and plural, lists of names, counts.
+
+
+def counted(n: int, what: str) -> str:
+    """A number and its noun, singular or plural.
+
+    >>> counted(1, "slide"), counted(3, "slide")
+    ('1 slide', '3 slides')
+    """
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def some(slides: Sequence[str]) -> str:
+    """Number of slides, and the names of the first three.
+
+    >>> some(["a", "b", "c", "d"])
+    '4 slides (a, b, c, ...)'
+    """
+    shown = ", ".join(slides[:3])
+    return f"{counted(len(slides), 'slide')} ({shown}{', ...' if len(slides) > 3 else ''})"
+
+
+def tally(counts: Counter[Any]) -> str:
+    """Counts with their names, most frequent first.
+
+    >>> tally(Counter(LUAD=3, LUSC=5))
+    '5 LUSC, 3 LUAD'
+    """
+    return ", ".join(f"{n} {name}" for name, n in counts.most_common())
+
+
+# Round numbers for people by one rule: halves away from zero, as JavaScript's ``toFixed``.
+
+
+def decimals(value: float, digits: int) -> str:
+    """Format with a fixed number of decimals; never a negative zero.
+
+    Terminal, page and tables of text use it, and the page's script rounds alike, so that one
+    number looks the same everywhere. Python's own formatting rounds halves to even.
+
+    >>> decimals(92.5, 0), f"{92.5:.0f}", decimals(-0.125, 2), decimals(-0.001, 2)
+    ('93', '92', '-0.13', '0.00')
+    """
+    rounded = Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    return f"{abs(rounded) if rounded.is_zero() else rounded:f}"
+
+
+def in_percent(share: float) -> str:
+    """Format a share as a whole percentage.
+
+    >>> in_percent(0.925), in_percent(0.075)
+    ('93%', '8%')
+    """
+    return f"{decimals(100 * share, 0)}%"

@@ -1,1 +1,0 @@
-"""Words: how counts, lists and rounded numbers read in a sentence."""
