@@ -110,7 +110,7 @@ def test_files_that_contributing_names_exist() -> None:
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
-def test_the_picture_in_the_repository_shows_every_room() -> None:
+def test_the_picture_in_the_repository_shows_every_package() -> None:
     kept, now = (
         names_and_purposes(svg) for svg in (PICTURE.read_text(encoding="utf-8"), picture())
     )

@@ -3,29 +3,31 @@
     python -m tools.architecture_picture
 
 The site draws its own at each build, so only the picture in the repository ever lags behind: by a
-module or a dot, never by a room.
+module or a dot, never by a package.
 
-Rooms stand in order from top to bottom. From each a line runs down past the rooms that follow; a
-dot on it marks a room that imports from the first one, the larger the more imports.
+Packages stand in order from top to bottom. From each a line runs down past those that follow; a dot
+on it marks a package that imports from the first one, the larger the more imports.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from tools.import_graph import API, GROUND, ORDER, existing_rooms, imports, leaves, modules, place
+import grimp
 
 ROOT = Path(__file__).resolve().parent.parent
+GROUND = ("files",)
 PICTURE = ROOT / "docs" / "images" / "architecture.svg"
 
 HOW_TO_READ = (
-    "Data moves down. A line leaves each room; a dot on it marks a room that imports from it."
+    "Data moves down. A line leaves each package; a dot on it marks one that imports from it."
 )
-API_DOES = "foci.audit: the whole way in one call"
+API, API_DOES = "api", "foci.audit: the whole way in one call"
 DOT_SIZES = ((1, 3.5), (4, 5), (10, 6.5), (20, 8.5))
 """Fewest imports, radius; steps, so that one import more rarely changes the picture."""
 
@@ -54,35 +56,40 @@ def main() -> None:
 
 
 def names_and_purposes(svg: str) -> list[str]:
-    """The words on the cards of a picture: the name of each room and what happens there."""
+    """The words on the cards of a picture: the name of each package and what happens there."""
     return re.findall(r'<text class="(?:name|does)"[^>]*>([^<]*)<', svg)
 
 
 def picture() -> str:
     """The import graph as SVG."""
-    files = modules()
-    built = {*existing_rooms(), *([API] if f"foci.{API}" in files else [])}
-    rooms = [name for name in ORDER if name in built and name not in GROUND]
-    sizes = Counter(place(name) for name in files)
-    edges = Counter((place(one.importer), place(one.imported)) for one in imports())
-    used = [name for name in rooms if any(edges[other, name] for other in rooms if other != name)]
+    graph = grimp.build_graph("foci")
+    packages = [name for name in layers() if name not in GROUND]
+    sizes = Counter(_layer(module) for module in graph.modules)
+    edges = Counter(
+        (_layer(importer), _layer(imported))
+        for importer in graph.modules
+        for imported in graph.find_modules_directly_imported_by(importer)
+    )
+    used = [
+        name for name in packages if any(edges[other, name] for other in packages if other != name)
+    ]
     lanes = {
         name: MARGIN + CARD_WIDTH + FIRST_LANE + LANE * number
         for number, name in enumerate(reversed(used))  # outermost first: no crossing at the start
     }
     width = max(lanes.values()) + MARGIN + 14
-    height = TOP + ROW * len(rooms) + 62
+    height = TOP + ROW * len(packages) + 62
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" role="img" aria-labelledby="title">',
-        '<title id="title">The rooms of FOCI and what each imports</title>',
+        '<title id="title">The packages of FOCI and what each imports</title>',
         f"<style>{STYLE}</style>",
         f'<rect class="paper" width="{width}" height="{height}" rx="14"/>',
-        _text(MARGIN, 42, "title", "The rooms of FOCI"),
+        _text(MARGIN, 42, "title", "The packages of FOCI"),
         _text(MARGIN, 68, "note", HOW_TO_READ),
-        *_rows(rooms, lanes, edges),
-        *_lanes(rooms, lanes, edges),
-        *_cards(rooms, sizes),
+        *_rows(packages, lanes, edges),
+        *_lanes(packages, lanes, edges),
+        *_cards(packages, sizes),
         *_footer(width, height),
         "</svg>",
     ]
@@ -90,11 +97,11 @@ def picture() -> str:
 
 
 def _rows(
-    rooms: list[str], lanes: dict[str, int], edges: Counter[tuple[str, str]]
+    packages: list[str], lanes: dict[str, int], edges: Counter[tuple[str, str]]
 ) -> Iterator[str]:
     """A thin line from each card to the furthest line that it imports from."""
-    for row, importer in enumerate(rooms):
-        reached = [lanes[name] for name in rooms[:row] if edges[importer, name]]
+    for row, importer in enumerate(packages):
+        reached = [lanes[name] for name in packages[:row] if edges[importer, name]]
         if reached:
             x, y = MARGIN + CARD_WIDTH, _middle(row) - PORT
             yield f'<path class="row" d="M{x + 7} {y}H{max(reached)}"/>'
@@ -102,28 +109,30 @@ def _rows(
 
 
 def _lanes(
-    rooms: list[str], lanes: dict[str, int], edges: Counter[tuple[str, str]]
+    packages: list[str], lanes: dict[str, int], edges: Counter[tuple[str, str]]
 ) -> Iterator[str]:
     """From each card a line to the right and down, with a dot in the row of each importer."""
-    for row, room in enumerate(rooms):
-        below = [number for number in range(row + 1, len(rooms)) if edges[rooms[number], room]]
+    for row, package in enumerate(packages):
+        below = [
+            number for number in range(row + 1, len(packages)) if edges[packages[number], package]
+        ]
         if not below:
             continue
-        x, start, end = lanes[room], _middle(row) + PORT, _middle(below[-1]) - PORT
+        x, start, end = lanes[package], _middle(row) + PORT, _middle(below[-1]) - PORT
         path = f"M{MARGIN + CARD_WIDTH} {start}H{x - BEND}q{BEND} 0 {BEND} {BEND}V{end}"
         yield f'<path class="lane" stroke="{_colour(row)}" d="{path}"/>'
         for number in below:
-            size = max(r for n, r in DOT_SIZES if edges[rooms[number], room] >= n)
+            size = max(r for n, r in DOT_SIZES if edges[packages[number], package] >= n)
             y = _middle(number) - PORT
             yield f'<circle class="dot" cx="{x}" cy="{y}" r="{size}" fill="{_colour(row)}"/>'
 
 
-def _cards(rooms: list[str], sizes: Counter[str]) -> Iterator[str]:
+def _cards(packages: list[str], sizes: Counter[str]) -> Iterator[str]:
     does = {**described(), API: API_DOES}
-    for row, room in enumerate(rooms):
+    for row, package in enumerate(packages):
         top = TOP + ROW * row
-        count = "1 module" if sizes[room] == 1 else f"{sizes[room]} modules"
-        name = f"{room}.py" if room == API else f"{room}/"
+        count = "1 module" if sizes[package] == 1 else f"{sizes[package]} modules"
+        name = f"{package}.py" if package == API else f"{package}/"
         yield (
             f'<rect class="card" x="{MARGIN}" y="{top}" width="{CARD_WIDTH}" '
             f'height="{CARD_HEIGHT}" rx="8"/>'
@@ -133,13 +142,13 @@ def _cards(rooms: list[str], sizes: Counter[str]) -> Iterator[str]:
             f'fill="{_colour(row)}"/>'
         )
         yield _text(MARGIN + 18, top + 22, "name", name)
-        yield _text(MARGIN + 18, top + 41, "does", does[room])
+        yield _text(MARGIN + 18, top + 41, "does", does[package])
         yield _text(MARGIN + CARD_WIDTH - 14, top + 22, "count", count, anchor="end")
 
 
 def _footer(width: int, height: int) -> Iterator[str]:
-    names = ", ".join((*(f"{room}/" for room in GROUND), *leaves()))
-    yield _text(MARGIN, height - 44, "note", "The ground, used by all, importing none of them:")
+    names = ", ".join((*(f"{package}/" for package in GROUND), *modules_below()))
+    yield _text(MARGIN, height - 44, "note", "Below all of them, importing none:")
     yield _text(MARGIN, height - 24, "note", names)
     x = width - MARGIN - 94 * len(DOT_SIZES)
     yield _text(x - 16, height - 44, "note", "imports", anchor="end")
@@ -150,8 +159,29 @@ def _footer(width: int, height: int) -> Iterator[str]:
         x += 90
 
 
+def layers() -> list[str]:
+    """Packages, and ``api.py``, each of which may import those before it."""
+    return [name for name in reversed(_contract()) if ":" not in name]
+
+
+def modules_below() -> list[str]:
+    """Modules directly in ``src/foci`` that every package may import."""
+    (names,) = (name for name in _contract() if ":" in name)
+    return [name for name in names.split(" : ") if not name.startswith("_")]
+
+
+def _contract() -> list[str]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    first: list[str] = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    return first
+
+
+def _layer(module: str) -> str:
+    return (*module.split("."), "")[1]
+
+
 def described() -> dict[str, str]:
-    """What happens in each room, as the table in CONTRIBUTING.md says it."""
+    """What happens in each package, as the table in CONTRIBUTING.md says it."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     return dict(re.findall(r"^\| `(\w+)/` \| (.+) \|$", text, flags=re.MULTILINE))
 
