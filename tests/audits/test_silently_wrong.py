@@ -21,7 +21,7 @@ from foci.audits.records import Alarm
 from foci.audits.reveal import SlideReveal
 from foci.audits.run import run
 from foci.backbones import CallableBackbone
-from foci.backbones.saved import FACTS, read_record
+from foci.backbones.saved import RECORD, read_record
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
 from foci.cli.text import show
@@ -227,7 +227,7 @@ def test_bags_that_are_half_zero(folder: Path) -> None:
 
 
 def test_a_folder_without_its_training_data_says_that_nothing_can_be_compared(folder: Path) -> None:
-    path = folder / "abmil" / FACTS
+    path = folder / "abmil" / RECORD
     facts = json.loads(path.read_text())
     del facts["data"], facts["own_sha256"]
     path.write_text(json.dumps(facts))

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from foci.backbones import fingerprint
-from foci.backbones.freezing import eval_mode, home, placed
+from foci.backbones.freezing import device_and_dtype, eval_mode, to_model
 
 
 class Counter(nn.Module):
@@ -20,20 +20,20 @@ class Counter(nn.Module):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_whole_numbers_do_not_decide(dtype: torch.dtype) -> None:
     model = Counter(dtype)
-    assert placed(torch.tensor([0.75]), model).tolist() == [0.75]
-    assert home(model) == (torch.device("cpu"), dtype)
+    assert to_model(torch.tensor([0.75]), model).tolist() == [0.75]
+    assert device_and_dtype(model) == (torch.device("cpu"), dtype)
 
 
 def test_a_model_without_parameters_takes_what_it_is_given() -> None:
     x = torch.zeros(2, dtype=torch.float64)
-    assert placed(x, nn.Identity()) is x
-    assert home(nn.Identity()) == (torch.device("cpu"), torch.float32)
+    assert to_model(x, nn.Identity()) is x
+    assert device_and_dtype(nn.Identity()) == (torch.device("cpu"), torch.float32)
 
 
 def test_parameters_elsewhere_are_followed() -> None:
     model = nn.Linear(2, 1, device="meta")
-    assert placed(torch.zeros(2), model).device.type == "meta"
-    assert home(model) == (torch.device("meta"), torch.float32)
+    assert to_model(torch.zeros(2), model).device.type == "meta"
+    assert device_and_dtype(model) == (torch.device("meta"), torch.float32)
 
 
 def test_it_follows_values_buffers_names_and_types() -> None:

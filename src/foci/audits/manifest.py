@@ -32,7 +32,7 @@ from foci.audits.settings import AuditSettings
 from foci.audits.stored import AgreementRecord
 from foci.backbones import Backbone, CallableBackbone, fingerprint
 from foci.backbones.checkpoints import Agreement
-from foci.backbones.freezing import eval_mode, home
+from foci.backbones.freezing import device_and_dtype, eval_mode
 from foci.bags import Cohort
 from foci.bags.cohort import PatientOverlap, stamps
 from foci.files.atomic import write_whole
@@ -264,7 +264,7 @@ def _score_probe(backbone: Backbone) -> list[list[str]]:
     """The tile scores of a wrapped function for a fixed bag: no hash of weights covers them."""
     if not isinstance(backbone, CallableBackbone) or backbone.score_function is None:
         return []
-    device, dtype = home(backbone)
+    device, dtype = device_and_dtype(backbone)
     bag = np.random.default_rng(1).standard_normal((_PROBE_TILES, backbone.d_in), np.float32)
     try:
         with eval_mode(backbone), torch.no_grad():
@@ -292,7 +292,7 @@ def versions_of(backbone: Backbone) -> dict[str, str]:
     return {
         "foci": __version__,
         "torch": torch.__version__,
-        "device": home(backbone)[0].type,
+        "device": device_and_dtype(backbone)[0].type,
     }
 
 

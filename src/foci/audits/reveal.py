@@ -16,7 +16,7 @@ from foci.audits.jobs import DELETED_ORDERS, RankingJob, deletion_counts, reveal
 from foci.audits.settings import AuditSettings
 from foci.audits.stored import AuditedSlide
 from foci.backbones import Backbone
-from foci.backbones.freezing import eval_mode, home, pinned
+from foci.backbones.freezing import device_and_dtype, eval_mode, pinned
 from foci.bags import Bag, Slide
 from foci.errors import FociError
 from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, choose_engine
@@ -70,7 +70,7 @@ class SlideReveal:
 
     def staged(self, bag: Bag) -> Bag:
         """The bag where a GPU can copy it while it computes; on a CPU as it is."""
-        device = home(self.backbone)[0]
+        device = device_and_dtype(self.backbone)[0]
         if device.type == "cpu":
             return bag
         return replace(bag, features=pinned(bag.x, device).numpy())

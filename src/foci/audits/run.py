@@ -43,7 +43,7 @@ from foci.audits.tables import write_tables
 from foci.audits.workers import default_workers, frozen_gc, preload, threads_of
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import Agreement
-from foci.backbones.freezing import eval_mode, home
+from foci.backbones.freezing import device_and_dtype, eval_mode
 from foci.backbones.saved import ModelRecord
 from foci.bags import Cohort
 from foci.bags.cohort import files_read, line_of, overlapping_patients
@@ -150,7 +150,7 @@ def run(
         parts = PartialResults(folder)
         slides = division.audited.slides
         blocks = n_blocks(slides, settings.block)
-        workers = workers or default_workers(blocks, home(backbone)[0])
+        workers = workers or default_workers(blocks, device_and_dtype(backbone)[0])
         if workers > 1:
             preload()
         if ready is not None:

@@ -11,7 +11,7 @@ from foci.audits.records import Alarm
 from foci.audits.settings import NATIVE, AuditSettings, Inputs
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import Agreement, CheckpointFacts, OpenCheckpoint, agree
-from foci.backbones.saved import FACTS, WEIGHTS, ModelRecord
+from foci.backbones.saved import RECORD, WEIGHTS, ModelRecord
 from foci.bags import N_CAP, Cohort
 from foci.errors import CohortError, FociError
 from foci.files.hashes import Unchanged
@@ -145,7 +145,7 @@ def open_sources(inputs: Inputs, device: str) -> Sources:
 
 def model_files(path: Path) -> Unchanged:
     """Files of a model, as they are now: a checkpoint, or the two files of a folder."""
-    return Unchanged([path / FACTS, path / WEIGHTS] if path.is_dir() else [path])
+    return Unchanged([path / RECORD, path / WEIGHTS] if path.is_dir() else [path])
 
 
 def model_metadata(facts: CheckpointFacts) -> ModelMetadata:

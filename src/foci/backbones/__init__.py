@@ -1,12 +1,11 @@
 """MIL classifiers of whole slides: the paper's seven, five more, and an adapter for others."""
 
 from foci.backbones import models
-from foci.backbones.base import Backbone, Capabilities, declared, declares
+from foci.backbones.base import Backbone, Capabilities, Objective, declared, declares
 from foci.backbones.batch import Batch, pad
 from foci.backbones.callable import CallableBackbone
 from foci.backbones.checkpoints import load
 from foci.backbones.freezing import fingerprint
-from foci.backbones.objective import Objective
 from foci.backbones.registry import ARCHITECTURES, available, create, presets
 from foci.backbones.saved import save
 

@@ -1,4 +1,4 @@
-"""Backbone: the abstract bag classifier, its capabilities and the shortcuts that it declares."""
+"""Backbone, the abstract bag classifier: capabilities, declared shortcuts, training objective."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foci.backbones.batch import Batch
-from foci.backbones.objective import CrossEntropy, Objective
 from foci.errors import FociError
 
 if TYPE_CHECKING:
@@ -194,6 +194,54 @@ class Backbone(nn.Module, ABC):
         """Class probabilities, in float64 so that thresholds do not depend on the device."""
         logits: Tensor = self(x, mask)
         return torch.softmax(logits.double(), dim=-1)
+
+
+class Objective(nn.Module):
+    """Training loss of a backbone, with state that exists only while training.
+
+    An EMA teacher, an anchor or a queue belongs to training, not to the frozen model, but a run
+    that was killed has to resume with it: the state dict of an objective is saved beside the
+    weights while training and left out of the finished model.
+
+    The backbone is kept outside the module tree: the optimizer, the parameter count and the state
+    dict of an objective concern only what the objective adds.
+
+    Attributes:
+        stages: Names of the consecutive training stages; all but MHIM-MIL have one.
+        terms: Loss terms of the last batch by name, for logging.
+    """
+
+    stages: ClassVar[tuple[str, ...]] = ("train",)
+    backbone: Backbone
+
+    def __init__(self, backbone: Backbone) -> None:
+        super().__init__()
+        self.__dict__["backbone"] = backbone
+        self.terms: dict[str, float] = {}
+
+    def begin_stage(self, stage: str, total_steps: int) -> None:
+        """Called once before the first epoch of a stage, with its number of optimizer steps."""
+
+    def begin_epoch(self) -> None:
+        """Called before every epoch."""
+
+    def after_step(self) -> None:
+        """Called after every optimizer step (EMA updates)."""
+
+    def named_terms(self, **terms: Tensor) -> Tensor:
+        """Sum of the loss terms; their values are kept in ``terms``."""
+        self.terms = {name: float(value.detach()) for name, value in terms.items()}
+        total: Tensor = sum(terms.values())  # type: ignore[assignment]
+        return total
+
+
+class CrossEntropy(Objective):
+    r"""Plain cross-entropy on the slide logits: :math:`-\log p_y`."""
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Mean over the batch."""
+        logits = self.backbone(batch.features, batch.mask)
+        return self.named_terms(bag=F.cross_entropy(logits, batch.labels))
 
 
 def class_index(target: int, n_classes: int) -> int:

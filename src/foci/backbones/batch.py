@@ -1,4 +1,4 @@
-"""Batches of bags, padded to the longest one and masked."""
+"""Batches of bags, padded to the longest one and masked, and random subsets of their tiles."""
 
 from __future__ import annotations
 
@@ -64,3 +64,23 @@ def pad(
         else torch.nn.utils.rnn.pad_sequence(list(coords), batch_first=True),
         strides=None if strides is None else torch.tensor(list(strides)),
     )
+
+
+def choose(candidates: Tensor, count: Tensor | int, dim: int = -1) -> Tensor:
+    """Mark ``count`` of the candidates at random, all subsets of that size being equally likely.
+
+    Args:
+        candidates: Bool, True where an entry may be chosen.
+        count: How many to choose along ``dim`` (broadcast against ``candidates``); where there
+            are fewer candidates, all of them are chosen.
+        dim: The dimension along which entries compete.
+
+    Returns:
+        Bool of the same shape. Draws from torch's global generator.
+
+    >>> choose(torch.tensor([True, False, True, True]), 2).sum().item()
+    2
+    """
+    keys = torch.rand(candidates.shape, device=candidates.device)
+    place = keys.masked_fill(~candidates, torch.inf).argsort(dim=dim).argsort(dim=dim)
+    return (place < count) & candidates

@@ -47,14 +47,14 @@ def frozen(*models: nn.Module) -> Iterator[None]:
         yield
 
 
-def placed(x: Tensor, model: nn.Module) -> Tensor:
+def to_model(x: Tensor, model: nn.Module) -> Tensor:
     """Move a tensor to the model's device and floating-point type.
 
     To a GPU it is copied in the background, where its memory is pinned (:func:`pinned`).
 
     For a model without floating-point parameters the tensor stays as it is.
 
-    >>> placed(torch.zeros(2, dtype=torch.float16), nn.Linear(2, 1)).dtype
+    >>> to_model(torch.zeros(2, dtype=torch.float16), nn.Linear(2, 1)).dtype
     torch.float32
     """
     own = next((p for p in model.parameters() if p.is_floating_point()), x)
@@ -66,9 +66,9 @@ def pinned(x: Tensor, device: torch.device) -> Tensor:
     return x.pin_memory() if device.type == "cuda" and x.device.type == "cpu" else x
 
 
-def home(model: nn.Module) -> tuple[torch.device, torch.dtype]:
+def device_and_dtype(model: nn.Module) -> tuple[torch.device, torch.dtype]:
     """Device and dtype of a model; CPU and float32 for one without parameters."""
-    number = placed(torch.zeros(()), model)
+    number = to_model(torch.zeros(()), model)
     return number.device, number.dtype
 
 

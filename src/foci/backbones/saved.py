@@ -19,7 +19,7 @@ from foci.files.atomic import write_whole
 from foci.files.bounds import read_json
 from foci.files.hashes import EDITED, check_format, was_changed, with_own_hash
 
-WEIGHTS, FACTS = "weights.safetensors", "backbone.json"
+WEIGHTS, RECORD = "weights.safetensors", "backbone.json"
 FORMAT = 1
 """Of ``backbone.json``; any other is refused."""
 
@@ -126,13 +126,13 @@ def save(backbone: Backbone, folder: str | Path, **facts: Any) -> Path:
         **facts,
     }
     write_whole(folder / WEIGHTS, to_bytes(tensors, {"fingerprint": digest}))
-    write_whole(folder / FACTS, json.dumps(with_own_hash(content), indent=2) + "\n")
+    write_whole(folder / RECORD, json.dumps(with_own_hash(content), indent=2) + "\n")
     return folder
 
 
 def read_record(folder: str | Path) -> ModelRecord:
     """Read ``backbone.json``; refused if its entries no longer have their hash."""
-    path = Path(folder) / FACTS
+    path = Path(folder) / RECORD
     try:
         facts = read_json(path)
     except FileNotFoundError:
@@ -171,7 +171,7 @@ def load_folder(folder: str | Path, record: ModelRecord | None = None) -> Backbo
         raise CheckpointError(path, "does not exist", "copy the whole folder") from None
     except (SafetensorError, OSError) as error:
         raise CheckpointError(path, f"cannot be read ({error})", "copy the folder again") from error
-    backbone = _empty_backbone(record, tensors, Path(folder) / FACTS)
+    backbone = _empty_backbone(record, tensors, Path(folder) / RECORD)
     try:
         backbone.load_state_dict(tensors, assign=True)
     except RuntimeError as error:

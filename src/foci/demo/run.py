@@ -19,7 +19,7 @@ from foci.audits.audit import attach, read_marks
 from foci.audits.run import run as run_audit
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone, load
-from foci.backbones.saved import FACTS
+from foci.backbones.saved import RECORD
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import STATE, train_into
 from foci.bags import Cohort
@@ -135,7 +135,7 @@ def train_and_audit(model: DemoModel, folder: Path, seed: int, settings: AuditSe
 
 
 def _trained(model: DemoModel, cohort: Cohort, folder: Path, seed: int) -> Backbone:
-    if not (folder / FACTS).exists() or (folder / STATE).exists():
+    if not (folder / RECORD).exists() or (folder / STATE).exists():
         recipe = TrainingRecipe(seed=seed, **model.training)
         train_into(folder, model.name, cohort, recipe, widths=model.widths)
     return load(folder)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.backbones.base import class_index
-from foci.backbones.freezing import placed
+from foci.backbones.freezing import to_model
 from foci.backbones.models._pooled import PooledBackbone
 from foci.bags import Bag
 from foci.reveal.curves import KAPPA, Direction
@@ -69,7 +69,7 @@ class EmbeddedBag:
         self.slide_id = bag.slide_id if isinstance(bag, Bag) else "bag"
         features = bag.x if isinstance(bag, Bag) else torch.as_tensor(bag).detach()
         check_features(features, backbone.d_in, self.slide_id)
-        self.features = placed(features, backbone)
+        self.features = to_model(features, backbone)
         self._engine = CurveEngine(backbone) if engine is None else engine
         self._computed: dict[str, Any] = {} if tokens is None else {"tokens": tokens}
         self._target = target if target is None else class_index(target, backbone.n_classes)

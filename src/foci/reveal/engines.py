@@ -13,7 +13,7 @@ from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.backbones.base import declared
-from foci.backbones.freezing import frozen, home
+from foci.backbones.freezing import device_and_dtype, frozen
 from foci.backbones.layers.softmax_pooling import RISE, always_in, prefix_pool
 from foci.backbones.layers.transformer import EncoderLayer
 from foci.backbones.models._pooled import PooledBackbone
@@ -331,7 +331,7 @@ class CurveEngine:
             if not torch.is_autocast_enabled("cpu") | torch.is_autocast_enabled("cuda"):
                 yield
                 return
-            with torch.autocast(home(self.backbone)[0].type, enabled=False):
+            with torch.autocast(device_and_dtype(self.backbone)[0].type, enabled=False):
                 yield
 
     def reference(self, features: Tensor) -> PrefixLogits:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
-from foci.backbones.freezing import home, placed
+from foci.backbones.freezing import device_and_dtype, to_model
 from foci.reveal.prefixes import Prefixes
 
 _MARGIN_SINGLE, _MARGIN_HALF = 1e-4, 5e-2
@@ -120,14 +120,14 @@ class Float64Recheck:
 
 
 def _of_bag(features: Tensor, model: Backbone) -> Tensor:
-    logits: Tensor = model(placed(features, model))
+    logits: Tensor = model(to_model(features, model))
     return logits
 
 
 def _of_prefixes(features: Tensor, sizes: Tensor, model: Backbone) -> Tensor:
-    return model.prefixes(model.embed(placed(features, model)), sizes)
+    return model.prefixes(model.embed(to_model(features, model)), sizes)
 
 
 def _probabilities(logits: Callable[[Backbone], Tensor], model: Backbone) -> Tensor:
-    with torch.autocast(home(model)[0].type, enabled=False):
+    with torch.autocast(device_and_dtype(model)[0].type, enabled=False):
         return torch.softmax(logits(model).double(), dim=-1)

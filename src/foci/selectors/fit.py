@@ -14,7 +14,7 @@ import torch
 
 from foci._version import __version__
 from foci.backbones.base import Backbone, GateSite
-from foci.backbones.freezing import home
+from foci.backbones.freezing import device_and_dtype
 from foci.backbones.training.resume import stored_key
 from foci.bags import Cohort
 from foci.bags.cohort import files_read, what_is_read
@@ -259,7 +259,7 @@ def new_head(backbone: Backbone, recipe: SelectorRecipe, seed: int) -> Head:
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(randomness(seed, 0)[1].initial_seed())
         head = make_head(head_shape(backbone, recipe))
-    device, dtype = home(backbone)
+    device, dtype = device_and_dtype(backbone)
     return head.to(device, dtype)
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from foci.backbones.base import Backbone, GateSite, declared
-from foci.backbones.freezing import home
+from foci.backbones.freezing import device_and_dtype
 from foci.backbones.layers.softmax_pooling import MAX_EXCESS, pool, softmax_weights
 from foci.backbones.layers.transformer import EncoderLayer
 from foci.backbones.models._pooled import PooledBackbone
@@ -350,7 +350,7 @@ class TokenGated(GatedBackbone):
 
 def _flat_at_zero(backbone: Backbone) -> bool:
     """Whether ``embed`` passes no gradient to a feature that is 0, as a ReLU does not."""
-    device, dtype = home(backbone)
+    device, dtype = device_and_dtype(backbone)
     gate = torch.zeros(1, 1, device=device, dtype=dtype, requires_grad=True)
     ray = torch.linspace(-1, 2, backbone.d_in, device=device, dtype=dtype)
     with torch.enable_grad():
@@ -367,7 +367,7 @@ def _weighs_equal_tiles(backbone: Backbone) -> bool:
     can = backbone.capabilities
     if not (can.order_free and "attention" in can.gate_sites):
         return False
-    device, dtype = home(backbone)
+    device, dtype = device_and_dtype(backbone)
     tokens = torch.zeros(1, 4, backbone.d_token, device=device, dtype=dtype)
     tokens[0, 0] = torch.linspace(-1, 2, backbone.d_token)
     weights = torch.tensor([[1.0, 3.0]], device=device, dtype=dtype)

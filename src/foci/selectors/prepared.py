@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from foci.backbones.base import Backbone
-from foci.backbones.freezing import placed
+from foci.backbones.freezing import to_model
 from foci.bags import Bag, Cohort, Slide
 from foci.errors import BagError, FociError
 from foci.reveal import EmbeddedBag
@@ -103,14 +103,14 @@ class PreparedBags:
     def opened(self, slide: Slide, target: int) -> EmbeddedBag:
         """The bag before the backbone, with the tokens that are already there."""
         backbone = self.gated.backbone
-        features = placed(read(self.cohort, slide, backbone).x, backbone)
+        features = to_model(read(self.cohort, slide, backbone).x, backbone)
         return EmbeddedBag(backbone, features, target, tokens=self[slide].tiles["tokens"])
 
     @torch.no_grad()
     def _prepare(self, slide: Slide) -> PreparedBag:
         backbone = self.gated.backbone
         bag = read(self.cohort, slide, backbone)
-        features = placed(bag.x, backbone)
+        features = to_model(bag.x, backbone)
         tiles = self.gated.prepare(features)
         full = backbone.aggregate(tiles["tokens"].unsqueeze(0))[0]
         if bool(full.isnan().any()):

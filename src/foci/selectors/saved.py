@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from foci.backbones.base import Backbone, GateSite
-from foci.backbones.freezing import fingerprint, home
+from foci.backbones.freezing import device_and_dtype, fingerprint
 from foci.errors import CheckpointError, FociError
 from foci.files.atomic import sweep, write_whole
 from foci.files.bounds import read_json
@@ -262,7 +262,7 @@ def _head(path: Path, metadata: SelectorMetadata, backbone: Backbone) -> Head:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    device, dtype = home(backbone)
+    device, dtype = device_and_dtype(backbone)
     head = make_head(metadata.head).to(dtype)
     try:
         head.load_state_dict(load_file(path))

@@ -14,7 +14,7 @@ from pydantic import ConfigDict
 from torch import Tensor, nn
 
 from foci.backbones.base import Backbone, GateSite, class_index
-from foci.backbones.freezing import eval_mode, fingerprint, frozen, home, placed
+from foci.backbones.freezing import device_and_dtype, eval_mode, fingerprint, frozen, to_model
 from foci.errors import ChangedError, FociError
 from foci.selectors.evidence import evidence_columns
 from foci.selectors.gated import Tiles
@@ -71,7 +71,7 @@ def keep_frozen(backbone: Backbone, bags: Sequence[Tensor]) -> Iterator[Callable
 @torch.no_grad()
 def full_logits(backbone: Backbone, bags: Sequence[Tensor]) -> Tensor:
     """Logits ``[len(bags), C]`` of full bags, without gradients."""
-    return torch.stack([backbone(placed(bag, backbone)) for bag in bags])
+    return torch.stack([backbone(to_model(bag, backbone)) for bag in bags])
 
 
 # Which backbone a selector belongs to: a hash of its weights and its answer to a fixed bag.
@@ -125,8 +125,8 @@ class Identity:
         if precision is not None:
             raise FociError(
                 where,
-                f"computes in {_plain(home(backbone)[1])}, the selector was fitted on it in "
-                f"{_plain(precision)}",
+                f"computes in {_plain(device_and_dtype(backbone)[1])}, "
+                f"the selector was fitted on it in {_plain(precision)}",
                 f"convert it back with backbone.to({precision})",
             )
         raise FociError(
@@ -242,7 +242,7 @@ class Selector:
     def rank(self, features: Tensor, target: int | None = None) -> Tensor:
         """Scores ``[N]`` of one bag of features ``[N, D]``; see :meth:`scores`."""
         with frozen(self.backbone):
-            tokens = self.backbone.embed(placed(features, self.backbone))
+            tokens = self.backbone.embed(to_model(features, self.backbone))
         return self.scores(tokens, target)
 
     def predicted(self, tokens: Tensor) -> int:

@@ -26,7 +26,7 @@ from foci.audits.run import run
 from foci.audits.settings import Inputs
 from foci.audits.sources import Sources, open_sources
 from foci.backbones.base import Backbone
-from foci.backbones.freezing import frozen, home
+from foci.backbones.freezing import device_and_dtype, frozen
 from foci.backbones.training.loop import batch_of, epoch_order, predict
 from foci.backbones.training.run import train_into, trainable, with_train_and_val
 from foci.bags import Bag, Cohort, Slide
@@ -268,7 +268,7 @@ def train_jointly(
 
 def _batch_with_gradients(gated: GatedBackbone, cohort: Cohort, slides: list[Slide]) -> GatedBatch:
     """A batch whose tokens and full-bag logits pass gradients on to the classifier."""
-    device, dtype = home(gated.backbone)
+    device, dtype = device_and_dtype(gated.backbone)
     batch = batch_of(cohort, slides).to(device)
     tiles = gated.prepare(batch.features.to(dtype))
     coords = batch.features.new_zeros(*batch.mask.shape, 2)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from foci.audits.settings import AuditSettings
-from foci.backbones.saved import FACTS, WEIGHTS
+from foci.backbones.saved import RECORD, WEIGHTS
 from foci.backbones.training import TrainingRecipe, training_recipe
 from foci.backbones.training.presets import checked_widths
 from foci.errors import FociError
@@ -355,7 +355,7 @@ def _key(cell: Cell, *decided_by: Any) -> str:
 
 
 def _model_digests(path: Path) -> list[str]:
-    files = [path / FACTS, path / WEIGHTS] if path.is_dir() else [path]
+    files = [path / RECORD, path / WEIGHTS] if path.is_dir() else [path]
     for file in files:
         if not file.is_file():
             raise FociError(file, "does not exist", "check the paths under models")

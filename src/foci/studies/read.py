@@ -17,7 +17,7 @@ from foci.audits.measure import MeasuredSlides, SlideMetrics, Threshold, ViewSli
 from foci.audits.numbers import auc_or_none
 from foci.audits.settings import AuditSettings, View
 from foci.audits.summary import RankingNumbers
-from foci.backbones.saved import FACTS
+from foci.backbones.saved import RECORD
 from foci.errors import FociError
 from foci.files.bounds import read_json
 from foci.metrics import (
@@ -656,7 +656,7 @@ def read_trained(path: Path) -> Reading:
     """AUC on the test slides as noted when the classifier was trained."""
     if not path.is_dir():
         return "a checkpoint of another program"
-    metrics = json.loads((path / FACTS).read_text(encoding="utf-8")).get("metrics", {})
+    metrics = json.loads((path / RECORD).read_text(encoding="utf-8")).get("metrics", {})
     auc = metrics.get("test", {}).get("auc")
     return "no AUC was noted when it was trained" if auc is None else float(auc)
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
-from foci.backbones.freezing import eval_mode, placed
+from foci.backbones.freezing import eval_mode, to_model
 from foci.errors import FociError
 from foci.testing import claims  # noqa: F401
 from foci.testing.claims import CLAIMS, Specimen, prepare, tolerance_of
@@ -126,7 +126,7 @@ def quick_check(model: Backbone, tiles: Tensor, *, seed: int = 0) -> list[CheckR
     >>> [one.name for one in quick_check(sure, torch.eye(2)) if not one.passed]
     ['logits_are_not_probabilities']
     """
-    placed_tiles = placed(tiles, model)
+    placed_tiles = to_model(tiles, model)
     specimen = Specimen(
         model=model,
         d_in=tiles.shape[1],

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from foci import reveal
 from foci.backbones import Backbone, CallableBackbone, Capabilities
-from foci.backbones.freezing import home
+from foci.backbones.freezing import device_and_dtype
 from foci.registry import Registry
 
 PADDING = 5
@@ -65,7 +65,7 @@ class Specimen:
             rows = torch.randint(len(self.tiles), shape[:-1], generator=generator)
             return self.tiles[rows]
         numbers = torch.randn(*shape, generator=generator, dtype=torch.float64)
-        return numbers.to(home(self.model)[0], self.dtype)
+        return numbers.to(device_and_dtype(self.model)[0], self.dtype)
 
     def bag(self, n: int, salt: int = 0) -> Tensor:
         """Features ``[n, D]``."""
@@ -91,7 +91,7 @@ class Specimen:
 
     def counts(self, n: int) -> Tensor:
         """Increasing counts up to n: all of them, a few for the long bag."""
-        every = torch.arange(1, n + 1, device=home(self.model)[0])
+        every = torch.arange(1, n + 1, device=device_and_dtype(self.model)[0])
         return every if n in self.n_tiles else every.flip(0)[:: max(1, n // 8)].flip(0)
 
     def compare(self, got: Tensor, want: Tensor) -> str | None:
@@ -118,7 +118,7 @@ def prepare(
     A function that closes over float32 weights does not follow a cast: it is then checked in its
     own precision, with the tolerance of that precision.
     """
-    _, own = home(model)
+    _, own = device_and_dtype(model)
     for precision in (dtype, own):
         subject = _copy(model, precision).eval()
         tolerance = tolerance_of(precision)

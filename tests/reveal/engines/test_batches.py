@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from foci.backbones.freezing import pinned, placed
+from foci.backbones.freezing import pinned, to_model
 from foci.reveal import Revealer
 from foci.reveal.engines import Batches, PackedReveal
 from tests.makers.audits import model
@@ -107,7 +107,7 @@ class OnGpu(torch.nn.Module):
 
 def test_features_are_pinned_and_copied_in_the_background_for_a_gpu_only() -> None:
     there, here = Recorded(), Recorded()
-    placed(pinned(there, torch.device("cuda")), OnGpu())  # type: ignore[arg-type]
+    to_model(pinned(there, torch.device("cuda")), OnGpu())  # type: ignore[arg-type]
     assert there.said == ["pinned", "to cuda, in the background: True"]
-    placed(pinned(here, torch.device("cpu")), torch.nn.Linear(1, 1))  # type: ignore[arg-type]
+    to_model(pinned(here, torch.device("cpu")), torch.nn.Linear(1, 1))  # type: ignore[arg-type]
     assert here.said == ["to cpu, in the background: False"]

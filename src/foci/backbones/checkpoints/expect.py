@@ -15,7 +15,7 @@ from torch import Tensor
 
 from foci.backbones.base import Backbone
 from foci.backbones.checkpoints.load import LoadedCheckpoint, OpenCheckpoint
-from foci.backbones.freezing import frozen, placed
+from foci.backbones.freezing import frozen, to_model
 from foci.bags import Cohort
 from foci.bags.bag import Bag
 from foci.bags.matching import short
@@ -268,7 +268,7 @@ class _Known:
     def answered_by(self, backbone: Backbone) -> Tensor:
         """The classifier's own answers, as probabilities or as logits."""
         with frozen(backbone):
-            own = [backbone(placed(bag, backbone)).double().cpu() for bag in self.bags]
+            own = [backbone(to_model(bag, backbone)).double().cpu() for bag in self.bags]
         logits = torch.stack(own)
         return logits if self.expected.kind == "logits" else torch.softmax(logits, dim=-1)
 

@@ -22,7 +22,7 @@ from foci.backbones.checkpoints.formats.base import CheckpointFormat, KeyMapping
 from foci.backbones.checkpoints.state_dict import StateDict, listed
 from foci.backbones.checkpoints.unpickle import InertUnpickler, Storage
 from foci.backbones.registry import ARCHITECTURES, PRESETS
-from foci.backbones.saved import FACTS, WEIGHTS, ModelRecord, load_folder, read_record
+from foci.backbones.saved import RECORD, WEIGHTS, ModelRecord, load_folder, read_record
 from foci.errors import CheckpointError, FociError
 
 _FIX = "give weights of an unmodified model, or wrap it in foci.backbones.CallableBackbone"
@@ -308,7 +308,7 @@ class OpenCheckpoint:
 def _folder(path: Path) -> Path | None:
     if path.is_dir():
         return path
-    described = path.name in (WEIGHTS, FACTS) and (path.parent / FACTS).is_file()
+    described = path.name in (WEIGHTS, RECORD) and (path.parent / RECORD).is_file()
     return path.parent if described else None
 
 

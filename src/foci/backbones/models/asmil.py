@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.base import declares
-from foci.backbones.batch import Batch
+from foci.backbones.base import Objective, declares
+from foci.backbones.batch import Batch, choose
 from foci.backbones.layers.attention import (
     GatedAttention,
     QueryAttention,
@@ -31,7 +31,6 @@ from foci.backbones.models._pooled import (
     mean_attention,
     official_width,
 )
-from foci.backbones.objective import Objective, choose
 from foci.backbones.registry import architecture, preset
 from foci.errors import FociError
 

@@ -9,11 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.base import Backbone, Capabilities, declares
+from foci.backbones.base import Backbone, Capabilities, Objective, declares
 from foci.backbones.batch import Batch
 from foci.backbones.layers.attention import projection
 from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
-from foci.backbones.objective import Objective
 from foci.backbones.registry import architecture, preset
 from foci.errors import FociError
 

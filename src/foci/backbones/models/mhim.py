@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.base import Capabilities
-from foci.backbones.batch import Batch
+from foci.backbones.base import Capabilities, Objective
+from foci.backbones.batch import Batch, choose
 from foci.backbones.layers.attention import (
     GatedAttention,
     check_activation,
@@ -24,7 +24,6 @@ from foci.backbones.layers.nystrom import NystromLayer
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.layers.transformer import CroppedPPEG
 from foci.backbones.models._pooled import OrderedBackbone, PooledBackbone
-from foci.backbones.objective import Objective, choose
 from foci.backbones.registry import architecture, preset
 from foci.errors import FociError
 

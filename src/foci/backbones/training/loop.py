@@ -14,10 +14,9 @@ import torch
 from numpy.typing import NDArray
 from torch.nn.utils import clip_grad_norm_
 
-from foci.backbones.base import Backbone
+from foci.backbones.base import Backbone, Objective
 from foci.backbones.batch import Batch, pad
-from foci.backbones.freezing import frozen, home
-from foci.backbones.objective import Objective
+from foci.backbones.freezing import device_and_dtype, frozen
 from foci.backbones.saved import TrainingData
 from foci.backbones.training.presets import TrainingRecipe, checked_objective
 from foci.backbones.training.resume import RunState, load_run, save_run, snapshot
@@ -103,7 +102,7 @@ def predict(backbone: Backbone, cohort: Cohort, bags: Iterable[Bag] | None = Non
         cohort: Gives the labels.
         bags: Default is all readable bags of the cohort.
     """
-    device, _ = home(backbone)
+    device, _ = device_and_dtype(backbone)
     names, rows, labels = [], [], []
     with frozen(backbone):
         for bag in cohort.bags() if bags is None else bags:
@@ -172,7 +171,7 @@ def train(
             setting that the objective does not know or cannot take.
     """
     objective = _objective(backbone, recipe.objective)
-    device, _ = home(backbone)
+    device, _ = device_and_dtype(backbone)
     objective.to(device)
     trainable = [p for p in backbone.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trainable, lr=recipe.lr, weight_decay=recipe.weight_decay)

@@ -15,7 +15,7 @@ from pydantic import Field
 from foci._version import __version__
 from foci.backbones.base import Backbone
 from foci.backbones.registry import create
-from foci.backbones.saved import FACTS, load_folder, read_record, save
+from foci.backbones.saved import RECORD, load_folder, read_record, save
 from foci.backbones.training.loop import (
     EpochReport,
     Predictions,
@@ -106,7 +106,7 @@ def train_into(
     with alone_in(folder, "foci train"):
         _check_free(folder)
         sweep(folder)
-        if (folder / FACTS).exists():
+        if (folder / RECORD).exists():
             key = run_key(backbone, cohort.split("train"), cohort.split("val"), recipe)
             result = _finished(folder, cohort, key)
         else:
@@ -153,7 +153,7 @@ def train_into(
 
 def _check_free(folder: Path) -> None:
     """Refuse a folder with a trained backbone, unless its training was killed at its very end."""
-    if (folder / FACTS).exists() and not (folder / STATE).exists():
+    if (folder / RECORD).exists() and not (folder / STATE).exists():
         raise _occupied(folder)
 
 
@@ -276,7 +276,7 @@ def finished(folder: Path, key: str) -> FinishedTraining | None:
     Raises:
         CohortError: If the folder holds a backbone that was trained in another way.
     """
-    if not (folder / FACTS).exists() or (folder / STATE).exists():
+    if not (folder / RECORD).exists() or (folder / STATE).exists():
         return None  # with its state it was killed at its very end, and training goes on there
     record = read_record(folder)
     facts = record.model_extra or {}
