@@ -24,7 +24,7 @@ from foci.backbones.training.loop import epoch_order
 from foci.bags import Bag, Cohort, Slide
 from foci.bags.store import BagStore
 from foci.selectors import SelectorRecipe
-from foci.selectors.fit import new_head
+from foci.selectors.fitting import new_head
 from foci.selectors.gated import FeatureGated, GatedBackbone, choose_site, gate_backbone
 from foci.selectors.loop import Fit, randomness, train_epoch, validate
 from foci.selectors.losses import GatedBatch, loss_terms, total, unit_box

@@ -39,4 +39,4 @@ def per_class(epochs: int = 2, **changes: Any) -> SelectorRecipe:
 def judge_by(patch: pytest.MonkeyPatch, function: Callable[[Selector], float]) -> None:
     """Let a function choose the epoch, whatever criterion is named."""
     made = dict.fromkeys(get_args(ChooseBy), lambda bags, val: function)
-    patch.setattr("foci.selectors.fit.CRITERIA", made)
+    patch.setattr("foci.selectors.fitting.CRITERIA", made)

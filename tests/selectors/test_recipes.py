@@ -27,8 +27,8 @@ def test_the_papers_settings() -> None:
 
 def test_the_width_of_the_head() -> None:
     assert {recipe("tuned").hidden(d) for d in (16, 256, 512)} == {256}
-    assert recipe("tuned").decided_by()["width"] == 256
-    assert recipe("paper-ste").decided_by()["width"] == "paper"
+    assert recipe("tuned").hash_fields()["width"] == 256
+    assert recipe("paper-ste").hash_fields()["width"] == "paper"
     assert vary(recipe("tuned"), {"width": 32}).hidden(512) == 32
     assert vary(recipe("tuned"), {"width": "paper"}).hidden(256) == 512
     for width in (0, -1, 2.5, "wide", True, None):
@@ -113,4 +113,4 @@ def test_the_default_of_the_page() -> None:
     assert (tuned.weights.suff, tuned.weights.flip, tuned.weights.gap) == (0.5, 0.5, 1.0)
     assert (tuned.schedule.epochs, tuned.schedule.warmup) == (10, 1)
     assert tuned.choose_by == "decisive"
-    assert "choose_by" not in tuned.decided_by()
+    assert "choose_by" not in tuned.hash_fields()

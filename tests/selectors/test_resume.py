@@ -14,7 +14,7 @@ from foci import selectors
 from foci.bags import Cohort
 from foci.errors import FociError
 from foci.selectors import FitEpoch, FittedSelector, Selector
-from foci.selectors.fit import STATE
+from foci.selectors.fitting import STATE
 from tests.backbones.every import small
 from tests.makers import features as write
 from tests.makers.cohorts import D, planted

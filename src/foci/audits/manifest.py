@@ -212,7 +212,7 @@ def run_inputs(
     if settings.map is None:
         del own[MAP]
     if settings.fits_selectors:
-        own |= {"recipe": settings.plan.decided_by(), "fit_target": settings.fitted_for}
+        own |= {"recipe": settings.plan.hash_fields(), "fit_target": settings.fitted_for}
     store = cohort.store
     rows = [[s.slide_id, s.case_id, s.label, s.split] for s in cohort]
     skipped = [[s.slide_id, s.reason] for s in cohort.skipped]

@@ -156,5 +156,5 @@ def _check(folder: Path, metadata: SelectorMetadata, settings: AuditSettings) ->
 
 def _decided(recipe: SelectorRecipe) -> dict[str, Any]:
     """The settings of a recipe without its name, which a variation writes in its own way."""
-    own = recipe.decided_by()
+    own = recipe.hash_fields()
     return {name: value for name, value in own.items() if name not in ("name", "note")}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from foci.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from foci.selectors.fit import fit
+    from foci.selectors.fitting import fit
     from foci.selectors.heads import SelectorHead
     from foci.selectors.recipes import DEFAULT, RECIPES, SelectorRecipe, recipe, vary
     from foci.selectors.saved import check_free, load, save
@@ -41,7 +41,7 @@ _HOMES = {
     "SelectorHead": "foci.selectors.heads",
     "SelectorRecipe": "foci.selectors.recipes",
     "check_free": "foci.selectors.saved",
-    "fit": "foci.selectors.fit",
+    "fit": "foci.selectors.fitting",
     "load": "foci.selectors.saved",
     "recipe": "foci.selectors.recipes",
     "save": "foci.selectors.saved",

@@ -127,7 +127,7 @@ def run(
 
     Args:
         fit: The fit; its head ends with the weights of the last epoch.
-        key: See :mod:`foci.selectors.fit`; a state with another key is ignored.
+        key: See :mod:`foci.selectors.fitting`; a state with another key is ignored.
         state_file: Written after every epoch, or None.
         criterion: Scores the head after an epoch, higher is better; None takes ``-val_loss``.
         compare: Called before a state is written; raises if the classifier has changed.

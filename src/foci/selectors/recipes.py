@@ -145,7 +145,7 @@ class SelectorRecipe(BaseModel):
             raise FociError("start", what, "set class_conditional, or start='random'")
         return self
 
-    def decided_by(self) -> dict[str, Any]:
+    def hash_fields(self) -> dict[str, Any]:
         """The settings by name, for keys of runs; what chooses the epoch is in them anyway."""
         return self.model_dump(mode="json", exclude={"choose_by"})
 

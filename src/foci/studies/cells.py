@@ -35,7 +35,7 @@ from foci.files.atomic import write_whole
 from foci.progress import silent
 from foci.reveal import Revealer
 from foci.selectors.criterion import aukc_on_grid
-from foci.selectors.fit import new_head
+from foci.selectors.fitting import new_head
 from foci.selectors.gated import GatedBackbone, choose_site, gate_backbone
 from foci.selectors.gates import Adaptive
 from foci.selectors.loop import randomness

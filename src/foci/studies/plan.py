@@ -315,7 +315,7 @@ def _selector(base: _Base, cell: Cell) -> list[Any]:
     """What decides a selector, besides the classifier, the slides and the seed."""
     plan = vary(recipe(cell.recipe), cell.recipe_settings)
     settings = base.settings(cell)
-    own = {k: v for k, v in plan.decided_by().items() if k not in ("name", "note")}
+    own = {k: v for k, v in plan.hash_fields().items() if k not in ("name", "note")}
     return [own, settings.fitted_for, settings.choose_by]
 
 

@@ -12,7 +12,7 @@ from foci.backbones import Backbone, CallableBackbone, fingerprint
 from foci.bags import Cohort
 from foci.errors import CohortError, FociError
 from foci.selectors import FitEpoch, Selector, SelectorRecipe
-from foci.selectors.fit import new_head
+from foci.selectors.fitting import new_head
 from tests.backbones.every import small
 from tests.makers.cohorts import D, planted
 from tests.makers.fits import judge_by, per_class, same, short

@@ -14,7 +14,7 @@ from foci.backbones import Backbone, CallableBackbone, fingerprint
 from foci.bags import Cohort
 from foci.errors import FociError
 from foci.selectors import FitEpoch, FittedSelector, Selector, SelectorHead, SelectorRecipe
-from foci.selectors.fit import new_head
+from foci.selectors.fitting import new_head
 from foci.selectors.loop import randomness
 from tests.backbones.every import small
 from tests.makers.cohorts import D

@@ -13,7 +13,7 @@ from foci import selectors
 from foci.backbones import Backbone, CallableBackbone
 from foci.bags import Cohort
 from foci.errors import CohortError, FociError
-from foci.selectors.fit import check_gradient, check_seed
+from foci.selectors.fitting import check_gradient, check_seed
 from foci.selectors.gated import gate_backbone
 from foci.selectors.prepared import PreparedBags
 from tests.backbones.every import EVERY, small

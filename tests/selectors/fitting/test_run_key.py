@@ -7,7 +7,7 @@ from typing import Any
 
 from foci.bags import Cohort
 from foci.selectors import recipe, vary
-from foci.selectors.fit import run_key
+from foci.selectors.fitting import run_key
 from foci.selectors.selector import Identity
 from tests.makers.cohorts import planted
 

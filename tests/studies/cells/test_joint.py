@@ -8,7 +8,7 @@ from foci import selectors
 from foci.backbones import fingerprint
 from foci.errors import FociError
 from foci.selectors import recipe, vary
-from foci.selectors.fit import new_head
+from foci.selectors.fitting import new_head
 from foci.selectors.losses import unit_box
 from foci.studies import cells
 from foci.studies.cells import train_jointly

@@ -129,7 +129,7 @@ def run_key(
     Slides are identified by name, label and feature file (its name, size and time of change), with
     the classes, layout, resolution and cap of their cohort.
     """
-    what = [asdict(identity), recipe.decided_by(), seed, target, site,
+    what = [asdict(identity), recipe.hash_fields(), seed, target, site,
             what_is_read(train), what_is_read(val), criterion]  # fmt: skip
     return digest(what)
 
