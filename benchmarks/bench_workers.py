@@ -30,8 +30,8 @@ import torch
 import foci
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings
-from foci.audits.workers import preload, warm_context
 from foci.bags import Cohort
+from foci.processes import preload, warm_context
 
 BLOCK = 8
 

@@ -40,7 +40,7 @@ from foci.audits.selectors import PretrainedSelectors, described, fit_selectors,
 from foci.audits.settings import AuditSettings
 from foci.audits.summary import Summary
 from foci.audits.tables import write_tables
-from foci.audits.workers import default_workers, frozen_gc, preload, threads_of
+from foci.audits.workers import default_workers, threads_of
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import Agreement
 from foci.backbones.freezing import device_and_dtype, eval_mode
@@ -52,6 +52,7 @@ from foci.files.atomic import write_whole
 from foci.files.hashes import Unchanged
 from foci.files.lock import alone_in
 from foci.files.run_log import RunLog
+from foci.processes import frozen_gc, preload
 from foci.progress import Progress
 
 

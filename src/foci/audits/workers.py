@@ -3,53 +3,24 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import pickle
 import signal
-import sys
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from multiprocessing import forkserver
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from foci.errors import FociError
+from foci.processes import preload, warm_context
 
 if TYPE_CHECKING:
     from foci.audits.blocks import Block, BlockReveal
     from foci.bags import Slide
-
-
-_LOADED = ["foci.audits.run", "pandas"]  # pyarrow loads pandas where it is installed
-
-
-def preload() -> None:
-    """Begin to load torch for the processes to come, in the background; returns at once.
-
-    On Linux processes are forked off one that has loaded everything and computed nothing; elsewhere
-    each of them loads for itself. Calling it again changes nothing.
-    """
-    if sys.platform == "linux":
-        multiprocessing.set_forkserver_preload(_LOADED)
-        forkserver.ensure_running()
-
-
-def warm_context() -> ForkServerContext | SpawnContext:
-    """How such processes are started."""
-    if sys.platform == "linux":
-        return multiprocessing.get_context("forkserver")
-    else:  # noqa: RET505  # mypy skips the branch of another platform only if it is one
-        return multiprocessing.get_context("spawn")
-
-
-# Processes that compute blocks of slides side by side, with the bytes of a single one.
 
 
 BLOCKS_PER_WORKER = 2
@@ -212,24 +183,3 @@ def _work(work: bytes, blocks: Sequence[Block], end: Connection, threads: int) -
                 end.send(("error", RuntimeError(traceback.format_exc())))
     except (EOFError, ConnectionError):
         return
-
-
-# Spare the garbage collector the objects of loaded libraries.
-
-
-@contextmanager
-def frozen_gc() -> Iterator[None]:
-    """Inside the block, collect no garbage among the objects that exist when it begins.
-
-    Torch and its company bring a quarter of a million of them, none of them garbage. To go through
-    them all takes as long as to audit several small slides, and happens several times in an audit.
-    Where objects are frozen already, they stay as they are.
-    """
-    if gc.get_freeze_count():
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()

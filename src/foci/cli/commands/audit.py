@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foci.audits.workers import preload
 from foci.cli.options import (
     Choice,
     Given,
@@ -21,6 +20,7 @@ from foci.cli.options import (
 )
 from foci.cli.terminal import starting
 from foci.errors import FociError
+from foci.processes import preload
 
 if TYPE_CHECKING:
     from foci.audits.settings import AuditConfiguration

@@ -1,0 +1,73 @@
+"""Processes forked off one that has loaded torch; the collector leaves its objects alone."""
+
+import gc
+import multiprocessing
+import os
+import subprocess
+import sys
+from multiprocessing import forkserver
+from pathlib import Path
+
+import pytest
+
+from foci.processes import frozen_gc, preload
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")
+def test_processes_are_forked_off_one_that_has_loaded_torch() -> None:
+    preload()
+    preload()  # the second time there is nothing to do
+    server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+    context = multiprocessing.get_context("forkserver")
+    answers = context.SimpleQueue()
+    process = context.Process(target=_say_parent, args=(answers,))
+    process.start()
+    assert answers.get() == server
+    process.join()
+    assert process.exitcode == 0
+    assert "libtorch" in Path(f"/proc/{server}/maps").read_text()
+
+
+def _say_parent(answers: "multiprocessing.SimpleQueue[int]") -> None:
+    answers.put(os.getppid())
+
+
+def test_torch_is_not_loaded_here() -> None:
+    code = "import sys, foci.processes; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_they_are_set_aside_and_come_back() -> None:
+    assert gc.get_freeze_count() == 0
+    with pytest.raises(ValueError, match="inside"), frozen_gc():
+        assert gc.get_freeze_count() > 10_000
+        raise ValueError("inside")
+    assert gc.get_freeze_count() == 0
+
+
+def test_frozen_objects_of_others_stay_frozen() -> None:
+    gc.freeze()
+    try:
+        before = gc.get_freeze_count()
+        with frozen_gc():
+            assert gc.get_freeze_count() == before
+        assert gc.get_freeze_count() == before
+    finally:
+        gc.unfreeze()
+
+
+def test_garbage_made_inside_is_collected() -> None:
+    class Loop:
+        alive = 0
+
+        def __init__(self) -> None:
+            self.itself = self
+            Loop.alive += 1
+
+        def __del__(self) -> None:
+            Loop.alive -= 1
+
+    with frozen_gc():
+        Loop()
+        gc.collect()
+        assert Loop.alive == 0
