@@ -1,6 +1,7 @@
 """Help of every command: short form, and options grouped by subject."""
 
 import inspect
+import re
 from typing import get_args
 
 import pytest
@@ -67,6 +68,26 @@ def test_many_options_are_grouped_by_subject(foci: Foci, command: str) -> None:
     said = foci(command, "-h").out
     for title in PANELS[command]:
         assert title in said
+
+
+@pytest.mark.parametrize("command", ["audit", "train", "fit"])
+def test_long_help_is_folded_until_asked_for(foci: Foci, command: str) -> None:
+    short, whole = foci(command, "--help").out, foci(command, "--help-all").out
+    first = len(PANELS[command]["Options"])
+    assert first <= 14
+    assert (
+        len(re.findall(r"^│ (?:\*  |   )?--\w", short, flags=re.MULTILINE)) == first + 2
+    )  # help, help-all
+    every = {name: f"--{_spelled(name)}" for names in PANELS[command].values() for name in names}
+    for option in every.values():
+        assert re.search(rf" {option}\b", short, flags=re.MULTILINE), "at least named"
+        assert re.search(rf"^│ (?:\*  |   )?{option[:20]}", whole, flags=re.MULTILINE), "explained"
+
+
+def _spelled(name: str) -> str:
+    """An option of a parameter; three have another name than their parameter."""
+    other = {"heat_map": "map", "change": "set", "width": "set"}
+    return other.get(name, name).replace("_", "-")
 
 
 def test_shared_options_are_not_moved_for_other_commands() -> None:

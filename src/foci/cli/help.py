@@ -20,29 +20,36 @@ if TYPE_CHECKING:
 Panels = Mapping[str, Sequence[str]]
 """Names of parameters by the title of their panel."""
 
+_TABLES = (
+    "splits", "slide_table", "label_column", "fold", "only_classes", "exclude_class",
+    "allow_patient_overlap", "classes", "layout", "mpp", "n_cap",
+)  # fmt: skip
+
 PANELS: Mapping[str, Panels] = {
     "audit": {
-        "Model": ("model", "expect", "device"),
-        "Rankings and selector": (
-            "rankings", "heat_map", "recipe", "fit_target", "choose_by", "seeds", "random_orders",
+        "Options": (
+            "model", "features", "labels", "out", "slides", "heat_map", "rankings", "kappa",
+            "dense", "profile", "config", "change", "workers", "force",
         ),
-        "What is measured": ("kappa", "k_max", "target", "dense", "split", "split_seed"),
-        "Run and output": (
-            "out", "slides", "workers", "force", "config", "change", "profile",
-        ),
+        "More on the model": ("expect", "device"),
+        "More on the cohort": (*_TABLES, "split", "split_seed"),
+        "More on the selector": ("recipe", "fit_target", "choose_by", "seeds"),
+        "More on what is measured": ("k_max", "target", "random_orders"),
     },
     "train": {
-        "Model": ("preset", "width"),
-        "Training": (
-            "objective", "epochs", "lr", "weight_decay", "schedule", "batch_size", "balanced",
-            "seed",
+        "Options": (
+            "features", "labels", "out", "preset", "width", "epochs", "seed", "device", "config",
         ),
-        "Run and output": ("out", "device", "config"),
+        "More on the cohort": tuple(name for name in _TABLES if name != "classes"),
+        "More on training": (
+            "objective", "lr", "weight_decay", "schedule", "batch_size", "balanced",
+        ),
     },
     "fit": {
-        "Model": ("expect",),
-        "Selector": ("recipe", "change", "seed", "target", "choose_by", "split_seed"),
-        "Run and output": ("out", "memory_gb", "device"),
+        "Options": ("features", "labels", "out", "recipe", "change", "seed", "device"),
+        "More on the model": ("expect",),
+        "More on the cohort": (*_TABLES, "split_seed"),
+        "More on fitting": ("target", "choose_by", "memory_gb"),
     },
     "encode": {
         "Encoder": ("encoder", "weights", "batch", "device"),
@@ -69,7 +76,26 @@ PANELS: Mapping[str, Panels] = {
         "Run": ("cohort_only", "study", "workers"),
     },
 }  # fmt: skip
-"""By command; one that is not named has a single panel."""
+"""By command; one that is not named has a single panel. Panels named "More on ..." are folded:
+``--help`` lists the names of their options, ``--help-all`` shows them."""
+
+_ALL = "foci.help_all"
+
+
+def _show_all(ctx: typer.Context, asked: bool) -> None:
+    if asked:
+        ctx.meta[_ALL] = True
+        typer.echo(ctx.get_help())
+        raise typer.Exit
+
+
+HelpAll = Annotated[
+    bool,
+    typer.Option(
+        "--help-all", is_eager=True, callback=_show_all, help="Show every option and exit.",
+        rich_help_panel="Options",
+    ),
+]  # fmt: skip
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -83,13 +109,20 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     unknown = titles.keys() - own.keys()
     if unknown:
         raise ValueError(f"{command.__name__} has no option {', '.join(sorted(unknown))}")
+    listed = [*titles, *(name for name in own if name not in titles)]
     parameters = [
-        _in_panel(parameter, titles[name]) if name in titles else parameter
-        for name, parameter in own.items()
+        _in_panel(own[name], titles[name]) if name in titles else own[name] for name in listed
     ]
+
+    if any(map(_folded, titles.values())):
+        everything = inspect.Parameter(
+            "help_all", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=HelpAll
+        )
+        parameters.append(everything)
 
     @wraps(command)
     def run(**values: Any) -> None:
+        values.pop("help_all", None)
         command(**values)
 
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -109,8 +142,33 @@ def _in_panel(parameter: inspect.Parameter, title: str) -> inspect.Parameter:
 
 
 class _Command(TyperCommand):
+    """A command whose help folds the panels named "More on ..." until it is asked for all."""
+
     def get_params(self, ctx: Any) -> Any:
         return _flags_without_type(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        folded: list[Any] = [one for one in self.params if _folded(_panel(one))]
+        if ctx.meta.get(_ALL):
+            folded = []
+        titles = dict.fromkeys(map(_panel, folded))
+        names = {title: [one.opts[0] for one in folded if _panel(one) == title] for title in titles}
+        self.epilog = "\n\n".join(f"{title}: {' '.join(names[title])}" for title in titles)
+        for one in folded:
+            one.hidden = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            for one in folded:
+                one.hidden = False
+
+
+def _folded(title: str) -> bool:
+    return title.startswith("More on")
+
+
+def _panel(parameter: Any) -> str:
+    return getattr(parameter, "rich_help_panel", None) or ""
 
 
 class _Group(TyperGroup):

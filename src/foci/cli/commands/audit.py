@@ -112,8 +112,9 @@ def audit(
 ) -> None:
     """Audit a frozen classifier: which tiles suffice, and can its heat map be believed?
 
-    An interrupted audit resumes when the same command is run again. --set overrides options, and
-    options override --config.
+    An interrupted audit resumes when the same command is run again.
+
+    --set overrides options, and options override --config.
     """
     starting("loading the model and the cohort")
     if workers is not None and workers > 1:  # they load torch while this process does
