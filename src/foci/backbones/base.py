@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -16,9 +16,6 @@ from torch import Tensor, nn
 
 from foci.backbones.batch import Batch
 from foci.errors import FociError
-
-if TYPE_CHECKING:
-    from typing import Self  # from Python 3.11
 
 GateSite = Literal["feature", "attention"]
 Shortcut = Literal[
@@ -67,9 +64,6 @@ def declares(*shortcuts: Shortcut) -> Callable[[Method], Method]:
 
     The declaration belongs to this implementation alone: a subclass or an instance that replaces
     the method is computed the plain way, unless the new method declares the shortcut itself.
-
-    Args:
-        *shortcuts: Keys of ``SHORTCUTS``.
     """
 
     def decorate(method: Method) -> Method:
@@ -82,118 +76,12 @@ def declares(*shortcuts: Shortcut) -> Callable[[Method], Method]:
 def declared(backbone: Backbone, shortcut: Shortcut) -> bool:
     """Whether all methods that a shortcut computes around still declare it.
 
-    Args:
-        backbone: Perhaps of a subclass that calibrates, clips or otherwise changes an answer.
-        shortcut: Key of ``SHORTCUTS``.
+    A subclass that calibrates, clips or otherwise changes an answer no longer does.
     """
     methods = (getattr(backbone, name, None) for name in SHORTCUTS[shortcut])
     # By the function itself, because functools.wraps copies attributes to the wrapper.
     functions = (getattr(method, "__func__", None) for method in methods)
     return all(f is not None and shortcut in _DECLARATIONS.get(f, ()) for f in functions)
-
-
-class Backbone(nn.Module, ABC):
-    """A bag classifier split into tile-wise and set-wise work.
-
-    ``embed`` sees every tile alone and runs once per bag; ``aggregate`` sees sets of tokens and
-    runs once per subset. A mask is True where a tile is present: what is masked out is *removed*.
-
-    The arguments of a subclass's constructor are recorded when an object is made and come back as
-    ``config``; the constructor need not hand them on.
-
-    Attributes:
-        architecture: Name under which the class is registered and stored.
-        notes: What was assumed when the weights were loaded, because no tensor shows it.
-        d_in: Width of a tile feature D.
-        d_token: Width of a token d.
-        n_classes: Number of classes C.
-
-    Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
-        d_token: Token width.
-        **resolved: Constructor arguments to record with another value than was given, such as a
-            width that None left to be computed.
-    """
-
-    architecture: ClassVar[str]
-    notes: tuple[str, ...] = ()
-    _arguments: dict[str, Any]
-
-    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        """An empty object that knows the arguments of its constructor."""
-        self = super().__new__(cls)
-        self.__dict__["_arguments"] = _named_arguments(cls, args, kwargs)
-        return self
-
-    def __init__(self, d_in: int, n_classes: int, *, d_token: int, **resolved: Any) -> None:
-        super().__init__()
-        self.d_in, self.n_classes, self.d_token = d_in, n_classes, d_token
-        self._arguments.update(resolved)
-
-    @property
-    def config(self) -> dict[str, Any]:
-        """The constructor's arguments: ``type(self)(**config)`` has the same shapes."""
-        known = {"d_in": self.d_in, "n_classes": self.n_classes}
-        return known | {k: v for k, v in self._arguments.items() if k not in known}
-
-    @property
-    @abstractmethod
-    def capabilities(self) -> Capabilities:
-        """What this classifier can do."""
-
-    @abstractmethod
-    def embed(self, x: Tensor) -> Tensor:
-        """Features ``[..., N, D]`` to tokens ``[..., N, d]``, tile by tile."""
-
-    @abstractmethod
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
-        """Tokens ``[B, N, d]`` to logits ``[B, C]``.
-
-        Args:
-            tokens: Embedded tiles in bag order, padded to a common N.
-            mask: ``[B, N]`` bool, True where a tile is present; None means all are.
-            gate: ``[B, N]`` in [0, 1], multiplies the unnormalised attention weight, so that a
-                hard 0/1 gate is removal; None means all ones.
-        """
-
-    @abstractmethod
-    def scores(self, tokens: Tensor) -> Tensor:
-        """The classifier's own ranking of one bag: tokens ``[N, d]`` to ``[N]``."""
-
-    def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
-        """Logits ``[len(ks), C]`` of the first k tokens for every k in ``ks`` (default 1..N).
-
-        Only where ``capabilities.closed_form``; ``tokens`` are ``[N, d]`` in reveal order.
-        """
-        raise NotImplementedError(f"{type(self).__name__} has no closed form over prefixes")
-
-    def make_objective(self, **settings: Any) -> Objective:
-        """The classifier's own training objective, with the state that it needs in training."""
-        return CrossEntropy(self, **settings)
-
-    def objective(self, batch: Batch) -> Tensor:
-        """Training loss of one batch under the classifier's own objective."""
-        cached: Objective | None = self.__dict__.get("_cached_objective")
-        if cached is None:
-            cached = self.make_objective()
-            self.__dict__["_cached_objective"] = cached  # not a submodule: not part of the model
-        loss: Tensor = cached(batch)
-        return loss
-
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Features ``[B, N, D]`` (or one bag ``[N, D]``) to logits ``[B, C]`` (or ``[C]``)."""
-        if x.dim() == 2:
-            return self.forward(x.unsqueeze(0), None if mask is None else mask.unsqueeze(0))[0]
-        return self.aggregate(self.embed(x), mask)
-
-    @torch.no_grad()
-    def predict(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Class probabilities, in float64 so that thresholds do not depend on the device."""
-        logits: Tensor = self(x, mask)
-        return torch.softmax(logits.double(), dim=-1)
 
 
 class Objective(nn.Module):
@@ -244,6 +132,122 @@ class CrossEntropy(Objective):
         return self.named_terms(bag=F.cross_entropy(logits, batch.labels))
 
 
+class Backbone(nn.Module, ABC):
+    """A bag classifier split into tile-wise and set-wise work.
+
+    ``embed`` sees every tile alone and runs once per bag; ``aggregate`` sees sets of tokens and
+    runs once per subset. A mask is True where a tile is present: what is masked out is *removed*.
+
+    The arguments of a subclass's constructor are recorded when an object is made and come back as
+    ``config``; the constructor need not hand them on.
+
+    Attributes:
+        architecture: Name under which the class is registered and stored.
+        objective_type: The training objective; cross-entropy unless a class has its own.
+        notes: What was assumed when the weights were loaded, because no tensor shows it.
+        d_in: Width of a tile feature D.
+        d_token: Width of a token d.
+        n_classes: Number of classes C.
+
+    Args:
+        d_in: Feature width.
+        n_classes: Number of classes.
+        d_token: Token width.
+        **resolved: Constructor arguments to record with another value than was given, such as a
+            width that None left to be computed.
+    """
+
+    architecture: ClassVar[str]
+    objective_type: ClassVar[type[Objective]] = CrossEntropy
+    notes: tuple[str, ...] = ()
+    _arguments: dict[str, Any]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """An empty object that knows the arguments of its constructor, in signature order."""
+        self = super().__new__(cls)
+        named = self.__dict__["_arguments"] = {}
+        signature = inspect.signature(cls.__init__)
+        try:
+            bound = signature.bind(self, *args, **kwargs)
+        except TypeError:  # a copy is made without arguments; wrong ones are refused by __init__
+            return self
+        bound.apply_defaults()
+        for parameter in list(signature.parameters.values())[1:]:
+            value = bound.arguments[parameter.name]
+            if parameter.kind is parameter.VAR_KEYWORD:
+                named |= value
+            elif parameter.kind is not parameter.VAR_POSITIONAL:
+                named[parameter.name] = value
+        return self
+
+    def __init__(self, d_in: int, n_classes: int, *, d_token: int, **resolved: Any) -> None:
+        super().__init__()
+        self.d_in, self.n_classes, self.d_token = d_in, n_classes, d_token
+        self._arguments.update(resolved)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The constructor's arguments: ``type(self)(**config)`` has the same shapes."""
+        known = {"d_in": self.d_in, "n_classes": self.n_classes}
+        return known | {k: v for k, v in self._arguments.items() if k not in known}
+
+    @property
+    @abstractmethod
+    def capabilities(self) -> Capabilities:
+        """What this classifier can do."""
+
+    @abstractmethod
+    def embed(self, x: Tensor) -> Tensor:
+        """Features ``[..., N, D]`` to tokens ``[..., N, d]``, tile by tile."""
+
+    @abstractmethod
+    def aggregate(
+        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+    ) -> Tensor:
+        """Tokens ``[B, N, d]`` to logits ``[B, C]``.
+
+        Args:
+            tokens: Embedded tiles in bag order, padded to a common N.
+            mask: ``[B, N]`` bool, True where a tile is present; None means all are.
+            gate: ``[B, N]`` in [0, 1], multiplies the unnormalised attention weight, so that a
+                hard 0/1 gate is removal; None means all ones.
+        """
+
+    @abstractmethod
+    def scores(self, tokens: Tensor) -> Tensor:
+        """The classifier's own ranking of one bag: tokens ``[N, d]`` to ``[N]``."""
+
+    def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
+        """Logits ``[len(ks), C]`` of the first k tokens for every k in ``ks`` (default 1..N).
+
+        Only where ``capabilities.closed_form``; ``tokens`` are ``[N, d]`` in reveal order.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no closed form over prefixes")
+
+    def make_objective(self, **settings: Any) -> Objective:
+        """The classifier's own training objective, with the state that it needs in training."""
+        return self.objective_type(self, **settings)
+
+    def objective(self, batch: Batch) -> Tensor:
+        """Training loss of one batch under the classifier's own objective."""
+        if "_cached_objective" not in self.__dict__:  # not a submodule: not part of the model
+            self.__dict__["_cached_objective"] = self.make_objective()
+        loss: Tensor = self.__dict__["_cached_objective"](batch)
+        return loss
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Features ``[B, N, D]`` (or one bag ``[N, D]``) to logits ``[B, C]`` (or ``[C]``)."""
+        if x.dim() == 2:
+            return self.forward(x.unsqueeze(0), None if mask is None else mask.unsqueeze(0))[0]
+        return self.aggregate(self.embed(x), mask)
+
+    @torch.no_grad()
+    def predict(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Class probabilities, in float64 so that thresholds do not depend on the device."""
+        logits: Tensor = self(x, mask)
+        return torch.softmax(logits.double(), dim=-1)
+
+
 def class_index(target: int, n_classes: int) -> int:
     """Check a class index and return it as a plain int; NumPy integers are accepted.
 
@@ -254,21 +258,3 @@ def class_index(target: int, n_classes: int) -> int:
         fix = f"give a class index from 0 to {n_classes - 1}, or None for the predicted class"
         raise FociError("target", f"is {target!r}", fix)
     return operator.index(target)
-
-
-def _named_arguments(cls: type, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Constructor arguments by name, defaults included, in the order of the signature."""
-    signature = inspect.signature(cls.__init__)  # type: ignore[misc]
-    try:
-        bound = signature.bind(None, *args, **kwargs)
-    except TypeError:  # a copy is made without arguments; wrong ones are refused by __init__
-        return {}
-    bound.apply_defaults()
-    named: dict[str, Any] = {}
-    for parameter in list(signature.parameters.values())[1:]:
-        value = bound.arguments[parameter.name]
-        if parameter.kind is parameter.VAR_KEYWORD:
-            named |= value
-        elif parameter.kind is not parameter.VAR_POSITIONAL:
-            named[parameter.name] = value
-    return named

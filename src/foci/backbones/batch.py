@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,8 @@ class Batch:
 
     def to(self, device: torch.device | str) -> Batch:
         """The same batch on another device."""
-        return Batch(
-            self.features.to(device),
-            self.mask.to(device),
-            self.labels.to(device),
-            None if self.coords is None else self.coords.to(device),
-            None if self.strides is None else self.strides.to(device),
-        )
+        parts = (self.features, self.mask, self.labels, self.coords, self.strides)
+        return Batch(*(None if part is None else part.to(device) for part in parts))  # type: ignore[arg-type]
 
 
 def pad(
@@ -54,14 +50,11 @@ def pad(
     [[True, True], [True, False]]
     """
     lengths = torch.tensor([len(x) for x in features])
-    mask = torch.arange(int(lengths.max()))[None, :] < lengths[:, None]
     return Batch(
-        features=torch.nn.utils.rnn.pad_sequence(list(features), batch_first=True),
-        mask=mask,
+        features=pad_sequence(list(features), batch_first=True),
+        mask=torch.arange(int(lengths.max()))[None, :] < lengths[:, None],
         labels=torch.tensor(list(labels), dtype=torch.long),
-        coords=None
-        if coords is None
-        else torch.nn.utils.rnn.pad_sequence(list(coords), batch_first=True),
+        coords=None if coords is None else pad_sequence(list(coords), batch_first=True),
         strides=None if strides is None else torch.tensor(list(strides)),
     )
 

@@ -12,7 +12,7 @@ def test_a_split_head_is_the_head(hidden: int | None) -> None:
     whole = head(4, 3, hidden)
     first, rest = split_head(whole)
     x = torch.randn(7, 4)
-    torch.testing.assert_close(rest(first(x)), whole(x))
+    torch.testing.assert_close(nn.Sequential(*rest)(first(x)), whole(x))
     assert isinstance(first, nn.Linear)
 
 

@@ -110,7 +110,7 @@ def test_a_bag_gets_the_same_result_in_any_company() -> None:
 
 def test_layer_adds_attention_of_normed_tokens() -> None:
     torch.manual_seed(0)
-    layer = NystromLayer(6, 2, 3, 4).double().eval()
+    layer = NystromLayer(NystromAttention(6, 2, 3, 4)).double().eval()
     tokens = random(2, 7, 6)
     normed = torch.nn.functional.layer_norm(tokens, (6,))
     torch.testing.assert_close(layer(tokens), tokens + layer.attention(normed))

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foci.backbones.models.mhim import MaskRatios, mask_tiles, share
+from foci.backbones.models.mhim import MHIM, mask_tiles, share
 from foci.errors import FociError
 from tests.backbones.golden_mhim import GOLDEN
 from tests.backbones.golden_weights import fill
@@ -18,9 +18,9 @@ RATIO = st.integers(0, 100).map(lambda percent: percent / 100)
 
 
 def hidden(attention: torch.Tensor, seed: int = 0, **ratios: float) -> list[int]:
-    zero = {"random": 0.0, "low": 0.0, "high": 0.0}
+    zero = {"random": 0.0, "low": 0.0, "high": 0.0, "high_draw": 1.0}
     torch.manual_seed(seed)
-    mask = mask_tiles(attention, MaskRatios(**(zero | ratios)))
+    mask = mask_tiles(attention, **(zero | ratios))
     return mask.nonzero().flatten().tolist()
 
 
@@ -71,5 +71,5 @@ def test_share_is_the_exact_ceiling(n: int, percent: int) -> None:
 
 
 def test_ratios_outside_the_unit_interval_are_refused() -> None:
-    with pytest.raises(FociError, match=r"mask ratio 'low': is 1\.5; choose it in \[0, 1\]"):
-        MaskRatios(low=1.5)
+    with pytest.raises(FociError, match=r"mask_low: is 1\.5; choose it in \[0, 1\]"):
+        MHIM(4, 2, d=2, hidden=2).make_objective(mask_low=1.5)

@@ -1,4 +1,4 @@
-"""Gated attention: one or more scores per token (Ilse et al. 2018)."""
+"""Gated attention, multi-head attention with learned queries, projections, heads, EMA copies."""
 
 from __future__ import annotations
 
@@ -12,20 +12,14 @@ from torch import Tensor, nn
 
 from foci.errors import FociError
 
-Activation = Callable[[Tensor], Tensor]
+M = TypeVar("M", bound=nn.Module)
 
-ACTIVATIONS: dict[str, Activation] = {
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": torch.relu,
-    "gelu": nn.functional.gelu,
+    "gelu": F.gelu,
     "tanh": torch.tanh,
 }
-
-
-def check_activation(name: str) -> None:
-    """Refuse an activation that no attention has."""
-    if name not in ACTIVATIONS:
-        known = ", ".join(ACTIVATIONS)
-        raise FociError("attention activation", f"is {name!r}", f"choose one of {known}")
+_PROJECTIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
 
 
 class GatedAttention(nn.Module):
@@ -54,6 +48,9 @@ class GatedAttention(nn.Module):
         bias: bool = True,
         dropout: float = 0.0,
     ) -> None:
+        if activation not in ACTIVATIONS:
+            known = ", ".join(ACTIVATIONS)
+            raise FociError("attention activation", f"is {activation!r}", f"choose one of {known}")
         super().__init__()
         self.V = nn.Linear(d, hidden, bias=bias)
         self.U = nn.Linear(d, hidden, bias=bias) if gated else None
@@ -68,20 +65,6 @@ class GatedAttention(nn.Module):
             hidden = hidden * self.dropout(torch.sigmoid(self.U(tokens)))
         logits: Tensor = self.w(hidden)
         return logits
-
-
-# Multi-head attention with learned queries.
-#
-# As the query :math:`q` does not depend on the bag, the key projection of head j folds into one
-# vector per head, and as softmax weights add up to 1, values may be projected before or after the
-# pooling:
-#
-# .. math:: a_{ji} = \frac{\langle q_j, K_j h_i + b_j\rangle}{\sqrt{d/H}}
-#    = \Big\langle \frac{K_j^\top q_j}{\sqrt{d/H}}, h_i\Big\rangle + \mathrm{const}_j, \qquad
-#    \sum_i w_{ji} (V_j h_i + c_j) = V_j \Big(\sum_i w_{ji} h_i\Big) + c_j
-#
-# Both are exact. A whole bag is cheapest when it is pooled first, its N tiles then cost H numbers
-# each; many prefixes are cheapest when tiles are projected first, each then pools d/H numbers.
 
 
 class HeadReadout(nn.Module):
@@ -126,7 +109,19 @@ class HeadReadout(nn.Module):
 
 
 class QueryAttention(HeadReadout):
-    """Multi-head attention logits for one learned query; the caller pools, the readout follows."""
+    r"""Multi-head attention logits for one learned query; the caller pools, the readout follows.
+
+    As the query :math:`q` does not depend on the bag, the key projection of head j folds into one
+    vector per head, and as softmax weights add up to 1, values may be projected before or after
+    the pooling:
+
+    .. math:: a_{ji} = \frac{\langle q_j, K_j h_i + b_j\rangle}{\sqrt{d/H}}
+       = \Big\langle \frac{K_j^\top q_j}{\sqrt{d/H}}, h_i\Big\rangle + \mathrm{const}_j, \qquad
+       \sum_i w_{ji} (V_j h_i + c_j) = V_j \Big(\sum_i w_{ji} h_i\Big) + c_j
+
+    Both are exact. A whole bag is cheapest when it is pooled first, its N tiles then cost H numbers
+    each; many prefixes are cheapest when tiles are projected first, each then pools d/H numbers.
+    """
 
     def __init__(self, d: int, heads: int, dropout: float) -> None:
         super().__init__(d, heads, dropout)
@@ -167,9 +162,9 @@ class QueryBranches(nn.Module):
     def project(self, tokens: Tensor) -> Tensor:
         """Pooled tokens ``[..., K*H, d]`` or tiles ``[..., 1, d]`` to values of width d/H."""
         attentions = cast("Iterable[QueryAttention]", self.attention)
-        if tokens.shape[-2] == 1:
-            return torch.cat([attention.project(tokens) for attention in attentions], dim=-2)
-        pairs = zip(attentions, tokens.chunk(len(self.attention), dim=-2), strict=True)
+        k = len(self.attention)
+        groups = [tokens] * k if tokens.shape[-2] == 1 else tokens.chunk(k, dim=-2)
+        pairs = zip(attentions, groups, strict=True)
         return torch.cat([attention.project(group) for attention, group in pairs], dim=-2)
 
     def summarise(self, values: Tensor) -> Tensor:
@@ -180,15 +175,6 @@ class QueryBranches(nn.Module):
     def read(self, pooled: Tensor) -> Tensor:
         """Pooled tokens ``[..., K*H, d]`` to one token per query ``[..., K, d]``."""
         return self.summarise(self.project(pooled))
-
-
-# Projection and head layers, split heads, EMA updates and frozen copies.
-
-
-M = TypeVar("M", bound=nn.Module)
-
-
-_ACTIVATIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
 
 
 def projection(
@@ -202,17 +188,24 @@ def projection(
 ) -> nn.Module:
     """Linear, activation, dropout: ``h = act(W x)``; the identity where ``d`` is None.
 
-    With ReLU and no bias it is homogeneous, so that gating x is gating h. Further ``layers`` of
-    the same kind follow the first, each from d to d.
+    With ReLU and no bias it is homogeneous, so that gating x is gating h.
+
+    Args:
+        d_in: Feature width.
+        d: Token width.
+        bias: Whether the linear layers have biases.
+        dropout: After every layer, while training.
+        activation: ``"relu"`` or ``"gelu"``.
+        layers: Number of layers; those after the first lead from d to d.
     """
     if d is None:
         return nn.Identity()
-    if activation not in _ACTIVATIONS:
-        known = " or ".join(_ACTIVATIONS)
+    if activation not in _PROJECTIONS:
+        known = " or ".join(_PROJECTIONS)
         raise FociError("projection activation", f"is {activation!r}", f"choose {known}")
     stack: list[nn.Module] = []
     for width in [d_in] + [d] * (layers - 1):
-        stack += [nn.Linear(width, d, bias=bias), _ACTIVATIONS[activation](), nn.Dropout(dropout)]
+        stack += [nn.Linear(width, d, bias=bias), _PROJECTIONS[activation](), nn.Dropout(dropout)]
     return nn.Sequential(*stack)
 
 
@@ -228,32 +221,16 @@ def head(d: int, n_classes: int, hidden: int | None) -> nn.Module:
     return nn.Sequential(nn.Linear(d, hidden), nn.ReLU(), nn.Linear(hidden, n_classes))
 
 
-def split_head(head: nn.Module) -> tuple[nn.Module, nn.Module]:
+def split_head(head: nn.Module) -> tuple[nn.Module, list[nn.Module]]:
     """Split a head into the affine layer it begins with (identity if none) and the rest.
 
-    >>> first, rest = split_head(nn.Sequential(nn.Linear(4, 3), nn.ReLU()))
-    >>> first, list(rest)
+    >>> split_head(nn.Sequential(nn.Linear(4, 3), nn.ReLU()))
     (Linear(in_features=4, out_features=3, bias=True), [ReLU()])
     """
-    if isinstance(head, nn.Linear):
-        return head, nn.Identity()
-    if isinstance(head, nn.Sequential) and len(head) and isinstance(head[0], nn.Linear):
-        return head[0], head[1:]
-    return nn.Identity(), head
-
-
-def after_affine(head: nn.Module, x: Tensor) -> Tensor:
-    """What follows the affine layer that a head begins with; the second part of a split head.
-
-    >>> after_affine(nn.Sequential(nn.Linear(4, 3), nn.ReLU()), torch.tensor([-1.0, 2.0]))
-    tensor([0., 2.])
-    """
-    if isinstance(head, nn.Linear):
-        return x
     layers: list[nn.Module] = list(head) if isinstance(head, nn.Sequential) else [head]
-    for layer in layers[1:] if isinstance(layers[0], nn.Linear) else layers:
-        x = layer(x)
-    return x
+    if layers and isinstance(layers[0], nn.Linear):
+        return layers[0], layers[1:]
+    return nn.Identity(), layers
 
 
 @torch.no_grad()

@@ -21,7 +21,6 @@ every iterate of the pseudo-inverse, and the product is the same with :math:`S_1
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -67,15 +66,6 @@ def _merge_alike(factor: Tensor, alike: int, dim: int) -> Tensor:
     return torch.cat([first, factor.narrow(dim, alike, factor.shape[dim] - alike)], dim=dim)
 
 
-class _Factors(NamedTuple):
-    """Three factors of the attention matrix, and the values, over the padded sequence."""
-
-    to_landmarks: Tensor  # S_1 P  [B, H, n, m']
-    inverse: Tensor  # pseudo-inverse of P^T S_2 P  [B, H, m', m']
-    from_landmarks: Tensor  # P^T S_3  [B, H, m', n]
-    values: Tensor  # [B, H, n, head_width]
-
-
 class NystromAttention(nn.Module):
     r"""Multi-head Nyström attention :math:`\hat S V + \mathrm{conv}(V)` with output projection.
 
@@ -111,7 +101,12 @@ class NystromAttention(nn.Module):
         self.output = nn.Linear(heads * head_width, d)
         self.dropout = nn.Dropout(dropout)
 
-    def _factors(self, tokens: Tensor) -> _Factors:
+    def _factors(self, tokens: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        r""":math:`S_1 P`, the pseudo-inverse of :math:`P^\top S_2 P`, :math:`P^\top S_3`, and V.
+
+        Over the padded sequence of n tokens, with m' landmarks after merging: ``[B, H, n, m']``,
+        ``[B, H, m', m']``, ``[B, H, m', n]`` and ``[B, H, n, head_width]``.
+        """
         padding = -tokens.shape[1] % self.landmarks
         tokens = F.pad(tokens, (0, 0, padding, 0))
         alike = padding // (tokens.shape[1] // self.landmarks)
@@ -124,12 +119,8 @@ class NystromAttention(nn.Module):
         s2 = torch.softmax(q_landmarks @ k_landmarks.transpose(-1, -2), dim=-1)
         s3 = torch.softmax(q_landmarks @ k.transpose(-1, -2), dim=-1)
         merged = _merge_alike(_merge_alike(s2, alike, -1), alike, -2)
-        return _Factors(
-            _merge_alike(s1, alike, -1),
-            iterated_pinv(merged, pinv_scale(s2)),
-            _merge_alike(s3, alike, -2),
-            v,
-        )
+        inverse = iterated_pinv(merged, pinv_scale(s2))
+        return _merge_alike(s1, alike, -1), inverse, _merge_alike(s3, alike, -2), v
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Tokens ``[B, n, d]`` to ``[B, n, d]``."""
@@ -154,28 +145,12 @@ class NystromLayer(nn.Module):
     """Pre-norm Nyström attention with a residual: ``h + attention(LayerNorm(h))``.
 
     There is no feed-forward block.
-
-    Args:
-        d: Token width.
-        heads: Number of heads.
-        head_width: Width of a head.
-        landmarks: Number of landmarks.
-        dropout: After the output projection, while training.
-        aligned: See :class:`NystromAttention`.
     """
 
-    def __init__(
-        self,
-        d: int,
-        heads: int,
-        head_width: int,
-        landmarks: int,
-        dropout: float = 0.0,
-        aligned: bool = True,
-    ) -> None:
+    def __init__(self, attention: NystromAttention) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(d)
-        self.attention = NystromAttention(d, heads, head_width, landmarks, dropout, aligned)
+        self.norm = nn.LayerNorm(attention.output.out_features)
+        self.attention = attention
 
     def forward(self, tokens: Tensor) -> Tensor:
         """Tokens ``[B, n, d]`` to ``[B, n, d]``."""

@@ -118,21 +118,15 @@ def prefix_pool(
     """
     last = int(ks.max())
     order = torch.arange(last, device=logits.device) if order is None else order[:last]
-    if plus_one:
-        logits, values, ks, order = _empty_tile_first(logits, values, ks, order)
+    if plus_one:  # the tile that it adds comes first in the order
+        order, ks = F.pad(order, (1, 0), value=len(logits)), ks + 1
+        logits, values = with_empty_tile(logits), F.pad(values, (0, 0, 0, 0, 0, 1))
     logits = logits[order].double()
     rise = (logits.amax(dim=0) - logits[0]).amax()
     if rise < RISE:
         return _running_sums(logits, values, ks, order)
-    return _triangular(logits, values[order].double(), ks)
-
-
-def _empty_tile_first(
-    logits: Tensor, values: Tensor, ks: Tensor, order: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """The tile that softmax-plus-one adds, in front of an order ``[N]``."""
-    order = F.pad(order, (1, 0), value=len(logits))
-    return with_empty_tile(logits), F.pad(values, (0, 0, 0, 0, 0, 1)), ks + 1, order
+    values = values[order].double()
+    return torch.cat([_own_softmax(logits, values, block) for block in torch.split(ks, _BLOCK)])
 
 
 def always_in(ks: Tensor) -> int:
@@ -144,7 +138,7 @@ def always_in(ks: Tensor) -> int:
 def _running_sums(logits: Tensor, values: Tensor, ks: Tensor, order: Tensor) -> Tensor:
     """Sums block by block, of which only the counts asked for are kept.
 
-    A block goes on from the last sum of the one before. The numbers are thus added in reveal order,
+    A block continues from the last sum of the one before. Numbers are thus added in reveal order,
     as in one cumulative sum over all tiles, and the block size changes no bit. Tiles before the
     smallest count (a deletion leaves many) are in every sum, and enter it as one product.
     """
@@ -170,11 +164,8 @@ def _running_sums(logits: Tensor, values: Tensor, ks: Tensor, order: Tensor) -> 
     return kept / totals
 
 
-def _triangular(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
-    return torch.cat([_own_softmax(logits, values, block) for block in torch.split(ks, _BLOCK)])
-
-
 def _own_softmax(logits: Tensor, values: Tensor, ks: Tensor) -> Tensor:
+    """Pooled values with a softmax of its own for every count, whatever the logits."""
     peaks = torch.cummax(logits, dim=0).values[ks - 1]  # [K, R]
     revealed = torch.arange(len(logits), device=logits.device)[None, :] < ks[:, None]  # [K, N]
     exponent = logits.T[:, None, :] - peaks.T[:, :, None]  # [R, K, N]

@@ -1,4 +1,4 @@
-"""Transformer encoder layer (pre-norm), in steps that can be called one by one."""
+"""Pre-norm transformer encoder layer, and PPEG, the position encoding of the official TransMIL."""
 
 from __future__ import annotations
 
@@ -136,9 +136,6 @@ class EncoderLayer(nn.Module):
         return tokens.view(*tokens.shape[:-1], self.heads, -1).transpose(-3, -2)
 
 
-# PPEG: the position encoding of the official TransMIL (Shao et al. 2021).
-
-
 def squared(tokens: Tensor) -> Tensor:
     """Pad a sequence to a square length by repeating its first tiles.
 
@@ -151,7 +148,7 @@ def squared(tokens: Tensor) -> Tensor:
 
 
 class PPEG(nn.Module):
-    r"""Position encoding by convolutions over the tiles, laid out row by row in a square.
+    r"""Position encoding by convolutions over the tiles, laid out row by row (Shao et al. 2021).
 
     The tiles' real positions play no part.
 
@@ -159,9 +156,6 @@ class PPEG(nn.Module):
        + \mathrm{conv}_{3}(H)
 
     depth-wise, with zero padding at the border.
-
-    Args:
-        d: Token width.
     """
 
     def __init__(self, d: int) -> None:
@@ -185,11 +179,8 @@ class CroppedPPEG(PPEG):
     The bag is padded to a square, with zeros to 7 x 7 if smaller, and cropped afterwards.
     """
 
-    smallest = 49
-
     def forward(self, tokens: Tensor) -> Tensor:
         """Tokens ``[B, n, d]`` to the same shape."""
-        n = tokens.shape[1]
         square = squared(tokens)
-        square = F.pad(square, (0, 0, 0, max(0, self.smallest - square.shape[1])))
-        return super().forward(square)[:, :n]
+        square = F.pad(square, (0, 0, 0, max(0, 7 * 7 - square.shape[1])))
+        return super().forward(square)[:, : tokens.shape[1]]

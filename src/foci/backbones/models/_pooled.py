@@ -1,4 +1,4 @@
-"""Attention pooling: tiles meet only in a softmax-weighted sum."""
+"""Shared bases: attention pooling, several attention branches, order-dependent classifiers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from foci.backbones.base import Backbone, Capabilities, declared, declares
-from foci.backbones.layers.attention import after_affine, head, split_head
+from foci.backbones.layers.attention import split_head
 from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
 from foci.errors import FociError
 
@@ -18,7 +18,9 @@ Layer = Callable[[Tensor], Tensor]
 
 
 class PooledBackbone(Backbone):
-    r"""``logits = readout( sum_i softmax(attend(tokens))_i * values(tokens)_i )``.
+    r"""Attention pooling: tiles meet only in a softmax-weighted sum.
+
+    ``logits = readout( sum_i softmax(attend(tokens))_i * values(tokens)_i )``
 
     The full bag, padded batches, gates and the closed form over prefixes all follow from
     ``embed``, ``attend``, ``values`` and ``readout``. A subclass builds the three modules that
@@ -94,7 +96,10 @@ class PooledBackbone(Backbone):
     @declares("split-readout")
     def read(self, projected: Tensor) -> Tensor:
         """The rest: ``read(pool(weights, project(values))) == readout(pool(weights, values))``."""
-        return after_affine(self.head, projected.squeeze(-2))
+        logits = projected.squeeze(-2)
+        for layer in split_head(self.head)[1]:
+            logits = layer(logits)
+        return logits
 
     def split(self) -> tuple[Layer, Layer]:
         """What to do to the values before the pooling and to the sums after it.
@@ -131,11 +136,8 @@ class PooledBackbone(Backbone):
         return self.attend(tokens).mean(dim=-1)
 
 
-# What ACMIL and ASMIL share: several attention branches on bias-free ReLU tokens.
-#
-# Attention rows are ordered by branch, then by head. Each branch has a linear classifier of its own
-# beside the slide's.
-
+# What ACMIL and ASMIL share: several attention branches on bias-free ReLU tokens. Attention rows
+# are ordered by branch, then by head. Each branch has a linear classifier beside the slide's.
 
 Score = Literal["logits", "softmax"]
 
@@ -159,11 +161,6 @@ def check_branches(branches: int, score: str) -> None:
         raise FociError("score", f"{score!r} is unknown", 'choose "logits" or "softmax"')
 
 
-def branch_heads(d: int, n_classes: int, branches: int) -> nn.ModuleList:
-    """One linear classifier per branch."""
-    return nn.ModuleList(head(d, n_classes, None) for _ in range(branches))
-
-
 def classify_branches(heads: Iterable[nn.Module], tokens: Tensor) -> Tensor:
     """One token per branch ``[..., K, d]`` to every branch's own logits ``[..., K, C]``."""
     pairs = zip(heads, tokens.unbind(dim=-2), strict=True)
@@ -180,15 +177,27 @@ def mean_attention(logits: Tensor, score: Score) -> Tensor:
     return rows.mean(dim=-1)
 
 
-# Order-dependent classifiers without a mask: hidden tiles are not forwarded.
-
-
 class OrderedBackbone(Backbone):
     """Base of order-dependent classifiers: masking forwards the present tiles, in bag order.
 
-    A subclass defines ``classify`` for bags of one length, independently for every item; items
-    with equally many tiles run together.
+    A subclass builds ``projection`` and defines ``classify`` for bags of one length, independently
+    for every item; items with equally many tiles run together.
     """
+
+    projection: nn.Module
+    tile_score: Literal["native", "proxy"]
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Order-dependent, no closed form, feature gate only."""
+        return Capabilities(
+            order_free=False, closed_form=False, score=self.tile_score, gate_sites=("feature",)
+        )
+
+    def embed(self, x: Tensor) -> Tensor:
+        """Projection."""
+        tokens: Tensor = self.projection(x)
+        return tokens
 
     @abstractmethod
     def classify(self, tokens: Tensor) -> Tensor:
@@ -198,12 +207,7 @@ class OrderedBackbone(Backbone):
         self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
     ) -> Tensor:
         """See :meth:`Backbone.aggregate`; a gate is refused."""
-        if gate is not None:
-            raise FociError(
-                self.architecture,
-                "has no attention weight per tile that a gate could multiply",
-                "use the gate site 'feature'",
-            )
+        refuse_gate(self, gate)
         if mask is None:
             mask = torch.ones(tokens.shape[:2], dtype=torch.bool, device=tokens.device)
         counts = mask.sum(dim=1)
@@ -216,3 +220,10 @@ class OrderedBackbone(Backbone):
             rows.append(members)
             logits.append(self.classify(present.view(len(members), count, -1)))
         return torch.cat(logits)[torch.cat(rows).argsort()]
+
+
+def refuse_gate(backbone: Backbone, gate: Tensor | None) -> None:
+    """Refuse an attention gate where tiles have no attention weight."""
+    if gate is not None:
+        what = "has no attention weight per tile that a gate could multiply"
+        raise FociError(backbone.architecture, what, "use the gate site 'feature'")

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from foci.backbones.layers.attention import (
-    GatedAttention,
-    check_activation,
-    head,
-    projection,
-    residual_adaptor,
-)
+from foci.backbones.layers.attention import GatedAttention, head, projection, residual_adaptor
 from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.registry import architecture, preset
 
@@ -27,17 +21,13 @@ class ABMIL(PooledBackbone):
     adaptor the tokens are :math:`h_i + W_2\,\mathrm{ReLU}(W_1 h_i)` instead.
 
     Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
         d: Token width; None for no projection (``h = x``, ``d = d_in``).
         hidden: Attention width.
         head_hidden: Width of a two-layer head; None for a linear one.
-        projection_bias: Whether the projection has a bias.
         gated: Gated or plain attention.
         activation: Of the attention, in place of tanh: ``"relu"`` or ``"gelu"``.
-        dropout: After the projection, while training.
-        projection_activation: ``"relu"`` or ``"gelu"``.
-        projection_layers: Layers of the projection.
+        projection_bias, projection_activation, projection_layers, dropout: See
+            :func:`~foci.backbones.layers.attention.projection`.
         adaptor_hidden: Width inside a residual adaptor; None for no adaptor.
     """
 
@@ -57,7 +47,6 @@ class ABMIL(PooledBackbone):
         projection_layers: int = 1,
         adaptor_hidden: int | None = None,
     ) -> None:
-        check_activation(activation)
         width = d_in if d is None else d
         super().__init__(d_in, n_classes, d_token=width)
         self.projection = projection(

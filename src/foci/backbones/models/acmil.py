@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from foci.backbones.base import Objective, declares
 from foci.backbones.batch import Batch, choose
@@ -14,14 +12,12 @@ from foci.backbones.layers.attention import (
     GatedAttention,
     HeadReadout,
     QueryBranches,
-    head,
     projection,
 )
 from foci.backbones.layers.softmax_pooling import pool
 from foci.backbones.models._pooled import (
     PooledBackbone,
     Score,
-    branch_heads,
     check_branches,
     classify_branches,
     mean_attention,
@@ -29,12 +25,6 @@ from foci.backbones.models._pooled import (
 )
 from foci.backbones.registry import architecture, preset
 from foci.errors import FociError
-
-if TYPE_CHECKING:
-    pass
-
-
-# ACMIL's loss: slide and branch cross-entropy, diversity, and masked top-K tiles (STKIM).
 
 
 def stochastic_topk_mask(
@@ -145,11 +135,9 @@ class ACMIL(PooledBackbone):
 
     The mean is over softmax maps, not over logits: a softmax of the mean logits would be another
     model. Each branch also has a classifier of its own, used only in training
-    (:class:`~foci.backbones.models.acmil.ACMILObjective`).
+    (:class:`ACMILObjective`).
 
     Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
         d: Token width; None for the authors' choice, half the feature width.
         branches: Number of branches K.
         score: What the native score averages over the branches: ``"logits"`` or ``"softmax"``.
@@ -157,6 +145,7 @@ class ACMIL(PooledBackbone):
     """
 
     homogeneous = True
+    objective_type = ACMILObjective
 
     def __init__(
         self,
@@ -173,8 +162,8 @@ class ACMIL(PooledBackbone):
         super().__init__(d_in, n_classes, d_token=d, d=d)
         self.n_branches, self.score = branches, score
         self.projection = projection(d_in, d, bias=False)
-        self.branch_heads = branch_heads(d, n_classes, branches)
-        self.head = head(d, n_classes, None)
+        self.branch_heads = nn.ModuleList(nn.Linear(d, n_classes) for _ in range(branches))
+        self.head = nn.Linear(d, n_classes)
         self.attention = GatedAttention(d, hidden, rows=branches)
 
     def branch_logits(self, pooled: Tensor) -> Tensor:
@@ -202,10 +191,6 @@ class ACMIL(PooledBackbone):
         """Mean over the branches of the attention logits, or of the softmax maps."""
         return mean_attention(self.attend(tokens), self.score)
 
-    def make_objective(self, **settings: Any) -> Objective:
-        """See :class:`~foci.backbones.models.acmil.ACMILObjective`."""
-        return ACMILObjective(self, **settings)
-
 
 @architecture("acmil-mha")
 class ACMILMultiHead(PooledBackbone):
@@ -222,8 +207,6 @@ class ACMILMultiHead(PooledBackbone):
     has its own readout and classifier, used only in training.
 
     Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
         d: Token width, a multiple of ``heads``; None for the authors' choice, half of ``d_in``.
         branches: Number of queries K.
         score: What the native score averages over queries and heads: ``"logits"`` or
@@ -233,6 +216,7 @@ class ACMILMultiHead(PooledBackbone):
     """
 
     homogeneous = True
+    objective_type = ACMILObjective
 
     def __init__(
         self,
@@ -250,8 +234,8 @@ class ACMILMultiHead(PooledBackbone):
         super().__init__(d_in, n_classes, d_token=d, d=d)
         self.n_branches, self.score = branches, score
         self.projection = projection(d_in, d, bias=False)
-        self.branch_heads = branch_heads(d, n_classes, branches)
-        self.head = head(d, n_classes, None)
+        self.branch_heads = nn.ModuleList(nn.Linear(d, n_classes) for _ in range(branches))
+        self.head = nn.Linear(d, n_classes)
         self.branches = QueryBranches(d, branches, heads, dropout)
         self.bag = HeadReadout(d, heads, dropout)
 
@@ -271,10 +255,7 @@ class ACMILMultiHead(PooledBackbone):
 
     @declares("split-readout")
     def project(self, values: Tensor) -> Tensor:
-        """The slide's own values ``[..., R, d/H]``, of pooled tokens or of tiles ``[..., 1, d]``.
-
-        All queries share them.
-        """
+        """The slide's own values ``[..., R, d/H]``, of pooled tokens or tiles ``[..., 1, d]``."""
         if values.shape[-2] == 1:
             return torch.cat([self.bag.project(values)] * self.n_branches, dim=-2)
         groups = torch.unflatten(values, -2, (self.n_branches, -1))
@@ -290,10 +271,6 @@ class ACMILMultiHead(PooledBackbone):
     def scores(self, tokens: Tensor) -> Tensor:
         """Mean over queries and heads of the attention logits, or of the softmax maps."""
         return mean_attention(self.attend(tokens), self.score)
-
-    def make_objective(self, **settings: Any) -> Objective:
-        """See :class:`~foci.backbones.models.acmil.ACMILObjective`."""
-        return ACMILObjective(self, **settings)
 
 
 preset("acmil", "paper", ACMIL, d=512, hidden=128, branches=5)

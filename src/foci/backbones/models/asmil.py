@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +14,6 @@ from foci.backbones.layers.attention import (
     GatedAttention,
     QueryAttention,
     QueryBranches,
-    check_activation,
     ema_update,
     frozen_copy,
     head,
@@ -25,7 +23,6 @@ from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models._pooled import (
     PooledBackbone,
     Score,
-    branch_heads,
     check_branches,
     classify_branches,
     mean_attention,
@@ -33,15 +30,6 @@ from foci.backbones.models._pooled import (
 )
 from foci.backbones.registry import architecture, preset
 from foci.errors import FociError
-
-if TYPE_CHECKING:
-    pass
-
-
-# ASMIL's losses: cross-entropy, and the divergence of the attention from an EMA anchor.
-
-
-_EPSILON = 1e-8
 
 
 def normalised_sigmoid(logits: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -59,7 +47,7 @@ def normalised_sigmoid(logits: Tensor, mask: Tensor | None = None) -> Tensor:
     weights = torch.sigmoid(logits)
     if mask is not None:
         weights = weights.masked_fill(~mask.unsqueeze(-1), 0.0)
-    return weights / (weights.sum(dim=-2, keepdim=True) + _EPSILON)
+    return weights / (weights.sum(dim=-2, keepdim=True) + 1e-8)
 
 
 def anchor_divergence(
@@ -76,11 +64,12 @@ def anchor_divergence(
         temperature: :math:`T_a`.
     """
     target = normalised_sigmoid(anchor / temperature, mask)
-    if mask is not None:
-        online = online.masked_fill(~mask.unsqueeze(-1), -torch.inf)
-    log_map = F.log_softmax(online, dim=-2)
-    if mask is not None:
-        log_map = log_map.masked_fill(~mask.unsqueeze(-1), 0.0)
+    if mask is None:
+        log_map = F.log_softmax(online, dim=-2)
+    else:
+        absent = ~mask.unsqueeze(-1)
+        log_map = F.log_softmax(online.masked_fill(absent, -torch.inf), dim=-2)
+        log_map = log_map.masked_fill(absent, 0.0)
     return -(target * log_map).sum(dim=-2).mean()
 
 
@@ -200,14 +189,11 @@ class ASMILQueryObjective(AnchorObjective):
             raise FociError("n_drop", f"{n_drop} of {queries}", "at least one has to remain")
         super().__init__(backbone, **settings)
         self.n_drop = n_drop
-        self.anchor = frozen_copy(self._online())
-
-    def _online(self) -> nn.Sequential:
-        return nn.Sequential(self.backbone.projection, self.backbone.branches)
+        self.anchor = frozen_copy(nn.Sequential(backbone.projection, backbone.branches))
 
     def pair(self) -> tuple[nn.Module, nn.Module]:
         """The anchor, which exists only while training, and the modules it copies."""
-        return self.anchor, self._online()
+        return self.anchor, nn.Sequential(self.backbone.projection, self.backbone.branches)
 
     def forward(self, batch: Batch) -> Tensor:
         """Mean over the batch."""
@@ -229,14 +215,11 @@ class ASMILQueryObjective(AnchorObjective):
 class ASMIL(PooledBackbone):
     """ABMIL with a second, slowly trailing copy of its attention, as the paper runs it.
 
-    The anchor takes part in training only
-    (:class:`~foci.backbones.models.asmil.ASMILObjective`); it is kept and counted as part of
-    the model, as in the paper's efficiency table. Native score: the online attention logits
+    The anchor takes part in training only (:class:`ASMILObjective`); it is kept and counted as
+    part of the model, as in the paper's efficiency table. Native score: the online attention logits
     before the softmax. The authors' published architecture is :class:`ASMILQuery`.
 
     Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
         d: Token width; None for no projection (``h = x``, ``d = d_in``).
         hidden: Attention width.
         head_hidden: Width of a two-layer head; None for a linear one.
@@ -245,6 +228,8 @@ class ASMIL(PooledBackbone):
         activation: Of the attention, in place of tanh: ``"relu"`` or ``"gelu"``.
         dropout: After the projection, while training.
     """
+
+    objective_type = ASMILObjective
 
     def __init__(
         self,
@@ -259,7 +244,6 @@ class ASMIL(PooledBackbone):
         activation: str = "tanh",
         dropout: float = 0.0,
     ) -> None:
-        check_activation(activation)
         width = d_in if d is None else d
         super().__init__(d_in, n_classes, d_token=width)
         self.projection = projection(d_in, d, bias=projection_bias, dropout=dropout)
@@ -267,10 +251,6 @@ class ASMIL(PooledBackbone):
         self.head = head(width, n_classes, head_hidden)
         self.anchor = frozen_copy(self.attention)
         self.homogeneous = d is None or not projection_bias
-
-    def make_objective(self, **settings: Any) -> Objective:
-        """See :class:`~foci.backbones.models.asmil.ASMILObjective`."""
-        return ASMILObjective(self, **settings)
 
 
 @architecture("asmil-query")
@@ -285,8 +265,6 @@ class ASMILQuery(PooledBackbone):
     sums. The classifiers of the single queries are part of the published weights and unused.
 
     Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
         d: Token width, a multiple of ``heads``; None for the authors' choice, half of ``d_in``.
         branches: Number of queries T.
         score: What the native score averages over queries and heads: ``"logits"`` or
@@ -296,6 +274,7 @@ class ASMILQuery(PooledBackbone):
     """
 
     homogeneous = True
+    objective_type = ASMILQueryObjective
 
     def __init__(
         self,
@@ -313,8 +292,8 @@ class ASMILQuery(PooledBackbone):
         super().__init__(d_in, n_classes, d_token=d, d=d)
         self.n_branches, self.score = branches, score
         self.projection = projection(d_in, d, bias=False)
-        self.branch_heads = branch_heads(d, n_classes, branches)
-        self.head = head(d, n_classes, None)
+        self.branch_heads = nn.ModuleList(nn.Linear(d, n_classes) for _ in range(branches))
+        self.head = nn.Linear(d, n_classes)
         self.branches = QueryBranches(d, branches, heads, dropout)
         self.class_query = nn.Parameter(torch.zeros(1, 1, d))
         self.bag = QueryAttention(d, heads, dropout)
@@ -353,10 +332,6 @@ class ASMILQuery(PooledBackbone):
     def scores(self, tokens: Tensor) -> Tensor:
         """Mean over queries and heads of the attention logits, or of the softmax maps."""
         return mean_attention(self.attend(tokens), self.score)
-
-    def make_objective(self, **settings: Any) -> Objective:
-        """See :class:`~foci.backbones.models.asmil.ASMILQueryObjective`."""
-        return ASMILQueryObjective(self, **settings)
 
 
 preset("asmil", "paper", ASMIL, d=256, hidden=128, head_hidden=128, projection_bias=False)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -16,22 +14,11 @@ from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.registry import architecture, preset
 from foci.errors import FociError
 
-if TYPE_CHECKING:
-    pass
-
-
-# FIFO queues of tile features, one per class, kept in the state dict.
-
 
 class TileQueues(nn.Module):
     """One first-in-first-out queue of tiles per class; a full queue drops its oldest tile.
 
     Tiles are stored oldest first in a buffer, so that a resumed run has them.
-
-    Args:
-        n_classes: Number of queues.
-        length: Most tiles in a queue.
-        d_in: Feature width.
 
     >>> queues = TileQueues(n_classes=1, length=2, d_in=1)
     >>> for tile in (1.0, 2.0, 3.0):
@@ -73,9 +60,6 @@ class TileQueues(nn.Module):
         """Empty all queues."""
         self.tiles.zero_()
         self.counts.zero_()
-
-
-# AttriMIL's loss: cross-entropy with a spatial and a rank constraint on attribute scores.
 
 
 def spatial_constraint(attributes: Tensor, around: Tensor) -> Tensor:
@@ -183,8 +167,7 @@ class AttributeConstraints(Objective):
         super().__init__(backbone)
         if queue_length < 1:
             raise FociError("queue_length", f"is {queue_length}", "keep at least one tile")
-        self.spatial_weight = spatial_weight
-        self.rank_weight = rank_weight
+        self.spatial_weight, self.rank_weight = spatial_weight, rank_weight
         self.symmetric = symmetric
         self.positive = TileQueues(backbone.n_classes, queue_length, backbone.d_in)
         self.negative = TileQueues(backbone.n_classes, queue_length, backbone.d_in)
@@ -224,9 +207,9 @@ class AttributeConstraints(Objective):
         total = attributes.new_zeros(())
         for c in range(self.backbone.n_classes):
             of_class = label == c
-            same, opposite = (
-                (self.positive, self.negative) if of_class else (self.negative, self.positive)
-            )
+            same, opposite = self.positive, self.negative
+            if not of_class:
+                same, opposite = opposite, same
             top, tile = attributes[:, c].max(dim=0)
             same.append(c, features[tile])
             if opposite.size(c):
@@ -252,11 +235,9 @@ class AttriMIL(PooledBackbone):
        \ell_c = \frac{\sum_i A_{ci}}{\sum_i e^{a_c(h_i)}} + \beta_c
 
     with :math:`r_i = \mathrm{ReLU}(W x_i)`, or :math:`r_i = x_i` without projection. Trained with
-    :class:`~foci.backbones.models.attrimil.AttributeConstraints`.
+    :class:`AttributeConstraints`.
 
     Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
         d: Token width; None for no projection (``d = d_in``, as published).
         hidden: Attention width; None for ``d // 2``.
         adaptor_hidden: Width inside the residual adaptor; None for ``d // 2``.
@@ -267,6 +248,7 @@ class AttriMIL(PooledBackbone):
 
     attention: nn.ModuleList
     homogeneous = False  # the adaptor has biases
+    objective_type = AttributeConstraints
 
     def __init__(
         self,
@@ -331,10 +313,6 @@ class AttriMIL(PooledBackbone):
         large = log_size.abs() + torch.sqrt(1 + log_size**2)
         size = torch.where(log_size < 0, 1 / large, large)
         return (score.sign() * size).amax(dim=-1)
-
-    def make_objective(self, **settings: Any) -> AttributeConstraints:
-        """Cross-entropy, spatial and rank constraint; see :class:`AttributeConstraints`."""
-        return AttributeConstraints(self, **settings)
 
 
 preset("attrimil", "paper", AttriMIL, d=512, scorer_hidden=256, projection_bias=False)

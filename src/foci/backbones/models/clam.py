@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import torch
 import torch.nn.functional as F
@@ -18,19 +18,15 @@ from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.registry import architecture, preset
 from foci.errors import FociError
 
-if TYPE_CHECKING:
-    pass
-
-
-# The smooth top-1 support vector machine loss (Berrada, Zisserman and Kumar, 2018).
-
-
 HARD_FROM = math.log(1000.0)
 """Lead of the best over the second-best class from which the hard form is used."""
 
+_ATTENTION_DROPOUT = 0.25
+"""Fixed by the authors: whatever the dropout after the projection, unless that is 0."""
+
 
 def smooth_top1_svm(scores: Tensor, labels: Tensor) -> Tensor:
-    r"""Mean over the rows of the soft margin of the true class (margin 1, temperature 1).
+    r"""Smooth top-1 SVM loss (Berrada, Zisserman and Kumar, 2018), averaged over the rows.
 
     .. math:: L(u, y) = \log \sum_c e^{\,u_c + [c \ne y] - u_y}
        \;\ge\; \max_c \big(u_c + [c \ne y]\big) - u_y
@@ -54,9 +50,6 @@ def smooth_top1_svm(scores: Tensor, labels: Tensor) -> Tensor:
     best, second = scores.topk(2, dim=-1).values.unbind(-1)
     hard = best - second >= HARD_FROM
     return torch.where(hard, excess.amax(dim=-1), excess.logsumexp(dim=-1)).mean()
-
-
-# CLAM's loss: bag loss plus clustering of tiles by their attention.
 
 
 Loss = Literal["ce", "svm"]
@@ -104,11 +97,12 @@ class InstanceClustering(Objective):
         super().__init__(backbone)
         if n_instances < 1:
             raise FociError("n_instances", f"is {n_instances}", "choose at least one tile")
-        self.subtyping = subtyping
-        self.bag_weight = bag_weight
-        self.n_instances = n_instances
-        self.instance_loss = _loss("instance_loss", instance_loss)
-        self.bag_loss = _loss("bag_loss", bag_loss)
+        for option, name in (("instance_loss", instance_loss), ("bag_loss", bag_loss)):
+            if name not in _LOSSES:
+                fix = f"choose one of {', '.join(_LOSSES)}"
+                raise FociError(option, f"{name!r} is not a loss", fix)
+        self.subtyping, self.bag_weight, self.n_instances = subtyping, bag_weight, n_instances
+        self.instance_loss, self.bag_loss = _LOSSES[instance_loss], _LOSSES[bag_loss]
 
     def forward(self, batch: Batch) -> Tensor:
         """Weighted bag and instance loss, each averaged over the bags."""
@@ -152,16 +146,6 @@ class InstanceClustering(Objective):
         return total / self.backbone.n_classes if self.subtyping else total
 
 
-def _loss(option: str, name: str) -> Callable[[Tensor, Tensor], Tensor]:
-    if name not in _LOSSES:
-        raise FociError(option, f"{name!r} is not a loss", f"choose one of {', '.join(_LOSSES)}")
-    return _LOSSES[name]
-
-
-_ATTENTION_DROPOUT = 0.25
-"""Fixed by the authors: whatever the dropout after the projection, unless that is 0."""
-
-
 @architecture("clam-sb")
 class CLAMSB(PooledBackbone):
     r"""CLAM-SB: one attention score per tile, one weighted mean, one head.
@@ -170,23 +154,21 @@ class CLAMSB(PooledBackbone):
        a_i = w^\top(\tanh(V h_i) \odot \sigma(U h_i)), \quad
        \ell = \mathrm{head}\Big(\sum_i \mathrm{softmax}(a)_i\, h_i\Big)
 
-    Trained with :class:`~foci.backbones.models.clam.InstanceClustering`; its instance
-    classifiers, one per class, take no part in a prediction. Native score: :math:`a_i` before the
-    softmax.
+    Trained with :class:`InstanceClustering`; its instance classifiers, one per class, take no part
+    in a prediction. Native score: :math:`a_i` before the softmax.
 
     Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
         d: Token width.
         hidden: Attention width.
-        projection_bias: Whether the projection has a bias.
         gated: Gated or plain tanh attention.
         dropout: After the projection, while training; unless it is 0, the attention factors have
             a dropout of 0.25 each.
         head_hidden: Width of a two-layer head; None for a linear one.
-        projection_activation: ``"relu"`` or ``"gelu"``.
-        projection_layers: Layers of the projection.
+        projection_bias, projection_activation, projection_layers: See
+            :func:`~foci.backbones.layers.attention.projection`.
     """
+
+    objective_type = InstanceClustering
 
     def __init__(
         self,
@@ -212,13 +194,10 @@ class CLAMSB(PooledBackbone):
             layers=projection_layers,
         )
         self.homogeneous = not projection_bias and projection_activation == "relu"
-        self.attention = _attention(d, hidden, 1, gated, dropout)
-        self.instance_classifiers = _instance_classifiers(d, n_classes)
+        inner = _ATTENTION_DROPOUT if dropout else 0.0
+        self.attention = GatedAttention(d, hidden, 1, gated=gated, dropout=inner)
+        self.instance_classifiers = nn.ModuleList(nn.Linear(d, 2) for _ in range(n_classes))
         self.head = head(d, n_classes, head_hidden)
-
-    def make_objective(self, **settings: Any) -> InstanceClustering:
-        """Bag loss and instance clustering; see :class:`InstanceClustering` for the settings."""
-        return InstanceClustering(self, **settings)
 
 
 @architecture("clam-mb")
@@ -228,21 +207,15 @@ class CLAMMB(PooledBackbone):
     .. math:: a_{ci} = w_c^\top(\tanh(V h_i) \odot \sigma(U h_i)), \quad
        \ell_c = u_c^\top \sum_i \mathrm{softmax}(a_c)_i\, h_i + b_c
 
-    Trained with :class:`~foci.backbones.models.clam.InstanceClustering`, where the tiles of
-    class c are chosen by row c.
+    Trained with :class:`InstanceClustering`, where the tiles of class c are chosen by row c.
 
     Args:
-        d_in: Feature width.
-        n_classes: Number of classes, and of attention rows.
         d: Token width.
-        hidden: Attention width.
-        projection_bias: Whether the projection has a bias.
-        gated: Gated or plain tanh attention.
-        dropout: After the projection, while training; unless it is 0, the attention factors have
-            a dropout of 0.25 each.
-        projection_activation: ``"relu"`` or ``"gelu"``.
+        hidden, gated, dropout, projection_bias, projection_activation: As for :class:`CLAMSB`.
         plus_one: Pool with softmax-plus-one, :math:`e^{a_i} / (1 + \sum_j e^{a_j})`.
     """
+
+    objective_type = InstanceClustering
 
     def __init__(
         self,
@@ -263,8 +236,9 @@ class CLAMMB(PooledBackbone):
         )
         self.homogeneous = not projection_bias and projection_activation == "relu"
         self.plus_one = plus_one
-        self.attention = _attention(d, hidden, n_classes, gated, dropout)
-        self.instance_classifiers = _instance_classifiers(d, n_classes)
+        inner = _ATTENTION_DROPOUT if dropout else 0.0
+        self.attention = GatedAttention(d, hidden, n_classes, gated=gated, dropout=inner)
+        self.instance_classifiers = nn.ModuleList(nn.Linear(d, 2) for _ in range(n_classes))
         self.heads = nn.ModuleList(nn.Linear(d, 1) for _ in range(n_classes))
 
     @declares("split-readout")
@@ -293,21 +267,8 @@ class CLAMMB(PooledBackbone):
         logits = self.readout(pool(weights, self.values(tokens)))
         return attention[:, int(logits.argmax())]
 
-    def make_objective(self, **settings: Any) -> InstanceClustering:
-        """Bag loss and instance clustering; see :class:`InstanceClustering` for the settings."""
-        return InstanceClustering(self, **settings)
-
 
 CLAM: TypeAlias = CLAMSB | CLAMMB
-
-
-def _attention(d: int, hidden: int, rows: int, gated: bool, dropout: float) -> GatedAttention:
-    inner = _ATTENTION_DROPOUT if dropout else 0.0
-    return GatedAttention(d, hidden, rows, gated=gated, dropout=inner)
-
-
-def _instance_classifiers(d: int, n_classes: int) -> nn.ModuleList:
-    return nn.ModuleList(nn.Linear(d, 2) for _ in range(n_classes))
 
 
 preset("clam-sb", "paper", CLAMSB, d=256, hidden=128, head_hidden=128, projection_bias=False)

@@ -1,9 +1,9 @@
-"""DSMIL's loss: sigmoid cross-entropy of the bag and of its best tiles."""
+"""DSMIL: attention to the critical tile of every class (Li, Li and Eliceiri, 2021)."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -16,8 +16,10 @@ from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_wei
 from foci.backbones.registry import architecture, preset
 from foci.errors import FociError
 
-if TYPE_CHECKING:
-    pass
+Value = Literal["token", "linear", "relu"]
+
+_CRITICAL_AT_ONCE = 64
+"""Critical tiles whose attention to all tiles is summed at once; bounds the memory."""
 
 
 class DualStream(Objective):
@@ -46,26 +48,13 @@ class DualStream(Objective):
         outputs = self.backbone.outputs(tokens, batch.mask)
         tiles = self.backbone.tile_classifier(tokens)
         best = tiles.masked_fill(~batch.mask.unsqueeze(-1), -torch.inf).amax(dim=1)
-        present = self._present(batch.labels).to(outputs.dtype)
+        shift = 1 if self.backbone.negative and self.backbone.n_outputs == 1 else 0
+        index = torch.arange(self.backbone.n_outputs, device=outputs.device) + shift
+        present = (batch.labels.unsqueeze(-1) == index).to(outputs.dtype)
         return self.named_terms(
             bag=self.bag_weight * F.binary_cross_entropy_with_logits(outputs, present),
             tiles=(1 - self.bag_weight) * F.binary_cross_entropy_with_logits(best, present),
         )
-
-    def _present(self, labels: Tensor) -> Tensor:
-        """Labels ``[B]`` to ``[B, K]``: which outputs should be on."""
-        shift = 1 if self.backbone.negative and self.backbone.n_outputs == 1 else 0
-        index = torch.arange(self.backbone.n_outputs, device=labels.device)
-        return labels.unsqueeze(-1) == index + shift
-
-
-# DSMIL: attention to the critical tile of every class (Li, Li and Eliceiri, 2021).
-
-
-Value = Literal["token", "linear", "relu"]
-
-_CRITICAL_AT_ONCE = 64
-"""Critical tiles whose attention to all tiles is summed at once; bounds the memory."""
 
 
 @architecture("dsmil")
@@ -92,11 +81,9 @@ class DSMIL(Backbone):
     critical tile is found in float64, so that batch sizes do not decide between two tiles.
 
     Native score: :math:`a_{ki}`, attention to the critical tile as in the authors' heat maps, in
-    the row of the largest output. Trained with
-    :class:`~foci.backbones.models.dsmil.DualStream`.
+    the row of the largest output. Trained with :class:`DualStream`.
 
     Args:
-        d_in: Feature width.
         n_classes: Number of classes, the negative one included.
         d: Token width; None for no projection (``h = x``, ``d = d_in``, as published).
         negative: Whether one class is the absence of all others, as in the authors' own labels:
@@ -105,10 +92,11 @@ class DSMIL(Backbone):
         query_hidden: Width inside ``Linear - ReLU - Linear - tanh``; None for a linear query.
         value: What is pooled: the ``"token"`` itself, a ``"linear"`` map of it, or that through
             ``"relu"``.
-        projection_bias: Whether the projection has a bias.
-        projection_activation: ``"relu"`` or ``"gelu"``.
-        dropout: After the projection, while training.
+        projection_bias, projection_activation, dropout: See
+            :func:`~foci.backbones.layers.attention.projection`.
     """
+
+    objective_type = DualStream
 
     def __init__(
         self,
@@ -217,28 +205,18 @@ class DSMIL(Backbone):
         """Attention logits to the critical tile of the largest output of *all* tokens."""
         return self.attend(tokens)[:, int(self.outputs(tokens).argmax())]
 
-    def make_objective(self, **settings: Any) -> DualStream:
-        """Loss of the bag and of its critical tiles; see :class:`DualStream`."""
-        return DualStream(self, **settings)
-
     @torch.no_grad()
     def _tile_scores(self, tokens: Tensor) -> Tensor:
         """What decides the critical tile, in float64 ``[..., N, K]``."""
         weight, bias = self.tile_classifier.weight.double(), self.tile_classifier.bias.double()
-        return nn.functional.linear(tokens.double(), weight, bias)
+        return F.linear(tokens.double(), weight, bias)
 
 
 def _prefix_sums(queries: Tensor, values: Tensor, ks: Tensor, critical: Tensor) -> Tensor:
     """Softmax-weighted means of the first k values, by attention to the critical tile of each k.
 
-    Args:
-        queries: ``[N, q]`` in reveal order.
-        values: ``[N, dv]``.
-        ks: ``[J]`` counts.
-        critical: ``[J]`` the critical tile among the first k.
-
-    Returns:
-        ``[J, dv]`` in float64.
+    From queries ``[N, q]`` and values ``[N, dv]`` in reveal order, counts ``[J]`` and the critical
+    tile ``[J]`` among the first k of each, to ``[J, dv]`` in float64.
     """
     found, place = torch.unique(critical, return_inverse=True)
     means = torch.empty(len(ks), values.shape[-1], dtype=torch.float64, device=values.device)

@@ -1,63 +1,29 @@
-"""MHIM-MIL: masked hard instance mining (Tang et al., 2023), attention encoder of version 1."""
+"""MHIM-MIL: masked hard instance mining (Tang et al., 2023), with both encoders of version 1."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.base import Capabilities, Objective
+from foci.backbones.base import Objective
 from foci.backbones.batch import Batch, choose
 from foci.backbones.layers.attention import (
     GatedAttention,
-    check_activation,
     ema_update,
     frozen_copy,
     head,
     projection,
 )
-from foci.backbones.layers.nystrom import NystromLayer
+from foci.backbones.layers.nystrom import NystromAttention, NystromLayer
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.layers.transformer import CroppedPPEG
 from foci.backbones.models._pooled import OrderedBackbone, PooledBackbone
 from foci.backbones.registry import architecture, preset
 from foci.errors import FociError
-
-if TYPE_CHECKING:
-    pass
-
-
-# MHIM-MIL's loss: masked hard instance mining with an EMA teacher (Tang et al., 2023).
-
-
-@dataclass(frozen=True)
-class MaskRatios:
-    """Mask ratios: shares of a bag's N tiles that are hidden; the three sets may overlap.
-
-    The defaults are the published TCGA-NSCLC run with gated attention.
-
-    Attributes:
-        random: Share drawn at random (r).
-        low: Share with the lowest attention (r_l).
-        high: Share hidden among the highest attention (r_h).
-        high_draw: Which part of the candidates with the highest attention is drawn (r_hr): at 1
-            exactly the top share ``high``, below 1 a random part of the top ``high / high_draw``;
-            not above ``high`` means that all tiles are candidates.
-    """
-
-    random: float = 0.7
-    low: float = 0.2
-    high: float = 0.02
-    high_draw: float = 1.0
-
-    def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if not 0 <= value <= 1:
-                raise FociError(f"mask ratio {name!r}", f"is {value}", "choose it in [0, 1]")
 
 
 def share(n: int, ratio: float) -> int:
@@ -69,8 +35,10 @@ def share(n: int, ratio: float) -> int:
     return math.ceil(n * ratio - 1e-9)
 
 
-def mask_tiles(attention: Tensor, ratios: MaskRatios) -> Tensor:
-    r"""Choose the tiles of one bag to hide from the student.
+def mask_tiles(
+    attention: Tensor, *, random: float, low: float, high: float, high_draw: float
+) -> Tensor:
+    r"""Choose the tiles of one bag to hide from the student; the three sets may overlap.
 
     .. math:: M = R_{\lceil rN \rceil} \cup L_{\lceil r_l N \rceil} \cup
        \mathrm{draw}_{r_{hr}}\big(H_{\lceil r_h N / r_{hr} \rceil}\big)
@@ -80,7 +48,12 @@ def mask_tiles(attention: Tensor, ratios: MaskRatios) -> Tensor:
 
     Args:
         attention: ``[N]``, any monotone version of the teacher's attention.
-        ratios: How much is hidden.
+        random: Share drawn at random (r).
+        low: Share with the lowest attention (r_l).
+        high: Share hidden among the highest attention (r_h).
+        high_draw: Which part of the candidates with the highest attention is drawn (r_hr): at 1
+            exactly the top share ``high``, below 1 a random part of the top ``high / high_draw``;
+            not above ``high`` means that all tiles are candidates.
 
     Returns:
         ``[N]`` bool, True where a tile is hidden. Draws from torch's global generator.
@@ -88,11 +61,11 @@ def mask_tiles(attention: Tensor, ratios: MaskRatios) -> Tensor:
     n = len(attention)
     place = attention.argsort(descending=True, stable=True).argsort()
     tiles = torch.ones_like(place, dtype=torch.bool)
-    draw = max(ratios.high_draw, ratios.high)
-    candidates = share(n, ratios.high / draw) if draw > 0 else 0
+    draw = max(high_draw, high)
+    candidates = share(n, high / draw) if draw > 0 else 0
     hidden = (
-        choose(tiles, share(n, ratios.random))
-        | (place >= n - share(n, ratios.low))
+        choose(tiles, share(n, random))
+        | (place >= n - share(n, low))
         | choose(place < candidates, share(candidates, draw))
     )
     return hidden & ~choose(tiles, 1) if hidden.all() else hidden
@@ -127,14 +100,13 @@ class MaskedHardMining(Objective):
     .. math:: L = \mathrm{CE} + \alpha\, H\big(\mathrm{softmax}(t / T), \mathrm{softmax}(s)\big),
        \qquad \theta_t \leftarrow m\,\theta_t + (1 - m)\,\theta_s
 
-    with t and s the two bag features (softmax over their d coordinates, not over classes).
+    with t and s the two bag features (softmax over their d coordinates, not over classes). The
+    default mask ratios are the published TCGA-NSCLC run with gated attention.
 
     Args:
         backbone: The classifier; it is the baseline first, the student after.
-        mask_random: r, share of tiles hidden at random.
-        mask_low: r_l, share with the lowest attention.
-        mask_high: r_h, share hidden among the highest attention.
-        mask_high_draw: r_hr, part of the highest-attention candidates that is drawn.
+        mask_random, mask_low, mask_high, mask_high_draw: Shares of a bag's tiles that are hidden;
+            see :func:`mask_tiles`.
         decay_high: Let r_h fall to 0 over the student stage by half a cosine.
         alpha: Weight of the consistency term.
         temperature: T of the teacher's bag feature.
@@ -163,7 +135,12 @@ class MaskedHardMining(Objective):
         anneal_momentum: bool = True,
     ) -> None:
         super().__init__(backbone)
-        self.ratios = MaskRatios(mask_random, mask_low, mask_high, mask_high_draw)
+        self.ratios = {
+            "random": mask_random, "low": mask_low, "high": mask_high, "high_draw": mask_high_draw
+        }  # fmt: skip
+        for name, ratio in self.ratios.items():
+            if not 0 <= ratio <= 1:
+                raise FociError(f"mask_{name}", f"is {ratio}", "choose it in [0, 1]")
         self.decay_high = decay_high
         self.alpha, self.temperature = alpha, temperature
         self.momentum, self.anneal_momentum = momentum, anneal_momentum
@@ -178,20 +155,18 @@ class MaskedHardMining(Objective):
         return int(self.step) / max(1, int(self.total_steps))
 
     @property
-    def current_ratios(self) -> MaskRatios:
-        """The mask ratios of this step."""
+    def current_ratios(self) -> dict[str, float]:
+        """The mask ratios of this step, by argument of :func:`mask_tiles`."""
         if not self.decay_high:
             return self.ratios
-        return replace(self.ratios, high=cosine_schedule(self.ratios.high, 0.0, self.progress))
+        return {**self.ratios, "high": cosine_schedule(self.ratios["high"], 0.0, self.progress)}
 
     @property
     def current_momentum(self) -> float:
         """The teacher's momentum of this step."""
-        return (
-            cosine_schedule(self.momentum, 1.0, self.progress)
-            if self.anneal_momentum
-            else self.momentum
-        )
+        if not self.anneal_momentum:
+            return self.momentum
+        return cosine_schedule(self.momentum, 1.0, self.progress)
 
     def begin_stage(self, stage: str, total_steps: int) -> None:
         """Enter a stage; the student's begins from the trained baseline."""
@@ -232,7 +207,7 @@ class MaskedHardMining(Objective):
         )
         visible = batch.mask.clone()
         for row, present, scores in zip(visible, batch.mask, attention, strict=True):
-            row[present] = ~mask_tiles(scores[present], self.current_ratios)
+            row[present] = ~mask_tiles(scores[present], **self.current_ratios)
         return feature, visible
 
 
@@ -244,22 +219,21 @@ class MHIM(PooledBackbone):
        a_i = w^\top(\phi(V h_i) \odot \sigma(U h_i)), \quad
        z = \sum_i \mathrm{softmax}(a)_i\, h_i, \quad \ell = \mathrm{head}(z)
 
-    Masking belongs to training (:class:`~foci.backbones.models.mhim.MaskedHardMining`); the
-    finished classifier sees the full bag. Native score: :math:`a_i` before the softmax.
+    Masking belongs to training (:class:`MaskedHardMining`); the finished classifier sees the full
+    bag. Native score: :math:`a_i` before the softmax.
 
     Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
         d: Token width.
         hidden: Attention width.
         gated: Without the gate the factor :math:`\sigma(U h)` is dropped.
         activation: :math:`\phi` of the attention: ``"relu"``, ``"gelu"`` or ``"tanh"``.
         attention_bias: Whether V, U and w have biases.
-        projection_activation: :math:`\phi_p`: ``"relu"`` or ``"gelu"``.
-        projection_bias: Whether the projection has a bias.
+        projection_activation, projection_bias, dropout: :math:`\phi_p` and W, see
+            :func:`~foci.backbones.layers.attention.projection`.
         head_hidden: Width of a two-layer head; None for a linear one.
-        dropout: After the projection, while training.
     """
+
+    objective_type = MaskedHardMining
 
     def __init__(
         self,
@@ -276,7 +250,6 @@ class MHIM(PooledBackbone):
         head_hidden: int | None = None,
         dropout: float = 0.25,
     ) -> None:
-        check_activation(activation)
         super().__init__(d_in, n_classes, d_token=d)
         self.projection = projection(
             d_in, d, bias=projection_bias, dropout=dropout, activation=projection_activation
@@ -299,34 +272,12 @@ class MHIM(PooledBackbone):
         self.attention.apply(_xavier)
         self.head.apply(_xavier)
 
-    def make_objective(self, **settings: Any) -> Objective:
-        """Masked hard mining under a momentum teacher, after a plain baseline."""
-        return MaskedHardMining(self, **settings)
-
 
 def _xavier(module: nn.Module) -> None:
     if isinstance(module, nn.Linear):
         nn.init.xavier_normal_(module.weight)
         if module.bias is not None:
             nn.init.zeros_(module.bias)
-
-
-preset(
-    "mhim-mil",
-    "paper",
-    MHIM,
-    d=512,
-    hidden=256,
-    activation="tanh",
-    attention_bias=True,
-    projection_bias=False,
-    head_hidden=256,
-)
-preset("mhim-mil", "official", MHIM, d=512, hidden=128)
-preset("mhim-mil", "official-ungated", MHIM, d=512, hidden=128, gated=False)
-
-
-# MHIM-MIL with its self-attention encoder, as released in version 1 (Tang et al. 2023).
 
 
 @architecture("mhim-selfattn")
@@ -341,11 +292,9 @@ class MHIMSelfAttention(OrderedBackbone):
     to twice. It depends on the order of the tiles and has no mask. Native score: the CLS token's
     row of the approximate attention in the second layer, averaged over the heads; it may be
     negative. For trained weights: masked hard mining is offered with the attention-pooling
-    encoder (:class:`~foci.backbones.models.mhim.MHIM`), this one trains with cross-entropy.
+    encoder (:class:`MHIM`), this one trains with cross-entropy.
 
     Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
         d: Token width.
         heads: Attention heads.
         head_width: Width of a head, whatever their number; None for d / 8.
@@ -354,6 +303,8 @@ class MHIMSelfAttention(OrderedBackbone):
         dropout: After the projection, while training.
         attention_dropout: After each attention block, while training.
     """
+
+    tile_score = "native"
 
     def __init__(
         self,
@@ -373,23 +324,12 @@ class MHIMSelfAttention(OrderedBackbone):
         landmarks = d // 2 if landmarks is None else landmarks
         self.projection = projection(d_in, d, bias=True, dropout=dropout, activation=activation)
         self.cls = nn.Parameter(torch.randn(1, 1, d))
-        self.layer1 = NystromLayer(d, heads, head_width, landmarks, attention_dropout)
+        settings = (d, heads, head_width, landmarks, attention_dropout)
+        self.layer1 = NystromLayer(NystromAttention(*settings))
         self.position = CroppedPPEG(d)
-        self.layer2 = NystromLayer(d, heads, head_width, landmarks, attention_dropout)
+        self.layer2 = NystromLayer(NystromAttention(*settings))
         self.norm = nn.LayerNorm(d)
         self.head = nn.Linear(d, n_classes)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Order-dependent, no closed form, native score, feature gate only."""
-        return Capabilities(
-            order_free=False, closed_form=False, score="native", gate_sites=("feature",)
-        )
-
-    def embed(self, x: Tensor) -> Tensor:
-        """Projection."""
-        tokens: Tensor = self.projection(x)
-        return tokens
 
     def _before_layer2(self, tokens: Tensor) -> Tensor:
         hidden = self.layer1(torch.cat([self.cls.expand(len(tokens), -1, -1), tokens], dim=1))
@@ -407,6 +347,19 @@ class MHIMSelfAttention(OrderedBackbone):
         return rows[0, :, 1:].mean(dim=0)
 
 
+preset(
+    "mhim-mil",
+    "paper",
+    MHIM,
+    d=512,
+    hidden=256,
+    activation="tanh",
+    attention_bias=True,
+    projection_bias=False,
+    head_hidden=256,
+)
+preset("mhim-mil", "official", MHIM, d=512, hidden=128)
+preset("mhim-mil", "official-ungated", MHIM, d=512, hidden=128, gated=False)
 preset(
     "mhim-mil",
     "selfattn",

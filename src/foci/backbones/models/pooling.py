@@ -1,4 +1,4 @@
-"""The best tile speaks for the slide: max pooling, and CLAM's MIL_fc (Lu et al., 2021)."""
+"""Pooling without attention: the best tile (max pooling, CLAM's MIL_fc), or the mean of all."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from foci.backbones.base import Backbone, Capabilities, declares
-from foci.backbones.layers.attention import head, projection
-from foci.backbones.models._pooled import PooledBackbone
+from foci.backbones.layers.attention import projection
+from foci.backbones.models._pooled import PooledBackbone, refuse_gate
 from foci.backbones.registry import architecture, preset
-from foci.errors import FociError
 
 
 class BestTile(Backbone):
@@ -27,12 +26,9 @@ class BestTile(Backbone):
     has its own. There are no weights that a gate could multiply; it acts on the features.
 
     Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
         d: Token width.
-        projection_bias: Whether the projection has a bias.
-        projection_activation: ``"relu"`` or ``"gelu"``.
-        dropout: After the projection, while training.
+        projection_bias, projection_activation, dropout: See
+            :func:`~foci.backbones.layers.attention.projection`.
     """
 
     def __init__(
@@ -49,7 +45,7 @@ class BestTile(Backbone):
         self.projection = projection(
             d_in, d, bias=projection_bias, dropout=dropout, activation=projection_activation
         )
-        self.head: nn.Module = head(d, n_classes, None)
+        self.head = nn.Linear(d, n_classes)
         self.homogeneous = not projection_bias and projection_activation == "relu"
 
     @abstractmethod
@@ -77,24 +73,19 @@ class BestTile(Backbone):
         self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
     ) -> Tensor:
         """See :meth:`Backbone.aggregate`; a gate is refused."""
-        if gate is not None:
-            raise FociError(
-                self.architecture,
-                "has no attention weight per tile that a gate could multiply",
-                "use the gate site 'feature'",
-            )
+        refuse_gate(self, gate)
         logits: Tensor = self.head(tokens)
         scores = self.compete(logits)
         if mask is not None:
             scores = scores.masked_fill(~mask.unsqueeze(-1), -torch.inf)
-        return _taken(logits, scores.argmax(dim=-2, keepdim=True)).squeeze(-2)
+        return _gather_instances(logits, scores.argmax(dim=-2, keepdim=True)).squeeze(-2)
 
     @declares("prefix-sums")
     def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
         """See :meth:`Backbone.prefixes`; by a running maximum."""
         logits: Tensor = self.head(tokens if ks is None else tokens[: int(ks.max())])
         best = torch.cummax(self.compete(logits), dim=0).indices
-        return _taken(logits, best if ks is None else best[ks - 1])
+        return _gather_instances(logits, best if ks is None else best[ks - 1])
 
     def scores(self, tokens: Tensor) -> Tensor:
         """The score by which the tiles compete, of the class that all tokens predict."""
@@ -142,16 +133,9 @@ class MILfc(BestTile):
         return exact.gather(-1, first) - others
 
 
-def _taken(logits: Tensor, tiles: Tensor) -> Tensor:
+def _gather_instances(logits: Tensor, tiles: Tensor) -> Tensor:
     """Class c of the tile in column c (or of the only column): ``[..., n, C]``."""
     return logits.gather(-2, tiles.expand(*tiles.shape[:-1], logits.shape[-1]))
-
-
-preset("max-mil", "official", MaxMIL, d=512, dropout=0.25)
-preset("mil-fc", "official", MILfc, d=512, dropout=0.25)
-
-
-# Mean pooling: the average of what a small network says of every tile.
 
 
 @architecture("mean-mil")
@@ -163,14 +147,7 @@ class MeanMIL(PooledBackbone):
 
     It is attention pooling with equal weights. There is no attention to rank tiles by; the stand-in
     is the tile's own logit for the class that the full bag predicts. Trained with cross-entropy.
-
-    Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
-        d: Token width.
-        projection_bias: Whether the projection has a bias.
-        projection_activation: ``"relu"`` or ``"gelu"``.
-        dropout: After the projection, while training.
+    The arguments are those of :class:`BestTile`.
     """
 
     def __init__(
@@ -187,7 +164,7 @@ class MeanMIL(PooledBackbone):
         self.projection = projection(
             d_in, d, bias=projection_bias, dropout=dropout, activation=projection_activation
         )
-        self.head = head(d, n_classes, None)
+        self.head = nn.Linear(d, n_classes)
         self.homogeneous = not projection_bias and projection_activation == "relu"
 
     @property
@@ -205,4 +182,6 @@ class MeanMIL(PooledBackbone):
         return logits[:, int(logits.mean(dim=0).argmax())]
 
 
+preset("max-mil", "official", MaxMIL, d=512, dropout=0.25)
+preset("mil-fc", "official", MILfc, d=512, dropout=0.25)
 preset("mean-mil", "official", MeanMIL, d=512, dropout=0.25)

@@ -1,4 +1,4 @@
-"""TransMIL as the paper uses it: a plain transformer encoder over a set of tiles."""
+"""TransMIL as the paper uses it, a plain transformer over a set of tiles, and as published."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from foci.backbones.base import Backbone, Capabilities, declares
 from foci.backbones.layers.attention import head, projection
-from foci.backbones.layers.nystrom import NystromLayer
+from foci.backbones.layers.nystrom import NystromAttention, NystromLayer
 from foci.backbones.layers.transformer import PPEG, EncoderLayer, squared
 from foci.backbones.models._pooled import OrderedBackbone
 from foci.backbones.registry import architecture, preset
@@ -30,16 +30,9 @@ class TransMIL(Backbone):
     Without a position encoding the tiles are a set, and masking a tile's key in every layer is
     the same as removing the tile. Trained with cross-entropy. It has no tile score of its own;
     the paper's documented proxy is :math:`\langle \mathrm{LN}(H)_i, \mathrm{LN}(H)_0 \rangle`.
-    The authors' own architecture is
-    :class:`~foci.backbones.models.transmil.TransMILNystrom`.
-
-    Attributes:
-        cls: The learned CLS token, ``[d]``.
-        layers: The encoder layers.
+    The authors' own architecture is :class:`TransMILNystrom`.
 
     Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
         d: Token width.
         heads: Attention heads, each d / heads wide.
         depth: Number of layers L.
@@ -142,25 +135,9 @@ class TransMIL(Backbone):
         return hidden[1:] @ hidden[0]
 
 
-preset(
-    "transmil",
-    "paper",
-    TransMIL,
-    d=512,
-    heads=8,
-    depth=4,
-    hidden=2048,
-    head_hidden=256,
-    projection_bias=False,
-)
-
-
-# TransMIL as its authors published it (Shao et al. 2021).
-
-
 @architecture("transmil-nystrom")
 class TransMILNystrom(OrderedBackbone):
-    r"""Two Nyström layers around a position encoding, read out at the CLS token.
+    r"""Two Nyström layers around a position encoding, read out at the CLS token (Shao et al. 2021).
 
     .. math:: H_0 = [c;\, \mathrm{square}(\mathrm{ReLU}(W X + b))], \quad
        H_1 = L_1(H_0), \quad H_2 = L_2([H_{1,0};\, \mathrm{PPEG}(H_{1,1:})]), \quad
@@ -172,8 +149,6 @@ class TransMILNystrom(OrderedBackbone):
     the proxy is :math:`\langle \mathrm{LN}(H_2)_i, \mathrm{LN}(H_2)_0 \rangle`.
 
     Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
         d: Token width.
         heads: Attention heads, each d / heads wide.
         landmarks: Nyström landmarks; None for d / 2.
@@ -181,9 +156,11 @@ class TransMILNystrom(OrderedBackbone):
         aligned: False for weights trained with version 0.0.9 (or older) of the Nyström package,
             which the authors' repository pins; see
             :class:`~foci.backbones.layers.nystrom.NystromAttention`. Weights do not tell which one.
-        projection_activation: ``"relu"`` or ``"gelu"``.
-        projection_layers: Layers of the projection.
+        projection_activation, projection_layers: See
+            :func:`~foci.backbones.layers.attention.projection`.
     """
+
+    tile_score = "proxy"
 
     def __init__(
         self,
@@ -199,32 +176,20 @@ class TransMILNystrom(OrderedBackbone):
         projection_layers: int = 1,
     ) -> None:
         if d % heads:
-            raise FociError(
-                "transmil-nystrom", f"d={d} is not a multiple of heads={heads}", "change one"
-            )
+            what = f"d={d} is not a multiple of heads={heads}"
+            raise FociError("transmil-nystrom", what, "change one")
         super().__init__(d_in, n_classes, d_token=d)
         landmarks = d // 2 if landmarks is None else landmarks
         self.projection = projection(
             d_in, d, bias=True, activation=projection_activation, layers=projection_layers
         )
         self.cls = nn.Parameter(torch.randn(1, 1, d))
-        self.layer1 = NystromLayer(d, heads, d // heads, landmarks, dropout, aligned)
+        settings = (d, heads, d // heads, landmarks, dropout, aligned)
+        self.layer1 = NystromLayer(NystromAttention(*settings))
         self.position = PPEG(d)
-        self.layer2 = NystromLayer(d, heads, d // heads, landmarks, dropout, aligned)
+        self.layer2 = NystromLayer(NystromAttention(*settings))
         self.norm = nn.LayerNorm(d)
         self.head = nn.Linear(d, n_classes)
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Order-dependent, no closed form, proxy score, feature gate only."""
-        return Capabilities(
-            order_free=False, closed_form=False, score="proxy", gate_sites=("feature",)
-        )
-
-    def embed(self, x: Tensor) -> Tensor:
-        """Projection."""
-        tokens: Tensor = self.projection(x)
-        return tokens
 
     def encode(self, tokens: Tensor) -> Tensor:
         """Tokens ``[B, n, d]`` to ``[B, 1 + s*s, d]`` after the final LayerNorm, CLS first."""
@@ -245,4 +210,15 @@ class TransMILNystrom(OrderedBackbone):
         return encoded[1 : len(tokens) + 1] @ encoded[0]
 
 
+preset(
+    "transmil",
+    "paper",
+    TransMIL,
+    d=512,
+    heads=8,
+    depth=4,
+    hidden=2048,
+    head_hidden=256,
+    projection_bias=False,
+)
 preset("transmil", "official", TransMILNystrom, d=512, heads=8, dropout=0.1)
