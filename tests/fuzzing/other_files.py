@@ -74,8 +74,7 @@ def _trained(folder: Path) -> None:
 
 
 def _foreign() -> dict[str, torch.Tensor]:
-    clam = OFFICIAL["clam-sb"]
-    return clam.state(clam.model())
+    return OFFICIAL["clam-sb"].state()
 
 
 def _checkpoint(folder: Path) -> None:

@@ -1,22 +1,50 @@
-"""Nothing that a pickle names is imported, called or changed."""
+"""Nothing that a pickle names is imported, called or changed, and a hostile file costs nothing.
+
+It is refused in one line before it costs time or memory.
+"""
 
 import builtins
 import contextlib
 import io
+import json
 import os
 import pickle
+import struct
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
+from foci import backbones
 from foci.backbones import load
-from foci.backbones.checkpoints import unpickle
-from foci.backbones.checkpoints.unpickle import InertUnpickler, Storage, StoredTensor, Stub
+from foci.backbones.checkpoints import inspect, unpickle
+from foci.backbones.checkpoints.unpickle import (
+    InertUnpickler,
+    Storage,
+    StoredTensor,
+    Stub,
+    check_pickle,
+)
+from foci.errors import CheckpointError
 from tests.backbones.checkpoints.official_files import OFFICIAL
+
+MEMORY = 4 * 2**30
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, ({limit}, {limit}))
+from foci.backbones import load
+from foci.errors import CheckpointError
+for path in sys.argv[1:]:
+    try:
+        load(path)
+    except CheckpointError as error:
+        print(error)
+"""
 
 
 class Call:
@@ -101,10 +129,10 @@ def test_a_checkpoint_with_an_attack_in_it_still_loads(
     name: str, legacy: bool, tmp_path: Path
 ) -> None:
     marker, path = tmp_path / "executed", tmp_path / "checkpoint.pth"
-    model = OFFICIAL["acmil"].model()
+    state = OFFICIAL["acmil"].state()
     content = {
         "config": attacks(marker)[name],
-        "model": OFFICIAL["acmil"].state(model),
+        "model": state,
         "optimizer": {"state": [attacks(marker)[name]]},
     }
     torch.save(content, path, _use_new_zipfile_serialization=not legacy)
@@ -112,7 +140,7 @@ def test_a_checkpoint_with_an_attack_in_it_still_loads(
     loaded = load(path)
 
     assert not marker.exists()
-    assert torch.equal(loaded.state_dict()["head.weight"], model.state_dict()["head.weight"])
+    assert torch.equal(loaded.state_dict()["head.weight"], state["Slide_classifier.fc.weight"])
 
 
 def test_classes_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,3 +234,221 @@ def test_windows_that_leave_their_storage_are_refused() -> None:
             StoredTensor(storage, offset, size, stride).read()
     with pytest.raises(ValueError, match="12 bytes where 16 should be"):
         storage.fill(bytes(12))
+
+
+def archive(path: Path, program: bytes, **storages: bytes) -> Path:
+    """A file of torch.save with a pickle of one's own."""
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("archive/data.pkl", program)
+        for key, content in storages.items():
+            file.writestr(f"archive/data/{key}", content)
+    return path
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(CheckpointError) as error:
+        load(path)
+    message = str(error.value)
+    assert message.startswith(f"{path}: ")
+    assert message.isprintable()
+    assert len(message) < 800
+    return message
+
+
+def setting(key: bytes) -> bytes:
+    """The pickle of a dictionary with one key, given as instructions."""
+    return b"\x80\x02}" + key + b"K\x01s."
+
+
+def doubled(times: int) -> bytes:
+    """A tuple that holds the one before twice."""
+    return b"K\x01\x85" + b"2\x86" * times
+
+
+def nested(depth: int) -> bytes:
+    return b"K\x01" + b"\x85" * depth
+
+
+@pytest.mark.parametrize("dictionary", [False, True])
+@pytest.mark.parametrize("key", [doubled(60), nested(200_000)], ids=["doubled", "deep"])
+def test_tuples_inside_tuples(key: bytes, dictionary: bool, tmp_path: Path) -> None:
+    program = setting(key) if dictionary else b"\x80\x02" + key + b"."
+    message = refused(archive(tmp_path / "a.pt", program))
+    assert "tuples inside tuples, more than 32 deep" in message
+
+
+def test_keys_of_many_parts(tmp_path: Path) -> None:
+    message = refused(archive(tmp_path / "a.pt", setting(doubled(30))))
+    assert "keys of too many parts" in message
+
+
+def test_a_wide_tuple_and_the_state_of_a_generator_are_no_danger(tmp_path: Path) -> None:
+    path = tmp_path / "a.pt"
+    settings = {"names": (tuple(range(50_000)), ("a", ("b",))), ("train", 0): 1}
+    torch.save({"state_dict": OFFICIAL["clam-sb"].state(), "settings": settings}, path)
+    assert inspect(path).format == "CLAM-SB"
+
+
+def number(bits: int) -> bytes:
+    content = (1 << bits).to_bytes(bits // 8 + 2, "little")
+    return b"\x8b" + struct.pack("<i", len(content)) + content
+
+
+def test_whole_numbers_of_thousands_of_digits(tmp_path: Path) -> None:
+    assert "a whole number of 40001 bits" in refused(
+        archive(tmp_path / "a.pt", setting(number(40_000)))
+    )
+    # short enough to be read, and still no name to print
+    message = refused(archive(tmp_path / "b.pt", setting(number(4_000))))
+    assert "holds no state dict; its entries are <int>; save model.state_dict()" in message
+
+
+GIGABYTES = b"\x80\x02K\x01r" + struct.pack("<I", 2**28) + b"."
+
+
+def test_a_memo_of_gigabytes(tmp_path: Path) -> None:
+    message = refused(archive(tmp_path / "a.pt", GIGABYTES))
+    assert "a memo of 268435456 places after 2 instructions" in message
+
+
+def test_too_many_instructions_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    classes = b"".join(b"cmodule\nC%d\n0" % i for i in range(5_000))
+    message = refused(archive(tmp_path / "a.pt", b"\x80\x02" + classes + b"N."))
+    assert "more than 4096 classes and functions" in message
+    monkeypatch.setattr(unpickle, "MOST_INSTRUCTIONS", 100)
+    assert "a pickle of more than 100 instructions" in refused(tmp_path / "a.pt")
+
+
+def tensor(key: bytes, size: bytes, numel: int = 4, stride: bytes = b"K\x01\x85") -> bytes:
+    """Instructions that describe a tensor on the storage of a key."""
+    storage = b"(X\x07\x00\x00\x00storagectorch\nFloatStorage\nX\x01\x00\x00\x00" + key
+    storage += b"X\x03\x00\x00\x00cpuJ" + struct.pack("<i", numel) + b"tQ"
+    return b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x00" + size + stride + b"\x89NtR"
+
+
+def named(*tensors: bytes) -> bytes:
+    items = b"".join(b"X\x04\x00\x00\x00k%03d" % i + one for i, one in enumerate(tensors))
+    return b"\x80\x02}(" + items + b"u."
+
+
+def test_a_hundred_tensors_on_one_storage(tmp_path: Path) -> None:
+    numel = 2**18
+    one = tensor(b"0", b"J" + struct.pack("<i", numel) + b"\x85", numel)
+    path = archive(tmp_path / "a.pt", named(*[one] * 100), **{"0": bytes(4 * numel)})
+    assert f"holds tensors of {100 * numel} numbers that share {numel}" in refused(path)
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        number(61) + b"K\x00\x86",
+        b"K\x00" + number(3000) + b"\x86",
+        b"X\x01\x00\x00\x00aK\x00\x86",
+        b"J" + struct.pack("<i", -5) + b"K\x00\x86",
+        b"(" + b"K\x01" * 20 + b"t",
+        b"]",
+    ],
+)
+def test_impossible_shapes(size: bytes, tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.pt", named(tensor(b"0", size)), **{"0": bytes(16)})
+    assert "k000 cannot be read (a tensor of an impossible shape)" in refused(path)
+
+
+@pytest.mark.parametrize("wide", [2**21, 2**40])
+def test_widths_without_numbers(wide: int, tmp_path: Path) -> None:
+    path, state = tmp_path / "a.safetensors", OFFICIAL["clam-sb"].state()
+    save_file({**state, "attention_net.0.weight": torch.zeros(wide, 0)}, path)
+    assert f"attention_net.0.weight has shape [{wide}, 0]" in refused(path)
+
+
+def test_a_million_classes(tmp_path: Path) -> None:
+    path, state = tmp_path / "a.safetensors", OFFICIAL["clam-sb"].state()
+    save_file({**state, "classifiers.weight": torch.zeros(2**18, 1)}, path)
+    assert "has n_classes=262144" in refused(path)
+
+
+def test_names_that_a_terminal_should_not_see(tmp_path: Path) -> None:
+    path = tmp_path / "a.pt"
+    torch.save({"\x1b[2Jred": torch.ones(1), "x" * 10_000: torch.ones(1)}, path)
+    message = refused(path)
+    assert "'\\x1b[2Jred'" in message
+    assert "x" * 80 + "..." in message
+
+
+def test_parts_that_overlap_in_the_archive(tmp_path: Path) -> None:
+    """Two storages whose directory entries name the same bytes."""
+    path = archive(tmp_path / "a.pt", named(tensor(b"0", b"K\x04\x85"), tensor(b"1", b"K\x04\x85")),
+                   **{"0": bytes(2**20), "1": b""})  # fmt: skip
+    whole = path.read_bytes()
+    with zipfile.ZipFile(path) as file:
+        entries = file.infolist()
+    source, copy = entries[1], entries[2]
+    directory = whole.index(b"PK\x01\x02", whole.index(b"PK\x01\x02") + 1)
+    second = whole.index(b"PK\x01\x02", directory + 1)
+    fields = whole[directory + 16 : directory + 28]  # checksum and both sizes
+    offset = struct.pack("<I", source.header_offset)
+    changed = bytearray(whole)
+    changed[second + 16 : second + 28] = fields
+    changed[second + 42 : second + 46] = offset
+    path.write_bytes(changed)
+    assert copy.file_size == 0
+    refused(path)
+
+
+@pytest.mark.parametrize("name", ["d_in", "hidden", "d", "n_classes", "head_hidden"])
+@pytest.mark.parametrize("value", [10**6, 10**12, 2**70])
+def test_widths_of_a_model_folder_are_not_allocated(name: str, value: int, tmp_path: Path) -> None:
+    model = backbones.create("abmil", d_in=16, n_classes=2, d=8, hidden=4, head_hidden=4)
+    folder = backbones.save(model, tmp_path / "model")
+    facts = json.loads((folder / "backbone.json").read_text())
+    facts["config"][name] = value
+    del facts["own_sha256"]  # as somebody who edits it on purpose would
+    (folder / "backbone.json").write_text(json.dumps(facts))
+    with pytest.raises(CheckpointError) as error:
+        load(folder)
+    assert f"has {name} of {value:.6g}, wider than any tensor of weights.safetensors" in str(
+        error.value
+    )
+
+
+def test_a_number_of_thousands_of_digits_in_a_model_folder(tmp_path: Path) -> None:
+    model = backbones.create("abmil", d_in=16, n_classes=2)
+    folder = backbones.save(model, tmp_path / "model")
+    (folder / "backbone.json").write_text('{"config": ' + "1" * 5000 + "}")
+    with pytest.raises(CheckpointError, match=r"backbone.json: is not JSON"):
+        load(folder)
+
+
+def test_in_a_process_with_little_memory(tmp_path: Path) -> None:
+    """None of the attacks needs the memory that it asks for."""
+    programs: dict[str, bytes] = {
+        "doubled": setting(doubled(60)),
+        "deep": setting(nested(200_000)),
+        "memo": GIGABYTES,
+        "number": setting(number(40_000)),
+    }
+    paths = [archive(tmp_path / f"{name}.pt", program) for name, program in programs.items()]
+    script = LIMITED.format(limit=MEMORY)
+    done = subprocess.run(
+        [sys.executable, "-c", script, *map(str, paths)],
+        capture_output=True, text=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == len(paths)
+
+
+def test_a_legacy_file_is_checked_too(tmp_path: Path) -> None:
+    path = tmp_path / "old.pt"
+    first: list[Any] = [0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}]
+    head = b"".join(pickle.dumps(one, protocol=2) for one in first)
+    path.write_bytes(head + setting(doubled(60)))
+    assert "tuples inside tuples" in refused(path)
+
+
+def test_real_pickles_pass_and_the_file_stays_at_its_beginning() -> None:
+    for protocol in range(2, 6):
+        content = {"a": [1, (2, 3), {4}], "b": frozenset({(1, 2)}), "c": bytearray(b"x")}
+        file = io.BytesIO(pickle.dumps(content, protocol))
+        check_pickle(file)
+        assert file.tell() == 0
+        assert pickle.load(file) == content

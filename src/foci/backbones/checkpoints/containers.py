@@ -1,34 +1,39 @@
-"""Find the state dict in a checkpoint's content and strip wrapper prefixes from its keys."""
+"""Read a checkpoint file without executing what is pickled in it, and find its state dict.
+
+Files of ``torch.save``, old and new, and of safetensors become nested dictionaries; the state dict
+is taken out of whatever a training script wrapped around it, and wrapper prefixes are stripped
+from its keys.
+"""
 
 from __future__ import annotations
 
+import io
 import re
+import struct
+import sys
+import zipfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import torch
 from torch import Tensor
 
-from foci.backbones.checkpoints.formats.base import SEPARATE_PARTS, unsupported
+from foci.backbones.checkpoints.formats import SEPARATE_PARTS, unsupported
 from foci.backbones.checkpoints.state_dict import StateDict, listed
-from foci.backbones.checkpoints.unpickle import StoredTensor, Stub
+from foci.backbones.checkpoints.unpickle import InertUnpickler, Storage, StoredTensor, Stub
 from foci.errors import CheckpointError
 
-_ENTRIES = (
-    "state_dict",
-    "model_state_dict",
-    "model_state",
-    "model",
-    "net",
-    "weights",
-    "ema",
-)
-"""Keys under which training scripts keep the state dict, beside the optimizer and the like."""
+_MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
+"""First number in a file that ``torch.save`` wrote before version 1.6."""
 
-_SHARED, _FEW = 4, 2**20
-"""Tied weights share a storage; this many times over, and small ones, they may."""
+_ENTRIES = ("state_dict", "model_state_dict", "model_state", "model", "net", "weights", "ema")
+"""Keys under which training scripts keep the state dict, beside the optimizer and the like."""
 
 _DEPTH = 8
 """Most levels of nesting; a hostile file may contain itself."""
+
+_SHARED, _FEW = 4, 2**20
+"""Tied weights share a storage; this many times over, and small ones, they may."""
 
 _PREFIXES = ("module.", "model.", "net.", "network.", "mil.", "_orig_mod.")
 """Put before *every* name by DataParallel, Lightning or MIL-Lab, and ``torch.compile``."""
@@ -44,80 +49,161 @@ _METRICS = re.compile(
 """Attributes of a Lightning module that are metrics; theirs are buffers, not parameters."""
 
 
+def read_content(path: Path) -> Any:
+    """Read a ``torch.save`` file, old or new, or a safetensors file, as nested dictionaries.
+
+    The bytes decide what the file is, not its suffix.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(9)
+            file.seek(0)
+            if not head:
+                raise CheckpointError(path, "is empty", "copy it again")
+            if head.startswith(b"PK\x03\x04"):
+                return _read_zip(path, file)
+            if head[8:] == b"{":
+                from safetensors.torch import load_file
+
+                return load_file(path)
+            if head.startswith(b"\x80"):
+                return _read_legacy(path, file)
+        fix = "give a file written by torch.save or safetensors"
+        raise CheckpointError(path, "is not a checkpoint", fix)
+    except CheckpointError:
+        raise
+    except FileNotFoundError:
+        raise CheckpointError(path, "does not exist", "check the path") from None
+    except Exception as error:  # a damaged or hostile file may fail anywhere
+        what = f"cannot be read as a checkpoint ({str(error) or type(error).__name__})"
+        raise CheckpointError(path, what, "copy or save it again") from error
+
+
+def _read_zip(path: Path, file: IO[bytes]) -> Any:
+    with zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+        if any(name.endswith("constants.pkl") for name in names):
+            what = "is a TorchScript program, which FOCI does not run"
+            raise CheckpointError(path, what, "save its state_dict()")
+        roots = [name.removesuffix("data.pkl") for name in names if name.endswith("/data.pkl")]
+        if len(roots) != 1:
+            what = "is a ZIP archive, but not one of torch.save"
+            raise CheckpointError(path, what, "give the checkpoint itself")
+        root, storages, left = roots[0], dict[str, Storage](), path.stat().st_size
+
+        def record(name: str) -> bytes:
+            nonlocal left
+            entry = archive.getinfo(root + name)
+            if entry.compress_type != zipfile.ZIP_STORED:
+                raise ValueError(f"{name} is compressed")
+            left -= entry.file_size
+            if left < 0:
+                raise ValueError("its parts are larger than the file")
+            return archive.read(root + name)
+
+        def storage(dtype: torch.dtype, key: str, numel: int) -> Storage:
+            if key not in storages:
+                storages[key] = Storage(dtype, numel)
+                storages[key].fill(record(f"data/{key}"))
+            return storages[key]
+
+        if f"{root}byteorder" in names and record("byteorder") != sys.byteorder.encode():
+            raise ValueError("its byte order is not this machine's")
+        return InertUnpickler(io.BytesIO(record("data.pkl")), storage).load()
+
+
+def _read_legacy(path: Path, file: IO[bytes]) -> Any:
+    if InertUnpickler(file).load() != _MAGIC_NUMBER:
+        what = "is a pickle, but not one of torch.save"
+        raise CheckpointError(path, what, "save the state dict with torch.save")
+    InertUnpickler(file).load()  # version of the format
+    system = InertUnpickler(file).load()
+    if system["little_endian"] is not (sys.byteorder == "little"):
+        raise ValueError("its byte order is not this machine's")
+    size = path.stat().st_size
+    storages: dict[str, Storage] = {}
+
+    def storage(dtype: torch.dtype, key: str, numel: int) -> Storage:
+        found = storages.setdefault(key, Storage(dtype, numel))
+        if found.n_bytes > size:
+            raise ValueError("a storage larger than the file")
+        return found
+
+    content = InertUnpickler(file, storage).load()
+    for key in InertUnpickler(file).load():  # the numbers follow in this order
+        (numel,) = struct.unpack("=q", file.read(8))
+        if numel != storages[key].numel:
+            raise ValueError("a storage of another length than announced")
+        storages[key].fill(file.read(storages[key].n_bytes))
+    return content
+
+
 def state_dict_of(content: Any, path: Path) -> StateDict:
     """Extract the classifier's state dict, with plain keys, from a file's content."""
     content, notes = _innermost(content, path)
-    if not isinstance(content, dict):
-        raise _no_state_dict(content, path)
-    stored = {
-        key: value
-        for key, value in content.items()
-        if isinstance(key, str) and isinstance(value, StoredTensor | Tensor)
-    }
-    _check_sharing([value for value in stored.values() if isinstance(value, StoredTensor)], path)
-    tensors = {key: _tensor(value, key, path) for key, value in stored.items()}
-    if not tensors:
-        if content.keys() >= SEPARATE_PARTS:
-            raise unsupported("DTFD-MIL", path)
-        raise CheckpointError(
-            path,
-            f"holds no state dict; its entries are {listed(list(content))}",
-            "save model.state_dict()",
-        )
+    tensors = _tensors(content, path)
     if others := [key for key in content if key not in tensors]:
         notes.append(f"not tensors, left out: {listed(others)}")
-    losses = [key for key in tensors if key.startswith(_LOSSES)]
-    if losses:
+    if losses := [key for key in tensors if key.startswith(_LOSSES)]:
         notes.append(f"part of the loss, left out: {listed(losses)}")
-    inner = {key: tensor for key, tensor in tensors.items() if key not in losses}
-    if metrics := _metrics(inner):
+    tensors = {key: tensor for key, tensor in tensors.items() if key not in losses}
+    if metrics := _metrics(tensors):
         notes.append(f"metrics, left out: {listed(metrics)}")
-    tensors = _stripped({key: inner[key] for key in inner if key not in metrics})
-    return StateDict(path, _attention_alone(tensors), tuple(notes))
+    tensors = {key: tensor for key, tensor in tensors.items() if key not in metrics}
+    while tensors and (prefix := _shared_prefix(tensors)) is not None:
+        tensors = {key.removeprefix(prefix): tensor for key, tensor in tensors.items()}
+    # CLAM puts its attention net alone into DataParallel. Only directly after attention_net.: the
+    # ungated net has a module of its own further in.
+    data_parallel = re.compile(r"^attention_net\.module\.")
+    tensors = {data_parallel.sub("attention_net.", key): one for key, one in tensors.items()}
+    return StateDict(path, tensors, tuple(notes))
 
 
 def _innermost(content: Any, path: Path) -> tuple[Any, list[str]]:
+    """The dictionary under all entries that training scripts use, and notes on its neighbours."""
     notes: list[str] = []
     for _ in range(_DEPTH + 1):
-        if not isinstance(content, dict) or (entry := _entry(content)) is None:
+        present = [key for key in _ENTRIES if key in content] if isinstance(content, dict) else []
+        entry = next((key for key in present if isinstance(content[key], dict | Stub)), None)
+        if entry is None:
             return content, notes
         if "teacher" in content and content["teacher"] is not None:
             notes.append("the file holds a teacher too; the student ('model') is read")
         elif "ema" in content and entry != "ema":
             notes.append(f"the file holds averaged weights ('ema') too; {entry!r} is read")
         content = content[entry]
-    raise CheckpointError(
-        path, f"holds a state dict more than {_DEPTH} entries deep", "save model.state_dict()"
-    )
+    what = f"holds a state dict more than {_DEPTH} entries deep"
+    raise CheckpointError(path, what, "save model.state_dict()")
 
 
-def _entry(content: dict[Any, Any]) -> str | None:
-    found = (key for key in _ENTRIES if key in content)
-    return next((key for key in found if isinstance(content[key], dict | Stub)), None)
-
-
-def _no_state_dict(content: Any, path: Path) -> CheckpointError:
+def _tensors(content: Any, path: Path) -> dict[str, Tensor]:
+    """The tensors of a dictionary, read from their storages."""
     if isinstance(content, Stub):
         name = f"{type(content).__module__}.{type(content).__name__}"
-        return CheckpointError(
-            path,
-            f"holds a pickled object ({name}), which FOCI does not execute",
-            "save model.state_dict() instead of the model",
-        )
-    what = "a single tensor" if isinstance(content, StoredTensor) else type(content).__name__
-    return CheckpointError(
-        path, f"holds {what}, not a state dict", "give the classifier's weights, not features"
-    )
-
-
-def _tensor(value: StoredTensor | Tensor, key: str, path: Path) -> Tensor:
-    if isinstance(value, Tensor):
-        return value
-    try:
-        return value.read()
-    except (RuntimeError, TypeError, ValueError, OverflowError) as error:
-        where = f"{listed([key])} cannot be read ({error})"
-        raise CheckpointError(path, where, "save it again") from error
+        what = f"holds a pickled object ({name}), which FOCI does not execute"
+        raise CheckpointError(path, what, "save model.state_dict() instead of the model")
+    if not isinstance(content, dict):
+        kind = "a single tensor" if isinstance(content, StoredTensor) else type(content).__name__
+        fix = "give the classifier's weights, not features"
+        raise CheckpointError(path, f"holds {kind}, not a state dict", fix)
+    named = {key: value for key, value in content.items() if isinstance(key, str)}
+    _check_sharing([one for one in named.values() if isinstance(one, StoredTensor)], path)
+    tensors: dict[str, Tensor] = {}
+    for key, value in named.items():
+        try:
+            if isinstance(value, StoredTensor):
+                tensors[key] = value.read()
+            elif isinstance(value, Tensor):
+                tensors[key] = value
+        except (RuntimeError, TypeError, ValueError, OverflowError) as error:
+            what = f"{listed([key])} cannot be read ({error})"
+            raise CheckpointError(path, what, "save it again") from error
+    if not tensors:
+        if content.keys() >= SEPARATE_PARTS:
+            raise unsupported("DTFD-MIL", path)
+        what = f"holds no state dict; its entries are {listed(list(content))}"
+        raise CheckpointError(path, what, "save model.state_dict()")
+    return tensors
 
 
 def _check_sharing(tensors: list[StoredTensor], path: Path) -> None:
@@ -129,11 +215,8 @@ def _check_sharing(tensors: list[StoredTensor], path: Path) -> None:
     except TypeError:
         return  # reading such a tensor says what is wrong with it
     if wanted > _SHARED * available + _FEW:
-        raise CheckpointError(
-            path,
-            f"holds tensors of {wanted} numbers that share {available}",
-            "save model.state_dict() of the classifier itself",
-        )
+        what = f"holds tensors of {wanted} numbers that share {available}"
+        raise CheckpointError(path, what, "save model.state_dict() of the classifier itself")
 
 
 def _metrics(tensors: dict[str, Tensor]) -> list[str]:
@@ -145,22 +228,5 @@ def _metrics(tensors: dict[str, Tensor]) -> list[str]:
     return [key for key in buffers if _METRICS.search(key.partition(".")[0])]
 
 
-def _stripped(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    while tensors and (prefix := _shared_prefix(tensors)) is not None:
-        tensors = {key.removeprefix(prefix): tensor for key, tensor in tensors.items()}
-    return tensors
-
-
 def _shared_prefix(tensors: dict[str, Tensor]) -> str | None:
     return next((p for p in _PREFIXES if all(key.startswith(p) for key in tensors)), None)
-
-
-def _attention_alone(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Undo CLAM's DataParallel around its attention net.
-
-    Only directly after ``attention_net.``: the ungated net has a ``module`` of its own further in.
-    """
-    return {
-        re.sub(r"^attention_net\.module\.", "attention_net.", key): tensor
-        for key, tensor in tensors.items()
-    }

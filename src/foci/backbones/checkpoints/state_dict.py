@@ -10,10 +10,13 @@ from torch import Tensor
 
 from foci.errors import CheckpointError
 
+WRAP = "wrap the model in foci.backbones.CallableBackbone"
+"""What to do with a model that FOCI does not have."""
+
 WIDEST = 2**20
 """Widest layer; nobody trains such a classifier, and a hostile file may name any width."""
 
-_LONGEST = 80
+_LONGEST_NAME = 80
 
 
 class StateDict:
@@ -41,25 +44,24 @@ class StateDict:
             raise self.refused(f"lacks {key}", "give the whole state dict of the classifier")
         return self.tensors[key]
 
-    def rows(self, key: str) -> int:
+    def rows(self, layer: str) -> int:
         """Output width of a layer: first dimension of its weight."""
-        return self._size(key, 0)
+        return self._size(f"{layer}.weight", 0)
 
-    def columns(self, key: str) -> int:
+    def columns(self, layer: str) -> int:
         """Input width of a layer: second dimension of its weight."""
-        return self._size(key, 1)
+        return self._size(f"{layer}.weight", 1)
 
-    def count(self, key: str) -> int:
-        """Length of a list of layers: ``{}`` in the key stands for 0, 1, 2, ...
+    def count(self, layer: str) -> int:
+        """Length of a list of layers: ``{}`` in the name stands for 0, 1, 2, ...
 
         >>> from torch import zeros
-        >>> StateDict(Path("a.pt"), {"heads.0.bias": zeros(1), "heads.1.bias": zeros(1)}).count(
-        ...     "heads.{}.bias"
-        ... )
+        >>> tensors = {"heads.0.weight": zeros(1), "heads.1.weight": zeros(1)}
+        >>> StateDict(Path("a.pt"), tensors).count("heads.{}")
         2
         """
         n = 0
-        while key.format(n) in self.tensors:
+        while f"{layer.format(n)}.weight" in self.tensors:
             n += 1
         return n
 
@@ -79,7 +81,7 @@ class StateDict:
 
 
 def listed(keys: Sequence[Any], most: int = 6) -> str:
-    """A few names, and how many more there are; of what is no name, its type.
+    """A few names that a terminal can print, and how many more there are.
 
     >>> listed(["a", "b", "c"], most=2)
     'a, b and 1 more'
@@ -87,12 +89,11 @@ def listed(keys: Sequence[Any], most: int = 6) -> str:
     '<int> and 1 more'
     """
     more = f" and {len(keys) - most} more" if len(keys) > most else ""
-    return ", ".join(map(_shown, keys[:most])) + more
+    return ", ".join(map(_printable, keys[:most])) + more
 
 
-def _shown(key: Any) -> str:
-    """A name that a terminal can take: printable, and not endless."""
+def _printable(key: Any) -> str:
     if not isinstance(key, str):
         return f"<{type(key).__name__}>"
-    plain = key if key.isprintable() else ascii(key[:_LONGEST])
-    return plain if len(plain) <= _LONGEST else f"{plain[:_LONGEST]}..."
+    plain = key if key.isprintable() else ascii(key[:_LONGEST_NAME])
+    return plain if len(plain) <= _LONGEST_NAME else f"{plain[:_LONGEST_NAME]}..."

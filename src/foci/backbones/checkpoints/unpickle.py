@@ -11,18 +11,11 @@ from __future__ import annotations
 import math
 import pickle
 import pickletools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import IO, Any, NamedTuple
 
 import torch
 from torch import Tensor
-
-# Check a pickle's instructions before they are followed: no huge memo, no endless keys.
-#
-# Following a pickle may cost far more than its bytes: one instruction reserves gigabytes for the
-# memo, and a key that holds itself twice, sixty times over, takes for ever to hash. Here the
-# instructions are only read: the sizes of tuples on the stack are followed, and nothing is built.
-
 
 MOST_INSTRUCTIONS = 2_000_000
 MOST_HASHED = 20_000_000
@@ -53,7 +46,12 @@ _ADDS_ONE = {
 
 
 def check_pickle(file: IO[bytes]) -> None:
-    """Read the instructions of one pickle, then go back to its beginning.
+    """Check the instructions of one pickle before they are followed, then seek back to its start.
+
+    Following a pickle may cost far more than its bytes: one instruction reserves gigabytes for the
+    memo, and a key that holds itself twice, sixty times over, takes for ever to hash. Here the
+    instructions are only read: the sizes of tuples on the stack are followed, and nothing is
+    built.
 
     Raises:
         ValueError: If there are too many, or they ask for too much.
@@ -67,29 +65,29 @@ def check_pickle(file: IO[bytes]) -> None:
     Traceback (most recent call last):
     ValueError: tuples inside tuples, more than 32 deep
     """
-    start = file.tell()
-    _Stack().follow(pickletools.genops(file))
+    start, stack = file.tell(), _SizeStack()
+    for done, (code, argument, _) in enumerate(pickletools.genops(file)):
+        if done >= MOST_INSTRUCTIONS:
+            raise ValueError(f"a pickle of more than {MOST_INSTRUCTIONS} instructions")
+        if isinstance(argument, int) and argument.bit_length() > MOST_BITS:
+            raise ValueError(f"a whole number of {argument.bit_length()} bits")
+        if code.name in _ADDS_ONE:
+            stack.sizes.append(_ONE)
+        else:
+            stack.follow(code, argument, done)
     file.seek(start)
 
 
-class _Stack:
+class _SizeStack:
+    """The unpickler's stack and memo, with sizes instead of objects."""
+
     def __init__(self) -> None:
         self.sizes: list[_Size] = []
         self.memo: dict[int, _Size] = {}
         self.hashed = 0
 
-    def follow(self, program: Iterable[tuple[pickletools.OpcodeInfo, object, int | None]]) -> None:
-        for done, (code, argument, _) in enumerate(program):
-            if done >= MOST_INSTRUCTIONS:
-                raise ValueError(f"a pickle of more than {MOST_INSTRUCTIONS} instructions")
-            if isinstance(argument, int) and argument.bit_length() > MOST_BITS:
-                raise ValueError(f"a whole number of {argument.bit_length()} bits")
-            if code.name in _ADDS_ONE:
-                self.sizes.append(_ONE)
-            else:
-                self._step(code, argument, done)
-
-    def _step(self, code: pickletools.OpcodeInfo, argument: object, done: int) -> None:
+    def follow(self, code: pickletools.OpcodeInfo, argument: object, done: int) -> None:
+        """One instruction, after ``done`` others."""
         name = code.name
         if name in _PUTS:
             place = int(str(argument))  # the textual instruction gives a string
@@ -107,7 +105,9 @@ class _Stack:
         elif name == "TUPLE":
             self._join(self._take_above_mark())
         elif name == "FROZENSET":
-            self._join(self._hash(self._take_above_mark()))
+            keys = self._take_above_mark()
+            self._hash(keys)
+            self._join(keys)
         elif name == "SETITEM":
             self._hash(self._take(2)[:1])
         elif name == "SETITEMS":
@@ -117,24 +117,22 @@ class _Stack:
             self.sizes.append(_ONE)
         elif name == "ADDITEMS":
             self._hash(self._take_above_mark())
-        else:
-            self._plain(code)
-
-    def _plain(self, code: pickletools.OpcodeInfo) -> None:
-        """Any other instruction, by what it takes from the stack and what it puts there."""
-        takes = code.stack_before
-        if pickletools.stackslice in takes:
-            self._take_above_mark()
-            takes = takes[: takes.index(pickletools.markobject)]
-        self._take(len(takes))
-        self.sizes += [_MARK if new is pickletools.markobject else _ONE for new in code.stack_after]
+        else:  # by what it takes from the stack and what it puts there
+            takes = code.stack_before
+            if pickletools.stackslice in takes:
+                self._take_above_mark()
+                takes = takes[: takes.index(pickletools.markobject)]
+            self._take(len(takes))
+            puts = (new is pickletools.markobject for new in code.stack_after)
+            self.sizes += [_MARK if mark else _ONE for mark in puts]
 
     def _top(self) -> _Size:
         return self.sizes[-1] if self.sizes else _ONE
 
     def _take(self, n: int) -> list[_Size]:
-        taken = self.sizes[max(0, len(self.sizes) - n) :] if n else []
-        del self.sizes[len(self.sizes) - len(taken) :]
+        start = max(0, len(self.sizes) - n)
+        taken = self.sizes[start:]
+        del self.sizes[start:]
         return taken
 
     def _take_above_mark(self) -> list[_Size]:
@@ -151,11 +149,10 @@ class _Stack:
             raise ValueError(f"tuples inside tuples, more than {DEEPEST} deep")
         self.sizes.append(_Size(1 + sum(size.parts for size in inside), depth))
 
-    def _hash(self, keys: list[_Size]) -> list[_Size]:
+    def _hash(self, keys: list[_Size]) -> None:
         self.hashed += sum(size.parts for size in keys)
         if self.hashed > MOST_HASHED:
             raise ValueError("keys of too many parts")
-        return keys
 
 
 _STORAGES = {
@@ -189,7 +186,7 @@ class Stub(Inert):
     """Stand-in for an object of any class, which is not imported; discards what is put into it."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Stub:
-        """An empty object, whatever the arguments."""
+        """An empty object."""
         return object.__new__(cls)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None: ...
@@ -201,13 +198,9 @@ class Stub(Inert):
     def __setitem__(self, key: Any, value: Any) -> None: ...
 
     def append(self, item: Any) -> None:
-        """Ignore the item of a list."""
+        """Ignore items, as ``extend`` and ``add`` do."""
 
-    def extend(self, items: Any) -> None:
-        """Ignore the items of a list."""
-
-    def add(self, item: Any) -> None:
-        """Ignore the item of a set."""
+    extend = add = append
 
 
 class Record(dict[Any, Any]):
@@ -275,22 +268,22 @@ class StoredTensor(Inert):
         return torch.as_strided(self.storage.numbers, self.size, self.stride, self.offset).clone()
 
 
-class _TensorOfStorage(Inert):
+class _RebuildTensor(Inert):
     def __call__(self, storage: Any, offset: Any, size: Any, stride: Any, *_: Any) -> StoredTensor:
         return StoredTensor(storage, offset, size, stride)
 
 
-class _TensorOfParameter(Inert):
+class _RebuildParameter(Inert):
     def __call__(self, data: Any, *_: Any) -> Any:
         return data
 
 
 _KNOWN = {
     ("collections", "OrderedDict"): Record,
-    ("torch._utils", "_rebuild_tensor"): _TensorOfStorage(),
-    ("torch._utils", "_rebuild_tensor_v2"): _TensorOfStorage(),
-    ("torch._utils", "_rebuild_parameter"): _TensorOfParameter(),
-    ("torch._utils", "_rebuild_parameter_with_state"): _TensorOfParameter(),
+    ("torch._utils", "_rebuild_tensor"): _RebuildTensor(),
+    ("torch._utils", "_rebuild_tensor_v2"): _RebuildTensor(),
+    ("torch._utils", "_rebuild_parameter"): _RebuildParameter(),
+    ("torch._utils", "_rebuild_parameter_with_state"): _RebuildParameter(),
 }
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from foci.backbones.checkpoints.state_dict import StateDict
-from foci.errors import CheckpointError
 
 
 @dataclass(frozen=True)
@@ -43,11 +42,6 @@ class Option:
         if self.choices:
             return value in self.choices
         return value is self.default or (type(value) is int and value > 0)
-
-    @property
-    def allowed(self) -> str:
-        """The allowed values in words."""
-        return " or ".join(map(str, self.choices)) or "a positive whole number"
 
 
 @dataclass(frozen=True)
@@ -82,6 +76,12 @@ class KeyMapping:
         return any(fnmatchcase(key, pattern) for pattern in self.ignored)
 
 
+Options = Mapping[str, Any]
+"""Value of every option of a format."""
+
+Reader = Callable[[StateDict, Options], KeyMapping]
+
+
 @dataclass(frozen=True)
 class CheckpointFormat:
     """Checkpoint files of one architecture under one set of tensor names.
@@ -96,7 +96,7 @@ class CheckpointFormat:
 
     name: str
     has: tuple[str, ...]
-    read: Callable[[StateDict, Mapping[str, Any]], KeyMapping]
+    read: Reader
     lacks: tuple[str, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)
 
@@ -110,10 +110,10 @@ class CheckpointFormat:
         return all(map(matched, self.has)) and not any(map(matched, self.lacks))
 
 
-def projection_activation(default: str, said: str) -> Option:
+def projection_activation(default: str, why: str) -> Option:
     """Option for the activation behind the first layer, which has no parameters."""
     other = {"relu": "gelu", "gelu": "relu"}[default]
-    note = f"projection_activation={default!r}, {said}; the file does not tell it from {other!r}"
+    note = f"projection_activation={default!r}, {why}; the file does not tell it from {other!r}"
     return Option(default, note, ("relu", "gelu"))
 
 
@@ -136,16 +136,24 @@ def projection_names(state: StateDict, theirs: str, step: int = 3) -> dict[str, 
     return {f"projection.{3 * i}": layer for i, layer in enumerate(present)}
 
 
+def widths(state: StateDict, projection: str) -> dict[str, int]:
+    """Feature and token width, of the projection between them."""
+    return {"d_in": state.columns(projection), "d": state.rows(projection)}
+
+
 def with_biases(state: StateDict, *layers: str) -> StateDict:
     """Zeros for the biases that a project's layers do not have: the same function."""
     missing = [layer for layer in layers if f"{layer}.bias" not in state]
-    return state.replaced({f"{x}.bias": torch.zeros(state.rows(f"{x}.weight")) for x in missing})
+    return state.replaced({f"{layer}.bias": torch.zeros(state.rows(layer)) for layer in missing})
 
 
 def gated_names(ours: str, theirs: str) -> dict[str, str]:
     """Key names of a gated attention net as CLAM named its layers, and most others after it."""
     parts = {"V": "attention_a.0", "U": "attention_b.0", "w": "attention_c"}
     return {f"{ours}.{mine}": f"{theirs}.{their}" for mine, their in parts.items()}
+
+
+ONE_OUTPUT = "one sigmoid output u became the two logits [0, u]"
 
 
 def two_logits(state: StateDict, head: str) -> tuple[StateDict, int, tuple[str, ...]]:
@@ -156,44 +164,9 @@ def two_logits(state: StateDict, head: str) -> tuple[StateDict, int, tuple[str, 
     Returns:
         The tensors, the number of classes, and a note where something was done.
     """
-    outputs = state.rows(f"{head}.weight")
+    outputs = state.rows(head)
     if outputs != 1:
         return state, outputs, ()
     layer = {key: state[key] for key in (f"{head}.weight", f"{head}.bias") if key in state}
     widened = {key: torch.cat([torch.zeros_like(u), u]) for key, u in layer.items()}
-    return state.replaced(widened), 2, ("one sigmoid output u became the two logits [0, u]",)
-
-
-# Architectures that are recognised by their tensors and refused by their name.
-
-
-WRAP = (
-    "wrap the model: foci.backbones.CallableBackbone(function, d_in=..., n_classes=...) needs only "
-    "a function from features to logits"
-)
-
-SEPARATE_PARTS = {"classifier", "dim_reduction", "attention", "att_classifier"}
-"""Entries of a file of DTFD-MIL's authors: one state dict for each part of the model."""
-
-
-def unsupported(name: str, where: Any) -> CheckpointError:
-    """Refusal that names the architecture and the way around it."""
-    return CheckpointError(where, f"is {name}, which FOCI does not have", WRAP)
-
-
-def _named(name: str, *has: str) -> CheckpointFormat:
-    def read(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
-        raise unsupported(name, state.path)
-
-    return CheckpointFormat(name, has=has, read=read)
-
-
-FORMATS = (
-    _named("DTFD-MIL", "UClassifier.*", "dimReduction.*"),
-    _named("DTFD-MIL", "attCls.*"),
-    _named("RRT-MIL", "online_encoder.layers.0.*", "predictor.weight"),
-    _named("RRT-MIL", "encoder.layer1.attn.*", "encoder.pool_fn.*"),
-    _named("WiKG", "W_head.weight", "W_tail.weight"),
-    _named("ILRA", "gab_blocks.0.latent"),
-    _named("MambaMIL", "*.A_log"),
-)
+    return state.replaced(widened), 2, (ONE_OUTPUT,)

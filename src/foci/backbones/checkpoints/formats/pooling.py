@@ -1,8 +1,11 @@
-"""CLAM checkpoints, single and multi branch, gated or not, of the authors and of MIL-Lab."""
+"""Checkpoints of attention pooling: CLAM, ABMIL, ACMIL, ASMIL and AttriMIL.
+
+Each of the authors and of the projects that implement it under other tensor names.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,29 +14,21 @@ from foci.backbones.checkpoints.formats.base import (
     CheckpointFormat,
     KeyMapping,
     Option,
+    Options,
+    Reader,
     gated_names,
     projection_activation,
     projection_names,
     two_logits,
+    widths,
     with_biases,
 )
-from foci.backbones.checkpoints.state_dict import StateDict
+from foci.backbones.checkpoints.state_dict import WRAP, StateDict
 
-_CLAM_IGNORED = ("instance_loss_fn.labels",)
-_CLAM_ACTIVATION = {
-    "projection_activation": projection_activation(
-        "relu", "as the authors train it (MHIM-MIL's CLAM may have GELU)"
-    )
-}
-_PLUS_ONE = Option(
-    False,
-    "plus_one=False: a softmax over the tiles, as the authors pool; give plus_one=True for weights "
-    "of the ACMIL code, which adds 1 to its denominator",
-    (False, True),
-)
+# CLAM, single and multi branch, gated or not, of the authors and of MIL-Lab
 
 
-def attention_names(state: StateDict, net: str) -> dict[str, str]:
+def _attention_net_names(state: StateDict, net: str) -> dict[str, str]:
     """Key names of an attention net: gated, or plain with or without dropout."""
     if f"{net}.module.0.weight" not in state:
         return gated_names("attention", net)
@@ -46,93 +41,79 @@ def _read_clam(
     architecture: str,
     n_classes: int,
     names: dict[str, str],
-    net: str,
-    options: Mapping[str, Any],
+    options: Options,
+    net: str | None = None,
 ) -> KeyMapping:
-    names = {**names, **attention_names(state, net)}
+    if net is None:  # without dropout, code before April 2024 put the attention at index 2
+        dropout = any(key.startswith("attention_net.3.") for key in state)
+        net = "attention_net.3" if dropout else "attention_net.2"
+    names = {**names, **_attention_net_names(state, net)}
     names |= {f"instance_classifiers.{c}": f"instance_classifiers.{c}" for c in range(n_classes)}
-    projection = f"{names['projection.0']}.weight"
     config = {
-        "d_in": state.columns(projection),
+        **widths(state, names["projection.0"]),
         "n_classes": n_classes,
-        "d": state.rows(projection),
-        "hidden": state.rows(f"{names['attention.V']}.weight"),
+        "hidden": state.rows(names["attention.V"]),
         "gated": "attention.U" in names,
         **options,
     }
-    return KeyMapping(architecture, config, names, state, _CLAM_IGNORED)
+    return KeyMapping(architecture, config, names, state, ignored=("instance_loss_fn.labels",))
 
 
-def _net(state: StateDict) -> str:
-    """Without dropout, code before April 2024 put the attention at index 2."""
-    dropout = any(key.startswith("attention_net.3.") for key in state)
-    return "attention_net.3" if dropout else "attention_net.2"
-
-
-def _single(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
+def _clam_sb(state: StateDict, options: Options) -> KeyMapping:
     names = {"projection.0": "attention_net.0", "head": "classifiers"}
-    return _read_clam(
-        state, "clam-sb", state.rows("classifiers.weight"), names, _net(state), options
-    )
+    return _read_clam(state, "clam-sb", state.rows("classifiers"), names, options)
 
 
-def _multi(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
-    n_classes = state.count("classifiers.{}.weight")
-    names = {"projection.0": "attention_net.0"}
-    names |= {f"heads.{c}": f"classifiers.{c}" for c in range(n_classes)}
-    return _read_clam(state, "clam-mb", n_classes, names, _net(state), options)
+def _clam_mb(state: StateDict, options: Options) -> KeyMapping:
+    n_classes = state.count("classifiers.{}")
+    names = {f"heads.{c}": f"classifiers.{c}" for c in range(n_classes)}
+    names["projection.0"] = "attention_net.0"
+    return _read_clam(state, "clam-mb", n_classes, names, options)
 
 
-def _mil_lab_clam(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
-    projection = projection_names(state, MIL_LAB_PROJECTION)
-    names = {**projection, "head": "classifier"}
-    depth = {"projection_layers": len(projection)}
-    n_classes = state.rows("classifier.weight")
-    return _read_clam(state, "clam-sb", n_classes, names, "global_attn", {**options, **depth})
+def _clam_mil_lab(state: StateDict, options: Options) -> KeyMapping:
+    names = projection_names(state, MIL_LAB_PROJECTION)
+    options = {**options, "projection_layers": len(names)}
+    names["head"] = "classifier"
+    n_classes = state.rows("classifier")
+    return _read_clam(state, "clam-sb", n_classes, names, options, net="global_attn")
 
+
+_CLAM_ACTIVATION = projection_activation(
+    "relu", "as the authors train it (MHIM-MIL's CLAM may have GELU)"
+)
+_PLUS_ONE = Option(
+    False,
+    "plus_one=False: a softmax over the tiles, as the authors pool; give plus_one=True for weights "
+    "of the ACMIL code, which adds 1 to its denominator",
+    (False, True),
+)
 
 CLAM_FORMATS = (
     CheckpointFormat(
         "CLAM-SB",
         has=("attention_net.0.weight", "classifiers.weight"),
-        read=_single,
-        options=_CLAM_ACTIVATION,
+        read=_clam_sb,
+        options={"projection_activation": _CLAM_ACTIVATION},
     ),
     CheckpointFormat(
         "CLAM-MB",
         has=("attention_net.0.weight", "classifiers.0.weight"),
-        read=_multi,
-        options={**_CLAM_ACTIVATION, "plus_one": _PLUS_ONE},
+        read=_clam_mb,
+        options={"projection_activation": _CLAM_ACTIVATION, "plus_one": _PLUS_ONE},
     ),
     CheckpointFormat(
         "CLAM-SB of MIL-Lab",
         has=("patch_embed.0.weight", "global_attn.*", "instance_classifiers.0.weight"),
-        read=_mil_lab_clam,
+        read=_clam_mil_lab,
     ),
 )
 
-
-# ABMIL checkpoints of its authors and of other projects that implement it.
-
-
-_WRAP = "wrap the model in foci.backbones.CallableBackbone"
-_ABMIL_ACTIVATION = Option(
-    "tanh", "activation='tanh' in the attention, the default", ("tanh", "relu", "gelu")
-)
-_MHIM_V1_ACTIVATION = Option(
-    "relu",
-    "activation='relu' in the attention, the default of MHIM-MIL v1",
-    ("relu", "gelu", "tanh"),
-)
-_MHIM_V1 = projection_activation("relu", "the default of MHIM-MIL v1")
-_MHIM_V2 = projection_activation("gelu", "from the configuration shipped with MHIM-MIL v2")
-
-
-_Read = Callable[[StateDict, Mapping[str, Any]], KeyMapping]
+# ABMIL of its authors and of other projects that implement it
 
 
 @dataclass(frozen=True)
-class _Layout:
+class _ABMILNames:
     """Layer names of one project's ABMIL.
 
     Attributes:
@@ -154,33 +135,30 @@ class _Layout:
     step: int = 3
     ignored: tuple[str, ...] = ()
 
-    def read(self, state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
+    def read(self, state: StateDict, options: Options) -> KeyMapping:
         """Map the keys of a file with these layer names."""
         names = {"attention.V": self.V, "attention.w": self.w, "head": self.head}
-        gated = self.U is not None and f"{self.U}.weight" in state
-        if self.U is not None and gated:
+        if self.U is not None and f"{self.U}.weight" in state:
             names["attention.U"] = self.U
         state, n_classes, notes = two_logits(state, self.head)
         projection = projection_names(state, self.projection or "", self.step)
-        first, d, bias = f"{self.V}.weight", None, True
-        if projection:
-            names |= projection
-            first = f"{projection['projection.0']}.weight"
-            d, bias = state.rows(first), f"{projection['projection.0']}.bias" in state
+        first = projection.get("projection.0")
+        sizes: dict[str, Any] = {"d_in": state.columns(first or self.V), "d": None}
+        if first is not None:
+            sizes["d"] = state.rows(first)
         config = {
-            "d_in": state.columns(first),
+            **sizes,
             "n_classes": n_classes,
-            "d": d,
-            "hidden": state.rows(f"{self.V}.weight"),
-            "gated": gated,
-            "projection_bias": bias,
+            "hidden": state.rows(self.V),
+            "gated": "attention.U" in names,
+            "projection_bias": first is None or f"{first}.bias" in state,
             "projection_layers": len(projection) or 1,
             **options,
         }
-        return KeyMapping("abmil", config, names, state, self.ignored, notes)
+        return KeyMapping("abmil", config, names | projection, state, self.ignored, notes)
 
 
-def _ilse(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
+def _ilse(state: StateDict, options: Options) -> KeyMapping:
     if any(key.startswith("feature_extractor_part1.") for key in state):
         raise state.refused(
             "is the ABMIL for images, with convolutions in front",
@@ -191,59 +169,66 @@ def _ilse(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     if "attention_weights.weight" in state:  # its name before June 2023
         w = "attention_weights"
     gate = None if plain else "attention_U.0"
-    return _Layout(V, w, "classifier.0", gate, "feature_extractor_part2.0").read(state, options)
+    return _ABMILNames(V, w, "classifier.0", gate, "feature_extractor_part2.0").read(state, options)
 
 
-def _mil_lab_abmil(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
-    names = attention_names(state, "global_attn")
-    layout = _Layout(
-        names["attention.V"],
-        names["attention.w"],
-        "classifier",
-        names.get("attention.U"),
-        MIL_LAB_PROJECTION,
-    )
-    return layout.read(state, options)
+def _abmil_mil_lab(state: StateDict, options: Options) -> KeyMapping:
+    net = _attention_net_names(state, "global_attn")
+    first, last, gate = net["attention.V"], net["attention.w"], net.get("attention.U")
+    names = _ABMILNames(first, last, "classifier", gate, MIL_LAB_PROJECTION)
+    return names.read(state, options)
 
 
-def _torchmil(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
+def _abmil_torchmil(state: StateDict, options: Options) -> KeyMapping:
     if any(key.startswith("feat_ext.") for key in state):
-        raise state.refused("has a feature extractor of its own (feat_ext)", _WRAP)
-    layout = _Layout(
+        raise state.refused("has a feature extractor of its own (feat_ext)", WRAP)
+    names = _ABMILNames(
         "pool.fc1.module",
         "pool.fc2",
         "classifier.module",
         "pool.fc_gated.module",
         ignored=("inst_classifiers.*", "inst_loss_fn.*"),
     )
-    return layout.read(with_biases(state, "pool.fc2"), options)
+    return names.read(with_biases(state, "pool.fc2"), options)
 
 
-def _residual_adaptor(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
-    attention = gated_names("attention", "attention_net")
+def _abmil_adaptor(state: StateDict, options: Options) -> KeyMapping:
+    """With the residual adaptor of the AttriMIL code in front."""
+    names = gated_names("attention", "attention_net")
+    names |= {"adaptor.0": "adaptor.0", "adaptor.2": "adaptor.2", "head": "classifier"}
     state, n_classes, notes = two_logits(state, "classifier")
-    names = {**attention, "adaptor.0": "adaptor.0", "adaptor.2": "adaptor.2", "head": "classifier"}
     config = {
-        "d_in": state.columns("adaptor.0.weight"),
+        "d_in": state.columns("adaptor.0"),
         "n_classes": n_classes,
         "d": None,
-        "hidden": state.rows(f"{attention['attention.V']}.weight"),
-        "adaptor_hidden": state.rows("adaptor.0.weight"),
+        "hidden": state.rows(names["attention.V"]),
+        "adaptor_hidden": state.rows("adaptor.0"),
     }
     return KeyMapping("abmil", config, names, state, notes=notes)
 
 
-def _mhim(first: str, last: str, head: str, gate: str | None = None) -> _Read:
+def _abmil_mhim(first: str, last: str, head: str, gate: str | None = None) -> Reader:
     """ABMIL of the MHIM-MIL code, of which some layers may have no bias."""
 
-    def read(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
+    def read(state: StateDict, options: Options) -> KeyMapping:
         biased = with_biases(state, first, last, head, *([] if gate is None else [gate]))
-        return _Layout(first, last, head, gate, "feature.0").read(biased, options)
+        return _ABMILNames(first, last, head, gate, "feature.0").read(biased, options)
 
     return read
 
 
+_TORCHMIL_ACTIVATION = Option(
+    "tanh", "activation='tanh' in the attention, the default", ("tanh", "relu", "gelu")
+)
+_MHIM_V1_ACTIVATION = Option(
+    "relu",
+    "activation='relu' in the attention, the default of MHIM-MIL v1",
+    ("relu", "gelu", "tanh"),
+)
+_MHIM_V1 = projection_activation("relu", "the default of MHIM-MIL v1")
+_MHIM_V2 = projection_activation("gelu", "from the configuration shipped with MHIM-MIL v2")
 _MHIM_GATED = ("feature.0.weight", "attention_a.0.weight", "classifier.0.weight")
+_read_mhim_gated = _abmil_mhim("attention_a.0", "attention_c", "classifier.0", "attention_b.0")
 
 ABMIL_FORMATS = (
     CheckpointFormat("ABMIL", has=("attention_V.0.weight", "classifier.0.weight"), read=_ilse),
@@ -260,7 +245,7 @@ ABMIL_FORMATS = (
             "attention.attention_weights.weight",
             "classifier.fc.weight",
         ),
-        read=_Layout(
+        read=_ABMILNames(
             "attention.attention_V.0",
             "attention.attention_weights",
             "classifier.fc",
@@ -272,45 +257,45 @@ ABMIL_FORMATS = (
     CheckpointFormat(
         "ABMIL of the MHIM-MIL code",
         has=("feature.0.weight", "attention.0.weight", "classifier.0.weight"),
-        read=_mhim("attention.0", "attention.2", "classifier.0"),
+        read=_abmil_mhim("attention.0", "attention.2", "classifier.0"),
         options={"projection_activation": _MHIM_V1},
     ),
     CheckpointFormat(
         "ABMIL of the MHIM-MIL v2 code",
         has=("feature.0.weight", "attention.0.weight", "classifier.weight"),
-        read=_mhim("attention.0", "attention.2", "classifier"),
+        read=_abmil_mhim("attention.0", "attention.2", "classifier"),
         options={"projection_activation": _MHIM_V2},
     ),
     CheckpointFormat(
         "Gated ABMIL of the MHIM-MIL v1 code",
         has=("feature.0.bias", *_MHIM_GATED),
         lacks=("attention_a.0.bias",),
-        read=_mhim("attention_a.0", "attention_c", "classifier.0", "attention_b.0"),
+        read=_read_mhim_gated,
         options={"activation": _MHIM_V1_ACTIVATION},
     ),
     CheckpointFormat(
         "Gated ABMIL of the MHIM-MIL v2 code",
         has=("feature.0.bias", "attention_a.0.bias", *_MHIM_GATED),
-        read=_mhim("attention_a.0", "attention_c", "classifier.0", "attention_b.0"),
+        read=_read_mhim_gated,
         options={"projection_activation": _MHIM_V2},
     ),
     CheckpointFormat(
         "Gated ABMIL of the MHIM-MIL v2 code without biases",
         has=_MHIM_GATED,
         lacks=("feature.0.bias",),
-        read=_mhim("attention_a.0", "attention_c", "classifier.0", "attention_b.0"),
+        read=_read_mhim_gated,
         options={"projection_activation": _MHIM_V2},
     ),
     CheckpointFormat(
         "ABMIL of MIL-Lab",
         has=("patch_embed.0.weight", "global_attn.*"),
         lacks=("instance_classifiers.0.weight",),
-        read=_mil_lab_abmil,
+        read=_abmil_mil_lab,
     ),
     CheckpointFormat(
         "ABMIL of xMIL",
         has=("linear_layers.0.0.weight", "attention.0.weight", "classifier.weight"),
-        read=_Layout(
+        read=_ABMILNames(
             "attention.0", "attention.2", "classifier", projection="linear_layers.{}.0", step=1
         ).read,
     ),
@@ -318,31 +303,23 @@ ABMIL_FORMATS = (
         "ABMIL of torchmil",
         has=("pool.fc1.module.weight", "pool.fc2.weight", "classifier.module.weight"),
         lacks=("inst_classifiers.*",),
-        read=_torchmil,
-        options={"activation": _ABMIL_ACTIVATION},
+        read=_abmil_torchmil,
+        options={"activation": _TORCHMIL_ACTIVATION},
     ),
     CheckpointFormat(
         "CLAM-SB of torchmil",
         has=("pool.fc1.module.weight", "pool.fc2.weight", "inst_classifiers.0.module.weight"),
-        read=_torchmil,
-        options={"activation": _ABMIL_ACTIVATION},
+        read=_abmil_torchmil,
+        options={"activation": _TORCHMIL_ACTIVATION},
     ),
     CheckpointFormat(
         "ABMIL of the AttriMIL code",
         has=("adaptor.0.weight", "attention_net.attention_c.weight"),
-        read=_residual_adaptor,
+        read=_abmil_adaptor,
     ),
 )
 
-
-# ACMIL checkpoints (gated or multi-head) and ASMIL's, which share their tensor names.
-
-
-_ACMIL_IGNORED = ("dimreduction.bn.*",)
-"""A normalisation that the released ASMIL code creates and never applies."""
-
-_SCORE = Option("logits", choices=("logits", "softmax"), predicts=False)
-_HEADS = Option(8, "heads=8, as published", tries=(4, 16, 2, 1))
+# ACMIL (gated or multi-head) and ASMIL, which share their tensor names
 
 
 def _read_acmil(
@@ -350,73 +327,73 @@ def _read_acmil(
     architecture: str,
     branches: int,
     names: dict[str, str],
-    widths: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> KeyMapping:
     names = {**names, "projection.0": "dimreduction.fc1", "head": "Slide_classifier.fc"}
     names |= {f"branch_heads.{r}": f"classifier.{r}.fc" for r in range(branches)}
     config = {
-        "d_in": state.columns("dimreduction.fc1.weight"),
-        "n_classes": state.rows("Slide_classifier.fc.weight"),
-        "d": state.rows("dimreduction.fc1.weight"),
+        **widths(state, "dimreduction.fc1"),
+        "n_classes": state.rows("Slide_classifier.fc"),
         "branches": branches,
-        **widths,
+        **settings,
     }
-    return KeyMapping(architecture, config, names, state, _ACMIL_IGNORED)
+    # the released ASMIL code creates a normalisation that it never applies
+    return KeyMapping(architecture, config, names, state, ignored=("dimreduction.bn.*",))
 
 
-def _gated(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
+def _acmil_gated(state: StateDict, options: Options) -> KeyMapping:
     names = {
         "attention.V": "attention.attention_V.0",
         "attention.U": "attention.attention_U.0",
         "attention.w": "attention.attention_weights",
     }
-    hidden = state.rows("attention.attention_V.0.weight")
-    branches = state.rows("attention.attention_weights.weight")
+    hidden, branches = state.rows(names["attention.V"]), state.rows(names["attention.w"])
     return _read_acmil(state, "acmil", branches, names, {"hidden": hidden, **options})
 
 
-def _readout_names(ours: str, theirs: str) -> dict[str, str]:
-    layers = {"v": "v_proj", "out": "out_proj", "norm": "layer_norm"}
+def _multi_head_names(ours: str, theirs: str, *projections: str) -> dict[str, str]:
+    layers = {part: f"{part}_proj" for part in projections}
+    layers |= {"out": "out_proj", "norm": "layer_norm"}
     return {f"{ours}.{mine}": f"{theirs}.{their}" for mine, their in layers.items()}
 
 
-def _attention_names(ours: str, theirs: str) -> dict[str, str]:
-    queried = {f"{ours}.{part}": f"{theirs}.{part}_proj" for part in "qk"}
-    return queried | _readout_names(ours, theirs)
-
-
-def _query_names(branches: int) -> dict[str, str]:
+def _branch_names(state: StateDict) -> tuple[int, dict[str, str]]:
+    """Number of attention branches, and the key names of all of them."""
+    branches = state.count("sub_attention.{}.q_proj")
     names = {"branches.queries": "q"}
     for r in range(branches):
-        names |= _attention_names(f"branches.attention.{r}", f"sub_attention.{r}")
-    return names
+        names |= _multi_head_names(f"branches.attention.{r}", f"sub_attention.{r}", "q", "k", "v")
+    return branches, names
 
 
-def _multi_head(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
-    branches = state.count("sub_attention.{}.q_proj.weight")
-    names = _query_names(branches) | _readout_names("bag", "bag_attention")
+def _acmil_multi_head(state: StateDict, options: Options) -> KeyMapping:
+    branches, names = _branch_names(state)
+    names |= _multi_head_names("bag", "bag_attention", "v")
     return _read_acmil(state, "acmil-mha", branches, names, options)
 
 
-def _asmil(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
-    branches = state.count("sub_attention.{}.q_proj.weight")
-    names = _query_names(branches) | _attention_names("bag", "bag_attention")
+def _asmil(state: StateDict, options: Options) -> KeyMapping:
+    branches, names = _branch_names(state)
+    names |= _multi_head_names("bag", "bag_attention", "q", "k", "v")
     names["class_query"] = "cls"
     return _read_acmil(state, "asmil-query", branches, names, options)
 
+
+_SCORE = Option("logits", choices=("logits", "softmax"), predicts=False)
+_HEADS = Option(8, "heads=8, as published", tries=(4, 16, 2, 1))
 
 ACMIL_FORMATS = (
     CheckpointFormat(
         "ACMIL",
         has=("Slide_classifier.fc.weight", "attention.attention_weights.weight"),
-        read=_gated,
+        read=_acmil_gated,
         options={"score": _SCORE},
     ),
     CheckpointFormat(
         "ACMIL with multi-head attention",
         has=("Slide_classifier.fc.weight", "sub_attention.0.q_proj.weight"),
         lacks=("cls",),
-        read=_multi_head,
+        read=_acmil_multi_head,
         options={"heads": _HEADS, "score": _SCORE},
     ),
     CheckpointFormat(
@@ -427,12 +404,11 @@ ACMIL_FORMATS = (
     ),
 )
 
+# AttriMIL, as published (no projection) or with an ``alignment`` layer in front
 
-# AttriMIL checkpoints, as published (no projection) or with an ``alignment`` layer in front.
 
-
-def _read_attrimil(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
-    n_classes = state.count("attention_nets.{}.attention_c.weight")
+def _attrimil(state: StateDict, options: Options) -> KeyMapping:
+    n_classes = state.count("attention_nets.{}.attention_c")
     names = {"adaptor.0": "adaptor.0", "adaptor.2": "adaptor.2", "beta": "bias"}
     for c in range(n_classes):
         names |= gated_names(f"attention.{c}", f"attention_nets.{c}")
@@ -441,11 +417,11 @@ def _read_attrimil(state: StateDict, options: Mapping[str, Any]) -> KeyMapping:
     if projected:
         names["projection.0"] = "alignment.0"
     config = {
-        "d_in": state.columns("alignment.0.weight" if projected else "adaptor.0.weight"),
+        "d_in": state.columns("alignment.0" if projected else "adaptor.0"),
         "n_classes": n_classes,
-        "d": state.rows("alignment.0.weight") if projected else None,
-        "hidden": state.rows("attention_nets.0.attention_a.0.weight"),
-        "adaptor_hidden": state.rows("adaptor.0.weight"),
+        "d": state.rows("alignment.0") if projected else None,
+        "hidden": state.rows("attention_nets.0.attention_a.0"),
+        "adaptor_hidden": state.rows("adaptor.0"),
         "projection_bias": not projected or "alignment.0.bias" in state,
     }
     return KeyMapping("attrimil", config, names, state)
@@ -455,6 +431,6 @@ ATTRIMIL_FORMATS = (
     CheckpointFormat(
         "AttriMIL",
         has=("attention_nets.0.attention_c.weight", "classifiers.0.weight", "bias"),
-        read=_read_attrimil,
+        read=_attrimil,
     ),
 )

@@ -16,7 +16,7 @@ from foci.backbones.checkpoints.expect import read_expected
 from foci.backbones.checkpoints.formats import FORMATS
 from foci.bags import Cohort
 from foci.errors import CheckpointError, CohortError
-from tests.backbones.checkpoints.official_files import D_IN, OFFICIAL
+from tests.backbones.checkpoints.official_files import D_IN, OFFICIAL, save_official
 from tests.makers.cohorts import Row, read, write_cohort
 
 BY_NAME = {format_.name: format_ for format_ in FORMATS}
@@ -61,12 +61,6 @@ def cohort(tmp_path_factory: pytest.TempPathFactory) -> Cohort:
     return read(write_cohort(tmp_path_factory.mktemp("cohort"), rows), n_cap=5)
 
 
-def saved(tmp_path: Path, name: str) -> Path:
-    path = tmp_path / "weights.pt"
-    torch.save(OFFICIAL[name].state(OFFICIAL[name].model()), path)
-    return path
-
-
 def whole_bags(cohort: Cohort) -> dict[str, torch.Tensor]:
     store = cohort.store.with_cap(None)
     return {slide.slide_id: torch.from_numpy(store.bag(slide).features) for slide in cohort}
@@ -109,10 +103,10 @@ def test_every_family_with_something_open_is_here() -> None:
 def test_a_variant_that_would_load_wrongly_is_found(
     name: str, option: str, value: Any, tmp_path: Path, cohort: Cohort
 ) -> None:
-    path, given = saved(tmp_path, name), dict(OFFICIAL[name].options)
+    path, given = save_official(tmp_path, name), dict(OFFICIAL[name].options)
     truth = load(path, **{**given, option: value})
     table = printed(path, truth, cohort, logits=True)
-    known = {key: said for key, said in given.items() if key == "landmarks"}
+    known = {key: value for key, value in given.items() if key == "landmarks"}
 
     found, agreement = agree(path, table, cohort, **known)
 
@@ -126,7 +120,7 @@ def test_a_variant_that_would_load_wrongly_is_found(
 
 @pytest.mark.parametrize(("name", "value"), SETTLED)
 def test_a_file_that_settles_an_option_loads_alike(name: str, value: str, tmp_path: Path) -> None:
-    path, given = saved(tmp_path, name), OFFICIAL[name].options
+    path, given = save_official(tmp_path, name), OFFICIAL[name].options
     assert load(path, **{**given, "value": value}).config == load(path, **given).config
 
 
@@ -140,7 +134,7 @@ def test_the_classes_of_the_cohort_tell_a_negative_class(
         for i, name in enumerate(classes)
     )
     slides = read(write_cohort(tmp_path / "cohort", rows))
-    path = saved(tmp_path, "dsmil")
+    path = save_official(tmp_path, "dsmil")
     truth = load(path, negative=negative)
     found, agreement = agree(path, printed(path, truth, slides), slides)
     assert found.backbone.config == truth.config
@@ -150,7 +144,7 @@ def test_the_classes_of_the_cohort_tell_a_negative_class(
 def test_a_file_that_loads_only_with_an_option_is_told_by_its_answers(
     tmp_path: Path, cohort: Cohort
 ) -> None:
-    path = saved(tmp_path, "mean-mil")
+    path = save_official(tmp_path, "mean-mil")
     with pytest.raises(CheckpointError, match="MeanMIL or MaxMIL, whose files look alike"):
         load(path)
     table = printed(path, load(path, pooling="max"), cohort)
@@ -165,7 +159,7 @@ def test_a_file_that_loads_only_with_an_option_is_told_by_its_answers(
 def test_numbers_without_a_list_of_choices_are_tried_last(
     name: str, option: str, value: int, tmp_path: Path, cohort: Cohort
 ) -> None:
-    path = saved(tmp_path, name)
+    path = save_official(tmp_path, name)
     truth = load(path, **{option: value})
     found, agreement = agree(path, printed(path, truth, cohort, logits=True), cohort)
     assert found.backbone.config[option] == value
@@ -175,14 +169,14 @@ def test_numbers_without_a_list_of_choices_are_tried_last(
 def test_a_variant_that_nobody_trains_is_refused_by_how_much(
     tmp_path: Path, cohort: Cohort
 ) -> None:
-    path = saved(tmp_path, "clam-sb")
+    path = save_official(tmp_path, "clam-sb")
     table = printed(path, OFFICIAL["clam-sb"].model().requires_grad_(False), cohort)
     lines = table.read_text().splitlines()
     table.write_text("\n".join([lines[0], "s0,0.2,0.3,0.5"]))
     with pytest.raises(CheckpointError) as error:
         agree(path, table, cohort)
     assert str(error.value).startswith(
-        f"{path}: does not give the probabilities in weights.csv: of 2 variants the closest (proj"
+        f"{path}: does not give the probabilities in clam-sb.csv: of 2 variants the closest (proj"
     )
     off = min(
         abs(load(path, projection_activation=act).predict(whole_bags(cohort)["s0"])
@@ -194,23 +188,25 @@ def test_a_variant_that_nobody_trains_is_refused_by_how_much(
 
 
 def test_rounded_answers_that_fit_two_variants_are_refused(tmp_path: Path, cohort: Cohort) -> None:
-    path = saved(tmp_path, "clam-mb-ungated")
+    path = save_official(tmp_path, "clam-mb-ungated")
     table = printed(path, load(path), cohort, digits=1)
-    with pytest.raises(CheckpointError, match=r"cannot be told by weights.csv: .* is off by"):
+    with pytest.raises(
+        CheckpointError, match=r"cannot be told by clam-mb-ungated.csv: .* is off by"
+    ):
         agree(path, table, cohort)
     found, _ = agree(path, table, cohort, plus_one=False, projection_activation="relu")
     assert found.backbone.config == load(path).config
 
 
 def test_probabilities_with_four_decimals_are_enough(tmp_path: Path, cohort: Cohort) -> None:
-    path = saved(tmp_path, "transmil")
+    path = save_official(tmp_path, "transmil")
     truth = load(path, aligned=False)
     _, agreement = agree(path, printed(path, truth, cohort, digits=4), cohort)
     assert agreement.taken.options == {"aligned": False, "projection_activation": "relu"}
     assert agreement.kind == "probabilities"
     assert agreement.taken.difference <= 5.1e-5
     assert agreement.note.startswith(
-        "the probabilities in weights.csv agree on 3 slides (aligned=False, "
+        "the probabilities in transmil.csv agree on 3 slides (aligned=False, "
         "projection_activation='relu'; largest difference "
     )
 
@@ -218,7 +214,7 @@ def test_probabilities_with_four_decimals_are_enough(tmp_path: Path, cohort: Coh
 def test_columns_may_have_the_names_of_the_classes_in_any_order(
     tmp_path: Path, cohort: Cohort
 ) -> None:
-    path = saved(tmp_path, "clam-mb-ungated")
+    path = save_official(tmp_path, "clam-mb-ungated")
     truth = load(path, plus_one=True)
     p = truth.predict(whole_bags(cohort)["s1"]).tolist()
     rows = [["s1.svs", "x", repr(p[1]), repr(p[0])]]
@@ -232,14 +228,16 @@ def test_columns_may_have_the_names_of_the_classes_in_any_order(
 
 
 def test_one_column_is_enough_for_two_classes(tmp_path: Path, cohort: Cohort) -> None:
-    expected = read_expected(written(tmp_path / "p.csv", ["slide_id", "p1"], ["s0", "0.25"]), (), 2)
-    assert expected.answers == (("s0", (0.75, 0.25)),)
-    assert (expected.kind, expected.decimals) == ("probabilities", 2)
-    assert math.isclose(expected.rounding, 0.005)
+    table = written(tmp_path / "p.csv", ["slide_id", "p1"], ["s0", "0.25"])
+    expected = read_expected(table, cohort, 2)
+    assert expected.answers.tolist() == [[0.75, 0.25]]
+    assert [len(bag) for bag in expected.bags] == [11]
+    assert (expected.kind, expected.rounding) == ("probabilities", 0.005)
+    assert math.isclose(expected.tolerance, 0.006)
 
 
 def test_a_loaded_model_can_be_checked(tmp_path: Path, cohort: Cohort) -> None:
-    path = saved(tmp_path, "clam-sb")
+    path = save_official(tmp_path, "clam-sb")
     relu, gelu = load(path), load(path, projection_activation="gelu")
     table = printed(path, relu, cohort)
     assert check_answers(relu, table, cohort).taken.difference < 1e-6
@@ -261,7 +259,7 @@ def test_a_loaded_model_can_be_checked(tmp_path: Path, cohort: Cohort) -> None:
 def test_a_table_that_cannot_be_used_is_refused(
     columns: list[str], row: list[str], message: str, tmp_path: Path, cohort: Cohort
 ) -> None:
-    path = saved(tmp_path, "clam-mb-ungated")
+    path = save_official(tmp_path, "clam-mb-ungated")
     with pytest.raises(CohortError, match=message) as error:
         agree(path, written(tmp_path / "e.csv", columns, row), cohort)
     assert "\n" not in str(error.value)
@@ -270,7 +268,7 @@ def test_a_table_that_cannot_be_used_is_refused(
 def test_a_model_tells_in_python_what_was_assumed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path = saved(tmp_path, "transmil")
+    path = save_official(tmp_path, "transmil")
     model = load(path)
     assert model.notes == open_checkpoint(path).facts.notes
     assert any(note.startswith("aligned=True") for note in model.notes)

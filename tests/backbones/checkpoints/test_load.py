@@ -1,0 +1,242 @@
+"""FOCI's own folders and everybody else's files are loaded alike, and strictly.
+
+Strictly: nothing missing, nothing left over, every shape right, every number finite.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from foci import backbones
+from foci.backbones import load
+from foci.backbones.checkpoints import inspect
+from foci.errors import CheckpointError, FociError
+from foci.testing import check_backbone
+from tests.backbones.checkpoints.official_files import D_IN, OFFICIAL, save_official
+from tests.makers.cohorts import Row, write_cohort
+
+PAGE = Path(__file__).parents[3] / "docs" / "checkpoints.md"
+FIX = "give weights of an unmodified model, or wrap it in foci.backbones.CallableBackbone"
+
+
+def own(tmp_path: Path) -> Path:
+    return backbones.save(OFFICIAL["clam-sb"].model(), tmp_path / "clam")
+
+
+@pytest.mark.parametrize("inside", ["", "weights.safetensors", "backbone.json"])
+def test_a_folder_of_foci_is_loaded_through_any_of_its_files(inside: str, tmp_path: Path) -> None:
+    model, folder = OFFICIAL["clam-sb"].model(), own(tmp_path)
+
+    loaded = load(folder / inside)
+
+    assert loaded.config == model.config
+    assert torch.equal(loaded.state_dict()["head.weight"], model.state_dict()["head.weight"])
+    facts = inspect(folder / inside)
+    assert (facts.path, facts.format, facts.architecture) == (folder, "FOCI", "clam-sb")
+    assert (facts.config, facts.notes, facts.ignored) == (model.config, (), ())
+    assert facts.parameters == sum(p.numel() for p in model.parameters())
+
+
+def test_weights_safetensors_of_another_project_is_a_file_like_any_other(tmp_path: Path) -> None:
+    path = tmp_path / "weights.safetensors"
+    save_file(OFFICIAL["clam-sb"].state(), path)
+    assert inspect(path).format == "CLAM-SB"
+
+
+def test_a_folder_without_a_backbone_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"backbone.json: does not exist; give a folder"):
+        load(tmp_path)
+
+
+def test_a_folder_has_no_options(tmp_path: Path) -> None:
+    folder = own(tmp_path)
+    with pytest.raises(CheckpointError, match=r"clam: has no option 'heads'; backbone.json"):
+        load(folder, heads=8)
+
+
+@pytest.mark.parametrize("foreign", [True, False])
+def test_what_is_loaded_is_frozen_and_keeps_its_claims(foreign: bool, tmp_path: Path) -> None:
+    model = load(save_official(tmp_path, "clam-sb") if foreign else own(tmp_path))
+    assert not model.training
+    assert not any(p.requires_grad for p in model.parameters())
+    assert not any(p.is_meta for p in model.parameters())
+    check_backbone(model)
+
+
+def test_loading_draws_no_random_numbers(tmp_path: Path) -> None:
+    path = save_official(tmp_path, "clam-sb")
+    torch.manual_seed(3)
+    want = torch.rand(2)
+    torch.manual_seed(3)
+    load(path)
+    assert torch.equal(torch.rand(2), want)
+
+
+def test_the_facts_of_a_file(tmp_path: Path) -> None:
+    path = save_official(tmp_path, "clam-sb-svm")
+    facts = inspect(path)
+    assert facts.path == path
+    assert (facts.format, facts.architecture) == ("CLAM-SB", "clam-sb")
+    assert facts.config == OFFICIAL["clam-sb"].model().config
+    assert facts.parameters == sum(p.numel() for p in OFFICIAL["clam-sb"].model().parameters())
+    assert facts.ignored == ("instance_loss_fn.labels",)
+
+
+@pytest.mark.parametrize(
+    ("name", "expect"),
+    [
+        ("clam-sb", "clam-sb"),
+        ("transmil", "transmil"),
+        ("transmil", "transmil-nystrom"),
+        ("asmil", "asmil"),
+        ("mhim-v1-gated", "mhim-mil"),
+    ],
+)
+def test_an_expected_classifier_is_let_in(name: str, expect: str, tmp_path: Path) -> None:
+    load(save_official(tmp_path, name), expect=expect, d_in=D_IN)
+
+
+@pytest.mark.parametrize("foreign", [True, False])
+def test_another_classifier_is_refused_by_its_name(foreign: bool, tmp_path: Path) -> None:
+    path = save_official(tmp_path, "clam-sb") if foreign else own(tmp_path)
+    family = "CLAM-SB" if foreign else "FOCI"
+    with pytest.raises(CheckpointError) as error:
+        load(path, expect="transmil")
+    assert str(error.value) == (
+        f"{path}: is {family} (clam-sb) for features of width 12, not transmil; "
+        "give another checkpoint"
+    )
+
+
+@pytest.mark.parametrize("foreign", [True, False])
+def test_another_feature_width_is_refused(foreign: bool, tmp_path: Path) -> None:
+    path = save_official(tmp_path, "clam-sb") if foreign else own(tmp_path)
+    with pytest.raises(CheckpointError, match="features of width 12, not 1536; give features of"):
+        load(path, expect="clam-sb", d_in=1536)
+
+
+def test_an_unknown_expectation_is_an_error_of_its_own(tmp_path: Path) -> None:
+    with pytest.raises(FociError, match=r"clamsb: is not a known backbone; did you mean 'clam-sb'"):
+        load(save_official(tmp_path, "clam-sb"), expect="clamsb")
+
+
+def clam() -> dict[str, Tensor]:
+    return OFFICIAL["clam-sb"].state()
+
+
+def saved(tmp_path: Path, state: dict[str, Tensor]) -> Path:
+    path = tmp_path / "s_0_checkpoint.pt"
+    torch.save(state, path)
+    return path
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(CheckpointError) as error:
+        load(path)
+    with pytest.raises(CheckpointError) as inspected:
+        inspect(path)
+    assert str(inspected.value) == str(error.value)
+    return str(error.value)
+
+
+def test_a_missing_tensor_is_named_as_the_file_would(tmp_path: Path) -> None:
+    state = clam()
+    del state["attention_net.3.attention_c.bias"]
+    path = saved(tmp_path, state)
+    assert refusal(path) == (
+        f"{path}: is CLAM-SB, but lacks attention_net.3.attention_c.bias; {FIX}"
+    )
+
+
+def test_an_unexpected_tensor_is_named(tmp_path: Path) -> None:
+    path = saved(tmp_path, {**clam(), "extra.weight": torch.zeros(1)})
+    assert refusal(path) == f"{path}: is CLAM-SB, but holds also extra.weight; {FIX}"
+
+
+def test_many_names_are_cut_short(tmp_path: Path) -> None:
+    path = saved(tmp_path, {**clam(), **{f"extra.{i}": torch.zeros(1) for i in range(20)}})
+    assert refusal(path) == (
+        f"{path}: is CLAM-SB, but holds also extra.0, extra.1, extra.2, extra.3, extra.4, extra.5 "
+        f"and 14 more; {FIX}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("key", "shape", "found"),
+    [
+        ("attention_net.3.attention_b.0.weight", (6, 9), "[6, 9], which does not fit [6, 8]"),
+        ("attention_net.3.attention_c.weight", (2, 6), "[2, 6], which does not fit [1, 6]"),
+        ("classifiers.bias", (4,), "[4], which does not fit [3]"),
+    ],
+)
+def test_a_wrong_shape_is_named(
+    key: str, shape: tuple[int, ...], found: str, tmp_path: Path
+) -> None:
+    path = saved(tmp_path, {**clam(), key: torch.zeros(shape)})
+    assert refusal(path) == f"{path}: is CLAM-SB, but {key} has shape {found}; {FIX}"
+
+
+def test_a_weight_that_is_no_matrix_is_named(tmp_path: Path) -> None:
+    path = saved(tmp_path, {**clam(), "attention_net.0.weight": torch.zeros(8)})
+    assert refusal(path).startswith(f"{path}: attention_net.0.weight has shape [8]; ")
+    layers = OFFICIAL["mil-fc-mc-earlier"].state()
+    path = saved(tmp_path, {**layers, "classifiers.1.weight": torch.zeros(8)})
+    what = "is MIL_fc_mc of CLAM before April 2024, but its tensors do not fit (Tensors must have"
+    assert refusal(path).startswith(f"{path}: {what}")
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_weights_must_be_finite(value: float, tmp_path: Path) -> None:
+    state = clam()
+    state["classifiers.bias"] = torch.tensor([0.0, value, 0.0])
+    path = saved(tmp_path, state)
+    assert refusal(path) == (
+        f"{path}: classifiers.bias holds NaN or Inf; take an earlier checkpoint"
+    )
+
+
+def test_one_class_is_no_classifier(tmp_path: Path) -> None:
+    state = clam()
+    state["classifiers.weight"], state["classifiers.bias"] = torch.zeros(1, 8), torch.zeros(1)
+    path = saved(tmp_path, state)
+    assert refusal(path) == f"{path}: is CLAM-SB with 1 class; two are the least"
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_other_precisions_become_float32_and_are_noted(dtype: torch.dtype, tmp_path: Path) -> None:
+    state = {key: tensor.to(dtype) for key, tensor in clam().items()}
+    path = saved(tmp_path, state)
+
+    loaded = load(path).state_dict()
+
+    name = str(dtype).removeprefix("torch.")
+    notes = inspect(path, projection_activation="relu").notes
+    assert notes == (f"stored as {name}, used as float32",)
+    assert loaded["head.weight"].dtype == torch.float32
+    assert torch.equal(loaded["head.weight"], state["classifiers.weight"].float())
+
+
+def test_the_code_on_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    for file in ("s_0_checkpoint.pt", "clam.pt"):
+        torch.save(OFFICIAL["clam-sb-svm"].state(), file)
+    torch.save(OFFICIAL["transmil"].state(), "transmil.ckpt")
+    rng = np.random.default_rng(0)
+    bags = {name: rng.normal(size=(9, D_IN)).astype(np.float32) for name in ("s0", "s1", "s2")}
+    write_cohort(tmp_path, [Row(n, x, n, "ab"[n == "s1"], "test") for n, x in bags.items()])
+    own = load("clam.pt", projection_activation="gelu")
+    answers = [own.predict(torch.from_numpy(x)).tolist() for x in bags.values()]
+    lines = [",".join([name, *map(str, p)]) for name, p in zip(bags, answers, strict=True)]
+    Path("expected.csv").write_text("\n".join(["slide_id,p0,p1,p2", *lines]))
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(block, names)
+    assert len(blocks) >= 2
+    assert isinstance(names["model"], backbones.Backbone)
+    assert names["model"].config["projection_activation"] == "gelu"
