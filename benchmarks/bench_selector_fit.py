@@ -26,10 +26,10 @@ from foci.bags.store import BagStore
 from foci.selectors import SelectorRecipe
 from foci.selectors.fitting import new_head
 from foci.selectors.gated import FeatureGated, GatedBackbone, choose_site, gate_backbone
+from foci.selectors.heads import Head, scores_at
 from foci.selectors.loop import Fit, randomness, train_epoch, validate
 from foci.selectors.losses import GatedBatch, loss_terms, total, unit_box
 from foci.selectors.prepared import PreparedBags
-from foci.selectors.selector import Head, scores_at
 from timing import alternately, seconds
 
 WIDTH, N_CAP, EPOCHS = 1536, 1024, 30
@@ -70,9 +70,6 @@ class InMemory(BagStore):
 class AttentionFromFeatures(GatedBackbone):
     """The attention gate without anything kept: embed again in every view."""
 
-    def __init__(self, backbone: Backbone) -> None:
-        self.backbone = backbone
-
     def logits(self, tiles: dict[str, Tensor], mask: Tensor, gate: Tensor) -> Tensor:
         """Embed, then gate."""
         return self.backbone.aggregate(self.backbone.embed(tiles["features"]), mask, gate)
@@ -80,9 +77,6 @@ class AttentionFromFeatures(GatedBackbone):
 
 class OwnAttention(GatedBackbone):
     """The attention gate left to the classifier, whatever it closes."""
-
-    def __init__(self, backbone: Backbone) -> None:
-        self.backbone = backbone
 
     def logits(self, tiles: dict[str, Tensor], mask: Tensor, gate: Tensor) -> Tensor:
         """Gate."""

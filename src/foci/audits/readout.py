@@ -21,7 +21,7 @@ from foci.progress import Progress
 from foci.rankings import EmbeddedBag, Ranking, score
 from foci.reveal import Revealer
 from foci.selectors import FittedSelector
-from foci.selectors.evidence import OrderReading, read_orders
+from foci.selectors.criterion import OrderReading, read_orders
 
 EVIDENCE, SELECTOR = "evidence", "selector"
 RULE = (

@@ -32,20 +32,13 @@ __all__ = [
     "vary",
 ]
 
-_HOMES = {
-    "DEFAULT": "foci.selectors.recipes",
-    "RECIPES": "foci.selectors.recipes",
-    "FitEpoch": "foci.selectors.selector",
-    "FittedSelector": "foci.selectors.selector",
-    "Selector": "foci.selectors.selector",
-    "SelectorHead": "foci.selectors.heads",
-    "SelectorRecipe": "foci.selectors.recipes",
-    "check_free": "foci.selectors.saved",
-    "fit": "foci.selectors.fitting",
-    "load": "foci.selectors.saved",
-    "recipe": "foci.selectors.recipes",
-    "save": "foci.selectors.saved",
-    "vary": "foci.selectors.recipes",
+_MODULES = {
+    "fitting": ("fit",),
+    "heads": ("SelectorHead",),
+    "recipes": ("DEFAULT", "RECIPES", "SelectorRecipe", "recipe", "vary"),
+    "saved": ("check_free", "load", "save"),
+    "selector": ("FitEpoch", "FittedSelector", "Selector"),
 }
+_HOMES = {name: f"foci.selectors.{module}" for module, names in _MODULES.items() for name in names}
 
 __getattr__, __dir__ = lazy_names("foci.selectors", _HOMES)

@@ -1,11 +1,10 @@
-"""Checks before the first epoch: seed, target, labels, gradient."""
+"""Fit a selector to a frozen backbone: checks, the fit itself, and the key by which it resumes."""
 
 from __future__ import annotations
 
 import operator
 import platform
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
@@ -23,22 +22,162 @@ from foci.files.hashes import Unchanged, digest
 from foci.progress import Progress
 from foci.selectors.criterion import CRITERIA
 from foci.selectors.gated import GatedBackbone, choose_site, gate_backbone
+from foci.selectors.heads import Head
 from foci.selectors.loop import Fit, randomness, run
 from foci.selectors.losses import GatedBatch
-from foci.selectors.prepared import PreparedBags, read
+from foci.selectors.prepared import PreparedBags, read_bag
 from foci.selectors.recipes import SelectorRecipe, Target
 from foci.selectors.recipes import recipe as named
-from foci.selectors.saved import (
-    METADATA,
-    STATE,
-    fit_folder,
-    head_shape,
-    load,
-    make_head,
-    occupied,
-    save,
-)
-from foci.selectors.selector import FitEpoch, FittedSelector, Head, Identity, Selector, keep_frozen
+from foci.selectors.saved import METADATA, STATE, fit_folder, head_shape, load, occupied, save
+from foci.selectors.selector import FitEpoch, FittedSelector, Identity, Selector, keep_frozen
+
+_WATCHED_BAGS = 4
+
+
+def fit(
+    backbone: Backbone,
+    cohort: Cohort,
+    recipe: str | SelectorRecipe = "default",
+    *,
+    seed: int = 0,
+    target: Target | None = None,
+    out: str | Path | None = None,
+    criterion: str | None = None,
+    memory_gb: float = 4.0,
+    model_files: Unchanged | None = None,
+    report: Callable[[FitEpoch], None] = lambda epoch: None,
+    progress: Progress = lambda items, what: items,
+) -> FittedSelector:
+    """Train a selector on a frozen backbone.
+
+    The backbone is in eval mode, without gradients and outside the optimizer; its parameters,
+    buffers and full-bag logits are compared before and after, bit by bit.
+
+    Args:
+        backbone: The trained classifier; the fit runs on its device.
+        cohort: With splits ``train`` (to learn from) and ``val`` (to choose the epoch), all
+            readable; other slides are not read. Its classes are in the backbone's order.
+        recipe: A name of :data:`foci.selectors.RECIPES`, ``"default"``, or a recipe.
+        seed: 0 or more. Same seed, same selector (on a CPU).
+        target: ``"label"``, or ``"prediction"``, the full-bag prediction of the classifier, which
+            needs no labels; None takes the recipe's.
+        out: Folder for ``selector.safetensors`` and ``selector.json``. A killed fit, started again
+            with the same arguments and feature files, resumes after its last complete epoch.
+        criterion: Chooses the epoch on validation slides; None takes the recipe's. ``"aukc"`` is
+            their mean AUKC (a class-conditional selector is read at the prediction there, as it
+            will be later), ``"decisive"`` compares decisive sets with those of ``evidence``,
+            ``"loss"`` is the objective.
+        memory_gb: Memory for embedded bags that are kept between epochs.
+        model_files: Files that the backbone was loaded from; they must stay as they are.
+        report: Called after every epoch.
+        progress: Wraps the steps of an epoch.
+
+    Raises:
+        FociError: If the backbone passes no gradient to its tiles, if it or a feature file changes
+            during the fit, if a loss is not finite, if a class-conditional recipe is given labels
+            of one class, or if another fit runs in the folder.
+    """
+    chosen = named(recipe) if isinstance(recipe, str) else recipe
+    target, seed = target or chosen.target, check_seed(seed)
+    if target not in get_args(Target):
+        raise FociError("target", f"is {target!r}", f"choose {' or '.join(get_args(Target))}")
+    criterion = chosen.choose_by if criterion is None else criterion
+    make_criterion = CRITERIA[criterion]
+    site = choose_site(backbone, chosen.sites)
+    train, val = cohort.split("train"), cohort.split("val")
+    if target == "label":
+        check_labels(backbone, chosen, train, val)
+    features = Unchanged([*files_read(train), *files_read(val)])
+    identity = Identity.of(backbone)
+    key = run_key(identity, chosen, seed=seed, target=target, site=site, train=train, val=val,
+                  criterion=criterion)  # fmt: skip
+    with fit_folder(out) as folder:
+        if folder is not None and (folder / METADATA).exists():  # killed after writing it
+            if stored_key(folder / STATE) != key:
+                raise occupied(folder)
+            return load(folder, backbone)
+        watched = [read_bag(cohort, slide, backbone).x for slide in train.slides[:_WATCHED_BAGS]]
+        try:
+            with (
+                torch.inference_mode(False),  # a caller may have switched gradients off
+                torch.enable_grad(),
+                keep_frozen(backbone, watched) as compare,
+            ):
+                head = new_head(backbone, chosen, seed)
+                gated = gate_backbone(backbone, site, dense=chosen.dense)
+                tuned = chosen.start == "tuned"
+                bags = PreparedBags(cohort, gated, target, memory_gb, evidence=tuned)
+                check_gradient(gated, bags.batch(train.slides[:1]))
+                selector = Selector(head, backbone, identity)
+                score = make_criterion(bags, val)
+                best_weights, history = run(
+                    Fit(head, bags, train.slides, val.slides, chosen, seed),
+                    key=key,
+                    state_file=None if folder is None else folder / STATE,
+                    criterion=None if score is None else lambda: score(selector),
+                    compare=compare,
+                    report=report,
+                    progress=progress,
+                )
+                notes = _notes(backbone, chosen, bags, train)
+                for files in (features, model_files):
+                    if files is not None:
+                        files.check("the fit")
+        except ChangedError:
+            if folder is not None:
+                (folder / STATE).unlink(missing_ok=True)
+            raise
+        head.load_state_dict(best_weights)
+        head.requires_grad_(False)
+        fitted = FittedSelector(
+            best=selector,
+            recipe=chosen,
+            seed=seed,
+            target=target,
+            site=site,
+            history=tuple(history),
+            metadata={
+                "classes": list(cohort.classes),
+                "n_cap": cohort.store.n_cap,
+                "slides": {"train": len(train), "val": len(val)},
+                "versions": {"foci": __version__, "torch": torch.__version__,
+                             "python": platform.python_version()},
+                **({"notes": notes} if notes else {}),
+            },
+        )  # fmt: skip
+        if folder is not None:
+            save(fitted, folder)
+    return fitted
+
+
+def new_head(backbone: Backbone, recipe: SelectorRecipe, seed: int) -> Head:
+    """A randomly initialised head; the global random state is left unchanged."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(randomness(seed, 0)[1].initial_seed())
+        head = head_shape(backbone, recipe).make()
+    device, dtype = device_and_dtype(backbone)
+    return head.to(device, dtype)
+
+
+def run_key(
+    identity: Identity,
+    recipe: SelectorRecipe,
+    *,
+    seed: int,
+    target: Target,
+    site: GateSite,
+    train: Cohort,
+    val: Cohort,
+    criterion: str,
+) -> str:
+    """Digest of everything that decides a selector.
+
+    Slides are identified by name, label and feature file (its name, size and time of change), with
+    the classes, layout, resolution and cap of their cohort.
+    """
+    what = [asdict(identity), recipe.hash_fields(), seed, target, site,
+            what_is_read(train), what_is_read(val), criterion]  # fmt: skip
+    return digest(what)
 
 
 def check_seed(seed: int) -> int:
@@ -51,13 +190,6 @@ def check_seed(seed: int) -> int:
     if not hasattr(seed, "__index__") or operator.index(seed) < 0:
         raise FociError("seed", f"is {seed!r}", "give a whole number, 0 or more")
     return operator.index(seed)
-
-
-def check_target(target: Target) -> None:
-    """Refuse a target that is neither the label nor the prediction."""
-    known = get_args(Target)
-    if target not in known:
-        raise FociError("target", f"is {target!r}", f"choose {' or '.join(known)}")
 
 
 def check_labels(backbone: Backbone, recipe: SelectorRecipe, train: Cohort, val: Cohort) -> None:
@@ -108,177 +240,6 @@ def check_gradient(gated: GatedBackbone, batch: GatedBatch) -> None:
         f"passes no gradient from its logits to the features{cause}",
         "declare differentiable=False, or remove no_grad, detach and NumPy from its forward pass",
     )
-
-
-# Key of a fit: an interrupted fit is resumed only if everything it depends on is the same.
-
-
-def run_key(
-    identity: Identity,
-    recipe: SelectorRecipe,
-    *,
-    seed: int,
-    target: Target,
-    site: GateSite,
-    train: Cohort,
-    val: Cohort,
-    criterion: str,
-) -> str:
-    """Digest of everything that decides a selector.
-
-    Slides are identified by name, label and feature file (its name, size and time of change), with
-    the classes, layout, resolution and cap of their cohort.
-    """
-    what = [asdict(identity), recipe.hash_fields(), seed, target, site,
-            what_is_read(train), what_is_read(val), criterion]  # fmt: skip
-    return digest(what)
-
-
-# Fit a selector to a frozen backbone.
-
-
-_WATCHED_BAGS = 4
-
-
-def fit(
-    backbone: Backbone,
-    cohort: Cohort,
-    recipe: str | SelectorRecipe = "default",
-    *,
-    seed: int = 0,
-    target: Target | None = None,
-    out: str | Path | None = None,
-    criterion: str | None = None,
-    memory_gb: float = 4.0,
-    model_files: Unchanged | None = None,
-    report: Callable[[FitEpoch], None] = lambda epoch: None,
-    progress: Progress = lambda items, what: items,
-) -> FittedSelector:
-    """Train a selector on a frozen backbone.
-
-    The backbone is in eval mode, without gradients and outside the optimizer; its parameters,
-    buffers and full-bag logits are compared before and after, bit by bit.
-
-    Args:
-        backbone: The trained classifier; the fit runs on its device.
-        cohort: With splits ``train`` (to learn from) and ``val`` (to choose the epoch), all
-            readable; other slides are not read. Its classes are in the backbone's order.
-        recipe: A name of :data:`foci.selectors.RECIPES`, ``"default"``, or a recipe.
-        seed: 0 or more. Same seed, same selector (on a CPU).
-        target: ``"label"``, or ``"prediction"``, the full-bag prediction of the classifier, which
-            needs no labels; None takes the recipe's.
-        out: Folder for ``selector.safetensors`` and ``selector.json``. A killed fit, started again
-            with the same arguments and feature files, resumes after its last complete epoch.
-        criterion: Chooses the epoch on validation slides; None takes the recipe's. ``"aukc"`` is
-            their mean AUKC (a class-conditional selector is read at the prediction there, as it
-            will be later), ``"decisive"`` compares decisive sets with those of ``evidence``,
-            ``"loss"`` is the objective.
-        memory_gb: Memory for embedded bags that are kept between epochs.
-        model_files: Files that the backbone was loaded from; they must stay as they are.
-        report: Called after every epoch.
-        progress: Wraps the steps of an epoch.
-
-    Raises:
-        FociError: If the backbone passes no gradient to its tiles, if it or a feature file changes
-            during the fit, if a loss is not finite, if a class-conditional recipe is given labels
-            of one class, or if another fit runs in the folder.
-    """
-    chosen = named(recipe) if isinstance(recipe, str) else recipe
-    target, seed = target or chosen.target, check_seed(seed)
-    check_target(target)
-    criterion = chosen.choose_by if criterion is None else criterion
-    make_criterion = CRITERIA[criterion]
-    site = choose_site(backbone, chosen.sites)
-    train, val = cohort.split("train"), cohort.split("val")
-    if target == "label":
-        check_labels(backbone, chosen, train, val)
-    features = Unchanged([*files_read(train), *files_read(val)])
-    identity = Identity.of(backbone)
-    key = run_key(identity, chosen, seed=seed, target=target, site=site, train=train, val=val,
-                  criterion=criterion)  # fmt: skip
-    with fit_folder(out) as folder:
-        if folder is not None and (folder / METADATA).exists():
-            return _finished(folder, backbone, key)
-        watched = [read(cohort, slide, backbone).x for slide in train.slides[:_WATCHED_BAGS]]
-        with (
-            _gradients_enabled(),
-            _discard_if_changed(folder),
-            keep_frozen(backbone, watched) as compare,
-        ):
-            head = new_head(backbone, chosen, seed)
-            gated = gate_backbone(backbone, site, dense=chosen.dense)
-            bags = PreparedBags(cohort, gated, target, memory_gb, evidence=chosen.start == "tuned")
-            check_gradient(gated, bags.batch(train.slides[:1]))
-            selector = Selector(head, backbone, identity)
-            score = make_criterion(bags, val)
-            best_weights, history = run(
-                Fit(head, bags, train.slides, val.slides, chosen, seed),
-                key=key,
-                state_file=None if folder is None else folder / STATE,
-                criterion=None if score is None else lambda: score(selector),
-                compare=compare,
-                report=report,
-                progress=progress,
-            )
-            notes = _notes(backbone, chosen, bags, train)
-            for files in (features, model_files):
-                if files is not None:
-                    files.check("the fit")
-        head.load_state_dict(best_weights)
-        head.requires_grad_(False)
-        fitted = FittedSelector(
-            best=selector,
-            recipe=chosen,
-            seed=seed,
-            target=target,
-            site=site,
-            history=tuple(history),
-            metadata={
-                "classes": list(cohort.classes),
-                "n_cap": cohort.store.n_cap,
-                "slides": {"train": len(train), "val": len(val)},
-                "versions": {"foci": __version__, "torch": torch.__version__,
-                             "python": platform.python_version()},
-                **({"notes": notes} if notes else {}),
-            },
-        )  # fmt: skip
-        if folder is not None:
-            save(fitted, folder)
-    return fitted
-
-
-def _finished(folder: Path, backbone: Backbone, key: str) -> FittedSelector:
-    """The selector of a fit that was killed after writing it, if it is this fit."""
-    if stored_key(folder / STATE) != key:
-        raise occupied(folder)
-    return load(folder, backbone)
-
-
-def new_head(backbone: Backbone, recipe: SelectorRecipe, seed: int) -> Head:
-    """A randomly initialised head; the global random state is left unchanged."""
-    with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(randomness(seed, 0)[1].initial_seed())
-        head = make_head(head_shape(backbone, recipe))
-    device, dtype = device_and_dtype(backbone)
-    return head.to(device, dtype)
-
-
-@contextmanager
-def _gradients_enabled() -> Iterator[None]:
-    """Gradients on, also inside a caller's ``no_grad`` or ``inference_mode``."""
-    with torch.inference_mode(False), torch.enable_grad():
-        yield
-
-
-@contextmanager
-def _discard_if_changed(folder: Path | None) -> Iterator[None]:
-    """Remove the state of an unfinished fit if the backbone has changed during it."""
-    try:
-        yield
-    except ChangedError:
-        if folder is not None:
-            (folder / STATE).unlink(missing_ok=True)
-        raise
 
 
 def _notes(

@@ -31,7 +31,8 @@ Tiles = Mapping[str, Tensor]
 class GatedBackbone(ABC):
     """Logits of a backbone whose tiles are gated; one subclass per way to compute them."""
 
-    backbone: Backbone
+    def __init__(self, backbone: Backbone) -> None:
+        self.backbone = backbone
 
     def prepare(self, features: Tensor) -> dict[str, Tensor]:
         """Everything that ``logits`` needs of the tiles, from features ``[..., N, D]``."""
@@ -57,25 +58,17 @@ def kept_first(kept: Tensor) -> Tensor:
     return kept.long().argsort(dim=-1, descending=True, stable=True)[:, :most]
 
 
-# Gate the attention weights: a hard gate removes the tile.
-
-
 class AttentionGated(GatedBackbone):
     """Gated attention weights, before normalisation: a hard gate *is* removal.
 
     Where a hard gate needs no gradient, the tiles that it closes are left out altogether.
-
-    Args:
-        backbone: With the gate site ``"attention"``.
     """
-
-    def __init__(self, backbone: Backbone) -> None:
-        self.backbone = backbone
 
     def logits(self, tiles: Tiles, mask: Tensor, gate: Tensor) -> Tensor:
         """Gate the attention."""
         tokens, kept = tiles["tokens"], mask & (gate > 0)
-        if (torch.is_grad_enabled() and gate.requires_grad) or not _removes(gate, kept):
+        learned = torch.is_grad_enabled() and gate.requires_grad
+        if learned or not bool((gate[kept] == 1).all()) or not bool(kept.any(dim=-1).all()):
             return self.backbone.aggregate(tokens, mask, gate)
         index = kept_first(kept)
         tokens = tokens.take_along_dim(index.unsqueeze(-1), dim=1)
@@ -83,14 +76,9 @@ class AttentionGated(GatedBackbone):
 
 
 class PooledAttentionGated(GatedBackbone):
-    """Gated softmax pooling: attention logits and values are computed once per bag.
+    """Gated softmax pooling: attention logits and values are computed once per bag."""
 
-    Args:
-        backbone: With the ``aggregate`` of :class:`PooledBackbone`.
-    """
-
-    def __init__(self, backbone: PooledBackbone) -> None:
-        self.backbone: PooledBackbone = backbone
+    backbone: PooledBackbone
 
     def prepare(self, features: Tensor) -> dict[str, Tensor]:
         """Tokens for the selector head, attention logits and values for the pooling."""
@@ -105,14 +93,6 @@ class PooledAttentionGated(GatedBackbone):
         """Pool with gated weights."""
         weights = softmax_weights(tiles["attention"], mask, gate, plus_one=self.backbone.plus_one)
         return self.backbone.readout(pool(weights, tiles["values"]))
-
-
-def _removes(gate: Tensor, kept: Tensor) -> bool:
-    """Whether the gate is hard and every bag keeps a tile."""
-    return bool((gate[kept] == 1).all()) and bool(kept.any(dim=-1).all())
-
-
-# Scaled dot-product attention with gated keys, on the fused kernel.
 
 
 _IN_FLIGHT = 2**20  # pairs of query and key, over all heads, whose weights are held at once
@@ -180,9 +160,15 @@ class _GatedAttention(torch.autograd.Function):
         of_q, of_k, of_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
         opened, open_v, open_of_k = gate[:n_open, None], v[..., :n_open, :], of_k[..., :n_open, :]
         keys = opened * k[..., :n_open, :] * scale
-        for rows in _blocks(q.shape[-2], q.shape[-3] * len(gate)):
+        size = max(1, _IN_FLIGHT // (q.shape[-3] * len(gate)))
+        for start in range(0, q.shape[-2], size):
+            rows = slice(start, start + size)
             queries = q[..., rows, :]
-            raised, total = _raise(queries @ k.transpose(-1, -2), gate, n_open)
+            raised = queries @ k.transpose(-1, -2)
+            raised -= raised[..., :n_open].amax(dim=-1, keepdim=True)
+            raised[..., n_open:].clamp_(max=MAX_EXCESS)
+            raised.exp_()
+            total = (raised @ gate).clamp_min(torch.finfo(raised.dtype).tiny).unsqueeze(-1)
             pull = grad[..., rows, :] / total
             of_v += raised.transpose(-1, -2) @ pull
             if inside:
@@ -193,22 +179,6 @@ class _GatedAttention(torch.autograd.Function):
         if not inside:
             return None, None, None, of_gate, None
         return of_q, of_k * gate[:, None], of_v[..., :-1] * gate[:, None], of_gate, None
-
-
-def _raise(logits: Tensor, gate: Tensor, n_open: int) -> tuple[Tensor, Tensor]:
-    """Numerator and denominator of r in :func:`gated_attention`; the first replaces the logits."""
-    logits -= logits[..., :n_open].amax(dim=-1, keepdim=True)
-    logits[..., n_open:].clamp_(max=MAX_EXCESS)
-    raised = logits.exp_()
-    return raised, (raised @ gate).clamp_min(torch.finfo(raised.dtype).tiny).unsqueeze(-1)
-
-
-def _blocks(n_queries: int, per_query: int) -> list[slice]:
-    size = max(1, _IN_FLIGHT // per_query)
-    return [slice(start, start + size) for start in range(0, n_queries, size)]
-
-
-# Gate the attention of a plain transformer (TransMIL) without computing every pair of tiles.
 
 
 class EncoderAttentionGated(GatedBackbone):
@@ -225,13 +195,9 @@ class EncoderAttentionGated(GatedBackbone):
     * in the last layer only the CLS token has a query.
 
     Bags are forwarded one by one: a bag that keeps 3 tiles costs 3 tiles, whatever the batch.
-
-    Args:
-        backbone: The paper's TransMIL, or any width of it.
     """
 
-    def __init__(self, backbone: TransMIL) -> None:
-        self.backbone: TransMIL = backbone
+    backbone: TransMIL
 
     def logits(self, tiles: Tiles, mask: Tensor, gate: Tensor) -> Tensor:
         """Gate the attention."""
@@ -247,49 +213,36 @@ class EncoderAttentionGated(GatedBackbone):
         gate = F.pad(gate[order], (1, 0), value=1.0)
         tokens, n_open = tokens[order], len(opened)
         hidden = torch.cat([self.backbone.cls[None], tokens[:n_open]]).unsqueeze(0)
-        shut = tokens[n_open:].detach().unsqueeze(0)
+        closed_hidden = tokens[n_open:].detach().unsqueeze(0)
         *layers, last = cast("list[EncoderLayer]", list(self.backbone.layers))
         for layer in layers:
-            hidden, shut = _through(layer, hidden, shut, gate)
-        return self.backbone.readout(last.first(torch.cat([hidden, shut], dim=1), gate=gate))
+            hidden, closed_hidden = _through_layer(layer, hidden, closed_hidden, gate)
+        every = torch.cat([hidden, closed_hidden], dim=1)
+        return self.backbone.readout(last.first(every, gate=gate))
 
 
-def _through(
-    layer: EncoderLayer, hidden: Tensor, shut: Tensor, gate: Tensor
+def _through_layer(
+    layer: EncoderLayer, hidden: Tensor, closed_hidden: Tensor, gate: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Open and closed tiles through one layer.
-
-    Args:
-        layer: The layer.
-        hidden: CLS and open tiles ``[1, n, d]``.
-        shut: Closed tiles ``[1, m, d]``.
-        gate: ``[n + m]`` of both.
-    """
+    """CLS and open tiles ``[1, n, d]`` and closed tiles ``[1, m, d]``, gate ``[n + m]``."""
     n_open = hidden.shape[1]
     q, k, v = layer.qkv(hidden)
-    if shut.shape[1]:
+    if closed_hidden.shape[1]:
         with torch.no_grad():
-            shut_q, shut_k, shut_v = layer.qkv(shut)
-            gathered = gated_attention(shut_q, k, v, gate[:n_open], n_open)
-            shut = shut + layer.merge(gathered)
-            shut = shut + layer.feed_forward(shut)
-        k, v = torch.cat([k, shut_k], dim=-2), torch.cat([v, shut_v], dim=-2)
+            closed_q, closed_k, closed_v = layer.qkv(closed_hidden)
+            gathered = gated_attention(closed_q, k, v, gate[:n_open], n_open)
+            closed_hidden = closed_hidden + layer.merge(gathered)
+            closed_hidden = closed_hidden + layer.feed_forward(closed_hidden)
+        k, v = torch.cat([k, closed_k], dim=-2), torch.cat([v, closed_v], dim=-2)
     hidden = hidden + layer.merge(gated_attention(q, k, v, gate, n_open))
-    return hidden + layer.feed_forward(hidden), shut
-
-
-# Gate the tile features: dropped tiles stay in the bag, with nothing in them.
+    return hidden + layer.feed_forward(hidden), closed_hidden
 
 
 class FeatureGated(GatedBackbone):
-    r"""Gated features :math:`f(z \odot X)`, as in the paper: embedded again in every step.
+    r"""Gated features :math:`f(z \odot X)`, as in the paper: dropped tiles stay in the bag, empty.
 
-    Args:
-        backbone: Any backbone.
+    The tiles are embedded again in every step.
     """
-
-    def __init__(self, backbone: Backbone) -> None:
-        self.backbone = backbone
 
     def prepare(self, features: Tensor) -> dict[str, Tensor]:
         """Tokens for the selector head, features for the gate."""
@@ -315,7 +268,7 @@ class TokenGated(GatedBackbone):
     """
 
     def __init__(self, backbone: Backbone, *, dense: bool = False) -> None:
-        self.backbone = backbone
+        super().__init__(backbone)
         self.dense = dense or not _flat_at_zero(backbone)
         self.closed_are_alike = not self.dense and _weighs_equal_tiles(backbone)
 
@@ -331,14 +284,12 @@ class TokenGated(GatedBackbone):
     def _few(self, tokens: Tensor, mask: Tensor, gate: Tensor) -> Tensor:
         """The same where most gates are 0: one empty tile stands for all empty tiles.
 
-        To an order-free backbone, n equal tiles are one tile with n times its
-        attention weight.
+        To an order-free backbone, n equal tiles are one tile with n times its attention weight.
         """
         kept = gate > 0
         index = kept_first(kept)
-        chosen = (
-            tokens.take_along_dim(index.unsqueeze(-1), dim=1) * gate.gather(1, index)[..., None]
-        )
+        chosen = tokens.take_along_dim(index.unsqueeze(-1), dim=1)
+        chosen = chosen * gate.gather(1, index)[..., None]
         present = kept.gather(1, index)
         alike = (mask & ~kept).sum(dim=-1, keepdim=True)
         return self.backbone.aggregate(
@@ -373,9 +324,6 @@ def _weighs_equal_tiles(backbone: Backbone) -> bool:
     weights = torch.tensor([[1.0, 3.0]], device=device, dtype=dtype)
     short = backbone.aggregate(tokens[:, :2], None, weights)
     return bool(torch.allclose(short, backbone.aggregate(tokens), rtol=1e-3, atol=1e-4))
-
-
-# Choose where the gate acts, and the cheapest exact way to compute it.
 
 
 def choose_site(backbone: Backbone, sites: Sequence[GateSite]) -> GateSite:

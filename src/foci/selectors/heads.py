@@ -1,10 +1,12 @@
-"""The selector head: a small MLP that scores a tile from its token."""
+"""Selector heads: small networks that score a tile from its token, and from its evidence."""
 
 from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from foci.selectors.gated import Tiles
 
 HIDDEN = 256
 """Hidden width of the head, unless a recipe says otherwise."""
@@ -22,10 +24,7 @@ def paper_width(d: int) -> int:
 
     parameters on tokens of width d. Width and token width may be exchanged: :math:`512 \to 256` and
     :math:`256 \to 512` have 132,609 both. Solved for h and rounded, for other token widths the
-    number is met to within :math:`d / 2 + 1`.
-
-    Args:
-        d: Token width.
+    number is reached to within :math:`d / 2 + 1`.
 
     >>> [paper_width(d) for d in (512, 256, 384)]
     [256, 512, 342]
@@ -63,37 +62,16 @@ class SelectorHead(nn.Module):
         scores: Tensor = self.score(F.gelu(self.widen(self.norm(tokens))))
         return scores
 
-    def at(self, tokens: Tensor, targets: Tensor) -> Tensor:
-        """Tokens ``[B, N, d]`` to the scores ``[B, N]`` for the target classes.
-
-        Args:
-            tokens: Embedded tiles.
-            targets: ``[B]``, whose output of a class-conditional head is taken.
-        """
-        return of_targets(self(tokens), targets)
-
-
-def of_targets(scores: Tensor, targets: Tensor) -> Tensor:
-    """Scores ``[B, N, outputs]`` to ``[B, N]``: the only ones, or those of the target classes."""
-    if scores.shape[-1] == 1:
-        return scores.squeeze(-1)
-    index = targets[:, None, None].expand(*scores.shape[:2], 1)
-    return scores.gather(-1, index).squeeze(-1)
-
-
-# A selector head that starts as the training-free ranking ``evidence`` and goes on from there.
-
 
 class EvidenceHead(nn.Module):
     r"""A mix of evidence columns, and a correction from the token.
 
     .. math:: a_{ic} = \sum_p \beta_p\, e_{icp} + h_c(t_i)
 
-    with the columns :math:`e_{icp}` of
-    :func:`~foci.selectors.evidence.evidence_columns` and the paper's head h. Only the first
-    column, evidence, has a weight :math:`\beta` at first, and the last layer of h is 0: before the
-    first step the order is that of evidence. :math:`\beta` is no parameter, see
-    :func:`~foci.selectors.loop.tune`; weight decay draws h back to 0.
+    with the columns :math:`e_{icp}` of :func:`~foci.selectors.evidence.evidence_columns` and the
+    paper's head h. Only the first column, evidence, has a weight :math:`\beta` at first, and the
+    last layer of h is 0: before the first step the order is that of evidence. :math:`\beta` is no
+    parameter, see :func:`~foci.selectors.criterion.tune`; weight decay draws h back to 0.
 
     Args:
         d: Token width.
@@ -120,6 +98,15 @@ class EvidenceHead(nn.Module):
             scores = scores + self.correction(tokens).to(evidence.dtype)
         return scores
 
-    def at(self, tokens: Tensor, targets: Tensor, evidence: Tensor) -> Tensor:
-        """Scores ``[B, N]`` for the target classes ``[B]``."""
-        return of_targets(self(tokens, evidence), targets)
+
+Head = SelectorHead | EvidenceHead
+
+
+def scores_at(head: Head, tiles: Tiles, targets: Tensor) -> Tensor:
+    """Scores ``[B, N]`` of prepared bags: the only ones, or those of the target classes ``[B]``."""
+    tokens = tiles["tokens"]
+    scores: Tensor
+    scores = head(tokens, tiles["evidence"]) if isinstance(head, EvidenceHead) else head(tokens)
+    if scores.shape[-1] > 1:
+        scores = scores.gather(-1, targets[:, None, None].expand(*scores.shape[:2], 1))
+    return scores.squeeze(-1).to(tokens.dtype)

@@ -1,8 +1,8 @@
-r"""The paper's selector losses, one value per bag: sufficiency, exclusion, contiguity, budget.
+r"""The selector objective: a weighted sum of losses on the kept and the dropped tiles.
 
 :math:`p_y(\ell) = \mathrm{softmax}(\ell)_y` is the probability of the target class; logits are
-``[B, C]``, targets ``[B]``, gates and masks ``[B, N]``, and every function returns ``[B]``. A gate
-is 0 on padding.
+``[B, C]``, targets ``[B]``, gates and masks ``[B, N]``, and every loss is ``[B]``, one value per
+bag. A gate is 0 on padding.
 """
 
 from __future__ import annotations
@@ -37,11 +37,7 @@ def hinge(keep: Tensor, targets: Tensor, tau: float) -> Tensor:
 def exclusion(drop: Tensor, targets: Tensor, beta: float, has_drop: Tensor) -> Tensor:
     r"""Hinge loss of the dropped tiles: :math:`\max(p_y(\ell_\mathrm{drop}) - \beta, 0)`.
 
-    Args:
-        drop: Logits of the dropped tiles.
-        targets: Target classes.
-        beta: Tolerance.
-        has_drop: ``[B]`` bool, False for a bag that keeps all its tiles, whose loss is 0.
+    It is 0 for a bag that keeps all its tiles, where ``has_drop`` is False.
     """
     loss = F.relu(target_probability(drop, targets) - beta)
     return torch.where(has_drop, loss, torch.zeros_like(loss))
@@ -52,13 +48,8 @@ def flip(drop: Tensor, targets: Tensor, gap: float, has_drop: Tensor) -> Tensor:
 
     .. math:: \max\big(\ell_y - \max_{c \ne y} \ell_c + g,\ 0\big)
 
-    Unlike :func:`exclusion` it has the same slope however sure the dropped tiles still are.
-
-    Args:
-        drop: Logits of the dropped tiles.
-        targets: Target classes.
-        gap: g, by how much another class should lead.
-        has_drop: ``[B]`` bool, False for a bag that keeps all its tiles, whose loss is 0.
+    with the gap g by which another class should lead. Unlike :func:`exclusion` it has the same
+    slope however sure the dropped tiles still are. It is 0 for a bag that keeps all its tiles.
 
     >>> flip(torch.tensor([[3.0, 1.0, -2.0]]), torch.tensor([0]), 1.0, torch.tensor([True]))
     tensor([3.])
@@ -75,10 +66,8 @@ def contiguity(gate: Tensor, coords: Tensor) -> Tensor:
     .. math:: \frac{\sum_i z_i \lVert c_i - \mu \rVert^2}{\sum_i z_i}, \qquad
        \mu = \frac{\sum_i z_i c_i}{\sum_i z_i}
 
-    Args:
-        gate: z.
-        coords: ``[B, N, 2]`` from :func:`unit_box`; in raw pixels this term would outweigh all
-            others.
+    Coordinates ``[B, N, 2]`` are those of :func:`unit_box`; in raw pixels this term would outweigh
+    all others.
 
     >>> two_of_three = torch.tensor([[1.0, 1.0, 0.0]])
     >>> contiguity(two_of_three, torch.tensor([[[0.0, 0.0], [1.0, 0.0], [0.5, 0.9]]]))
@@ -89,14 +78,6 @@ def contiguity(gate: Tensor, coords: Tensor) -> Tensor:
     centre = (weights * coords).sum(dim=1) / total[:, None]
     distance = (coords - centre[:, None]).square().sum(dim=-1)
     return (gate * distance).sum(dim=-1) / total
-
-
-def budget(gate: Tensor) -> Tensor:
-    r"""Sum of the gates, :math:`\sum_i z_i`.
-
-    Under the hard gate its value is always K; only its gradient matters, which lowers every score.
-    """
-    return gate.sum(dim=-1)
 
 
 def entropy(gate: Tensor, mask: Tensor) -> Tensor:
@@ -125,9 +106,6 @@ def unit_box(coords: Tensor) -> Tensor:
     return ((coords - corner).double() / extent.clamp_min(1e-12)).float()
 
 
-# A batch of padded bags, as the selector losses read it.
-
-
 @dataclass(frozen=True)
 class GatedBatch:
     """A batch of padded bags.
@@ -152,9 +130,6 @@ class GatedBatch:
         return self.mask.sum(dim=-1)
 
 
-# The selector objective: a weighted sum of losses on the kept and the dropped tiles.
-
-
 class Weights(BaseModel):
     r"""Weights :math:`\lambda` of the losses, and two thresholds; the defaults are the paper's.
 
@@ -163,9 +138,10 @@ class Weights(BaseModel):
         hinge: Confidence of the kept tiles.
         excl: Confidence of the dropped tiles.
         contig: Spread of the kept tiles.
-        budget: Sum of the gates.
+        budget: Sum of the gates, :math:`\sum_i z_i`: K under the hard gate, where only its gradient
+            matters, which lowers every score.
         entropy: Entropy of a soft gate (0.1 in FOCI-Soft).
-        flip: Decision of the dropped tiles; see :func:`~foci.selectors.losses.flip`.
+        flip: Decision of the dropped tiles; see :func:`flip`.
         tau: Confidence that the kept tiles should reach.
         beta: Confidence that the dropped tiles may have.
         gap: Lead of another class that the dropped tiles should have, in logits.
@@ -225,7 +201,7 @@ def loss_terms(
         "hinge": hinge(keep, targets, weights.tau),
         "excl": exclusion(drop, targets, weights.beta, has_drop),
         "contig": contiguity(gate, batch.coords),
-        "budget": budget(gate),
+        "budget": gate.sum(dim=-1),
         "full": sufficiency(batch.full, targets),
     }
     if weights.entropy > 0:

@@ -13,7 +13,7 @@ from foci.backbones.base import Backbone
 from foci.backbones.freezing import to_model
 from foci.bags import Bag, Cohort, Slide
 from foci.errors import BagError, FociError
-from foci.reveal import EmbeddedBag
+from foci.reveal import KAPPA, EmbeddedBag
 from foci.selectors.evidence import evidence_columns
 from foci.selectors.gated import GatedBackbone
 from foci.selectors.losses import GatedBatch, unit_box
@@ -42,6 +42,12 @@ class PreparedBag:
         storages = [tensor.untyped_storage() for tensor in (*self.tiles.values(), self.coords)]
         return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
 
+    @property
+    def decided(self) -> bool:
+        """Whether the backbone is sure of the full bag, and there is a tile to drop."""
+        sure = float(torch.softmax(self.full.double(), dim=-1).max()) >= KAPPA
+        return len(self.coords) > 1 and sure
+
 
 class PreparedBags:
     """Cache of prepared bags, filled on demand.
@@ -69,18 +75,18 @@ class PreparedBags:
     ) -> None:
         self.cohort, self.gated, self.target = cohort, gated, target
         self.evidence = evidence
-        self._room = memory_gb * 1e9
+        self._free = memory_gb * 1e9
         self._kept: dict[str, PreparedBag] = {}
-        self._targets: dict[str, int] = {}
-        self._predicted: dict[str, int] = {}
+        self._classes: dict[str, tuple[int, int]] = {}  # target and prediction, for every bag seen
 
     def __getitem__(self, slide: Slide) -> PreparedBag:
         kept = self.in_memory(slide)
         if kept is not None:
             return kept
         bag = self._prepare(slide)
-        if bag.n_bytes <= self._room:
-            self._room -= bag.n_bytes
+        self._classes[slide.slide_id] = bag.target, int(bag.full.argmax())
+        if bag.n_bytes <= self._free:
+            self._free -= bag.n_bytes
             self._kept[slide.slide_id] = bag
         return bag
 
@@ -90,26 +96,42 @@ class PreparedBags:
 
     def target_of(self, slide: Slide) -> int:
         """The class that a slide's kept tiles should support."""
-        if slide.slide_id not in self._targets:
-            self._targets[slide.slide_id] = self[slide].target
-        return self._targets[slide.slide_id]
+        if slide.slide_id not in self._classes:
+            _ = self[slide]  # notes both classes
+        return self._classes[slide.slide_id][0]
 
     def predicted_of(self, slide: Slide) -> int:
         """The class that the backbone predicts for a slide's full bag."""
-        if slide.slide_id not in self._predicted:
-            self._predicted[slide.slide_id] = int(self[slide].full.argmax())
-        return self._predicted[slide.slide_id]
+        if slide.slide_id not in self._classes:
+            _ = self[slide]
+        return self._classes[slide.slide_id][1]
+
+    def batch(self, slides: Sequence[Slide]) -> GatedBatch:
+        """A batch of slides, padded to the longest bag."""
+        bags = [self[slide] for slide in slides]
+        device = bags[0].full.device
+        lengths = torch.tensor([len(bag.coords) for bag in bags], device=device)
+        return GatedBatch(
+            tiles={
+                name: pad_sequence([bag.tiles[name] for bag in bags], batch_first=True)
+                for name in bags[0].tiles
+            },
+            mask=torch.arange(int(lengths.max()), device=device)[None, :] < lengths[:, None],
+            coords=pad_sequence([bag.coords for bag in bags], batch_first=True),
+            targets=torch.tensor([bag.target for bag in bags], device=device),
+            full=torch.stack([bag.full for bag in bags]),
+        )
 
     def opened(self, slide: Slide, target: int) -> EmbeddedBag:
         """The bag before the backbone, with the tokens that are already there."""
         backbone = self.gated.backbone
-        features = to_model(read(self.cohort, slide, backbone).x, backbone)
+        features = to_model(read_bag(self.cohort, slide, backbone).x, backbone)
         return EmbeddedBag(backbone, features, target, tokens=self[slide].tiles["tokens"])
 
     @torch.no_grad()
     def _prepare(self, slide: Slide) -> PreparedBag:
         backbone = self.gated.backbone
-        bag = read(self.cohort, slide, backbone)
+        bag = read_bag(self.cohort, slide, backbone)
         features = to_model(bag.x, backbone)
         tiles = self.gated.prepare(features)
         full = backbone.aggregate(tiles["tokens"].unsqueeze(0))[0]
@@ -117,31 +139,19 @@ class PreparedBags:
             raise FociError(
                 f"backbone {backbone.architecture}",
                 f"answers NaN for slide {slide.slide_id}",
-                "mend it, or leave the slide out",
+                "fix it, or leave the slide out",
             )
         if self.evidence:
             tiles["evidence"] = evidence_columns(backbone, tiles["tokens"])
-        predicted = int(full.argmax())
-        target = predicted if self.target == "prediction" else self.cohort.target(slide.slide_id)
-        coords = (
-            torch.zeros(len(bag), 2)
-            if bag.coords is None
-            else unit_box(torch.from_numpy(bag.coords))
-        )
-        self._targets[slide.slide_id], self._predicted[slide.slide_id] = target, predicted
+        coords = torch.zeros(len(bag), 2)
+        if bag.coords is not None:
+            coords = unit_box(torch.from_numpy(bag.coords))
+        by_label = self.target == "label"
+        target = self.cohort.target(slide.slide_id) if by_label else int(full.argmax())
         return PreparedBag(tiles, coords.to(features), target, full)
 
-    def batch(self, slides: Sequence[Slide]) -> GatedBatch:
-        """A batch of slides, padded to the longest bag."""
-        return pad([self[slide] for slide in slides])
 
-
-def confidence(bag: PreparedBag) -> float:
-    """Probability of the class that the full bag predicts."""
-    return float(torch.softmax(bag.full.double(), dim=-1).max())
-
-
-def read(cohort: Cohort, slide: Slide, backbone: Backbone) -> Bag:
+def read_bag(cohort: Cohort, slide: Slide, backbone: Backbone) -> Bag:
     """A slide's bag; refused if its features are not as wide as the backbone's."""
     bag = cohort.store.bag(slide)
     if bag.width != backbone.d_in:
@@ -151,20 +161,3 @@ def read(cohort: Cohort, slide: Slide, backbone: Backbone) -> Bag:
             "use the features that the backbone was trained on",
         )
     return bag
-
-
-def pad(bags: Sequence[PreparedBag]) -> GatedBatch:
-    """Pad bags to the longest and stack them."""
-    device = bags[0].full.device
-    lengths = torch.tensor([len(bag.coords) for bag in bags], device=device)
-    mask = torch.arange(int(lengths.max()), device=device)[None, :] < lengths[:, None]
-    return GatedBatch(
-        tiles={
-            name: pad_sequence([bag.tiles[name] for bag in bags], batch_first=True)
-            for name in bags[0].tiles
-        },
-        mask=mask,
-        coords=pad_sequence([bag.coords for bag in bags], batch_first=True),
-        targets=torch.tensor([bag.target for bag in bags], device=device),
-        full=torch.stack([bag.full for bag in bags]),
-    )

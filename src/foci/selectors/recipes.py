@@ -25,17 +25,11 @@ from foci.selectors.gates import Adaptive, Budget, Fixed, Gate, Octaves, Soft, S
 from foci.selectors.heads import HIDDEN, paper_width
 from foci.selectors.losses import Weights
 
-# Fit a selector: objective, schedule, epochs, and how a killed fit resumes.
-
-
 Target = Literal["label", "prediction"]
 """The class that the kept tiles should support."""
 
 ChooseBy = Literal["aukc", "loss", "decisive"]
 """Names of :data:`foci.selectors.criterion.CRITERIA`."""
-
-
-# Learning-rate schedule: linear warm-up, then cosine decay.
 
 
 _MOST = 1e30  # a larger rate overflows single precision in AdamW
@@ -96,9 +90,9 @@ class SelectorRecipe(BaseModel):
         width: Hidden width of the head; ``"paper"`` for the width at which a head with one score
             has the paper's 132,609 parameters, see :func:`foci.selectors.heads.paper_width`.
         start: What the scores are before the first step: ``"random"``, a head with random weights;
-            ``"tuned"``, an :class:`~foci.selectors.heads.EvidenceHead` with the mix of
-            columns that did best on training slides. It learns a correction from the tokens where
-            tiles interact, which is in every classifier without pooling.
+            ``"tuned"``, an :class:`~foci.selectors.heads.EvidenceHead` with the mix of columns that
+            did best on training slides. It learns a correction from the tokens where tiles
+            interact, which is in every classifier without pooling.
         sites: Where the gate acts; the first site that the backbone offers is used.
         dense: Under a feature gate before a bias-free ReLU projection, whether a tile with gate 0
             has a gradient. In the paper it has none, because ReLU has no slope at 0.
@@ -146,7 +140,7 @@ class SelectorRecipe(BaseModel):
         return self
 
     def hash_fields(self) -> dict[str, Any]:
-        """The settings by name, for keys of runs; what chooses the epoch is in them anyway."""
+        """The settings by name, for keys of runs; what chooses the epoch is hashed by itself."""
         return self.model_dump(mode="json", exclude={"choose_by"})
 
 
@@ -212,19 +206,12 @@ def recipe(name: str = "default") -> SelectorRecipe:
     return RECIPES[DEFAULT if name == "default" else name]
 
 
-# Replace single settings of a recipe by their dotted names.
-
-
 def vary(base: SelectorRecipe, changes: Mapping[str, Any]) -> SelectorRecipe:
     """A recipe with some settings replaced; its name lists them.
 
-    Another kind of gate or budget starts from the defaults of that kind.
+    Changes are new values by dotted name. Another kind of gate or budget starts from the defaults
+    of that kind.
 
-    Args:
-        base: The recipe to change.
-        changes: New values by dotted name.
-
-    >>> from foci.selectors.recipes import recipe
     >>> vary(recipe("paper-adaptive"), {"budget.alpha": 0.05}).name
     'paper-adaptive (budget.alpha=0.05)'
     >>> vary(recipe("paper-adaptive"), {"budget.kind": "octaves", "budget.k_max": 8}).budget

@@ -1,4 +1,8 @@
-"""Save and load a fitted selector: ``selector.safetensors`` and ``selector.json``."""
+"""Save and load a fitted selector: ``selector.safetensors`` and ``selector.json``.
+
+A fit writes its state, the weights and then the metadata, and removes the state last: a folder with
+``selector.json`` is complete, and a fit that is killed at any time can be started again.
+"""
 
 from __future__ import annotations
 
@@ -28,24 +32,29 @@ from foci.files.hashes import EDITED, check_format, was_changed, with_own_hash
 from foci.files.lock import alone_in
 from foci.reveal.pooled import pools
 from foci.selectors.evidence import column_names
-from foci.selectors.heads import EvidenceHead, SelectorHead
+from foci.selectors.heads import EvidenceHead, Head, SelectorHead
 from foci.selectors.recipes import SelectorRecipe, Target
-from foci.selectors.selector import FitEpoch, FittedSelector, Head, Identity, Selector
-
-# Schema of ``selector.json``.
-
+from foci.selectors.selector import FitEpoch, FittedSelector, Identity, Selector
 
 FORMAT = 1
 """Of ``selector.json``; any other is refused."""
+
+WEIGHTS, METADATA = "selector.safetensors", "selector.json"
+
+STATE = "fitting.safetensors"
+"""State of an unfinished fit."""
+
+RESULT = (WEIGHTS, METADATA)
+"""Files of a fitted selector."""
+
+FILES = (*RESULT, STATE)
+"""Files that a fit writes."""
 
 _REFIT = "fit the selector again"
 
 
 class HeadShape(BaseModel):
-    """Constructor arguments of the head.
-
-    A head that starts as evidence has columns, and a width of 0 without a correction.
-    """
+    """Constructor arguments of a head; only one that starts as evidence has columns."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -53,6 +62,24 @@ class HeadShape(BaseModel):
     outputs: PositiveInt
     hidden: NonNegativeInt
     columns: NonNegativeInt
+
+    def make(self) -> Head:
+        """A head of this shape, its weights drawn from the global random state."""
+        if self.columns:
+            return EvidenceHead(self.d, self.outputs, self.hidden, self.columns)
+        return SelectorHead(self.d, self.outputs, self.hidden)
+
+
+def head_shape(backbone: Backbone, recipe: SelectorRecipe) -> HeadShape:
+    """Shape of the head that a recipe gives a backbone."""
+    tuned = recipe.start == "tuned"
+    return HeadShape(
+        d=backbone.d_token,
+        outputs=backbone.n_classes if recipe.class_conditional else 1,
+        # where tiles do not interact there is nothing to correct
+        hidden=0 if tuned and pools(backbone) else recipe.hidden(backbone.d_token),
+        columns=len(column_names(backbone)) if tuned else 0,
+    )
 
 
 class SelectorMetadata(BaseModel):
@@ -112,52 +139,11 @@ def read_metadata(path: Path) -> SelectorMetadata:
     try:
         return SelectorMetadata.model_validate_json(json.dumps(stored), strict=True)
     except ValidationError as error:
-        raise CheckpointError(path, _fault(error), _REFIT) from None
-
-
-def _fault(error: ValidationError) -> str:
-    first = error.errors()[0]
-    said = first["msg"].removeprefix("Value error, ")
-    place = ".".join(map(str, first["loc"]))
-    return f"does not describe a selector ({f'{place}: ' if place else ''}{said})"
-
-
-# Shape of a selector head: from backbone and recipe, and back to a head.
-
-
-def head_shape(backbone: Backbone, recipe: SelectorRecipe) -> HeadShape:
-    """Shape of the head that a recipe gives a backbone."""
-    outputs = backbone.n_classes if recipe.class_conditional else 1
-    d, hidden, columns = backbone.d_token, recipe.hidden(backbone.d_token), 0
-    if recipe.start == "tuned":
-        columns = len(column_names(backbone))
-        if pools(backbone):  # tiles do not interact: nothing to correct
-            hidden = 0
-    return HeadShape(d=d, outputs=outputs, hidden=hidden, columns=columns)
-
-
-def make_head(shape: HeadShape) -> Head:
-    """A head of this shape, its weights drawn from the global random state."""
-    if shape.columns:
-        return EvidenceHead(shape.d, shape.outputs, shape.hidden, shape.columns)
-    return SelectorHead(shape.d, shape.outputs, shape.hidden)
-
-
-def shape_of(head: Head) -> HeadShape:
-    """Shape of an existing head."""
-    columns = head.columns if isinstance(head, EvidenceHead) else 0
-    return HeadShape(d=head.d, outputs=head.outputs, hidden=head.hidden, columns=columns)
-
-
-WEIGHTS, METADATA = "selector.safetensors", "selector.json"
-STATE = "fitting.safetensors"
-"""State of an unfinished fit; removed last."""
-
-RESULT = (WEIGHTS, METADATA)
-"""Files of a fitted selector."""
-
-FILES = (*RESULT, STATE)
-"""Files that a fit writes."""
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        message = first["msg"].removeprefix("Value error, ")
+        what = f"does not describe a selector ({f'{place}: ' if place else ''}{message})"
+        raise CheckpointError(path, what, _REFIT) from None
 
 
 def check_free(folder: str | Path) -> None:
@@ -181,8 +167,7 @@ def occupied(folder: Path) -> FociError:
 def fit_folder(folder: str | Path | None) -> Iterator[Path | None]:
     """Make and lock the folder of a fit, and remove half-written files of one that was killed.
 
-    The state is removed after everything else, so that a fit that is killed before that can be
-    given again, whatever it has already written. None needs no folder.
+    The state is removed after everything else. None needs no folder.
     """
     if folder is None:
         yield None
@@ -204,11 +189,12 @@ def save(fitted: FittedSelector, folder: str | Path) -> Path:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     head = fitted.best.head
+    columns = head.columns if isinstance(head, EvidenceHead) else 0
     tensors = {k: v.detach().cpu().contiguous().clone() for k, v in head.state_dict().items()}
     content = {
         "format": FORMAT,
         "backbone": asdict(fitted.best.identity),
-        "head": shape_of(head).model_dump(),
+        "head": {"d": head.d, "outputs": head.outputs, "hidden": head.hidden, "columns": columns},
         "fingerprint": fingerprint(head),
         "recipe": fitted.recipe.model_dump(),
         "seed": fitted.seed,
@@ -230,16 +216,17 @@ def load(folder: str | Path, backbone: Backbone) -> FittedSelector:
         FociError: If the backbone is another one.
         CheckpointError: If the folder is incomplete, damaged or changed since it was written.
     """
-    path = Path(folder) / METADATA
+    path, weights = Path(folder) / METADATA, Path(folder) / WEIGHTS
     metadata = read_metadata(path)
     metadata.backbone.check(backbone)
-    _check_shape(path, metadata, backbone)
+    wanted = head_shape(backbone, metadata.recipe)
+    if metadata.head != wanted:
+        what = f"describes a head ({metadata.head}) that does not fit backbone and recipe"
+        raise CheckpointError(path, f"{what} ({wanted})", _REFIT)
     if was_changed(json.loads(path.read_bytes())):
         raise CheckpointError(path, "was changed since it was written", EDITED)
     return FittedSelector(
-        best=Selector(
-            _head(Path(folder) / WEIGHTS, metadata, backbone), backbone, metadata.backbone
-        ),
+        best=Selector(_load_head(weights, metadata, backbone), backbone, metadata.backbone),
         recipe=metadata.recipe,
         seed=metadata.seed,
         target=metadata.target,
@@ -249,21 +236,12 @@ def load(folder: str | Path, backbone: Backbone) -> FittedSelector:
     )
 
 
-def _check_shape(path: Path, metadata: SelectorMetadata, backbone: Backbone) -> None:
-    wanted = head_shape(backbone, metadata.recipe)
-    if metadata.head != wanted:
-        what = (
-            f"describes a head ({metadata.head}) that does not fit backbone and recipe ({wanted})"
-        )
-        raise CheckpointError(path, what, "fit the selector again")
-
-
-def _head(path: Path, metadata: SelectorMetadata, backbone: Backbone) -> Head:
+def _load_head(path: Path, metadata: SelectorMetadata, backbone: Backbone) -> Head:
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     device, dtype = device_and_dtype(backbone)
-    head = make_head(metadata.head).to(dtype)
+    head = metadata.head.make().to(dtype)
     try:
         head.load_state_dict(load_file(path))
     except (SafetensorError, OSError) as error:

@@ -1,4 +1,8 @@
-"""A selector: a head that scores the tokens of one frozen backbone."""
+"""A selector: a head that scores the tokens of one frozen backbone.
+
+It belongs to that backbone alone, which a hash of the weights and the logits of a fixed bag
+identify, and which a fit leaves as it is to the last bit.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +21,8 @@ from foci.backbones.base import Backbone, GateSite, class_index
 from foci.backbones.freezing import device_and_dtype, eval_mode, fingerprint, frozen, to_model
 from foci.errors import ChangedError, FociError
 from foci.selectors.evidence import evidence_columns
-from foci.selectors.gated import Tiles
-from foci.selectors.heads import EvidenceHead, SelectorHead
+from foci.selectors.heads import EvidenceHead, Head
 from foci.selectors.recipes import SelectorRecipe, Target
-
-# Keep a backbone frozen, and check bit by bit that it did not change.
 
 
 @contextmanager
@@ -42,22 +43,18 @@ def keep_frozen(backbone: Backbone, bags: Sequence[Tensor]) -> Iterator[Callable
     backbone.requires_grad_(False)
     try:
         with eval_mode(backbone):
-            weights, answers = fingerprint(backbone), full_logits(backbone, bags)
+            weights, logits = fingerprint(backbone), full_logits(backbone, bags)
 
             def compare() -> None:
-                now = full_logits(backbone, bags)
-                changed = [
-                    what
-                    for what, same in (
-                        ("parameters or buffers", fingerprint(backbone) == weights),
-                        ("full-bag logits", torch.equal(now, answers)),
-                    )
-                    if not same
-                ]
-                if changed:
+                same = {
+                    "parameters or buffers": fingerprint(backbone) == weights,
+                    "full-bag logits": torch.equal(full_logits(backbone, bags), logits),
+                }
+                if not all(same.values()):
+                    changed = " and ".join(what for what, kept in same.items() if not kept)
                     raise ChangedError(
                         f"backbone {backbone.architecture}",
-                        f"{' and '.join(changed)} changed while it was read out",
+                        f"{changed} changed while it was read out",
                         "discard this fit: something else trains or edits the backbone meanwhile",
                     )
 
@@ -72,9 +69,6 @@ def keep_frozen(backbone: Backbone, bags: Sequence[Tensor]) -> Iterator[Callable
 def full_logits(backbone: Backbone, bags: Sequence[Tensor]) -> Tensor:
     """Logits ``[len(bags), C]`` of full bags, without gradients."""
     return torch.stack([backbone(to_model(bag, backbone)) for bag in bags])
-
-
-# Which backbone a selector belongs to: a hash of its weights and its answer to a fixed bag.
 
 
 _PROBE_TILES = 8
@@ -110,10 +104,11 @@ class Identity:
 
     def matches(self, other: Identity) -> bool:
         """Same weights, and the same logits up to differences between machines."""
-        near = len(self.probe) == len(other.probe) and all(
-            map(_same_answer, self.probe, other.probe)
+        return (
+            self.fingerprint == other.fingerprint
+            and len(self.probe) == len(other.probe)
+            and all(map(_same_logit, self.probe, other.probe))
         )
-        return self.fingerprint == other.fingerprint and near
 
     def check(self, backbone: Backbone) -> None:
         """Refuse any other backbone, and the same one in another precision."""
@@ -123,10 +118,13 @@ class Identity:
         where = f"backbone {backbone.architecture}"
         precision = None if found.fingerprint == self.fingerprint else self._precision(backbone)
         if precision is not None:
+            given, wanted = (
+                str(dtype).removeprefix("torch.")
+                for dtype in (device_and_dtype(backbone)[1], precision)
+            )
             raise FociError(
                 where,
-                f"computes in {_plain(device_and_dtype(backbone)[1])}, "
-                f"the selector was fitted on it in {_plain(precision)}",
+                f"computes in {given}, the selector was fitted on it in {wanted}",
                 f"convert it back with backbone.to({precision})",
             )
         raise FociError(
@@ -138,40 +136,22 @@ class Identity:
 
     def _precision(self, backbone: Backbone) -> torch.dtype | None:
         """The precision in which the backbone has this fingerprint, if there is one."""
-        candidates = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
         weights = backbone.state_dict()
-        return next((p for p in candidates if self.fingerprint == _cast(weights, p)), None)
+
+        class Cast(nn.Module):
+            def state_dict(self, *_: Any, **__: Any) -> Any:
+                return {k: v.to(dtype) if v.is_floating_point() else v for k, v in weights.items()}
+
+        for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16):
+            if fingerprint(Cast()) == self.fingerprint:
+                return dtype
+        return None
 
 
-def _same_answer(a: float, b: float) -> bool:
+def _same_logit(a: float, b: float) -> bool:
     if not (math.isfinite(a) and math.isfinite(b)):
         return a == b or (math.isnan(a) and math.isnan(b))
     return abs(a - b) <= _PROBE_TOLERANCE * max(1.0, abs(a))
-
-
-def _cast(weights: dict[str, Tensor], precision: torch.dtype) -> str:
-    """Fingerprint of the same weights in another precision."""
-
-    class Cast(nn.Module):
-        def state_dict(self, *_: Any, **__: Any) -> Any:
-            return {k: v.to(precision) if v.is_floating_point() else v for k, v in weights.items()}
-
-    return fingerprint(Cast())
-
-
-def _plain(precision: torch.dtype) -> str:
-    return str(precision).removeprefix("torch.")
-
-
-Head = SelectorHead | EvidenceHead
-
-
-def scores_at(head: Head, tiles: Tiles, targets: Tensor) -> Tensor:
-    """Scores ``[B, N]`` of prepared bags for their target classes ``[B]``."""
-    tokens = tiles["tokens"]
-    if isinstance(head, EvidenceHead):
-        return head.at(tokens, targets, tiles["evidence"]).to(tokens.dtype)
-    return head.at(tokens, targets)
 
 
 class Selector:
@@ -206,17 +186,17 @@ class Selector:
 
         Args:
             tokens: ``[N, d]`` of the selector's own backbone.
-            evidence: Columns of :func:`~foci.selectors.evidence.evidence_columns`, where
-                they are known; a head that starts as evidence needs them.
+            evidence: Columns of :func:`~foci.selectors.evidence.evidence_columns`, where they are
+                known already; only a head that starts as evidence reads them.
         """
         scores: Tensor
-        if isinstance(self.head, EvidenceHead):
-            if evidence is None:
-                with frozen(self.backbone):
-                    evidence = evidence_columns(self.backbone, tokens)
-            scores = self.head(tokens, evidence)
-        else:
+        if not self.reads_evidence:
             scores = self.head(tokens)
+            return scores
+        if evidence is None:
+            with frozen(self.backbone):
+                evidence = evidence_columns(self.backbone, tokens)
+        scores = self.head(tokens, evidence)
         return scores
 
     @torch.no_grad()

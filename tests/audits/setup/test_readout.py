@@ -10,7 +10,7 @@ from foci.audits.readout import choose_readout, in_words, judged
 from foci.audits.records import Readout, ReadoutRow
 from foci.errors import FociError
 from foci.rankings import Ranking
-from foci.selectors.evidence import OrderReading
+from foci.selectors.criterion import OrderReading
 from tests.makers.audits import audit, model, settings
 from tests.makers.cohorts import read
 

@@ -11,7 +11,7 @@ from foci.audits.readout import RULE, judged
 from foci.audits.records import Readout
 from foci.reports.report import write_report
 from foci.reports.text import NOTHING, readout_of
-from foci.selectors.evidence import OrderReading
+from foci.selectors.criterion import OrderReading
 from tests.makers.audits import settings
 from tests.makers.synthetic import Plan, make
 from tests.reports.test_report import text_of

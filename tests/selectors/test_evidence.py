@@ -14,7 +14,7 @@ from foci.selectors.evidence import (
     EXPONENTS,
     FORWARDED,
     POOLED,
-    _by_rows,
+    _row_columns,
     column_names,
     columns_of,
     evidence_columns,
@@ -71,5 +71,5 @@ def test_parts_of_rows_add_up_to_the_log_odds(name: str) -> None:
     model = small(name, "paper", 3).eval()
     with torch.no_grad():
         pooled = PooledCandidates(PooledTiles(model, model.embed(bag())))  # type: ignore[arg-type]
-        shares = _by_rows(pooled)[EXPONENTS.index(1.0)]
+        shares = _row_columns(pooled)[EXPONENTS.index(1.0)]
         assert torch.allclose(shares.mean(dim=0), log_odds(pooled.full()), rtol=1e-5, atol=1e-6)

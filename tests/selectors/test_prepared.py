@@ -1,3 +1,5 @@
+"""Embedded bags of a fit."""
+
 from pathlib import Path
 
 import pytest
@@ -86,5 +88,5 @@ def test_a_classifier_that_answers_nan_is_refused(tmp_path: Path) -> None:
     cohort = planted(tmp_path)
     model = CallableBackbone(lambda x: (x - 10).sqrt().mean(0)[:2], d_in=32, n_classes=2)
     bags = PreparedBags(cohort, gate_backbone(model, "feature"), "label", memory_gb=1)
-    with pytest.raises(FociError, match="backbone callable: answers NaN for slide s3; mend it"):
+    with pytest.raises(FociError, match="backbone callable: answers NaN for slide s3; fix it"):
         bags.batch(cohort.slides[3:4])

@@ -1,5 +1,6 @@
-"""What chooses the epoch."""
+"""Orders read both ways; what chooses the mix of columns and the epoch."""
 
+import math
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,111 @@ from foci import selectors
 from foci.backbones import Backbone
 from foci.bags import Cohort
 from foci.errors import FociError
-from foci.metrics import aukc
-from foci.reveal import curve
-from foci.selectors.criterion import ValidationAukc, ValidationDecisive
-from foci.selectors.evidence import read_orders
+from foci.metrics import aukc, decisive_k, msk
+from foci.reveal import EmbeddedBag, curve
+from foci.selectors.criterion import (
+    OrderReading,
+    ValidationAukc,
+    ValidationDecisive,
+    net_gain,
+    read_orders,
+    tune,
+)
 from foci.selectors.gated import gate_backbone
 from foci.selectors.heads import EvidenceHead
 from foci.selectors.prepared import PreparedBags
-from tests.backbones.every import small
+from tests.backbones.every import D_IN, small
 from tests.makers.cohorts import planted
 from tests.makers.fits import per_class, short
+
+NONE = math.nan
+
+
+@pytest.mark.parametrize("name", ["abmil", "transmil"])
+def test_readings_are_those_of_the_metrics(name: str) -> None:
+    model = small(name, "paper", 2).eval()
+    x = 4 * torch.randn(9, D_IN, generator=torch.Generator().manual_seed(3))
+    with torch.no_grad():
+        bag = EmbeddedBag(model, x)
+        target, kappa = bag.target, 0.5
+        orders = [torch.arange(9), torch.arange(9).flip(0)]
+        found = read_orders(bag, orders, target, kappa=kappa)
+        ks = [1, 2, 3, 4, 5, 6, 7, 8] if name == "abmil" else [1, 2, 3, 4, 6, 8]
+        full = bag.full().numpy()[target]
+        for order, reading in zip(orders, found, strict=True):
+            up = curve(model, x, order, ks).numpy()
+            down = curve(model, x, order, ks, direction="delete").numpy()
+            first, both = (
+                msk(up, ks, target, kappa=kappa),
+                decisive_k(up, ks, down, ks, target, kappa),
+            )
+            assert reading.msk == pytest.approx(NONE if first is None else first, nan_ok=True)
+            assert reading.decisive == pytest.approx(NONE if both is None else both, nan_ok=True)
+            area = np.trapezoid(full - down[:, target], ks) / ks[-1]
+            assert reading.area == pytest.approx(area, abs=1e-6)
+
+
+def test_net_gain_by_hand() -> None:
+    base = [OrderReading(1, 10, 0.5), OrderReading(2, 4, 0.5), OrderReading(1, NONE, NONE)]
+    same = net_gain(base, base)
+    assert same == pytest.approx(1e-3 * (0.5 + 0.5) / 3)
+    fewer = [OrderReading(1, 9, 0.5), OrderReading(2, 4, 0.5), OrderReading(1, 7, NONE)]
+    assert net_gain(fewer, base) == pytest.approx(2 / 3 + same)
+    paid = [OrderReading(2, 9, 0.5), OrderReading(3, 4, 0.5), OrderReading(2, 7, NONE)]
+    assert net_gain(paid, base) == pytest.approx(2 / 3 - 1 + same)
+    sooner = [OrderReading(1, 11, 0.5), OrderReading(1, 4, 0.5), OrderReading(1, NONE, NONE)]
+    assert net_gain(sooner, base) == pytest.approx(-1 / 3 + same)  # sufficiency buys nothing
+
+
+def sure(backbone: str, factor: float = 60.0) -> torch.nn.Module:
+    """A small classifier whose logits are far apart, so that slides are decided."""
+    model = small(backbone, "paper", 2).eval()
+    last = [m for m in model.modules() if isinstance(m, torch.nn.Linear) and m.out_features <= 2][
+        -1
+    ]
+    last.weight.data *= factor
+    return model
+
+
+@pytest.mark.parametrize("backbone", ["acmil", "abmil"])
+def test_the_best_column_or_pair_of_training_slides(backbone: str, cohort: Cohort) -> None:
+    model = sure(backbone)
+    bags = PreparedBags(cohort, gate_backbone(model, "attention"), "prediction", 1.0, evidence=True)
+    train = cohort.split("train").slides
+    head = EvidenceHead(model.d_token, 2, 0, 10)
+    tune(head, bags, train, torch.Generator().manual_seed(0))
+    kept = [s for s in train if torch.softmax(bags[s].full.double(), -1).max() >= 0.9]
+    assert kept
+    single = torch.eye(10, dtype=torch.float64)
+
+    def gain(mix: torch.Tensor) -> float:
+        readings, base = [], []
+        with torch.no_grad():
+            for slide in kept:
+                target = bags.predicted_of(slide)
+                columns = bags[slide].tiles["evidence"][:, target]
+                bag = bags.opened(slide, target)
+                orders = [
+                    (columns @ m).argsort(descending=True, stable=True) for m in (mix, single[0])
+                ]
+                ours, theirs = read_orders(bag, orders, target)
+                readings.append(ours)
+                base.append(theirs)
+        return net_gain(readings, base)
+
+    gains = [gain(one) for one in single]
+    best = max(range(10), key=gains.__getitem__)
+    pairs = [single[best] + single[p] for p in range(10) if p != best]
+    every = {gain(mix): mix for mix in reversed([single[best], *pairs])}
+    assert gain(head.mix.double()) == pytest.approx(max([*every, gains[0]]))
+
+
+def test_undecided_slides_and_single_columns_change_nothing(cohort: Cohort) -> None:
+    model = small("abmil", "paper", 2).eval()
+    bags = PreparedBags(cohort, gate_backbone(model, "attention"), "prediction", 1.0, evidence=True)
+    head = EvidenceHead(model.d_token, 2, 0, 10)
+    tune(head, bags, cohort.split("train").slides, torch.Generator())
+    assert head.mix.tolist() == [1.0] + [0.0] * 9
 
 
 def prepared(model: Backbone, cohort: Cohort, target: Any, memory_gb: float = 1.0) -> PreparedBags:
@@ -84,6 +180,7 @@ def test_aukc_chooses_the_epoch_unless_told_otherwise(cohort: Cohort) -> None:
     by_loss = selectors.fit(model, cohort, plan, criterion="loss")
     assert [epoch.score for epoch in by_loss.history] == [-e.val_loss for e in by_loss.history]
     assert [e.val_loss for e in by_loss.history] == [e.val_loss for e in fitted.history]
+    assert by_loss.best_epoch == 1 + int(np.argmin([e.val_loss for e in by_loss.history]))
 
 
 def test_decisive_sets_choose_where_the_recipe_says_so(cohort: Cohort) -> None:

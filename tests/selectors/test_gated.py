@@ -6,7 +6,6 @@ from torch import Tensor
 
 from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.base import GateSite
-from foci.backbones.models._pooled import PooledBackbone
 from foci.errors import FociError
 from foci.selectors.gated import (
     AttentionGated,
@@ -17,7 +16,7 @@ from foci.selectors.gated import (
     choose_site,
     gate_backbone,
 )
-from foci.selectors.gates import straight_through
+from foci.selectors.gates import Ste
 from tests.backbones.every import D_IN, EVERY, small
 
 LENGTHS = (9, 5)
@@ -36,7 +35,7 @@ def padded_bags(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
 
 def hard_gate(mask: Tensor, dtype: torch.dtype) -> Tensor:
     scores = torch.randn(mask.shape, generator=torch.Generator().manual_seed(4), dtype=dtype)
-    return straight_through(scores, mask, torch.tensor([4, 2]))
+    return Ste()(scores, mask, torch.tensor([4, 2]))
 
 
 def test_the_sweep_covers_the_papers_seven() -> None:
@@ -164,22 +163,6 @@ def test_the_cheapest_view_is_chosen() -> None:
     assert isinstance(gate_backbone(transmil, "attention"), EncoderAttentionGated)
 
 
-def test_a_transformer_with_its_own_aggregate_is_asked_itself() -> None:
-    class Doubled(type(small("transmil", "paper", 2))):  # type: ignore[misc]
-        def aggregate(
-            self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-        ) -> Tensor:
-            return 2 * super().aggregate(tokens, mask, gate)
-
-    model = Doubled(d_in=D_IN, n_classes=2, d=8, heads=2, depth=2, hidden=4).double()
-    x, mask = padded_bags()
-    gate = hard_gate(mask, torch.float64).requires_grad_()
-    view = gate_backbone(model, "attention")
-    assert isinstance(view, AttentionGated)
-    got = view.logits(view.prepare(x), mask, gate)
-    torch.testing.assert_close(got, long_way(model, "attention", x, mask, gate))
-
-
 @pytest.mark.parametrize("name", ["abmil", "transmil"])
 def test_what_no_gradient_asks_for_is_left_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = small(name, "paper", 2).double().eval()
@@ -204,21 +187,6 @@ def test_what_no_gradient_asks_for_is_left_out(name: str, monkeypatch: pytest.Mo
     assert seen[-1] == 4
 
 
-def test_a_pool_with_its_own_aggregate_is_asked_itself() -> None:
-    class Doubled(type(small("abmil", "paper", 2))):  # type: ignore[misc]
-        def aggregate(
-            self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-        ) -> Tensor:
-            return 2 * super().aggregate(tokens, mask, gate)
-
-    model = Doubled(d_in=D_IN, n_classes=2, d=8, hidden=4)
-    assert isinstance(model, PooledBackbone)
-    x, mask = padded_bags(torch.float32)
-    view = gate_backbone(model, "attention")
-    got = view.logits(view.prepare(x), mask, mask.float())
-    torch.testing.assert_close(got, model(x, mask))
-
-
 def test_a_function_of_the_features_themselves_keeps_its_slope_at_0() -> None:
     model = CallableBackbone(lambda x: torch.tanh(x).mean(0)[:2], D_IN, 2)
     x, mask = padded_bags(torch.float32)
@@ -240,3 +208,24 @@ def test_the_first_site_on_offer_is_used() -> None:
         choose_site(function, ("attention",))
     with pytest.raises(FociError, match="passes no gradient back to its tiles"):
         choose_site(no_gradient(), ("attention", "feature"))
+
+
+@pytest.mark.parametrize(
+    ("name", "widths"), [("transmil", {"heads": 2, "depth": 2}), ("abmil", {})], ids=str
+)
+def test_a_classifier_with_its_own_aggregate_is_asked_itself(
+    name: str, widths: dict[str, int]
+) -> None:
+    class Doubled(type(small(name, "paper", 2))):  # type: ignore[misc]
+        def aggregate(
+            self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
+        ) -> Tensor:
+            return 2 * super().aggregate(tokens, mask, gate)
+
+    model = Doubled(d_in=D_IN, n_classes=2, d=8, hidden=4, **widths).double()
+    x, mask = padded_bags()
+    gate = hard_gate(mask, torch.float64).requires_grad_()
+    view = gate_backbone(model, "attention")
+    assert isinstance(view, AttentionGated)
+    got = view.logits(view.prepare(x), mask, gate)
+    torch.testing.assert_close(got, long_way(model, "attention", x, mask, gate))
