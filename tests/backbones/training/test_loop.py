@@ -10,9 +10,10 @@ import pytest
 import torch
 
 from foci import Cohort, backbones
-from foci.backbones import Backbone
-from foci.backbones.training import EpochReport, TrainingRecipe, predict, train
+from foci.backbones import Backbone, Batch
+from foci.backbones.training import EpochReport, TrainingRecipe, loop, predict, train
 from foci.backbones.training.loop import run_key
+from foci.bags import Slide
 from foci.bags.store import BagStore
 from foci.errors import FociError
 from tests.backbones.every import EVERY, small
@@ -74,6 +75,20 @@ def test_same_seed_same_bytes_also_after_kills(name: str, cohort: Cohort, tmp_pa
     assert got == want
     assert history == whole
     assert len(whole) == RECIPE.epochs * (2 if name == "mhim-mil" else 1)
+
+
+def test_an_epoch_is_cut_into_batches(cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, original = [], loop.batch_of
+
+    def batch_of(slides: Cohort, some: list[Slide]) -> Batch:
+        seen.append([slide.slide_id for slide in some])
+        return original(slides, some)
+
+    monkeypatch.setattr("foci.backbones.training.loop.batch_of", batch_of)
+    parts = cohort.split("train"), cohort.split("val")
+    train(fresh("abmil"), *parts, TrainingRecipe(epochs=1, batch_size=5))
+    assert [len(batch) for batch in seen] == [5, 5, 2]
+    assert sorted(sum(seen, [])) == sorted(slide.slide_id for slide in parts[0])
 
 
 def test_another_seed_other_weights(cohort: Cohort) -> None:

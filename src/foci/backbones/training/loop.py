@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +16,6 @@ from torch.nn.utils import clip_grad_norm_
 from foci.backbones.base import Backbone, Objective
 from foci.backbones.batch import Batch, pad
 from foci.backbones.freezing import device_and_dtype, frozen
-from foci.backbones.saved import TrainingData
 from foci.backbones.training.presets import TrainingRecipe, checked_objective
 from foci.backbones.training.resume import RunState, load_run, save_run, snapshot
 from foci.bags import Bag, Cohort, Slide
@@ -26,90 +24,6 @@ from foci.bags.cohort import what_is_read
 from foci.errors import FociError
 from foci.files.hashes import digest
 from foci.progress import Progress
-
-# Shuffled, padded training batches of slides.
-
-
-def epoch_order(
-    slides: Sequence[Slide], *, balanced: bool, rng: np.random.Generator
-) -> list[Slide]:
-    """Shuffle the slides; ``balanced`` draws with replacement, each class equally likely."""
-    if not balanced:
-        return [slides[i] for i in rng.permutation(len(slides))]
-    counts = Counter(slide.label for slide in slides)
-    weights = np.array([1.0 / counts[slide.label] for slide in slides])
-    chosen = rng.choice(len(slides), size=len(slides), p=weights / weights.sum())
-    return [slides[i] for i in chosen]
-
-
-def batch_of(cohort: Cohort, slides: Sequence[Slide]) -> Batch:
-    """Read and pad the bags of some slides."""
-    bags = [cohort.store.bag(slide) for slide in slides]
-    labels = [cohort.target(slide.slide_id) for slide in slides]
-    features = [bag.x for bag in bags]
-    if any(bag.coords is None for bag in bags):
-        return pad(features, labels)
-    coords = [torch.from_numpy(bag.coords) for bag in bags]
-    return pad(features, labels, coords, [stride(bag) for bag in bags])
-
-
-def batches(cohort: Cohort, slides: Sequence[Slide], size: int) -> Iterator[Batch]:
-    """Consecutive batches of at most ``size`` bags."""
-    for start in range(0, len(slides), size):
-        yield batch_of(cohort, slides[start : start + size])
-
-
-def stride(bag: Bag) -> int:
-    """Grid spacing of a bag's tiles; the tile size where no two tiles are neighbours."""
-    step = None if bag.coords is None else spacing(bag.coords)
-    return round(step) if step is not None else bag.patch_size or 1
-
-
-# Full-bag predictions of a cohort, with loss and accuracy.
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """Full-bag predictions of one cohort.
-
-    Attributes:
-        slide_ids: The slides, in cohort order.
-        probabilities: ``[S, C]`` float64.
-        labels: ``[S]`` class indices.
-    """
-
-    slide_ids: tuple[str, ...]
-    probabilities: NDArray[np.float64]
-    labels: NDArray[np.int64]
-
-    @property
-    def loss(self) -> float:
-        r"""Mean cross-entropy :math:`-\log p_y`."""
-        chosen = self.probabilities[np.arange(len(self.labels)), self.labels]
-        return float(-np.log(np.maximum(chosen, np.finfo(np.float64).tiny)).mean())
-
-    @property
-    def accuracy(self) -> float:
-        """Share of slides whose most probable class is their label."""
-        return float((self.probabilities.argmax(axis=1) == self.labels).mean())
-
-
-def predict(backbone: Backbone, cohort: Cohort, bags: Iterable[Bag] | None = None) -> Predictions:
-    """Predict the class probabilities of labelled slides from their full bags.
-
-    Args:
-        backbone: Used in eval mode, which is restored afterwards.
-        cohort: Gives the labels.
-        bags: Default is all readable bags of the cohort.
-    """
-    device, _ = device_and_dtype(backbone)
-    names, rows, labels = [], [], []
-    with frozen(backbone):
-        for bag in cohort.bags() if bags is None else bags:
-            names.append(bag.slide_id)
-            rows.append(backbone.predict(bag.x.to(device)).cpu().numpy())
-            labels.append(cohort.target(bag.slide_id))
-    return Predictions(tuple(names), np.stack(rows), np.array(labels, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -170,14 +84,22 @@ def train(
         FociError: At the first epoch whose training or validation loss is not finite, and for a
             setting that the objective does not know or cannot take.
     """
-    objective = _objective(backbone, recipe.objective)
+    try:
+        objective = backbone.make_objective(**checked_objective(backbone, recipe.objective))
+    except TypeError as error:
+        where = f"objective of {backbone.architecture}"
+        raise FociError(where, str(error), "see its documented settings") from error
     device, _ = device_and_dtype(backbone)
     objective.to(device)
     trainable = [p for p in backbone.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trainable, lr=recipe.lr, weight_decay=recipe.weight_decay)
     key = run_key(backbone, train_cohort, val_cohort, recipe)
-    state = _resume(state_file, key, backbone, objective, optimizer)
-    steps = math.ceil(len(train_cohort) / recipe.batch_size)
+    stored = (
+        None if state_file is None else load_run(state_file, key, backbone, objective, optimizer)
+    )
+    state = RunState(0, 0, math.inf, {}, []) if stored is None else stored
+    size = recipe.batch_size
+    steps = math.ceil(len(train_cohort) / size)
     reports = [EpochReport(**entry) for entry in state.history]
     starting(len(reports), len(objective.stages) * recipe.epochs)
 
@@ -194,18 +116,20 @@ def train(
             rng = _seed(recipe.seed, stage, epoch + 1)
             order = epoch_order(train_cohort.slides, balanced=recipe.balanced, rng=rng)
             rates = [_rate(recipe, epoch * steps + step, steps) for step in range(steps)]
-            shown = progress(range(steps), f"{name} {epoch + 1}/{recipe.epochs}")
-            loss, terms = _epoch(backbone, objective, optimizer, train_cohort, order,
-                                 recipe, rates, shown, device)  # fmt: skip
+            batches = (
+                batch_of(train_cohort, order[step * size : (step + 1) * size]).to(device)
+                for step in progress(range(steps), f"{name} {epoch + 1}/{recipe.epochs}")
+            )
+            loss, terms = _epoch(objective, optimizer, batches, rates, recipe.clip)
             where = f"{backbone.architecture}, {name} epoch {epoch + 1}"
             _check_finite(where, "training", loss, recipe.lr)
-            verdict = predict(backbone, val_cohort)
-            _check_finite(where, "validation", verdict.loss, recipe.lr)
-            best = verdict.loss < state.best_loss
+            validation = predict(backbone, val_cohort)
+            _check_finite(where, "validation", validation.loss, recipe.lr)
+            best = validation.loss < state.best_loss
             if best:
-                state.best_loss, state.best = verdict.loss, snapshot(backbone)
-            done = EpochReport(name, epoch + 1, recipe.epochs, loss, terms, verdict.loss,
-                               verdict.accuracy, best)  # fmt: skip
+                state.best_loss, state.best = validation.loss, snapshot(backbone)
+            done = EpochReport(name, epoch + 1, recipe.epochs, loss, terms, validation.loss,
+                               validation.accuracy, best)  # fmt: skip
             reports.append(done)
             state.epoch = epoch + 1
             state.history.append(asdict(done))
@@ -228,66 +152,41 @@ def run_key(
     return digest([backbone.architecture, backbone.config, recipe.model_dump(), *cohorts])
 
 
-def _objective(backbone: Backbone, settings: dict[str, Any]) -> Objective:
-    try:
-        return backbone.make_objective(**checked_objective(backbone, settings))
-    except TypeError as error:
-        where = f"objective of {backbone.architecture}"
-        raise FociError(where, str(error), "see its documented settings") from error
-
-
-def _resume(
-    path: Path | None, key: str, backbone: Backbone, objective: Objective, optimizer: Any
-) -> RunState:
-    state = None if path is None else load_run(path, key, backbone, objective, optimizer)
-    return RunState(0, 0, math.inf, {}, []) if state is None else state
-
-
 def _epoch(
-    backbone: Backbone,
     objective: Objective,
     optimizer: torch.optim.Optimizer,
-    cohort: Cohort,
-    order: list[Slide],
-    recipe: TrainingRecipe,
+    batches: Iterable[Batch],
     rates: list[float],
-    shown: Iterable[int],
-    device: torch.device,
+    clip: float,
 ) -> tuple[float, dict[str, float]]:
-    backbone.train()
+    """One pass over the batches; mean loss and mean terms, ended by a loss that is not finite."""
+    objective.backbone.train()
     objective.train()
     objective.begin_epoch()
     total, sums = 0.0, dict[str, float]()
-    stream = batches(cohort, order, recipe.batch_size)
-    for step, batch in zip(shown, stream, strict=True):
+    for batch, rate in zip(batches, rates, strict=True):
         for group in optimizer.param_groups:
-            group["lr"] = rates[step]
-        loss = _step(objective, optimizer, batch.to(device), recipe.clip)
-        if not math.isfinite(loss):
-            return loss, {}
-        total += loss
-        for name, value in objective.terms.items():
-            sums[name] = sums.get(name, 0.0) + value
+            group["lr"] = rate
+        loss = objective(batch)
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        if clip:
+            clip_grad_norm_([p for g in optimizer.param_groups for p in g["params"]], clip)
+        optimizer.step()
+        objective.after_step()
+        value = float(loss.detach())
+        if not math.isfinite(value):
+            return value, {}
+        total += value
+        for name, term in objective.terms.items():
+            sums[name] = sums.get(name, 0.0) + term
     n = len(rates)
-    return total / n, {name: value / n for name, value in sums.items()}
+    return total / n, {name: term / n for name, term in sums.items()}
 
 
 def _check_finite(where: str, which: str, loss: float, lr: float) -> None:
     if not math.isfinite(loss):
         raise FociError(where, f"the {which} loss is {loss}", f"lower --lr (it is {lr:g})")
-
-
-def _step(
-    objective: Objective, optimizer: torch.optim.Optimizer, batch: Batch, clip: float
-) -> float:
-    loss = objective(batch)
-    optimizer.zero_grad(set_to_none=True)
-    loss.backward()
-    if clip:
-        clip_grad_norm_([p for g in optimizer.param_groups for p in g["params"]], clip)
-    optimizer.step()
-    objective.after_step()
-    return float(loss.detach())
 
 
 def _rate(recipe: TrainingRecipe, step: int, steps: int) -> float:
@@ -302,28 +201,74 @@ def _seed(seed: int, stage: int, epoch: int) -> np.random.Generator:
     return np.random.default_rng(root)
 
 
-# Describe the features of a training split: encoder, layout, tile size, fingerprints.
+def epoch_order(
+    slides: Sequence[Slide], *, balanced: bool, rng: np.random.Generator
+) -> list[Slide]:
+    """Shuffle the slides; ``balanced`` draws with replacement, each class equally likely."""
+    if not balanced:
+        return [slides[i] for i in rng.permutation(len(slides))]
+    counts = Counter(slide.label for slide in slides)
+    weights = np.array([1.0 / counts[slide.label] for slide in slides])
+    chosen = rng.choice(len(slides), size=len(slides), p=weights / weights.sum())
+    return [slides[i] for i in chosen]
 
 
-def training_data(cohort: Cohort) -> TrainingData:
-    """Read every bag of a training split once more, for ``backbone.json``.
+def batch_of(cohort: Cohort, slides: Sequence[Slide]) -> Batch:
+    """Read and pad the bags of some slides."""
+    bags = [cohort.store.bag(slide) for slide in slides]
+    labels = [cohort.target(slide.slide_id) for slide in slides]
+    features = [bag.x for bag in bags]
+    if any(bag.coords is None for bag in bags):
+        return pad(features, labels)
+    coords = [torch.from_numpy(bag.coords) for bag in bags]
+    return pad(features, labels, coords, [stride(bag) for bag in bags])
+
+
+def stride(bag: Bag) -> int:
+    """Grid spacing of a bag's tiles; the tile size where no two tiles are neighbours."""
+    step = None if bag.coords is None else spacing(bag.coords)
+    return round(step) if step is not None else bag.patch_size or 1
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Full-bag predictions of one cohort.
+
+    Attributes:
+        slide_ids: The slides, in cohort order.
+        probabilities: ``[S, C]`` float64.
+        labels: ``[S]`` class indices.
+    """
+
+    slide_ids: tuple[str, ...]
+    probabilities: NDArray[np.float64]
+    labels: NDArray[np.int64]
+
+    @property
+    def loss(self) -> float:
+        r"""Mean cross-entropy :math:`-\log p_y`."""
+        chosen = self.probabilities[np.arange(len(self.labels)), self.labels]
+        return float(-np.log(np.maximum(chosen, np.finfo(np.float64).tiny)).mean())
+
+    @property
+    def accuracy(self) -> float:
+        """Share of slides whose most probable class is their label."""
+        return float((self.probabilities.argmax(axis=1) == self.labels).mean())
+
+
+def predict(backbone: Backbone, cohort: Cohort, bags: Iterable[Bag] | None = None) -> Predictions:
+    """Predict the class probabilities of labelled slides from their full bags.
 
     Args:
-        cohort: The slides that the model was trained on, all readable.
+        backbone: Used in eval mode, which is restored afterwards.
+        cohort: Gives the labels.
+        bags: Default is all readable bags of the cohort.
     """
-    encoders, layouts, sizes = Counter[str](), Counter[str](), Counter[str]()
-    fingerprints, width = {}, 0
-    for bag in cohort.bags():
-        origin = bag.provenance
-        encoders.update([origin.encoder] if origin.encoder else [])
-        layouts.update([origin.layout])
-        sizes.update([f"{bag.patch_size} {bag.unit}"] if bag.patch_size else [])
-        fingerprints[bag.slide_id] = bag.fingerprint()
-        width = bag.width
-    return TrainingData(
-        width=width,
-        encoders=dict(encoders),
-        layouts=dict(layouts),
-        tile_sizes=dict(sizes),
-        fingerprints=fingerprints,
-    )
+    device, _ = device_and_dtype(backbone)
+    names, rows, labels = [], [], []
+    with frozen(backbone):
+        for bag in cohort.bags() if bags is None else bags:
+            names.append(bag.slide_id)
+            rows.append(backbone.predict(bag.x.to(device)).cpu().numpy())
+            labels.append(cohort.target(bag.slide_id))
+    return Predictions(tuple(names), np.stack(rows), np.array(labels, dtype=np.int64))

@@ -1,12 +1,11 @@
-"""Training presets: default hyperparameters of each classifier, and the reasons for them."""
+"""Training hyperparameters: defaults, where a classifier departs from them and why, checks."""
 
 from __future__ import annotations
 
 import inspect
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -26,8 +25,6 @@ from foci.backbones.base import Backbone
 from foci.backbones.registry import PRESETS
 from foci.configuration import configure
 from foci.errors import FociError
-
-# Training hyperparameters.
 
 
 class TrainingRecipe(BaseModel):
@@ -58,33 +55,6 @@ class TrainingRecipe(BaseModel):
     seed: Annotated[int, Field(ge=0, lt=2**64)] = 0
 
 
-@dataclass(frozen=True)
-class TrainingPreset:
-    """Where a classifier's training departs from the defaults of :class:`TrainingRecipe`.
-
-    Attributes:
-        settings: What replaces the defaults, by dotted name.
-        why: The reason.
-    """
-
-    settings: Mapping[str, Any]
-    why: str
-
-
-_ATTRIMIL = TrainingPreset(
-    {"lr": 1e-3}, "at 2e-4 the ranking constraint drives all scores to zero first"
-)
-_DSMIL = TrainingPreset(
-    {"lr": 1e-3}, "at 2e-4 it has not learned enough after 20 epochs: it has no projection"
-)
-_SUBTYPES = TrainingPreset(
-    {"objective.subtyping": True}, "the classes are taken for subtypes, which exclude each other"
-)
-_TUMOUR_OR_NOT = TrainingPreset(
-    {"objective.subtyping": False}, "one class is taken for the absence of the other"
-)
-_SHARED = TrainingPreset({}, "")
-
 _ABSENCE = re.compile(
     r"(?i)(^|[\W_])(benign|control|healthy|negative|no|non|none|normal|not|without)([\W_]|$)"
 )
@@ -106,20 +76,28 @@ def are_subtypes(classes: Sequence[str]) -> bool:
     return len(classes) > 2 or not any(_ABSENCE.search(name) for name in classes)
 
 
-def training_preset(name: str, classes: Sequence[str]) -> TrainingPreset:
-    """The preset of a classifier, for a cohort with these classes.
-
-    All but ``attrimil``, ``clam-sb``, ``clam-mb`` and ``dsmil`` have the shared defaults.
-    """
+def _departures(name: str, classes: Sequence[str]) -> tuple[dict[str, Any], str]:
+    """Settings of a classifier that replace the shared defaults, by dotted name, and the reason."""
     if name.startswith("clam-"):
-        return _SUBTYPES if are_subtypes(classes) else _TUMOUR_OR_NOT
-    return {"attrimil": _ATTRIMIL, "dsmil": _DSMIL}.get(name, _SHARED)
+        if are_subtypes(classes):
+            why = "the classes are taken for subtypes, which exclude each other"
+            return {"objective.subtyping": True}, why
+        why = "one class is taken for the absence of the other"
+        return {"objective.subtyping": False}, why
+    if name == "attrimil":
+        return {"lr": 1e-3}, "at 2e-4 the ranking constraint drives all scores to zero first"
+    if name == "dsmil":
+        why = "at 2e-4 it has not learned enough after 20 epochs: it has no projection"
+        return {"lr": 1e-3}, why
+    return {}, ""
 
 
 def training_recipe(
     name: str, classes: Sequence[str], given: Mapping[str, Any] | None = None
 ) -> tuple[TrainingRecipe, str]:
     """The recipe that a classifier is trained with, and one line about its preset.
+
+    All but ``attrimil``, ``clam-sb``, ``clam-mb`` and ``dsmil`` have the shared defaults.
 
     Args:
         name: As in :func:`foci.backbones.create`.
@@ -132,33 +110,18 @@ def training_recipe(
     >>> training_recipe("attrimil", ["A", "B"], {"lr": 2e-4})[1]
     'training preset of attrimil: lr=0.0002 as given, not 0.001'
     """
-    preset, given = training_preset(name, classes), dict(given or {})
-    wanted = _flat(given)
-    flat = {**preset.settings, **wanted}
+    settings, why = _departures(name, classes)
+    wanted = dict(given or {})
+    wanted |= {f"objective.{k}": v for k, v in wanted.pop("objective", {}).items()}
+    flat = {**settings, **wanted}
     objective = {k.partition(".")[2]: v for k, v in flat.items() if "." in k}
     plain = {k: v for k, v in flat.items() if "." not in k}
     recipe = configure(TrainingRecipe, {**plain, "objective": objective})
     shown = [
-        f"{key}={wanted[key]} as given, not {value}"
-        if key in wanted
-        else f"{key}={value} ({preset.why})"
-        for key, value in preset.settings.items()
+        f"{key}={wanted[key]} as given, not {value}" if key in wanted else f"{key}={value} ({why})"
+        for key, value in settings.items()
     ]
     return recipe, f"training preset of {name}: {', '.join(shown) or 'the shared defaults'}"
-
-
-def _flat(given: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {name: value for name, value in given.items() if name != "objective"}
-    return plain | {f"objective.{k}": v for k, v in given.get("objective", {}).items()}
-
-
-# Validate settings of a classifier and its objective against their type hints.
-
-
-_GIVEN = ("self", "d_in", "n_classes", "backbone")
-_STRICT = ConfigDict(
-    strict=True, extra="forbid", allow_inf_nan=False, protected_namespaces=(), frozen=True
-)
 
 
 def checked_widths(name: str, preset: str, widths: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,21 +136,23 @@ def checked_widths(name: str, preset: str, widths: Mapping[str, Any]) -> dict[st
     chosen = PRESETS[name].get(preset)
     if chosen is None:  # refused, with the presets there are, where the classifier is created
         return dict(widths)
-    hints = _settings(chosen.architecture)
-    possible = {key: _possible(key, hint) for key, hint in hints.items()}
-    return _checked(f"{name} ({preset})", possible, widths)
+    hints = _hints(chosen.architecture)
+    for key, hint in hints.items():
+        number = _Share if key.endswith("dropout") else _Number
+        hints[key] = _replaced(hint, {int: PositiveInt, float: number})
+    return _checked(f"{name} ({preset})", hints, widths)
 
 
 def checked_objective(backbone: Backbone, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Validate settings of the classifier's own objective: names and types."""
     if not settings:
         return {}
-    hints = _settings(type(backbone.make_objective()))
-    typed = {key: _each(hint, _typed) for key, hint in hints.items()}
+    hints = _hints(type(backbone.make_objective()))
+    typed = {key: _replaced(hint, {float: _Number}) for key, hint in hints.items()}
     return _checked(f"the objective of {backbone.architecture}", typed, settings)
 
 
-def _settings(cls: type) -> dict[str, Any]:
+def _hints(cls: type) -> dict[str, Any]:
     """Type hints of a constructor's settings, including those that it passes on to its bases."""
     found: dict[str, Any] = {}
     for owner in cls.__mro__[: cls.__mro__.index(nn.Module)]:
@@ -198,7 +163,8 @@ def _settings(cls: type) -> dict[str, Any]:
         own = {
             p.name: Any if p.annotation is p.empty else p.annotation
             for p in parameters
-            if p.name not in _GIVEN and p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)
+            if p.name not in ("self", "d_in", "n_classes", "backbone")
+            and p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)
         }
         # One by one: the backbone's own type is often known to the type checker alone.
         hints = get_type_hints(SimpleNamespace(__annotations__=own), init.__globals__)
@@ -209,15 +175,19 @@ def _settings(cls: type) -> dict[str, Any]:
 
 
 def _checked(what: str, hints: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as the hints have them; refuses names without a hint and values that do not fit."""
     if values and not hints:
         raise FociError(what, "has no settings", f"leave out {', '.join(values)}")
     fields: dict[str, Any] = {name: (hint, None) for name, hint in hints.items()}
-    model = create_model(what, __config__=_STRICT, **fields)
+    strict = ConfigDict(
+        strict=True, extra="forbid", allow_inf_nan=False, protected_namespaces=(), frozen=True
+    )
+    model = create_model(what, __config__=strict, **fields)
     checked: dict[str, Any] = configure(model, dict(values)).model_dump(exclude_unset=True)
     return checked
 
 
-def _number(value: Any) -> Any:
+def _from_text(value: Any) -> Any:
     """Number from text, because YAML reads 1e-3, which has no dot, as a string."""
     try:
         return float(value) if isinstance(value, str) else value
@@ -225,25 +195,12 @@ def _number(value: Any) -> Any:
         return value
 
 
-_Number = Annotated[float, BeforeValidator(_number)]
+_Number = Annotated[float, BeforeValidator(_from_text)]
 _Share = Annotated[_Number, Field(ge=0, lt=1)]
 
 
-def _typed(hint: Any) -> Any:
-    return _Number if hint is float else hint
-
-
-def _possible(name: str, hint: Any) -> Any:
-    def bounded(one: Any) -> Any:
-        if one is float and name.endswith("dropout"):
-            return _Share
-        return PositiveInt if one is int else _typed(one)
-
-    return _each(hint, bounded)
-
-
-def _each(hint: Any, change: Callable[[Any], Any]) -> Any:
-    """Apply a change to a type, or to each type of a union."""
+def _replaced(hint: Any, types: Mapping[Any, Any]) -> Any:
+    """The hint, or each type of a union, replaced by what ``types`` has for it."""
     if get_origin(hint) in (Union, UnionType):
-        return reduce(operator.or_, map(change, get_args(hint)))
-    return change(hint)
+        return reduce(operator.or_, (types.get(one, one) for one in get_args(hint)))
+    return types.get(hint, hint)

@@ -15,15 +15,8 @@ from pydantic import Field
 from foci._version import __version__
 from foci.backbones.base import Backbone
 from foci.backbones.registry import create
-from foci.backbones.saved import RECORD, load_folder, read_record, save
-from foci.backbones.training.loop import (
-    EpochReport,
-    Predictions,
-    predict,
-    run_key,
-    train,
-    training_data,
-)
+from foci.backbones.saved import RECORD, ModelRecord, TrainingData, load_folder, read_record, save
+from foci.backbones.training.loop import EpochReport, Predictions, predict, run_key, train
 from foci.backbones.training.presets import TrainingRecipe, checked_widths
 from foci.backbones.training.resume import stored_key
 from foci.bags import Cohort
@@ -39,6 +32,32 @@ from foci.words import counted, tally
 STATE = "training.safetensors"
 
 Scores = Mapping[str, float | None]
+
+
+class TrainingConfiguration(TrainingRecipe, CohortOptions):
+    """All that ``foci train`` needs, from options or from a file.
+
+    Attributes:
+        backbone: Architecture, one of :func:`foci.backbones.available`.
+        labels: Label table; a classifier needs labels to learn from.
+        out: Folder for the trained backbone.
+        preset: Widths of the classifier.
+        widths: Constructor arguments that replace the preset's.
+        device: Device to train on.
+    """
+
+    backbone: str
+    labels: Path
+    out: Path
+    preset: str = "paper"
+    widths: dict[str, Any] = Field(default_factory=dict)
+    device: str = "auto"
+
+    @property
+    def recipe_settings(self) -> dict[str, Any]:
+        """The hyperparameters that were given; all others are the training preset's."""
+        own = TrainingRecipe.model_fields.keys() & self.model_fields_set
+        return {name: getattr(self, name) for name in sorted(own)}
 
 
 @dataclass(frozen=True)
@@ -85,8 +104,7 @@ def train_into(
         preset: Widths of the classifier.
         widths: Constructor arguments that replace the preset's.
         device: Where to train.
-        request: Key of what was asked for, written to ``backbone.json``; see
-            :func:`foci.backbones.training.run.request_key`.
+        request: Key of what was asked for, written to ``backbone.json``; see :func:`request_key`.
         score: Numbers for ``backbone.json`` from the predictions of a split; default is loss and
             accuracy. A split that it fails on is written without scores, and a note says so.
         starting: Called once, with the epochs that are done and all epochs of the run.
@@ -101,19 +119,20 @@ def train_into(
     d_in = next(iter(cohort.bags())).width
     torch.manual_seed(recipe.seed)
     backbone = create(name, preset, d_in=d_in, n_classes=len(cohort.classes), **own).to(device)
+    training, validation = cohort.split("train"), cohort.split("val")
     parts = {split: cohort.split(split) for split in SPLITS if split in cohort.counts()}
     folder.mkdir(parents=True, exist_ok=True)
     with alone_in(folder, "foci train"):
         _check_free(folder)
         sweep(folder)
         if (folder / RECORD).exists():
-            key = run_key(backbone, cohort.split("train"), cohort.split("val"), recipe)
-            result = _finished(folder, cohort, key)
+            key = run_key(backbone, training, validation, recipe)
+            result = _killed_at_its_end(folder, cohort, key)
         else:
             history = train(
                 backbone,
-                cohort.split("train"),
-                cohort.split("val"),
+                training,
+                validation,
                 recipe,
                 state_file=folder / STATE,
                 starting=starting,
@@ -121,11 +140,15 @@ def train_into(
                 progress=progress,
             )
             metrics, notes = _scored(backbone, parts, score or _loss_and_accuracy)
-            data = training_data(parts["train"])
+            data = _training_data(training)
             if len(data.encoders) > 1:
                 several = tally(Counter(data.encoders))
                 notes.append(f"trained on features of several encoders ({several})")
-            _check_features(features, folder)
+            try:
+                features.check("the training")
+            except ChangedError:
+                (folder / STATE).unlink(missing_ok=True)
+                raise
             save(
                 backbone,
                 folder,
@@ -138,7 +161,7 @@ def train_into(
                 notes=[*cohort.notes, *notes],
                 history=[asdict(epoch) for epoch in history],
                 slides={split: len(part) for split, part in parts.items()},
-                trained_on=[slide.slide_id for slide in parts["train"]],
+                trained_on=[slide.slide_id for slide in training],
                 **({} if request is None else {"request": request}),
                 data=data.model_dump(),
                 versions={"foci": __version__, "torch": torch.__version__,
@@ -161,7 +184,7 @@ def _occupied(folder: Path) -> CohortError:
     return CohortError(folder, "already holds a trained backbone", "choose another --out")
 
 
-def _finished(folder: Path, cohort: Cohort, key: str) -> TrainedBackbone:
+def _killed_at_its_end(folder: Path, cohort: Cohort, key: str) -> TrainedBackbone:
     """Result of a training that was killed after writing it, if it is this training."""
     if stored_key(folder / STATE) != key:
         raise _occupied(folder)
@@ -173,15 +196,6 @@ def _finished(folder: Path, cohort: Cohort, key: str) -> TrainedBackbone:
         record.metrics,
         tuple(facts["notes"][len(cohort.notes) :]),
     )
-
-
-def _check_features(features: Unchanged, folder: Path) -> None:
-    """Discard the training if a feature file changed during it."""
-    try:
-        features.check("the training")
-    except ChangedError:
-        (folder / STATE).unlink(missing_ok=True)
-        raise
 
 
 def _loss_and_accuracy(predictions: Predictions) -> Scores:
@@ -199,6 +213,26 @@ def _scored(
             why = " ".join(f"{type(error).__name__}: {error}".split())
             notes.append(f"split {split} has no scores ({why})")
     return metrics, notes
+
+
+def _training_data(cohort: Cohort) -> TrainingData:
+    """Read every bag of a training split once more, to describe its features."""
+    encoders, layouts, sizes = Counter[str](), Counter[str](), Counter[str]()
+    fingerprints, width = {}, 0
+    for bag in cohort.bags():
+        origin = bag.provenance
+        encoders.update([origin.encoder] if origin.encoder else [])
+        layouts.update([origin.layout])
+        sizes.update([f"{bag.patch_size} {bag.unit}"] if bag.patch_size else [])
+        fingerprints[bag.slide_id] = bag.fingerprint()
+        width = bag.width
+    return TrainingData(
+        width=width,
+        encoders=dict(encoders),
+        layouts=dict(layouts),
+        tile_sizes=dict(sizes),
+        fingerprints=fingerprints,
+    )
 
 
 def trainable(cohort: Cohort) -> Cohort:
@@ -236,80 +270,28 @@ def with_train_and_val(cohort: Cohort, seed: int = 0) -> Cohort:
     return replace(cohort, slides=slides, notes=(*cohort.notes, note))
 
 
-# Recognise a training run that is complete, so that the same command ends at once.
-
-
-@dataclass(frozen=True)
-class FinishedTraining:
-    """What ``backbone.json`` says of a run.
-
-    Attributes:
-        metrics: Scores by split.
-        notes: What was assumed.
-    """
-
-    metrics: dict[str, dict[str, float | None]]
-    notes: tuple[str, ...]
-
-
 def request_key(
     name: str, preset: str, widths: dict[str, Any], recipe: TrainingRecipe, cohort: Cohort
 ) -> str:
     """Digest of all that a run was asked for; feature files by name, size and time of change.
 
-    Unlike :func:`~foci.backbones.training.loop.run_key` it can be computed before a file is read.
-
-    Args:
-        name: Architecture.
-        preset: Its widths.
-        widths: What replaces them.
-        recipe: How to train.
-        cohort: As read from the table, before unreadable slides are left out.
+    Unlike :func:`~foci.backbones.training.loop.run_key` it can be computed before a file is read:
+    the cohort is that of the table, before unreadable slides are left out.
     """
-    placed = [[slide.case_id, slide.split] for slide in cohort]
-    return digest([name, preset, widths, recipe.model_dump(), what_is_read(cohort), placed])
+    splits = [[slide.case_id, slide.split] for slide in cohort]
+    return digest([name, preset, widths, recipe.model_dump(), what_is_read(cohort), splits])
 
 
-def finished(folder: Path, key: str) -> FinishedTraining | None:
+def finished(folder: Path, key: str) -> ModelRecord | None:
     """The run that a folder holds, if it is complete and was asked for the same; else None.
 
     Raises:
         CohortError: If the folder holds a backbone that was trained in another way.
     """
     if not (folder / RECORD).exists() or (folder / STATE).exists():
-        return None  # with its state it was killed at its very end, and training goes on there
+        return None  # with its state it was killed at its very end, and training resumes there
     record = read_record(folder)
-    facts = record.model_extra or {}
-    if facts.get("request") != key:
+    if (record.model_extra or {}).get("request") != key:
         what = "already holds a backbone trained with other options, slides or feature files"
         raise CohortError(folder, what, "choose another --out")
-    return FinishedTraining(record.metrics, tuple(facts.get("notes", ())))
-
-
-# Everything that ``foci train`` needs: classifier, cohort, hyperparameters, output folder.
-
-
-class TrainingConfiguration(TrainingRecipe, CohortOptions):
-    """A training run, from options or from a file.
-
-    Attributes:
-        backbone: Architecture, one of :func:`foci.backbones.available`.
-        labels: Label table; a classifier needs labels to learn from.
-        out: Folder for the trained backbone.
-        preset: Widths of the classifier.
-        widths: Constructor arguments that replace the preset's.
-        device: Device to train on.
-    """
-
-    backbone: str
-    labels: Path
-    out: Path
-    preset: str = "paper"
-    widths: dict[str, Any] = Field(default_factory=dict)
-    device: str = "auto"
-
-    @property
-    def recipe_settings(self) -> dict[str, Any]:
-        """The hyperparameters that were given; all others are the training preset's."""
-        own = TrainingRecipe.model_fields.keys() & self.model_fields_set
-        return {name: getattr(self, name) for name in sorted(own)}
+    return record
