@@ -284,7 +284,7 @@ def check_function(backbone: Backbone, cohort: Cohort) -> None:
         broken = next((one for one in quick_check(backbone, tiles) if not one.passed), None)
         if broken is not None:
             raise FociError(
-                f"function {backbone.called}",
+                backbone.called,
                 f"fails a check on tiles of {slide.slide_id}: {broken.detail}",
                 "run foci.testing.check_backbone on it for the whole list",
             )

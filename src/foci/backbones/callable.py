@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import torch
@@ -75,9 +75,8 @@ class CallableBackbone(Backbone):
         if output not in ("logits", "probabilities"):
             raise FociError("output", f"is {output!r}", "choose 'logits' or 'probabilities'")
         if n_classes < 2:
-            raise FociError(
-                "n_classes", f"is {n_classes}", f"give 2 or more: {_TWO_CLASSES[output]}"
-            )
+            fix = f"give 2 or more: {_TWO_CLASSES[output]}"
+            raise FociError("n_classes", f"is {n_classes}", fix)
         super().__init__(d_in, n_classes, d_token=d_in)
         self.function = function
         self.pick = pick
@@ -103,8 +102,9 @@ class CallableBackbone(Backbone):
 
     @property
     def called(self) -> str:
-        """The function's name, for messages."""
-        return getattr(self.function, "__qualname__", type(self.function).__name__)
+        """The function by its name, for messages."""
+        name = getattr(self.function, "__qualname__", type(self.function).__name__)
+        return f"function {name}"
 
     def embed(self, x: Tensor) -> Tensor:
         """Identity."""
@@ -115,75 +115,53 @@ class CallableBackbone(Backbone):
     ) -> Tensor:
         """See :meth:`Backbone.aggregate`; one call of the function per bag."""
         if gate is not None:
-            raise FociError(
-                f"function {self.called}", "has no attention to gate", "use gate site 'feature'"
-            )
-        bags = (
-            tokens if mask is None else (bag[keep] for bag, keep in zip(tokens, mask, strict=True))
-        )
+            raise FociError(self.called, "has no attention to gate", "use gate site 'feature'")
+        bags: Iterable[Tensor] = tokens
+        if mask is not None:
+            bags = (bag[keep] for bag, keep in zip(tokens, mask, strict=True))
         return torch.stack([self._logits(bag) for bag in bags])
 
     def scores(self, tokens: Tensor) -> Tensor:
         """The user's own tile scores."""
         if self.score_function is None:
-            raise FociError(
-                f"function {self.called}",
-                "gives no tile scores",
-                "pass scores=..., or use a ranking that needs none "
-                "(a fitted selector, gradient, norm, greedy, random)",
-            )
+            others = "(a fitted selector, gradient, norm, greedy, random)"
+            fix = f"pass scores=..., or use a ranking that needs none {others}"
+            raise FociError(self.called, "gives no tile scores", fix)
         scores = torch.as_tensor(self.score_function(tokens), device=tokens.device)
         if scores.shape != (len(tokens),):
-            raise FociError(
-                f"scores of function {self.called}",
-                f"have shape {list(scores.shape)}",
-                f"return one score per tile, shape [{len(tokens)}]",
-            )
+            what = f"have shape {list(scores.shape)}"
+            fix = f"return one score per tile, shape [{len(tokens)}]"
+            raise FociError(f"scores of {self.called}", what, fix)
         return scores
 
     def _logits(self, bag: Tensor) -> Tensor:
+        """Ask the function about one bag and check what it returns."""
         if len(bag) == 0:
-            raise FociError(
-                f"function {self.called}", "was asked about no tiles", "keep at least one"
-            )
+            raise FociError(self.called, "was asked about no tiles", "keep at least one")
         answer = self.function(bag) if self.pick is None else self.pick(self.function(bag))
-        where, c = f"function {self.called}", self.n_classes
+        c = self.n_classes
         try:
             answer = torch.as_tensor(answer, device=bag.device)
         except (TypeError, ValueError, RuntimeError) as error:
-            raise FociError(
-                where,
-                f"returned {type(answer).__name__} instead of class scores [{c}] or [1, {c}]",
-                "say with pick=... where they are, for instance pick=lambda out: out[0]",
-            ) from error
+            what = f"returned {type(answer).__name__} instead of class scores [{c}] or [1, {c}]"
+            fix = "say with pick=... where they are, for instance pick=lambda out: out[0]"
+            raise FociError(self.called, what, fix) from error
         if answer.shape not in ((c,), (1, c)):
-            way_out = (
-                _TWO_CLASSES[self.output]
-                if answer.numel() == 1
-                else "check n_classes, or say with pick=... where they are"
-            )
-            raise FociError(
-                where,
-                f"returned shape {list(answer.shape)} for a bag of shape {list(bag.shape)}",
-                f"expected [{c}] or [1, {c}]: {way_out}",
-            )
+            what = f"returned shape {list(answer.shape)} for a bag of shape {list(bag.shape)}"
+            fix = "check n_classes, or say with pick=... where they are"
+            if answer.numel() == 1:
+                fix = _TWO_CLASSES[self.output]
+            raise FociError(self.called, what, f"expected [{c}] or [1, {c}]: {fix}")
         answer = answer.reshape(c)
-        return answer if self.output == "logits" else _log(answer, where)
-
-
-def _log(probabilities: Tensor, where: str) -> Tensor:
-    if not probabilities.is_floating_point():
-        kind = str(probabilities.dtype).removeprefix("torch.")
-        raise FociError(
-            where,
-            f"returned {kind} values, which are no probabilities",
-            "return floating-point probabilities, not a class or votes",
-        )
-    total = float(probabilities.detach().sum())
-    if bool((probabilities < 0).any()) or not abs(total - 1) <= 1e-3:
-        raise FociError(
-            where,
-            f"returned values that sum to {total:.4g} and are no probabilities",
-            "use output='logits'",
-        )
-    return probabilities.clamp_min(torch.finfo(probabilities.dtype).tiny).log()
+        if self.output == "logits":
+            return answer
+        if not answer.is_floating_point():
+            kind = str(answer.dtype).removeprefix("torch.")
+            what = f"returned {kind} values, which are no probabilities"
+            fix = "return floating-point probabilities, not a class or votes"
+            raise FociError(self.called, what, fix)
+        total = float(answer.detach().sum())
+        if bool((answer < 0).any()) or not abs(total - 1) <= 1e-3:
+            what = f"returned values that sum to {total:.4g} and are no probabilities"
+            raise FociError(self.called, what, "use output='logits'")
+        return answer.clamp_min(torch.finfo(answer.dtype).tiny).log()

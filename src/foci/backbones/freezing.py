@@ -48,11 +48,9 @@ def frozen(*models: nn.Module) -> Iterator[None]:
 
 
 def to_model(x: Tensor, model: nn.Module) -> Tensor:
-    """Move a tensor to the model's device and floating-point type.
+    """Move a tensor to the model's device and floating-point type, if it has any.
 
     To a GPU it is copied in the background, where its memory is pinned (:func:`pinned`).
-
-    For a model without floating-point parameters the tensor stays as it is.
 
     >>> to_model(torch.zeros(2, dtype=torch.float16), nn.Linear(2, 1)).dtype
     torch.float32

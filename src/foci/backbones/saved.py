@@ -110,9 +110,8 @@ def save(backbone: Backbone, folder: str | Path, **facts: Any) -> Path:
     from safetensors.torch import save as to_bytes
 
     if backbone.architecture not in ARCHITECTURES:
-        raise CheckpointError(
-            backbone.architecture, "is not a registered architecture", "save the model itself"
-        )
+        what = "is not a registered architecture"
+        raise CheckpointError(backbone.architecture, what, "save the model itself")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     digest = fingerprint(backbone)
@@ -153,11 +152,8 @@ def read_record(folder: str | Path) -> ModelRecord:
 def load_folder(folder: str | Path, record: ModelRecord | None = None) -> Backbone:
     """Load the classifier of a folder, frozen, in the precision in which it was saved.
 
-    Refused unless the weights have the fingerprint that ``backbone.json`` names.
-
-    Args:
-        folder: Holds both files.
-        record: Content of ``backbone.json``, where it has been read already.
+    Refused unless the weights have the fingerprint that ``backbone.json`` names; ``record`` is its
+    content, where it has been read already.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -198,6 +194,5 @@ def _empty_backbone(record: ModelRecord, tensors: Mapping[str, Tensor], path: Pa
     except FociError:
         raise
     except Exception as error:  # whatever a constructor makes of a config that was tampered with
-        raise CheckpointError(
-            path, f"has a config that does not fit ({error})", "train again"
-        ) from error
+        what = f"has a config that does not fit ({error})"
+        raise CheckpointError(path, what, "train again") from error

@@ -80,9 +80,8 @@ class HeadReadout(nn.Module):
 
     def __init__(self, d: int, heads: int, dropout: float) -> None:
         if d % heads:
-            raise FociError(
-                f"d={d}", f"cannot be split into {heads} heads", "choose a multiple of the heads"
-            )
+            what = f"cannot be split into {heads} heads"
+            raise FociError(f"d={d}", what, "choose a multiple of the heads")
         super().__init__()
         self.heads = heads
         self.v = nn.Linear(d, d)
@@ -139,14 +138,7 @@ class QueryAttention(HeadReadout):
 
 
 class QueryBranches(nn.Module):
-    """K learned queries, each with its own multi-head attention.
-
-    Args:
-        d: Token width.
-        branches: Number of queries K.
-        heads: Heads H of every attention.
-        dropout: On every attention's output, while training.
-    """
+    """K learned queries (``branches``), each with its own multi-head attention."""
 
     def __init__(self, d: int, branches: int, heads: int, dropout: float) -> None:
         super().__init__()

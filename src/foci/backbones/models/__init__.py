@@ -1,8 +1,6 @@
 """One file per classifier; importing this package registers them all."""
 
-from __future__ import annotations
-
-from foci.backbones.models import (
+from foci.backbones.models import (  # noqa: F401
     abmil,
     acmil,
     asmil,
@@ -13,15 +11,3 @@ from foci.backbones.models import (
     pooling,
     transmil,
 )
-
-__all__ = [
-    "abmil",
-    "acmil",
-    "asmil",
-    "attrimil",
-    "clam",
-    "dsmil",
-    "mhim",
-    "pooling",
-    "transmil",
-]

@@ -256,18 +256,12 @@ class Predictions:
         return float((self.probabilities.argmax(axis=1) == self.labels).mean())
 
 
-def predict(backbone: Backbone, cohort: Cohort, bags: Iterable[Bag] | None = None) -> Predictions:
-    """Predict the class probabilities of labelled slides from their full bags.
-
-    Args:
-        backbone: Used in eval mode, which is restored afterwards.
-        cohort: Gives the labels.
-        bags: Default is all readable bags of the cohort.
-    """
+def predict(backbone: Backbone, cohort: Cohort) -> Predictions:
+    """Predict the class probabilities of all readable slides of a cohort from their full bags."""
     device, _ = device_and_dtype(backbone)
     names, rows, labels = [], [], []
     with frozen(backbone):
-        for bag in cohort.bags() if bags is None else bags:
+        for bag in cohort.bags():
             names.append(bag.slide_id)
             rows.append(backbone.predict(bag.x.to(device)).cpu().numpy())
             labels.append(cohort.target(bag.slide_id))
