@@ -14,7 +14,7 @@ from foci.audits.agreement import agreement
 from foci.audits.conclude import summarise
 from foci.audits.folder import CURVES, FORMAT, MANIFEST, SUMMARY
 from foci.files.hashes import file_digest
-from foci.reveal.prefixes import uniform_scores
+from foci.rankings.controls import uniform_scores
 from tests.makers.curves import DELETION
 from tests.makers.folders import write_tables
 

@@ -104,7 +104,7 @@ def test_bad_input_is_one_line(change: dict[str, object], message: str) -> None:
         decisive_curves(
             opened(3),
             inserted={},
-            enough=[lambda p: True],
-            lost=lambda p: True,
+            sufficient=[lambda p: True],
+            flipped=lambda p: True,
             **arguments,  # type: ignore[arg-type]
         )

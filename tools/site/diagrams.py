@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 import foci
 from foci.audits.stored import RankedTiles
 from foci.metrics import decisive_k, msk
-from foci.reveal.curves import Curve
+from foci.reveal import Curve
 from tools.site.pages import DOCS
 from tools.site.svg import Plot, dot, drawing, line, panel, text
 

@@ -13,8 +13,8 @@ from foci.audits.folder import column
 from foci.audits.settings import AuditSettings
 from foci.metrics.cohort import adaptive_budget
 from foci.rankings import EmbeddedBag, Ranking, score
+from foci.rankings.controls import random_scores
 from foci.reveal import GRID
-from foci.reveal.prefixes import random_scores
 from foci.selectors import FittedSelector
 
 SINGLE_SEEDS = "selector-seed"

@@ -1,26 +1,26 @@
 """Rankings: one score per tile of a bag; the higher, the earlier it is revealed.
 
-Names are loaded on first use: reading stored scores needs no torch.
+``registry`` holds what all have in common, every other module registers some. Names are loaded on
+first use: reading stored scores needs no torch.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from foci.lazy import lazy_names
+import importlib
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from foci.rankings.methods import (
+    from foci.rankings.controls import random_controls
+    from foci.rankings.registry import (
         RANKINGS,
         Need,
+        Ranking,
         RankingMethod,
         RequestedRanking,
         available,
-        random_controls,
         requested,
         score,
     )
-    from foci.rankings.registry import Ranking
     from foci.reveal import EmbeddedBag
 
 __all__ = [
@@ -36,8 +36,21 @@ __all__ = [
     "score",
 ]
 
-_HOMES = {"EmbeddedBag": "foci.reveal.bag", "Ranking": "foci.rankings.registry"}
+_METHODS = ("evidence", "controls", "from_file", "gradient", "search", "native")
+"""Importing them registers the rankings, in the order in which available() lists them."""
 
-__getattr__, __dir__ = lazy_names(
-    "foci.rankings", {name: _HOMES.get(name, "foci.rankings.methods") for name in __all__}
-)
+_MODULES = {"EmbeddedBag": "foci.reveal.bag", "random_controls": "foci.rankings.controls"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'foci.rankings' has no attribute {name!r}")
+    if name not in ("EmbeddedBag", "Ranking"):
+        for method in _METHODS:
+            importlib.import_module(f"foci.rankings.{method}")
+    module = importlib.import_module(_MODULES.get(name, "foci.rankings.registry"))
+    return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return __all__

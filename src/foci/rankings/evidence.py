@@ -1,4 +1,4 @@
-"""Rank by attention weight times the logits of the tile alone."""
+"""Rank by what the classifier predicts of a tile alone, with or without its attention weight."""
 
 from __future__ import annotations
 
@@ -34,16 +34,11 @@ def attention_x_evidence(bag: EmbeddedBag) -> Tensor:
     to the log-odds of the target.
     """
     candidates = cast("PooledCandidates", bag.candidates())
-    evidence = (
-        candidates.weights() @ candidates.row_shares().T * bag.single_tiles().double()
-    )  # [N, C]
+    evidence = attention_shares(candidates) * bag.single_tiles().double()  # [N, C]
     rivals = torch.softmax(bag.logits.double(), dim=-1)
     rivals[bag.target] = 0.0
     rivals = rivals / rivals.sum().clamp_min(torch.finfo(rivals.dtype).tiny)
     return evidence[:, bag.target] - evidence @ rivals
-
-
-# Rank by the target's probability when a tile is the whole bag.
 
 
 @ranking("single-tile", needs=("target",))
@@ -55,9 +50,6 @@ def single_tile(bag: EmbeddedBag, *, budget: int = BUDGET) -> Tensor:
         budget: Most tokens forwarded at once; has no effect for pooling classifiers.
     """
     return bag.probability(bag.single_tiles(budget))
-
-
-# Rank by log-odds of the tile alone, weighted by attention: the best without training.
 
 
 @ranking("evidence", needs=("target",))
@@ -81,10 +73,7 @@ def evidence(bag: EmbeddedBag, *, budget: int = BUDGET) -> Tensor:
         budget: Most tokens forwarded at once; has no effect for pooling classifiers.
     """
     margins = bag.log_odds(bag.single_tiles(budget))
-    return _weights(bag).sqrt() * margins if pools(bag.backbone) else margins
-
-
-def _weights(bag: EmbeddedBag) -> Tensor:
-    """Full-bag attention weights ``[N]``, rows by their share in the target's logit."""
+    if not pools(bag.backbone):
+        return margins
     candidates = cast("PooledCandidates", bag.candidates())
-    return attention_shares(candidates)[:, bag.target]
+    return attention_shares(candidates)[:, bag.target].sqrt() * margins

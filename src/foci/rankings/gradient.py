@@ -1,4 +1,4 @@
-"""Gradient x input: the first-order effect of every feature, summed over the tile."""
+"""Rank by the gradient of the target's logit, at the bag or integrated up to it."""
 
 from __future__ import annotations
 
@@ -37,9 +37,6 @@ def logit_gradient(bag: EmbeddedBag) -> Tensor:
         "passes no gradient from its logits to the features",
         "declare differentiable=False, or remove no_grad, detach and NumPy from its forward pass",
     )
-
-
-# Integrated gradients from zero features to the bag, by captum.
 
 
 @ranking("integrated-gradients", needs=("gradients", "target"))

@@ -1,4 +1,4 @@
-"""Rank by the classifier's own tile scores, such as attention logits."""
+"""Rank by the classifier's own tile scores, such as attention logits, or by a trained selector."""
 
 from __future__ import annotations
 
@@ -31,9 +31,6 @@ def native(bag: EmbeddedBag) -> Tensor:
     if pools(bag.backbone) and declared(bag.backbone, "mean-attention"):
         return cast("PooledCandidates", bag.candidates()).mean_attention()
     return bag.backbone.scores(bag.tokens)
-
-
-# Rank by a trained selector, or by any other function of the tokens.
 
 
 @ranking("selector")

@@ -1,4 +1,4 @@
-"""Registry of rankings, and what each needs of a classifier."""
+"""Registered rankings, what each needs of a classifier, and how one is asked for and computed."""
 
 from __future__ import annotations
 
@@ -39,19 +39,15 @@ _MISSING: dict[Need, str] = {
     "pooling": "is not a pooling classifier",
 }
 
+FROM_FILE = "from-file"
+
 RankingFunction = Callable[..., Tensor]
 """``function(bag: EmbeddedBag, **options) -> scores [N]``."""
 
 
 @dataclass(frozen=True)
 class RankingMethod:
-    """A registered ranking: its function and its needs.
-
-    Attributes:
-        name: Name in the registry.
-        function: ``function(bag, **options)`` to scores ``[N]``, higher is revealed earlier.
-        needs: What the classifier and the caller have to provide.
-    """
+    """A registered ranking: its function, and what the classifier and the caller provide."""
 
     name: str
     function: RankingFunction
@@ -107,9 +103,6 @@ def ranking(
 def available(backbone: Backbone | None = None) -> tuple[str, ...]:
     """Names of all rankings, or of those that work with a classifier.
 
-    Args:
-        backbone: The classifier; None for all rankings.
-
     >>> from foci import backbones, rankings
     >>> model = backbones.CallableBackbone(lambda x: x.mean(0)[:2], d_in=8, n_classes=2)
     >>> set(rankings.available()) - set(rankings.available(model)) == {
@@ -118,9 +111,6 @@ def available(backbone: Backbone | None = None) -> tuple[str, ...]:
     """
     methods = (RANKINGS[name] for name in RANKINGS)
     return tuple(m.name for m in methods if backbone is None or m.works_with(backbone))
-
-
-# Tile scores of one slide, and the order in which they reveal the tiles.
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,12 +171,6 @@ class Ranking:
         return ranks
 
 
-# A ranking as it is asked for: by name, or ``from-file=PATH`` for somebody else's map.
-
-
-FROM_FILE = "from-file"
-
-
 @dataclass(frozen=True)
 class RequestedRanking:
     """A ranking of an audit.
@@ -236,9 +220,6 @@ def requested(text: str) -> RequestedRanking:
     return RequestedRanking(f"{FROM_FILE}-{stem}", FROM_FILE, file)
 
 
-# Rank the tiles of a bag by the name of a ranking.
-
-
 def score(
     name: str,
     backbone: Backbone,
@@ -272,7 +253,13 @@ def score(
     """
     method = RANKINGS[name]
     method.check(backbone, options)
-    bag = _embed(backbone, bag, target)
+    if not isinstance(bag, EmbeddedBag):
+        bag = EmbeddedBag(backbone, bag, target)
+    elif bag.backbone is not backbone:
+        fix = "embed it with the one given"
+        raise FociError(bag.slide_id, "was embedded by another backbone", fix)
+    elif target is not None:
+        bag = bag.with_target(target)
     with frozen(backbone):
         scores = method.function(bag, **options)
     if scores.shape != (len(bag),):
@@ -282,13 +269,3 @@ def score(
             "it must give one score per tile",
         )
     return Ranking(name, bag.slide_id, scores.detach().double().cpu().numpy())
-
-
-def _embed(backbone: Backbone, bag: Bag | Tensor | EmbeddedBag, target: int | None) -> EmbeddedBag:
-    if not isinstance(bag, EmbeddedBag):
-        return EmbeddedBag(backbone, bag, target)
-    if bag.backbone is not backbone:
-        raise FociError(
-            bag.slide_id, "was embedded by another backbone", "embed it with the one given"
-        )
-    return bag if target is None else bag.with_target(target)

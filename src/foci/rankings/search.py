@@ -1,4 +1,4 @@
-"""Greedy insertion and deletion: a search for the smallest sufficient set."""
+"""Rank by what adding or removing a tile does: greedy searches, and leave-one-out."""
 
 from __future__ import annotations
 
@@ -50,15 +50,7 @@ def greedy_deletion(
 
     .. math:: i_{k+1} = \arg\min_{i \in S_k} p_t(S_k \setminus \{i\}), \qquad S_0 = \{1..N\}
 
-    One tile always stays. The tiles never removed follow by their value in the last round. Scores
-    are N for the first tile and count down to 1.
-
-    Args:
-        bag: The bag.
-        rounds: Tiles to remove.
-        shortlist: Only this many of the best tiles of the first round compete in later rounds;
-            they are ranked before all others. None for all tiles.
-        budget: Most tokens forwarded at once; has no effect for pooling classifiers.
+    One tile always stays; the rest, and the arguments, are as in ``greedy-insertion``.
     """
     candidates = bag.candidates(budget)
     every_tile = torch.ones(len(bag), dtype=torch.bool, device=bag.tokens.device)
@@ -104,9 +96,6 @@ def _search(
 
 def _descending(tiles: Tensor, values: Tensor) -> Tensor:
     return tiles[values[tiles].argsort(descending=True, stable=True)]
-
-
-# Leave-one-out: how much the target's probability falls without a tile.
 
 
 @ranking("leave-one-out", needs=("target",))

@@ -1,12 +1,23 @@
-"""Reveal and deletion curves: a frozen classifier's predictions as tiles are added or removed.
+r"""Reveal and deletion curves: a frozen classifier's predictions as tiles are added or removed.
 
-Names are loaded on first use: reading stored curves needs no torch.
+With the tiles of a bag in the order :math:`\pi(1), \pi(2), \dots`, most important first, a curve is
+
+.. math:: p(k) = \mathrm{softmax}\, f(\{x_{\pi(1)}, \dots, x_{\pi(k)}\})
+   \qquad\text{or, by deletion,}\qquad
+   p(k) = \mathrm{softmax}\, f(\{x_{\pi(k+1)}, \dots, x_{\pi(N)}\})
+
+at every count k. :func:`curve` computes one; ``engines`` has the exact ways to do so. Names that
+need torch are loaded on first use: reading stored curves needs none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from foci.lazy import lazy_names
 
@@ -15,7 +26,6 @@ if TYPE_CHECKING:
 
     from foci.backbones import Backbone
     from foci.reveal.bag import EmbeddedBag, Revealer
-    from foci.reveal.curves import GRID, K_MAX, KAPPA, Curve, Direction
     from foci.reveal.engines import Engine, choose_engine
     from foci.reveal.prefixes import default_counts
     from foci.reveal.search import curve_until, decisive_curves
@@ -36,24 +46,59 @@ __all__ = [
     "default_counts",
 ]
 
+__getattr__, _ = lazy_names(
+    "foci.reveal",
+    {
+        "EmbeddedBag": "foci.reveal.bag",
+        "Engine": "foci.reveal.engines",
+        "Revealer": "foci.reveal.bag",
+        "choose_engine": "foci.reveal.engines",
+        "curve_until": "foci.reveal.search",
+        "decisive_curves": "foci.reveal.search",
+        "default_counts": "foci.reveal.prefixes",
+    },
+)
 
-_CURVES = "foci.reveal.curves"
-_HOMES = {
-    "GRID": _CURVES,
-    "KAPPA": _CURVES,
-    "K_MAX": _CURVES,
-    "Curve": _CURVES,
-    "Direction": _CURVES,
-    "EmbeddedBag": "foci.reveal.bag",
-    "Engine": "foci.reveal.engines",
-    "Revealer": "foci.reveal.bag",
-    "choose_engine": "foci.reveal.engines",
-    "curve_until": "foci.reveal.search",
-    "decisive_curves": "foci.reveal.search",
-    "default_counts": "foci.reveal.prefixes",
-}
 
-__getattr__, __dir__ = lazy_names("foci.reveal", _HOMES)
+def __dir__() -> list[str]:
+    return __all__
+
+
+Direction = Literal["insert", "delete"]
+
+K_MAX = 256
+"""The paper's largest reveal count."""
+
+KAPPA = 0.9
+"""The paper's operating confidence."""
+
+GRID = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+"""Counts at which a classifier without a closed form is asked first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """One slide under one ranking, in one direction.
+
+    Attributes:
+        slide_id: The slide.
+        ranking: Name of the ranking.
+        seed: Of the selector or the random order; None where nothing is drawn.
+        direction: ``"insert"`` reveals the first k tiles, ``"delete"`` removes them.
+        n_tiles: Candidate tiles N.
+        ks: ``[len(ks)]`` increasing counts.
+        probs: ``[len(ks), C]`` class probabilities.
+        full: ``[C]`` class probabilities of the full bag.
+    """
+
+    slide_id: str
+    ranking: str
+    seed: int | None
+    direction: Direction
+    n_tiles: int
+    ks: NDArray[np.int64]
+    probs: NDArray[np.float64]
+    full: NDArray[np.float64]
 
 
 def curve(

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
 from foci.backbones import Backbone
-from foci.backbones.base import class_index
-from foci.backbones.freezing import to_model
+from foci.backbones.base import class_index, declared
+from foci.backbones.freezing import device_and_dtype, frozen, to_model
 from foci.backbones.models._pooled import PooledBackbone
 from foci.bags import Bag
-from foci.reveal.curves import KAPPA, Direction
-from foci.reveal.engines import CurveEngine, Engine, PooledReveal, PooledTiles, PrefixLogits
+from foci.reveal import KAPPA, Direction
+from foci.reveal.engines import (
+    Batches,
+    Engine,
+    GenericReveal,
+    PackedReveal,
+    PooledTiles,
+    PrefixLogits,
+    PrefixReveal,
+    ReferenceReveal,
+    choose_engine,
+)
 from foci.reveal.pooled import BUDGET, Candidates, ForwardedCandidates, PooledCandidates, pools
 from foci.reveal.prefixes import (
     Prefixes,
@@ -25,8 +36,76 @@ from foci.reveal.prefixes import (
     check_order,
     default_counts,
 )
+from foci.reveal.recheck import Float64Recheck
 
 T = TypeVar("T")
+
+
+class Revealer:
+    """Opens bags for one frozen classifier, all with the same settings.
+
+    Attributes:
+        engine: The engine in use; never ``"auto"``.
+        recheck: Replaces probabilities near a threshold or a tie by their float64 values.
+
+    Args:
+        backbone: Used in eval mode and without gradients; never changed.
+        engine: ``"auto"`` follows the declared capabilities; the others force one engine.
+        recheck: Confidences at which a crossing must not depend on rounding: every probability
+            close to one of them is computed again in float64, and so is every tie between the two
+            leading classes, at which the decision flips. Empty for neither.
+    """
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        *,
+        engine: Engine = "auto",
+        recheck: Sequence[float] = (KAPPA,),
+    ) -> None:
+        self.backbone = backbone
+        self.engine = choose_engine(backbone, engine)
+        closed_form = self.engine == "closed-form"
+        self.recheck = Float64Recheck(backbone, tuple(recheck), closed_form=closed_form)
+        self._batches: Batches | None = None
+
+    def open(self, bag: Bag | Tensor, tokens: Tensor | None = None) -> EmbeddedBag:
+        """A bag that is embedded once, when its first curve is computed.
+
+        Args:
+            bag: A bag, or its features ``[N, D]``.
+            tokens: ``[N, d]``, where the bag is embedded already.
+        """
+        if not isinstance(bag, Bag):
+            bag = torch.as_tensor(bag)
+            check_features(bag, self.backbone.d_in)
+        return EmbeddedBag(self.backbone, bag, tokens=tokens, revealer=self)
+
+    @contextlib.contextmanager
+    def precision(self) -> Iterator[None]:
+        """Eval mode, without gradients, in the model's own precision whatever the caller's is."""
+        with frozen(self.backbone):
+            if not torch.is_autocast_enabled("cpu") | torch.is_autocast_enabled("cuda"):
+                yield
+                return
+            with torch.autocast(device_and_dtype(self.backbone)[0].type, enabled=False):
+                yield
+
+    def prefix_logits(self, bag: EmbeddedBag) -> PrefixLogits:
+        """The engine, ready for the tiles of one bag."""
+        backbone = self.backbone
+        if self.engine == "reference":
+            return ReferenceReveal(backbone, bag.features)
+        tokens = bag.tokens
+        if self.engine == "closed-form":
+            if isinstance(backbone, PooledBackbone) and declared(backbone, "pooled-prefixes"):
+                return PooledTiles(backbone, tokens)
+            return PrefixReveal(backbone, tokens)
+        if self._batches is None:  # kept: what a GPU has learned of one bag serves the next
+            self._batches = Batches.fitting(backbone, tokens)
+        if self.engine == "packed":
+            return PackedReveal(backbone, tokens, self._batches)  # type: ignore[arg-type]
+        return GenericReveal(backbone, tokens, self._batches)
 
 
 class EmbeddedBag:
@@ -45,8 +124,7 @@ class EmbeddedBag:
         bag: A bag, or its features ``[N, D]``.
         target: Class that rankings are about; None for the class the full bag predicts.
         tokens: ``[N, d]``, where the bag is embedded already.
-        engine: How curves are computed; None for the defaults of
-            :class:`~foci.reveal.bag.Revealer`.
+        revealer: How curves are computed; None for the defaults of :class:`Revealer`.
 
     >>> from foci import backbones
     >>> model = backbones.create("abmil", d_in=8, n_classes=2)
@@ -62,7 +140,7 @@ class EmbeddedBag:
         target: int | None = None,
         *,
         tokens: Tensor | None = None,
-        engine: CurveEngine | None = None,
+        revealer: Revealer | None = None,
     ) -> None:
         self.backbone = backbone
         self.bag = bag if isinstance(bag, Bag) else None
@@ -70,7 +148,7 @@ class EmbeddedBag:
         features = bag.x if isinstance(bag, Bag) else torch.as_tensor(bag).detach()
         check_features(features, backbone.d_in, self.slide_id)
         self.features = to_model(features, backbone)
-        self._engine = CurveEngine(backbone) if engine is None else engine
+        self._revealer = Revealer(backbone) if revealer is None else revealer
         self._computed: dict[str, Any] = {} if tokens is None else {"tokens": tokens}
         self._target = target if target is None else class_index(target, backbone.n_classes)
 
@@ -87,15 +165,23 @@ class EmbeddedBag:
         other._target = class_index(target, self.backbone.n_classes)
         return other
 
+    def cached(self, name: str, compute: Callable[[], T]) -> T:
+        """What ``compute`` returns, kept under a name for all targets of the bag."""
+        if name not in self._computed:
+            with self._revealer.precision():
+                self._computed[name] = compute()
+        answer: T = self._computed[name]
+        return answer
+
     @property
     def tokens(self) -> Tensor:
         """``[N, d]`` of the embedded tiles."""
-        return self.once("tokens", lambda: self.backbone.embed(self.features))
+        return self.cached("tokens", lambda: self.backbone.embed(self.features))
 
     @property
     def logits(self) -> Tensor:
         """``[C]`` of the full bag."""
-        return self.once("logits", lambda: self.candidates().full())
+        return self.cached("logits", lambda: self.candidates().full())
 
     @property
     def target(self) -> int:
@@ -132,22 +218,33 @@ class EmbeddedBag:
             ks: Increasing counts of tiles revealed (or deleted); default is every count up to 256.
             direction: ``"insert"`` reveals the first k tiles, ``"delete"`` removes them.
         """
-        return self._revealed(check_order(order, len(self)), ks, direction)
+        n, device = len(self), self.features.device
+        checked = check_order(order, n)
+        counts = check_counts(default_counts(n, direction) if ks is None else ks, n, direction)
+        prefixes = Prefixes.of(checked.to(device), counts.to(device), direction)
+        blocks: list[Tensor] = []
+        with self._revealer.precision():
+            for chunk, logits in self._prefix_logits().steps(prefixes):
+                block = torch.softmax(logits.double(), dim=-1)
+                block = self._revealer.recheck(block, self.features, prefixes, chunk.start)
+                blocks.append(block.cpu())
+        return torch.cat(blocks)
 
     def curves(
         self, orders: Sequence[Tensor], ks: Tensor | Sequence[int], direction: Direction = "insert"
     ) -> list[Tensor]:
         """:meth:`curve` of several orders at the same counts; cheaper in closed form."""
-        checked = [check_order(order, len(self)) for order in orders]
-        engine = self._prefix_logits() if len(checked) > 1 and len(ks) else None
-        if not isinstance(engine, PooledReveal):
-            return [self._revealed(order, ks, direction) for order in checked]
-        counts, device = check_counts(ks, len(self), direction), self.features.device
-        every = [Prefixes.of(o.to(device), counts.to(device), direction) for o in checked]
-        with self._engine.precision():
+        engine = self._prefix_logits() if len(orders) > 1 and len(ks) else None
+        if not isinstance(engine, PooledTiles):
+            return [self.curve(order, ks, direction) for order in orders]
+        n, device = len(self), self.features.device
+        checked = [check_order(order, n) for order in orders]
+        counts = check_counts(ks, n, direction).to(device)
+        every = [Prefixes.of(order.to(device), counts, direction) for order in checked]
+        with self._revealer.precision():
             logits = torch.stack([one for own in every for _, one in engine.steps(own)])
             probs = torch.softmax(logits.double(), dim=-1)
-            return list(self._engine.recheck.several(probs, self.features, every).cpu())
+            return list(self._revealer.recheck.several(probs, self.features, every).cpu())
 
     def full(self) -> Tensor:
         """Probabilities ``[C]`` of the full bag, in float64 on the CPU."""
@@ -162,87 +259,20 @@ class EmbeddedBag:
         budget, backbone = at_least_one(budget, "budget"), self.backbone
         if not pools(backbone):
             return ForwardedCandidates(backbone, self.tokens, budget)
-        return self.once("pooled candidates", lambda: PooledCandidates(self._tiles(backbone)))
+
+        def compute() -> PooledCandidates:
+            curves = self._computed.get("prefix logits")
+            known = isinstance(curves, PooledTiles)
+            return PooledCandidates(curves if known else PooledTiles(backbone, self.tokens))
+
+        return self.cached("pooled candidates", compute)
 
     def single_tiles(self, budget: int = BUDGET) -> Tensor:
         """Logits ``[N, C]`` of every tile as the only tile of the bag; see :meth:`candidates`."""
         index = torch.arange(len(self), device=self.features.device)
         nothing = torch.zeros_like(index, dtype=torch.bool)
         candidates = self.candidates(budget)
-        return self.once(f"single tiles {budget}", lambda: candidates.adding(nothing, index))
-
-    def _revealed(
-        self, order: Tensor, ks: Tensor | Sequence[int] | None, direction: Direction
-    ) -> Tensor:
-        n, device = len(self), self.features.device
-        counts = check_counts(default_counts(n, direction) if ks is None else ks, n, direction)
-        prefixes = Prefixes.of(order.to(device), counts.to(device), direction)
-        blocks: list[Tensor] = []
-        with self._engine.precision():
-            for chunk, logits in self._prefix_logits().steps(prefixes):
-                block = torch.softmax(logits.double(), dim=-1)
-                block = self._engine.recheck(block, self.features, prefixes, chunk.start)
-                blocks.append(block.cpu())
-        return torch.cat(blocks)
-
-    def _tiles(self, backbone: PooledBackbone) -> PooledTiles:
-        """Attention and values of the tiles: those of the curves, where there are any."""
-        engine = self._computed.get("prefix logits")
-        if isinstance(engine, PooledReveal):
-            return engine.tiles
-        return PooledTiles(backbone, self.tokens)
+        return self.cached(f"single tiles {budget}", lambda: candidates.adding(nothing, index))
 
     def _prefix_logits(self) -> PrefixLogits:
-        if self._engine.name == "reference":
-            return self._engine.reference(self.features)
-        return self.once("prefix logits", lambda: self._engine.prefix_logits(self.tokens))
-
-    def once(self, name: str, compute: Callable[[], T]) -> T:
-        """What ``compute`` returns, kept under a name for all targets of the bag."""
-        if name not in self._computed:
-            with self._engine.precision():
-                self._computed[name] = compute()
-        answer: T = self._computed[name]
-        return answer
-
-
-# Settings for the curves of many bags under one frozen classifier.
-
-
-class Revealer:
-    """Opens bags for one frozen classifier, all with the same settings.
-
-    Args:
-        backbone: Used in eval mode and without gradients; never changed.
-        engine: ``"auto"`` follows the declared capabilities; the others force one engine.
-        recheck: Confidences at which a crossing must not depend on rounding: every probability
-            close to one of them is computed again in float64, and so is every tie between the two
-            leading classes, at which the decision flips. Empty for neither.
-    """
-
-    def __init__(
-        self,
-        backbone: Backbone,
-        *,
-        engine: Engine = "auto",
-        recheck: Sequence[float] = (KAPPA,),
-    ) -> None:
-        self.backbone = backbone
-        self._settings = CurveEngine(backbone, engine=engine, recheck=recheck)
-
-    @property
-    def engine(self) -> Engine:
-        """The engine in use; never ``"auto"``."""
-        return self._settings.name
-
-    def open(self, bag: Bag | Tensor, tokens: Tensor | None = None) -> EmbeddedBag:
-        """A bag that is embedded once, when its first curve is computed.
-
-        Args:
-            bag: A bag, or its features ``[N, D]``.
-            tokens: ``[N, d]``, where the bag is embedded already.
-        """
-        if not isinstance(bag, Bag):
-            bag = torch.as_tensor(bag)
-            check_features(bag, self.backbone.d_in)
-        return EmbeddedBag(self.backbone, bag, tokens=tokens, engine=self._settings)
+        return self.cached("prefix logits", lambda: self._revealer.prefix_logits(self))

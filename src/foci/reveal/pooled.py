@@ -1,4 +1,4 @@
-r"""Add or remove one tile, in closed form for pooling classifiers: all choices at once.
+r"""Add or remove one tile: all choices at once for pooling classifiers, else by forwarding.
 
 Let a set of tiles have, in one attention row, the mass :math:`Z = \sum_j e^{a_j}` and the pooled
 value :math:`z`. Adding the tile i gives
@@ -15,6 +15,8 @@ Only :math:`\log Z` is kept, so no logit is too large or too small. An empty set
 :math:`\log Z = -\infty`, and adding to it gives the tile alone. The removal cancels where one tile
 carries nearly all the weight; in each row that can be one tile only, and it gets a softmax over
 the others instead. With softmax-plus-one every set has one more tile, of logit 0 and value 0.
+
+Any other classifier forwards every subset.
 """
 
 from __future__ import annotations
@@ -31,8 +33,24 @@ from foci.backbones.layers.softmax_pooling import pool, softmax_weights, with_em
 from foci.backbones.models._pooled import PooledBackbone
 from foci.reveal.engines import Batches, PooledTiles
 
+BUDGET = 16_384
+"""Most tokens forwarded at once by default; bounds the memory."""
+
 _HEAVY = 0.75
 _NUMBERS_AT_ONCE = 2**22
+
+
+class Candidates(Protocol):
+    """Logits of a set of tiles ``present``, ``[N]`` bool, with one tile more or fewer."""
+
+    def full(self) -> Tensor:
+        """Logits ``[C]`` of all tiles."""
+
+    def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
+        """Logits ``[n, C]`` of the set, which may be empty, plus each of ``tiles`` outside it."""
+
+    def removing(self, present: Tensor, tiles: Tensor) -> Tensor:
+        """Logits ``[n, C]`` of the set, at least two tiles, minus each of ``tiles`` in it."""
 
 
 def pools(backbone: Backbone) -> TypeGuard[PooledBackbone]:
@@ -41,25 +59,16 @@ def pools(backbone: Backbone) -> TypeGuard[PooledBackbone]:
 
 
 class PooledCandidates:
-    """Logits of a pooling classifier for a set with one tile more or fewer.
-
-    Sums are in float64, the readout in the model's own dtype.
-
-    Args:
-        tiles: Attention and values of one bag.
-    """
-
-    plus_one: bool = False
+    """Candidates of a pooling classifier: sums in float64, the readout in the model's own dtype."""
 
     def __init__(self, tiles: PooledTiles) -> None:
-        self._tiles, self.plus_one = tiles, tiles.plus_one
+        self.tiles, self.plus_one = tiles, tiles.plus_one
         self.attention = tiles.attention  # [N, R]
         self.values = tiles.values  # [N, 1 or R, dv]
 
     def full(self) -> Tensor:
-        """Logits ``[C]`` of all tiles."""
-        every_tile = torch.ones(len(self.values), dtype=torch.bool, device=self.values.device)
-        return self._read(self._pool(every_tile)[1])
+        """See :class:`Candidates`."""
+        return self.tiles.read(self._pool(self._every_tile())[1])
 
     def weights(self) -> Tensor:
         """Attention weights ``[N, R]`` of all tiles."""
@@ -67,27 +76,21 @@ class PooledCandidates:
 
     def mean_attention(self) -> Tensor:
         """Attention logits ``[N]``, averaged over the rows in the model's own dtype."""
-        return self.attention.to(self._tiles.dtype).mean(dim=-1)
+        return self.attention.to(self.tiles.dtype).mean(dim=-1)
 
     def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
-        """Logits ``[n, C]`` of the set plus one tile, for each of ``tiles``.
-
-        Args:
-            present: ``[N]`` bool, the set; may be empty.
-            tiles: ``[n]`` indices of tiles outside the set.
-        """
-        if not self.plus_one and not bool(present.any()):
-            return self._alone(tiles)
+        """See :class:`Candidates`."""
+        if not self.plus_one and not bool(present.any()):  # the tile's value, whatever its weight
+            rows = self.attention.shape[1]
+            at_once = max(1, _NUMBERS_AT_ONCE // (rows * self.values.shape[-1]))
+            chunks = torch.split(tiles, at_once)
+            alone = [self.tiles.read(self.values[chunk].expand(-1, rows, -1)) for chunk in chunks]
+            return torch.cat(alone)
         log_mass, pooled = self._pool(present)
         return self._mix(pooled, tiles, torch.sigmoid(self.attention[tiles] - log_mass))
 
     def removing(self, present: Tensor, tiles: Tensor) -> Tensor:
-        """Logits ``[n, C]`` of the set minus one tile, for each of ``tiles``.
-
-        Args:
-            present: ``[N]`` bool, the set; at least two tiles.
-            tiles: ``[n]`` indices of tiles in the set.
-        """
+        """See :class:`Candidates`."""
         log_mass, pooled = self._pool(present)
         weights = torch.exp(self.attention[tiles] - log_mass)  # [n, R]
         heavy = weights > _HEAVY
@@ -100,17 +103,17 @@ class PooledCandidates:
             weights = softmax_weights(rest, plus_one=self.plus_one)
             others = pool(weights, self.values)  # [R, dv]
             mixed = torch.lerp(pooled, self.values[tiles[affected]], shares[affected].unsqueeze(-1))
-            logits[affected] = self._read(torch.where(heavy[affected].unsqueeze(-1), others, mixed))
+            pooled = torch.where(heavy[affected].unsqueeze(-1), others, mixed)
+            logits[affected] = self.tiles.read(pooled)
         return logits
 
     def slopes(self) -> Tensor:
         """Gradient of each full-bag logit in the pooled value of each row, ``[C, R, dv]``."""
-        every_tile = torch.ones(len(self.values), dtype=torch.bool, device=self.values.device)
         with torch.inference_mode(False), torch.enable_grad():
-            pooled = self._pool(every_tile)[1].clone().requires_grad_()
+            pooled = self._pool(self._every_tile())[1].clone().requires_grad_()
             slopes = [
                 torch.autograd.grad(logit, pooled, retain_graph=True)[0]
-                for logit in self._read(pooled)
+                for logit in self.tiles.read(pooled)
             ]
         return torch.stack(slopes)
 
@@ -131,54 +134,19 @@ class PooledCandidates:
         every = with_empty_tile(attention) if self.plus_one else attention
         return torch.logsumexp(every, dim=0), pool(weights, self.values[present])
 
-    def _alone(self, tiles: Tensor) -> Tensor:
-        """Logits ``[n, C]`` of each tile as the only one: its own value, whatever its weight."""
-        rows = self.attention.shape[1]
-        at_once = max(1, _NUMBERS_AT_ONCE // (rows * self.values.shape[-1]))
-        return torch.cat(
-            [
-                self._read(self.values[chunk].expand(-1, rows, -1))
-                for chunk in torch.split(tiles, at_once)
-            ]
-        )
-
     def _mix(self, pooled: Tensor, tiles: Tensor, shares: Tensor) -> Tensor:
         """Logits where a share ``[n, R]`` of the pooled value is replaced by the tile's own."""
         at_once = max(1, _NUMBERS_AT_ONCE // pooled.numel())
         chunks = zip(torch.split(tiles, at_once), torch.split(shares, at_once), strict=True)
         return torch.cat(
             [
-                self._read(torch.lerp(pooled, self.values[chunk], share.unsqueeze(-1)))
+                self.tiles.read(torch.lerp(pooled, self.values[chunk], share.unsqueeze(-1)))
                 for chunk, share in chunks
             ]
         )
 
-    def _read(self, pooled: Tensor) -> Tensor:
-        return self._tiles.read(pooled)
-
-
-# Add or remove one tile, for any backbone: every subset is forwarded.
-
-
-BUDGET = 16_384
-"""Most tokens forwarded at once by default; bounds the memory."""
-
-
-class Candidates(Protocol):
-    """Logits of a set of tiles with one tile more or fewer.
-
-    :class:`~foci.reveal.pooled.PooledCandidates` needs one pass over the bag for all of
-    them, :class:`ForwardedCandidates` one forward pass per set.
-    """
-
-    def full(self) -> Tensor:
-        """Logits ``[C]`` of all tiles."""
-
-    def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
-        """Logits ``[n, C]`` of the set plus one tile, for each of ``tiles``."""
-
-    def removing(self, present: Tensor, tiles: Tensor) -> Tensor:
-        """Logits ``[n, C]`` of the set minus one tile, for each of ``tiles``."""
+    def _every_tile(self) -> Tensor:
+        return torch.ones(len(self.values), dtype=torch.bool, device=self.values.device)
 
 
 class ForwardedCandidates:

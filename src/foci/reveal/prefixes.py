@@ -1,8 +1,7 @@
-"""The subsets behind a curve: prefixes of one sequence of tiles."""
+"""The subsets behind a curve: prefixes of one sequence of tiles; checks of its arguments."""
 
 from __future__ import annotations
 
-import hashlib
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foci.bags import Bag
 from foci.errors import FociError
-from foci.reveal.curves import K_MAX, Direction
+from foci.reveal import K_MAX, Direction
+
+Indices: TypeAlias = Tensor | Sequence[int] | NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -58,60 +58,8 @@ def default_counts(n_tiles: int, direction: Direction) -> Tensor:
     return torch.arange(0, min(K_MAX, n_tiles - 1) + 1)
 
 
-# Random orders that depend on the slide's name and a seed alone.
-
-
-def random_scores(
-    bag: Bag | None, slide_id: str, n_tiles: int, seed: int = 0
-) -> NDArray[np.float64]:
-    """One uniform random number per tile, ``[N]``; sorted in descending order, a random order.
-
-    Tiles are identified by their index in the file, so a tile has the same number whether or not a
-    pre-filter dropped others, and in whatever order the bag lists its tiles.
-
-    Args:
-        bag: The bag, or None for features that come from no file.
-        slide_id: The slide.
-        n_tiles: Tiles of the bag.
-        seed: Each gives another order.
-    """
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-        raise FociError("seed", f"is {seed!r}", "give a whole number")
-    if bag is None:
-        return uniform_scores(slide_id, n_tiles, seed)
-    drawn: NDArray[np.float64] = uniform_scores(slide_id, bag.n_total, seed)[bag.tiles]
-    return drawn
-
-
-def uniform_scores(slide_id: str, n_tiles: int, seed: int) -> NDArray[np.float64]:
-    """Uniform numbers in [0, 1) that depend on nothing but the arguments.
-
-    Neither the machine nor a library version changes them: the raw stream of PCG64, which NumPy
-    guarantees, is seeded with the SHA-256 of seed and slide name. (NumPy does not guarantee the
-    stream of ``Generator.random``.)
-
-    >>> uniform_scores("slide-1", 3, seed=0).round(4).tolist()
-    [0.283, 0.1766, 0.1294]
-    """
-    digest = hashlib.sha256(f"{seed}\n{slide_id}".encode()).digest()
-    raw = np.random.PCG64(int.from_bytes(digest, "big")).random_raw(n_tiles)
-    return np.ldexp((raw >> np.uint64(11)).astype(np.float64), -53)
-
-
-# Checks of arguments: features, orders, counts and whole numbers.
-
-
-Indices: TypeAlias = Tensor | Sequence[int] | NDArray[np.integer[Any]]
-
-
 def check_features(features: Tensor, d_in: int, slide_id: str | None = None) -> None:
-    """Refuse anything but one bag ``[N, d_in]`` with at least one tile.
-
-    Args:
-        features: To be checked.
-        d_in: Feature width of the backbone.
-        slide_id: Whose features they are, for the error message.
-    """
+    """Refuse anything but one bag ``[N, d_in]`` with at least one tile."""
     if features.dim() != 2 or not len(features) or features.shape[1] != d_in:
         shape = " x ".join(map(str, features.shape))
         where, what = (
@@ -160,11 +108,7 @@ def check_counts(ks: Indices, n_tiles: int, direction: Direction) -> Tensor:
 
 
 def at_least_one(value: int, name: str) -> int:
-    """An integer of 1 or more, as a plain int.
-
-    >>> at_least_one(3, "rounds")
-    3
-    """
+    """An integer of 1 or more, as a plain int."""
     try:
         number = operator.index(value)
     except TypeError:

@@ -8,8 +8,7 @@ subset is forwarded again in float64, so that rounding can move neither a crossi
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -39,11 +38,7 @@ class Float64Recheck:
     """
 
     def __init__(
-        self,
-        backbone: Backbone,
-        thresholds: tuple[float, ...],
-        *,
-        closed_form: bool = False,
+        self, backbone: Backbone, thresholds: tuple[float, ...], *, closed_form: bool = False
     ) -> None:
         self.backbone, self.thresholds = backbone, thresholds
         self.closed_form = closed_form
@@ -52,18 +47,12 @@ class Float64Recheck:
     def __call__(
         self, probabilities: Tensor, features: Tensor, prefixes: Prefixes, first: int
     ) -> Tensor:
-        """Recheck probabilities ``[b, C]`` of consecutive steps, in place.
-
-        Args:
-            probabilities: Of the steps ``first``, ``first + 1``, ...
-            features: ``[N, D]`` of the bag.
-            prefixes: All steps of the curve.
-            first: Number of the first step given.
-        """
+        """Recheck probabilities ``[b, C]`` of the steps ``first``, ``first + 1``, ... in place."""
         if not self.thresholds or features.dtype == torch.float64:
             return probabilities
         near = self._near(probabilities, features.dtype)
-        return self._replaced(near, probabilities, features, prefixes, first)
+        self._replace(near, probabilities, features, prefixes, first)
+        return probabilities
 
     def several(
         self, probabilities: Tensor, features: Tensor, curves: Sequence[Prefixes]
@@ -73,61 +62,50 @@ class Float64Recheck:
             return probabilities
         near = self._near(probabilities.flatten(0, 1), features.dtype).view(len(curves), -1)
         for place in near.any(dim=1).nonzero().flatten().tolist():
-            self._replaced(near[place], probabilities[place], features, curves[place], 0)
-        return probabilities
-
-    def _replaced(
-        self,
-        near: Tensor,
-        probabilities: Tensor,
-        features: Tensor,
-        prefixes: Prefixes,
-        first: int,
-    ) -> Tensor:
-        """The steps ``[b]`` that are marked, computed again in place."""
-        rows = near.nonzero().flatten()
-        sizes = prefixes.sizes[first + rows]
-        # beyond N tiles in all, embedding the bag once more is cheaper than every subset
-        if self.closed_form and int(sizes.sum()) > len(features):
-            nested = features[prefixes.sequence[: int(sizes.max())]]
-            probabilities[rows] = self._exact(partial(_of_prefixes, nested, sizes))
-            return probabilities
-        for row in rows.tolist():
-            subset = features[prefixes.subset(first + row)]
-            probabilities[row] = self._exact(partial(_of_bag, subset))
+            self._replace(near[place], probabilities[place], features, curves[place], 0)
         return probabilities
 
     def _near(self, probabilities: Tensor, dtype: torch.dtype) -> Tensor:
         """Steps ``[b]`` at which rounding might move a crossing or a flip."""
         half = dtype in (torch.float16, torch.bfloat16)
-        marks = probabilities.new_tensor(self.thresholds)
-        distance = (probabilities.unsqueeze(-1) - marks).abs().amin(dim=(-1, -2))
+        thresholds = probabilities.new_tensor(self.thresholds)
+        distance = (probabilities.unsqueeze(-1) - thresholds).abs().amin(dim=(-1, -2))
         near = distance < (_MARGIN_HALF if half else _MARGIN_SINGLE)
         if probabilities.shape[-1] > 1:
             leading = probabilities.topk(2, dim=-1).values
             near |= leading[:, 0] - leading[:, 1] < (_TIE_HALF if half else _TIE_SINGLE)
         return near
 
-    def _exact(self, logits: Callable[[Backbone], Tensor]) -> Tensor:
-        """Probabilities from the logits of the float64 copy, or of the model where it has none."""
+    def _replace(
+        self, near: Tensor, probabilities: Tensor, features: Tensor, prefixes: Prefixes, first: int
+    ) -> None:
+        """Compute the steps ``[b]`` that are marked again, in place."""
+        rows = near.nonzero().flatten()
+        sizes = prefixes.sizes[first + rows]
+        # beyond N tiles in all, embedding the bag once more is cheaper than every subset
+        if self.closed_form and int(sizes.sum()) > len(features):
+            nested = features[prefixes.sequence[: int(sizes.max())]]
+            probabilities[rows] = self._exact(nested, sizes)
+            return
+        for row in rows.tolist():
+            probabilities[row] = self._exact(features[prefixes.subset(first + row)])
+
+    def _exact(self, features: Tensor, sizes: Tensor | None = None) -> Tensor:
+        """Probabilities by the float64 copy, or by the model where it has none.
+
+        Of all tiles, or of the first tiles for each of ``sizes``.
+        """
         if self._double is None:
             try:
                 self._double = copy.deepcopy(self.backbone).double().eval()
-                return _probabilities(logits, self._double)
+                return _probabilities(self._double, features, sizes)
             except Exception:
                 self._double = self.backbone
-        return _probabilities(logits, self._double)
+        return _probabilities(self._double, features, sizes)
 
 
-def _of_bag(features: Tensor, model: Backbone) -> Tensor:
-    logits: Tensor = model(to_model(features, model))
-    return logits
-
-
-def _of_prefixes(features: Tensor, sizes: Tensor, model: Backbone) -> Tensor:
-    return model.prefixes(model.embed(to_model(features, model)), sizes)
-
-
-def _probabilities(logits: Callable[[Backbone], Tensor], model: Backbone) -> Tensor:
+def _probabilities(model: Backbone, features: Tensor, sizes: Tensor | None) -> Tensor:
     with torch.autocast(device_and_dtype(model)[0].type, enabled=False):
-        return torch.softmax(logits(model).double(), dim=-1)
+        x = to_model(features, model)
+        logits = model(x) if sizes is None else model.prefixes(model.embed(x), sizes)
+        return torch.softmax(logits.double(), dim=-1)

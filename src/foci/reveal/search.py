@@ -1,13 +1,17 @@
-"""The fewest tiles that suffice and are needed, from an insertion curve and few deletions.
+"""Find a crossing, or the fewest decisive tiles, without computing every count.
+
+The first crossing of a threshold depends on no count beyond it: :func:`curve_until` reveals 1, 2,
+3, ... tiles in blocks and stops at the block in which everything asked for has crossed; a coarse
+grid beyond is sufficient for the shape of the curve.
 
 A deletion leaves almost the whole bag and costs almost an inference, an insertion of k tiles next
-to nothing. Tiles are therefore deleted only at counts whose tiles suffice: at every other count
-decisive K is out of the question, whatever deletion would say.
+to nothing. :func:`decisive_curves` therefore deletes only at counts whose tiles suffice: at every
+other count decisive K is out of the question, whatever deletion would say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import torch
@@ -17,107 +21,11 @@ from foci.errors import FociError
 from foci.reveal.bag import EmbeddedBag
 from foci.reveal.prefixes import at_least_one, check_order
 
-Test = Callable[[Tensor], bool]
-"""Probabilities ``[C]`` to whether they meet a condition."""
+Condition = Callable[[Tensor], bool]
+"""Probabilities ``[C]`` to whether they meet it."""
 
 ONE_BY_ONE = 2
 """Up to so many counts between a failing and a holding one are tried one by one."""
-
-
-def decisive_curves(
-    bag: EmbeddedBag,
-    order: Tensor | Sequence[int],
-    inserted: Mapping[int, Tensor],
-    enough: Sequence[Test],
-    lost: Test,
-    *,
-    grid: Sequence[int],
-    reported: Sequence[int] = (),
-) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
-    """Both curves by count, with the deletions that the smallest decisive count needs.
-
-    Decisive is the smallest count k of which ``enough`` holds for the first k tiles and ``lost``
-    for the others. It is looked for up a grid, then between the last count that failed and the
-    first that held. Curves are not monotone, so what is found is an upper bound.
-
-    Args:
-        bag: Of any classifier.
-        order: Tile indices, most important first.
-        inserted: Probabilities ``[C]`` of the first k tiles, by k, as far as they are known.
-        enough: Conditions on the first k tiles, each with a smallest count of its own.
-        lost: Condition on the tiles that are left.
-        grid: Increasing counts from 1 on; ends at N - 1 at the latest.
-        reported: Counts that are deleted in any case.
-
-    Returns:
-        Insertion and deletion by count: what was known, and what the search added.
-    """
-    checked = check_order(order, len(bag))
-    kept, left = dict(inserted), dict[int, Tensor]()
-
-    def delete(counts: Sequence[int]) -> None:
-        left.update(zip(counts, bag.curve(checked, counts, "delete"), strict=True))
-
-    wanted = sorted({k for k in reported if 1 <= k < len(bag)})
-    if wanted:
-        delete(wanted)
-    for suffices in enough:
-        search = _Search(_grid_counts(grid, len(bag)))
-        search.answers = {k: False for k, p in kept.items() if k < len(bag) and not suffices(p)}
-        search.answers |= {k: lost(left[k]) for k, p in kept.items() if k in left and suffices(p)}
-        while (count := search.next()) is not None:
-            if count not in kept:
-                kept[count] = bag.curve(checked, [count])[0]
-            if suffices(kept[count]) and count not in left:
-                delete([count])
-            search.answers[count] = suffices(kept[count]) and lost(left[count])
-    return kept, left
-
-
-class _Search:
-    """Which count one condition needs next, given the answers so far.
-
-    Attributes:
-        answers: Whether the condition holds, by count; filled by the caller.
-
-    Args:
-        grid: Counts to try first.
-    """
-
-    def __init__(self, grid: list[int]) -> None:
-        self.grid = grid
-        self.answers: dict[int, bool] = {}
-
-    def next(self) -> int | None:
-        """The next count to evaluate, or None if there is nothing left to refine."""
-        top = self._smallest()
-        if top is None:
-            return next((k for k in self.grid if k not in self.answers), None)
-        below = max((k for k in self.answers if k < top), default=0)
-        between = top - below - 1
-        if not between:
-            return None
-        return below + 1 if between <= ONE_BY_ONE else (below + top) // 2
-
-    def _smallest(self) -> int | None:
-        return min((k for k, holds in self.answers.items() if holds), default=None)
-
-
-def _grid_counts(grid: Sequence[int], n_tiles: int) -> list[int]:
-    """Counts of the grid that leave a tile, and N - 1 where the grid reaches beyond it."""
-    counts = [at_least_one(k, "grid") for k in grid]
-    if not counts or any(b <= a for a, b in pairwise(counts)):
-        raise FociError("grid", "is not increasing", "sort the counts and drop repetitions")
-    last = min(counts[-1], n_tiles - 1)
-    return [k for k in counts if k < last] + [last] * (last > 0)
-
-
-# Reveal tiles upwards until a question is answered, then only at the counts of a grid.
-#
-# The first crossing of a threshold depends on no count beyond it. A classifier without a closed
-# form therefore reveals 1, 2, 3, ... tiles in blocks and stops at the block in which everything
-# asked for has crossed; a coarse grid beyond is enough for the shape of the curve.
-
 
 WIDEST_BLOCK = 16
 """Counts that are revealed at once; the first blocks are shorter: 1, 2 to 3, 4 to 7, 8 to 15."""
@@ -153,10 +61,13 @@ def curve_until(
     if not 1 <= last <= len(bag):
         raise FociError("last", f"is {last} for {len(bag)} tiles", "give a count of the bag")
     found = torch.empty(0, bag.backbone.n_classes, dtype=torch.float64)
-    for block in _blocks(last):
+    size = 1
+    while len(found) < last:
+        block = range(len(found) + 1, min(len(found) + size, last) + 1)
         found = torch.cat([found, bag.curve(checked, block)])
         if settled(found):
             break
+        size = min(2 * size, WIDEST_BLOCK)
     walked = len(found)
     rest = sorted({k for k in (*beyond, last) if walked < k <= last})
     if rest:
@@ -164,8 +75,68 @@ def curve_until(
     return torch.tensor([*range(1, walked + 1), *rest]), found
 
 
-def _blocks(last: int) -> Iterator[range]:
-    start, size = 1, 1
-    while start <= last:
-        yield range(start, min(start + size, last + 1))
-        start, size = start + size, min(2 * size, WIDEST_BLOCK)
+def decisive_curves(
+    bag: EmbeddedBag,
+    order: Tensor | Sequence[int],
+    inserted: Mapping[int, Tensor],
+    sufficient: Sequence[Condition],
+    flipped: Condition,
+    *,
+    grid: Sequence[int],
+    reported: Sequence[int] = (),
+) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
+    """Both curves by count, with the deletions that the smallest decisive count needs.
+
+    Decisive is the smallest count k of which ``sufficient`` holds for the first k tiles and
+    ``flipped`` for the others. It is looked for up a grid, then between the last count that failed
+    and the first that held. Curves are not monotone, so what is found is an upper bound.
+
+    Args:
+        bag: Of any classifier.
+        order: Tile indices, most important first.
+        inserted: Probabilities ``[C]`` of the first k tiles, by k, as far as they are known.
+        sufficient: Conditions on the first k tiles, each with a smallest count of its own.
+        flipped: Condition on the tiles that are left.
+        grid: Increasing counts from 1 on; ends at N - 1 at the latest.
+        reported: Counts that are deleted in any case.
+
+    Returns:
+        Insertion and deletion by count: what was known, and what the search added.
+    """
+    checked = check_order(order, len(bag))
+    kept, left = dict(inserted), dict[int, Tensor]()
+    wanted = sorted({k for k in reported if 1 <= k < len(bag)})
+    if wanted:
+        left.update(zip(wanted, bag.curve(checked, wanted, "delete"), strict=True))
+    for suffices in sufficient:
+        counts = _grid_counts(grid, len(bag))
+        answers = {k: False for k, p in kept.items() if k < len(bag) and not suffices(p)}
+        answers |= {k: flipped(left[k]) for k, p in kept.items() if k in left and suffices(p)}
+        while (count := _next_count(counts, answers)) is not None:
+            if count not in kept:
+                kept[count] = bag.curve(checked, [count])[0]
+            if suffices(kept[count]) and count not in left:
+                left[count] = bag.curve(checked, [count], "delete")[0]
+            answers[count] = suffices(kept[count]) and flipped(left[count])
+    return kept, left
+
+
+def _next_count(grid: list[int], answers: Mapping[int, bool]) -> int | None:
+    """The count to try next, given whether others hold; None if nothing is left to refine."""
+    top = min((k for k, holds in answers.items() if holds), default=None)
+    if top is None:
+        return next((k for k in grid if k not in answers), None)
+    below = max((k for k in answers if k < top), default=0)
+    between = top - below - 1
+    if not between:
+        return None
+    return below + 1 if between <= ONE_BY_ONE else (below + top) // 2
+
+
+def _grid_counts(grid: Sequence[int], n_tiles: int) -> list[int]:
+    """Counts of the grid that leave a tile, and N - 1 where the grid reaches beyond it."""
+    counts = [at_least_one(k, "grid") for k in grid]
+    if not counts or any(b <= a for a, b in pairwise(counts)):
+        raise FociError("grid", "is not increasing", "sort the counts and drop repetitions")
+    last = min(counts[-1], n_tiles - 1)
+    return [k for k in counts if k < last] + [last] * (last > 0)

@@ -74,7 +74,7 @@ def evidence_columns(
 
 def columns_of(bag: EmbeddedBag) -> Tensor:
     """:func:`evidence_columns` of a bag, computed once for all rankings that need them."""
-    return bag.once(
+    return bag.cached(
         "evidence columns",
         lambda: evidence_columns(
             bag.backbone, bag.tokens, candidates=bag.candidates(), alone=bag.single_tiles()

@@ -8,7 +8,7 @@ import pytest
 from foci import rankings
 from foci.bags import Bag
 from foci.errors import FociError
-from foci.reveal.prefixes import uniform_scores
+from foci.rankings.controls import uniform_scores
 from tests.rankings.trials import bag_of, features, make
 
 

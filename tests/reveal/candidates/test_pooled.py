@@ -1,5 +1,7 @@
 """The closed form against forwarding every subset."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from hypothesis import given
@@ -45,11 +47,11 @@ def test_every_choice_equals_forwarding_the_subset(name: str, preset: str, sprea
 class Bare(PooledCandidates):
     """Attention and values as given; the logits are the pooled values themselves."""
 
-    def __init__(self, attention: torch.Tensor, values: torch.Tensor) -> None:
-        self.attention, self.values = attention, values
+    plus_one = False
 
-    def _read(self, pooled: torch.Tensor) -> torch.Tensor:
-        return pooled.flatten(-2)
+    def __init__(self, attention: torch.Tensor, values: torch.Tensor, scale: float = 1.0) -> None:
+        self.attention, self.values = attention, values
+        self.tiles = SimpleNamespace(read=lambda pooled: scale * pooled.flatten(-2))
 
 
 @given(st.integers(0, 10_000), st.integers(2, 9), st.sampled_from([1.0, 30.0, 1e3, 1e5]))
@@ -113,11 +115,6 @@ def test_row_shares_say_which_rows_serve_a_class(
     torch.testing.assert_close(candidates.row_shares(), want.double())
 
 
-class Mute(Bare):
-    def _read(self, pooled: torch.Tensor) -> torch.Tensor:
-        return 0 * super()._read(pooled)
-
-
 def test_rows_that_move_nothing_share_equally() -> None:
-    mute = Mute(features(4)[:, :2], torch.ones(4, 2, 1, dtype=torch.float64))
+    mute = Bare(features(4)[:, :2], torch.ones(4, 2, 1, dtype=torch.float64), scale=0.0)
     torch.testing.assert_close(mute.row_shares(), torch.full((2, 2), 0.5, dtype=torch.float64))

@@ -75,7 +75,7 @@ def test_a_curve_is_the_same_after_running_out_of_memory(monkeypatch: pytest.Mon
         return forward(self, sequence, sizes)
 
     monkeypatch.setattr(PackedReveal, "_logits", tight)
-    revealer._settings._batches = Batches(2000, 2000, grows=True)
+    revealer._batches = Batches(2000, 2000, grows=True)
     torch.testing.assert_close(revealer.open(x).curve(order), want, rtol=0, atol=1e-6)
     assert failed
 
