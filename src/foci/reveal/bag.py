@@ -261,9 +261,10 @@ class EmbeddedBag:
             return ForwardedCandidates(backbone, self.tokens, budget)
 
         def compute() -> PooledCandidates:
-            curves = self._computed.get("prefix logits")
-            known = isinstance(curves, PooledTiles)
-            return PooledCandidates(curves if known else PooledTiles(backbone, self.tokens))
+            tiles = self._computed.get("prefix logits")  # those of the curves, where there are any
+            if not isinstance(tiles, PooledTiles):
+                tiles = PooledTiles(backbone, self.tokens)
+            return PooledCandidates(tiles)
 
         return self.cached("pooled candidates", compute)
 
