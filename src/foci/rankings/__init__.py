@@ -36,8 +36,8 @@ __all__ = [
     "score",
 ]
 
-_METHODS = ("evidence", "controls", "from_file", "gradient", "search", "native")
-"""Importing them registers the rankings, in the order in which available() lists them."""
+_METHODS = ("controls", "evidence", "from_file", "gradient", "native", "search")
+"""Importing them registers the rankings."""
 
 _MODULES = {"EmbeddedBag": "foci.reveal.bag", "random_controls": "foci.rankings.controls"}
 

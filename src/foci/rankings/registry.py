@@ -101,7 +101,7 @@ def ranking(
 
 
 def available(backbone: Backbone | None = None) -> tuple[str, ...]:
-    """Names of all rankings, or of those that work with a classifier.
+    """Names of all rankings in alphabetical order, or of those that work with a classifier.
 
     >>> from foci import backbones, rankings
     >>> model = backbones.CallableBackbone(lambda x: x.mean(0)[:2], d_in=8, n_classes=2)
@@ -109,7 +109,7 @@ def available(backbone: Backbone | None = None) -> tuple[str, ...]:
     ...     "native", "attention-x-evidence"}
     True
     """
-    methods = (RANKINGS[name] for name in RANKINGS)
+    methods = (RANKINGS[name] for name in sorted(RANKINGS))
     return tuple(m.name for m in methods if backbone is None or m.works_with(backbone))
 
 
