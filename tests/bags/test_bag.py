@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foci.bags import Bag, store
+from foci.bags import Bag, prefilter
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 80)).astype(np.float32)
@@ -30,7 +30,7 @@ def test_other_content_has_another_fingerprint(other: np.ndarray) -> None:
 def test_a_cap_that_keeps_the_tiles_it_covers_keeps_the_fingerprint() -> None:
     x = X.copy()
     x[:20] += 5  # the largest norms are the largest sums
-    assert store(Bag("s", x), 20).fingerprint() == Bag("s", x).fingerprint()
+    assert prefilter(Bag("s", x), 20).fingerprint() == Bag("s", x).fingerprint()
 
 
 def test_values_beyond_half_precision_and_negative_zero() -> None:

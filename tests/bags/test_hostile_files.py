@@ -406,9 +406,9 @@ def test_whatever_is_raised_costs_one_slide(
     error: Exception,
     says: str,
 ) -> None:
-    from foci.bags import read
+    from foci.bags import layouts
 
-    own = read.canonical
+    own = layouts.canonical
 
     def fail(stored: Any, path: Path, *rest: Any) -> Any:
         if path.stem == "s1":
@@ -416,7 +416,7 @@ def test_whatever_is_raised_costs_one_slide(
         return own(stored, path, *rest)
 
     slides = cohort(tmp_path)
-    monkeypatch.setattr(read, "canonical", fail)
+    monkeypatch.setattr(layouts, "canonical", fail)
     stream = BagStream(slides.store, slides.slides)
     with caplog.at_level(logging.ERROR, logger="foci"):
         assert [bag.slide_id for bag in stream] == ["s0", "s2"]

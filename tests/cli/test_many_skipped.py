@@ -8,7 +8,7 @@ from foci import backbones
 from foci.audits import StoredAudit
 from foci.audits.jobs import deletion_counts, reveal_counts
 from foci.audits.settings import AuditSettings
-from foci.bags.slide import many_skipped
+from foci.bags.bag import many_skipped
 from foci.errors import FociError
 from tests.cli.invoke import Foci
 from tests.makers.audits import model

@@ -124,7 +124,7 @@ def test_the_log_gets_the_traceback(
     def fail(*arguments: Any) -> None:
         raise ZeroDivisionError("unforeseen")
 
-    monkeypatch.setattr("foci.bags.read.canonical", fail)
+    monkeypatch.setattr("foci.bags.layouts.canonical", fail)
     monkeypatch.setenv("FOCI_LOG", str(tmp_path / "foci.log"))
     done = foci("doctor", features(tmp_path / "f", 1, evil=False))
     assert done.err == ""

@@ -18,7 +18,7 @@ from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.freezing import eval_mode, fingerprint
 from foci.backbones.training.run import with_train_and_val
 from foci.bags import Cohort
-from foci.bags.slide import many_skipped
+from foci.bags.bag import many_skipped
 from foci.bags.splits import SPLITS
 from foci.errors import BagError, ChangedError, CohortError, FociError, WidthError
 from foci.progress import Progress, Sized

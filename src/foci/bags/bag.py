@@ -1,4 +1,4 @@
-"""Bag: the tile features and coordinates of one slide."""
+"""Bag, the tile features and coordinates of one slide; and Slide, its row in a cohort."""
 
 from __future__ import annotations
 
@@ -124,16 +124,13 @@ class Bag:
         return torch.from_numpy(self.features)
 
     def __repr__(self) -> str:
-        parts: list[Any] = [f"{self.slide_id!r}", f"{len(self)} tiles x {self.width}"]
+        parts = [f"{self.slide_id!r}", f"{len(self)} tiles x {self.width}"]
         if len(self) < self.n_total:
             parts.append(f"of {self.n_total}")
         if self.coords is not None:
             parts.append(f"coords in {self.unit}")
         parts.append(self.provenance.layout)
         return f"Bag({', '.join(parts)})"
-
-
-# Tile spacing, estimated from the coordinates.
 
 
 def spacing(coords: NDArray[Any]) -> float | None:
@@ -145,7 +142,7 @@ def spacing(coords: NDArray[Any]) -> float | None:
     >>> spacing(np.array([[7, 0], [519, 0], [1031, 0], [30, 4], [542, 4]]))
     512.0
     """
-    steps = np.concatenate([_steps(coords, along=0), _steps(coords, along=1)])
+    steps = _steps(coords)
     if not len(steps):
         return None
     values, counts = np.unique(steps, return_counts=True)
@@ -154,17 +151,75 @@ def spacing(coords: NDArray[Any]) -> float | None:
 
 def share_on_grid(coords: NDArray[Any], step: float) -> float:
     """Share of neighbouring pairs whose distance is a multiple of ``step``."""
-    steps = np.concatenate([_steps(coords, along=0), _steps(coords, along=1)])
+    steps = _steps(coords)
     if not len(steps):
         return 1.0
     remainder = np.abs(steps / step - np.round(steps / step))
     return float(np.mean(remainder < 0.01))
 
 
-def _steps(coords: NDArray[Any], along: int) -> NDArray[Any]:
-    across = 1 - along
-    order = np.lexsort((coords[:, along], coords[:, across]))
-    line, position = coords[order, across], coords[order, along]
-    step = np.diff(position)
-    steps: NDArray[Any] = step[(np.diff(line) == 0) & (step > 0)]
-    return steps
+def _steps(coords: NDArray[Any]) -> NDArray[Any]:
+    """Distances between neighbours of one row, then of one column."""
+    found = []
+    for along, across in ((0, 1), (1, 0)):
+        order = np.lexsort((coords[:, along], coords[:, across]))
+        step = np.diff(coords[order, along])
+        found.append(step[(np.diff(coords[order, across]) == 0) & (step > 0)])
+    return np.concatenate(found)
+
+
+@dataclass(frozen=True)
+class Slide:
+    """One slide of a cohort; all ids are strings, however numeric they look.
+
+    Attributes:
+        slide_id: Name of the slide, unique in its cohort.
+        case_id: The patient; all slides of a patient are in one split.
+        label: Class name, or None where it is unknown.
+        split: ``"train"``, ``"val"`` or ``"test"``, or None before splitting.
+        site: Hospital or scanner, for stratification.
+        slide_path: The whole-slide image.
+        feature_path: The feature file.
+    """
+
+    slide_id: str
+    case_id: str
+    label: str | None = None
+    split: str | None = None
+    site: str | None = None
+    slide_path: Path | None = None
+    feature_path: Path | None = None
+
+
+@dataclass(frozen=True)
+class SlideRows:
+    """Slides of a table, and notes on what was assumed, left out or could not be met."""
+
+    slides: tuple[Slide, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A slide that was left out, and the reason in one line."""
+
+    slide_id: str
+    reason: str
+
+
+MANY_SKIPPED = 0.1
+"""Share of skipped slides above which a result no longer stands for its cohort."""
+
+
+def many_skipped(skipped: int, total: int, which: str = "slides") -> str | None:
+    """A sentence if more than 10 % of the slides were skipped, else None.
+
+    >>> many_skipped(1, 10) is None
+    True
+    >>> many_skipped(2, 10)
+    '2 of 10 slides are skipped (20 %): the result may not stand for the cohort'
+    """
+    if skipped <= MANY_SKIPPED * total:
+        return None
+    share = f"{skipped} of {total} {which} are skipped ({skipped / total:.0%})".replace("%)", " %)")
+    return f"{share}: the result may not stand for the cohort"

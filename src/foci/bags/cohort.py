@@ -1,4 +1,4 @@
-"""Keep or drop slides by class: ``--only-classes`` and ``--exclude-class``."""
+"""Cohort: slides with patients, labels and splits, and their bags on demand."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveFloat, PositiveInt
 
-from foci.bags.bag import Bag
+from foci.bags.bag import Bag, Skipped, Slide, SlideRows
 from foci.bags.cache import BagCache
-from foci.bags.importers import Imported, read_slides, slides_of_files
+from foci.bags.importers import read_slides
 from foci.bags.matching import Matched, find_features, match
-from foci.bags.slide import Skipped, Slide
 from foci.bags.splits import check_labels, split_by_patient, split_order
 from foci.bags.store import N_CAP, BagStore, BagStream
 from foci.bags.tables import write_csv
@@ -23,143 +22,6 @@ from foci.errors import CohortError
 from foci.files.hashes import stamp
 from foci.progress import Progress
 from foci.words import counted
-
-
-def choose_classes(
-    slides: Sequence[Slide], only: Sequence[str] | None, exclude: Sequence[str] | None
-) -> tuple[tuple[Slide, ...], tuple[str, ...]]:
-    """Slides of the wanted classes, and notes on how many of each other class are left out.
-
-    Args:
-        slides: The rows of the label table.
-        only: Classes to keep; slides without a label go. None for all.
-        exclude: Classes to drop; slides without a label stay.
-
-    Raises:
-        CohortError: If a class is not in the table, or no slide is left.
-    """
-    if not only and not exclude:
-        return tuple(slides), ()
-    known = sorted({slide.label for slide in slides if slide.label is not None})
-    for option, names in (("--only-classes", only or ()), ("--exclude-class", exclude or ())):
-        for name in names:
-            if name not in known:
-                what = f"is no class of the label table ({', '.join(known) or 'it has none'})"
-                raise CohortError(f"{option} {name}", what, "write it as in the table")
-    wanted = set(only or known) - set(exclude or ())
-    kept = tuple(s for s in slides if (not only if s.label is None else s.label in wanted))
-    if not any(slide.label in wanted for slide in kept):
-        raise CohortError("--exclude-class", "leaves no class over", "keep at least one")
-    left_out = Counter(slide.label for slide in slides) - Counter(slide.label for slide in kept)
-    notes = tuple(
-        f"left out: {counted(n, 'slide')} {'without a label' if name is None else f'of {name}'}, "
-        f"by {'--only-classes' if only else '--exclude-class'}"
-        for name, n in left_out.items()
-    )
-    return kept, notes
-
-
-# Slides and their feature files, with or without a label table.
-
-
-def find_slides(
-    files: Mapping[str, Path],
-    labels: str | Path | None = None,
-    *,
-    splits: str | Path | None = None,
-    slide_table: str | Path | None = None,
-    label_column: str | None = None,
-    fold: int | None = None,
-    only_classes: Sequence[str] | None = None,
-    exclude_class: Sequence[str] | None = None,
-) -> tuple[Imported, Matched]:
-    """Read the label table and match its rows to files; without one every file is a slide.
-
-    Slides of classes that are not wanted are left out after the match, so that their feature files
-    do not count as files without a row.
-
-    Raises:
-        CohortError: If the table is wrong, an option does not fit it, or a match is ambiguous.
-    """
-    if labels is None:
-        for option, names in (("--only-classes", only_classes), ("--exclude-class", exclude_class)):
-            if names:
-                fix = "give the label table, or leave it out"
-                raise CohortError(f"{option} {','.join(names)}", "needs --labels", fix)
-        imported = slides_of_files(
-            files, splits=splits, slide_table=slide_table, label_column=label_column, fold=fold
-        )
-        return imported, Matched(imported.slides, (), ())
-    imported = read_slides(
-        labels, splits=splits, slide_table=slide_table, label_column=label_column, fold=fold
-    )
-    matched = match(imported.slides, files)
-    kept, notes = choose_classes(imported.slides, only_classes, exclude_class)
-    wanted = {slide.slide_id for slide in kept}
-    matched = replace(
-        matched,
-        slides=tuple(slide for slide in matched.slides if slide.slide_id in wanted),
-        missing=tuple(slide for slide in matched.missing if slide.slide_id in wanted),
-    )
-    return Imported(kept, imported.notes + notes), matched
-
-
-# Patients whose slides are in more than one split: found, refused, or warned of.
-
-
-WARNING = "patient overlap: "
-"""How the note on these patients begins, wherever it is shown."""
-
-PatientOverlap = Mapping[str, tuple[str, ...]]
-"""Splits of every patient in more than one split, by patient."""
-
-
-def line_of(note: str) -> str:
-    """A note as it is printed: one on patient overlap is a warning."""
-    return f"{'WARNING' if note.startswith(WARNING) else 'note'}: {note}"
-
-
-def overlapping_patients(slides: Iterable[Slide]) -> PatientOverlap:
-    """Patients in two or more splits, with these splits; in the order of the table."""
-    splits: dict[str, set[str]] = defaultdict(set)
-    for slide in slides:
-        if slide.split is not None:
-            splits[slide.case_id].add(slide.split)
-    return {
-        case: tuple(sorted(own, key=split_order)) for case, own in splits.items() if len(own) > 1
-    }
-
-
-def check_leakage(slides: Iterable[Slide]) -> None:
-    """Refuse a cohort in which a patient is in two splits."""
-    overlap = overlapping_patients(slides)
-    if overlap:
-        case, names = next(iter(overlap.items()))
-        more = f" (and {len(overlap) - 1} more patients)" if len(overlap) > 1 else ""
-        raise CohortError(
-            f"patient {case}",
-            f"is in {' and '.join(names)}{more}",
-            "put all slides of a patient into one split, or split again by patient, or keep "
-            "these patients: --allow-patient-overlap (foci doctor lists them)",
-        )
-
-
-def warning(overlap: PatientOverlap) -> str:
-    """The note on these patients, in one sentence with what it means for the numbers."""
-    known = ", ".join(
-        f"{case} ({' and '.join(names)})" for case, names in list(overlap.items())[:3]
-    )
-    more = ", ..." if len(overlap) > 3 else ""
-    verb = "is" if len(overlap) == 1 else "are"
-    return (
-        f"{WARNING}{counted(len(overlap), 'patient')} {verb} in two splits ({known}{more}), as "
-        "--allow-patient-overlap allows: what is measured on their slides is too good, because the "
-        "model has seen the same patients"
-    )
-
-
-# Cohort: slides with patients, labels and splits, and their bags on demand.
-
 
 COLUMNS = ("slide_id", "case_id", "label", "split", "site", "slide_path", "feature_path")
 
@@ -215,7 +77,7 @@ class Cohort:
             fold: Which fold of a folder of splits, or of a Patho-Bench table.
             only_classes: Keep the slides of these classes only.
             exclude_class: Leave out the slides of these classes.
-            allow_patient_overlap: Go on, with a warning, where a patient is in two splits.
+            allow_patient_overlap: Continue, with a warning, where a patient is in two splits.
             classes: Class names in model order; default is alphabetical.
             layout: Force a feature layout.
             n_cap: Most candidate tiles per bag.
@@ -228,7 +90,7 @@ class Cohort:
                 is not among the classes, or no slide has features.
         """
         files = find_features(features)
-        imported, matched = find_slides(
+        rows, matched = find_slides(
             files,
             labels,
             splits=splits,
@@ -238,7 +100,7 @@ class Cohort:
             only_classes=only_classes,
             exclude_class=exclude_class,
         )
-        slides, skipped, notes = matched.slides, matched.missing, imported.notes
+        slides, skipped, notes = matched.slides, matched.missing, rows.notes
         if matched.unused:
             notes += (f"{len(matched.unused)} feature files are in no row of the table",)
         if not slides:
@@ -258,9 +120,9 @@ class Cohort:
         if classes is not None:
             names = tuple(classes)
             check_labels(slides, names)
-        disk = BagCache() if cache is True else cache if isinstance(cache, BagCache) else None
-        if isinstance(cache, (str, Path)):
-            disk = BagCache(cache)
+        if not isinstance(cache, (BagCache, bool)):
+            cache = BagCache(cache)
+        disk = (BagCache() if cache else None) if isinstance(cache, bool) else cache
         store = BagStore(n_cap=n_cap, layout=layout, mpp=mpp, cache=disk, keep=keep)
         return cls(slides, names, skipped, notes, store)
 
@@ -306,9 +168,8 @@ class Cohort:
         slides = tuple(s for s in self.slides if s.split == name)
         if not slides:
             known = ", ".join(sorted({s.split for s in self.slides if s.split})) or "none"
-            raise CohortError(
-                f"split {name!r}", f"has no slides (splits: {known})", "split the cohort first"
-            )
+            what = f"has no slides (splits: {known})"
+            raise CohortError(f"split {name!r}", what, "split the cohort first")
         return replace(self, slides=slides)
 
     def with_splits(
@@ -322,7 +183,7 @@ class Cohort:
         result = split_by_patient(
             self.slides, fractions=None if counts else fractions, counts=counts, seed=seed
         )
-        return replace(self, slides=tuple(result.slides), notes=self.notes + tuple(result.notes))
+        return replace(self, slides=result.slides, notes=self.notes + result.notes)
 
     def with_classes(self, names: Sequence[str]) -> Cohort:
         """The same slides with these class names, in this order; other labels are refused.
@@ -368,22 +229,16 @@ class Cohort:
 
     def to_csv(self, path: str | Path) -> None:
         """Write the tidy table with absolute paths; columns without any entry are left out."""
-        rows = [{key: _cell(value) for key, value in asdict(s).items()} for s in self.slides]
+        rows = [
+            {key: str(v.resolve()) if isinstance(v, Path) else v or "" for key, v in row.items()}
+            for row in map(asdict, self.slides)
+        ]
         used = [c for c in COLUMNS if c in COLUMNS[:4] or any(row[c] for row in rows)]
         write_csv(Path(path), used, [{c: row[c] for c in used} for row in rows])
 
 
-def _cell(value: str | Path | None) -> str:
-    if value is None:
-        return ""
-    return str(value.resolve()) if isinstance(value, Path) else value
-
-
-# The options that say which slides a command reads: one set for all commands.
-
-
 class CohortOptions(BaseModel):
-    """Where the slides of a cohort are, and how to read them.
+    """Where the slides of a cohort are, and how to read them: one set for all commands.
 
     Attributes:
         features: Folder of feature files.
@@ -395,7 +250,7 @@ class CohortOptions(BaseModel):
         fold: Fold of a folder of splits, or of a Patho-Bench table.
         only_classes: Classes whose slides are kept.
         exclude_class: Classes whose slides are left out.
-        allow_patient_overlap: Go on where a patient is in two splits.
+        allow_patient_overlap: Continue where a patient is in two splits.
         classes: Class names in the model's order; None for the model's own, or alphabetical order.
         layout: Feature layout, or ``"auto"``.
         mpp: Micrometres per level-0 pixel.
@@ -418,6 +273,11 @@ class CohortOptions(BaseModel):
     mpp: PositiveFloat | None = None
     n_cap: PositiveInt | None = None
 
+    def table(self) -> dict[str, Any]:
+        """The options that say which slides there are: arguments of :func:`find_slides`."""
+        names = ("labels", "splits", "slide_table", "label_column", "fold", "only_classes")
+        return {name: getattr(self, name) for name in (*names, "exclude_class")}
+
     def read(self, *, n_cap: int | None = N_CAP, classes: Sequence[str] = ()) -> Cohort:
         """Read the cohort; see :meth:`foci.bags.Cohort.read`.
 
@@ -427,13 +287,7 @@ class CohortOptions(BaseModel):
         """
         cohort = Cohort.read(
             self.features,
-            self.labels,
-            splits=self.splits,
-            slide_table=self.slide_table,
-            label_column=self.label_column,
-            fold=self.fold,
-            only_classes=self.only_classes,
-            exclude_class=self.exclude_class,
+            **self.table(),
             allow_patient_overlap=bool(self.allow_patient_overlap),
             layout=self.layout,
             n_cap=self.n_cap or n_cap,
@@ -443,7 +297,139 @@ class CohortOptions(BaseModel):
         return cohort.with_classes(names) if names else cohort
 
 
-# Identify feature files by name, size and modification time, without reading them.
+# Which slides there are: rows of the label table with a feature file, of the wanted classes.
+
+
+def find_slides(
+    files: Mapping[str, Path],
+    labels: str | Path | None = None,
+    *,
+    splits: str | Path | None = None,
+    slide_table: str | Path | None = None,
+    label_column: str | None = None,
+    fold: int | None = None,
+    only_classes: Sequence[str] | None = None,
+    exclude_class: Sequence[str] | None = None,
+) -> tuple[SlideRows, Matched]:
+    """Read the label table and match its rows to files; without one every file is a slide.
+
+    Slides of classes that are not wanted are left out after the match, so that their feature files
+    do not count as files without a row.
+
+    Raises:
+        CohortError: If the table is wrong, an option does not fit it, or a match is ambiguous.
+    """
+    if labels is None:
+        for option, names in (("--only-classes", only_classes), ("--exclude-class", exclude_class)):
+            if names:
+                fix = "give the label table, or leave it out"
+                raise CohortError(f"{option} {','.join(names)}", "needs --labels", fix)
+    rows = read_slides(
+        files if labels is None else labels,
+        splits=splits,
+        slide_table=slide_table,
+        label_column=label_column,
+        fold=fold,
+    )
+    if labels is None:
+        return rows, Matched(rows.slides, (), ())
+    matched = match(rows.slides, files)
+    kept, notes = choose_classes(rows.slides, only_classes, exclude_class)
+    wanted = {slide.slide_id for slide in kept}
+    matched = replace(
+        matched,
+        slides=tuple(slide for slide in matched.slides if slide.slide_id in wanted),
+        missing=tuple(slide for slide in matched.missing if slide.slide_id in wanted),
+    )
+    return SlideRows(kept, rows.notes + notes), matched
+
+
+def choose_classes(
+    slides: Sequence[Slide], only: Sequence[str] | None, exclude: Sequence[str] | None
+) -> tuple[tuple[Slide, ...], tuple[str, ...]]:
+    """Slides of the wanted classes, and notes on how many of each other class are left out.
+
+    Args:
+        slides: The rows of the label table.
+        only: Classes to keep; slides without a label go. None for all.
+        exclude: Classes to drop; slides without a label stay.
+
+    Raises:
+        CohortError: If a class is not in the table, or no slide is left.
+    """
+    if not only and not exclude:
+        return tuple(slides), ()
+    known = sorted({slide.label for slide in slides if slide.label is not None})
+    for option, names in (("--only-classes", only or ()), ("--exclude-class", exclude or ())):
+        for name in names:
+            if name not in known:
+                what = f"is no class of the label table ({', '.join(known) or 'it has none'})"
+                raise CohortError(f"{option} {name}", what, "write it as in the table")
+    wanted = set(only or known) - set(exclude or ())
+    kept = tuple(s for s in slides if (not only if s.label is None else s.label in wanted))
+    if not any(slide.label in wanted for slide in kept):
+        raise CohortError("--exclude-class", "leaves no class over", "keep at least one")
+    left_out = Counter(slide.label for slide in slides) - Counter(slide.label for slide in kept)
+    notes = tuple(
+        f"left out: {counted(n, 'slide')} {'without a label' if name is None else f'of {name}'}, "
+        f"by {'--only-classes' if only else '--exclude-class'}"
+        for name, n in left_out.items()
+    )
+    return kept, notes
+
+
+# Patients whose slides are in more than one split.
+
+WARNING = "patient overlap: "
+"""How the note on these patients begins, wherever it is shown."""
+
+PatientOverlap = Mapping[str, tuple[str, ...]]
+"""Splits of every patient in more than one split, by patient."""
+
+
+def line_of(note: str) -> str:
+    """A note as it is printed: one on patient overlap is a warning."""
+    return f"{'WARNING' if note.startswith(WARNING) else 'note'}: {note}"
+
+
+def overlapping_patients(slides: Iterable[Slide]) -> PatientOverlap:
+    """Patients in two or more splits, with these splits; in the order of the table."""
+    splits: dict[str, set[str]] = defaultdict(set)
+    for slide in slides:
+        if slide.split is not None:
+            splits[slide.case_id].add(slide.split)
+    return {
+        case: tuple(sorted(own, key=split_order)) for case, own in splits.items() if len(own) > 1
+    }
+
+
+def check_leakage(slides: Iterable[Slide]) -> None:
+    """Refuse a cohort in which a patient is in two splits."""
+    overlap = overlapping_patients(slides)
+    if overlap:
+        case, names = next(iter(overlap.items()))
+        more = f" (and {len(overlap) - 1} more patients)" if len(overlap) > 1 else ""
+        raise CohortError(
+            f"patient {case}",
+            f"is in {' and '.join(names)}{more}",
+            "put all slides of a patient into one split, or split again by patient, or keep "
+            "these patients: --allow-patient-overlap (foci doctor lists them)",
+        )
+
+
+def warning(overlap: PatientOverlap) -> str:
+    """The note on these patients, in one sentence with what it means for the numbers."""
+    listed = [f"{case} ({' and '.join(names)})" for case, names in overlap.items()]
+    known, more = ", ".join(listed[:3]), ", ..." if len(overlap) > 3 else ""
+    verb = "is" if len(overlap) == 1 else "are"
+    return (
+        f"{WARNING}{counted(len(overlap), 'patient')} {verb} in two splits ({known}{more}), as "
+        "--allow-patient-overlap allows: what is measured on their slides is too good, because the "
+        "model has seen the same patients"
+    )
+
+
+# What the bags of a cohort depend on, without reading a file.
 
 
 def stamps(cohort: Cohort) -> list[list[list[Any]]]:

@@ -1,4 +1,8 @@
-"""Read every feature file once, and keep what the checks need to know."""
+"""Checks of a feature folder and its label table: what ``foci doctor`` runs.
+
+Every feature file is read once, and what the checks need to know of it is kept. A check passes,
+warns or fails; a refusal becomes a failed check, never a crash.
+"""
 
 from __future__ import annotations
 
@@ -10,98 +14,15 @@ from typing import Literal
 
 import numpy as np
 
-from foci.bags.bag import Bag, share_on_grid, spacing
+from foci.bags.bag import Slide, SlideRows, many_skipped, share_on_grid, spacing
 from foci.bags.cohort import CohortOptions, find_slides, overlapping_patients
-from foci.bags.importers import Imported
-from foci.bags.layouts.hdf5 import reading
+from foci.bags.layouts import read_bag
+from foci.bags.layouts.layout import reading
 from foci.bags.matching import Matched, find_features
-from foci.bags.read import read_bag
-from foci.bags.slide import Skipped, Slide, many_skipped
 from foci.bags.store import N_CAP
 from foci.errors import BagError, EmptyBagError, FociError, NotFiniteError
 from foci.progress import Progress
 from foci.words import counted, some, tally
-
-
-@dataclass(frozen=True)
-class FileFacts:
-    """What the checks know of one feature file.
-
-    Attributes:
-        slide_id: File name without ending.
-        problem: ``"empty"``, ``"not finite"``, ``"unreadable"``, or None for a good bag.
-        message: The refusal in one line, if any.
-        layout: Name of the reader.
-        encoder: Encoder named in the file.
-        n_tiles: Number of tiles.
-        width: Feature width.
-        has_coords: Whether there are coordinates.
-        on_grid: Share of neighbouring tiles whose distance is a multiple of the spacing.
-        duplicates: Tiles at a position already taken.
-        patch_size_inferred: Whether the tile size had to be inferred.
-    """
-
-    slide_id: str
-    problem: str | None = None
-    message: str = ""
-    layout: str = ""
-    encoder: str | None = None
-    n_tiles: int = 0
-    width: int = 0
-    has_coords: bool = False
-    on_grid: float = 1.0
-    duplicates: int = 0
-    patch_size_inferred: bool = False
-
-
-def take_census(
-    files: dict[str, Path],
-    *,
-    layout: str = "auto",
-    mpp: float | None = None,
-    sample: int | None = None,
-    progress: Progress = lambda items, what: items,
-) -> list[FileFacts]:
-    """Read every file, or ``sample`` of them spread evenly over the folder."""
-    names = sorted(files)
-    if sample is not None and sample < len(names):
-        names = [names[i] for i in np.linspace(0, len(names) - 1, sample).astype(int)]
-    return [_facts(name, files[name], layout, mpp) for name in progress(names, "reading")]
-
-
-def _facts(name: str, path: Path, layout: str, mpp: float | None) -> FileFacts:
-    try:
-        with reading(path):
-            return _describe(read_bag(path, slide_id=name, layout=layout, mpp=mpp))
-    except EmptyBagError as error:
-        return FileFacts(name, "empty", str(error))
-    except NotFiniteError as error:
-        return FileFacts(name, "not finite", str(error))
-    except BagError as error:
-        return FileFacts(name, "unreadable", str(error))
-
-
-def _describe(bag: Bag) -> FileFacts:
-    on_grid, duplicates = 1.0, 0
-    if bag.coords is not None:
-        step = spacing(bag.coords)
-        on_grid = 1.0 if step is None else share_on_grid(bag.coords, step)
-        duplicates = len(bag) - len(np.unique(bag.coords, axis=0))
-    return FileFacts(
-        slide_id=bag.slide_id,
-        layout=bag.provenance.layout,
-        encoder=bag.provenance.encoder,
-        n_tiles=len(bag),
-        width=bag.width,
-        has_coords=bag.coords is not None,
-        on_grid=on_grid,
-        duplicates=duplicates,
-        patch_size_inferred=bag.patch_size_inferred,
-    )
-
-
-# One line of the table that ``foci doctor`` prints.
-
 
 Status = Literal["PASS", "WARN", "FAIL"]
 
@@ -125,181 +46,6 @@ class Check:
     items: tuple[str, ...] = ()
 
 
-# Checks of the feature files: readable, finite, same width, on a grid.
-
-
-def check_features(facts: Sequence[FileFacts], n_files: int) -> list[Check]:
-    """Checks that need only the feature files."""
-    good = [f for f in facts if f.problem is None]
-    checks = [
-        _files(facts, n_files),
-        _problem(facts, "empty", "empty bags", "WARN", "they are skipped and listed"),
-        _problem(facts, "not finite", "NaN or Inf", "FAIL", "extract these slides again"),
-    ]
-    if good:
-        checks += [_layouts(good), _widths(good), _sizes(good), *_coordinates(good)]
-    return checks
-
-
-def _files(facts: Sequence[FileFacts], total: int) -> Check:
-    bad = [f for f in facts if f.problem == "unreadable"]
-    read = f"{len(facts)} of {total} files read" if len(facts) < total else f"{total} files read"
-    if bad:
-        detail = f"{read}, {len(bad)} unreadable; first: {bad[0].message}"
-        return Check("files", "FAIL", detail, "repair or remove them; audits skip and list them")
-    return Check("files", "PASS", read)
-
-
-def _problem(
-    facts: Sequence[FileFacts], problem: str, name: str, status: Status, fix: str
-) -> Check:
-    bad = [f.slide_id for f in facts if f.problem == problem]
-    return Check(name, status, some(bad), fix) if bad else Check(name, "PASS", "none")
-
-
-def _layouts(good: Sequence[FileFacts]) -> Check:
-    layouts = Counter(f.layout for f in good)
-    encoders = Counter(f.encoder for f in good if f.encoder)
-    detail = tally(layouts) + (f"; encoder {tally(encoders)}" if encoders else "")
-    if len(layouts) > 1 or len(encoders) > 1:
-        return Check("layout", "WARN", detail, "use one tool and one encoder for the whole cohort")
-    return Check("layout", "PASS", detail)
-
-
-def _widths(good: Sequence[FileFacts]) -> Check:
-    widths = Counter(f.width for f in good)
-    if len(widths) > 1:
-        usual = widths.most_common(1)[0][0]
-        odd = some([f.slide_id for f in good if f.width != usual])
-        detail = f"features are {usual} wide, but not in {odd}"
-        return Check("width", "FAIL", detail, "use one encoder for the whole cohort")
-    return Check("width", "PASS", f"all features are {good[0].width} wide")
-
-
-def _sizes(good: Sequence[FileFacts]) -> Check:
-    sizes = sorted(f.n_tiles for f in good)
-    above = sum(n > N_CAP for n in sizes)
-    detail = f"{sizes[0]} to {sizes[-1]} tiles, median {sizes[len(sizes) // 2]}"
-    return Check("tiles", "PASS", f"{detail}; {above} bags above the cap of {N_CAP}")
-
-
-def _coordinates(good: Sequence[FileFacts]) -> list[Check]:
-    without = [f.slide_id for f in good if not f.has_coords]
-    if without:
-        fix = "use files that store them, or do without tile maps and contiguity"
-        return [Check("coordinates", "WARN", f"missing in {some(without)}", fix)]
-    off = [f.slide_id for f in good if f.on_grid < 0.9]
-    taken = [f.slide_id for f in good if f.duplicates]
-    inferred = sum(f.patch_size_inferred for f in good)
-    detail = "on a grid, one tile per position"
-    if inferred:
-        detail += f"; tile size inferred from the spacing in {inferred} files"
-    checks = [Check("coordinates", "PASS", detail)]
-    if off or taken:
-        checks = []
-    if off:
-        checks.append(
-            Check(
-                "coordinates",
-                "WARN",
-                f"not on a grid in {some(off)}",
-                "check the unit and the tile size",
-            )
-        )
-    if taken:
-        checks.append(
-            Check(
-                "coordinates",
-                "WARN",
-                f"two tiles at one place in {some(taken)}",
-                "extract these slides again",
-            )
-        )
-    return checks
-
-
-# Checks of the label table: matching, patients, splits, classes.
-
-
-_FEW = 10
-_NO_SPLIT = "no split"
-"""Slides outside all splits, whose classes do not matter."""
-
-
-def check_table(slides: Sequence[Slide], *, allow_patient_overlap: bool = False) -> list[Check]:
-    """Checks of patients, splits and classes."""
-    return [_leakage(slides, allow_patient_overlap), *_classes(slides)]
-
-
-def _leakage(slides: Sequence[Slide], allowed: bool) -> Check:
-    """Every patient in two splits, with these splits."""
-    overlap = [
-        f"{case} ({' and '.join(names)})" for case, names in overlapping_patients(slides).items()
-    ]
-    if not overlap:
-        cases = len({s.case_id for s in slides})
-        return Check("leakage", "PASS", f"{cases} patients, none in two splits")
-    verb = "is" if len(overlap) == 1 else "are"
-    found = f"{counted(len(overlap), 'patient')} {verb} in two splits: {', '.join(overlap)}"
-    if allowed:
-        fix = "allowed by --allow-patient-overlap; what is measured on their slides is too good"
-        return Check("leakage", "WARN", found, fix, tuple(overlap))
-    fix = (
-        "put all slides of a patient into one split, or split again by patient, or go on with "
-        "them: --allow-patient-overlap"
-    )
-    return Check("leakage", "FAIL", found, fix, tuple(overlap))
-
-
-def check_matching(rows: int, missing: Sequence[Skipped], unused: Sequence[str]) -> Check:
-    """Check that every row has a feature file, and every file a row."""
-    parts = []
-    if missing:
-        names = some([slide.slide_id for slide in missing])
-        parts.append(f"no features for {names}; first: {missing[0].reason}")
-    if unused:
-        parts.append(f"not in the table: {some(unused)}")
-    if len(missing) == rows:
-        fix = "check slide names and, if the table has it, the column feature_path"
-        return Check("matching", "FAIL", "; ".join(parts), fix)
-    if parts:
-        fix = "extract the missing slides or mend feature_path; files outside the table are ignored"
-        return Check("matching", "WARN", "; ".join(parts), fix)
-    return Check("matching", "PASS", f"every one of {rows} slides has a feature file")
-
-
-def _classes(slides: Sequence[Slide]) -> list[Check]:
-    unlabelled = [s.slide_id for s in slides if s.label is None]
-    table: dict[str, Counter[str]] = {}
-    rest = _NO_SPLIT if any(slide.split for slide in slides) else "all slides"
-    for slide in slides:
-        if slide.label is not None:
-            table.setdefault(slide.split or rest, Counter())[slide.label] += 1
-    classes = sorted({label for counts in table.values() for label in counts})
-    detail = "; ".join(f"{split}: {tally(counts)}" for split, counts in table.items())
-    used = {split: counts for split, counts in table.items() if split != _NO_SPLIT}
-    single = [split for split, counts in used.items() if len(counts) < max(2, len(classes))]
-    few = [split for split, counts in used.items() if min(counts.values()) < _FEW]
-    checks = []
-    if single:
-        fix = "every split needs every class; split again, stratified by label"
-        checks.append(
-            Check("classes", "FAIL", f"a class is missing in {', '.join(single)} ({detail})", fix)
-        )
-    elif few:
-        fix = f"fewer than {_FEW} slides of a class give wide intervals"
-        checks.append(Check("classes", "WARN", detail, fix))
-    elif table:
-        checks.append(Check("classes", "PASS", detail))
-    if unlabelled:
-        fix = "add labels, or audit the predicted class"
-        checks.append(Check("unlabelled", "WARN", some(unlabelled), fix))
-    return checks
-
-
-# Check a feature folder and its label table: what ``foci doctor`` runs.
-
-
 def examine(
     options: CohortOptions,
     *,
@@ -321,49 +67,228 @@ def examine(
         return [Check("files", "FAIL", f"{error.where}: {error.what}", error.fix)]
     missing = 0
     try:
-        imported, matched = find_slides(
-            files,
-            options.labels,
-            splits=options.splits,
-            slide_table=options.slide_table,
-            label_column=options.label_column,
-            fold=options.fold,
-            only_classes=options.only_classes,
-            exclude_class=options.exclude_class,
-        )
+        rows, matched = find_slides(files, **options.table())
         named = {s.slide_id: s.feature_path for s in matched.slides if s.feature_path is not None}
         files = named or files
         missing = len(matched.missing)
-        table = _table_checks(imported, matched, options)
+        table = _table_checks(rows, matched, options)
     except FociError as error:
         table = [Check("labels", "FAIL", f"{error.where}: {error.what}", error.fix)]
-    facts = take_census(
-        files, layout=options.layout, mpp=options.mpp, sample=sample, progress=progress
-    )
-    return [*_skipped(facts, missing), *check_features(facts, len(files)), *table]
-
-
-def _skipped(facts: list[FileFacts], missing: int) -> list[Check]:
-    """The first check to be read: so many slides would be skipped that the rest hardly matters."""
+    names = sorted(files)
+    if sample is not None and sample < len(names):
+        names = [names[i] for i in np.linspace(0, len(names) - 1, sample).astype(int)]
+    facts = [_read(name, files[name], options) for name in progress(names, "reading")]
+    checks = [*_feature_checks(facts, len(files)), *table]
     bad = sum(one.problem is not None for one in facts)
-    line = many_skipped(bad + missing, len(facts) + missing)
-    fix = "see the failures below; commands that use this cohort end with exit code 3"
-    return [] if line is None else [Check("skipped", "FAIL", line, fix)]
+    if line := many_skipped(bad + missing, len(facts) + missing):
+        # the first to be read: so many slides would be skipped that the rest hardly matters
+        fix = "see the failures below; commands that use this cohort end with exit code 3"
+        return [Check("skipped", "FAIL", line, fix), *checks]
+    return checks
 
 
-def _table_checks(imported: Imported, matched: Matched, options: CohortOptions) -> list[Check]:
-    notes = "".join(f"; {note}" for note in imported.notes)
+# Feature files: readable, finite, of one width, on a grid.
+
+
+_ON_GRID = 0.9
+"""Share of neighbouring tiles that must be a multiple of the spacing apart."""
+
+
+@dataclass(frozen=True)
+class _File:
+    """What the checks know of one feature file; ``problem`` is None for a good bag."""
+
+    slide_id: str
+    problem: Literal["empty", "not finite", "unreadable"] | None = None
+    message: str = ""
+    layout: str = ""
+    encoder: str | None = None
+    n_tiles: int = 0
+    width: int = 0
+    has_coords: bool = False
+    on_grid: bool = True
+    duplicates: bool = False
+    patch_size_inferred: bool = False
+
+
+def _read(name: str, path: Path, options: CohortOptions) -> _File:
+    try:
+        with reading(path):
+            bag = read_bag(path, slide_id=name, layout=options.layout, mpp=options.mpp)
+            on_grid, duplicates = True, False
+            if bag.coords is not None:
+                step = spacing(bag.coords)
+                on_grid = step is None or share_on_grid(bag.coords, step) >= _ON_GRID
+                duplicates = len(np.unique(bag.coords, axis=0)) < len(bag)
+            return _File(
+                name,
+                layout=bag.provenance.layout,
+                encoder=bag.provenance.encoder,
+                n_tiles=len(bag),
+                width=bag.width,
+                has_coords=bag.coords is not None,
+                on_grid=on_grid,
+                duplicates=duplicates,
+                patch_size_inferred=bag.patch_size_inferred,
+            )
+    except EmptyBagError as error:
+        return _File(name, "empty", str(error))
+    except NotFiniteError as error:
+        return _File(name, "not finite", str(error))
+    except BagError as error:
+        return _File(name, "unreadable", str(error))
+
+
+def _feature_checks(files: Sequence[_File], total: int) -> list[Check]:
+    """Checks that need only the feature files, of which ``files`` were read."""
+    by_problem: dict[str | None, list[_File]] = {
+        problem: [file for file in files if file.problem == problem]
+        for problem in (None, "empty", "not finite", "unreadable")
+    }
+    read = f"{len(files)} of {total} files read" if len(files) < total else f"{total} files read"
+    checks = [Check("files", "PASS", read)]
+    if bad := by_problem["unreadable"]:
+        detail = f"{read}, {len(bad)} unreadable; first: {bad[0].message}"
+        fix = "repair or remove them; audits skip and list them"
+        checks = [Check("files", "FAIL", detail, fix)]
+    problems: tuple[tuple[str, str, Status, str], ...] = (
+        ("empty", "empty bags", "WARN", "they are skipped and listed"),
+        ("not finite", "NaN or Inf", "FAIL", "extract these slides again"),
+    )
+    for problem, name, status, fix in problems:
+        names = [file.slide_id for file in by_problem[problem]]
+        found = Check(name, status, some(names), fix) if names else Check(name, "PASS", "none")
+        checks.append(found)
+    if good := by_problem[None]:
+        checks += [_layouts(good), _widths(good), _sizes(good), *_coordinates(good)]
+    return checks
+
+
+def _layouts(good: Sequence[_File]) -> Check:
+    layouts = Counter(file.layout for file in good)
+    encoders = Counter(file.encoder for file in good if file.encoder)
+    detail = tally(layouts) + (f"; encoder {tally(encoders)}" if encoders else "")
+    if len(layouts) > 1 or len(encoders) > 1:
+        return Check("layout", "WARN", detail, "use one tool and one encoder for the whole cohort")
+    return Check("layout", "PASS", detail)
+
+
+def _widths(good: Sequence[_File]) -> Check:
+    widths = Counter(file.width for file in good)
+    if len(widths) > 1:
+        usual = widths.most_common(1)[0][0]
+        odd = some([file.slide_id for file in good if file.width != usual])
+        detail = f"features are {usual} wide, but not in {odd}"
+        return Check("width", "FAIL", detail, "use one encoder for the whole cohort")
+    return Check("width", "PASS", f"all features are {good[0].width} wide")
+
+
+def _sizes(good: Sequence[_File]) -> Check:
+    sizes = sorted(file.n_tiles for file in good)
+    above = sum(n > N_CAP for n in sizes)
+    detail = f"{sizes[0]} to {sizes[-1]} tiles, median {sizes[len(sizes) // 2]}"
+    return Check("tiles", "PASS", f"{detail}; {above} bags above the cap of {N_CAP}")
+
+
+def _coordinates(good: Sequence[_File]) -> list[Check]:
+    if without := [file.slide_id for file in good if not file.has_coords]:
+        fix = "use files that store them, or do without tile maps and contiguity"
+        return [Check("coordinates", "WARN", f"missing in {some(without)}", fix)]
+    checks = []
+    if off := [file.slide_id for file in good if not file.on_grid]:
+        what, fix = f"not on a grid in {some(off)}", "check the unit and the tile size"
+        checks.append(Check("coordinates", "WARN", what, fix))
+    if crowded := [file.slide_id for file in good if file.duplicates]:
+        what, fix = f"two tiles at one place in {some(crowded)}", "extract these slides again"
+        checks.append(Check("coordinates", "WARN", what, fix))
+    detail = "on a grid, one tile per position"
+    if inferred := sum(file.patch_size_inferred for file in good):
+        detail += f"; tile size inferred from the spacing in {inferred} files"
+    return checks or [Check("coordinates", "PASS", detail)]
+
+
+# Label table: matching, patients, splits, classes.
+
+_FEW = 10
+_NO_SPLIT = "no split"
+"""Slides outside all splits, whose classes do not matter."""
+
+
+def _table_checks(rows: SlideRows, matched: Matched, options: CohortOptions) -> list[Check]:
+    """Checks of the label table or, where there is none, of the split table."""
+    notes = "".join(f"; {note}" for note in rows.notes)
     if options.labels is not None:
-        found = f"{len(imported.slides)} slides in {options.labels.name}{notes}"
-        matching = check_matching(len(imported.slides), matched.missing, matched.unused)
-        checks = [Check("labels", "PASS", found), matching]
-        return [*checks, *_slide_checks(matched, options)] if matched.slides else checks
-    if options.splits is None:
+        found = f"{len(rows.slides)} slides in {options.labels.name}{notes}"
+        checks = [Check("labels", "PASS", found), _matching(len(rows.slides), matched)]
+        if not matched.slides:
+            return checks
+    elif options.splits is not None:
+        assigned = sum(slide.split is not None for slide in rows.slides)
+        checks = [Check("splits", "PASS", f"{assigned} slides in {options.splits.name}{notes}")]
+    else:
         return []
-    placed = sum(slide.split is not None for slide in imported.slides)
-    found = f"{placed} slides in {options.splits.name}{notes}"
-    return [Check("splits", "PASS", found), *_slide_checks(matched, options)]
+    allowed = bool(options.allow_patient_overlap)
+    return [*checks, check_leakage(matched.slides, allowed), *_classes(matched.slides)]
 
 
-def _slide_checks(matched: Matched, options: CohortOptions) -> list[Check]:
-    return check_table(matched.slides, allow_patient_overlap=bool(options.allow_patient_overlap))
+def check_leakage(slides: Sequence[Slide], allowed: bool = False) -> Check:
+    """Every patient in two splits, with these splits."""
+    overlap = [
+        f"{case} ({' and '.join(names)})" for case, names in overlapping_patients(slides).items()
+    ]
+    if not overlap:
+        cases = len({s.case_id for s in slides})
+        return Check("leakage", "PASS", f"{cases} patients, none in two splits")
+    verb = "is" if len(overlap) == 1 else "are"
+    found = f"{counted(len(overlap), 'patient')} {verb} in two splits: {', '.join(overlap)}"
+    if allowed:
+        fix = "allowed by --allow-patient-overlap; what is measured on their slides is too good"
+        return Check("leakage", "WARN", found, fix, tuple(overlap))
+    fix = (
+        "put all slides of a patient into one split, or split again by patient, or keep these "
+        "patients: --allow-patient-overlap"
+    )
+    return Check("leakage", "FAIL", found, fix, tuple(overlap))
+
+
+def _matching(rows: int, matched: Matched) -> Check:
+    """Every row has a feature file, and every file a row."""
+    parts = []
+    if matched.missing:
+        names = some([slide.slide_id for slide in matched.missing])
+        parts.append(f"no features for {names}; first: {matched.missing[0].reason}")
+    if matched.unused:
+        parts.append(f"not in the table: {some(matched.unused)}")
+    if len(matched.missing) == rows:
+        fix = "check slide names and, if the table has it, the column feature_path"
+        return Check("matching", "FAIL", "; ".join(parts), fix)
+    if parts:
+        fix = "extract the missing slides or fix feature_path; files outside the table are ignored"
+        return Check("matching", "WARN", "; ".join(parts), fix)
+    return Check("matching", "PASS", f"every one of {rows} slides has a feature file")
+
+
+def _classes(slides: Sequence[Slide]) -> list[Check]:
+    """Every split has slides of every class, and not too few."""
+    table: dict[str, Counter[str]] = {}
+    rest = _NO_SPLIT if any(slide.split for slide in slides) else "all slides"
+    for slide in slides:
+        if slide.label is not None:
+            table.setdefault(slide.split or rest, Counter())[slide.label] += 1
+    classes = {label for counts in table.values() for label in counts}
+    detail = "; ".join(f"{split}: {tally(counts)}" for split, counts in table.items())
+    used = {split: counts for split, counts in table.items() if split != _NO_SPLIT}
+    checks = []
+    if single := [split for split, counts in used.items() if len(counts) < max(2, len(classes))]:
+        what = f"a class is missing in {', '.join(single)} ({detail})"
+        fix = "every split needs every class; split again, stratified by label"
+        checks.append(Check("classes", "FAIL", what, fix))
+    elif any(min(counts.values()) < _FEW for counts in used.values()):
+        fix = f"fewer than {_FEW} slides of a class give wide intervals"
+        checks.append(Check("classes", "WARN", detail, fix))
+    elif table:
+        checks.append(Check("classes", "PASS", detail))
+    if unlabelled := [slide.slide_id for slide in slides if slide.label is None]:
+        fix = "add labels, or audit the predicted class"
+        checks.append(Check("unlabelled", "WARN", some(unlabelled), fix))
+    return checks

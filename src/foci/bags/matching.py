@@ -1,7 +1,8 @@
-"""Parse TCGA barcodes: patient, hospital, sample type and slide.
+"""Match the rows of a label table to the feature files of a folder, by the names of the slides.
 
-``TCGA-05-4244-01Z-00-DX1`` reads: project, tissue source site, patient, sample type and vial,
-portion, slide. Files of the GDC carry a ``.<UUID>`` behind it; many tools cut it off.
+The names of TCGA slides are barcodes: ``TCGA-05-4244-01Z-00-DX1`` reads project, tissue source
+site, patient, sample type and vial, portion, slide. Files of the GDC carry a ``.<UUID>`` behind it;
+many tools cut it off.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from foci.bags.bag import Skipped, Slide
 from foci.bags.layouts import suffixes
-from foci.bags.slide import Skipped, Slide
 from foci.errors import BagError, CohortError
 
 _BARCODE = re.compile(
@@ -41,16 +42,6 @@ class Barcode:
     site: str
     sample_type: str | None
     slide: str | None
-
-    @property
-    def is_diagnostic(self) -> bool:
-        """A paraffin section, the kind a pathologist diagnoses from."""
-        return self.slide is not None and self.slide.startswith("DX")
-
-    @property
-    def is_normal(self) -> bool:
-        """Sample types 10 to 19 are normal tissue."""
-        return self.sample_type is not None and self.sample_type.startswith("1")
 
 
 def parse_barcode(slide_id: str) -> Barcode | None:
@@ -93,11 +84,11 @@ def without_uuid(slide_id: str) -> str:
     return _UUID.sub("", slide_id) if parse_barcode(slide_id) else slide_id
 
 
-# Find the feature files in a folder.
-
-
 _NOT_FEATURES = ("patches", "coords", "labels", "patch_labels", "masks", "stitches")
 """Other folders that the same tools write."""
+
+_NOT_BAGS = (".index.npz", ".index.npy", "_patches.h5")
+"""Endings of other files that stand beside feature files."""
 
 
 def find_features(folder: str | Path) -> dict[str, Path]:
@@ -140,21 +131,16 @@ def _walk(folder: Path) -> list[Path]:
         paths += [
             Path(root, name)
             for name in sorted(names)
-            if Path(name).suffix.lower() in known and not _is_sidecar(name)
+            if Path(name).suffix.lower() in known
+            and name[0] != "."
+            and not name.endswith(_NOT_BAGS)
         ]
     return paths
-
-
-def _is_sidecar(name: str) -> bool:
-    return name.startswith(".") or name.endswith((".index.npz", ".index.npy", "_patches.h5"))
 
 
 def is_clam_pair(tensor: Path, hdf5: Path) -> bool:
     """Whether two files of one name are CLAM's ``pt_files`` and ``h5_files``."""
     return tensor.parent.name == "pt_files" and hdf5.parent.name == "h5_files"
-
-
-# Match the rows of a label table to feature files.
 
 
 _SLIDE_ENDINGS = (
@@ -165,13 +151,7 @@ _SLIDE_ENDINGS = (
 
 @dataclass(frozen=True)
 class Matched:
-    """Result of :func:`match`.
-
-    Attributes:
-        slides: Rows with a feature file.
-        missing: Rows without one.
-        unused: Feature files that no row names.
-    """
+    """Rows with a feature file, rows without one, and feature files that no row names."""
 
     slides: tuple[Slide, ...]
     missing: tuple[Skipped, ...]
@@ -189,7 +169,7 @@ def match(slides: Sequence[Slide], files: Mapping[str, Path]) -> Matched:
     shortened: dict[str, list[str]] = defaultdict(list)
     for name in files:
         shortened[short(name)].append(name)
-    placed = any(slide.feature_path is not None for slide in slides)
+    has_paths = any(slide.feature_path is not None for slide in slides)
     found: list[Slide] = []
     missing: list[Skipped] = []
     owner: dict[Path, str] = {}
@@ -203,19 +183,16 @@ def match(slides: Sequence[Slide], files: Mapping[str, Path]) -> Matched:
         if path is None:
             missing.append(Skipped(slide.slide_id, reason))
             continue
-        key = path.resolve() if placed else path
+        key = path.resolve() if has_paths else path
         if key in owner:
-            raise CohortError(
-                path,
-                f"belongs to two rows of the label table ({owner[key]}, {slide.slide_id})",
-                "keep one of them",
-            )
+            what = f"belongs to two rows of the label table ({owner[key]}, {slide.slide_id})"
+            raise CohortError(path, what, "keep one of them")
         owner[key] = slide.slide_id
         found.append(replace(slide, feature_path=path))
     unused = tuple(
         name
         for name, path in files.items()
-        if name not in named and (path.resolve() if placed else path) not in owner
+        if name not in named and (path.resolve() if has_paths else path) not in owner
     )
     return Matched(tuple(found), tuple(missing), unused)
 
@@ -231,24 +208,20 @@ def _file(slide: Slide, candidates: Mapping[str, Path]) -> tuple[Path | None, st
         return next(iter(candidates.values()), None), "no feature file of this name"
     if not os.path.isfile(path):  # noqa: PTH113 - is_file raises where a folder is closed
         return None, f"its feature_path {path} is no file"
-    others = candidates.values()
-    if others and not any(_same(path, other) for other in others):
+    for other in candidates.values():
+        if path.resolve() == other.resolve():
+            return path, ""
+        folders = (path.parent.parent.resolve(), other.parent.parent.resolve())
+        if is_clam_pair(path, other) and folders[0] == folders[1]:  # two files of one bag
+            return path, ""
+    if candidates:
         raise CohortError(
             slide.slide_id,
-            f"has two feature files: {next(iter(others))} in the feature folder, {path} as its "
-            "feature_path",
+            f"has two feature files: {next(iter(candidates.values()))} in the feature folder, "
+            f"{path} as its feature_path",
             "correct or empty its feature_path, or give the folder that it names",
         )
     return path, ""
-
-
-def _same(path: Path, other: Path) -> bool:
-    """Whether both are one file, or CLAM's two files of one bag."""
-    if path.resolve() == other.resolve():
-        return True
-    return (
-        is_clam_pair(path, other) and path.parent.parent.resolve() == other.parent.parent.resolve()
-    )
 
 
 def short(slide_id: str) -> str:

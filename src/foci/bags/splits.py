@@ -1,7 +1,9 @@
-r"""Assign whole patients to splits of given sizes.
+r"""Train, validation and test splits by patient.
 
-Patients with the same stratum :math:`g` and number of slides :math:`z` are interchangeable, so a
-placement is a table :math:`y_{gzs}`: how many of them go to split :math:`s`. The aim is
+Every stratum (a label, a site, or both) is divided among the splits by largest remainder, which
+gives its quota in each. Then whole patients are assigned. Patients with the same stratum :math:`g`
+and number of slides :math:`z` are interchangeable, so a placement is a table :math:`y_{gzs}`: how
+many of them go to split :math:`s`. The aim is
 
 .. math:: \sum_z z\,y_{gzs} = Q_{gs} \quad\text{and}\quad \sum_{g,z} z\,y_{gzs} = T_s
 
@@ -18,13 +20,17 @@ import hashlib
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import permutations
 from math import gcd
 from typing import TypeVar
 
-from foci.bags.slide import Slide
+from foci.bags.bag import Slide, SlideRows
 from foci.errors import CohortError
+
+SPLITS = ("train", "val", "test")
+_STRATIFIERS = ("label", "site")
+_BETWEEN = " \u00d7 "
 
 Group = tuple[str, int]
 """Stratum, and slides per patient."""
@@ -35,25 +41,189 @@ Placement = Mapping[Group, tuple[int, ...]]
 Quotas = Mapping[str, Sequence[int]]
 """Slides per stratum and split."""
 
+Stratum = TypeVar("Stratum", bound=Hashable)
 _Rows = tuple[tuple[int, ...], ...]
 _MOST_TRIALS = 20_000
+
+
+def split_by_patient(
+    slides: Sequence[Slide],
+    *,
+    fractions: Sequence[float] | None = None,
+    counts: Sequence[int] | None = None,
+    seed: int = 0,
+    stratify_by: str | Sequence[str] = "label",
+) -> SlideRows:
+    """Stratified split into train, val and test that keeps each patient in one split.
+
+    Where a patient goes depends only on the seed and the patients' names, not on the order of the
+    rows, the platform or a library's version.
+
+    Args:
+        slides: The cohort; splits it already has are replaced.
+        fractions: Shares of the slides; the strata are kept, the sizes are near.
+        counts: Exact numbers of slides. They are met wherever whole patients allow, if need be at
+            the strata's expense, which a note then says.
+        seed: Another seed, another split.
+        stratify_by: ``"label"``, ``"site"``, or both; a patient counts for what most of the
+            slides say.
+
+    Raises:
+        CohortError: If neither or both of ``fractions`` and ``counts`` are given, or they do not
+            add up.
+    """
+    sizes = _sizes(len(slides), fractions, counts)
+    fields = (stratify_by,) if isinstance(stratify_by, str) else tuple(stratify_by)
+    if unknown := [name for name in fields if name not in _STRATIFIERS]:
+        what = f"cannot be {unknown[0]!r}"
+        raise CohortError("stratify_by", what, f"choose from {', '.join(_STRATIFIERS)}")
+
+    votes: dict[str, Counter[str]] = defaultdict(Counter)
+    for slide in slides:
+        votes[slide.case_id][_BETWEEN.join(getattr(slide, name) or "" for name in fields)] += 1
+    patients: dict[Group, list[str]] = defaultdict(list)
+    for case, own in votes.items():
+        stratum = min(own, key=lambda value: (-own[value], value))
+        patients[stratum, own.total()].append(case)
+    groups = {group: len(patients[group]) for group in sorted(patients)}
+    totals: Counter[str] = Counter()
+    for (stratum, size), number in groups.items():
+        totals[stratum] += size * number
+    quotas = stratum_quotas(totals, sizes)
+    placement = fill(groups, quotas)
+    if counts is not None:
+        placement = meet(placement, quotas, sizes)
+
+    split_of: dict[str, str] = {}
+    for group, row in placement.items():
+        drawn = sorted(
+            patients[group], key=lambda case: hashlib.sha256(f"{seed}\n{case}".encode()).digest()
+        )
+        names = [name for name, n in zip(SPLITS, row, strict=True) for _ in range(n)]
+        split_of.update(zip(drawn, names, strict=True))
+    assigned = tuple(replace(slide, split=split_of[slide.case_id]) for slide in slides)
+
+    found = Counter(slide.split for slide in assigned)
+    got = [found[name] for name in SPLITS]
+    notes = []
+    if counts is not None and got != sizes:
+        wanted, used = ("/".join(map(str, numbers)) for numbers in (sizes, got))
+        notes.append(f"whole patients cannot make splits of {wanted} slides; they have {used}")
+    off, largest = imbalance(placement, quotas), max(size for _, size in groups)
+    if off > largest:
+        by = _BETWEEN.join(fields)
+        notes.append(f"to meet the split sizes, the share of a {by} is off by up to {off} slides")
+    notes += [
+        f"{name} is empty: there are too few patients"
+        for name, size, n in zip(SPLITS, sizes, got, strict=True)
+        if size and not n
+    ]
+    return SlideRows(assigned, tuple(notes))
+
+
+def check_labels(slides: Iterable[Slide], classes: Sequence[str]) -> None:
+    """Refuse a label outside the classes, and a split with a single class."""
+    labels: dict[str, set[str]] = defaultdict(set)
+    for slide in slides:
+        if slide.label is None:
+            continue
+        if slide.label not in classes:
+            what = f"has the label {slide.label!r}, not one of {', '.join(classes)}"
+            fix = "correct the label or the classes, or leave it out: --exclude-class"
+            raise CohortError(f"slide {slide.slide_id}", what, f"{fix} {slide.label}")
+        if slide.split is not None:
+            labels[slide.split].add(slide.label)
+    for split in sorted(labels, key=split_order):
+        if len(labels[split]) == 1:
+            what = f"has slides of {min(labels[split])} only"
+            raise CohortError(f"split {split}", what, "split again, stratified by label")
+
+
+def split_order(split: str) -> tuple[int, str]:
+    """Sort key: train, val and test first, in this order."""
+    return (SPLITS.index(split) if split in SPLITS else len(SPLITS), split)
+
+
+def _sizes(n: int, fractions: Sequence[float] | None, counts: Sequence[int] | None) -> list[int]:
+    if n == 0:
+        raise CohortError("cohort", "has no slides", "check the label table")
+    if (counts is None) == (fractions is None):
+        raise CohortError("split", "needs either fractions or counts", "give one of them")
+    option, given = ("counts", counts) if fractions is None else ("fractions", fractions)
+    if given is None or len(given) != len(SPLITS) or not all(number >= 0 for number in given):
+        fix = "give three numbers, for train, val and test; 0 leaves a split out"
+        raise CohortError(option, f"cannot be {', '.join(map(str, given or ()))}", fix)
+    if counts is not None:
+        if sum(counts) != n:
+            what = f"add up to {sum(counts)}, but there are {n} slides"
+            raise CohortError("counts", what, "give counts that add up, or fractions")
+        return list(counts)
+    if abs(sum(given) - 1) > 1e-6:
+        raise CohortError("fractions", f"add up to {sum(given):g}, not 1", "correct them")
+    return largest_remainder(n, [round(share * 10**9) for share in given])
+
+
+def largest_remainder(total: int, weights: Sequence[int]) -> list[int]:
+    r"""Share ``total`` in proportion to ``weights``, in whole numbers that add up.
+
+    Everyone gets :math:`\lfloor T w_i / \sum_j w_j \rfloor`; the rest goes, one each, to the
+    largest remainders, the first of equal ones.
+
+    >>> largest_remainder(10, [1, 1, 1])
+    [4, 3, 3]
+    >>> largest_remainder(1053, [729, 105, 209])
+    [736, 106, 211]
+    """
+    whole = sum(weights)
+    if whole == 0:
+        return [0] * len(weights)
+    shares = [total * weight // whole for weight in weights]
+    by_remainder = sorted(range(len(weights)), key=lambda i: -(total * weights[i] % whole))
+    for i in by_remainder[: total - sum(shares)]:
+        shares[i] += 1
+    return shares
+
+
+def stratum_quotas(
+    sizes: Mapping[Stratum, int], counts: Sequence[int]
+) -> dict[Stratum, tuple[int, ...]]:
+    """Slides of every stratum for every split, so that both margins are met exactly.
+
+    Split after split is shared among what the strata have left, by largest remainder, smallest
+    split first, as rounding weighs most there.
+
+    Args:
+        sizes: Slides per stratum.
+        counts: Slides per split; they add up to the same number.
+
+    >>> stratum_quotas({"LUAD": 6, "LUSC": 4}, (7, 1, 2))
+    {'LUAD': (4, 1, 1), 'LUSC': (3, 0, 1)}
+    """
+    left = dict(sizes)
+    quotas = {stratum: [0] * len(counts) for stratum in sizes}
+    for split in sorted(range(len(counts)), key=lambda i: counts[i]):
+        shares = largest_remainder(counts[split], list(left.values()))
+        for stratum, share in zip(sizes, shares, strict=True):
+            quotas[stratum][split] = share
+            left[stratum] -= share
+    return {stratum: tuple(shares) for stratum, shares in quotas.items()}
 
 
 def fill(groups: Mapping[Group, int], quotas: Quotas) -> Placement:
     """Fill the quotas of every stratum: large patients first, single slides last.
 
     A patient goes to the split whose quota is, in proportion, emptiest; where it fits nowhere, to
-    the one with most room. No quota is then missed by as much as the largest patient of the
+    the one with most left. No quota is then missed by as much as the largest patient of the
     stratum, and with enough single slides none is missed at all.
 
     Args:
         groups: Patients per group.
         quotas: Slides per stratum and split; they add up to the slides of the stratum.
     """
-    room = {stratum: list(shares) for stratum, shares in quotas.items()}
+    left = {stratum: list(shares) for stratum, shares in quotas.items()}
     placement = {}
     for stratum, size in sorted(groups, key=lambda group: (-group[1], group[0])):
-        quota, free = quotas[stratum], room[stratum]
+        quota, free = quotas[stratum], left[stratum]
         row = [0] * len(quota)
         for _ in range(groups[stratum, size]):
             fits = [s for s in range(len(quota)) if free[s] >= size]
@@ -84,10 +254,10 @@ def meet(placement: Placement, quotas: Quotas, counts: Sequence[int]) -> Placeme
     def sizes(rows: _Rows) -> tuple[int, ...]:
         return tuple(_slides_per_split(dict(zip(groups, rows, strict=True))))
 
-    enough = least_miss(gcd(*(size for _, size in groups)), counts)
+    goal = least_miss(gcd(*(size for _, size in groups)), counts)
     best = tuple(placement.values())
-    best = _search(best, score, sizes, open_splits, enough)
-    best = _search(best, score, lambda rows: rows, open_splits, enough)
+    best = _search(best, score, sizes, open_splits, goal)
+    best = _search(best, score, lambda rows: rows, open_splits, goal)
     return dict(zip(groups, best, strict=True))
 
 
@@ -96,12 +266,12 @@ def _search(
     score: Callable[[_Rows], tuple[int, int]],
     state: Callable[[_Rows], object],
     splits: Sequence[int],
-    enough: int,
+    goal: int,
 ) -> _Rows:
-    """Best-first search; keeps one placement per ``state``, stops at a miss of ``enough``."""
+    """Best-first search; keeps one placement per ``state``, stops at a miss of ``goal``."""
     best, best_score = start, score(start)
     heap, seen = [(sum(best_score), start)], {state(start)}
-    while heap and best_score[0] > enough and len(seen) < _MOST_TRIALS:
+    while heap and best_score[0] > goal and len(seen) < _MOST_TRIALS:
         _, rows = heapq.heappop(heap)
         for moved in _moves(rows, splits):
             if state(moved) not in seen:
@@ -157,208 +327,3 @@ def _moves(rows: _Rows, splits: Sequence[int]) -> Iterator[_Rows]:
                 changed[source] -= 1
                 changed[target] += 1
                 yield (*rows[:index], tuple(changed), *rows[index + 1 :])
-
-
-# Largest-remainder apportionment: slides per stratum and split.
-#
-# Not in SciPy or NumPy.
-
-
-Stratum = TypeVar("Stratum", bound=Hashable)
-
-
-def largest_remainder(total: int, weights: Sequence[int]) -> list[int]:
-    r"""Share ``total`` in proportion to ``weights``, in whole numbers that add up.
-
-    Everyone gets :math:`\lfloor T w_i / \sum_j w_j \rfloor`; the rest goes, one each, to the
-    largest remainders, the first of equal ones.
-
-    >>> largest_remainder(10, [1, 1, 1])
-    [4, 3, 3]
-    >>> largest_remainder(1053, [729, 105, 209])
-    [736, 106, 211]
-    """
-    whole = sum(weights)
-    if whole == 0:
-        return [0] * len(weights)
-    shares = [total * weight // whole for weight in weights]
-    by_remainder = sorted(range(len(weights)), key=lambda i: -(total * weights[i] % whole))
-    for i in by_remainder[: total - sum(shares)]:
-        shares[i] += 1
-    return shares
-
-
-def stratum_quotas(
-    sizes: Mapping[Stratum, int], counts: Sequence[int]
-) -> dict[Stratum, tuple[int, ...]]:
-    """Slides of every stratum for every split, so that both margins are met exactly.
-
-    Split after split is shared among what the strata have left, by largest remainder, smallest
-    split first, as rounding weighs most there.
-
-    Args:
-        sizes: Slides per stratum.
-        counts: Slides per split; they add up to the same number.
-
-    >>> stratum_quotas({"LUAD": 6, "LUSC": 4}, (7, 1, 2))
-    {'LUAD': (4, 1, 1), 'LUSC': (3, 0, 1)}
-    """
-    left = dict(sizes)
-    quotas = {stratum: [0] * len(counts) for stratum in sizes}
-    for split in sorted(range(len(counts)), key=lambda i: counts[i]):
-        shares = largest_remainder(counts[split], list(left.values()))
-        for stratum, share in zip(sizes, shares, strict=True):
-            quotas[stratum][split] = share
-            left[stratum] -= share
-    return {stratum: tuple(shares) for stratum, shares in quotas.items()}
-
-
-# Train, validation and test splits by patient.
-
-
-SPLITS = ("train", "val", "test")
-_STRATIFIERS = ("label", "site")
-_BETWEEN = " \u00d7 "
-
-
-@dataclass(frozen=True)
-class Partition:
-    """Slides with their splits, in the given order, and notes on what could not be met."""
-
-    slides: list[Slide]
-    notes: tuple[str, ...] = ()
-
-
-def split_by_patient(
-    slides: Sequence[Slide],
-    *,
-    fractions: Sequence[float] | None = None,
-    counts: Sequence[int] | None = None,
-    seed: int = 0,
-    stratify_by: str | Sequence[str] = "label",
-) -> Partition:
-    """Stratified split into train, val and test that keeps each patient in one split.
-
-    Every stratum is divided by largest remainder. Where a patient goes depends only on the seed and
-    the patients' names, not on the order of the rows, the platform or a library's version.
-
-    Args:
-        slides: The cohort; splits it already has are replaced.
-        fractions: Shares of the slides; the strata are kept, the sizes are near.
-        counts: Exact numbers of slides. They are met wherever whole patients allow, if need be at
-            the strata's expense, which a note then says.
-        seed: Another seed, another split.
-        stratify_by: ``"label"``, ``"site"``, or both; a patient counts for what most of the
-            slides say.
-
-    Raises:
-        CohortError: If neither or both of ``fractions`` and ``counts`` are given, or they do not
-            add up.
-    """
-    sizes = _sizes(len(slides), fractions, counts)
-    fields = (stratify_by,) if isinstance(stratify_by, str) else tuple(stratify_by)
-    if unknown := [name for name in fields if name not in _STRATIFIERS]:
-        what = f"cannot be {unknown[0]!r}"
-        raise CohortError("stratify_by", what, f"choose from {', '.join(_STRATIFIERS)}")
-
-    patients: dict[Group, list[str]] = defaultdict(list)
-    for case, own in _by_patient(slides).items():
-        patients[_stratum(own, fields), len(own)].append(case)
-    groups = {group: len(patients[group]) for group in sorted(patients)}
-    totals: Counter[str] = Counter()
-    for (stratum, size), number in groups.items():
-        totals[stratum] += size * number
-    quotas = stratum_quotas(totals, sizes)
-    placement = fill(groups, quotas)
-    if counts is not None:
-        placement = meet(placement, quotas, sizes)
-
-    split_of: dict[str, str] = {}
-    for group, row in placement.items():
-        drawn = sorted(patients[group], key=lambda case: _draw(seed, case))
-        names = [name for name, n in zip(SPLITS, row, strict=True) for _ in range(n)]
-        split_of.update(zip(drawn, names, strict=True))
-    placed = [replace(slide, split=split_of[slide.case_id]) for slide in slides]
-
-    found = Counter(slide.split for slide in placed)
-    got = [found[name] for name in SPLITS]
-    notes = []
-    if counts is not None and got != sizes:
-        wanted, used = ("/".join(map(str, numbers)) for numbers in (sizes, got))
-        notes.append(f"whole patients cannot make splits of {wanted} slides; they have {used}")
-    off, largest = imbalance(placement, quotas), max(size for _, size in groups)
-    if off > largest:
-        by = _BETWEEN.join(fields)
-        notes.append(f"to meet the split sizes, the share of a {by} is off by up to {off} slides")
-    notes += [
-        f"{name} is empty: there are too few patients"
-        for name, size, n in zip(SPLITS, sizes, got, strict=True)
-        if size and not n
-    ]
-    return Partition(placed, tuple(notes))
-
-
-def check_labels(slides: Iterable[Slide], classes: Sequence[str]) -> None:
-    """Refuse a label outside the classes, and a split with a single class."""
-    labels: dict[str, set[str]] = defaultdict(set)
-    for slide in slides:
-        if slide.label is None:
-            continue
-        if slide.label not in classes:
-            what = f"has the label {slide.label!r}, not one of {', '.join(classes)}"
-            fix = (
-                f"correct the label or the classes, or leave it out: --exclude-class {slide.label}"
-            )
-            raise CohortError(f"slide {slide.slide_id}", what, fix)
-        if slide.split is not None:
-            labels[slide.split].add(slide.label)
-    for split in sorted(labels, key=split_order):
-        if len(labels[split]) == 1:
-            what = f"has slides of {min(labels[split])} only"
-            raise CohortError(f"split {split}", what, "split again, stratified by label")
-
-
-def _sizes(n: int, fractions: Sequence[float] | None, counts: Sequence[int] | None) -> list[int]:
-    if n == 0:
-        raise CohortError("cohort", "has no slides", "check the label table")
-    if counts is not None and fractions is None:
-        _check_three("counts", counts)
-        if sum(counts) != n:
-            what = f"add up to {sum(counts)}, but there are {n} slides"
-            raise CohortError("counts", what, "give counts that add up, or fractions")
-        return list(counts)
-    if fractions is not None and counts is None:
-        _check_three("fractions", fractions)
-        if abs(sum(fractions) - 1) > 1e-6:
-            raise CohortError("fractions", f"add up to {sum(fractions):g}, not 1", "correct them")
-        return largest_remainder(n, [round(share * 10**9) for share in fractions])
-    raise CohortError("split", "needs either fractions or counts", "give one of them")
-
-
-def _check_three(option: str, numbers: Sequence[float]) -> None:
-    if len(numbers) != len(SPLITS) or not all(number >= 0 for number in numbers):
-        fix = "give three numbers, for train, val and test; 0 leaves a split out"
-        raise CohortError(option, f"cannot be {', '.join(map(str, numbers))}", fix)
-
-
-def _by_patient(slides: Iterable[Slide]) -> dict[str, list[Slide]]:
-    patients: dict[str, list[Slide]] = defaultdict(list)
-    for slide in slides:
-        patients[slide.case_id].append(slide)
-    return patients
-
-
-def _stratum(slides: Sequence[Slide], fields: Sequence[str]) -> str:
-    votes = Counter(
-        _BETWEEN.join(getattr(slide, name) or "" for name in fields) for slide in slides
-    )
-    return min(votes, key=lambda value: (-votes[value], value))
-
-
-def _draw(seed: int, case: str) -> bytes:
-    return hashlib.sha256(f"{seed}\n{case}".encode()).digest()
-
-
-def split_order(split: str) -> tuple[int, str]:
-    """Sort key: train, val and test first, in this order."""
-    return (SPLITS.index(split) if split in SPLITS else len(SPLITS), split)

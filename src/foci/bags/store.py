@@ -10,19 +10,14 @@ from pathlib import Path
 
 import numpy as np
 
-from foci.bags.bag import Bag
+from foci.bags.bag import Bag, Skipped, Slide
 from foci.bags.cache import BagCache, cache_key
-from foci.bags.layouts import LAYOUTS, candidates
-from foci.bags.layouts.hdf5 import check_file, reading
-from foci.bags.read import read_bag
-from foci.bags.slide import Skipped, Slide
+from foci.bags.layouts import LAYOUTS, candidates, read_bag
+from foci.bags.layouts.layout import check_file, reading
 from foci.errors import BagError, FociError, WidthError
 
-# Pre-filter: cap the size of a bag by feature norm, as in the paper.
-
-
 N_CAP = 1024
-"""The paper's cap."""
+"""The paper's cap on the tiles of a bag."""
 
 
 def prefilter(bag: Bag, n_cap: int | None = N_CAP) -> Bag:

@@ -1,29 +1,23 @@
-"""Cohorts of the paper's three tasks, from the files that TCGA and PANDA publish."""
+"""Cohorts of the paper's three tasks, from the files that TCGA and PANDA publish.
+
+A task reads sources: the GDC's sample sheets and manifests, folders of published UNI2-h features,
+or PANDA's ``train.csv``. Of TCGA only diagnostic tumour slides (DX) are kept; what is left out is
+counted in notes. The slides are then split by patient in the paper's sizes.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from foci.bags.importers.importer import filled, unique
+from foci.bags.bag import Slide, SlideRows
 from foci.bags.matching import Barcode, find_features, parse_barcode, without_uuid
-from foci.bags.slide import Slide
 from foci.bags.splits import largest_remainder, split_by_patient
 from foci.bags.tables import Table, read_table
 from foci.errors import CohortError
 from foci.registry import Registry
-
-# The definition of a task: classes, sources, and the paper's split sizes.
-
-
-@dataclass(frozen=True)
-class BuiltCohort:
-    """Slides of a task, and notes on what was left out or assumed."""
-
-    slides: tuple[Slide, ...]
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,7 +44,51 @@ class Task:
     classes: tuple[str, ...]
     counts: tuple[int, int, int]
     stratify_by: tuple[str, ...]
-    read: Callable[[Source], BuiltCohort]
+    read: Callable[[Source], SlideRows]
+
+
+TASKS: Registry[Task] = Registry("task")
+
+
+def build(task: str, sources: Sequence[str], *, seed: int = 0, split: bool = True) -> SlideRows:
+    """Slides, labels and splits of one of the paper's tasks.
+
+    Args:
+        task: ``"nsclc"``, ``"brca"`` or ``"panda"``.
+        sources: Files or folders: GDC sample sheets and manifests, folders of published UNI2-h
+            features, PANDA's ``train.csv``; ``LABEL=PATH`` where a source does not tell the class.
+        seed: Seed of the split.
+        split: Whether to divide into train, val and test, by patient, in the paper's sizes;
+            another number of slides is divided in the same proportion.
+
+    Raises:
+        CohortError: If a source is not understood, a slide is given twice, or a class is missing.
+    """
+    chosen = TASKS[task]
+    slides: tuple[Slide, ...] = ()
+    origins: list[str] = []
+    notes: tuple[str, ...] = ()
+    for text in sources:
+        part = chosen.read(parse_source(text, chosen.classes))
+        slides += part.slides
+        origins += [text] * len(part.slides)
+        notes += part.notes
+    _refuse_repeats(slides, origins)
+    missing = [name for name in chosen.classes if name not in {slide.label for slide in slides}]
+    if missing:
+        what = f"has no slides of {' and '.join(missing)}"
+        raise CohortError(f"task {task}", what, "add the source of that class")
+    if not split:
+        return SlideRows(slides, notes)
+    counts = list(chosen.counts)
+    if len(slides) != sum(counts):
+        counts = largest_remainder(len(slides), counts)
+        notes += (
+            f"{len(slides)} slides, where the paper has {sum(chosen.counts)}: its split sizes "
+            f"are scaled to {'/'.join(map(str, counts))}",
+        )
+    parts = split_by_patient(slides, counts=counts, seed=seed, stratify_by=chosen.stratify_by)
+    return SlideRows(parts.slides, notes + parts.notes)
 
 
 def parse_source(text: str, classes: Sequence[str]) -> Source:
@@ -81,16 +119,78 @@ def _path(text: str) -> Path:
         return Path(text)
 
 
-# Select the diagnostic slides (DX) among TCGA files.
+def _refuse_repeats(slides: Sequence[Slide], origins: Sequence[str]) -> None:
+    """The same name twice, or once with and once without its UUID, is the same slide.
+
+    Two UUIDs of one barcode are two files, and TCGA has such pairs.
+    """
+    alike: dict[str, list[int]] = defaultdict(list)
+    for index, slide in enumerate(slides):
+        alike[without_uuid(slide.slide_id)].append(index)
+    for short, indices in alike.items():
+        names = [slides[index].slide_id for index in indices]
+        if len(names) > 1 and (short in names or len(set(names)) < len(names)):
+            where = " and ".join(dict.fromkeys(origins[index] for index in indices))
+            raise CohortError(where, f"slide {short!r} is given twice", "keep one of them")
 
 
-def tcga_slide(slide_id: str, barcode: Barcode, label: str, features: Path | None = None) -> Slide:
-    """A slide with the patient and hospital of its barcode."""
-    return Slide(slide_id, barcode.case, label, site=barcode.site, feature_path=features)
+# TCGA: folders of published features, and downloads of the Genomic Data Commons.
+
+
+def read_tcga(
+    source: Source, folders: Mapping[str, str], projects: Mapping[str, str | None], unlabelled: str
+) -> SlideRows:
+    """The diagnostic slides of folders of published features, a sample sheet or a manifest.
+
+    Args:
+        source: Folder or table, with the class if the user named it.
+        folders: Folder names of the publication, and the class of each.
+        projects: Projects of the task, and the class each stands for; None if for several.
+        unlabelled: What to do where the project does not tell the class.
+    """
+    slides: list[Slide] = []
+    notes: tuple[str, ...] = ()
+    if source.path.is_dir():
+        for folder, label in _class_folders(source, folders):
+            reasons = []
+            for slide_id, path in find_features(folder).items():
+                barcode = diagnostic_barcode(slide_id)
+                if isinstance(barcode, str):
+                    reasons.append(barcode)
+                else:
+                    slides.append(_tcga_slide(slide_id, barcode, label, path))
+            notes += _left_out(folder, reasons)
+        what = "holds no features of diagnostic TCGA slides (TCGA-..-....-..-..-DX1)"
+        fix = "check the folder and its file names"
+    else:
+        reasons = []
+        for file in _gdc_files(read_table(source.path)):
+            slide_id = file.name.removesuffix(_ENDING)
+            barcode = diagnostic_barcode(slide_id)
+            if file.project is not None and file.project not in projects:
+                reasons.append(f"files of the project {file.project}")
+            elif slide_id == file.name:
+                reasons.append(f"files that are no slides ({_ENDING})")
+            elif isinstance(barcode, str):
+                reasons.append(barcode)
+            elif file.cases and barcode.case not in file.cases:
+                what = f"Case ID {', '.join(sorted(file.cases))} does not fit {file.name}"
+                raise CohortError(file.where, what, "download the sample sheet again")
+            else:
+                label = _gdc_label(file, source, projects, unlabelled)
+                slides.append(_tcga_slide(slide_id, barcode, label))
+        notes = _left_out(source.path, reasons)
+        what = f"holds no diagnostic slides (DX) of {', '.join(projects)}"
+        fix = "download diagnostic slides of these projects"
+    if not slides:
+        raise CohortError(source.path, what, fix)
+    return SlideRows(tuple(slides), notes)
 
 
 def diagnostic_barcode(slide_id: str) -> Barcode | str:
     """The barcode of a diagnostic tumour slide, or for any other file the plural of what it is.
+
+    Diagnostic slides are paraffin sections, DX; sample types 10 to 19 are normal tissue.
 
     >>> diagnostic_barcode("TCGA-05-4244-01A-01-TS1")
     'frozen sections'
@@ -100,48 +200,24 @@ def diagnostic_barcode(slide_id: str) -> Barcode | str:
     barcode = parse_barcode(slide_id)
     if barcode is None or barcode.slide is None:
         return "files without the barcode of a slide"
-    if not barcode.is_diagnostic:
+    if not barcode.slide.startswith("DX"):
         return "frozen sections"
-    return "slides of normal tissue" if barcode.is_normal else barcode
+    normal = barcode.sample_type is not None and barcode.sample_type.startswith("1")
+    return "slides of normal tissue" if normal else barcode
 
 
-def left_out_notes(path: Path, reasons: Iterable[str]) -> tuple[str, ...]:
+def _tcga_slide(slide_id: str, barcode: Barcode, label: str, features: Path | None = None) -> Slide:
+    return Slide(slide_id, barcode.case, label, site=barcode.site, feature_path=features)
+
+
+def _left_out(path: Path, reasons: Iterable[str]) -> tuple[str, ...]:
     """One line per reason, with the number of files left out for it."""
-    reasons = list(reasons)
-    return tuple(
-        f"{path.name}: {reasons.count(reason)} {reason} are left out"
-        for reason in sorted(set(reasons))
-    )
-
-
-# Folders of published UNI2-h features, named after the class.
-
-
-def read_published(source: Source, folders: Mapping[str, str]) -> BuiltCohort:
-    """The diagnostic slides of one class folder, or of all class folders inside a folder.
-
-    Args:
-        source: The folder, with the class if the user named it.
-        folders: Folder names of the publication, and the class of each.
-    """
-    slides: list[Slide] = []
-    notes: tuple[str, ...] = ()
-    for folder, label in _class_folders(source, folders):
-        reasons = []
-        for slide_id, path in find_features(folder).items():
-            barcode = diagnostic_barcode(slide_id)
-            if isinstance(barcode, str):
-                reasons.append(barcode)
-            else:
-                slides.append(tcga_slide(slide_id, barcode, label, path))
-        notes += left_out_notes(folder, reasons)
-    if not slides:
-        what = "holds no features of diagnostic TCGA slides (TCGA-..-....-..-..-DX1)"
-        raise CohortError(source.path, what, "check the folder and its file names")
-    return BuiltCohort(tuple(slides), notes)
+    counts = sorted(Counter(reasons).items())
+    return tuple(f"{path.name}: {n} {reason} are left out" for reason, n in counts)
 
 
 def _class_folders(source: Source, folders: Mapping[str, str]) -> list[tuple[Path, str]]:
+    """One class folder, or all class folders inside a folder, with their classes."""
     path = source.path.absolute()
     known = {name.lower(): label for name, label in folders.items()}
     own = known.get(path.resolve().name.lower())
@@ -160,12 +236,6 @@ def _class_folders(source: Source, folders: Mapping[str, str]) -> list[tuple[Pat
     raise CohortError(source.path, what, f"write {labels}")
 
 
-# Downloads of the Genomic Data Commons: sample sheets and manifests.
-#
-# A sample sheet names the project of every file; its columns changed in 2025 (``Sample Type`` gave
-# way to ``Tissue Type`` and others), but those needed here did not. A manifest names files only.
-
-
 _SHEET = ("File Name", "Project ID", "Case ID")
 _ENDING = ".svs"
 
@@ -178,66 +248,32 @@ class _File:
     cases: frozenset[str] = frozenset()
 
 
-def read_gdc(source: Source, projects: Mapping[str, str | None], unlabelled: str) -> BuiltCohort:
-    """The diagnostic slides of a sample sheet or manifest; everything else is counted in a note.
+def _gdc_files(table: Table) -> Iterator[_File]:
+    """The files of a sample sheet, with project and cases, or of a manifest, which has names only.
 
-    Args:
-        source: The table, with the class if the user named it.
-        projects: Projects of the task, and the class each stands for; None if for several.
-        unlabelled: What to do where the project does not tell the class.
+    The columns of sample sheets changed in 2025 (``Sample Type`` gave way to ``Tissue Type`` and
+    others), but those needed here did not. A cell may hold several values, ``A, B``.
     """
-    table = read_table(source.path)
-    slides: list[Slide] = []
-    reasons: list[str] = []
-    for file in _files(table):
-        slide_id = file.name.removesuffix(_ENDING)
-        barcode = diagnostic_barcode(slide_id)
-        if file.project is not None and file.project not in projects:
-            reasons.append(f"files of the project {file.project}")
-        elif slide_id == file.name:
-            reasons.append(f"files that are no slides ({_ENDING})")
-        elif isinstance(barcode, str):
-            reasons.append(barcode)
-        elif file.cases and barcode.case not in file.cases:
-            what = f"Case ID {', '.join(sorted(file.cases))} does not fit {file.name}"
-            raise CohortError(file.where, what, "download the sample sheet again")
-        else:
-            slides.append(
-                tcga_slide(slide_id, barcode, _gdc_label(file, source, projects, unlabelled))
-            )
-    if not slides:
-        what = f"holds no diagnostic slides (DX) of {', '.join(projects)}"
-        raise CohortError(table.path, what, "download diagnostic slides of these projects")
-    return BuiltCohort(tuple(slides), left_out_notes(table.path, reasons))
 
+    def values(index: int, column: str) -> frozenset[str]:
+        cell = table.rows[index][column]
+        return frozenset(value.strip() for value in cell.split(",") if value.strip())
 
-def _files(table: Table) -> list[_File]:
     if set(_SHEET) <= set(table.columns):
-        names = filled(table, "File Name")
-        return [
-            _File(table.line(index), name, _project(table, index), _values(table, index, "Case ID"))
-            for index, name in enumerate(names)
-        ]
-    if {"filename", "md5"} <= set(table.columns):
-        names = filled(table, "filename")
-        return [_File(table.line(index), name) for index, name in enumerate(names)]
-    what = f"is no table of the GDC (columns: {', '.join(table.columns)})"
-    fix = f"give a sample sheet ({', '.join(_SHEET)}) or a manifest (id, filename, md5, ...)"
-    raise CohortError(table.path, what, fix)
-
-
-def _values(table: Table, index: int, column: str) -> frozenset[str]:
-    """The values of a cell that may hold several, ``A, B``."""
-    cell = table.rows[index][column]
-    return frozenset(value.strip() for value in cell.split(",") if value.strip())
-
-
-def _project(table: Table, index: int) -> str:
-    values = _values(table, index, "Project ID")
-    if len(values) != 1:
-        what = f"names {len(values)} projects, not one"
-        raise CohortError(table.line(index), what, "delete the row or correct its Project ID")
-    return min(values)
+        for index, name in enumerate(table.filled("File Name")):
+            projects = values(index, "Project ID")
+            if len(projects) != 1:
+                what = f"names {len(projects)} projects, not one"
+                fix = "delete the row or correct its Project ID"
+                raise CohortError(table.line(index), what, fix)
+            yield _File(table.line(index), name, min(projects), values(index, "Case ID"))
+    elif {"filename", "md5"} <= set(table.columns):
+        for index, name in enumerate(table.filled("filename")):
+            yield _File(table.line(index), name)
+    else:
+        what = f"is no table of the GDC (columns: {', '.join(table.columns)})"
+        fix = f"give a sample sheet ({', '.join(_SHEET)}) or a manifest (id, filename, md5, ...)"
+        raise CohortError(table.path, what, fix)
 
 
 def _gdc_label(
@@ -256,61 +292,27 @@ def _gdc_label(
     return label
 
 
-# Breast: invasive ductal carcinoma (IDC) against the other subtypes of TCGA-BRCA.
+_LUNG = {"TCGA-LUAD": "LUAD", "TCGA-LUSC": "LUSC"}
+_BREAST = {"TCGA-BRCA_IDC": "IDC", "TCGA-BRCA_OTHERS": "other"}
 
 
-_FOLDERS = {"TCGA-BRCA_IDC": "IDC", "TCGA-BRCA_OTHERS": "other"}
+def _read_nsclc(source: Source) -> SlideRows:
+    """Folders of published features, GDC sample sheets, or manifests with their class."""
+    fix = "give the sample sheet, or write LUAD=PATH or LUSC=PATH"
+    return read_tcga(source, _LUNG, _LUNG, fix)
 
 
-def _read_brca(source: Source) -> BuiltCohort:
+def _read_brca(source: Source) -> SlideRows:
     """Folders of published features, or one GDC sample sheet or manifest per class.
 
     The project is the same for all subtypes and the sample sheet has no histology, so the class
     must be named.
     """
-    if source.path.is_dir():
-        return read_published(source, _FOLDERS)
-    fix = (
-        "give one table per class, IDC=PATH and other=PATH, "
-        f"or the feature folders {' and '.join(_FOLDERS)}"
-    )
-    return read_gdc(source, {"TCGA-BRCA": None}, fix)
+    fix = "give one table per class, IDC=PATH and other=PATH, or the feature folders"
+    return read_tcga(source, _BREAST, {"TCGA-BRCA": None}, f"{fix} {' and '.join(_BREAST)}")
 
 
-BRCA = Task(
-    "TCGA breast, invasive ductal carcinoma against other subtypes",
-    classes=("IDC", "other"),
-    counts=(724, 179, 223),
-    stratify_by=("label",),
-    read=_read_brca,
-)
-
-
-# Lung: adenocarcinoma (LUAD) against squamous cell carcinoma (LUSC), both of TCGA.
-
-
-_PROJECTS = {"TCGA-LUAD": "LUAD", "TCGA-LUSC": "LUSC"}
-
-
-def _read_nsclc(source: Source) -> BuiltCohort:
-    """Folders of published features, GDC sample sheets, or manifests with their class."""
-    if source.path.is_dir():
-        return read_published(source, _PROJECTS)
-    fix = "give the sample sheet, or write LUAD=PATH or LUSC=PATH"
-    return read_gdc(source, _PROJECTS, fix)
-
-
-NSCLC = Task(
-    "TCGA lung, LUAD against LUSC",
-    classes=("LUAD", "LUSC"),
-    counts=(729, 105, 209),
-    stratify_by=("label",),
-    read=_read_nsclc,
-)
-
-
-# Prostate biopsies of PANDA: benign (ISUP grade 0) against malignant (1 to 5).
-
+# PANDA: prostate biopsies, benign (ISUP grade 0) or malignant (1 to 5).
 
 _GRADES = ("0", "1", "2", "3", "4", "5")
 NOTE = (
@@ -319,7 +321,7 @@ NOTE = (
 )
 
 
-def _read_panda(source: Source) -> BuiltCohort:
+def _read_panda(source: Source) -> SlideRows:
     """``train.csv``, or the folder that holds it."""
     if source.label is not None:
         what = f"cannot all be {source.label}: PANDA's grades are in train.csv"
@@ -329,94 +331,45 @@ def _read_panda(source: Source) -> BuiltCohort:
         raise CohortError(source.path, "holds no train.csv", "give PANDA's train.csv")
     table = read_table(path)
     table.require("image_id", "data_provider", "isup_grade", fix="give PANDA's train.csv")
-    names = unique(table, filled(table, "image_id"))
-    sites = filled(table, "data_provider")
-    return BuiltCohort(
-        tuple(
-            Slide(name, name, _panda_label(table, index), site=sites[index])
-            for index, name in enumerate(names)
-        ),
-        (NOTE,),
-    )
+    names = table.unique(table.filled("image_id"))
+    slides = []
+    for index, site in enumerate(table.filled("data_provider")):
+        grade = table.rows[index]["isup_grade"]
+        if grade not in _GRADES:
+            what = f"isup_grade is {grade!r}, not 0 to 5"
+            raise CohortError(table.line(index), what, "correct it or delete the row")
+        label = "benign" if grade == "0" else "malignant"
+        slides.append(Slide(names[index], names[index], label, site=site))
+    return SlideRows(tuple(slides), (NOTE,))
 
 
-def _panda_label(table: Table, index: int) -> str:
-    grade = table.rows[index]["isup_grade"]
-    if grade not in _GRADES:
-        what = f"isup_grade is {grade!r}, not 0 to 5"
-        raise CohortError(table.line(index), what, "correct it or delete the row")
-    return "benign" if grade == "0" else "malignant"
-
-
-PANDA = Task(
-    "PANDA prostate, benign against malignant",
-    classes=("benign", "malignant"),
-    counts=(6793, 1699, 2123),
-    stratify_by=("label", "site"),
-    read=_read_panda,
+TASKS.add(
+    "nsclc",
+    Task(
+        "TCGA lung, LUAD against LUSC",
+        classes=("LUAD", "LUSC"),
+        counts=(729, 105, 209),
+        stratify_by=("label",),
+        read=_read_nsclc,
+    ),
 )
-
-
-__all__ = ["TASKS", "BuiltCohort", "Source", "Task", "build"]
-
-TASKS: Registry[Task] = Registry("task")
-TASKS.add("nsclc", NSCLC)
-TASKS.add("brca", BRCA)
-TASKS.add("panda", PANDA)
-
-
-def build(task: str, sources: Sequence[str], *, seed: int = 0, split: bool = True) -> BuiltCohort:
-    """Slides, labels and splits of one of the paper's tasks.
-
-    Args:
-        task: ``"nsclc"``, ``"brca"`` or ``"panda"``.
-        sources: Files or folders: GDC sample sheets and manifests, folders of published UNI2-h
-            features, PANDA's ``train.csv``; ``LABEL=PATH`` where a source does not tell the class.
-        seed: Seed of the split.
-        split: Whether to divide into train, val and test, by patient, in the paper's sizes;
-            another number of slides is divided in the same proportion.
-
-    Raises:
-        CohortError: If a source is not understood, a slide is given twice, or a class is missing.
-    """
-    chosen = TASKS[task]
-    slides: list[Slide] = []
-    origins: list[str] = []
-    notes: list[str] = []
-    for text in sources:
-        part = chosen.read(parse_source(text, chosen.classes))
-        slides += part.slides
-        origins += [text] * len(part.slides)
-        notes += part.notes
-    _refuse_repeats(slides, origins)
-    missing = [name for name in chosen.classes if name not in {slide.label for slide in slides}]
-    if missing:
-        what = f"has no slides of {' and '.join(missing)}"
-        raise CohortError(f"task {task}", what, "add the source of that class")
-    if split:
-        counts = list(chosen.counts)
-        if len(slides) != sum(counts):
-            counts = largest_remainder(len(slides), counts)
-            sizes = "/".join(map(str, counts))
-            notes.append(
-                f"{len(slides)} slides, where the paper has {sum(chosen.counts)}: its split sizes "
-                f"are scaled to {sizes}"
-            )
-        parts = split_by_patient(slides, counts=counts, seed=seed, stratify_by=chosen.stratify_by)
-        slides, notes = parts.slides, [*notes, *parts.notes]
-    return BuiltCohort(tuple(slides), tuple(notes))
-
-
-def _refuse_repeats(slides: Sequence[Slide], origins: Sequence[str]) -> None:
-    """The same name twice, or once with and once without its UUID, is the same slide.
-
-    Two UUIDs of one barcode are two files, and TCGA has such pairs.
-    """
-    alike: dict[str, list[int]] = defaultdict(list)
-    for index, slide in enumerate(slides):
-        alike[without_uuid(slide.slide_id)].append(index)
-    for short, indices in alike.items():
-        names = [slides[index].slide_id for index in indices]
-        if len(names) > 1 and (short in names or len(set(names)) < len(names)):
-            where = " and ".join(dict.fromkeys(origins[index] for index in indices))
-            raise CohortError(where, f"slide {short!r} is given twice", "keep one of them")
+TASKS.add(
+    "brca",
+    Task(
+        "TCGA breast, invasive ductal carcinoma against other subtypes",
+        classes=("IDC", "other"),
+        counts=(724, 179, 223),
+        stratify_by=("label",),
+        read=_read_brca,
+    ),
+)
+TASKS.add(
+    "panda",
+    Task(
+        "PANDA prostate, benign against malignant",
+        classes=("benign", "malignant"),
+        counts=(6793, 1699, 2123),
+        stratify_by=("label", "site"),
+        read=_read_panda,
+    ),
+)

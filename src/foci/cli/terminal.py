@@ -149,7 +149,7 @@ def announce(
 
 def many_skipped_of(cohort: Cohort) -> str | None:
     """A sentence if more than 10 % of a cohort's slides were skipped."""
-    from foci.bags.slide import many_skipped
+    from foci.bags.bag import many_skipped
 
     return many_skipped(len(cohort.skipped), len(cohort) + len(cohort.skipped))
 

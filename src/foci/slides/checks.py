@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from foci.bags.bag import Bag
+from foci.bags.bag import Bag, Skipped
 from foci.bags.cohort import CohortOptions, find_slides
 from foci.bags.doctor import Check
+from foci.bags.layouts import read_bag
 from foci.bags.matching import find_features
-from foci.bags.read import read_bag
-from foci.bags.slide import Skipped
 from foci.errors import BagError, FociError, SlideError
 from foci.progress import Progress
 from foci.slides.find import FoundSlide, Search, find_images, match_images

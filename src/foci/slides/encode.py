@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from foci._version import __version__
+from foci.bags.bag import Skipped
 from foci.bags.layouts.hdf5 import attribute, open_hdf5
-from foci.bags.slide import Skipped
 from foci.errors import BagError, FociError, SlideError
 from foci.files.atomic import sweep, whole_file, write_whole
 from foci.files.hashes import check_format, digest

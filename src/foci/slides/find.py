@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from foci.bags.bag import Skipped
 from foci.bags.matching import short
-from foci.bags.slide import Skipped
 from foci.errors import SlideError
 
 SUFFIXES = (

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from foci import Cohort
+from foci.bags.bag import Slide
 from foci.bags.cohort import choose_classes
-from foci.bags.slide import Slide
 from foci.errors import CohortError
 from tests.bags.cohort.test_cohort import NAMES, folder, table
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from foci import Cohort
+from foci.bags.bag import Slide
 from foci.bags.cohort import WARNING, overlapping_patients, warning
-from foci.bags.doctor import check_table
-from foci.bags.slide import Slide
+from foci.bags.doctor import check_leakage
 from foci.errors import CohortError
 from tests.bags.cohort.test_cohort import NAMES, folder, table
 
@@ -28,13 +28,13 @@ def test_every_overlapping_patient_with_the_splits_in_order() -> None:
 
 
 def test_doctor_lists_all_of_them() -> None:
-    check = check_table(SLIDES)[0]
+    check = check_leakage(SLIDES)
     assert (check.name, check.status) == ("leakage", "FAIL")
     listed = ("A (train and test)", "C (train and val and test)")
     assert check.detail == f"2 patients are in two splits: {', '.join(listed)}"
     assert check.items == listed
-    assert check.fix.endswith("or go on with them: --allow-patient-overlap")
-    allowed = check_table(SLIDES, allow_patient_overlap=True)[0]
+    assert check.fix.endswith("or keep these patients: --allow-patient-overlap")
+    allowed = check_leakage(SLIDES, allowed=True)
     assert (allowed.status, allowed.detail, allowed.items) == ("WARN", check.detail, listed)
     assert "what is measured on their slides is too good" in allowed.fix
 

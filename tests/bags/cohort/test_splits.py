@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foci.bags.bag import Slide
 from foci.bags.cohort import check_leakage
-from foci.bags.slide import Slide
 from foci.bags.splits import check_labels, largest_remainder, split_by_patient, stratum_quotas
 from foci.errors import CohortError
 

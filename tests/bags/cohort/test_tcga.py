@@ -3,6 +3,7 @@
 import pytest
 
 from foci.bags.matching import Barcode, case_of, parse_barcode, without_uuid
+from foci.bags.tasks import diagnostic_barcode
 
 UUID = "d4ff32cd-38cf-40ea-8213-45c2b100ac01"
 
@@ -10,16 +11,15 @@ UUID = "d4ff32cd-38cf-40ea-8213-45c2b100ac01"
 def test_a_diagnostic_slide() -> None:
     barcode = parse_barcode(f"TCGA-2L-AAQA-01Z-00-DX1.{UUID.upper()}.svs")
     assert barcode == Barcode("TCGA-2L-AAQA", "2L", "01", "DX1")
-    assert barcode.is_diagnostic
-    assert not barcode.is_normal
+    assert diagnostic_barcode(f"TCGA-2L-AAQA-01Z-00-DX1.{UUID}") == barcode
 
 
 @pytest.mark.parametrize("slide", ["TS1", "MSA", "BS2"])
 def test_frozen_sections_are_not_diagnostic(slide: str) -> None:
-    barcode = parse_barcode(f"TCGA-05-4244-11A-01-{slide}")
-    assert barcode == Barcode("TCGA-05-4244", "05", "11", slide)
-    assert not barcode.is_diagnostic
-    assert barcode.is_normal
+    name = f"TCGA-05-4244-11A-01-{slide}"
+    assert parse_barcode(name) == Barcode("TCGA-05-4244", "05", "11", slide)
+    assert diagnostic_barcode(name) == "frozen sections"
+    assert diagnostic_barcode("TCGA-05-4244-11A-01-DX1") == "slides of normal tissue"
 
 
 def test_a_bare_case_has_no_sample() -> None:

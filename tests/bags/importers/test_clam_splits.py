@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.importers import Imported, read_slides, slides_of_files
+from foci.bags.bag import SlideRows
+from foci.bags.importers import read_slides
 from foci.errors import CohortError
 
 UUID = "d4ff32cd-38cf-40ea-8213-45c2b100ac01"
@@ -13,7 +14,7 @@ IDS = ("001", "12", "c", "d", f"TCGA-05-4244-01Z-00-DX1.{UUID}")
 
 def apply(
     folder: Path, text: str, name: str = "splits_0.csv", labels: str | None = None
-) -> Imported:
+) -> SlideRows:
     table = "slide_id,case_id,label\n" + "".join(f"{i},{i},x\n" for i in IDS)
     (folder / "labels.csv").write_text(labels or table)
     (folder / name).write_text(text)
@@ -126,7 +127,7 @@ def test_a_folder_without_folds_is_refused(tmp_path: Path) -> None:
 
 def test_folds_need_no_label_table(tmp_path: Path) -> None:
     files = {"a": tmp_path / "a.h5", "b": tmp_path / "b.h5"}
-    got = slides_of_files(files, splits=folds(tmp_path, 0, 1), fold=1)
+    got = read_slides(files, splits=folds(tmp_path, 0, 1), fold=1)
     assert [slide.split for slide in got.slides] == ["train", "test"]
 
 

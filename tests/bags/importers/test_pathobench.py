@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.importers import Imported, read_slides
-from foci.bags.slide import Slide
+from foci.bags.bag import Slide, SlideRows
+from foci.bags.importers import read_slides
 from foci.errors import CohortError
 
 TABLE = """case_id slide_id ER_status fold_0 fold_1 fold_10
@@ -17,7 +17,7 @@ p3 003 neg train train test
 
 def read(
     folder: Path, text: str = TABLE, label_column: str | None = None, fold: int | None = None
-) -> Imported:
+) -> SlideRows:
     path = folder / "k=all.tsv"
     rows = [line.split(" ") for line in text.splitlines()]
     path.write_text("\n".join("\t".join([*row, ""][: len(rows[0])]) for row in rows))

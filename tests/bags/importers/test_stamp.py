@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.importers import Imported, read_slides
-from foci.bags.slide import Slide
+from foci.bags.bag import Slide, SlideRows
+from foci.bags.importers import read_slides
 from foci.errors import CohortError
 from tests.makers.workbooks import text_row, workbook
 
@@ -15,7 +15,7 @@ SLIDES = "PATIENT,FILENAME\np1,site/TCGA-a.1.h5\np1,b.h5\np2,sub\\c.H5\np9,d.h5\
 
 def read(
     folder: Path, clini: str = CLINI, slides: str = SLIDES, label: str | None = "KRAS"
-) -> Imported:
+) -> SlideRows:
     (folder / "clini.csv").write_text(clini)
     (folder / "slides.csv").write_text(slides)
     return read_slides(folder / "clini.csv", slide_table=folder / "slides.csv", label_column=label)

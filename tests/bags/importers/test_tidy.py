@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.importers import Imported, read_slides
-from foci.bags.slide import Slide
+from foci.bags.bag import Slide, SlideRows
+from foci.bags.importers import read_slides
 from foci.errors import CohortError
 
 
-def read(folder: Path, text: str, **options: str) -> Imported:
+def read(folder: Path, text: str, **options: str) -> SlideRows:
     path = folder / "labels.csv"
     path.write_text(text)
     return read_slides(path, label_column=options.get("label_column"))

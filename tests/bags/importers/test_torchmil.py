@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from foci.bags.importers import Imported, read_slides
-from foci.bags.slide import Slide
+from foci.bags.bag import Slide, SlideRows
+from foci.bags.importers import read_slides
 from foci.errors import CohortError
 
 
-def read(folder: Path, **labels: Any) -> Imported:
+def read(folder: Path, **labels: Any) -> SlideRows:
     (folder / "labels").mkdir(exist_ok=True)
     for bag, label in labels.items():
         np.save(folder / "labels" / f"{bag}.npy", label)

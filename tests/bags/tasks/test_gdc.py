@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags import tasks
-from foci.bags.slide import Slide
-from foci.bags.tasks import Source
+from foci.bags.bag import Slide, SlideRows
+from foci.bags.tasks import Source, read_tcga
 from foci.errors import CohortError
 from tests.bags.tasks.gdc_tables import NEW, OLD, barcode, file_name, manifest, sample_sheet
 
 PROJECTS = {"TCGA-LUAD": "LUAD", "TCGA-LUSC": "LUSC"}
-FIX = "write LUAD=PATH"
+
+
+def read(source: Source) -> SlideRows:
+    return read_tcga(source, {}, PROJECTS, "write LUAD=PATH")
 
 
 @pytest.mark.parametrize("columns", [OLD, NEW])
@@ -26,7 +28,7 @@ def test_sample_sheet_of_both_generations(
         (two, "TCGA-LUSC, TCGA-LUSC", "TCGA-2L-0002, TCGA-2L-0002"),
     ]
     path = sample_sheet(tmp_path / "gdc_sample_sheet.2025-08-01.tsv", files, columns)
-    got = tasks.read_gdc(Source(path), PROJECTS, FIX)
+    got = read(Source(path))
     assert got.slides == (
         Slide(one.removesuffix(".svs"), "TCGA-05-0001", "LUAD", site="05"),
         Slide(two.removesuffix(".svs"), "TCGA-2L-0002", "LUSC", site="2L"),
@@ -45,7 +47,7 @@ def test_everything_that_is_left_out_is_counted(tmp_path: Path) -> None:
         (file_name(barcode(4)), "TCGA-BRCA"),
     ]
     path = sample_sheet(tmp_path / "s.tsv", [(name, p, name[:12]) for name, p in names])
-    got = tasks.read_gdc(Source(path), PROJECTS, FIX)
+    got = read(Source(path))
     assert [slide.case_id for slide in got.slides] == ["TCGA-05-0001"]
     assert got.notes == (
         "s.tsv: 1 files of the project TCGA-BRCA are left out",
@@ -59,23 +61,23 @@ def test_everything_that_is_left_out_is_counted(tmp_path: Path) -> None:
 def test_manifest_needs_its_class(tmp_path: Path) -> None:
     names = [file_name(barcode(1)), file_name(barcode(1, "01A-01-TS1"))]
     path = manifest(tmp_path / "gdc_manifest.txt", names)
-    got = tasks.read_gdc(Source(path, "LUSC"), PROJECTS, FIX)
+    got = read(Source(path, "LUSC"))
     assert [(s.case_id, s.label) for s in got.slides] == [("TCGA-05-0001", "LUSC")]
     assert got.notes == ("gdc_manifest.txt: 1 frozen sections are left out",)
     with pytest.raises(
         CohortError, match=r"manifest.txt: is a manifest, which names no project; wr"
     ):
-        tasks.read_gdc(Source(path), PROJECTS, FIX)
+        read(Source(path))
 
 
 def test_a_label_against_the_project_is_refused(tmp_path: Path) -> None:
     files = [(file_name(barcode(1)), "TCGA-LUAD", "TCGA-05-0001")]
     path = sample_sheet(tmp_path / "s.tsv", files)
-    assert tasks.read_gdc(Source(path, "LUAD"), PROJECTS, FIX).slides[0].label == "LUAD"
+    assert read(Source(path, "LUAD")).slides[0].label == "LUAD"
     with pytest.raises(
         CohortError, match="line 2: is of the project TCGA-LUAD, but was given as L"
     ):
-        tasks.read_gdc(Source(path, "LUSC"), PROJECTS, FIX)
+        read(Source(path, "LUSC"))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +92,7 @@ def test_a_label_against_the_project_is_refused(tmp_path: Path) -> None:
 def test_contradictions_are_refused(tmp_path: Path, project: str, case: str, message: str) -> None:
     path = sample_sheet(tmp_path / "s.tsv", [(file_name(barcode(1)), project, case)])
     with pytest.raises(CohortError, match=message):
-        tasks.read_gdc(Source(path), PROJECTS, FIX)
+        read(Source(path))
 
 
 def test_other_tables_are_refused(tmp_path: Path) -> None:
@@ -99,4 +101,4 @@ def test_other_tables_are_refused(tmp_path: Path) -> None:
         r"is no table of the GDC \(columns: slide_id, label\); give a sample sheet \(File Name"
     )
     with pytest.raises(CohortError, match=message):
-        tasks.read_gdc(Source(tmp_path / "a.csv"), PROJECTS, FIX)
+        read(Source(tmp_path / "a.csv"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags.slide import Slide
+from foci.bags.bag import Slide
 from foci.bags.tasks import NOTE, build
 from foci.errors import CohortError
 

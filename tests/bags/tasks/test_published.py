@@ -4,13 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from foci.bags import tasks
-from foci.bags.slide import Slide
-from foci.bags.tasks import Source
+from foci.bags.bag import Slide, SlideRows
+from foci.bags.tasks import Source, read_tcga
 from foci.errors import CohortError
 from tests.bags.tasks.gdc_tables import barcode
 
 FOLDERS = {"TCGA-BRCA_IDC": "IDC", "TCGA-BRCA_OTHERS": "other"}
+
+
+def read(source: Source) -> SlideRows:
+    return read_tcga(source, FOLDERS, {}, "")
 
 
 def features(folder: Path, *names: str) -> Path:
@@ -23,7 +26,7 @@ def features(folder: Path, *names: str) -> Path:
 def test_the_folder_names_the_class(tmp_path: Path) -> None:
     names = (barcode(1), barcode(2), barcode(2, "01A-01-TS1"))
     folder = features(tmp_path / "tcga-brca_idc", *names)
-    got = tasks.read_published(Source(folder), FOLDERS)
+    got = read(Source(folder))
     assert got.slides == tuple(
         Slide(name, name[:12], "IDC", site="05", feature_path=folder / f"{name}.h5")
         for name in names[:2]
@@ -35,7 +38,7 @@ def test_class_folders_inside_a_folder(tmp_path: Path) -> None:
     features(tmp_path / "TCGA-BRCA_OTHERS", barcode(1))
     features(tmp_path / "TCGA-BRCA_IDC", barcode(2))
     features(tmp_path / "TCGA-LUAD", barcode(3))
-    got = tasks.read_published(Source(tmp_path), FOLDERS)
+    got = read(Source(tmp_path))
     assert [(s.case_id, s.label) for s in got.slides] == [
         ("TCGA-05-0002", "IDC"),
         ("TCGA-05-0001", "other"),
@@ -47,17 +50,17 @@ def test_paths_do_not_depend_on_where_one_stands(
 ) -> None:
     folder = features(tmp_path / "TCGA-BRCA_IDC", barcode(1))
     monkeypatch.chdir(folder)
-    (slide,) = tasks.read_published(Source(Path()), FOLDERS).slides
+    (slide,) = read(Source(Path())).slides
     assert slide.feature_path == folder / f"{barcode(1)}.h5"
     assert slide.label == "IDC"
 
 
 def test_the_user_may_name_the_class(tmp_path: Path) -> None:
     folder = features(tmp_path / "mine", barcode(1))
-    assert tasks.read_published(Source(folder, "other"), FOLDERS).slides[0].label == "other"
+    assert read(Source(folder, "other")).slides[0].label == "other"
     message = "mine: does not tell the class .*TCGA-BRCA_OTHERS.*; write IDC=.*mine or other=.*mine"
     with pytest.raises(CohortError, match=message):
-        tasks.read_published(Source(folder), FOLDERS)
+        read(Source(folder))
 
 
 def test_refusals(tmp_path: Path) -> None:
@@ -65,6 +68,6 @@ def test_refusals(tmp_path: Path) -> None:
     with pytest.raises(
         CohortError, match="is the folder of IDC, but was given as other; leave out"
     ):
-        tasks.read_published(Source(idc, "other"), FOLDERS)
+        read(Source(idc, "other"))
     with pytest.raises(CohortError, match="holds no features of diagnostic TCGA slides"):
-        tasks.read_published(Source(idc), FOLDERS)
+        read(Source(idc))

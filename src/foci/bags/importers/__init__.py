@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from foci.bags.bag import Slide, SlideRows
 from foci.bags.importers import pathobench, stamp, tidy, torchmil
 from foci.bags.importers.importer import (
     SPLIT_NAMES,
-    Imported,
     Importer,
     ImportOptions,
     apply_splits,
     choose_splits,
-    slides_of_files,
-    spelled,
+    derived_cases_note,
 )
+from foci.bags.matching import case_of
 from foci.bags.tables import Table, nearest, read_table
 from foci.errors import CohortError
 from foci.registry import Registry
 
-__all__ = [
-    "IMPORTERS",
-    "ImportOptions",
-    "Imported",
-    "Importer",
-    "detect",
-    "read_slides",
-    "slides_of_files",
-]
+__all__ = ["IMPORTERS", "ImportOptions", "Importer", "detect", "read_slides"]
 
 IMPORTERS: Registry[Importer] = Registry("cohort table format")
 """All formats, in the order in which they are tried: the most specific first."""
@@ -43,17 +36,19 @@ _KEYS = {"slide_id": 0.8, "bag_name": 0.8, "PATIENT": 1.0}
 
 
 def read_slides(
-    labels: str | Path,
+    labels: str | Path | Mapping[str, Path],
     *,
     splits: str | Path | None = None,
     slide_table: str | Path | None = None,
     label_column: str | None = None,
     fold: int | None = None,
-) -> Imported:
-    """Read a label table of any of the common tools.
+) -> SlideRows:
+    """Read a label table of any of the common tools, or take every feature file as a slide.
 
     Args:
-        labels: The label table (``.csv``, ``.tsv``, ``.txt`` or ``.xlsx``).
+        labels: The label table (``.csv``, ``.tsv``, ``.txt`` or ``.xlsx``); or feature files by
+            slide name, which become slides without labels, with the patients of TCGA barcodes
+            where there are any.
         splits: A split table to apply: CLAM's ``splits_k.csv``, a folder of these, or
             ``slide_id, split``.
         slide_table: STAMP's slide table.
@@ -61,25 +56,36 @@ def read_slides(
         fold: Which fold of a folder of splits, or of a Patho-Bench table; the first by default.
 
     Raises:
-        CohortError: With the file and line, what is wrong, and what to do.
+        CohortError: With the file and line, what is wrong, and what to do; also if an option means
+            nothing for this table, or needs one.
     """
-    table = read_table(labels)
-    name = detect(table)
     chosen = choose_splits(splits, fold)
     options = ImportOptions(
         slide_table=None if slide_table is None else Path(slide_table),
         label_column=label_column,
         fold=chosen.fold,
     )
-    for option, value in vars(options).items():
-        if value is not None and option not in IMPORTERS[name].options:
-            what = f"means nothing for {table.path}, a table of the format {name!r}"
-            raise CohortError(f"{spelled(option)} {value}", what, "leave it out")
-    imported = IMPORTERS[name].read(table, options)
+    if isinstance(labels, Mapping):
+        _check_options(options, (), "needs --labels", "give the label table, or leave it out")
+        slides = tuple(Slide(name, case_of(name), feature_path=labels[name]) for name in labels)
+        note = derived_cases_note(list(labels), "there is no label table that names patients")
+        rows, among = SlideRows(slides, (note,)), "the feature folder"
+    else:
+        table = read_table(labels)
+        name = detect(table)
+        what = f"means nothing for {table.path}, a table of the format {name!r}"
+        _check_options(options, IMPORTERS[name].options, what, "leave it out")
+        rows, among = IMPORTERS[name].read(table, options), "the label table"
     if chosen.path is None:
-        return imported
-    placed = apply_splits(imported.slides, read_table(chosen.path))
-    return Imported(placed.slides, imported.notes + chosen.notes + placed.notes)
+        return rows
+    assigned = apply_splits(rows.slides, read_table(chosen.path), among)
+    return SlideRows(assigned.slides, rows.notes + chosen.notes + assigned.notes)
+
+
+def _check_options(options: ImportOptions, understood: Sequence[str], what: str, fix: str) -> None:
+    for option, value in vars(options).items():
+        if value is not None and option not in understood:
+            raise CohortError(f"--{option.replace('_', '-')} {value}", what, fix)
 
 
 def detect(table: Table) -> str:

@@ -1,26 +1,18 @@
-"""The interface of an importer: the columns it recognises, and how it reads slides."""
+"""What all importers of label tables share: their interface, split names, and split tables."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from foci.bags.matching import case_of, parse_barcode, short
-from foci.bags.slide import Slide
-from foci.bags.tables import Table, read_table
+from foci.bags.bag import Slide, SlideRows
+from foci.bags.matching import parse_barcode, short
+from foci.bags.tables import Table
 from foci.errors import CohortError
 from foci.words import counted
-
-
-@dataclass(frozen=True)
-class Imported:
-    """Slides of a label table, and notes on what was assumed."""
-
-    slides: tuple[Slide, ...]
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,11 +43,8 @@ class Importer:
 
     description: str
     matches: Callable[[tuple[str, ...]], bool]
-    read: Callable[[Table, ImportOptions], Imported]
+    read: Callable[[Table, ImportOptions], SlideRows]
     options: tuple[str, ...] = ()
-
-
-# Validate cells of a label table: filled, unique, known split names.
 
 
 _SPLITS = {
@@ -66,37 +55,6 @@ _SPLITS = {
 SPLIT_NAMES = {name: split for split, names in _SPLITS.items() for name in names}
 """What people call the three splits. ``eval`` is missing on purpose: it means validation to some
 and test to others, and mistaking one for the other spoils a study."""
-
-
-def filled(table: Table, column: str) -> list[str]:
-    """The values of a column; an empty cell is refused."""
-    values = [row[column] for row in table.rows]
-    for index, value in enumerate(values):
-        if not value:
-            raise CohortError(
-                table.line(index), f"the cell {column!r} is empty", "fill it or delete the row"
-            )
-    return values
-
-
-def unique(table: Table, values: list[str], kind: str = "slide") -> list[str]:
-    """The same values; a duplicate is refused."""
-    first: dict[str, int] = {}
-    for index, value in enumerate(values):
-        if value in first:
-            line = table.lines[first[value]]
-            what = f"{kind} {value!r} is already in line {line}"
-            raise CohortError(table.line(index), what, "keep one of the rows")
-        first[value] = index
-    return values
-
-
-def splits(table: Table, column: str) -> list[str | None]:
-    """A column of split names as train, val or test; an empty cell is None."""
-    return [
-        split_name(row[column], table.line(index)) if row[column] else None
-        for index, row in enumerate(table.rows)
-    ]
 
 
 def split_name(text: str, where: str) -> str:
@@ -114,13 +72,12 @@ def split_name(text: str, where: str) -> str:
     return name
 
 
-def spelled(option: str) -> str:
-    """An option as people type it.
-
-    >>> spelled("label_column")
-    '--label-column'
-    """
-    return f"--{option.replace('_', '-')}"
+def split_column(table: Table, column: str) -> list[str | None]:
+    """A column of split names as train, val or test; an empty cell is None."""
+    return [
+        split_name(row[column], table.line(index)) if row[column] else None
+        for index, row in enumerate(table.rows)
+    ]
 
 
 def choose_label(table: Table, taken: Collection[str], chosen: str | None) -> str:
@@ -140,9 +97,8 @@ def choose_label(table: Table, taken: Collection[str], chosen: str | None) -> st
 def derived_cases_note(slide_ids: list[str], why: str = "the table names no patients") -> str:
     """Note on how patients were derived where no column names them."""
     alone = sum(parse_barcode(slide_id) is None for slide_id in slide_ids)
-    tcga = len(slide_ids) - alone
     parts = []
-    if tcga:
+    if tcga := len(slide_ids) - alone:
         parts.append(f"{tcga} slides take the patient of their TCGA barcode")
     if alone:
         parts.append(
@@ -152,10 +108,14 @@ def derived_cases_note(slide_ids: list[str], why: str = "the table names no pati
     return f"{why}: " + "; ".join(parts)
 
 
-# A folder of CLAM's splits: ``splits_0.csv``, ``splits_1.csv``, ... one per fold.
-
+# Split tables, which say which slides are in which split.
+#
+# CLAM writes one ``splits_<k>.csv`` per fold, in three forms: columns ``train, val, test`` that
+# list slide names, with or without an index column before them, and the ``_bool`` form, one row per
+# slide with True and False. A table of ``slide_id, split`` is understood as well.
 
 _FOLD = re.compile(r"splits_(\d+)\.csv")
+_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -181,14 +141,12 @@ def choose_splits(splits: str | Path | None, fold: int | None) -> ChosenSplits:
     """
     if splits is None or not Path(splits).is_dir():
         return ChosenSplits(None if splits is None else Path(splits), fold)
-    folder = Path(splits)
-    files = folds_of(folder)
+    files = folds_of(Path(splits))
     chosen = min(files) if fold is None else fold
     if chosen not in files:
-        known = ", ".join(map(str, sorted(files)))
-        raise CohortError(
-            folder, f"has no fold {chosen} (it has {known})", "choose one with --fold"
-        )
+        known = ", ".join(map(str, files))
+        what = f"has no fold {chosen} (it has {known})"
+        raise CohortError(splits, what, "choose one with --fold")
     notes: tuple[str, ...] = ()
     if fold is None and len(files) > 1:
         notes = (f"fold {chosen} of {len(files)} is used; choose another with --fold",)
@@ -196,11 +154,7 @@ def choose_splits(splits: str | Path | None, fold: int | None) -> ChosenSplits:
 
 
 def folds_of(folder: Path) -> dict[int, Path]:
-    """The split tables of a folder by fold, in order.
-
-    Raises:
-        CohortError: If the folder holds none.
-    """
+    """The split tables of a folder by fold, in order; a folder without any is refused."""
     found = {int(m[1]): p for p in folder.iterdir() if (m := _FOLD.fullmatch(p.name))}
     if not found:
         fix = "give the folder that holds them, or a split table"
@@ -208,17 +162,7 @@ def folds_of(folder: Path) -> dict[int, Path]:
     return dict(sorted(found.items()))
 
 
-# CLAM's ``splits_<k>.csv``: which slides are in which split.
-#
-# Three forms exist: columns ``train, val, test`` that list slide names, with or without an index
-# column before them, and the ``_bool`` form, one row per slide with True and False. A table of
-# ``slide_id, split`` is understood as well.
-
-
-_NAMED = 3
-
-
-def apply_splits(slides: Sequence[Slide], table: Table, among: str = "the label table") -> Imported:
+def apply_splits(slides: Sequence[Slide], table: Table, among: str) -> SlideRows:
     """Assign the splits of a split table; slides that are not in it have none.
 
     Slides that only the split table names are left out, with a note: published splits often
@@ -250,16 +194,16 @@ def apply_splits(slides: Sequence[Slide], table: Table, among: str = "the label 
     if unknown and not chosen:
         what = f"none of its {counted(len(unknown), 'slide')} is in {among} ({outside})"
         raise CohortError(table.path, what, "give the splits of this cohort, with its slide names")
-    placed = tuple(replace(slide, split=chosen.get(slide.slide_id)) for slide in slides)
+    assigned = tuple(replace(slide, split=chosen.get(slide.slide_id)) for slide in slides)
     notes = []
     if unknown:
         n = counted(len(unknown), "slide")
         notes.append(f"left out: {n} of {table.path.name} not in {among} ({outside})")
     if any(slide.split for slide in slides):
         notes.append(f"the splits of {among} are replaced by {table.path.name}")
-    if left := sum(slide.split is None for slide in placed):
+    if left := sum(slide.split is None for slide in assigned):
         notes.append(f"{left} slides of {among} are in no split of {table.path.name}")
-    return Imported(placed, tuple(notes))
+    return SlideRows(assigned, tuple(notes))
 
 
 class _Finder:
@@ -269,7 +213,7 @@ class _Finder:
     numeric name in a column with gaps as ``123.0``.
     """
 
-    def __init__(self, slides: Iterable[Slide]) -> None:
+    def __init__(self, slides: Sequence[Slide]) -> None:
         self.ids = {slide.slide_id for slide in slides}
         self.short: dict[str, list[str]] = defaultdict(list)
         for slide_id in self.ids:
@@ -290,8 +234,7 @@ class _Finder:
 def _members(table: Table, find: _Finder) -> Iterator[tuple[str, str]]:
     """Every (slide name, split) of the table."""
     if {"slide_id", "split"} <= set(table.columns):
-        names = filled(table, "slide_id")
-        pairs = zip(names, splits(table, "split"), strict=True)
+        pairs = zip(table.filled("slide_id"), split_column(table, "split"), strict=True)
         return ((name, split) for name, split in pairs if split is not None)
     columns = [name for name in table.columns if name.lower() in SPLIT_NAMES]
     index = [name for name in table.columns if name not in columns]
@@ -315,6 +258,7 @@ def _members(table: Table, find: _Finder) -> Iterator[tuple[str, str]]:
 
 
 def _is_descriptor(table: Table, index: list[str], values: set[str], find: _Finder) -> bool:
+    """CLAM's table of class counts, ``splits_0_descriptor.csv``, by its name or its content."""
     if table.path.stem.endswith("_descriptor"):
         return True
     numbered = not index or [row[index[0]] for row in table.rows] == [
@@ -322,40 +266,3 @@ def _is_descriptor(table: Table, index: list[str], values: set[str], find: _Find
     ]
     counts = all(value.removesuffix(".0").isdecimal() for value in values)
     return not numbered and counts and not any(find(value) for value in values)
-
-
-# A folder of feature files without a label table: every file is a slide.
-
-
-def slides_of_files(
-    files: Mapping[str, Path],
-    *,
-    splits: str | Path | None = None,
-    slide_table: str | Path | None = None,
-    label_column: str | None = None,
-    fold: int | None = None,
-) -> Imported:
-    """Slides without labels; the patients are those of TCGA barcodes, where there are any.
-
-    Args:
-        files: Slide name to feature file.
-        splits: A split table to apply, or a folder of folds.
-        slide_table: Refused, as it says something of a label table only.
-        label_column: Refused likewise.
-        fold: Which fold of a folder of splits; refused without one.
-
-    Raises:
-        CohortError: If an option needs a label table, or the split table does not fit.
-    """
-    chosen = choose_splits(splits, fold)
-    options = {"slide_table": slide_table, "label_column": label_column, "fold": chosen.fold}
-    for option, value in options.items():
-        if value is not None:
-            fix = "give the label table, or leave it out"
-            raise CohortError(f"{spelled(option)} {value}", "needs --labels", fix)
-    slides = tuple(Slide(name, case_of(name), feature_path=path) for name, path in files.items())
-    notes = (derived_cases_note(list(files), "there is no label table that names patients"),)
-    if chosen.path is None:
-        return Imported(slides, notes)
-    placed = apply_splits(slides, read_table(chosen.path), "the feature folder")
-    return Imported(placed.slides, notes + chosen.notes + placed.notes)

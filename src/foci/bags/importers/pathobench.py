@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import re
 
-from foci.bags.importers.importer import (
-    Imported,
-    Importer,
-    ImportOptions,
-    choose_label,
-    filled,
-    splits,
-    unique,
-)
-from foci.bags.slide import Slide
+from foci.bags.bag import Slide, SlideRows
+from foci.bags.importers.importer import Importer, ImportOptions, choose_label, split_column
 from foci.bags.tables import Table
 from foci.errors import CohortError
 
@@ -25,7 +17,7 @@ def _matches(columns: tuple[str, ...]) -> bool:
     return "slide_id" in columns and any(_FOLD.fullmatch(name) for name in columns)
 
 
-def _read(table: Table, options: ImportOptions) -> Imported:
+def _read(table: Table, options: ImportOptions) -> SlideRows:
     """One fold, the first unless another is chosen."""
     table.require("case_id", "slide_id")
     folds = {int(m[1]): m[0] for name in table.columns if (m := _FOLD.fullmatch(name))}
@@ -35,18 +27,18 @@ def _read(table: Table, options: ImportOptions) -> Imported:
         raise CohortError(table.path, f"has no fold {fold} (it has {known})", "choose one of them")
     taken = {"case_id", "slide_id", *folds.values()}
     label = choose_label(table, taken, options.label_column)
-    slide_ids = unique(table, filled(table, "slide_id"))
+    slide_ids = table.unique(table.filled("slide_id"))
     cells = zip(
         slide_ids,
-        filled(table, "case_id"),
-        filled(table, label),
-        splits(table, folds[fold]),
+        table.filled("case_id"),
+        table.filled(label),
+        split_column(table, folds[fold]),
         strict=True,
     )
     slides = tuple(Slide(*row) for row in cells)
     if options.fold is None and len(folds) > 1:
-        return Imported(slides, (f"fold {fold} of {len(folds)} is used",))
-    return Imported(slides)
+        return SlideRows(slides, (f"fold {fold} of {len(folds)} is used",))
+    return SlideRows(slides)
 
 
 IMPORTER = Importer(

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from foci.bags.importers.importer import (
-    Imported,
-    Importer,
-    ImportOptions,
-    choose_label,
-    filled,
-    unique,
-)
+from foci.bags.bag import Slide, SlideRows
+from foci.bags.importers.importer import Importer, ImportOptions, choose_label
 from foci.bags.layouts import suffixes
-from foci.bags.slide import Slide
 from foci.bags.tables import Table, read_table
 from foci.errors import CohortError
 
@@ -25,7 +18,7 @@ def _matches(columns: tuple[str, ...]) -> bool:
     return "PATIENT" in columns and "FILENAME" not in columns
 
 
-def _read(table: Table, options: ImportOptions) -> Imported:
+def _read(table: Table, options: ImportOptions) -> SlideRows:
     """Join both tables; a note counts and names what is left over on either side.
 
     Clinical tables serve many targets, so a patient without this label is nothing unusual: such
@@ -35,12 +28,12 @@ def _read(table: Table, options: ImportOptions) -> Imported:
         fix = "give the slide table (PATIENT, FILENAME) with --slide-table"
         raise CohortError(table.path, "names patients but no slides", fix)
     label = choose_label(table, {"PATIENT"}, options.label_column)
-    patients = unique(table, filled(table, "PATIENT"), "patient")
+    patients = table.unique(table.filled("PATIENT"), "patient")
     labels = dict(zip(patients, (row[label] for row in table.rows), strict=True))
     files = read_table(options.slide_table)
     files.require("PATIENT", "FILENAME")
-    slide_ids = unique(files, [_slide_id(name) for name in filled(files, "FILENAME")])
-    owners = filled(files, "PATIENT")
+    slide_ids = files.unique([_slide_id(name) for name in files.filled("FILENAME")])
+    owners = files.filled("PATIENT")
 
     pairs = list(zip(slide_ids, owners, strict=True))
     slides = tuple(Slide(s, case, labels[case]) for s, case in pairs if labels.get(case))
@@ -56,7 +49,7 @@ def _read(table: Table, options: ImportOptions) -> Imported:
         ),
         _note(f"patients have no {label!r}", [p for p in patients if not labels[p]]),
     )
-    return Imported(slides, tuple(note for note in notes if note))
+    return SlideRows(slides, tuple(note for note in notes if note))
 
 
 def _slide_id(filename: str) -> str:

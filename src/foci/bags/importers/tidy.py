@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foci.bags.importers.importer import (
-    Imported,
-    Importer,
-    ImportOptions,
-    derived_cases_note,
-    filled,
-    splits,
-    unique,
-)
+from foci.bags.bag import Slide, SlideRows
+from foci.bags.importers.importer import Importer, ImportOptions, derived_cases_note, split_column
 from foci.bags.matching import case_of
-from foci.bags.slide import Slide
 from foci.bags.tables import Table
 from foci.words import some
 
@@ -24,7 +16,7 @@ def _matches(columns: tuple[str, ...]) -> bool:
     return "slide_id" in columns
 
 
-def _read(table: Table, options: ImportOptions) -> Imported:
+def _read(table: Table, options: ImportOptions) -> SlideRows:
     """Columns beyond ``slide_id`` and the label are optional; relative paths start at the table.
 
     A slide without a label can be audited, so an empty label is none.
@@ -32,18 +24,18 @@ def _read(table: Table, options: ImportOptions) -> Imported:
     label = options.label_column or "label"
     table.require("slide_id")
     table.require(label, fix="name the label column with --label-column")
-    slide_ids = unique(table, filled(table, "slide_id"))
+    slide_ids = table.unique(table.filled("slide_id"))
     labels = [row[label] or None for row in table.rows]
     notes: list[str] = []
     if "case_id" in table.columns:
-        cases = filled(table, "case_id")
+        cases = table.filled("case_id")
     else:
         cases = [case_of(slide_id) for slide_id in slide_ids]
         notes.append(derived_cases_note(slide_ids))
     without = [name for name, given in zip(slide_ids, labels, strict=True) if given is None]
     if without:
         notes.append(f"no {label} for {some(without)}")
-    named = splits(table, "split") if "split" in table.columns else [None] * len(slide_ids)
+    named = split_column(table, "split") if "split" in table.columns else [None] * len(slide_ids)
     slides = tuple(
         Slide(
             slide_id=slide_ids[index],
@@ -56,7 +48,7 @@ def _read(table: Table, options: ImportOptions) -> Imported:
         )
         for index, row in enumerate(table.rows)
     )
-    return Imported(slides, tuple(notes))
+    return SlideRows(slides, tuple(notes))
 
 
 def _path(table: Table, text: str | None) -> Path | None:

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foci.bags.importers.importer import (
-    Imported,
-    Importer,
-    ImportOptions,
-    derived_cases_note,
-    filled,
-    splits,
-    unique,
-)
+from foci.bags.bag import Slide, SlideRows
+from foci.bags.importers.importer import Importer, ImportOptions, derived_cases_note, split_column
 from foci.bags.layouts.arrays import load_npy
 from foci.bags.matching import case_of
-from foci.bags.slide import Slide
 from foci.bags.tables import Table
 from foci.errors import CohortError
 
@@ -25,10 +17,10 @@ def _matches(columns: tuple[str, ...]) -> bool:
     return {"bag_name", "split"} <= set(columns)
 
 
-def _read(table: Table, options: ImportOptions) -> Imported:
+def _read(table: Table, options: ImportOptions) -> SlideRows:
     """Labels from ``labels/<bag>.npy`` beside the table."""
     folder = table.path.parent
-    names = unique(table, filled(table, "bag_name"))
+    names = table.unique(table.filled("bag_name"))
     slides = tuple(
         Slide(
             slide_id=name,
@@ -36,16 +28,15 @@ def _read(table: Table, options: ImportOptions) -> Imported:
             label=_label(folder / "labels" / f"{name}.npy"),
             split=split,
         )
-        for name, split in zip(names, splits(table, "split"), strict=True)
+        for name, split in zip(names, split_column(table, "split"), strict=True)
     )
-    return Imported(slides, (derived_cases_note(names),))
+    return SlideRows(slides, (derived_cases_note(names),))
 
 
 def _label(path: Path) -> str:
     """The class number in a file, as text."""
     if not path.is_file():
-        fix = "keep the folder labels/ beside the split table"
-        raise CohortError(path, "does not exist", fix)
+        raise CohortError(path, "does not exist", "keep the folder labels/ beside the split table")
     try:
         values = load_npy(path).ravel()
         whole = values.size == 1 and float(values[0]).is_integer()

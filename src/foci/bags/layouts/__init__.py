@@ -1,28 +1,67 @@
-"""Read the feature files of the common tools, recognised by content."""
+"""Read the feature files of the common tools, recognised by content, into validated bags."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
-from foci.bags.layouts import arrays, clam, slideflow, stamp, trident, uni2h
-from foci.bags.layouts.hdf5 import check_file, open_hdf5, require
-from foci.bags.layouts.stored import Layout, ReadOptions, Stored
+import numpy as np
+
+from foci.bags.bag import Bag, Provenance, spacing
+from foci.bags.layouts import arrays, clam, slideflow, stamp, trident
+from foci.bags.layouts.hdf5 import HDF5_ENDINGS, open_hdf5, require
+from foci.bags.layouts.layout import (
+    Layout,
+    Stored,
+    check_file,
+    reading,
+    tile_coords,
+    tile_features,
+)
 from foci.errors import BagError
 from foci.registry import Registry
 
-__all__ = ["LAYOUTS", "Layout", "ReadOptions", "Stored", "candidates", "detect", "suffixes"]
+__all__ = ["LAYOUTS", "Layout", "Stored", "candidates", "detect", "read_bag", "suffixes"]
 
 LAYOUTS: Registry[Layout] = Registry("feature layout")
 """All layouts, in the order in which they are tried: of one ending, the most specific first."""
 
 LAYOUTS.add("stamp", stamp.LAYOUT)
 LAYOUTS.add("trident", trident.LAYOUT)
-LAYOUTS.add("uni2h", uni2h.LAYOUT)
+LAYOUTS.add("uni2h", trident.LAYOUT_UNI2H)
 LAYOUTS.add("clam", clam.LAYOUT)
 LAYOUTS.add("slideflow", slideflow.LAYOUT)
 LAYOUTS.add("clam-pt", clam.LAYOUT_PT)
 LAYOUTS.add("npz", arrays.LAYOUT_NPZ)
 LAYOUTS.add("npy", arrays.LAYOUT_NPY)
+
+
+def read_bag(
+    path: str | Path,
+    *,
+    slide_id: str | None = None,
+    layout: str = "auto",
+    mpp: float | None = None,
+) -> Bag:
+    """Read a feature file of any of the common tools.
+
+    Args:
+        path: ``.h5``, ``.pt``, ``.npz`` or ``.npy``.
+        slide_id: Defaults to the file name without its suffix.
+        layout: ``"auto"`` to detect it by content, or the name of a layout.
+        mpp: Micrometres per level-0 pixel, where the layout measures in micrometres.
+
+    Raises:
+        BagError: With the file, what is wrong with it, and what to do.
+    """
+    path = Path(path)
+    with reading(path):
+        check_file(path)
+        # An HDF5 file stays open, so that no layout that is tried opens it again.
+        with open_hdf5(path) if path.suffix.lower() in HDF5_ENDINGS else nullcontext():
+            name = detect(path) if layout == "auto" else layout
+            stored = LAYOUTS[name].read(path, mpp)
+        return canonical(stored, path, slide_id or path.stem, name)
 
 
 def suffixes() -> frozenset[str]:
@@ -53,4 +92,30 @@ def detect(path: Path) -> str:
         path,
         f"has neither 'features' nor 'feats' (it holds {found})",
         "this may be a coordinate file; point at the folder of tile features",
+    )
+
+
+def canonical(stored: Stored, path: Path, slide_id: str, layout: str) -> Bag:
+    """Validate raw arrays and convert them to a :class:`Bag`."""
+    features = tile_features(stored.features, path)
+    coords = None if stored.coords is None else tile_coords(stored.coords, path)
+    if coords is not None and len(coords) != len(features):
+        raise BagError(
+            path,
+            f"has {len(coords)} coordinates for {len(features)} tiles",
+            "features and coordinates come from different runs; extract the slide again",
+        )
+    size, inferred = stored.patch_size, False
+    if size is None and coords is not None:
+        size, inferred = spacing(coords), True
+    if coords is not None and stored.origin == "centre" and size is not None:
+        coords = coords - size / 2
+    return Bag(
+        slide_id=str(slide_id),
+        features=features,
+        coords=None if coords is None else np.rint(coords).astype(np.int64),
+        unit=stored.unit,
+        patch_size=None if size is None else round(size),
+        patch_size_inferred=inferred and size is not None,
+        provenance=Provenance(layout, path, stored.encoder, stored.notes),
     )

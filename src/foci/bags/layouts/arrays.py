@@ -14,31 +14,19 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from foci.bags.layouts.hdf5 import check_file, check_size, unopened
-from foci.bags.layouts.stored import Layout, ReadOptions, Stored, one_number
-from foci.errors import BagError, FociError
+from foci.bags.layouts.layout import Layout, Stored, check_size, expecting, one_number
+from foci.errors import BagError
 
 _FEATURE_KEYS = ("features", "feats", "arr_0")
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 _DAMAGE = (
-    EOFError,
-    KeyError,
-    NotImplementedError,
-    OSError,
-    OverflowError,
-    RecursionError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    tokenize.TokenError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
+    EOFError, KeyError, NotImplementedError, OSError, OverflowError, RecursionError, RuntimeError,
+    SyntaxError, TypeError, ValueError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 """What NumPy and zipfile raise where bytes of a file are wrong."""
 
 
-def _read_npz(path: Path, options: ReadOptions) -> Stored:
+def _read_npz(path: Path, mpp: float | None) -> Stored:
     """Keys ``features`` (or ``feats``), optionally ``coords`` and ``patch_size_level0``."""
     arrays = load_npz(path, *_FEATURE_KEYS, "coords", "patch_size_level0", one_of=_FEATURE_KEYS)
     size = arrays.get("patch_size_level0")
@@ -49,7 +37,7 @@ def _read_npz(path: Path, options: ReadOptions) -> Stored:
     )
 
 
-def _read_npy(path: Path, options: ReadOptions) -> Stored:
+def _read_npy(path: Path, mpp: float | None) -> Stored:
     """Coordinates are grid indices: right for neighbours, not for drawing on a slide."""
     features = load_npy(path)
     (beside,) = _npy_sidecars(path) or (None,)
@@ -104,18 +92,12 @@ def _array(file: IO[bytes], path: Path) -> NDArray[Any]:
 
 @contextmanager
 def _open(path: Path) -> Iterator[IO[bytes]]:
-    check_file(path)
-    try:
-        with path.open("rb") as file:
-            yield file
-    except FociError:
-        raise
-    except (FileNotFoundError, PermissionError) as error:
-        raise unopened(path, error) from None
-    except _DAMAGE as error:
-        raise BagError(
-            path, f"is not a readable NumPy file ({error})", "write it again without pickle"
-        ) from error
+    fix = "write it again without pickle"
+    with (
+        expecting(path, _DAMAGE, lambda error: f"is not a readable NumPy file ({error})", fix),
+        path.open("rb") as file,
+    ):
+        yield file
 
 
 def _npy_sidecars(path: Path) -> tuple[Path, ...]:

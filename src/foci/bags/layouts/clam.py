@@ -20,7 +20,7 @@ from foci.bags.layouts.hdf5 import (
     open_hdf5,
     require,
 )
-from foci.bags.layouts.stored import Layout, ReadOptions, Stored, one_number
+from foci.bags.layouts.layout import Layout, Stored, one_number
 from foci.bags.layouts.tensor_file import load_array
 
 
@@ -30,7 +30,7 @@ def _matches_h5(path: Path) -> bool:
         return isinstance(item(file, "features", path), h5py.Dataset)
 
 
-def _read_h5(path: Path, options: ReadOptions) -> Stored:
+def _read_h5(path: Path, mpp: float | None) -> Stored:
     """Coordinates are level-0 pixels, top-left."""
     with open_hdf5(path) as file:
         features = numbers(require(file, "features", path), path)
@@ -38,7 +38,7 @@ def _read_h5(path: Path, options: ReadOptions) -> Stored:
     return Stored(features=features, coords=coords, patch_size=_level0_patch_size(path))
 
 
-def _read_pt(path: Path, options: ReadOptions) -> Stored:
+def _read_pt(path: Path, mpp: float | None) -> Stored:
     """A bare tensor; coordinates come from the ``h5_files`` beside it where they fit."""
     features = load_array(path)
     twin = _twin(path)

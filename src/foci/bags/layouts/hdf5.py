@@ -6,205 +6,20 @@ dataset. None of them is followed, so that a feature file shows nothing but what
 
 from __future__ import annotations
 
-import logging
 import math
 import os
-import stat
 import struct
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import h5py
 from numpy.typing import NDArray
 
-from foci.bags.layouts.stored import one_name, one_number
-from foci.errors import BagError, FociError
-from foci.files.bounds import BAG_GB, excess
-
-# Check the heaps in which an HDF5 file keeps texts of variable length, before one is read.
-#
-# The HDF5 library walks a heap object by object. In a damaged heap, an object of size 0 keeps it
-# walking on the spot forever, and nothing can interrupt it.
-
-
-_SIGNATURE = b"GCOL\x01\x00\x00\x00"
-_BLOCK = 2**22
-_MOST_OBJECTS = 100_000
-_LENGTHS_AT = {0: 14, 1: 14, 2: 10, 3: 10}
-"""Where the superblock of each version says how wide lengths are."""
-
-
-def check_heaps(file: h5py.File) -> None:
-    """Refuse a file with a heap that the HDF5 library would walk forever.
-
-    Raises:
-        ValueError: If there is one.
-    """
-    facts = Path(file.filename).stat()
-    if not _walkable(file.filename, facts.st_size, facts.st_mtime_ns, _Ranges(file)):
-        raise ValueError("a damaged heap of texts")
-
-
-class _Ranges:
-    """The bytes of a file that are numbers of datasets; equal to any other, for the cache."""
-
-    def __init__(self, file: h5py.File) -> None:
-        self._file = file
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Ranges)
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        for name in self._file:
-            if isinstance(self._file.get(name, getlink=True), h5py.HardLink):
-                item = self._file[name]
-                if isinstance(item, h5py.Dataset):
-                    yield from _ranges(item)
-
-
-@lru_cache(maxsize=4)
-def _walkable(name: str, size: int, changed: int, numbers: Iterable[tuple[int, int]]) -> bool:
-    handle = os.open(name, os.O_RDONLY)
-    try:
-        version = os.pread(handle, 1, 8)
-        place = _LENGTHS_AT.get(version[0] if version else -1)
-        width = os.pread(handle, 1, place)[0] if place is not None else 0
-        if width not in (4, 8):
-            return False
-        heaps = (heap for gap in _gaps(numbers, size) for heap in _found(handle, *gap))
-        return all(_ends(handle, heap, width) for heap in heaps)
-    finally:
-        os.close(handle)
-
-
-def _ranges(dataset: h5py.Dataset) -> list[tuple[int, int]]:
-    if dataset.chunks is None:
-        start = dataset.id.get_offset()
-        return [] if start is None else [(start, start + dataset.id.get_storage_size())]
-    chunks: list[tuple[int, int]] = []
-    if dataset.shape is not None and dataset.size:
-        dataset.id.chunk_iter(
-            lambda chunk: chunks.append((chunk.byte_offset, chunk.byte_offset + chunk.size))
-        )
-    return chunks
-
-
-def _gaps(ranges: Iterable[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
-    """What lies between ranges.
-
-    >>> list(_gaps([(10, 20), (30, 40)], 50))
-    [(0, 10), (20, 30), (40, 50)]
-    """
-    done = 0
-    for start, end in sorted(ranges):
-        if start > done:
-            yield done, min(start, size)
-        done = max(done, end)
-    if done < size:
-        yield done, size
-
-
-def _found(handle: int, start: int, end: int) -> Iterator[int]:
-    """Where heaps begin between two places."""
-    while start < end:
-        content = os.pread(handle, min(_BLOCK, end - start) + len(_SIGNATURE) - 1, start)
-        place = content.find(_SIGNATURE)
-        while place >= 0:
-            yield start + place
-            place = content.find(_SIGNATURE, place + 1)
-        start += _BLOCK
-
-
-def _ends(handle: int, heap: int, width: int) -> bool:
-    """Whether a walk over the objects of a heap comes to its end."""
-    kind = "<Q" if width == 8 else "<I"
-    header = os.pread(handle, 8 + width, heap)
-    if len(header) < 8 + width:
-        return True  # cut off: the library says so
-    end = heap + struct.unpack(kind, header[8:])[0]
-    place = heap + 16  # both headers are filled up to 16 bytes
-    for _ in range(_MOST_OBJECTS):
-        entry = os.pread(handle, 8 + width, place)
-        if place + 16 > end or len(entry) < 8 + width:
-            return True
-        (index,), (size,) = struct.unpack("<H", entry[:2]), struct.unpack(kind, entry[8:])
-        step = 16 + -(-size // 8) * 8 if index else size
-        if step == 0:
-            return False
-        place += step
-    return False
-
-
-# The boundary around reading a bag: whatever goes wrong inside costs this one slide.
-
-
-_LOG = logging.getLogger(__name__)
-_KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a pipe (FIFO)",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-}
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn any exception while a feature file is read into a :class:`BagError`.
-
-    An exception of a type that no reader expects is a defect of FOCI or a new kind of damage: it
-    goes to the log with its traceback (logger ``foci.bags.layouts.hdf5``).
-    """
-    try:
-        yield
-    except FociError:
-        raise
-    except OSError as error:
-        raise unopened(path, error) from error
-    except MemoryError as error:
-        fix = "free some memory or lower --n-cap; if the file is damaged, extract the slide again"
-        raise BagError(path, "needs more memory than there is", fix) from error
-    except Exception as error:
-        _LOG.exception("%s cannot be read", path)
-        what = f"cannot be read ({type(error).__name__}: {error})"
-        fix = "extract or copy the file again; FOCI_LOG=FILE keeps the traceback"
-        raise BagError(path, what, fix) from error
-
-
-def check_file(path: Path) -> None:
-    """Refuse what is not a plain file: opening a pipe waits forever, a device has no end."""
-    try:
-        kind = stat.S_IFMT(path.stat().st_mode)
-    except OSError as error:
-        raise unopened(path, error) from None
-    if kind != stat.S_IFREG:
-        what = f"is {_KINDS.get(kind, 'something else')}, not a file"
-        raise BagError(path, what, "put the feature file itself there")
-
-
-def check_size(shape: tuple[int, ...], itemsize: int, path: Path) -> None:
-    """Refuse an array that would be larger than the limit, before it is allocated."""
-    if what := excess(shape, itemsize):
-        raise BagError(path, what, f"extract the slide again, or raise {BAG_GB} if it is right")
-
-
-def unopened(path: Path, error: OSError) -> BagError:
-    """Why a file could not be opened, and what helps."""
-    if isinstance(error, FileNotFoundError):
-        return BagError(path, "does not exist", "check the feature folder")
-    if isinstance(error, PermissionError):
-        fix = "give yourself the right to read it (chmod u+r), or ask its owner"
-        return BagError(path, "may not be read (permission denied)", fix)
-    why = str(error) if error.errno is None else os.strerror(error.errno).lower()
-    return BagError(path, f"cannot be read ({why})", "check the disk, or copy the file again")
-
+from foci.bags.layouts.layout import check_size, expecting, one_name, one_number
+from foci.errors import BagError
 
 HDF5_ENDINGS = (".h5", ".hdf5")
 _MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -214,6 +29,7 @@ _PLAIN_TYPES = (h5py.h5t.INTEGER, h5py.h5t.FLOAT, h5py.h5t.STRING)
 inside the HDF5 library."""
 _MOST_VALUES = 1000
 _OPEN = threading.local()
+"""``files``: open files by path; ``sound``: the file whose heaps were checked last."""
 _DAMAGE = (KeyError, OSError, OverflowError, RuntimeError, TypeError, ValueError)
 """What h5py raises where bytes of a file are wrong."""
 
@@ -225,40 +41,29 @@ def open_hdf5(path: Path) -> Iterator[h5py.File]:
     Reading is part of the block, so an error inside it (a damaged chunk) is reported alike. Within
     the block the same path is not opened again: a layout is detected and read from one open file.
     """
-    if (already := getattr(_OPEN, "files", {}).get(path)) is not None:
-        yield already
+    before: dict[Path, h5py.File] = getattr(_OPEN, "files", {})
+    if path in before:
+        yield before[path]
         return
-    check_file(path)
-    try:
-        with h5py.File(path, "r", locking=False) as file, _remembered(path, file):
+
+    def why(error: Exception) -> str:
+        with path.open("rb") as handle:
+            head = handle.read(len(_MAGIC))
+        if head != _MAGIC:
+            return "is empty" if not head else "is not an HDF5 file"
+        if "truncated" in str(error):
+            return "is truncated (an extraction or a copy was cut off)"
+        return f"cannot be read ({error})"
+
+    with (
+        expecting(path, _DAMAGE, why, "extract or copy the file again"),
+        h5py.File(path, "r", locking=False) as file,
+    ):
+        _OPEN.files = {**before, path: file}
+        try:
             yield file
-    except FociError:
-        raise
-    except (FileNotFoundError, PermissionError) as error:
-        raise unopened(path, error) from None
-    except _DAMAGE as error:
-        raise BagError(path, _why(path, error), "extract or copy the file again") from error
-
-
-@contextmanager
-def _remembered(path: Path, file: h5py.File) -> Iterator[None]:
-    """Hand out the open file of a path, in this thread, until the block ends."""
-    before = getattr(_OPEN, "files", {})
-    _OPEN.files = {**before, path: file}
-    try:
-        yield
-    finally:
-        _OPEN.files = before
-
-
-def _why(path: Path, error: Exception) -> str:
-    with path.open("rb") as handle:
-        head = handle.read(len(_MAGIC))
-    if head != _MAGIC:
-        return "is empty" if not head else "is not an HDF5 file"
-    if "truncated" in str(error):
-        return "is truncated (an extraction or a copy was cut off)"
-    return f"cannot be read ({error})"
+        finally:
+            _OPEN.files = before
 
 
 def item(file: h5py.File, name: str, path: Path) -> h5py.Dataset | h5py.Group | None:
@@ -291,11 +96,8 @@ def require(file: h5py.File, name: str, path: Path) -> h5py.Dataset:
         return found
     if isinstance(found, h5py.Group):
         inside = ", ".join(sorted(found)) or "nothing"
-        raise BagError(
-            path,
-            f"'{name}' is a group (it holds {inside})",
-            "write the features of one encoder as a plain dataset",
-        )
+        fix = "write the features of one encoder as a plain dataset"
+        raise BagError(path, f"'{name}' is a group (it holds {inside})", fix)
     held = ", ".join(sorted(file)) or "nothing"
     raise BagError(path, f"has no dataset '{name}' (it holds {held})", "check which tool wrote it")
 
@@ -323,9 +125,9 @@ def numbers(dataset: h5py.Dataset, path: Path) -> NDArray[Any]:
 
 def coordinates(file: h5py.File, path: Path) -> NDArray[Any] | None:
     """The dataset ``coords``, or None if there is none."""
-    return (
-        None if item(file, "coords", path) is None else numbers(require(file, "coords", path), path)
-    )
+    if item(file, "coords", path) is None:
+        return None
+    return numbers(require(file, "coords", path), path)
 
 
 def attribute(holder: h5py.HLObject, name: str) -> Any:
@@ -356,3 +158,106 @@ def number_attribute(holder: h5py.HLObject, name: str, path: Path) -> float | No
 def name_attribute(holder: h5py.HLObject, name: str, path: Path) -> str | None:
     """An attribute that is text, or None if it is absent."""
     return one_name(attribute(holder, name), name, path)
+
+
+# Heaps, in which an HDF5 file keeps texts of variable length. The library walks a heap object by
+# object: in a damaged one, an object of size 0 keeps it walking on the spot forever, and nothing
+# can interrupt it. So every heap is walked here before a text is read.
+
+_SIGNATURE = b"GCOL\x01\x00\x00\x00"
+_BLOCK = 2**22
+_MOST_OBJECTS = 100_000
+_LENGTHS_AT = {0: 14, 1: 14, 2: 10, 3: 10}
+"""Where the superblock of each version says how wide lengths are."""
+
+
+def check_heaps(file: h5py.File) -> None:
+    """Refuse a file with a heap that the HDF5 library would walk forever.
+
+    Raises:
+        ValueError: If there is one.
+    """
+    facts = Path(file.filename).stat()
+    key = (file.filename, facts.st_size, facts.st_mtime_ns)
+    if getattr(_OPEN, "sound", None) == key:
+        return
+    handle = os.open(file.filename, os.O_RDONLY)
+    try:
+        version = os.pread(handle, 1, 8)
+        place = _LENGTHS_AT.get(version[0] if version else -1)
+        width = os.pread(handle, 1, place)[0] if place is not None else 0
+        gaps = _gaps(_ranges(file), facts.st_size)
+        heaps = (heap for gap in gaps for heap in _heaps_between(handle, *gap))
+        if width not in (4, 8) or not all(_ends(handle, heap, width) for heap in heaps):
+            raise ValueError("a damaged heap of texts")
+    finally:
+        os.close(handle)
+    _OPEN.sound = key
+
+
+def _ranges(file: h5py.File) -> Iterator[tuple[int, int]]:
+    """The bytes of a file that are numbers of datasets, where no heap can be."""
+    for name in file:
+        if not isinstance(file.get(name, getlink=True), h5py.HardLink):
+            continue
+        dataset = file[name]
+        if not isinstance(dataset, h5py.Dataset):
+            continue
+        if dataset.chunks is None:
+            start = dataset.id.get_offset()
+            if start is not None:
+                yield start, start + dataset.id.get_storage_size()
+        elif dataset.shape is not None and dataset.size:
+            chunks: list[tuple[int, int]] = []
+            dataset.id.chunk_iter(
+                lambda chunk, chunks=chunks: chunks.append(
+                    (chunk.byte_offset, chunk.byte_offset + chunk.size)
+                )
+            )
+            yield from chunks
+
+
+def _gaps(ranges: Iterable[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
+    """What lies between ranges.
+
+    >>> list(_gaps([(10, 20), (30, 40)], 50))
+    [(0, 10), (20, 30), (40, 50)]
+    """
+    done = 0
+    for start, end in sorted(ranges):
+        if start > done:
+            yield done, min(start, size)
+        done = max(done, end)
+    if done < size:
+        yield done, size
+
+
+def _heaps_between(handle: int, start: int, end: int) -> Iterator[int]:
+    """Where heaps begin between two places."""
+    while start < end:
+        content = os.pread(handle, min(_BLOCK, end - start) + len(_SIGNATURE) - 1, start)
+        place = content.find(_SIGNATURE)
+        while place >= 0:
+            yield start + place
+            place = content.find(_SIGNATURE, place + 1)
+        start += _BLOCK
+
+
+def _ends(handle: int, heap: int, width: int) -> bool:
+    """Whether a walk over the objects of a heap comes to its end."""
+    kind = "<Q" if width == 8 else "<I"
+    header = os.pread(handle, 8 + width, heap)
+    if len(header) < 8 + width:
+        return True  # cut off: the library says so
+    end = heap + struct.unpack(kind, header[8:])[0]
+    place = heap + 16  # both headers are filled up to 16 bytes
+    for _ in range(_MOST_OBJECTS):
+        entry = os.pread(handle, 8 + width, place)
+        if place + 16 > end or len(entry) < 8 + width:
+            return True
+        (index,), (size,) = struct.unpack("<H", entry[:2]), struct.unpack(kind, entry[8:])
+        step = 16 + -(-size // 8) * 8 if index else size
+        if step == 0:
+            return False
+        place += step
+    return False

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from foci.bags.layouts.arrays import load_npy, load_npz
-from foci.bags.layouts.stored import Layout, ReadOptions, Stored, one_name, one_number
+from foci.bags.layouts.layout import Layout, Stored, one_name, one_number
 from foci.bags.layouts.tensor_file import load_array
 from foci.errors import BagError
 from foci.files.bounds import read_json
@@ -21,13 +21,13 @@ def _matches(path: Path) -> bool:
     return _index(path) is not None
 
 
-def _read(path: Path, options: ReadOptions) -> Stored:
+def _read(path: Path, mpp: float | None) -> Stored:
     """The side of a tile is ``tile_um / mpp`` where the resolution is known, else inferred."""
     config = _config(path)
     source, tile_um = path.parent / _CONFIG, config.get("tile_um")
     size = None
-    if isinstance(tile_um, (int, float)) and options.mpp:  # "20x" where tiles are given so
-        size = one_number(tile_um, "tile_um", source) / options.mpp
+    if isinstance(tile_um, (int, float)) and mpp:  # "20x" where tiles are given so
+        size = one_number(tile_um, "tile_um", source) / mpp
     extractor = config.get("extractor")
     name = extractor.get("class") if isinstance(extractor, dict) else extractor
     return Stored(

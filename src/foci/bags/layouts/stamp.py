@@ -19,7 +19,7 @@ from foci.bags.layouts.hdf5 import (
     open_hdf5,
     require,
 )
-from foci.bags.layouts.stored import Layout, ReadOptions, Stored, tile_coords
+from foci.bags.layouts.layout import Layout, Stored, tile_coords
 from foci.errors import BagError
 
 _HISTORIC_UNITS, _HISTORIC_UM = 224.0, 256.0
@@ -31,7 +31,7 @@ def _matches(path: Path) -> bool:
         return item(file, "feats", path) is not None
 
 
-def _read(path: Path, options: ReadOptions) -> Stored:
+def _read(path: Path, mpp: float | None) -> Stored:
     """Pixels need the slide's resolution; without it coordinates stay in micrometres."""
     with open_hdf5(path) as file:
         kind = attribute(file, "feat_type")
@@ -59,11 +59,11 @@ def _read(path: Path, options: ReadOptions) -> Stored:
             notes = ("no unit given: coordinates taken as micrometres",)
     elif unit != "um":
         raise BagError(path, f"has coordinates in {unit!r}", "write them in micrometres ('um')")
-    if options.mpp is None:
+    if mpp is None:
         notes += ("slide resolution unknown (give mpp): coordinates stay in micrometres",)
         return Stored(features, coords, "um", "corner", size, encoder, notes)
-    size = None if size is None else size / options.mpp
-    return Stored(features, coords / options.mpp, "px", "corner", size, encoder, notes)
+    size = None if size is None else size / mpp
+    return Stored(features, coords / mpp, "px", "corner", size, encoder, notes)
 
 
 LAYOUT = Layout("STAMP .h5", (".h5", ".hdf5"), _matches, _read)

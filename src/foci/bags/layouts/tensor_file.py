@@ -12,84 +12,13 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foci.bags.layouts.hdf5 import check_file, check_size, unopened
-from foci.bags.layouts.stored import check_floating
-from foci.errors import BagError, FociError
+from foci.bags.layouts.layout import check_floating, check_size, expecting
+from foci.errors import BagError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-
-# Bound the work that a pickle asks for, before anything unpickles it.
-#
-# A pickle of thirty bytes can describe a tuple that holds itself twice, thirty times over; hashing
-# it takes hours, and one nested deep enough ends the process. Here the instructions are only
-# counted.
-
-
-_MOST_PARTS = 100_000
-_MOST_DEPTH = 100
-_PUT = {"PUT", "BINPUT", "LONG_BINPUT"}
-_GET = {"GET", "BINGET", "LONG_BINGET"}
-
-
-def check_pickle(file: IO[bytes]) -> None:
-    r"""Refuse a pickle whose value, written out, has too many parts or is nested too deeply.
-
-    Reads up to the end of the pickle. The value of every instruction is replaced by two numbers:
-    of how many parts it consists, with repetitions, and how deep they are nested.
-
-    Raises:
-        ValueError: If a limit is passed, or the file is no pickle.
-
-    >>> import io
-    >>> doubled = b"N" + b"2\x86" * 30 + b"."
-    >>> len(doubled), check_pickle(io.BytesIO(doubled))
-    Traceback (most recent call last):
-    ValueError: a pickle of too many or too deeply nested parts
-    """
-    stack: list[tuple[int, int] | None] = []  # None marks the beginning of a slice
-    memo: dict[int, tuple[int, int]] = {}
-    for opcode, argument, _ in pickletools.genops(file):
-        name = opcode.name
-        if name in _PUT or name == "MEMOIZE":
-            memo[len(memo) if name == "MEMOIZE" else int(argument or 0)] = _top(stack)
-            continue
-        if name in _GET:
-            stack.append(memo[int(argument or 0)])
-            continue
-        if name == "DUP":
-            stack.append(_top(stack))
-            continue
-        taken: list[tuple[int, int]] = []
-        for wanted in reversed(opcode.stack_before):
-            if wanted is pickletools.stackslice:
-                continue
-            if wanted is pickletools.markobject:
-                while (part := _pop(stack)) is not None:
-                    taken.append(part)
-            elif (part := _pop(stack)) is not None:
-                taken.append(part)
-        parts = 1 + sum(part for part, _ in taken)
-        depth = 1 + max((depth for _, depth in taken), default=0)
-        if parts > _MOST_PARTS or depth > _MOST_DEPTH:
-            raise ValueError("a pickle of too many or too deeply nested parts")
-        stack += [
-            None if made is pickletools.markobject else (parts, depth)
-            for made in opcode.stack_after
-        ]
-
-
-def _top(stack: list[tuple[int, int] | None]) -> tuple[int, int]:
-    return (stack[-1] if stack else None) or (0, 0)
-
-
-def _pop(stack: list[tuple[int, int] | None]) -> tuple[int, int] | None:
-    if not stack:
-        raise ValueError("a pickle that ends in the middle")
-    return stack.pop()
-
-
+_PLAIN = "save the features as a plain tensor: torch.save(tensor, path)"
 _PICKLES_OF_OLD_FILES = 4
 """Magic number, version, machine, content: what precedes the numbers in files before torch 1.6."""
 
@@ -98,56 +27,24 @@ def load_array(path: Path) -> NDArray[Any]:
     """A tensor or NumPy array saved by ``torch.save``; any other object is refused."""
     import torch
 
-    check_file(path)
-    try:
-        with path.open("rb") as file:
-            _check_before(file, path)
-        with torch.serialization.safe_globals(_numpy_globals()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # on the pickle's protocol, which changes nothing
-            content = torch.load(path, map_location="cpu", weights_only=True)
-    except FociError:
-        raise
-    except (FileNotFoundError, PermissionError) as error:
-        raise unopened(path, error) from None
-    except pickle.UnpicklingError:
-        raise BagError(
-            path,
-            "holds pickled objects, which FOCI does not execute",
-            "save the features as a plain tensor: torch.save(tensor, path)",
-        ) from None
-    except MemoryError:
-        raise
-    except Exception as error:  # torch raises whatever the damaged bytes lead to
-        raise BagError(
-            path, f"is not a readable .pt file ({error})", "extract or copy the file again"
-        ) from error
+    fix = "extract or copy the file again"
+    # torch raises whatever the damaged bytes lead to
+    with expecting(path, (Exception,), lambda e: f"is not a readable .pt file ({e})", fix):
+        _check_before(path)
+        try:
+            with torch.serialization.safe_globals(_numpy_globals()), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # on the pickle's protocol, which changes nothing
+                content = torch.load(path, map_location="cpu", weights_only=True)
+        except pickle.UnpicklingError:
+            what = "holds pickled objects, which FOCI does not execute"
+            raise BagError(path, what, _PLAIN) from None
     if isinstance(content, torch.Tensor):
         return _dense(content, path)
     if isinstance(content, np.ndarray):
         check_size(content.shape, content.dtype.itemsize, path)
         return content
-    raise BagError(
-        path,
-        f"holds a {type(content).__name__}, not one tensor of tile features",
-        "save the features as a plain tensor: torch.save(tensor, path)",
-    )
-
-
-def _check_before(file: IO[bytes], path: Path) -> None:
-    """Check sizes before torch allocates: records of the archive, parts of the pickle."""
-    if not zipfile.is_zipfile(file):
-        file.seek(0)
-        end = path.stat().st_size
-        for _ in range(_PICKLES_OF_OLD_FILES):
-            if file.tell() < end:
-                check_pickle(file)
-        return
-    with zipfile.ZipFile(file) as archive:
-        for record in archive.infolist():
-            check_size((record.file_size,), 1, path)
-            if record.filename.endswith(".pkl"):
-                with archive.open(record) as content:
-                    check_pickle(content)
+    what = f"holds a {type(content).__name__}, not one tensor of tile features"
+    raise BagError(path, what, _PLAIN)
 
 
 def _dense(tensor: Tensor, path: Path) -> NDArray[Any]:
@@ -183,3 +80,84 @@ def _numpy_globals() -> list[Any]:
         *((_reconstruct, f"{module}._reconstruct") for module in names),
         *((scalar, f"{module}.scalar") for module in names),
     ]
+
+
+def _check_before(path: Path) -> None:
+    """Check sizes before torch allocates: records of the archive, parts of the pickle."""
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            file.seek(0)
+            end = path.stat().st_size
+            for _ in range(_PICKLES_OF_OLD_FILES):
+                if file.tell() < end:
+                    check_pickle(file)
+            return
+        with zipfile.ZipFile(file) as archive:
+            for record in archive.infolist():
+                check_size((record.file_size,), 1, path)
+                if record.filename.endswith(".pkl"):
+                    with archive.open(record) as content:
+                        check_pickle(content)
+
+
+# Bound the work that a pickle asks for. One of thirty bytes can describe a tuple that holds itself
+# twice, thirty times over; hashing it takes hours, and one nested deep enough ends the process.
+
+_MOST_PARTS = 100_000
+_MOST_DEPTH = 100
+_PUT = {"PUT", "BINPUT", "LONG_BINPUT"}
+_GET = {"GET", "BINGET", "LONG_BINGET"}
+
+
+def check_pickle(file: IO[bytes]) -> None:
+    r"""Refuse a pickle whose value, written out, has too many parts or is nested too deeply.
+
+    Reads up to the end of the pickle. The value of every instruction is replaced by two numbers:
+    of how many parts it consists, with repetitions, and how deep they are nested.
+
+    Raises:
+        ValueError: If a limit is passed, or the file is no pickle.
+
+    >>> import io
+    >>> doubled = b"N" + b"2\x86" * 30 + b"."
+    >>> len(doubled), check_pickle(io.BytesIO(doubled))
+    Traceback (most recent call last):
+    ValueError: a pickle of too many or too deeply nested parts
+    """
+    stack: list[tuple[int, int] | None] = []  # None marks the beginning of a slice
+    memo: dict[int, tuple[int, int]] = {}
+    for opcode, argument, _ in pickletools.genops(file):
+        name = opcode.name
+        top = (stack[-1] if stack else None) or (0, 0)
+        if name in _PUT or name == "MEMOIZE":
+            memo[len(memo) if name == "MEMOIZE" else int(argument or 0)] = top
+            continue
+        if name in _GET:
+            stack.append(memo[int(argument or 0)])
+            continue
+        if name == "DUP":
+            stack.append(top)
+            continue
+        taken: list[tuple[int, int]] = []
+        for wanted in reversed(opcode.stack_before):
+            if wanted is pickletools.stackslice:
+                continue
+            if wanted is pickletools.markobject:
+                while (part := _pop(stack)) is not None:
+                    taken.append(part)
+            elif (part := _pop(stack)) is not None:
+                taken.append(part)
+        parts = 1 + sum(part for part, _ in taken)
+        depth = 1 + max((depth for _, depth in taken), default=0)
+        if parts > _MOST_PARTS or depth > _MOST_DEPTH:
+            raise ValueError("a pickle of too many or too deeply nested parts")
+        stack += [
+            None if made is pickletools.markobject else (parts, depth)
+            for made in opcode.stack_after
+        ]
+
+
+def _pop(stack: list[tuple[int, int] | None]) -> tuple[int, int] | None:
+    if not stack:
+        raise ValueError("a pickle that ends in the middle")
+    return stack.pop()

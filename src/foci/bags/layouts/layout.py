@@ -1,8 +1,17 @@
-"""The interface of a feature layout, and raw arrays before checks and conversion."""
+"""What all feature layouts share: their interface, and the checks of files and arrays.
+
+A feature file may be damaged or hostile. Nothing in it is executed, sizes are checked before
+anything is allocated, and whatever goes wrong costs this one slide, with one line that says why.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import math
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,18 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.bags.bag import Unit
-from foci.errors import BagError, EmptyBagError, NotFiniteError, shortened
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """Options for what a feature file does not tell.
-
-    Attributes:
-        mpp: Micrometres per level-0 pixel of the slide, to turn micrometres into pixels.
-    """
-
-    mpp: float | None = None
+from foci.errors import BagError, EmptyBagError, FociError, NotFiniteError, shortened
 
 
 @dataclass(frozen=True)
@@ -56,19 +54,134 @@ class Layout:
         description: One line for people.
         suffixes: File endings it may have.
         matches: Whether a file with such an ending is of this layout, judged by content.
-        read: Its content.
+        read: Its content; the second argument is the slide's resolution in micrometres per level-0
+            pixel, or None, for layouts that measure in micrometres.
         sidecars: Other files that ``read`` looks at; the cache notices when they change.
     """
 
     description: str
     suffixes: tuple[str, ...]
     matches: Callable[[Path], bool]
-    read: Callable[[Path, ReadOptions], Stored]
+    read: Callable[[Path, float | None], Stored]
     sidecars: Callable[[Path], tuple[Path, ...]] = lambda path: ()
 
 
-# Check features and coordinates, alike for all layouts.
+# Files: of the right kind, within bounds, and with a reason where they cannot be read.
 
+MAX_BAG_GB = "FOCI_MAX_BAG_GB"
+"""Environment variable: gigabytes that one array of a feature file may have in memory."""
+
+_DEFAULT_BAG_GB = 2.0
+"""325,000 tiles of 1,536 features in float32."""
+
+_LOG = logging.getLogger(__name__)
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe (FIFO)",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn any exception while a feature file is read into a :class:`BagError`.
+
+    An exception of a type that no reader expects is a defect of FOCI or a new kind of damage: it
+    is logged with its traceback.
+    """
+    try:
+        yield
+    except FociError:
+        raise
+    except OSError as error:
+        raise unopened(path, error) from error
+    except MemoryError as error:
+        fix = "free some memory or lower --n-cap; if the file is damaged, extract the slide again"
+        raise BagError(path, "needs more memory than there is", fix) from error
+    except Exception as error:
+        _LOG.exception("%s cannot be read", path)
+        what = f"cannot be read ({type(error).__name__}: {error})"
+        fix = "extract or copy the file again; FOCI_LOG=FILE keeps the traceback"
+        raise BagError(path, what, fix) from error
+
+
+@contextmanager
+def expecting(
+    path: Path, damage: tuple[type[Exception], ...], why: Callable[[Exception], str], fix: str
+) -> Iterator[None]:
+    """Turn the exceptions that a library raises for damaged bytes into a :class:`BagError`.
+
+    Args:
+        path: Must be a plain file.
+        damage: The exceptions.
+        why: What is wrong with the file, by exception.
+        fix: What to do about it.
+    """
+    check_file(path)
+    try:
+        yield
+    except (FociError, MemoryError):
+        raise
+    except (FileNotFoundError, PermissionError) as error:
+        raise unopened(path, error) from None
+    except damage as error:
+        raise BagError(path, why(error), fix) from error
+
+
+def check_file(path: Path) -> None:
+    """Refuse what is not a plain file: opening a pipe waits forever, a device has no end."""
+    try:
+        kind = stat.S_IFMT(path.stat().st_mode)
+    except OSError as error:
+        raise unopened(path, error) from None
+    if kind != stat.S_IFREG:
+        what = f"is {_KINDS.get(kind, 'something else')}, not a file"
+        raise BagError(path, what, "put the feature file itself there")
+
+
+def unopened(path: Path, error: OSError) -> BagError:
+    """Why a file could not be opened, and what helps."""
+    if isinstance(error, FileNotFoundError):
+        return BagError(path, "does not exist", "check the feature folder")
+    if isinstance(error, PermissionError):
+        fix = "give yourself the right to read it (chmod u+r), or ask its owner"
+        return BagError(path, "may not be read (permission denied)", fix)
+    why = str(error) if error.errno is None else os.strerror(error.errno).lower()
+    return BagError(path, f"cannot be read ({why})", "check the disk, or copy the file again")
+
+
+def check_size(shape: tuple[int, ...], itemsize: int, path: Path) -> None:
+    """Refuse an array that would be larger than the limit, before it is allocated.
+
+    Numbers narrower than float32 count as float32, which is what they are converted to.
+
+    >>> check_size((12_000, 1536), 2, Path("s.h5"))
+    >>> check_size((10**9, 1024), 4, Path("s.h5"))
+    Traceback (most recent call last):
+    foci.errors.BagError: s.h5: claims 1000000000 x 1024 numbers, 4096.0 GB in memory where 2 GB ...
+    """
+    given, limit = os.environ.get(MAX_BAG_GB), _DEFAULT_BAG_GB
+    if given:
+        try:
+            limit = float(given)
+        except ValueError:
+            limit = math.nan
+        if not limit > 0:
+            raise FociError(MAX_BAG_GB, f"is {given!r}", "give gigabytes, such as 4")
+    size = math.prod(shape) * max(itemsize, 4)
+    if size > limit * 1e9:
+        claimed = " x ".join(map(str, shape))
+        raise BagError(
+            path,
+            f"claims {claimed} numbers, {size / 1e9:.1f} GB in memory where {limit:g} GB are "
+            "allowed",
+            f"extract the slide again, or raise {MAX_BAG_GB} if it is right",
+        )
+
+
+# Arrays: of the right type and shape, finite, exact.
 
 _EXACT = 2.0**53
 """Whole numbers up to it are exact in float64."""
@@ -91,10 +204,10 @@ def tile_features(array: NDArray[Any], path: Path) -> NDArray[np.float32]:
     if array.size == 0:
         raise EmptyBagError(path, "has no tiles", "no tissue was found on this slide; leave it out")
     if array.ndim != 2:
-        what = f"features have shape {_shape(array)}, not tiles x width"
+        fix = "store one bag per file as [N, D] or [1, N, D]"
         if array.ndim == 1:
-            raise BagError(path, what, "one vector per slide cannot be audited; use tile features")
-        raise BagError(path, what, "store one bag per file as [N, D] or [1, N, D]")
+            fix = "one vector per slide cannot be audited; use tile features"
+        raise BagError(path, f"features have shape {_shape(array)}, not tiles x width", fix)
     check_floating(array.dtype, np.issubdtype(array.dtype, np.floating), path)
     with np.errstate(over="ignore"):
         features = np.ascontiguousarray(array, dtype=np.float32)
