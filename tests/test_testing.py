@@ -14,7 +14,6 @@ from foci.backbones import Backbone, CallableBackbone
 from foci.errors import FociError
 from foci.testing import ConformanceError, check_backbone, quick_check
 from foci.testing.claims import CLAIMS
-from tests import dishonest_answers as worse
 from tests import dishonest_backbones as bad
 
 # Each entry: a bad model, exactly the checks it must fail, and words of the first complaint.
@@ -53,37 +52,31 @@ BAD: list[tuple[Callable[[], Backbone], set[str], str]] = [
                   "curve_equals_reference"}, "raised RuntimeError: no mask$"),
     (lambda: CallableBackbone(bad.numpy_mean, 6, 2), {"gates_have_gradients"},
      "no gradient reaches the soft feature gate"),
-    (worse.FirstMaskForAll, {"every_row_has_its_own_mask", "curve_equals_reference"},
+    (bad.FirstMaskForAll, {"every_row_has_its_own_mask", "curve_equals_reference"},
      "rows do not keep to their own mask: logits of 2 tiles alone and in .* padded to the longest"),
-    (worse.DividesByTheLongest, {"every_row_has_its_own_mask", "curve_equals_reference"},
+    (bad.DividesByTheLongest, {"every_row_has_its_own_mask", "curve_equals_reference"},
      r"the generic insert curve is not that of the subsets .* at ks = \[1, 16, 32, 33\] differ"),
-    (worse.ClosedFormOfAnOrder, {"curve_equals_reference"}, "the closed-form insert curve is not"),
-    (worse.ForwardDiffers, {"forward_is_aggregate_of_embed", "curve_equals_reference"},
+    (bad.ClosedFormOfAnOrder, {"curve_equals_reference"}, "the closed-form insert curve is not"),
+    (bad.ForwardDiffers, {"forward_is_aggregate_of_embed", "curve_equals_reference"},
      r"forward of one bag and aggregate\(embed\(x\)\) disagree: their answers to 33 tiles differ"),
-    (worse.PredictDiffers, {"forward_is_aggregate_of_embed"}, "predict and aggregate.* disagree"),
-    (worse.Softmaxed, {"logits_are_not_probabilities"}, "looks like probabilities: return logits"),
-    (worse.softmaxed_callable, {"logits_are_not_probabilities"},
+    (bad.PredictDiffers, {"forward_is_aggregate_of_embed"}, "predict and aggregate.* disagree"),
+    (bad.Softmaxed, {"logits_are_not_probabilities"}, "looks like probabilities: return logits"),
+    (bad.softmaxed_callable, {"logits_are_not_probabilities"},
      "looks like probabilities: give output='probabilities'"),
-    (worse.EmbedsInPlace, {"inputs_are_left_unchanged"}, "embed changes the features that it is"),
-    (worse.AggregatesInPlace, {"inputs_are_left_unchanged", "forward_is_aggregate_of_embed"},
+    (bad.EmbedsInPlace, {"inputs_are_left_unchanged"}, "embed changes the features that it is"),
+    (bad.AggregatesInPlace, {"inputs_are_left_unchanged", "forward_is_aggregate_of_embed"},
      "aggregate changes the tokens or the mask"),
-    (worse.ScoresInPlace, {"inputs_are_left_unchanged", "scores_belong_to_tiles"},
+    (bad.ScoresInPlace, {"inputs_are_left_unchanged", "scores_belong_to_tiles"},
      "scores changes the tokens that it is given"),
-    (worse.PrefixesInPlace, {"inputs_are_left_unchanged", "prefixes_equal_subsets"},
+    (bad.PrefixesInPlace, {"inputs_are_left_unchanged", "prefixes_equal_subsets"},
      "prefixes changes the tokens that it is given"),
-    (worse.RandomScores, {"eval_is_deterministic"}, "scores of the same 1 tiles differ by .* pass"),
-    (worse.Truncates, {"masking_is_removal", "order_does_not_matter"},
+    (bad.RandomScores, {"eval_is_deterministic"}, "scores of the same 1 tiles differ by .* pass"),
+    (bad.Truncates, {"masking_is_removal", "order_does_not_matter"},
      "masking is not removal: with .* of 300 tiles masked out"),
-    (worse.TruncatesScores, {"scores_belong_to_tiles"}, r"scores of 300 tiles have shape \[256\]"),
-    (worse.TruncatesPrefixes, {"prefixes_equal_subsets"}, "prefixes of 300 tiles have 256 rows"),
-    (worse.one_class, {"outputs_are_well_formed"}, r"n_classes is 1, .* the two \[0, u\]"),
+    (bad.TruncatesScores, {"scores_belong_to_tiles"}, r"scores of 300 tiles have shape \[256\]"),
+    (bad.TruncatesPrefixes, {"prefixes_equal_subsets"}, "prefixes of 300 tiles have 256 rows"),
+    (bad.one_class, {"outputs_are_well_formed"}, r"n_classes is 1, .* the two \[0, u\]"),
 ]  # fmt: skip
-
-
-def failed(model: Backbone) -> dict[str, str]:
-    results = check_backbone(model, raise_on_failure=False)
-    assert [r.name for r in results] == [*CLAIMS, "model_is_left_unchanged"]
-    return {r.name: r.detail for r in results if not r.passed}
 
 
 @pytest.mark.parametrize(("make", "names", "words"), BAD, ids=lambda v: getattr(v, "__name__", ""))
@@ -91,11 +84,11 @@ def test_a_bad_model_fails_exactly_the_checks_it_breaks(
     make: Callable[[], Backbone], names: set[str], words: str
 ) -> None:
     torch.manual_seed(0)
-    model = make()
-    failures = failed(model)
-    assert set(failures) == names
-    with pytest.raises(ConformanceError, match=words):
-        check_backbone(model)
+    with pytest.raises(ConformanceError, match=words) as caught:
+        check_backbone(make())
+    results = caught.value.results
+    assert [r.name for r in results] == [*CLAIMS, "model_is_left_unchanged"]
+    assert {r.name for r in results if not r.passed} == names
 
 
 @pytest.mark.parametrize(
@@ -110,7 +103,8 @@ def test_a_worse_model_fails_this_check_among_others(
     make: Callable[[], Backbone], name: str, words: str
 ) -> None:
     torch.manual_seed(0)
-    assert words in failed(make())[name]
+    results = check_backbone(make(), raise_on_failure=False)
+    assert words in {r.name: r.detail for r in results if not r.passed}[name]
 
 
 def test_every_check_is_seen_to_fail() -> None:
@@ -188,7 +182,7 @@ def test_no_gpu_is_seeded_and_all_their_random_states_are_put_back(
 
 
 def test_a_long_bag_shows_what_short_ones_do_not() -> None:
-    model = worse.Truncates()
+    model = bad.Truncates()
     assert all(result.passed for result in check_backbone(model, long_bag=36))
     with pytest.raises(ConformanceError, match=r"with .* of 60 tiles masked out"):
         check_backbone(model, long_bag=60)
@@ -215,6 +209,10 @@ def test_the_error_lists_every_failure_and_keeps_all_results() -> None:
     assert isinstance(caught.value, AssertionError)
 
 
+def test_it_is_reached_from_the_package() -> None:
+    assert foci.testing.check_backbone is check_backbone
+
+
 def test_misuse_is_refused() -> None:
     with pytest.raises(
         FociError, match=r"Linear: is not a Backbone; wrap it in .*CallableBackbone"
@@ -224,10 +222,6 @@ def test_misuse_is_refused() -> None:
         check_backbone(bad.Small(), n_tiles=[1])
     with pytest.raises(FociError, match=r"long_bag: is 1; give a size above 1"):
         check_backbone(bad.Small(), long_bag=1)
-
-
-def test_it_is_reached_from_the_package() -> None:
-    assert foci.testing.check_backbone is check_backbone
 
 
 def test_the_quick_check_asks_little_and_leaves_the_mode_alone() -> None:

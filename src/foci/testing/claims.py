@@ -1,7 +1,12 @@
-"""Copy of the model under test, with reproducible random bags."""
+"""The claims of the backbone contract, each with the check that tries to break it.
+
+A check gets a :class:`Specimen`, a copy of the model with reproducible random bags, and yields one
+line for every violation it finds.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 import zlib
@@ -41,8 +46,26 @@ class Specimen:
     long_bag: int
     seed: int
     dtype: torch.dtype
-    tolerance: float
+    tolerance: float = 0.0
     tiles: Tensor | None = None
+
+    def copied(self) -> Specimen:
+        """With a copy of the model in ``dtype``, as far as it can be copied and cast.
+
+        A function that closes over float32 weights does not follow a cast: it is then checked in
+        its own precision, with the tolerance of that precision.
+        """
+        for dtype in (self.dtype, device_and_dtype(self.model)[1]):
+            try:
+                model = copy.deepcopy(self.model).to(dtype)
+            except Exception:  # a foreign model may refuse to be copied: then check itself
+                model = self.model
+            tolerance = tolerance_of(dtype)
+            specimen = replace(self, model=model.eval(), dtype=dtype, tolerance=tolerance)
+            with contextlib.suppress(Exception):  # the checks will say what it raises
+                logits: Tensor = specimen.model(specimen.bag(max(self.n_tiles)))
+                return replace(specimen, tolerance=max(tolerance, tolerance_of(logits.dtype)))
+        return specimen
 
     @property
     def capabilities(self) -> Capabilities:
@@ -104,53 +127,9 @@ class Specimen:
         return f"differ by {float(gap.max()):.2g} (tolerance {self.tolerance:.0e})"
 
 
-def prepare(
-    model: Backbone,
-    *,
-    d_in: int,
-    n_tiles: tuple[int, ...],
-    long_bag: int,
-    seed: int,
-    dtype: torch.dtype,
-) -> Specimen:
-    """Copy the model and cast it, as far as it can be copied and cast.
-
-    A function that closes over float32 weights does not follow a cast: it is then checked in its
-    own precision, with the tolerance of that precision.
-    """
-    _, own = device_and_dtype(model)
-    for precision in (dtype, own):
-        subject = _copy(model, precision).eval()
-        tolerance = tolerance_of(precision)
-        specimen = Specimen(subject, d_in, n_tiles, long_bag, seed, precision, tolerance)
-        answer = _answer_precision(specimen)
-        if answer is not None:
-            return replace(specimen, tolerance=max(tolerance, tolerance_of(answer)))
-    return specimen
-
-
 def tolerance_of(dtype: torch.dtype) -> float:
     """Largest difference that counts as equal in a precision."""
     return {torch.float64: 1e-9, torch.float32: 1e-4}.get(dtype, 1e-2)
-
-
-def _copy(model: Backbone, dtype: torch.dtype) -> Backbone:
-    try:
-        return copy.deepcopy(model).to(dtype)
-    except Exception:  # a foreign model may refuse to be copied in any way: then check itself
-        return model
-
-
-@torch.no_grad()
-def _answer_precision(specimen: Specimen) -> torch.dtype | None:
-    try:
-        logits: Tensor = specimen.model(specimen.bag(max(specimen.n_tiles)))
-        return logits.dtype
-    except Exception:  # in a foreign precision; if in its own, the checks will say what it raises
-        return None
-
-
-# Registry of checks, one for each claim that a backbone makes.
 
 
 Complaints = Callable[[Specimen], Iterator[str]]
@@ -158,12 +137,7 @@ Complaints = Callable[[Specimen], Iterator[str]]
 
 @dataclass(frozen=True)
 class Claim:
-    """How a claim is checked, and which models make it.
-
-    Attributes:
-        complaints: Yields one line for every violation.
-        made_by: Whether a model makes the claim at all.
-    """
+    """How a claim is checked, one line for every violation, and whether a model makes it at all."""
 
     complaints: Complaints
     made_by: Callable[[Backbone], bool]
@@ -185,8 +159,7 @@ def claim(
     return decorate
 
 
-# Checks of a model's outputs: shapes, determinism, and agreement of every way to compute them.
-
+# Outputs: shapes, determinism, and agreement of every way to compute them
 
 _SUM = 1e-3
 """How far from 1 the sum of probabilities may be, as in ``CallableBackbone``."""
@@ -225,11 +198,9 @@ def logits_are_not_probabilities(s: Specimen) -> Iterator[str]:
     outputs = torch.stack([s.model(s.bag(n)).double() for n in s.n_tiles])
     totals = outputs.sum(dim=-1)
     if bool((outputs >= 0).all()) and bool(((totals - 1).abs() <= _SUM).all()):
-        fix = (
-            "give output='probabilities'"
-            if isinstance(s.model, CallableBackbone)
-            else "return logits, for instance their logarithms"
-        )
+        fix = "return logits, for instance their logarithms"
+        if isinstance(s.model, CallableBackbone):
+            fix = "give output='probabilities'"
         yield f"looks like probabilities: {fix} (outputs of {len(outputs)} bags >= 0 with sum 1)"
 
 
@@ -241,12 +212,13 @@ def forward_is_aggregate_of_embed(s: Specimen) -> Iterator[str]:
     mask[:, -1] = True
     tokens = s.model.embed(bags)
     logits, masked = s.model.aggregate(tokens), s.model.aggregate(tokens, mask)
+    p, p_masked = (torch.softmax(one.double(), dim=-1) for one in (logits, masked))
     routes: dict[str, tuple[Tensor, Tensor]] = {
         "forward of one bag": (s.model(bags[0]), logits[0]),
         "forward of two bags": (s.model(bags), logits),
         "forward with a mask": (s.model(bags, mask), masked),
-        "predict": (s.model.predict(bags[0]), _softmax(logits[0])),
-        "predict with a mask": (s.model.predict(bags, mask), _softmax(masked)),
+        "predict": (s.model.predict(bags[0]), p[0]),
+        "predict with a mask": (s.model.predict(bags, mask), p_masked),
     }
     for name, (got, want) in routes.items():
         if wrong := s.compare(got, want):
@@ -275,10 +247,6 @@ def config_rebuilds_the_model(s: Specimen) -> Iterator[str]:
         yield f"config does not say all: logits of a model rebuilt from it {wrong}"
 
 
-def _softmax(logits: Tensor) -> Tensor:
-    return torch.softmax(logits.double(), dim=-1)
-
-
 def _answers(s: Specimen, n: int) -> dict[str, Tensor]:
     answers = {"logits": s.model(s.bag(n))}
     if s.capabilities.score != "none":
@@ -286,7 +254,7 @@ def _answers(s: Specimen, n: int) -> dict[str, Tensor]:
     return answers
 
 
-# Checks of gates: closing one removes its tile, and gradients reach it.
+# Gates: closing one removes its tile, and gradients reach it
 
 
 @claim(made_by=lambda model: "attention" in model.capabilities.gate_sites)
@@ -299,14 +267,14 @@ def hard_gate_is_removal(s: Specimen) -> Iterator[str]:
         for keep in (torch.ones_like(mask[:n]), *s.subsets(n)):
             want = s.model.aggregate(tokens[keep][None])
             gate = keep.to(tokens.dtype)
-            shut = f"with {int((~keep).sum())} of {n} tiles gated to 0"
+            closed = f"with {int((~keep).sum())} of {n} tiles gated to 0"
             if wrong := s.compare(s.model.aggregate(tokens[None], gate=gate[None]), want):
-                yield f"a hard gate is not removal: {shut} logits and those of the rest {wrong}"
+                yield f"a hard gate is not removal: {closed} logits and those of the rest {wrong}"
             open_padding = torch.cat([gate, gate.new_ones(PADDING)])
             if wrong := s.compare(
                 s.model.aggregate(padded[None], mask[None], open_padding[None]), want
             ):
-                yield f"gate and mask do not combine: {shut} logits of a padded bag {wrong}"
+                yield f"gate and mask do not combine: {closed} logits of a padded bag {wrong}"
 
 
 @claim(made_by=lambda model: len(model.capabilities.gate_sites) > 0)
@@ -341,8 +309,7 @@ def _gate_gradient(s: Specimen, site: str, values: Tensor) -> Tensor | None:
     return torch.autograd.grad((weights * logits).sum(), gate, allow_unused=True)[0]
 
 
-# Checks of sets of tiles: masking, padding, batching, permutation, prefixes and curves.
-
+# Sets of tiles: masking, padding, batching, permutation, prefixes and curves
 
 _GARBAGE = 1e3
 
@@ -461,7 +428,7 @@ def curve_equals_reference(s: Specimen) -> Iterator[str]:
             )
 
 
-# Checks of single tiles: tokens and scores belong to them, and nothing changes in place.
+# Single tiles: tokens and scores belong to them, and nothing changes in place
 
 
 @claim()
@@ -520,13 +487,9 @@ def inputs_are_left_unchanged(s: Specimen) -> Iterator[str]:
     s.model.aggregate(tokens[None], mask)
     if not torch.equal(tokens, given) or int(mask.sum()) != n - 1:
         yield "aggregate changes the tokens or the mask that it is given"
-    tokens = given.clone()
-    if s.capabilities.score != "none":
-        s.model.scores(tokens)
+    claimed = {"scores": s.capabilities.score != "none", "prefixes": s.capabilities.closed_form}
+    for name in (name for name, made in claimed.items() if made):
+        tokens = given.clone()
+        getattr(s.model, name)(tokens)
         if not torch.equal(tokens, given):
-            yield "scores changes the tokens that it is given"
-    tokens = given.clone()
-    if s.capabilities.closed_form:
-        s.model.prefixes(tokens)
-        if not torch.equal(tokens, given):
-            yield "prefixes changes the tokens that it is given"
+            yield f"{name} changes the tokens that it is given"
