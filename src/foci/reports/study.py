@@ -18,9 +18,9 @@ from foci.studies.read import audit_folders
 from foci.studies.table import (
     Cell,
     Column,
-    Footnotes,
     Table,
     difference_text,
+    footnote,
     own_text,
     paper_text,
     shown,
@@ -87,14 +87,14 @@ def _write_reports(study: StudyFolder, progress: Progress) -> None:
 
 def _table(table: Table) -> dict[str, Any]:
     """A table as the template shows it."""
-    notes = Footnotes()
+    reasons: list[str] = []
     rows, group = [], ""
     for row in table.rows:
         rows.append(
             {
                 "group": row.group if row.group != group else "",
                 "names": row.names,
-                "cells": [_cell(row.cells.get(c.key), c, notes) for c in table.columns],
+                "cells": [_cell(row.cells.get(c.key), c, reasons) for c in table.columns],
             }
         )
         group = row.group
@@ -104,18 +104,18 @@ def _table(table: Table) -> dict[str, Any]:
         "heads": [*table.heads, *(column.heading for column in table.columns)],
         "rows": rows,
         "notes": table.notes,
-        "reasons": notes.reasons,
+        "reasons": reasons,
     }
 
 
-def _cell(cell: Cell | None, column: Column, notes: Footnotes) -> dict[str, Any]:
+def _cell(cell: Cell | None, column: Column, reasons: list[str]) -> dict[str, Any]:
     if cell is None:
         return {"own": "", "words": False, "gap": None, "paper": None, "compared": None, "z": None}
     gap = cell.value.gap
     return {
         "own": own_text(cell, column),
         "words": cell.text is not None,
-        "gap": None if gap is None else notes.number(gap),
+        "gap": None if gap is None else footnote(reasons, gap),
         "paper": None if cell.paper is None else paper_text(cell.paper, column),
         "compared": difference_text(cell, column),
         "z": None if cell.z is None else decimals(cell.z, 1),

@@ -1,4 +1,9 @@
-"""The cohort and the classifier that a cell works on."""
+"""Compute the cells of a study: train, fit, audit, joint control and cost.
+
+Train, fit and audit do what ``foci train``, ``foci fit`` and ``foci audit`` do, each from the
+result of the one before. The joint control trains a copy of a classifier with its selector; cost
+measures time and memory of predictions and reveal curves.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -47,24 +52,59 @@ from foci.studies.folder import StudyFolder
 from foci.studies.plan import Cell, audit_settings, training_settings
 from foci.studies.study import Study, data_digest, read_cohort
 
+VALIDATION, RESULT = "validation.json", "result.json"
 
-def open_cohort(study: Study, cell: Cell) -> Cohort:
-    """Read the table of a cell's cohort; no feature file is read.
+SHORT = 32
+"""Where the budget is adaptive, the validation AUKC up to this many tiles is measured, too: the
+paper reports a validation AUKC and does not say up to which count."""
+
+BASE_SHARE = 0.2
+"""The classifier's learning rate in joint training as a share of the selector's: the paper
+multiplies by 5."""
+
+Scores = dict[str, float | None]
+"""``auc`` (None where a class is absent), ``accuracy`` and ``loss``, on the validation slides."""
+
+
+def compute(folder: StudyFolder, cell: Cell, needed: tuple[Path, ...], out: Path) -> None:
+    """Compute a cell on a GPU if one is visible; what a killed process has done is resumed.
+
+    Args:
+        folder: The study.
+        cell: What to compute.
+        needed: Results of the cells that it needs: the model, then the selector if it has one.
+        out: Folder to fill; may hold what a killed process has done.
 
     Raises:
         ChangedError: If rows or feature files are not those that the study was planned with.
     """
-    cohort = read_cohort(study.cohorts[cell.cohort], cell.fold, cell.n_cap)
-    _check(study, cell, cohort)
-    return cohort
+    study, device = folder.study, visible_device()
+    if cell.kind == "train":
+        _train(study, cell, out, device)
+        return
+    if cell.kind == "cost" and study.efficiency is not None and study.efficiency.device != "auto":
+        device = study.efficiency.device
+    sources = _open(study, cell, needed[0], device)
+    selector = needed[1] if len(needed) > 1 else None
+    if cell.kind == "fit":
+        _fit(study, cell, sources, out)
+    elif cell.kind == "audit":
+        _audit(study, cell, sources, selector, out)
+    elif cell.kind == "joint":
+        _joint(study, cell, sources, out)
+    elif cell.kind == "cost":
+        _cost(study, cell, sources, selector, out, device)
+    else:
+        raise FociError(cell.name, f"is of unknown kind {cell.kind!r}", "plan the study again")
 
 
-def open_model(study: Study, cell: Cell, model: Path, device: str) -> Sources:
-    """Load the classifier of a cell, and read the table of its cohort.
+def visible_device() -> str:
+    """The first GPU that this process may use, else the CPU."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
 
-    Raises:
-        ChangedError: If rows or feature files are not those that the study was planned with.
-    """
+
+def _open(study: Study, cell: Cell, model: Path, device: str) -> Sources:
+    """Load the classifier of a cell, and read the table of its cohort; no feature file is read."""
     entry, backbone = study.cohorts[cell.cohort], study.backbones[cell.backbone]
     own = {name: getattr(entry, name) for name in Inputs.model_fields if hasattr(entry, name)}
     fold = entry.fold if cell.fold is None else cell.fold
@@ -72,56 +112,42 @@ def open_model(study: Study, cell: Cell, model: Path, device: str) -> Sources:
     options = backbone.model_options if ready_made else {}
     given = {**own, "fold": fold, "n_cap": cell.n_cap, "model": model, "model_options": options}
     sources = open_sources(Inputs(**given), device)
-    _check(study, cell, sources.cohort)
+    _check_unchanged(study, cell, sources.cohort)
     return sources
 
 
-def _check(study: Study, cell: Cell, cohort: Cohort) -> None:
+def _check_unchanged(study: Study, cell: Cell, cohort: Cohort) -> None:
     if data_digest(cohort, study.cohorts[cell.cohort].split_seed) != cell.data:
         what = "was changed since the study was planned"
         raise ChangedError(f"cohort {cell.cohort}", what, "run foci study plan again")
 
 
-# Audit cell: one trained classifier with the selector of a fit cell, as ``foci audit`` does it.
+def _ready(sources: Sources) -> Cohort:
+    """The slides that the classifier can read, split by patients where no table does."""
+    return ready_to_fit(for_backbone(sources.cohort, sources.backbone), sources.split_seed, silent)
 
 
-def audit(
-    study: Study, cell: Cell, model: Path, selector: Path | None, out: Path, device: str
-) -> None:
-    """Audit a classifier into an audit folder."""
-    sources = open_model(study, cell, model, device)
-    run(
-        sources.backbone,
-        sources.cohort,
-        audit_settings(study, cell),
+def _train(study: Study, cell: Cell, out: Path, device: str) -> None:
+    """Train a classifier into a model folder."""
+    entry, backbone = study.cohorts[cell.cohort], study.backbones[cell.backbone]
+    table = read_cohort(entry, cell.fold, cell.n_cap)
+    _check_unchanged(study, cell, table)
+    cohort = trainable(with_train_and_val(table.readable(), entry.split_seed))
+    train_into(
         out,
-        name=cell.name.removeprefix("audit/"),
-        split_seed=study.cohorts[cell.cohort].split_seed,
-        model_notes=sources.model_notes,
-        trained_on=sources.trained_on,
-        record=sources.record,
-        alarms=sources.alarms,
-        selectors=() if selector is None else (selector,),
-        model_files=sources.model_files,
+        backbone.architecture or cell.backbone,
+        cohort,
+        training_settings(study, cell, cohort.classes),
+        preset=backbone.preset,
+        widths=backbone.widths,
+        device=device,
+        score=split_scores,
     )
 
 
-# Fit cell: one selector on one trained classifier, as ``foci fit`` does it.
-#
-# Where the budget is adaptive, the validation AUKC up to 32 tiles is measured, too: the paper
-# reports a validation AUKC and does not say up to which count.
-
-
-SHORT = 32
-VALIDATION = "validation.json"
-
-
-def fit(study: Study, cell: Cell, model: Path, out: Path, device: str) -> None:
+def _fit(study: Study, cell: Cell, sources: Sources, out: Path) -> None:
     """Fit a selector into a selector folder."""
-    sources = open_model(study, cell, model, device)
-    settings = audit_settings(study, cell)
-    slides = for_backbone(sources.cohort, sources.backbone)
-    cohort = ready_to_fit(slides, study.cohorts[cell.cohort].split_seed, silent)
+    settings, cohort = audit_settings(study, cell), _ready(sources)
     fitted = selectors.fit(
         sources.backbone,
         cohort,
@@ -157,23 +183,44 @@ def validation_aukc(fitted: FittedSelector, val: Cohort, target: Target, k_max: 
     return float(np.mean(areas))
 
 
-# Joint cell: what training the classifier together with the selector costs the classifier.
-#
-# The paper found that this control costs the classifier more than 15 points of AUC within two
-# epochs. It cannot be reached through a recipe or :func:`foci.selectors.fit`, and it never changes
-# the given classifier: it trains a copy, which is then another model.
+def _audit(study: Study, cell: Cell, sources: Sources, selector: Path | None, out: Path) -> None:
+    """Audit a classifier, with the selector of a fit cell, into an audit folder."""
+    run(
+        sources.backbone,
+        sources.cohort,
+        audit_settings(study, cell),
+        out,
+        name=cell.name.removeprefix("audit/"),
+        split_seed=sources.split_seed,
+        model_notes=sources.model_notes,
+        trained_on=sources.trained_on,
+        record=sources.record,
+        alarms=sources.alarms,
+        selectors=() if selector is None else (selector,),
+        model_files=sources.model_files,
+    )
 
 
-RESULT = "result.json"
+class _Result(BaseModel):
+    """Content of the ``result.json`` of a cell."""
 
-BASE_SHARE = 0.2
-"""The classifier's learning rate as a share of the selector's: the paper multiplies by 5."""
+    model_config = ConfigDict(frozen=True)
 
-Scores = dict[str, float | None]
-"""``auc`` (None where a class is absent), ``accuracy`` and ``loss``, on the validation slides."""
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """The result of a finished cell."""
+        return cls.model_validate_json((folder / RESULT).read_bytes())
+
+    def write(self, folder: Path) -> None:
+        """Write it."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / RESULT, self.model_dump_json(indent=1) + "\n")
 
 
-class JointResult(BaseModel):
+# Joint control: what training the classifier together with the selector costs the classifier
+
+
+class JointResult(_Result):
     """Scores on the validation slides while classifier and selector are trained together.
 
     Attributes:
@@ -181,31 +228,18 @@ class JointResult(BaseModel):
         epochs: After every epoch of joint training.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     before: Scores
     epochs: tuple[Scores, ...]
 
-    @classmethod
-    def read(cls, folder: Path) -> JointResult:
-        """The result of a finished joint cell."""
-        return cls.model_validate_json((folder / RESULT).read_bytes())
 
-
-def joint(study: Study, cell: Cell, model: Path, out: Path, device: str) -> None:
+def _joint(study: Study, cell: Cell, sources: Sources, out: Path) -> None:
     """Train a copy of a classifier with its selector, and write :class:`JointResult`."""
-    sources = open_model(study, cell, model, device)
-    slides = for_backbone(sources.cohort, sources.backbone)
+    plan = audit_settings(study, cell).plan
     _, _, result = train_jointly(
-        sources.backbone,
-        ready_to_fit(slides, study.cohorts[cell.cohort].split_seed, silent),
-        audit_settings(study, cell).plan,
-        seed=cell.seed,
-        epochs=cell.epochs,
+        sources.backbone, _ready(sources), plan, seed=cell.seed, epochs=cell.epochs
     )
     sources.model_files.check("the joint training")
-    out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / RESULT, result.model_dump_json(indent=1) + "\n")
+    result.write(out)
 
 
 def train_jointly(
@@ -217,6 +251,9 @@ def train_jointly(
     epochs: int | None = None,
 ) -> tuple[Backbone, Head, JointResult]:
     r"""Minimise :math:`\mathcal{L}_\mathrm{full} + \mathcal{L}_\mathrm{selector}` over both.
+
+    The paper found that this costs the classifier more than 15 points of AUC within two epochs. It
+    cannot be reached through a recipe or :func:`foci.selectors.fit`.
 
     Args:
         backbone: Copied; itself never changed.
@@ -280,28 +317,7 @@ def _batch_with_gradients(gated: GatedBackbone, cohort: Cohort, slides: list[Sli
     return GatedBatch(tiles, batch.mask, coords.to(dtype), batch.labels, full)
 
 
-# Train cell: one backbone on one cohort with one seed, as ``foci train`` does it.
-
-
-def train(study: Study, cell: Cell, out: Path, device: str) -> None:
-    """Train a classifier into a model folder."""
-    entry = study.backbones[cell.backbone]
-    split_seed = study.cohorts[cell.cohort].split_seed
-    cohort = trainable(with_train_and_val(open_cohort(study, cell).readable(), split_seed))
-    recipe = training_settings(study, cell.cohort, cell.backbone, cohort.classes, cell.seed)
-    train_into(
-        out,
-        entry.architecture or cell.backbone,
-        cohort,
-        recipe,
-        preset=entry.preset,
-        widths=entry.widths,
-        device=device,
-        score=split_scores,
-    )
-
-
-# Peak memory of a call: on a GPU from torch's books, on a CPU from the kernel's (Linux).
+# Cost: time and memory of a prediction, and of the reveal curves, of one classifier
 
 
 _STATUS, _REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
@@ -321,7 +337,9 @@ def peak_mb(function: Callable[[], Any], device: str = "cpu") -> float:
         function()
         return float(torch.cuda.max_memory_allocated(device)) / _MB
     with contextlib.suppress(OSError):
-        _give_back()
+        # a call that finds enough freed memory would seem to need none: return it to the kernel
+        with contextlib.suppress(OSError, AttributeError):  # a C library without it
+            ctypes.CDLL(None).malloc_trim(0)
         _REFS.write_text("5")  # resets the high-water mark
         before = _resident("VmRSS")
         function()
@@ -330,18 +348,9 @@ def peak_mb(function: Callable[[], Any], device: str = "cpu") -> float:
     return float("nan")
 
 
-def _give_back() -> None:
-    """Return freed memory to the kernel; a call that found enough of it would seem to need none."""
-    with contextlib.suppress(OSError, AttributeError):  # a C library without it
-        ctypes.CDLL(None).malloc_trim(0)
-
-
 def _resident(field: str) -> float:
     found = re.search(rf"{field}:\s+(\d+) kB", _STATUS.read_text())
     return float(found.group(1)) / 1024 if found else float("nan")
-
-
-# Cost cell: time and memory of a prediction, and of the reveal curves, of one classifier.
 
 
 class Cost(BaseModel):
@@ -368,7 +377,7 @@ class Cost(BaseModel):
     ratio: float
 
 
-class CostResult(BaseModel):
+class CostResult(_Result):
     """What one classifier costs on the slides of ``efficiency``.
 
     Attributes:
@@ -383,8 +392,6 @@ class CostResult(BaseModel):
         selector: The classifier with its selector; None where the study fits none.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     device: str
     machine: str
     threads: int
@@ -395,44 +402,36 @@ class CostResult(BaseModel):
     native: Cost | None
     selector: Cost | None
 
-    @classmethod
-    def read(cls, folder: Path) -> CostResult:
-        """The result of a finished cost cell."""
-        return cls.model_validate_json((folder / RESULT).read_bytes())
 
-
-def cost(
-    study: Study, cell: Cell, model: Path, selector: Path | None, out: Path, device: str
+def _cost(
+    study: Study, cell: Cell, sources: Sources, selector: Path | None, out: Path, device: str
 ) -> None:
     """Measure a classifier and its selector, and write :class:`CostResult`."""
-    if study.efficiency is None:
+    plan, settings, backbone = study.efficiency, audit_settings(study, cell), sources.backbone
+    if plan is None:
         raise FociError("efficiency", "is not in the study", "add it, and plan again")
-    plan = study.efficiency
-    chosen = device if plan.device == "auto" else plan.device
-    sources = open_model(study, cell, model, chosen)
-    backbone = sources.backbone
-    cohort = for_backbone(sources.cohort, backbone)
-    split = ready_to_fit(cohort, study.cohorts[cell.cohort].split_seed, silent)
-    audited = split.split(audit_settings(study, cell).split)
+    audited = _ready(sources).split(settings.split)
     bags = [bag for bag, _ in zip(audited.bags(), range(plan.slides), strict=False)]
-    k_max = audit_settings(study, cell).k_max
     fitted = None if selector is None else selectors.load(selector, backbone)
-    scored = backbone.capabilities.score != "none"
+
+    def measured(used: FittedSelector | None) -> Cost:
+        return measure(backbone, bags, used, settings.k_max, plan.repeats, device)
+
+    machine = platform.processor() or platform.machine()
+    if device.startswith("cuda"):
+        machine = torch.cuda.get_device_name(device)
     result = CostResult(
-        device=torch.device(chosen).type,
-        machine=_machine(chosen),
+        device=torch.device(device).type,
+        machine=machine,
         threads=torch.get_num_threads(),
         slides=tuple(bag.slide_id for bag in bags),
         n_tiles=tuple(len(bag) for bag in bags),
-        k_max=k_max,
+        k_max=settings.k_max,
         repeats=plan.repeats,
-        native=measure(backbone, bags, None, k_max, plan.repeats, chosen) if scored else None,
-        selector=None
-        if fitted is None
-        else measure(backbone, bags, fitted, k_max, plan.repeats, chosen),
+        native=None if backbone.capabilities.score == "none" else measured(None),
+        selector=None if fitted is None else measured(fitted),
     )
-    out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / RESULT, result.model_dump_json(indent=1) + "\n")
+    result.write(out)
 
 
 def measure(
@@ -501,47 +500,3 @@ def _milliseconds(
 
 def _largest(values: Sequence[float]) -> float | None:
     return None if any(math.isnan(value) for value in values) else max(values)
-
-
-def _machine(device: str) -> str:
-    if device.startswith("cuda"):
-        return str(torch.cuda.get_device_name(device))
-    return platform.processor() or platform.machine()
-
-
-# Compute one cell of any kind into a folder.
-
-
-def compute(folder: StudyFolder, cell: Cell, needed: tuple[Path, ...], out: Path) -> None:
-    """Compute a cell on a GPU if one is visible; the needed cells are finished.
-
-    A folder that a killed process left behind is gone on with.
-
-    Args:
-        folder: The study.
-        cell: What to compute.
-        needed: Results of the cells that it needs: the model, then the selector if it has one.
-        out: Folder to fill; may hold what a killed process has done.
-    """
-    study, device = folder.study, visible_device()
-    if cell.kind == "train":
-        train(study, cell, out, device)
-        return
-    model, selector = needed[0], needed[1] if len(needed) > 1 else None
-    if cell.kind == "fit":
-        fit(study, cell, model, out, device)
-    elif cell.kind == "audit":
-        audit(study, cell, model, selector, out, device)
-    elif cell.kind == "joint":
-        joint(study, cell, model, out, device)
-    elif cell.kind == "cost":
-        cost(study, cell, model, selector, out, device)
-    else:
-        raise FociError(cell.name, f"is of unknown kind {cell.kind!r}", "plan the study again")
-
-
-def visible_device() -> str:
-    """The first GPU that this process may use, else the CPU."""
-    import torch
-
-    return "cuda" if torch.cuda.is_available() else "cpu"

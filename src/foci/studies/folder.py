@@ -49,24 +49,17 @@ class StudyFolder:
 
         Reading results needs no features: this works where they are out of reach.
         """
-        try:
-            stored = read_json(self.path / PLAN)
-        except (OSError, ValueError):
-            return self.new_plan()
-        if not isinstance(stored, dict) or stored.get("study_sha256") != self._yaml_digest():
+        stored = _read(self.path / PLAN)
+        if stored.get("study_sha256") != file_digest(self.path / STUDY):
             return self.new_plan()
         return Plan.from_json(stored)
 
     def new_plan(self) -> Plan:
         """Plan the cells from the cohorts as they are now, and store the plan."""
         plan = make_plan(self.study)
-        self.store(plan)
-        return plan
-
-    def store(self, plan: Plan) -> None:
-        """Write ``plan.json``."""
-        content = {"study_sha256": self._yaml_digest(), **plan.to_json()}
+        content = {"study_sha256": file_digest(self.path / STUDY), **plan.to_json()}
         write_whole(self.path / PLAN, json.dumps(content, indent=1) + "\n")
+        return plan
 
     def result(self, cell: Cell) -> Path | None:
         """Folder of a finished cell; None if it is not finished.
@@ -86,17 +79,15 @@ class StudyFolder:
 
     def failure(self, cell: Cell) -> str | None:
         """Why a cell failed, in one line; None if it did not, or is finished by now."""
-        if self.result(cell) is not None:
-            return None
         error = self.record(cell).get("error")
-        return None if error is None else str(error)
+        return None if error is None or self.result(cell) is not None else str(error)
 
     def blocked(self, cell: Cell) -> str | None:
         """Name of a failed cell that an unfinished cell needs; None where there is none."""
         if self.result(cell) is not None:
             return None
         for key in cell.needs:
-            needed = self._record(key)
+            needed = _read(self._record(key))
             if "error" in needed and not (self.path / CELLS / key).is_dir():
                 return str(needed["cell"])
         return None
@@ -108,21 +99,23 @@ class StudyFolder:
 
     def record(self, cell: Cell) -> dict[str, Any]:
         """What was noted of a cell when it ended: seconds, threads, device, or the error."""
-        return self._record(cell.key)
+        return _read(self._record(cell.key))
 
-    def _record(self, key: str) -> dict[str, Any]:
-        try:
-            stored = read_json(self.path / RECORDS / f"{key}.json")
-        except (OSError, ValueError):
-            return {}
-        return stored if isinstance(stored, dict) else {}
-
-    def write_record(self, cell: Cell, **facts: Any) -> None:
+    def write_record(self, cell: Cell, **noted: Any) -> None:
         """Note how a cell ended."""
-        path = self.path / RECORDS / f"{cell.key}.json"
+        path = self._record(cell.key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = {"cell": cell.name, **facts}
+        content = {"cell": cell.name, **noted}
         write_whole(path, json.dumps(content, indent=1) + "\n", durable=False)
 
-    def _yaml_digest(self) -> str:
-        return file_digest(self.path / STUDY)
+    def _record(self, key: str) -> Path:
+        return self.path / RECORDS / f"{key}.json"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The values of a JSON file; none if it is missing or damaged."""
+    try:
+        stored = read_json(path)
+    except (OSError, ValueError):
+        return {}
+    return stored if isinstance(stored, dict) else {}

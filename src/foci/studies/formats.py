@@ -1,60 +1,65 @@
-"""A table as CSV: one line per cell, the same columns for every table."""
+"""A table as CSV, Markdown and LaTeX.
+
+CSV has one line per cell, all digits, and the same columns for every table. Markdown and LaTeX show
+one's own value, and under it the paper's with difference and z; a z beyond 2 is bold.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from foci.studies.table import (
     Cell,
     Column,
-    Footnotes,
-    Row,
     Table,
     difference_text,
+    footnote,
     own_text,
     paper_text,
 )
 from foci.words import decimals
 
-FIXED = ("mean", "std", "n")
-PAPER = ("paper_mean", "paper_std", "paper_seeds", "difference", "z", "marked", "gap")
+_SIGNS = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "±": r"$\pm$", "↓": r"$\downarrow$", "↑": r"$\uparrow$", "κ": r"$\kappa$",
+    "Δ": r"$\Delta$", "→": r"$\rightarrow$", "≥": r"$\geq$", "λ": r"$\lambda$",
+    "<": r"$<$", ">": r"$>$", "ŷ": r"$\hat{y}$",
+}  # fmt: skip
+_KNOWN = re.compile("|".join(map(re.escape, _SIGNS)))
+
+WIDE = 8
+"""A LaTeX table of more columns is scaled to the width of the text."""
 
 
 def to_csv(table: Table) -> str:
-    """Group, row, column, mean, std, n, every seed, and the paper's numbers; all digits."""
+    """Group, row, column, mean, std, n, every seed, and the paper's numbers."""
     seeds = table.seeds
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
-    names = ["group", *table.heads, "column"]
-    writer.writerow([*names, *FIXED, *(f"seed_{seed}" for seed in seeds), *PAPER])
+    paper = ("paper_mean", "paper_std", "paper_seeds", "difference", "z", "marked", "gap")
+    names = ("group", *table.heads, "column", "mean", "std", "n")
+    writer.writerow([*names, *(f"seed_{seed}" for seed in seeds), *paper])
     for row in table.rows:
         for column in table.columns:
-            if column.key in row.cells:
-                cell = row.cells[column.key]
-                numbers = [cell.value.seeds.get(seed) for seed in seeds]
-                writer.writerow(
-                    [row.group, *row.names, column.key, *_own_text(cell), *numbers, *_paper(cell)]
-                )
+            cell = row.cells.get(column.key)
+            if cell is None:
+                continue
+            value, own = cell.value, cell.value.mean if cell.text is None else cell.text
+            printed = cell.paper and (cell.paper.mean, cell.paper.std, cell.paper.seeds)
+            marked = None if cell.z is None else "yes" if cell.marked else "no"
+            writer.writerow(
+                [
+                    *(row.group, *row.names, column.key, own, value.std, value.n),
+                    *(value.seeds.get(seed) for seed in seeds),
+                    *(printed or [None] * 3),
+                    *(cell.difference, cell.z, marked, value.gap),
+                ]
+            )
     return file.getvalue()
-
-
-def _own_text(cell: Cell) -> list[Any]:
-    first = cell.value.mean if cell.text is None else cell.text
-    return [first, cell.value.std, cell.value.n]
-
-
-def _paper(cell: Cell) -> list[Any]:
-    paper = cell.paper
-    printed = [None] * 3 if paper is None else [paper.mean, paper.std, paper.seeds]
-    marked = None if cell.z is None else "yes" if cell.marked else "no"
-    return [*printed, cell.difference, cell.z, marked, cell.value.gap]
-
-
-# A table as Markdown: one's own value, under it the paper's with difference and z.
 
 
 def to_markdown(table: Table, header: Sequence[str] = ()) -> str:
@@ -64,81 +69,56 @@ def to_markdown(table: Table, header: Sequence[str] = ()) -> str:
         table: The table.
         header: Sentences on what differs from the paper's setting.
     """
-    notes = Footnotes()
-    lines = [f"## {table.title}", ""]
-    lines += [f"- {sentence}" for sentence in header] + ([""] if header else [])
-    lines += [_line([*table.heads, *(column.heading for column in table.columns)])]
-    lines += [_line(["---"] * (len(table.heads) + len(table.columns)))]
+    reasons: list[str] = []
+    width = len(table.heads) + len(table.columns)
+    rows = [[*table.heads, *(column.heading for column in table.columns)], ["---"] * width]
     group = None
     for row in table.rows:
         if row.group and row.group != group:
-            lines.append(
-                _line([f"*{row.group}*", *[""] * (len(table.heads) + len(table.columns) - 1)])
-            )
+            rows.append([f"*{row.group}*", *[""] * (width - 1)])
         group = row.group
-        cells = [_cell(row.cells.get(c.key), c, notes) for c in table.columns]
-        lines.append(_line([*map(_escaped, row.names), *cells]))
+        cells = [_markdown_cell(row.cells.get(c.key), c, reasons) for c in table.columns]
+        rows.append([*map(_one_line, row.names), *cells])
+    lines = [f"## {table.title}", ""]
+    lines += [f"- {sentence}" for sentence in header] + ([""] if header else [])
+    lines += ["| " + " | ".join(row) + " |" for row in rows]
     lines += [""] + [f"- {note}" for note in table.notes]
-    lines += [f"- [{i}] {reason}" for i, reason in enumerate(notes.reasons, 1)]
+    lines += [f"- [{i}] {reason}" for i, reason in enumerate(reasons, 1)]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _cell(cell: Cell | None, column: Column, notes: Footnotes) -> str:
+def _markdown_cell(cell: Cell | None, column: Column, reasons: list[str]) -> str:
     if cell is None:
         return ""
-    text = _escaped(own_text(cell, column))
+    text = _one_line(own_text(cell, column))
     if cell.value.gap is not None:
-        text += f" [{notes.number(cell.value.gap)}]"
+        text += f" [{footnote(reasons, cell.value.gap)}]"
     if cell.paper is not None:
         text += f"<br>paper {paper_text(cell.paper, column)}"
-        difference = difference_text(cell, column)
-        text += "" if difference is None else f"<br>{_compared(cell, difference)}"
+    difference = difference_text(cell, column)
+    if difference is not None:
+        text += f"<br>{difference}"
+    if cell.z is not None:
+        z = f"z = {decimals(cell.z, 1)}"
+        text += f", **{z}**" if cell.marked else f", {z}"
     return text
 
 
-def _compared(cell: Cell, difference: str) -> str:
-    """Difference to the paper and z; a z beyond 2 in bold."""
-    if cell.z is None:
-        return difference
-    z = f"z = {decimals(cell.z, 1)}"
-    return f"{difference}, **{z}**" if cell.marked else f"{difference}, {z}"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _escaped(text: str) -> str:
+def _one_line(text: str) -> str:
     return text.replace("|", r"\|").replace("\n", " ")
 
 
-# A table as LaTeX: a line of one's own values, under it the paper's; needs ``booktabs``.
-
-
-_SIGNS = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "±": r"$\pm$", "↓": r"$\downarrow$", "↑": r"$\uparrow$", "κ": r"$\kappa$",
-    "Δ": r"$\Delta$", "→": r"$\rightarrow$", "≥": r"$\geq$", "λ": r"$\lambda$",
-    "<": r"$<$", ">": r"$>$", "ŷ": r"$\hat{y}$",
-}  # fmt: skip
-WIDE = 8
-"""A table of more columns is scaled to the width of the text."""
-
-_KNOWN = re.compile("|".join(map(re.escape, _SIGNS)))
-
-
 def to_latex(table: Table, header: Sequence[str] = ()) -> str:
-    """A float with caption and label; what differs from the paper stands above it as comments.
+    """A float with caption and label, for ``booktabs``; the header stands above it as comments.
 
     Args:
         table: The table.
         header: Sentences on what differs from the paper's setting.
     """
-    notes = Footnotes()
+    reasons: list[str] = []
     width = len(table.heads) + len(table.columns)
     fit = r"\resizebox{\linewidth}{!}{" if width > WIDE else ""
-    body = list(_body(table, notes, width))
+    body = list(_latex_body(table, reasons, width))
     heads = [*table.heads, *(column.heading for column in table.columns)]
     lines = [f"% {_plain(sentence)}" for sentence in header]
     lines += [
@@ -156,10 +136,10 @@ def to_latex(table: Table, header: Sequence[str] = ()) -> str:
         r"\bottomrule",
         r"\end{tabular}" + ("}" if fit else ""),
     ]
-    reasons = (f"[{i}] {reason}." for i, reason in enumerate(notes.reasons, 1))
-    said = " ".join(escaped(sentence) for sentence in (*table.notes, *reasons))
-    if said:
-        lines += ["", rf"\smallskip\parbox{{\linewidth}}{{\scriptsize {said}}}"]
+    gaps = (f"[{i}] {reason}." for i, reason in enumerate(reasons, 1))
+    notes = " ".join(escaped(sentence) for sentence in (*table.notes, *gaps))
+    if notes:
+        lines += ["", rf"\smallskip\parbox{{\linewidth}}{{\scriptsize {notes}}}"]
     return "\n".join([*lines, r"\end{table}"]) + "\n"
 
 
@@ -188,43 +168,35 @@ def _plain(text: str) -> str:
     return " ".join(text.encode("ascii", "replace").decode().split())
 
 
-def _body(table: Table, notes: Footnotes, width: int) -> Iterable[str]:
+def _latex_body(table: Table, reasons: list[str], width: int) -> Iterator[str]:
     group = None
     for row in table.rows:
         if row.group and row.group != group:
             yield rf"\multicolumn{{{width}}}{{l}}{{\textit{{{escaped(row.group)}}}}} \\"
         group = row.group
-        own = [_own(row.cells.get(c.key), c, notes) for c in table.columns]
+        own = [_latex_cell(row.cells.get(c.key), c, reasons) for c in table.columns]
         yield " & ".join([*map(escaped, row.names), *own]) + r" \\"
         if any(cell.paper is not None for cell in row.cells.values()):
-            yield _paper_line(row, table)
+            names = [r"{\scriptsize\quad paper}", *[""] * (len(table.heads) - 1)]
+            printed = [_latex_paper(row.cells.get(c.key), c) for c in table.columns]
+            yield " & ".join([*names, *printed]) + r" \\"
 
 
-def _own(cell: Cell | None, column: Column, notes: Footnotes) -> str:
+def _latex_cell(cell: Cell | None, column: Column, reasons: list[str]) -> str:
     if cell is None:
         return ""
-    text = escaped(own_text(cell, column))
-    gap = cell.value.gap
-    return text if gap is None else rf"{text}\,[{notes.number(gap)}]"
+    text, gap = escaped(own_text(cell, column)), cell.value.gap
+    return text if gap is None else rf"{text}\,[{footnote(reasons, gap)}]"
 
 
-def _paper_line(row: Row, table: Table) -> str:
-    cells = []
-    for column in table.columns:
-        cell = row.cells.get(column.key)
-        known = cell is not None and cell.paper is not None
-        cells.append(rf"{{\scriptsize {_printed(cell, column)}}}" if cell and known else "")
-    names = [r"{\scriptsize\quad paper}", *[""] * (len(table.heads) - 1)]
-    return " & ".join([*names, *cells]) + r" \\"
-
-
-def _printed(cell: Cell, column: Column) -> str:
-    text = "" if cell.paper is None else escaped(paper_text(cell.paper, column))
-    difference = difference_text(cell, column)
-    if difference is None:
-        return text
-    text += f" ({difference}"
-    if cell.z is None:
-        return f"{text})"
-    z = f"$z={decimals(cell.z, 1)}$"
-    return rf"{text}, \textbf{{{z}}})" if cell.marked else f"{text}, {z})"
+def _latex_paper(cell: Cell | None, column: Column) -> str:
+    if cell is None or cell.paper is None:
+        return ""
+    text = escaped(paper_text(cell.paper, column))
+    compared = difference_text(cell, column)
+    if cell.z is not None:
+        z = f"$z={decimals(cell.z, 1)}$"
+        compared = rf"{compared}, \textbf{{{z}}}" if cell.marked else f"{compared}, {z}"
+    return (
+        rf"{{\scriptsize {text}}}" if compared is None else rf"{{\scriptsize {text} ({compared})}}"
+    )

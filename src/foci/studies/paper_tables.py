@@ -1,23 +1,26 @@
-"""tab:kmax32: every backbone with and without selector at a small budget of tiles."""
+"""The tables of the paper, each from the numbers of a study, in the order of the paper.
+
+A row is named as in the published numbers: a backbone, with ``+foci`` where a selector ranks its
+tiles. ``paper`` is None where the paper's numbers do not stand beside one's own.
+"""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from foci.metrics import shi
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.studies.cells import Cost
-from foci.studies.plan import N_CAP
+from foci.studies.plan import MAIN, N_CAP
 from foci.studies.published import COHORTS, FOCI, PublishedNumber, PublishedNumbers
 from foci.studies.read import (
+    ABSENT,
     EVIDENCE,
-    MAIN,
     NATIVE,
     RANDOM,
     SELECTOR,
     Measure,
-    Numbers,
     Place,
     StudyNumbers,
     Value,
@@ -27,7 +30,7 @@ from foci.studies.read import (
 from foci.studies.table import (
     AUKC,
     MSK,
-    REACH,
+    PRIMARY,
     RESTRICTED,
     RESTRICTED_NOTE,
     SHARE,
@@ -44,191 +47,107 @@ from foci.studies.table import (
 )
 from foci.words import counted
 
-BUDGET = 32
-ROWS = ((NATIVE, "", ""), (SELECTOR, FOCI, f" {WITH}"), (RANDOM, "+random", " random order (ours)"))
+METHODS = (
+    (NATIVE, "", ""),
+    (SELECTOR, FOCI, f" {WITH}"),
+    (RANDOM, "+random", " random order (ours)"),
+    (EVIDENCE, "+evidence", " evidence (ours)"),
+)
+"""Rankings, with how the names of their rows end: in the published numbers, and shown."""
+
+ADAPTIVE = "paper-adaptive"
+CONTROL = "freeze-only"
 
 
-def budget_table(numbers: Numbers, paper: PublishedNumbers | None, budget: int = BUDGET) -> Table:
-    """Reveal numbers within ``budget`` tiles, and which share of a bag that budget is."""
-    rows = []
-    label = f"kmax{budget}"
-    for cohort in numbers.cohorts:
-        for backbone in numbers.backbones:
-            place = Place(cohort, backbone)
-            for ranking, end, name in ROWS:
-                values = srp_values(numbers, place, ranking, k_max=budget)
-                values["share_32"] = numbers.value(place, Measure("share_32"))
-                own = cells(values, paper, label, cohort, backbone + end)
-                rows.append(Row((shown(backbone) + name,), own, shown(cohort)))
-    return Table(
-        label=label,
-        title=f"At most {budget} tiles revealed, kappa 0.9, label view",
-        heads=("Method",),
-        columns=(*SRP, RESTRICTED, SHARE),
-        rows=tuple(rows),
-        notes=(
-            RESTRICTED_NOTE,
-            "Where 32 tiles are nearly the whole bag, this table says little about compactness: "
-            "see the share.",
-        ),
+def _deltas(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Columns of the differences to a base."""
+    return tuple(
+        Column(f"{c.key}_delta", f"Δ {c.head}", c.digits, c.better, signed=True) for c in columns
     )
 
 
-# tab:main: every backbone under its own ranking and under the selector, one table per cohort.
+def _differences(
+    columns: Sequence[Column], own: dict[str, Value], base: Callable[[str], Value]
+) -> dict[str, Value]:
+    """Values of :func:`_deltas`, seed by seed."""
+    return {f"{c.key}_delta": combine(operator.sub, own[c.key], base(c.key)) for c in columns}
 
 
-MAIN_LABEL = "main"
-DELTAS = tuple(
-    Column(f"{column.key}_delta", f"Δ {column.head}", column.digits, column.better, signed=True)
-    for column in SRP
-)
-OURS = (
-    RESTRICTED,
-    Column("decided_k", "K, decided slides", 2, "lower"),
-    Column("decisive_k", "decisive K (median)", 1, "lower"),
-    Column("decisive_share", "decisive sets (%)", 1, "higher"),
-)
-RANKINGS = {NATIVE: "", SELECTOR: FOCI, EVIDENCE: "+evidence", RANDOM: "+random"}
-"""Rankings by the end of their row's name."""
-
-NAMES = {SELECTOR: WITH, EVIDENCE: "evidence (ours)", RANDOM: "random order (ours)"}
-MAIN_NOTES = (
-    "MSK_cond, Reach and AUKC follow the label, as in the paper; differences are against the "
-    "backbone's own ranking, seed by seed.",
-    RESTRICTED_NOTE,
-    "K over decided slides and decisive K follow the model's prediction, over slides of which the "
-    "model is at least kappa sure with all tiles; decisive K is the median count of tiles that "
-    "suffice and without which the decision flips. Random orders: mean over the orders.",
-)
+def _pairs(numbers: StudyNumbers) -> Iterator[Place]:
+    """The main audits of every cohort and backbone."""
+    return (Place(cohort, backbone) for cohort in numbers.cohorts for backbone in numbers.backbones)
 
 
-def main_table(numbers: Numbers, cohort: str, paper: PublishedNumbers | None) -> Table:
-    """Conditional MSK, Reach, AUKC of one cohort, the selector's differences, and our columns."""
-    rows = []
-    for backbone in numbers.backbones:
-        place = Place(cohort, backbone)
-        base = srp_values(numbers, place, NATIVE)
-        for ranking, end in RANKINGS.items():
-            own = srp_values(numbers, place, ranking)
-            if ranking == EVIDENCE and own["aukc"].mean is None:
-                continue
-            values = {**own, **_ours(numbers, place, ranking)}
-            if ranking != NATIVE:
-                values |= {
-                    f"{c.key}_delta": combine(operator.sub, own[c.key], base[c.key]) for c in SRP
-                }
-            name = shown(backbone) if ranking == NATIVE else f"{shown(backbone)} {NAMES[ranking]}"
-            rows.append(Row((name,), cells(values, paper, MAIN_LABEL, cohort, backbone + end)))
-    return Table(
-        label=f"{MAIN_LABEL}_{cohort}",
-        title=f"Reveal results on {shown(cohort)}: each backbone's own ranking, and others",
-        heads=("Method",),
-        columns=(MSK, REACH, AUKC, *DELTAS, *OURS),
-        rows=tuple(rows),
-        notes=MAIN_NOTES,
+def _method_rows(
+    numbers: StudyNumbers,
+    paper: PublishedNumbers | None,
+    label: str,
+    values: Callable[[Place, str], dict[str, Value]],
+    methods: Sequence[tuple[str, str, str]] = METHODS[:3],
+) -> tuple[Row, ...]:
+    """A row for every backbone and ranking, grouped by cohort."""
+    return tuple(
+        Row(
+            (shown(place.backbone) + name,),
+            cells(values(place, ranking), paper, label, place.cohort, place.backbone + end),
+            shown(place.cohort),
+        )
+        for place in _pairs(numbers)
+        for ranking, end, name in methods
     )
 
 
-def _ours(numbers: Numbers, place: Place, ranking: str) -> dict[str, Value]:
-    return {
-        name: numbers.value(place, Measure(name, ranking, "prediction"))
-        for name in ("decided_k", "decisive_k", "decisive_share")
-    }
+# Reveal results
 
 
-# tab:predicted_class_srp: reveal numbers that follow the model's own prediction.
-
-
-PREDICTED_LABEL = "predicted_class_srp"
-PREDICTED_REACH = Column("reach", "Reach (share)", 3, "higher")
-
-
-def predicted_table(numbers: Numbers, paper: PublishedNumbers | None) -> Table:
-    """Every backbone, native and selector; the paper prints TransMIL."""
-    rows = []
-    for cohort in numbers.cohorts:
-        for backbone in numbers.backbones:
-            for ranking, end, name in ((NATIVE, "", ""), (SELECTOR, FOCI, f" {WITH}")):
-                values = {
-                    metric: numbers.value(
-                        Place(cohort, backbone), Measure(metric, ranking, "prediction")
-                    )
-                    for metric in ("reach", "msk_cond", "aukc")
-                }
-                values["reach"] = combine(lambda percent: percent / 100, values["reach"])
-                own = cells(values, paper, PREDICTED_LABEL, cohort, backbone + end)
-                rows.append(Row((shown(backbone) + name,), own, shown(cohort)))
-    return Table(
-        label=PREDICTED_LABEL,
-        title="Reveal results for the predicted class: is the model's own decision recovered?",
-        heads=("Method",),
-        columns=(PREDICTED_REACH, MSK, AUKC),
-        rows=tuple(rows),
-        notes=("Correctness is not asked for here, so that Reach is higher than in label view.",),
-    )
-
-
-# tab:shi: Selection Headroom Index per backbone and cohort, against native and against random.
-
-
-SHI_LABEL, MEAN = "shi", "mean"
-THREE = set(COHORTS)
-"""The paper's mean is over these: it stands beside a mean of the same three only."""
-
-SHI_NOTES = (
-    "SHI is the relative saving of MSK_cond, (base - FOCI) / base, on means over seeds; the spread "
-    "is that of SHI seed by seed. Near a base of one tile the ratio explodes: read it beside the "
-    "counts.",
-    "Against random, the base is the mean over random orders: a selector can beat a backbone's own "
-    "ranking and lose to chance.",
-)
-
-
-def shi_of(numbers: Numbers, place: Place, base: str = NATIVE) -> Value:
+def shi_of(numbers: StudyNumbers, place: Place, base: str = NATIVE) -> Value:
     """SHI of the selector at a place, against another ranking, on means over seeds."""
     values = (numbers.value(place, Measure("msk_cond", name)) for name in (base, SELECTOR))
     return of_means(shi, *values)
 
 
-def shi_table(numbers: Numbers, paper: PublishedNumbers | None) -> Table:
-    """One row per backbone, grouped by family; SHI of every cohort and their mean."""
+def shi_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+    """tab:shi, one row per backbone, grouped by family; SHI of every cohort and their mean."""
     rows = []
-    groups = list(dict.fromkeys(f.partition("/")[0] for f in numbers.backbones.values()))
-    for backbone, family in sorted(
-        numbers.backbones.items(), key=lambda item: groups.index(item[1].partition("/")[0])
+    families = {name: family.partition("/") for name, family in numbers.backbones.items()}
+    groups = list(dict.fromkeys(group for group, _, _ in families.values()))
+    for backbone, (group, _, kind) in sorted(
+        families.items(), key=lambda item: groups.index(item[1][0])
     ):
-        group, _, kind = family.partition("/")
-        cells: dict[str, Cell] = {}
+        own: dict[str, Cell] = {}
         for base, end in ((NATIVE, ""), (RANDOM, "_random")):
             each = {c: shi_of(numbers, Place(c, backbone), base) for c in numbers.cohorts}
-            each[MEAN] = over_cohorts(each)
+            each["mean"] = _over_cohorts(each)
             for cohort, value in each.items():
-                comparable = base == NATIVE and (cohort != MEAN or set(numbers.cohorts) == THREE)
-                printed = (
-                    paper.get(SHI_LABEL, cohort, backbone, SHI_LABEL)
-                    if paper and comparable
-                    else None
-                )
-                cells[f"{cohort}{end}"] = Cell(value, printed)
-        rows.append(Row((kind, shown(backbone)), cells, group))
-    names = (*numbers.cohorts, MEAN)
+                # the paper's mean is over three cohorts: it stands beside a mean of the same three
+                comparable = cohort != "mean" or set(numbers.cohorts) == set(COHORTS)
+                printed = None
+                if paper and base == NATIVE and comparable:
+                    printed = paper.get("shi", cohort, backbone, "shi")
+                own[f"{cohort}{end}"] = Cell(value, printed)
+        rows.append(Row((kind, shown(backbone)), own, group))
+    columns = [
+        Column(f"{name}{end}", shown(name) + words, 3, "higher", signed=True)
+        for end, words in (("", ""), ("_random", ", against random"))
+        for name in (*numbers.cohorts, "mean")
+    ]
     return Table(
-        label=SHI_LABEL,
+        label="shi",
         title="Selection Headroom Index per backbone and cohort",
         heads=("Family", "Backbone"),
-        columns=(
-            *(Column(name, shown(name), 3, "higher", signed=True) for name in names),
-            *(
-                Column(f"{name}_random", f"{shown(name)}, against random", 3, "higher", signed=True)
-                for name in names
-            ),
-        ),
+        columns=tuple(columns),
         rows=tuple(rows),
-        notes=SHI_NOTES,
+        notes=(
+            "SHI is the relative saving of MSK_cond, (base - FOCI) / base, on means over seeds; "
+            "the spread is that of SHI seed by seed. Near a base of one tile the ratio explodes: "
+            "read it beside the counts.",
+            "Against random, the base is the mean over random orders: a selector can beat a "
+            "backbone's own ranking and lose to chance.",
+        ),
     )
 
 
-def over_cohorts(each: dict[str, Value]) -> Value:
+def _over_cohorts(each: dict[str, Value]) -> Value:
     """Mean of a value over cohorts; absent where a cohort has none."""
     absent = [name for name, value in each.items() if value.mean is None]
     if absent:
@@ -237,25 +156,85 @@ def over_cohorts(each: dict[str, Value]) -> Value:
     return Value(sum(means) / len(means), None, min(value.n for value in each.values()))
 
 
-# tab:kappa_sensitivity: the same curves read at other operating confidences.
+def main_table(numbers: StudyNumbers, cohort: str, paper: PublishedNumbers | None) -> Table:
+    """tab:main, every backbone under its own ranking and under others, one table per cohort."""
+    ours = (
+        RESTRICTED,
+        Column("decided_k", "K, decided slides", 2, "lower"),
+        Column("decisive_k", "decisive K (median)", 1, "lower"),
+        Column("decisive_share", "decisive sets (%)", 1, "higher"),
+    )
+    native, selector, random, evidence = METHODS
+    rows = []
+    for backbone in numbers.backbones:
+        place = Place(cohort, backbone)
+        base = srp_values(numbers, place, NATIVE)
+        for ranking, end, name in (native, selector, evidence, random):
+            values = srp_values(numbers, place, ranking)
+            if ranking == EVIDENCE and values["aukc"].mean is None:
+                continue
+            if ranking != NATIVE:
+                values |= _differences(SRP, values, base.__getitem__)
+            for column in ours[1:]:
+                measure = Measure(column.key, ranking, "prediction")
+                values[column.key] = numbers.value(place, measure)
+            own = cells(values, paper, "main", cohort, backbone + end)
+            rows.append(Row((shown(backbone) + name,), own))
+    return Table(
+        label=f"main_{cohort}",
+        title=f"Reveal results on {shown(cohort)}: each backbone's own ranking, and others",
+        heads=("Method",),
+        columns=(*SRP, *_deltas(SRP), *ours),
+        rows=tuple(rows),
+        notes=(
+            "MSK_cond, Reach and AUKC follow the label, as in the paper; differences are against "
+            "the backbone's own ranking, seed by seed.",
+            RESTRICTED_NOTE,
+            "K over decided slides and decisive K follow the model's prediction, over slides of "
+            "which the model is at least kappa sure with all tiles; decisive K is the median count "
+            "of tiles that suffice and without which the decision flips. Random orders: mean over "
+            "the orders.",
+        ),
+    )
 
 
-THRESHOLDS_LABEL = "kappa_sensitivity"
+def budget_table(numbers: StudyNumbers, paper: PublishedNumbers | None, budget: int) -> Table:
+    """tab:kmax32, reveal numbers within ``budget`` tiles, and which share of a bag it is."""
+
+    def values(place: Place, ranking: str) -> dict[str, Value]:
+        found = srp_values(numbers, place, ranking, k_max=budget)
+        return {**found, "share_32": numbers.value(place, Measure("share_32"))}
+
+    label = f"kmax{budget}"
+    return Table(
+        label=label,
+        title=f"At most {budget} tiles revealed, kappa 0.9, label view",
+        heads=("Method",),
+        columns=(*SRP, RESTRICTED, SHARE),
+        rows=_method_rows(numbers, paper, label, values),
+        notes=(
+            RESTRICTED_NOTE,
+            "Where 32 tiles are nearly the whole bag, this table says little about compactness: "
+            "see the share.",
+        ),
+    )
 
 
-def kappa_table(numbers: Numbers, paper: PublishedNumbers | None, kappas: Sequence[float]) -> Table:
-    """Selector (the paper's rows) and native ranking of the primary backbone at every kappa."""
-    backbone = primary(numbers.backbones)
+def kappa_table(
+    numbers: StudyNumbers, paper: PublishedNumbers | None, kappas: Sequence[float]
+) -> Table:
+    """tab:kappa_sensitivity, the curves of the primary backbone read at other confidences."""
+    label, backbone = "kappa_sensitivity", primary(numbers.backbones)
     rows = []
     for cohort in numbers.cohorts:
         for ranking, name in ((SELECTOR, f" {WITH}"), (NATIVE, "")):
             for kappa in kappas:
                 values = srp_values(numbers, Place(cohort, backbone), ranking, kappa=kappa)
-                printed = paper if ranking == SELECTOR and backbone == "transmil" else None
-                own = cells(values, printed, THRESHOLDS_LABEL, cohort, f"{kappa:g}")
+                printed = paper if ranking == SELECTOR and backbone == PRIMARY else None
+                own = cells(values, printed, label, cohort, f"{kappa:g}")
                 rows.append(Row((shown(backbone) + name, f"{kappa:g}"), own, shown(cohort)))
     return Table(
-        label=THRESHOLDS_LABEL,
+        label=label,
         title="Sensitivity to the operating confidence κ",
         heads=("Method", "κ"),
         columns=(*SRP, RESTRICTED),
@@ -264,29 +243,21 @@ def kappa_table(numbers: Numbers, paper: PublishedNumbers | None, kappas: Sequen
     )
 
 
-# tab:ncap_sensitivity: the selector on bags that keep fewer or more tiles.
-
-
-TILE_CAPS_LABEL = "ncap_sensitivity"
-
-
 def cap_table(numbers: StudyNumbers, paper: PublishedNumbers | None, n_cap: int) -> Table:
-    """Every tile cap of the sweep beside the study's own, for the backbones that were swept."""
-    swept = [place for place in numbers.audits if place.variant == N_CAP]
+    """tab:ncap_sensitivity, other tile caps beside the study's own, where they were swept."""
+    label = "ncap_sensitivity"
     rows = []
-    for cohort in numbers.cohorts:
-        for backbone in numbers.backbones:
-            here = [p for p in swept if (p.cohort, p.backbone) == (cohort, backbone)]
-            if not here:
-                continue
-            places = {n_cap: Place(cohort, backbone), **{p.n_cap or 0: p for p in here}}
-            for cap in sorted(places):
-                values = srp_values(numbers, places[cap], SELECTOR)
-                printed = paper if backbone == "transmil" else None
-                own = cells(values, printed, TILE_CAPS_LABEL, cohort, str(cap))
-                rows.append(Row((f"{shown(backbone)} {WITH}", str(cap)), own, shown(cohort)))
+    for main in _pairs(numbers):
+        swept = [place for place in _variants(numbers, main) if place.variant == N_CAP]
+        places = {n_cap: main, **{place.n_cap or 0: place for place in swept}} if swept else {}
+        for cap in sorted(places):
+            printed = paper if main.backbone == PRIMARY else None
+            values = srp_values(numbers, places[cap], SELECTOR)
+            own = cells(values, printed, label, main.cohort, str(cap))
+            names = (f"{shown(main.backbone)} {WITH}", str(cap))
+            rows.append(Row(names, own, shown(main.cohort)))
     return Table(
-        label=TILE_CAPS_LABEL,
+        label=label,
         title="Sensitivity to the number of tiles kept before the audit (n_cap)",
         heads=("Method", "n_cap"),
         columns=(*SRP, RESTRICTED),
@@ -295,39 +266,64 @@ def cap_table(numbers: StudyNumbers, paper: PublishedNumbers | None, n_cap: int)
     )
 
 
-# tab:ablation, tab:lambda_ablation: other gates, no rationale loss, one loss left out.
+def _variants(numbers: StudyNumbers, main: Place) -> list[Place]:
+    """All places of the same cohort and backbone."""
+    same = (main.cohort, main.backbone)
+    return [place for place in numbers.audits if (place.cohort, place.backbone) == same]
 
 
-GATES = ("freeze-only", "paper-soft")
-CONTROL = "freeze-only"
+def predicted_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+    """tab:predicted_class_srp, reveal numbers that follow the model's own prediction."""
+
+    def values(place: Place, ranking: str) -> dict[str, Value]:
+        found = {
+            metric: numbers.value(place, Measure(metric, ranking, "prediction"))
+            for metric in ("reach", "msk_cond", "aukc")
+        }
+        return {**found, "reach": combine(lambda percent: percent / 100, found["reach"])}
+
+    label = "predicted_class_srp"
+    return Table(
+        label=label,
+        title="Reveal results for the predicted class: is the model's own decision recovered?",
+        heads=("Method",),
+        columns=(Column("reach", "Reach (share)", 3, "higher"), MSK, AUKC),
+        rows=_method_rows(numbers, paper, label, values, METHODS[:2]),
+        notes=("Correctness is not asked for here, so that Reach is higher than in label view.",),
+    )
+
+
+# Ablations of the selector
 
 
 def gate_table(numbers: StudyNumbers, paper: PublishedNumbers | None, recipe: str) -> Table:
-    """Native ranking, control without losses, soft gate, and the main recipe."""
-    rows = _rows(numbers, paper, "ablation", recipe, lambda variant: variant in GATES, native=True)
+    """tab:ablation, native ranking, control without losses, soft gate, and the main recipe."""
+
+    def chosen(variant: str) -> bool:
+        return variant in (CONTROL, "paper-soft")
+
     return Table(
         label="ablation",
         title="Gate of the selector",
         heads=("Backbone", "Method"),
         columns=(*SRP, RESTRICTED),
-        rows=rows,
+        rows=_recipe_rows(numbers, paper, "ablation", recipe, chosen, native=True),
         notes=(RESTRICTED_NOTE,),
     )
 
 
 def loss_table(numbers: StudyNumbers, paper: PublishedNumbers | None, recipe: str) -> Table:
-    """Each loss of the main recipe left out or weighted otherwise."""
+    """tab:lambda_ablation, each loss of the main recipe left out or weighted otherwise."""
 
     def chosen(variant: str) -> bool:
         return variant == CONTROL or variant.startswith(("no-", "lambda."))
 
-    rows = _rows(numbers, paper, "lambda_ablation", recipe, chosen, native=False)
     return Table(
         label="lambda_ablation",
         title="Losses of the selector",
         heads=("Backbone", "Method"),
         columns=(*SRP, RESTRICTED),
-        rows=rows,
+        rows=_recipe_rows(numbers, paper, "lambda_ablation", recipe, chosen, native=False),
         notes=(
             RESTRICTED_NOTE,
             "no-x sets the weight of loss x to 0. The paper's freeze-only row has two seeds.",
@@ -335,7 +331,7 @@ def loss_table(numbers: StudyNumbers, paper: PublishedNumbers | None, recipe: st
     )
 
 
-def _rows(
+def _recipe_rows(
     numbers: StudyNumbers,
     paper: PublishedNumbers | None,
     label: str,
@@ -345,59 +341,50 @@ def _rows(
     native: bool,
 ) -> tuple[Row, ...]:
     rows = []
-    for cohort in numbers.cohorts:
-        for backbone in numbers.backbones:
-            own = [p for p in numbers.audits if (p.cohort, p.backbone) == (cohort, backbone)]
-            variants = [p.variant for p in own if chosen(p.variant)]
-            if not variants:
-                continue
-            listed = [(backbone, MAIN, NATIVE)] if native else []
-            listed += [(v, v, SELECTOR) for v in variants] + [(recipe, MAIN, SELECTOR)]
-            for row, variant, ranking in listed:
-                values = srp_values(numbers, Place(cohort, backbone, variant), ranking)
-                printed = paper if backbone == "transmil" else None
-                name = "own ranking" if ranking == NATIVE else row
-                found = cells(values, printed, label, cohort, row)
-                rows.append(Row((shown(backbone), name), found, shown(cohort)))
+    for main in _pairs(numbers):
+        variants = [p.variant for p in _variants(numbers, main) if chosen(p.variant)]
+        if not variants:
+            continue
+        listed = [(main.backbone, MAIN, NATIVE)] if native else []
+        listed += [(v, v, SELECTOR) for v in variants] + [(recipe, MAIN, SELECTOR)]
+        for row, variant, ranking in listed:
+            values = srp_values(numbers, Place(main.cohort, main.backbone, variant), ranking)
+            printed = paper if main.backbone == PRIMARY else None
+            name = "own ranking" if ranking == NATIVE else row
+            found = cells(values, printed, label, main.cohort, row)
+            rows.append(Row((shown(main.backbone), name), found, shown(main.cohort)))
     return tuple(rows)
 
 
-# tab:adaptive_k_settings: validation AUKC of selectors trained with an adaptive budget.
-
-
-ADAPTIVE_LABEL = "adaptive_k_settings"
-SEED42 = "val_aukc_seed42"
-ADAPTIVE_COLUMNS = (
-    Column("val_aukc", "validation AUKC, to 256", 3, "higher"),
-    Column("val_aukc_32", "to 32", 3, "higher"),
-)
-
-
 def adaptive_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
-    """One row per cohort, share and smallest count; a single seed stands beside a single seed."""
+    """tab:adaptive_k_settings; a single seed stands beside a single seed."""
+    label = "adaptive_k_settings"
     rows = []
-    for cohort in numbers.cohorts:
-        for backbone in numbers.backbones:
-            for variant, (alpha, k_min) in sorted(
-                numbers.adaptive.items(), key=lambda item: item[1]
-            ):
-                place = Place(cohort, backbone, variant)
-                if place not in numbers.validation:
-                    continue
-                value = numbers.validation_score(place)
-                column = "val_aukc" if len(numbers.validation[place]) > 1 else SEED42
-                printed = None
-                if paper is not None and k_min == 16 and backbone == "transmil":
-                    printed = paper.get(ADAPTIVE_LABEL, cohort, f"{alpha:g}", column)
-                names = (shown(cohort), shown(backbone), f"{alpha:g}", str(k_min))
-                short = numbers.over(numbers.short_validation.get(place, {}))
-                cells = {"val_aukc": Cell(value, printed), "val_aukc_32": Cell(short, printed)}
-                rows.append(Row(names, cells))
+    for main in _pairs(numbers):
+        for variant, (alpha, k_min) in sorted(numbers.adaptive.items(), key=lambda item: item[1]):
+            place = Place(main.cohort, main.backbone, variant)
+            scores = numbers.validation.get(place)
+            if scores is None:
+                continue
+            printed = None
+            if paper is not None and k_min == 16 and main.backbone == PRIMARY:
+                column = "val_aukc" if len(scores) > 1 else "val_aukc_seed42"
+                printed = paper.get(label, main.cohort, f"{alpha:g}", column)
+            names = (shown(main.cohort), shown(main.backbone), f"{alpha:g}", str(k_min))
+            short = numbers.over(numbers.short_validation.get(place, {}))
+            own = {
+                "val_aukc": Cell(numbers.over(scores), printed),
+                "val_aukc_32": Cell(short, printed),
+            }
+            rows.append(Row(names, own))
     return Table(
-        label=ADAPTIVE_LABEL,
+        label=label,
         title="Adaptive budget max(K_min, alpha N) of the selector's training",
         heads=("Dataset", "Backbone", "alpha", "K_min"),
-        columns=ADAPTIVE_COLUMNS,
+        columns=(
+            Column("val_aukc", "validation AUKC, to 256", 3, "higher"),
+            Column("val_aukc_32", "to 32", 3, "higher"),
+        ),
         rows=tuple(rows),
         notes=(
             "Score of the epoch that was kept, on the validation slides. It is the area up to 256 "
@@ -407,46 +394,200 @@ def adaptive_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Tab
     )
 
 
-# tab:efficiency: parameters, time of an inference and of a reveal, peak memory, their ratio.
+# Selected-only AUC: a classifier that sees only the top tiles
 
 
-EFFICIENCY_LABEL = "efficiency"
-PARAMETERS = Column("parameters_m", "parameters (M)", 2)
-RATIO = Column("srp_ratio", "reveal / inference", 1, "lower")
-EFFICIENCY_COLUMNS = (
-    PARAMETERS,
-    Column("inference_ms", "inference (ms)", 2, "lower"),
-    Column("srp_ms", "reveal (ms)", 1, "lower"),
-    RATIO,
-    Column("memory_mb", "peak memory (MB)", 0, "lower"),
-    Column("srp_memory_mb", "peak memory, reveal (MB)", 0, "lower"),
+FULL = Column("full", "full bag", 3, "higher")
+KEPT = (
+    Column("random_32", "random 32", 3, "higher"),
+    Column("native_32", "native 32", 3, "higher"),
+    Column("selector_32", "FOCI 32", 3, "higher"),
+    Column("adaptive", "FOCI adaptive", 3, "higher"),
+)
+SELECTED_ONLY_NOTES = (
+    "FOCI adaptive is a selector that was trained with the adaptive budget, read at max(16, 3 % of "
+    "N) tiles; FOCI 32 is the main selector. Random: mean over the orders.",
+    "A slide with no more than 32 tiles keeps all of them: see the share.",
 )
 
 
+def _selected_values(numbers: StudyNumbers, place: Place) -> dict[str, Value]:
+    """AUC with all tiles, with 32 under three rankings, and of the adaptive selector."""
+    values = {"full": numbers.value(place, Measure("auc"))}
+    for ranking in (RANDOM, NATIVE, SELECTOR):
+        values[f"{ranking}_32"] = numbers.value(place, Measure("selected_auc", ranking, k=32))
+    adaptive = Place(place.cohort, place.backbone, ADAPTIVE)
+    values["adaptive"] = numbers.value(adaptive, Measure("selected_auc", SELECTOR))
+    values["share_32"] = numbers.value(place, Measure("share_32"))
+    return values
+
+
+def compact_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+    """tab:selected_only_compact, one row per cohort, for the primary backbone."""
+    label, backbone = "selected_only_compact", primary(numbers.backbones)
+    rows = []
+    for cohort in numbers.cohorts:
+        values = _selected_values(numbers, Place(cohort, backbone))
+        rows.append(Row((shown(cohort),), cells(values, paper, label, cohort, backbone)))
+    return Table(
+        label=label,
+        title=f"Selected-only AUC of {shown(backbone)}",
+        heads=("Dataset",),
+        columns=(FULL, *KEPT, SHARE),
+        rows=tuple(rows),
+        notes=SELECTED_ONLY_NOTES,
+    )
+
+
+def selected_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+    """tab:selected_only, every backbone, with the differences to the full bag."""
+
+    def values(place: Place, _: str) -> dict[str, Value]:
+        found = _selected_values(numbers, place)
+        return {**found, **_differences(KEPT, found, lambda _: found["full"])}
+
+    return Table(
+        label="selected_only",
+        title="Selected-only AUC of every backbone, and its difference to the full bag",
+        heads=("Predictor",),
+        columns=(FULL, *KEPT, *_deltas(KEPT), SHARE),
+        rows=_method_rows(numbers, paper, "selected_only", values, METHODS[:1]),
+        notes=SELECTED_ONLY_NOTES,
+    )
+
+
+def sweep_table(
+    numbers: StudyNumbers, paper: PublishedNumbers | None, counts: Sequence[int]
+) -> Table:
+    """AUC with the first K tiles for several K; selectors trained with K = 32 and adaptive K."""
+    rows = []
+    for main in _pairs(numbers):
+        cohort, backbone = main.cohort, main.backbone
+        adaptive = Place(cohort, backbone, ADAPTIVE)
+        for name, place, ranking in (
+            ("", main, NATIVE),
+            (f" {WITH}", main, SELECTOR),
+            (f" {WITH}, adaptive", adaptive, SELECTOR),
+            (" random order", main, RANDOM),
+        ):
+            values = {
+                f"k{k}": numbers.value(place, Measure("selected_auc", ranking, k=k)) for k in counts
+            }
+            if place == adaptive and values[f"k{counts[0]}"].n == 0:
+                continue
+            own = {key: Cell(value) for key, value in values.items()}
+            if paper is not None and place == adaptive and 16 in counts:
+                printed = paper.get("selected_only", cohort, backbone, "adaptive_k16")
+                own["k16"] = Cell(values["k16"], printed)
+            rows.append(Row((shown(backbone) + name,), own, shown(cohort)))
+    return Table(
+        label="selected_only_k",
+        title="Selected-only AUC by the number of tiles kept",
+        heads=("Method",),
+        columns=tuple(Column(f"k{k}", f"K = {k}", 3, "higher") for k in counts),
+        rows=tuple(rows),
+        notes=("The paper gives K = 16 on BRCA in its text, with the adaptive selector.",),
+    )
+
+
+# Deletion: loss of the label's probability without the top tiles
+
+
+FAITHFULNESS_NOTES = (
+    "As in the paper, drops are averaged over slides at each count and the area is divided by 256. "
+    "A slide has no drop at K unless it has more than K tiles, so that large counts rest on large "
+    "slides, and a cohort without slides above 256 tiles has no such area.",
+    "Per slide: the area of every slide up to its own last count, averaged.",
+)
+
+
+def faithfulness_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+    """tab:faithfulness, Faithfulness AUC and its drops, with and without selector."""
+
+    def values(place: Place, ranking: str) -> dict[str, Value]:
+        measures = {f"drop_{k}": Measure("drop", ranking, k=k) for k in PAPER_COUNTS}
+        for metric in ("faithfulness", "slide_faithfulness"):
+            measures[metric] = Measure(metric, ranking)
+        measures["drop_slides"] = Measure("drop_slides", ranking, k=PAPER_COUNTS[-1])
+        return {name: numbers.value(place, measure) for name, measure in measures.items()}
+
+    return Table(
+        label="faithfulness",
+        title="Deletion: loss of the label's probability when the top K tiles are removed",
+        heads=("Method",),
+        columns=(
+            Column("faithfulness", "Faithfulness AUC", 4, "higher"),
+            *(Column(f"drop_{k}", f"Δp, K = {k}", 3, "higher") for k in PAPER_COUNTS),
+            Column("slide_faithfulness", "per slide (ours)", 4, "higher"),
+            Column("drop_slides", "slides above 256", 0),
+        ),
+        rows=_method_rows(numbers, paper, "faithfulness", values),
+        notes=FAITHFULNESS_NOTES,
+    )
+
+
+def across_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+    """tab:faithfulness_xds, Faithfulness AUC of every cohort side by side."""
+    label = "faithfulness_xds"
+    rows = []
+    for backbone in numbers.backbones:
+        for ranking, end, name in METHODS[:3]:
+            own = {}
+            for cohort in numbers.cohorts:
+                value = numbers.value(Place(cohort, backbone), Measure("faithfulness", ranking))
+                found = cells({"faithfulness": value}, paper, label, cohort, backbone + end)
+                own[cohort] = found["faithfulness"]
+            rows.append(Row((shown(backbone) + name,), own))
+    return Table(
+        label=label,
+        title="Faithfulness AUC across cohorts",
+        heads=("Method",),
+        columns=tuple(Column(cohort, shown(cohort), 4, "higher") for cohort in numbers.cohorts),
+        rows=tuple(rows),
+        notes=FAITHFULNESS_NOTES[:1],
+    )
+
+
+# Cost
+
+
+PARAMETERS = Column("parameters_m", "parameters (M)", 2)
+RATIO = Column("srp_ratio", "reveal / inference", 1, "lower")
+
+
 def efficiency_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
-    """One row per backbone, and one with its selector; only ratios stand beside the paper's."""
+    """tab:efficiency, with and without selector; only ratios stand beside the paper's."""
+    columns = (
+        PARAMETERS,
+        Column("inference_ms", "inference (ms)", 2, "lower"),
+        Column("srp_ms", "reveal (ms)", 1, "lower"),
+        RATIO,
+        Column("memory_mb", "peak memory (MB)", 0, "lower"),
+        Column("srp_memory_mb", "peak memory, reveal (MB)", 0, "lower"),
+    )
     rows, devices = [], set()
     for backbone in numbers.backbones:
         cost = numbers.costs.get(backbone, "not measured in this study")
         if isinstance(cost, str):
-            gap = {column.key: Cell(Value.absent(cost)) for column in EFFICIENCY_COLUMNS}
+            gap = {column.key: Cell(Value.absent(cost)) for column in columns}
             rows.append(Row((shown(backbone),), gap))
             continue
         devices.add(f"{cost.device} ({cost.machine}, {counted(cost.threads, 'thread')})")
-        for own, end, name in ((cost.native, "", ""), (cost.selector, FOCI, f" {WITH}")):
-            cells = {key: Cell(value) for key, value in _values(own).items()}
+        for own, (_, end, name) in zip((cost.native, cost.selector), METHODS[:2], strict=True):
+            values = {column.key: Value.absent(ABSENT) for column in columns}
+            found = {key: Cell(value) for key, value in (values | _cost_values(own)).items()}
             if paper is not None:
                 row = backbone + end
-                cells[RATIO.key] = Cell(cells[RATIO.key].value, published_ratio(paper, row))
-                printed = paper.get(EFFICIENCY_LABEL, "nsclc", row, PARAMETERS.key)
-                cells[PARAMETERS.key] = Cell(cells[PARAMETERS.key].value, printed)
-            rows.append(Row((shown(backbone) + name,), cells))
+                found[RATIO.key] = Cell(found[RATIO.key].value, published_ratio(paper, row))
+                printed = paper.get("efficiency", "nsclc", row, PARAMETERS.key)
+                found[PARAMETERS.key] = Cell(found[PARAMETERS.key].value, printed)
+            rows.append(Row((shown(backbone) + name,), found))
     where = f" on {', '.join(sorted(devices))}" if devices else ""
     return Table(
-        label=EFFICIENCY_LABEL,
+        label="efficiency",
         title=f"Cost of an inference and of the reveal protocol{where}",
         heads=("Method",),
-        columns=EFFICIENCY_COLUMNS,
+        columns=columns,
         rows=tuple(rows),
         notes=(
             "Milliseconds of another device are not comparable, so only the ratio stands beside "
@@ -463,27 +604,18 @@ def published_ratio(paper: PublishedNumbers, row: str) -> PublishedNumber | None
     >>> published_ratio(published(), "transmil").mean
     91.0
     """
-    inference = paper.get(EFFICIENCY_LABEL, "nsclc", row, "inference_ms")
-    reveal = paper.get(EFFICIENCY_LABEL, "nsclc", row, "srp_ms")
+    at = ("efficiency", "nsclc", row)
+    inference, reveal = paper.get(*at, "inference_ms"), paper.get(*at, "srp_ms")
     if inference is None or reveal is None:
         return None
     ratio = reveal.mean / inference.mean
     digits = 0 if ratio >= 10 else 1
-    return PublishedNumber(
-        EFFICIENCY_LABEL,
-        "nsclc",
-        row,
-        RATIO.key,
-        round(ratio, digits),
-        None,
-        inference.seeds,
-        digits,
-    )
+    return PublishedNumber(*at, RATIO.key, round(ratio, digits), None, inference.seeds, digits)
 
 
-def _values(cost: Cost | None) -> dict[str, Value]:
+def _cost_values(cost: Cost | None) -> dict[str, Value]:
     if cost is None:
-        return {column.key: Value.absent("not part of this study") for column in EFFICIENCY_COLUMNS}
+        return {}
     numbers = {
         PARAMETERS.key: cost.parameters / 1e6,
         "inference_ms": cost.inference_ms,
@@ -496,188 +628,3 @@ def _values(cost: Cost | None) -> dict[str, Value]:
         key: Value.absent("cannot be read here") if number is None else Value(number, n=1)
         for key, number in numbers.items()
     }
-
-
-# tab:faithfulness, tab:faithfulness_xds: loss of the label's probability without the top tiles.
-
-
-FAITHFULNESS_LABEL, ACROSS = "faithfulness", "faithfulness_xds"
-AUC = Column("faithfulness", "Faithfulness AUC", 4, "higher")
-DROPS = tuple(Column(f"drop_{k}", f"Δp, K = {k}", 3, "higher") for k in PAPER_COUNTS)
-PER_SLIDE = Column("slide_faithfulness", "per slide (ours)", 4, "higher")
-LARGE = Column("drop_slides", "slides above 256", 0)
-FAITHFULNESS_NOTES = (
-    "As in the paper, drops are averaged over slides at each count and the area is divided by 256. "
-    "A slide has no drop at K unless it has more than K tiles, so that large counts rest on large "
-    "slides, and a cohort without slides above 256 tiles has no such area.",
-    "Per slide: the area of every slide up to its own last count, averaged.",
-)
-
-
-def faithfulness_table(numbers: Numbers, paper: PublishedNumbers | None) -> Table:
-    """Faithfulness AUC and its drops, for every backbone with and without selector."""
-    rows = []
-    for cohort in numbers.cohorts:
-        for backbone in numbers.backbones:
-            place = Place(cohort, backbone)
-            for ranking, end, name in ROWS:
-                values = {
-                    f"drop_{k}": numbers.value(place, Measure("drop", ranking, k=k))
-                    for k in PAPER_COUNTS
-                }
-                for metric in ("faithfulness", "slide_faithfulness"):
-                    values[metric] = numbers.value(place, Measure(metric, ranking))
-                values["drop_slides"] = numbers.value(
-                    place, Measure("drop_slides", ranking, k=PAPER_COUNTS[-1])
-                )
-                own = cells(values, paper, FAITHFULNESS_LABEL, cohort, backbone + end)
-                rows.append(Row((shown(backbone) + name,), own, shown(cohort)))
-    return Table(
-        label=FAITHFULNESS_LABEL,
-        title="Deletion: loss of the label's probability when the top K tiles are removed",
-        heads=("Method",),
-        columns=(AUC, *DROPS, PER_SLIDE, LARGE),
-        rows=tuple(rows),
-        notes=FAITHFULNESS_NOTES,
-    )
-
-
-def across_table(numbers: Numbers, paper: PublishedNumbers | None) -> Table:
-    """Faithfulness AUC of every cohort side by side."""
-    rows = []
-    for backbone in numbers.backbones:
-        for ranking, end, name in ROWS:
-            own = {}
-            for cohort in numbers.cohorts:
-                value = numbers.value(Place(cohort, backbone), Measure("faithfulness", ranking))
-                found = cells({"faithfulness": value}, paper, ACROSS, cohort, backbone + end)
-                own[cohort] = found["faithfulness"]
-            rows.append(Row((shown(backbone) + name,), own))
-    return Table(
-        label=ACROSS,
-        title="Faithfulness AUC across cohorts",
-        heads=("Method",),
-        columns=tuple(Column(cohort, shown(cohort), 4, "higher") for cohort in numbers.cohorts),
-        rows=tuple(rows),
-        notes=FAITHFULNESS_NOTES[:1],
-    )
-
-
-# tab:selected_only, tab:selected_only_compact: AUC when a classifier sees only the top tiles.
-
-
-ADAPTIVE_RECIPE = "paper-adaptive"
-FULL = Column("full", "full bag", 3, "higher")
-KEPT = (
-    Column("random_32", "random 32", 3, "higher"),
-    Column("native_32", "native 32", 3, "higher"),
-    Column("selector_32", "FOCI 32", 3, "higher"),
-    Column("adaptive", "FOCI adaptive", 3, "higher"),
-)
-SELECTED_ONLY_NOTES = (
-    "FOCI adaptive is a selector that was trained with the adaptive budget, read at max(16, 3 % of "
-    "N) tiles; FOCI 32 is the main selector. Random: mean over the orders.",
-    "A slide with no more than 32 tiles keeps all of them: see the share.",
-)
-
-
-def compact_table(numbers: Numbers, paper: PublishedNumbers | None) -> Table:
-    """One row per cohort, for the primary backbone."""
-    backbone = primary(numbers.backbones)
-    rows = tuple(
-        Row(
-            (shown(cohort),),
-            cells(
-                selected_values(numbers, cohort, backbone),
-                paper,
-                "selected_only_compact",
-                cohort,
-                backbone,
-            ),
-        )
-        for cohort in numbers.cohorts
-    )
-    return Table(
-        label="selected_only_compact",
-        title=f"Selected-only AUC of {shown(backbone)}",
-        heads=("Dataset",),
-        columns=(FULL, *KEPT, SHARE),
-        rows=rows,
-        notes=SELECTED_ONLY_NOTES,
-    )
-
-
-def selected_table(numbers: Numbers, paper: PublishedNumbers | None) -> Table:
-    """Every backbone: AUC with all and with selected tiles, and the differences."""
-    rows = []
-    for cohort in numbers.cohorts:
-        for backbone in numbers.backbones:
-            values = selected_values(numbers, cohort, backbone)
-            values |= {
-                f"{c.key}_delta": combine(operator.sub, values[c.key], values["full"]) for c in KEPT
-            }
-            own = cells(values, paper, "selected_only", cohort, backbone)
-            rows.append(Row((shown(backbone),), own, shown(cohort)))
-    deltas = (Column(f"{c.key}_delta", f"Δ {c.head}", 3, "higher", signed=True) for c in KEPT)
-    return Table(
-        label="selected_only",
-        title="Selected-only AUC of every backbone, and its difference to the full bag",
-        heads=("Predictor",),
-        columns=(FULL, *KEPT, *deltas, SHARE),
-        rows=tuple(rows),
-        notes=SELECTED_ONLY_NOTES,
-    )
-
-
-def sweep_table(numbers: Numbers, paper: PublishedNumbers | None, counts: Sequence[int]) -> Table:
-    """AUC with the first K tiles for several K; selectors trained with K = 32 and adaptive K."""
-    rows = []
-    for cohort in numbers.cohorts:
-        for backbone in numbers.backbones:
-            for name, place, ranking in _orders(cohort, backbone):
-                values = {
-                    f"k{k}": numbers.value(place, Measure("selected_auc", ranking, k=k))
-                    for k in counts
-                }
-                if place.variant != "main" and values[f"k{counts[0]}"].n == 0:
-                    continue
-                own = cells(values, None, "selected_only", cohort, backbone)
-                if paper is not None and place.variant == ADAPTIVE_RECIPE and 16 in counts:
-                    printed = {"adaptive_k16": values["k16"]}
-                    found = cells(printed, paper, "selected_only", cohort, backbone)
-                    own["k16"] = found["adaptive_k16"]
-                rows.append(Row((shown(backbone) + name,), own, shown(cohort)))
-    return Table(
-        label="selected_only_k",
-        title="Selected-only AUC by the number of tiles kept",
-        heads=("Method",),
-        columns=tuple(Column(f"k{k}", f"K = {k}", 3, "higher") for k in counts),
-        rows=tuple(rows),
-        notes=("The paper gives K = 16 on BRCA in its text, with the adaptive selector.",),
-    )
-
-
-def selected_values(numbers: Numbers, cohort: str, backbone: str) -> dict[str, Value]:
-    """AUC with all tiles, with 32 under three rankings, and of the adaptive selector."""
-    place = Place(cohort, backbone)
-    kept = {
-        f"{ranking}_32": numbers.value(place, Measure("selected_auc", ranking, k=32))
-        for ranking in (RANDOM, NATIVE, SELECTOR)
-    }
-    adaptive = Place(cohort, backbone, ADAPTIVE_RECIPE)
-    return {
-        "full": numbers.value(place, Measure("auc")),
-        **kept,
-        "adaptive": numbers.value(adaptive, Measure("selected_auc", SELECTOR)),
-        "share_32": numbers.value(place, Measure("share_32")),
-    }
-
-
-def _orders(cohort: str, backbone: str) -> list[tuple[str, Place, str]]:
-    main = Place(cohort, backbone)
-    return [
-        ("", main, NATIVE),
-        (f" {WITH}", main, SELECTOR),
-        (f" {WITH}, adaptive", Place(cohort, backbone, ADAPTIVE_RECIPE), SELECTOR),
-        (" random order", main, RANDOM),
-    ]

@@ -1,4 +1,4 @@
-"""Cells of a study, the units of work, and the plan that lists them."""
+"""Cells of a study, the units of work, and the plan that lists them for a ``study.yaml``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from foci.backbones.training.presets import checked_widths
 from foci.errors import FociError
 from foci.files.hashes import digest, file_digest
 from foci.selectors import recipe, vary
-from foci.studies.study import BackboneEntry, Study, Sweep, data_digest, folds, read_cohort
+from foci.studies.study import Study, Sweep, data_digest, folds, read_cohort
 
 Kind = Literal["train", "fit", "audit", "joint", "cost"]
 KINDS: tuple[Kind, ...] = ("train", "fit", "audit", "joint", "cost")
@@ -141,49 +141,14 @@ class Plan:
             raise FociError("plan.json", f"is no plan ({error})", "run foci study plan") from None
 
 
-# Expand a study into its cells, each with the key of everything that decides its result.
+# From a study to its cells, each with the key of everything that decides its result
 
 
 _FORMAT = 1
 """Raised whenever the same key would mean another result."""
 
-_INDIFFERENT = {"memory_gb", "profile", "recipe", "recipe_settings", "seeds", "fit_target"}
-
-
-@dataclass(frozen=True)
-class _Base:
-    """One trained classifier: the cells around it share cohort, backbone, seed and fold."""
-
-    study: Study
-    cohort: str
-    fold: int | None
-    backbone: str
-    seed: int
-    data: str
-    classes: tuple[str, ...]
-
-    @property
-    def entry(self) -> BackboneEntry:
-        return self.study.backbones[self.backbone]
-
-    def cell(self, **own: Any) -> Cell:
-        shared = {
-            "cohort": self.cohort, "backbone": self.backbone, "seed": self.seed,
-            "fold": self.fold, "data": self.data, "variant": MAIN, "n_cap": self.study.n_cap,
-            "needs": (), "key": "",
-        }  # fmt: skip
-        return Cell(**{**shared, **own})
-
-    def settings(self, cell: Cell) -> AuditSettings:
-        return audit_settings(self.study, cell)
-
-
-def audit_settings(study: Study, cell: Cell) -> AuditSettings:
-    """Settings of the audit of a cell, and of the fit that it takes its selector from."""
-    changes: dict[str, Any] = {"recipe": cell.recipe, "recipe_settings": cell.recipe_settings}
-    if cell.rankings:
-        changes["rankings"] = cell.rankings
-    return study.settings(cell.seed, **changes)
+_NOT_IN_KEY = {"memory_gb", "profile", "recipe", "recipe_settings", "seeds", "fit_target"}
+"""Settings of an audit that change no number, or are in the key of the fit."""
 
 
 def make_plan(study: Study) -> Plan:
@@ -194,142 +159,139 @@ def make_plan(study: Study) -> Plan:
     """
     cells: list[Cell] = []
     notes: list[str] = []
-    bases = [base for name in study.cohorts for base in _bases(study, name, notes)]
-    for base in bases:
-        cells += _around(base)
+    for name, entry in study.cohorts.items():
+        for fold in folds(entry):
+            cohort = read_cohort(entry, fold, study.n_cap)
+            notes += [f"{name}: {note}" for note in cohort.notes if f"{name}: {note}" not in notes]
+            data = data_digest(cohort, entry.split_seed)
+            for backbone in study.backbones:
+                for seed in study.seeds:
+                    one = _Classifier(study, name, fold, backbone, seed, data, cohort.classes)
+                    cells += one.cells()
     cells += _costs(study, cells)
     unique = list({(cell.name, cell.key): cell for cell in cells}.values())
     return Plan(tuple(sorted(unique, key=lambda c: KINDS.index(c.kind))), tuple(notes))
 
 
-def _bases(study: Study, name: str, notes: list[str]) -> Iterator[_Base]:
-    entry = study.cohorts[name]
-    for fold in folds(entry):
-        cohort = read_cohort(entry, fold, study.n_cap)
-        notes += [f"{name}: {note}" for note in cohort.notes if f"{name}: {note}" not in notes]
-        data = data_digest(cohort, entry.split_seed)
-        for backbone in study.backbones:
-            for seed in study.seeds:
-                yield _Base(study, name, fold, backbone, seed, data, cohort.classes)
+def audit_settings(study: Study, cell: Cell) -> AuditSettings:
+    """Settings of the audit of a cell, and of the fit that it takes its selector from."""
+    changes: dict[str, Any] = {"recipe": cell.recipe, "recipe_settings": cell.recipe_settings}
+    if cell.rankings:
+        changes["rankings"] = cell.rankings
+    return study.settings(cell.seed, **changes)
 
 
-def _around(base: _Base) -> list[Cell]:
-    """The cells of one trained classifier, the training first."""
-    study = base.study
-    train = _train(base)
-    settings = study.settings(base.seed)
-    main = _fit(base, train, MAIN, settings.recipe, settings.recipe_settings)
-    fitted = [main] if settings.fits_selectors else []
-    cells = [train, *fitted, _audit(base, main, settings.rankings)]
-    for key, sweep in study.sweeps.items():
-        if _covers(sweep, base):
-            cells += _swept(base, key, sweep, train, main)
-    return cells
+def training_settings(study: Study, cell: Cell, classes: tuple[str, ...]) -> TrainingRecipe:
+    """The training recipe of a cell's backbone on its cohort, which has these classes."""
+    entry = study.backbones[cell.backbone]
+    objective = {
+        **entry.training.get("objective", {}),
+        **study.cohorts[cell.cohort].objective.get(cell.backbone, {}),
+    }
+    given = {**entry.training, "seed": cell.seed, "objective": objective}
+    return training_recipe(entry.architecture or cell.backbone, classes, given)[0]
 
 
-def _covers(sweep: Sweep, base: _Base) -> bool:
-    chosen = (
-        (sweep.cohorts, base.cohort),
-        (sweep.backbones, base.backbone),
-        (sweep.seeds, base.seed),
-    )
-    return all(names is None or name in names for names, name in chosen)
+@dataclass(frozen=True)
+class _Classifier:
+    """Plans the cells around one trained classifier: they share cohort, backbone, seed and fold."""
 
+    study: Study
+    cohort: str
+    fold: int | None
+    backbone: str
+    seed: int
+    data: str
+    classes: tuple[str, ...]
 
-def _swept(base: _Base, key: str, sweep: Sweep, train: Cell, main: Cell) -> Iterator[Cell]:
-    """The cells that a sweep adds around one trained classifier."""
-    common = base.study.audit.get("recipe_settings", {})
-    if sweep.epochs is not None:
-        joint = base.cell(
-            kind="joint", needs=(train.key,), epochs=sweep.epochs,
-            recipe=main.recipe, recipe_settings=main.recipe_settings,
-        )  # fmt: skip
-        yield replace(joint, key=_key(joint, _selector(base, joint), sweep.epochs))
-        return
-    if sweep.values:
+    def cells(self) -> Iterator[Cell]:
+        """All of them; those that others need come first."""
+        train, settings = self._train(), self.study.settings(self.seed)
+        main = self._fit(train, MAIN, settings.recipe, settings.recipe_settings)
+        yield train
+        if settings.fits_selectors:
+            yield main
+        yield self._audit(main, settings.rankings)
+        for name, sweep in self.study.sweeps.items():
+            if not sweep.covers(self.cohort, self.backbone, self.seed):
+                continue
+            if sweep.epochs is not None:
+                joint = replace(main, kind="joint", epochs=sweep.epochs)
+                yield _with_key(joint, self._selector(joint), sweep.epochs)
+            elif sweep.values:
+                yield from self._tile_caps(sweep, train, main, settings.rankings)
+            else:
+                yield from self._recipes(name, sweep, train, main)
+
+    def _tile_caps(
+        self, sweep: Sweep, train: Cell, main: Cell, offered: tuple[str, ...]
+    ) -> Iterator[Cell]:
+        """Audits with other tile caps, of the main selector or of one fitted with the cap."""
+        changes = self.study.audit.get("recipe_settings", {})
+        rankings = tuple(r for r in ("native", "selector") if r in offered)
         for cap in sweep.values:
             fit = main
             if sweep.refit:
-                fit = _fit(base, train, N_CAP, main.recipe, common, n_cap=cap)
+                fit = self._fit(train, N_CAP, main.recipe, changes, n_cap=cap)
                 yield fit
-            offered = base.study.settings(base.seed).rankings
-            rankings = tuple(r for r in ("native", "selector") if r in offered)
-            audit = _audit(base, fit, rankings, variant=N_CAP, n_cap=cap)
-            yield audit
-        return
-    variants = [(name, name, common) for name in sweep.recipes]
-    for setting, values in sweep.vary.items():
-        leaf = setting.rpartition(".")[2]
-        chosen = sweep.recipe or main.recipe
-        variants += [(f"{key}.{leaf}={v}", chosen, {**common, setting: v}) for v in values]
-    for variant, name, changes in variants:
-        fit = _fit(base, train, variant, name, changes)
-        yield fit
-        if sweep.audit:
-            yield _audit(base, fit, ("selector",), variant=variant)
+            yield self._audit(fit, rankings, variant=N_CAP, n_cap=cap)
 
+    def _recipes(self, name: str, sweep: Sweep, train: Cell, main: Cell) -> Iterator[Cell]:
+        """Fits of other recipes, or of one with other settings, and their audits."""
+        common = self.study.audit.get("recipe_settings", {})
+        variants = [(recipe, recipe, common) for recipe in sweep.recipes]
+        for setting, values in sweep.vary.items():
+            leaf, chosen = setting.rpartition(".")[2], sweep.recipe or main.recipe
+            variants += [(f"{name}.{leaf}={v}", chosen, {**common, setting: v}) for v in values]
+        for variant, chosen, changes in variants:
+            fit = self._fit(train, variant, chosen, changes)
+            yield fit
+            if sweep.audit:
+                yield self._audit(fit, ("selector",), variant=variant)
 
-def _train(base: _Base) -> Cell:
-    entry, study = base.entry, base.study
-    name = entry.architecture or base.backbone
-    given = entry.models.get(base.cohort, {}).get(base.seed)
-    if given is not None:
-        path = Path(str(given).replace("{fold}", str(base.fold)))
-        cell = base.cell(kind="train", model=str(path))
-        given_by = _model_digests(path), entry.model_options, list(base.classes)
-        return replace(cell, key=_key(cell, *given_by))
-    plan = training_settings(study, base.cohort, base.backbone, base.classes, base.seed)
-    widths = checked_widths(name, entry.preset, entry.widths)
-    cell = base.cell(kind="train")
-    own = (name, entry.preset, widths, plan.model_dump(), list(base.classes))
-    return replace(cell, key=_key(cell, *own))
+    def _cell(self, kind: Kind, **own: Any) -> Cell:
+        shared: dict[str, Any] = {
+            "cohort": self.cohort, "backbone": self.backbone, "seed": self.seed,
+            "fold": self.fold, "data": self.data, "variant": MAIN, "n_cap": self.study.n_cap,
+            "needs": (), "key": "",
+        }  # fmt: skip
+        return Cell(kind, **{**shared, **own})
 
+    def _train(self) -> Cell:
+        entry = self.study.backbones[self.backbone]
+        given = entry.models.get(self.cohort, {}).get(self.seed)
+        if given is not None:
+            path = Path(str(given).replace("{fold}", str(self.fold)))
+            cell = self._cell("train", model=str(path))
+            return _with_key(cell, _model_digests(path), entry.model_options, list(self.classes))
+        cell, name = self._cell("train"), entry.architecture or self.backbone
+        settings = training_settings(self.study, cell, self.classes).model_dump()
+        widths = checked_widths(name, entry.preset, entry.widths)
+        return _with_key(cell, name, entry.preset, widths, settings, list(self.classes))
 
-def training_settings(
-    study: Study, cohort: str, backbone: str, classes: tuple[str, ...], seed: int
-) -> TrainingRecipe:
-    """The training recipe of a backbone on a cohort with these classes."""
-    entry = study.backbones[backbone]
-    given = {**entry.training, "seed": seed}
-    objective = study.cohorts[cohort].objective.get(backbone, {})
-    given["objective"] = {**given.get("objective", {}), **objective}
-    return training_recipe(entry.architecture or backbone, classes, given)[0]
+    def _fit(
+        self, train: Cell, variant: str, name: str, changes: dict[str, Any], **own: Any
+    ) -> Cell:
+        needs = (train.key,)
+        cell = self._cell(
+            "fit", variant=variant, needs=needs, recipe=name, recipe_settings=changes, **own
+        )
+        return _with_key(cell, self._selector(cell))
 
+    def _selector(self, cell: Cell) -> list[Any]:
+        """What decides a selector, besides the classifier, the slides and the seed."""
+        plan = vary(recipe(cell.recipe), cell.recipe_settings)
+        settings = audit_settings(self.study, cell)
+        own = {k: v for k, v in plan.hash_fields().items() if k not in ("name", "note")}
+        return [own, settings.fitted_for, settings.choose_by]
 
-def _fit(
-    base: _Base,
-    train: Cell,
-    variant: str,
-    name: str,
-    changes: dict[str, Any],
-    n_cap: int | None = None,
-) -> Cell:
-    cell = base.cell(
-        kind="fit", variant=variant, needs=(train.key,), recipe=name, recipe_settings=changes,
-        n_cap=n_cap or base.study.n_cap,
-    )  # fmt: skip
-    return replace(cell, key=_key(cell, _selector(base, cell)))
-
-
-def _selector(base: _Base, cell: Cell) -> list[Any]:
-    """What decides a selector, besides the classifier, the slides and the seed."""
-    plan = vary(recipe(cell.recipe), cell.recipe_settings)
-    settings = base.settings(cell)
-    own = {k: v for k, v in plan.hash_fields().items() if k not in ("name", "note")}
-    return [own, settings.fitted_for, settings.choose_by]
-
-
-def _audit(
-    base: _Base, fit: Cell, rankings: tuple[str, ...], variant: str = MAIN, n_cap: int | None = None
-) -> Cell:
-    needs = (*fit.needs, fit.key) if "selector" in rankings else fit.needs
-    cell = base.cell(
-        kind="audit", variant=variant, needs=needs, rankings=rankings, recipe=fit.recipe,
-        recipe_settings=fit.recipe_settings, n_cap=n_cap or base.study.n_cap,
-    )  # fmt: skip
-    settings = base.settings(cell)
-    own = settings.model_dump(mode="json", exclude=_INDIFFERENT)
-    return replace(cell, key=_key(cell, own, settings.reveals_every_count))
+    def _audit(self, fit: Cell, rankings: tuple[str, ...], **own: Any) -> Cell:
+        needs = (*fit.needs, fit.key) if "selector" in rankings else fit.needs
+        chosen = {"recipe": fit.recipe, "recipe_settings": fit.recipe_settings}
+        cell = self._cell("audit", needs=needs, rankings=rankings, **chosen, **own)
+        settings = audit_settings(self.study, cell)
+        fields = settings.model_dump(mode="json", exclude=_NOT_IN_KEY)
+        return _with_key(cell, fields, settings.reveals_every_count)
 
 
 def _costs(study: Study, cells: list[Cell]) -> Iterator[Cell]:
@@ -343,15 +305,14 @@ def _costs(study: Study, cells: list[Cell]) -> Iterator[Cell]:
             c for c in cells
             if (c.kind, c.cohort, c.backbone, c.variant) == ("audit", cohort, backbone, MAIN)
         )  # fmt: skip
-        cell = replace(audit, kind="cost")
-        settings = [plan.slides, plan.repeats, plan.device, study.settings(cell.seed).k_max]
-        yield replace(cell, key=_key(cell, *settings))
+        k_max = study.settings(audit.seed).k_max
+        yield _with_key(replace(audit, kind="cost"), plan.slides, plan.repeats, plan.device, k_max)
 
 
-def _key(cell: Cell, *decided_by: Any) -> str:
-    """Digest of what decides a cell; results that it reads are known by their own keys."""
-    own = [_FORMAT, cell.kind, cell.data, cell.n_cap, cell.seed, list(cell.needs), *decided_by]
-    return digest(own)[:32]
+def _with_key(cell: Cell, *hash_fields: Any) -> Cell:
+    """The cell with the digest of what decides it; results that it reads have keys of their own."""
+    own = [_FORMAT, cell.kind, cell.data, cell.n_cap, cell.seed, list(cell.needs), *hash_fields]
+    return replace(cell, key=digest(own)[:32])
 
 
 def _model_digests(path: Path) -> list[str]:

@@ -1,11 +1,11 @@
-"""Blocks of ``study.yaml``: a cohort, a backbone, a sweep, what is read, cost, overlays."""
+"""The file ``study.yaml``: its blocks, the defaults of its profile, its cohorts, and a template."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     BaseModel,
@@ -27,23 +27,55 @@ from foci.errors import FociError
 from foci.files.hashes import digest
 from foci.selectors import recipe
 
+BACKBONES: Mapping[str, str] = {
+    "transmil": "Soft-aggregation/Transformer",
+    "acmil": "Soft-aggregation/Multi-branch attention",
+    "abmil": "Attention pooling/Attention pool",
+    "clam-sb": "Attention pooling/Attention pool",
+    "attrimil": "Attention pooling/Attribution-based",
+    "asmil": "Hard selection/Hard selection",
+    "mhim-mil": "Hard selection/Hard instance mining",
+}
+"""The seven backbones of the paper, in the order of its SHI table, and their families."""
 
-def check_names(what: str, values: Any, known: Any) -> Any:
+SEEDS: Mapping[str, tuple[int, ...]] = {PAPER: (42, 43, 44), FOCI: (0, 1, 2)}
+"""Seeds by profile."""
+
+_SWEPT = "transmil"
+_GIVEN_BY_STUDY = ("profile", "seeds", "kappas", "map")
+"""Settings of an audit that the study gives itself."""
+
+
+def _check_known(names: Iterable[Any], known: Iterable[Any], what: str) -> None:
     """Refuse names that are unknown, with the nearest known one.
 
-    >>> check_names("a sweep", {"recips": []}, ["recipes", "vary"])
+    >>> _check_known(["recips"], ["recipes", "vary"], "is not a setting of a sweep")
     Traceback (most recent call last):
     foci.errors.FociError: recips: is not a setting of a sweep; did you mean 'recipes'?
     """
-    for name in values if isinstance(values, dict) else ():
-        if name not in known:
-            near = difflib.get_close_matches(str(name), known, n=1)
-            fix = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
-            raise FociError(str(name), f"is not a setting of {what}", fix)
-    return values
+    listed = [*known]
+    for name in names:
+        if name not in listed:
+            near = difflib.get_close_matches(str(name), map(str, listed), n=1)
+            fix = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(map(str, listed))}"
+            raise FociError(str(name), what, fix)
 
 
-class CohortEntry(CohortOptions):
+class _Block(BaseModel):
+    """A block of ``study.yaml``; a name that it does not have is refused with the nearest."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    block: ClassVar[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, values: Any) -> Any:
+        names = values if isinstance(values, dict) else ()
+        _check_known(names, cls.model_fields, f"is not a setting of {cls.block}")
+        return values
+
+
+class CohortEntry(CohortOptions, _Block):
     """A cohort: where its slides are, as for ``foci audit``, and what is particular to it.
 
     Attributes:
@@ -53,19 +85,21 @@ class CohortEntry(CohortOptions):
         objective: Settings of a backbone's own objective on this cohort, by backbone.
     """
 
+    block = "a cohort"
+
     folds: tuple[NonNegativeInt, ...] | Literal["all"] | None = None
     split_seed: NonNegativeInt = 0
     objective: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
-    def _known(cls, values: Any) -> Any:
+    def _no_cap(cls, values: Any) -> Any:
         if isinstance(values, dict) and values.get("n_cap") is not None:
             raise FociError("n_cap", "is given for one cohort", "give it once, for the study")
-        return check_names("a cohort", values, list(cls.model_fields))
+        return values
 
 
-class BackboneEntry(BaseModel):
+class BackboneEntry(_Block):
     """A classifier to train, or checkpoints that are ready.
 
     Attributes:
@@ -78,7 +112,7 @@ class BackboneEntry(BaseModel):
         model_options: What the tensors of a checkpoint do not show.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    block = "a backbone"
 
     architecture: str | None = None
     family: str = ""
@@ -87,11 +121,6 @@ class BackboneEntry(BaseModel):
     training: dict[str, Any] = {}
     models: dict[str, dict[Seed, Path]] = {}
     model_options: dict[str, Any] = {}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, values: Any) -> Any:
-        return check_names("a backbone", values, list(cls.model_fields))
 
     @field_validator("training")
     @classmethod
@@ -110,7 +139,7 @@ class Adaptive(BaseModel):
     k_min: PositiveInt = 16
 
 
-class ReadBlock(BaseModel):
+class ReadBlock(_Block):
     """At what thresholds and counts tables are read from stored curves.
 
     Attributes:
@@ -120,20 +149,15 @@ class ReadBlock(BaseModel):
         adaptive: The adaptive count beside them.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    block = "read"
 
     kappas: tuple[Share, ...] = KAPPAS
     budgets: tuple[PositiveInt, ...] = (32, 256)
     selected_k: tuple[PositiveInt, ...] = (8, 16, 32, 64, 128)
     adaptive: Adaptive = Adaptive()
 
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, values: Any) -> Any:
-        return check_names("read", values, list(cls.model_fields))
 
-
-class Sweep(BaseModel):
+class Sweep(_Block):
     """Variants of the main audits: other recipes, other settings of one, other tile caps, or joint.
 
     Exactly one of ``recipes``, ``vary``, ``values`` and ``epochs`` is given.
@@ -151,7 +175,7 @@ class Sweep(BaseModel):
         seeds: With which; None for all.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    block = "a sweep"
 
     recipes: tuple[str, ...] = ()
     vary: dict[str, tuple[Any, ...]] = {}
@@ -164,11 +188,6 @@ class Sweep(BaseModel):
     backbones: tuple[str, ...] | None = None
     seeds: tuple[Seed, ...] | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, values: Any) -> Any:
-        return check_names("a sweep", values, list(cls.model_fields))
-
     @model_validator(mode="after")
     def _one_kind(self) -> Sweep:
         given = [n for n in ("recipes", "vary", "values", "epochs") if getattr(self, n)]
@@ -177,8 +196,13 @@ class Sweep(BaseModel):
             raise FociError("sweep", what, "give exactly one of them")
         return self
 
+    def covers(self, cohort: str, backbone: str, seed: int) -> bool:
+        """Whether the sweep varies this classifier."""
+        chosen = ((self.cohorts, cohort), (self.backbones, backbone), (self.seeds, seed))
+        return all(names is None or name in names for names, name in chosen)
 
-class Efficiency(BaseModel):
+
+class Efficiency(_Block):
     """What the cost of every backbone is measured on.
 
     Attributes:
@@ -188,20 +212,15 @@ class Efficiency(BaseModel):
         device: Where; ``"auto"`` is a GPU if there is one.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    block = "efficiency"
 
     cohort: str | None = None
     slides: PositiveInt = 20
     repeats: PositiveInt = 9
     device: str = "auto"
 
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, values: Any) -> Any:
-        return check_names("efficiency", values, list(cls.model_fields))
 
-
-class Overlays(BaseModel):
+class Overlays(_Block):
     """Slides of the figure that shows the first tiles of several rankings.
 
     Attributes:
@@ -211,114 +230,15 @@ class Overlays(BaseModel):
         rankings: ``backbone/ranking``.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    block = "overlays"
 
     cohort: str
     slides: tuple[str, ...]
     top: PositiveInt = 32
     rankings: Annotated[tuple[str, ...], Field(min_length=1)]
 
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, values: Any) -> Any:
-        return check_names("overlays", values, list(cls.model_fields))
 
-
-# Defaults of a study: the paper's protocol, and FOCI's own.
-
-
-BACKBONES: Mapping[str, str] = {
-    "transmil": "Soft-aggregation/Transformer",
-    "acmil": "Soft-aggregation/Multi-branch attention",
-    "abmil": "Attention pooling/Attention pool",
-    "clam-sb": "Attention pooling/Attention pool",
-    "attrimil": "Attention pooling/Attribution-based",
-    "asmil": "Hard selection/Hard selection",
-    "mhim-mil": "Hard selection/Hard instance mining",
-}
-"""The seven backbones of the paper, in the order of its SHI table, and their families."""
-
-_SWEPT = "transmil"
-
-
-def with_profile(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of ``study.yaml`` with those of its profile where nothing was given.
-
-    ``audit`` and ``read`` are merged setting by setting. ``backbones``, ``sweeps`` and
-    ``efficiency`` are replaced as a whole: an empty block means none.
-
-    Args:
-        given: Content of the file.
-    """
-    name = given.get("profile", PAPER)
-    if name not in (FOCI, PAPER):
-        raise FociError("profile", f"cannot be {name!r}", f"choose {PAPER} or {FOCI}")
-    for block in ("cohorts", "backbones", "audit", "read", "sweeps", "efficiency"):
-        if not isinstance(given.get(block) or {}, dict):
-            raise FociError(block, f"cannot be {given[block]!r}", "give names and their settings")
-    cohorts = list(given.get("cohorts") or ())
-    named = {key: {"family": family} for key, family in BACKBONES.items()}
-    backbones = given.get("backbones") or named
-    common: dict[str, Any] = {"profile": name, "backbones": backbones, "audit": {}, "read": {}}
-    seeds = given.get("seeds") or ((42, 43, 44) if name == PAPER else (0, 1, 2))
-    own: dict[str, Any]
-    if name == PAPER:
-        own = {
-            "seeds": seeds,
-            "std": "population",
-            "audit": {"rankings": ["native", "selector", "random", "evidence"]},
-            "sweeps": _paper_sweeps(cohorts, list(backbones), list(seeds)),
-            "efficiency": {},
-            "published": True,
-        }
-    else:
-        own = {"seeds": seeds, "std": "sample", "sweeps": {}, "efficiency": {}, "published": False}
-    result = {**common, **own, **given}
-    result["sweeps"] = result["sweeps"] or {}
-    for block in ("audit", "read"):
-        result[block] = {**(own.get(block) or {}), **(given.get(block) or {})}
-    result["backbones"] = {
-        key: {"family": BACKBONES.get(key, ""), **(entry or {})}
-        if isinstance(entry, dict | None)
-        else entry
-        for key, entry in backbones.items()
-    }
-    return result
-
-
-def _paper_sweeps(
-    cohorts: Sequence[str], backbones: Sequence[str], seeds: Sequence[int]
-) -> dict[str, Any]:
-    """The paper's ablations: of TransMIL, most of them on the first cohort."""
-    if _SWEPT not in backbones:
-        return {}
-    one, first = {"backbones": [_SWEPT]}, list(cohorts[:1])
-    here = {**one, "cohorts": first}
-    return {
-        "adaptive": {"recipes": ["paper-adaptive"], **one},
-        "alpha": {
-            "recipe": "paper-adaptive",
-            "vary": {"budget.alpha": [0.01, 0.05]},
-            "seeds": list(seeds[:1]),
-            "audit": False,
-            **here,
-        },
-        "gate": {"recipes": ["paper-soft"], **here},
-        "losses": {"recipes": ["no-suff", "no-excl", "no-contig"], **here},
-        "freeze": {"recipes": ["freeze-only"], "seeds": list(seeds[:2]), **here},
-        "n_cap": {"values": [256, 512, 2048], "refit": False, **one},
-        "joint": {"epochs": 2, "seeds": list(seeds[:1]), **here},
-    }
-
-
-# Schema of ``study.yaml``.
-
-
-_NOT_HERE = ("profile", "seeds", "kappas", "map")
-"""Settings of an audit that the study gives itself."""
-
-
-class Study(BaseModel):
+class Study(_Block):
     """One study: cohorts x backbones x seeds, sweeps around them, and how they are read.
 
     Attributes:
@@ -338,7 +258,7 @@ class Study(BaseModel):
         published: Whether the paper's numbers stand beside one's own.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    block = "a study"
 
     format: Literal[1] = 1
     name: str = "study"
@@ -355,34 +275,34 @@ class Study(BaseModel):
     overlays: Overlays | None = None
     published: bool = False
 
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, values: Any) -> Any:
-        return check_names("a study", values, list(cls.model_fields))
-
     @model_validator(mode="after")
     def _names_exist(self) -> Study:
-        for where, names in (("cohorts", self.cohorts), ("backbones", self.backbones)):
-            if not names:
+        for where, entries in (("cohorts", self.cohorts), ("backbones", self.backbones)):
+            if not entries:
                 raise FociError(where, "are none", "give at least one")
         if len({*self.seeds}) != len(self.seeds) or not self.seeds:
             raise FociError("seeds", f"cannot be {list(self.seeds)}", "give each once")
+
+        def check(what: str, names: Iterable[Any] | None, known: Iterable[Any]) -> None:
+            _check_known(names or (), known, f"is not among the {what}")
+
         for key, entry in self.backbones.items():
-            _check_among("known backbones", [entry.architecture or key], available())
-            _check_among("cohorts of the study", entry.models, self.cohorts)
+            check("known backbones", [entry.architecture or key], available())
+            check("cohorts of the study", entry.models, self.cohorts)
             for seeds in entry.models.values():
-                _check_among("seeds of the study", seeds, self.seeds)
+                check("seeds of the study", seeds, self.seeds)
         for cohort in self.cohorts.values():
-            _check_among("backbones of the study", cohort.objective, self.backbones)
+            check("backbones of the study", cohort.objective, self.backbones)
         for sweep in self.sweeps.values():
-            _check_among("cohorts of the study", sweep.cohorts or (), self.cohorts)
-            _check_among("backbones of the study", sweep.backbones or (), self.backbones)
-            _check_among("seeds of the study", sweep.seeds or (), self.seeds)
+            check("cohorts of the study", sweep.cohorts, self.cohorts)
+            check("backbones of the study", sweep.backbones, self.backbones)
+            check("seeds of the study", sweep.seeds, self.seeds)
         if self.efficiency is not None and self.efficiency.cohort is not None:
-            _check_among("cohorts of the study", [self.efficiency.cohort], self.cohorts)
-        check_names("audit", self.audit, _audit_names())
+            check("cohorts of the study", [self.efficiency.cohort], self.cohorts)
+        settings = [name for name in AuditSettings.model_fields if name not in _GIVEN_BY_STUDY]
+        _check_known(self.audit, settings, "is not a setting of audit")
         for sweep in self.sweeps.values():
-            for name in (*sweep.recipes, *([sweep.recipe] if sweep.recipe else [])):
+            for name in (*sweep.recipes, *filter(None, [sweep.recipe])):
                 recipe(name)
         self.settings(self.seeds[0])
         return self
@@ -400,124 +320,83 @@ def read_study(path: Path) -> Study:
         FociError: With the file, the name that is wrong, and the nearest known name.
     """
     try:
-        study = configure(Study, with_profile(read_yaml(path)))
+        study = configure(Study, _with_profile(read_yaml(path)))
     except FociError as error:
         where = error.where if str(path) in error.where else f"{path}, {error.where}"
         raise FociError(where, error.what, error.fix) from None
-    return _with_absolute_paths(study, path.resolve().parent)
-
-
-def _with_absolute_paths(study: Study, folder: Path) -> Study:
-    cohorts = {name: _absolute(entry, folder) for name, entry in study.cohorts.items()}
-    backbones = {
-        name: entry.model_copy(
-            update={
-                "models": {
-                    cohort: {seed: folder / path for seed, path in own.items()}
-                    for cohort, own in entry.models.items()
-                }
-            }
-        )
-        for name, entry in study.backbones.items()
-    }
+    folder = path.resolve().parent
+    cohorts, backbones = {}, {}
+    for name, cohort in study.cohorts.items():
+        paths = {field: folder / value for field, value in cohort if isinstance(value, Path)}
+        cohorts[name] = cohort.model_copy(update=paths)
+    for name, entry in study.backbones.items():
+        models = {
+            cohort: {seed: folder / model for seed, model in own.items()}
+            for cohort, own in entry.models.items()
+        }
+        backbones[name] = entry.model_copy(update={"models": models})
     return study.model_copy(update={"cohorts": cohorts, "backbones": backbones})
 
 
-def _absolute(entry: CohortEntry, folder: Path) -> CohortEntry:
-    own = {name: getattr(entry, name) for name in CohortEntry.model_fields}
-    paths = {name: folder / value for name, value in own.items() if isinstance(value, Path)}
-    return entry.model_copy(update=paths)
+def _with_profile(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of ``study.yaml`` with those of its profile where nothing was given.
 
-
-def _audit_names() -> list[str]:
-    return [name for name in AuditSettings.model_fields if name not in _NOT_HERE]
-
-
-def _check_among(what: str, names: Iterable[Any], known: Iterable[Any]) -> None:
-    listed = [*known]
-    for name in names:
-        if name not in listed:
-            near = difflib.get_close_matches(str(name), map(str, listed), n=1)
-            fix = (
-                f"did you mean {near[0]!r}?" if near else f"they are {', '.join(map(str, listed))}"
-            )
-            raise FociError(str(name), f"is not among the {what}", fix)
-
-
-# A commented ``study.yaml`` to start from.
-
-
-_HEAD = """\
-# A study: cohorts x backbones x seeds. Paths start from this file. Next:
-#   foci study plan .     which cells there are, and how long they will take
-#   foci study run .      run them; give the same command again to go on
-#   foci study tables .   tables, figures and study.html from what is there
-format: 1
-name: {name}
-profile: {profile}        # fills in everything that is not given here; {other} is the other one
-seeds: [{seeds}]          # each trains every backbone once and fits its selector
-n_cap: 1024               # most tiles per bag
-
-cohorts:                  # one line each; the options of foci audit
-  mine:
-    features: features    # folder of feature files, in any layout FOCI knows
-    labels: labels.csv    # slide_id, case_id, label, split
-    # classes: [LUAD, LUSC]
-    # splits: splits      # CLAM's folder: all folds of it are run and pooled
-    # objective: {{clam-sb: {{subtyping: true}}}}
-"""
-
-_BACKBONES = """
-# backbones:              # instead of the paper's seven
-#   abmil: {training: {epochs: 20, lr: 2e-4}}
-#   clam-sb: {}
-#   transmil: {widths: {d: 128}}
-#   mine: {architecture: abmil, models: {mine: {SEED: checkpoint.pt}}}
-"""
-
-_PAPER = """
-# audit: {recipe: paper-ste, fit_target: label, kappa: 0.9, k_max: 256, random_orders: 10}
-# read: {kappas: [0.7, 0.8, 0.9, 0.95], budgets: [32, 256], selected_k: [8, 16, 32, 64, 128]}
-# sweeps:                 # instead of the paper's: {} for none
-#   adaptive: {recipes: [paper-adaptive], backbones: [transmil]}
-#   losses: {recipes: [no-suff, no-excl, no-contig], backbones: [transmil], cohorts: [mine]}
-#   lambda: {vary: {weights.hinge: [0.5, 2.0]}, backbones: [transmil], cohorts: [mine]}
-#   n_cap: {values: [256, 512, 2048], backbones: [transmil]}
-#   joint: {epochs: 2, backbones: [transmil], cohorts: [mine]}
-# efficiency: {cohort: mine, slides: 20, repeats: 9}     # null for no measurement
-# overlays: {cohort: mine, slides: [ID], top: 32, rankings: [transmil/native, transmil/selector]}
-# published: true         # the paper's numbers beside one's own
-"""
-
-_FOCI = """
-# audit: {kappa: 0.9, k_max: 256, random_orders: 10}     # any setting of foci audit
-# sweeps: {gate: {recipes: [paper-ste], backbones: [transmil]}}
-# efficiency: {cohort: mine, slides: 20, repeats: 9}     # null for no measurement
-"""
-
-
-def template(name: str, profile: str = PAPER) -> str:
-    """Text of a new ``study.yaml``.
-
-    Args:
-        name: Of the study.
-        profile: ``"paper"`` or ``"foci"``.
+    ``audit`` and ``read`` are merged setting by setting. ``backbones``, ``sweeps`` and
+    ``efficiency`` are replaced as a whole: an empty block means none.
     """
-    if profile not in (PAPER, FOCI):
-        raise FociError("--profile", f"cannot be {profile!r}", f"choose {PAPER} or {FOCI}")
+    profile = given.get("profile", PAPER)
+    if profile not in (FOCI, PAPER):
+        raise FociError("profile", f"cannot be {profile!r}", f"choose {PAPER} or {FOCI}")
+    for block in ("cohorts", "backbones", "audit", "read", "sweeps", "efficiency"):
+        if not isinstance(given.get(block) or {}, dict):
+            raise FociError(block, f"cannot be {given[block]!r}", "give names and their settings")
     paper = profile == PAPER
-    seeds = (42, 43, 44) if paper else (0, 1, 2)
-    head = _HEAD.format(
-        name=name,
-        profile=profile,
-        other=FOCI if paper else PAPER,
-        seeds=", ".join(map(str, seeds)),
-    )
-    backbones = _BACKBONES.replace("SEED", str(seeds[0]))
-    return head + backbones + (_PAPER if paper else _FOCI)
+    seeds = given.get("seeds") or SEEDS[profile]
+    backbones = given.get("backbones") or dict.fromkeys(BACKBONES)
+    sweeps = _paper_sweeps(list(given.get("cohorts") or ()), backbones, seeds) if paper else {}
+    audit = {"rankings": ["native", "selector", "random", "evidence"]} if paper else {}
+    return {
+        "profile": profile,
+        "seeds": seeds,
+        "std": "population" if paper else "sample",
+        "efficiency": {},
+        "published": paper,
+        **given,
+        "audit": {**audit, **(given.get("audit") or {})},
+        "read": given.get("read") or {},
+        "sweeps": given.get("sweeps", sweeps) or {},
+        "backbones": {
+            key: {"family": BACKBONES.get(key, ""), **(entry or {})}
+            if isinstance(entry, dict | None)
+            else entry
+            for key, entry in backbones.items()
+        },
+    }
 
 
-# Cohorts of a study: each entry of ``study.yaml``, or each of its folds, is one cohort to read.
+def _paper_sweeps(
+    cohorts: Sequence[str], backbones: Iterable[str], seeds: Sequence[int]
+) -> dict[str, Any]:
+    """The paper's ablations: of TransMIL, most of them on the first cohort."""
+    if _SWEPT not in backbones:
+        return {}
+    one = {"backbones": [_SWEPT]}
+    here = {**one, "cohorts": list(cohorts[:1])}
+    return {
+        "adaptive": {"recipes": ["paper-adaptive"], **one},
+        "alpha": {
+            "recipe": "paper-adaptive",
+            "vary": {"budget.alpha": [0.01, 0.05]},
+            "seeds": list(seeds[:1]),
+            "audit": False,
+            **here,
+        },
+        "gate": {"recipes": ["paper-soft"], **here},
+        "losses": {"recipes": ["no-suff", "no-excl", "no-contig"], **here},
+        "freeze": {"recipes": ["freeze-only"], "seeds": list(seeds[:2]), **here},
+        "n_cap": {"values": [256, 512, 2048], "refit": False, **one},
+        "joint": {"epochs": 2, "seeds": list(seeds[:1]), **here},
+    }
 
 
 def folds(entry: CohortEntry) -> tuple[int | None, ...]:
@@ -525,8 +404,7 @@ def folds(entry: CohortEntry) -> tuple[int | None, ...]:
 
     ``(None,)`` for a cohort without folds, and where one fold was chosen with ``fold``.
     """
-    several = entry.splits is not None and Path(entry.splits).is_dir() and entry.fold is None
-    if not several or entry.splits is None:
+    if entry.splits is None or not entry.splits.is_dir() or entry.fold is not None:
         if entry.folds is not None:
             what, fix = "needs a folder of splits", "give it as splits, without fold"
             raise FociError("folds", what, fix)
@@ -555,3 +433,70 @@ def data_digest(cohort: Cohort, split_seed: int) -> str:
     rows = [[s.slide_id, s.case_id, s.label, s.split] for s in cohort]
     skipped = [[s.slide_id, s.reason] for s in cohort.skipped]
     return digest([rows, skipped, stamps(cohort), store.layout, store.mpp, split_seed])
+
+
+_HEAD = """\
+# A study: cohorts x backbones x seeds. Paths start from this file. Next:
+#   foci study plan .     which cells there are, and how long they will take
+#   foci study run .      run them; give the same command again to resume
+#   foci study tables .   tables, figures and study.html from what is there
+format: 1
+name: {name}
+profile: {profile}        # fills in everything that is not given here; {other} is the other one
+seeds: [{seeds}]          # each trains every backbone once and fits its selector
+n_cap: 1024               # most tiles per bag
+
+cohorts:                  # one line each; the options of foci audit
+  mine:
+    features: features    # folder of feature files, in any layout FOCI knows
+    labels: labels.csv    # slide_id, case_id, label, split
+    # classes: [LUAD, LUSC]
+    # splits: splits      # CLAM's folder: all folds of it are run and pooled
+    # objective: {{clam-sb: {{subtyping: true}}}}
+
+# backbones:              # instead of the paper's seven
+#   abmil: {{training: {{epochs: 20, lr: 2e-4}}}}
+#   clam-sb: {{}}
+#   transmil: {{widths: {{d: 128}}}}
+#   mine: {{architecture: abmil, models: {{mine: {{{seed}: checkpoint.pt}}}}}}
+"""
+
+_PAPER = """
+# audit: {recipe: paper-ste, fit_target: label, kappa: 0.9, k_max: 256, random_orders: 10}
+# read: {kappas: [0.7, 0.8, 0.9, 0.95], budgets: [32, 256], selected_k: [8, 16, 32, 64, 128]}
+# sweeps:                 # instead of the paper's: {} for none
+#   adaptive: {recipes: [paper-adaptive], backbones: [transmil]}
+#   losses: {recipes: [no-suff, no-excl, no-contig], backbones: [transmil], cohorts: [mine]}
+#   lambda: {vary: {weights.hinge: [0.5, 2.0]}, backbones: [transmil], cohorts: [mine]}
+#   n_cap: {values: [256, 512, 2048], backbones: [transmil]}
+#   joint: {epochs: 2, backbones: [transmil], cohorts: [mine]}
+# efficiency: {cohort: mine, slides: 20, repeats: 9}     # null for no measurement
+# overlays: {cohort: mine, slides: [ID], top: 32, rankings: [transmil/native, transmil/selector]}
+# published: true         # the paper's numbers beside one's own
+"""
+
+_FOCI = """
+# audit: {kappa: 0.9, k_max: 256, random_orders: 10}     # any setting of foci audit
+# sweeps: {gate: {recipes: [paper-ste], backbones: [transmil]}}
+# efficiency: {cohort: mine, slides: 20, repeats: 9}     # null for no measurement
+"""
+
+
+def template(name: str, profile: str = PAPER) -> str:
+    """Text of a new, commented ``study.yaml``.
+
+    Args:
+        name: Of the study.
+        profile: ``"paper"`` or ``"foci"``.
+    """
+    if profile not in (PAPER, FOCI):
+        raise FociError("--profile", f"cannot be {profile!r}", f"choose {PAPER} or {FOCI}")
+    paper, seeds = profile == PAPER, SEEDS[profile]
+    head = _HEAD.format(
+        name=name,
+        profile=profile,
+        other=FOCI if paper else PAPER,
+        seeds=", ".join(map(str, seeds)),
+        seed=seeds[0],
+    )
+    return head + (_PAPER if paper else _FOCI)

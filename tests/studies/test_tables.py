@@ -5,10 +5,17 @@ The slides and counts are those of :mod:`tests.makers.finished_study`: p is 0.6 
 """
 
 from collections.abc import Sequence
+from itertools import product
 
 import pytest
 
+from foci.metrics import shi
+from foci.studies.paper_tables import main_table, shi_table
+from foci.studies.published import COHORTS, FOCI, published
+from foci.studies.read import SELECTOR, Measure, Place, StudyNumbers, Value
+from foci.studies.study import BACKBONES
 from foci.studies.table import Cell, Table
+from foci.studies.tables import compared_pairs
 
 Tables = dict[str, Table]
 
@@ -40,10 +47,10 @@ def aukc(counts: Sequence[int | None], last: int, k_max: int = 256) -> float:
 
 def test_main(tables: Tables) -> None:
     table = tables["main_nsclc"]
-    native = table.cell(("TransMIL",), "msk_cond").value
+    native = cell(table, ("TransMIL",), "msk_cond").value
     assert dict(native.seeds) == {"42": 8.0, "43": 6.0}
     assert (native.mean, native.std, native.n) == (7.0, 1.0, 2)
-    reach = table.cell(("TransMIL",), "reach").value
+    reach = cell(table, ("TransMIL",), "reach").value
     assert (reach.mean, reach.std) == (62.5, 12.5)
     assert (
         mean(table, ["TransMIL"], "restricted")
@@ -60,19 +67,19 @@ def test_main(tables: Tables) -> None:
 
 
 def test_main_beside_the_paper(tables: Tables) -> None:
-    found = tables["main_nsclc"].cell(("TransMIL",), "reach")
+    found = cell(tables["main_nsclc"], ("TransMIL",), "reach")
     assert found.paper is not None
     assert (found.paper.mean, found.paper.std) == (91.7, 0.9)
     assert found.difference == pytest.approx(-29.2)
     assert found.z == pytest.approx(-29.2 / (12.5**2 + 0.9**2) ** 0.5)
     assert found.marked
-    saturated = tables["main_nsclc"].cell(("TransMIL + FOCI",), "reach")
+    saturated = cell(tables["main_nsclc"], ("TransMIL + FOCI",), "reach")
     assert saturated.value.std == 0.0
     assert saturated.z is None
 
 
 def test_a_failed_training_is_a_gap_with_its_reason(tables: Tables) -> None:
-    value = tables["main_nsclc"].cell(("ABMIL",), "msk_cond").value
+    value = cell(tables["main_nsclc"], ("ABMIL",), "msk_cond").value
     assert (value.mean, value.std, value.n) == (1.0, None, 1)
     assert value.gap == "seed 43: train failed: the loss is not finite; lower the rate"
 
@@ -257,3 +264,76 @@ def test_joint(tables: Tables) -> None:
     row = ["NSCLC", "TransMIL"]
     found = [mean(tables["joint"], row, c) for c in ("before", "epoch_1", "epoch_2", "points")]
     assert found == pytest.approx([0.9, 0.8, 0.7, 20.0])
+
+
+# The paper's own numbers, fed through the code that makes tables
+
+
+PAPER = published()
+
+
+class Printed(StudyNumbers):
+    """What the paper prints in its main tables, as if a study had measured it."""
+
+    def value(self, place: Place, measure: Measure) -> Value:
+        row = place.backbone + (FOCI if measure.ranking == SELECTOR else "")
+        if measure.view == "label" and measure.ranking in ("native", SELECTOR):
+            found = PAPER.get("main", place.cohort, row, measure.metric)
+            if found is not None:
+                return Value(found.mean, found.std, 3)
+        return Value.absent("not printed")
+
+
+PRINTED = Printed(COHORTS, BACKBONES, {})
+
+
+@pytest.mark.parametrize("cohort", COHORTS)
+def test_deltas_and_means_of_the_main_tables(cohort: str) -> None:
+    table = main_table(PRINTED, cohort, PAPER)
+    checked = 0
+    for row in table.rows:
+        for column in table.columns:
+            cell = row.cells.get(column.key)
+            if cell is not None and cell.paper is not None:
+                assert cell.value.mean is not None
+                assert round(cell.value.mean, cell.paper.digits) == cell.paper.mean
+                assert cell.difference == pytest.approx(0.0, abs=1e-9)
+                checked += 1
+    assert checked == 7 * 9
+
+
+def test_the_21_shi() -> None:
+    """Each is the printed one to within the rounding of the two printed counts it is made of."""
+    table = shi_table(PRINTED, PAPER)
+    rows = {row.names[1].lower(): row for row in table.rows}
+    exact = 0
+    for cohort, backbone in product(COHORTS, BACKBONES):
+        cell = rows[backbone].cells[cohort]
+        base = PAPER.get("main", cohort, backbone, "msk_cond")
+        foci = PAPER.get("main", cohort, backbone + FOCI, "msk_cond")
+        assert cell.paper is not None
+        assert base is not None
+        assert foci is not None
+        assert cell.value.mean == pytest.approx(shi(base.mean, foci.mean))
+        low = shi(base.mean - base.rounding, foci.mean + foci.rounding) - cell.paper.rounding
+        high = shi(base.mean + base.rounding, foci.mean - foci.rounding) + cell.paper.rounding
+        assert low <= cell.paper.mean <= high
+        exact += round(cell.value.mean, 3) == cell.paper.mean
+    assert exact == 7  # agree to the last digit; the others were made of unrounded counts
+
+
+def test_mean_shi_is_printed_too() -> None:
+    for row in shi_table(PRINTED, PAPER).rows:
+        cell = row.cells["mean"]
+        assert cell.paper is not None
+        assert cell.value.mean == pytest.approx(cell.paper.mean, abs=0.01)
+
+
+def test_nine_pairs_with_one_small_rank_against_eight() -> None:
+    """W = 1: eight savings and the smallest difference of the nine the other way."""
+    base = [7.0, 8.0, 7.5, 5.0, 9.0, 3.0, 16.0, 15.0, 18.0]
+    saved = [4.0, 4.5, 4.14, -0.1, 3.0, 1.0, 5.0, 6.0, 7.0]
+    found = compared_pairs(base, [b - s for b, s in zip(base, saved, strict=True)])
+    assert found["statistic"].mean == 1.0
+    assert found["pvalue"].mean == 0.0078125
+    assert found["median_difference"].mean == pytest.approx(-4.14)

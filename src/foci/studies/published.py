@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-FILE = Path(__file__).with_name("numbers.csv")
+FILE = Path(__file__).with_suffix(".csv")
 COHORTS = ("nsclc", "brca", "panda")
 FOCI = "+foci"
 """Ends the name of a row in which a selector ranks the tiles of a backbone."""
@@ -73,18 +73,17 @@ class PublishedNumbers:
 def published() -> PublishedNumbers:
     """Read the paper's numbers."""
     with FILE.open(newline="", encoding="utf-8") as file:
-        cells = [_cell(row) for row in csv.DictReader(file)]
+        cells = [
+            PublishedNumber(
+                label=row["label"],
+                cohort=row["cohort"],
+                row=row["row"],
+                column=row["column"],
+                mean=float(row["mean"]),
+                std=float(row["std"]) if row["std"] else None,
+                seeds=int(row["seeds"]) if row["seeds"] else None,
+                digits=int(row["digits"]),
+            )
+            for row in csv.DictReader(file)
+        ]
     return PublishedNumbers({(c.label, c.cohort, c.row, c.column): c for c in cells})
-
-
-def _cell(row: dict[str, str]) -> PublishedNumber:
-    return PublishedNumber(
-        label=row["label"],
-        cohort=row["cohort"],
-        row=row["row"],
-        column=row["column"],
-        mean=float(row["mean"]),
-        std=float(row["std"]) if row["std"] else None,
-        seeds=int(row["seeds"]) if row["seeds"] else None,
-        digits=int(row["digits"]),
-    )

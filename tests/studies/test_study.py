@@ -97,7 +97,7 @@ def test_bad_values_in_one_line(tmp_path: Path, change: dict[str, Any], message:
 
 
 def test_what_the_page_on_studies_shows_can_be_read(tmp_path: Path) -> None:
-    page = Path(__file__).resolve().parents[3] / "docs" / "studies.md"
+    page = Path(__file__).resolve().parents[2] / "docs" / "studies.md"
     shown = re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     lung, folds, ready_made = (yaml.safe_load(text) for text in shown)
     assert list(read(tmp_path, lung).cohorts) == ["lung", "breast"]

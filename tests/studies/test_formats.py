@@ -33,7 +33,7 @@ SMALL = Table(
             ("A_1",),
             {
                 "msk_cond": Cell(Value.over({"42": 7.0, "43": 9.0}), printed(3.0, 0.5, 2)),
-                "shi": Cell(Value.over({"42": 0.5}, {"43": "it diverged"}), printed(0.25, None, 3)),
+                "shi": Cell(Value.over({"42": 0.5, "43": "it diverged"}), printed(0.25, None, 3)),
             },
             "Group",
         ),
