@@ -20,8 +20,7 @@ from foci.demo.folder import Parameters, looks, write_slide
 from foci.exports.geojson import feature_collection, to_text
 from foci.exports.tables import RankedColumn, RankedSlide
 from foci.slides.image import SlideImage
-from foci.slides.thumbnails import tile_pictures
-from foci.slides.tiling import TileGrid, TilingSettings, lay_tiles
+from foci.slides.tiling import TileGrid, TilingSettings, lay_tiles, tile_pictures
 from timing import alternately
 
 MAGNIFICATIONS = (20, 40)

@@ -36,7 +36,7 @@ from foci.errors import FociError
 from foci.files.atomic import sweep, whole_file, whole_folder
 from foci.files.bounds import read_json
 from foci.progress import Progress
-from foci.slides.encode import tile_geometry, write_trident
+from foci.slides.encode import write_trident
 
 # Write the files of the demo: TRIDENT features, label table, answer key.
 
@@ -57,20 +57,17 @@ _TRUTH = pa.schema(
 
 def write_features(slide: PlantedSlide, path: Path) -> None:
     """One feature file as TRIDENT writes it: geometry as attributes of ``coords``."""
-    geometry = tile_geometry(
-        tile=PATCH_SIZE,
-        side=slide.patch_size,
-        magnification=slide.plan.magnification,
-        target_magnification=TARGET_MAGNIFICATION,
-        size=slide.size,
-    )
     write_trident(
         path,
         slide.features,
         slide.coords,
         slide_id=slide.plan.slide_id,
         encoder=ENCODER,
-        geometry=geometry,
+        tile=PATCH_SIZE,
+        side=slide.patch_size,
+        magnification=slide.plan.magnification,
+        target_magnification=TARGET_MAGNIFICATION,
+        size=slide.size,
     )
 
 

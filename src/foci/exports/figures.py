@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from foci.errors import FociError, SlideError
 from foci.exports.tables import RankedColumn, RankedSlide
-from foci.slides.image import Box, SlideImage, fitted
-from foci.slides.thumbnails import Picture, read_boxes
+from foci.slides.image import Box, Picture, SlideImage, fitted, read_boxes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

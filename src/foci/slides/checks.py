@@ -14,7 +14,7 @@ from foci.bags.layouts import read_bag
 from foci.bags.matching import find_features
 from foci.errors import BagError, FociError, SlideError
 from foci.progress import Progress
-from foci.slides.find import FoundSlide, Search, find_images, match_images
+from foci.slides.find import FoundSlide, find_images, match_images
 from foci.slides.image import SlideImage
 from foci.slides.tiling import NEARLY
 from foci.words import some
@@ -50,9 +50,19 @@ def check_slides(
         progress: Wraps the loop over slides.
     """
     try:
-        bags, search = _search(options, folder)
+        _, matched = find_slides(
+            find_features(options.features),
+            options.labels,
+            splits=options.splits,
+            slide_table=options.slide_table,
+            label_column=options.label_column,
+            fold=options.fold,
+        )
+        images = find_images(folder)
     except FociError as error:
         return [Check("slides", "FAIL", f"{error.where}: {error.what}", error.fix)]
+    bags = {s.slide_id: s.feature_path for s in matched.slides if s.feature_path is not None}
+    search = match_images([(s.slide_id, s.slide_path) for s in matched.slides], images)
     found = list(search.found)
     if sample is not None and sample < len(found):
         found = [found[i] for i in np.linspace(0, len(found) - 1, sample).astype(int)]
@@ -60,21 +70,6 @@ def check_slides(
     checks = [_matching(len(bags), search.missing), _readable(seen)]
     good = [one for one in seen if not one.unreadable]
     return [*checks, _inside(good), _resolution(good)] if good else checks
-
-
-def _search(options: CohortOptions, folder: Path) -> tuple[dict[str, Path], Search]:
-    """Feature file of every slide, and the slides' images."""
-    _, matched = find_slides(
-        find_features(options.features),
-        options.labels,
-        splits=options.splits,
-        slide_table=options.slide_table,
-        label_column=options.label_column,
-        fold=options.fold,
-    )
-    bags = {s.slide_id: s.feature_path for s in matched.slides if s.feature_path is not None}
-    images = find_images(folder)
-    return bags, match_images([(s.slide_id, s.slide_path) for s in matched.slides], images)
 
 
 def _look(path: Path, found: FoundSlide, options: CohortOptions) -> _Finding:

@@ -1,4 +1,8 @@
-"""What a feature file was made from, so that a run knows which files it may keep."""
+"""Encode a folder of slides into feature files in TRIDENT's layout; a killed run resumes.
+
+Every file holds the key of the settings and the record of the slide that it was made from, so that
+a later run knows which files it may keep.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +27,7 @@ from foci.progress import Progress
 from foci.slides.encoders import Encoder
 from foci.slides.find import FoundSlide, Search
 from foci.slides.image import SlideImage
-from foci.slides.thumbnails import batched, tile_pictures
-from foci.slides.tiling import TilingSettings, lay_tiles, magnification
+from foci.slides.tiling import TilingSettings, batched, lay_tiles, magnification, tile_pictures
 
 MANIFEST = "encode.json"
 _FORMAT = 1
@@ -49,17 +52,6 @@ class EncodingRun(BaseModel):
     weights_sha256: str | None
     tiling: TilingSettings
     slide_mpp: float | None
-
-    @classmethod
-    def of(cls, encoder: Encoder, tiling: TilingSettings, slide_mpp: float | None) -> EncodingRun:
-        """The run of an encoder."""
-        return cls(
-            encoder=encoder.name,
-            width=encoder.width,
-            weights_sha256=encoder.weights_sha256,
-            tiling=tiling,
-            slide_mpp=slide_mpp,
-        )
 
     @property
     def key(self) -> str:
@@ -92,197 +84,6 @@ class EncodedSlide(BaseModel):
     bytes: int
     mtime_ns: int
 
-    def attributes(self, run: EncodingRun) -> dict[str, str]:
-        """Attributes of ``coords`` by which :func:`finished` recognises the file."""
-        return {_KEY: run.key, _RECORD: self.model_dump_json()}
-
-
-def finished(path: Path, found: FoundSlide, run: EncodingRun) -> EncodedSlide | None:
-    """The record of a feature file, if it was made by this run from this image."""
-    if not path.is_file():
-        return None
-    try:
-        with open_hdf5(path) as file:
-            coords, features = file["coords"], file["features"]
-            stored = attribute(coords, _RECORD)
-            same = attribute(coords, _KEY) == run.key
-            record = EncodedSlide.model_validate_json(stored or "{}")
-            whole = coords.shape == (record.tiles, 2) and features.shape == (
-                record.tiles,
-                run.width,
-            )
-    except (BagError, KeyError, ValidationError):
-        return None
-    current = file_state(found.path)
-    unchanged = all(getattr(record, name) == value for name, value in current.items())
-    return record if same and whole and unchanged else None
-
-
-def file_state(path: Path) -> dict[str, int]:
-    """Size and time of change of an image."""
-    try:
-        state = path.stat()
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise SlideError(path, f"cannot be opened ({why})", "check path and permissions") from None
-    return {"bytes": state.st_size, "mtime_ns": state.st_mtime_ns}
-
-
-def check_folder(folder: Path, run: EncodingRun, force: bool) -> dict[str, EncodedSlide]:
-    """Slides that the manifest of a folder lists; features of other settings are refused."""
-    path = folder / MANIFEST
-    if force or not path.is_file():
-        return {}
-    try:
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        check_format(path, stored, _FORMAT, "choose another --out, or --force")
-        other = EncodingRun.model_validate(stored["run"])
-        listed = [EncodedSlide.model_validate(slide) for slide in stored["slides"]]
-    except FociError:
-        raise
-    except (AttributeError, ValueError, KeyError, TypeError):
-        raise FociError(path, "cannot be read", "delete it, or choose another --out") from None
-    if other.key != run.key:
-        old, new = other.model_dump(mode="json"), run.model_dump(mode="json")
-        differs = ", ".join(f"{name} {old[name]}" for name in old if old[name] != new[name])
-        fix = "choose another --out, or --force"
-        raise FociError(folder, f"holds features of other settings ({differs})", fix)
-    return {slide.slide_id: slide for slide in listed}
-
-
-def write_manifest(
-    folder: Path, run: EncodingRun, slides: Mapping[str, EncodedSlide], skipped: Sequence[Skipped]
-) -> None:
-    """Write ``encode.json``: settings, encoded slides, slides skipped by the last run."""
-    content: dict[str, Any] = {
-        "format": _FORMAT,
-        "foci": __version__,
-        "run": run.model_dump(mode="json"),
-        "slides": [slide.model_dump(mode="json") for slide in slides.values()],
-        "skipped": {slide.slide_id: slide.reason for slide in skipped},
-    }
-    write_whole(folder / MANIFEST, json.dumps(content, indent=2) + "\n")
-
-
-# Write feature files in TRIDENT's layout.
-
-
-def write_trident(
-    path: Path,
-    features: NDArray[Any],
-    coords: NDArray[Any],
-    *,
-    slide_id: str,
-    encoder: str,
-    geometry: Mapping[str, Any],
-) -> None:
-    """Write ``features`` and ``coords``; the geometry becomes attributes of ``coords``.
-
-    Args:
-        path: File to write.
-        features: ``[N, D]``.
-        coords: ``[N, 2]`` top-left corners in level-0 pixels.
-        slide_id: The slide.
-        encoder: Tile encoder.
-        geometry: Of :func:`tile_geometry`, and whatever else belongs to the tiles.
-    """
-    origin = {"name": slide_id, "savetodir": "."}
-    with h5py.File(path, "w", locking=False) as file:
-        _write_rows(file, "features", features, {**origin, "encoder": encoder})
-        _write_rows(file, "coords", coords, {**origin, **geometry})
-
-
-def tile_geometry(
-    *,
-    tile: int,
-    side: int,
-    magnification: int,
-    target_magnification: int,
-    size: tuple[int, int],
-) -> dict[str, int]:
-    """Attributes of ``coords`` that TRIDENT writes.
-
-    Args:
-        tile: Side of a tile in pixels at the target magnification.
-        side: The same in level-0 pixels.
-        magnification: Of level 0.
-        target_magnification: Of the tiles.
-        size: Width and height of level 0.
-    """
-    return {
-        "patch_size": tile,
-        "patch_size_level0": side,
-        "level0_magnification": magnification,
-        "target_magnification": target_magnification,
-        "overlap": 0,
-        "level0_width": size[0],
-        "level0_height": size[1],
-    }
-
-
-def _write_rows(file: h5py.File, name: str, rows: NDArray[Any], facts: Mapping[str, Any]) -> None:
-    width = rows.shape[1]
-    dataset = file.create_dataset(name, data=rows, chunks=(1, width), maxshape=(None, width))
-    dataset.attrs.update(facts)
-
-
-# Encode one slide: tissue, tiles, features, one file.
-
-
-def encode_slide(
-    found: FoundSlide, path: Path, encoder: Encoder, run: EncodingRun, batch: int
-) -> EncodedSlide:
-    """Encode the tissue tiles of one slide into a feature file.
-
-    Args:
-        found: The slide and its image.
-        path: File to write.
-        encoder: The tile encoder.
-        run: Settings.
-        batch: Tiles that are encoded together.
-
-    Raises:
-        SlideError: If the image cannot be read to the end, or holds no tissue.
-    """
-    state = file_state(found.path)
-    with SlideImage(found.path, run.slide_mpp) as slide:
-        grid = lay_tiles(slide, run.tiling)
-        pictures = batched(tile_pictures(slide, grid), batch)
-        features = np.concatenate([encoder.encode(tiles) for tiles in pictures])
-        mpp = slide.known_mpp()
-        encoded = EncodedSlide(
-            slide_id=found.slide_id,
-            path=str(found.path),
-            how=found.how,
-            tiles=len(grid),
-            mpp=mpp,
-            mpp_from=slide.mpp_from or "",
-            **state,
-        )
-        size = slide.size
-    if features.shape != (len(grid), encoder.width) or not np.isfinite(features).all():
-        what = f"gave no {len(grid)} x {encoder.width} finite features"
-        raise SlideError(found.path, f"the encoder {encoder.name} {what}", "check its weights")
-    geometry = tile_geometry(
-        tile=run.tiling.tile,
-        side=grid.side,
-        magnification=magnification(mpp),
-        target_magnification=run.tiling.magnification,
-        size=size,
-    )
-    write_trident(
-        path,
-        features,
-        grid.coords,
-        slide_id=found.slide_id,
-        encoder=encoder.name,
-        geometry={**geometry, **encoded.attributes(run)},
-    )
-    return encoded
-
-
-# Encode a folder of slides; a killed run goes on where it stopped.
-
 
 @dataclass(frozen=True)
 class EncodedFolder:
@@ -297,12 +98,6 @@ class EncodedFolder:
     folder: Path
     slides: tuple[EncodedSlide, ...]
     skipped: tuple[Skipped, ...]
-
-
-def feature_folder(out: Path, tiling: TilingSettings, encoder: Encoder) -> Path:
-    """Folder of the features, named as TRIDENT names it."""
-    geometry = f"{tiling.magnification}x_{tiling.tile}px_0px_overlap"
-    return out / geometry / f"features_{encoder.name}"
 
 
 def encode_slides(
@@ -324,7 +119,7 @@ def encode_slides(
 
     Args:
         slides: Of :func:`foci.slides.find.every_image`.
-        out: Folder; the features go into TRIDENT's sub-folders of it.
+        out: Folder; the features go into sub-folders of it, named as TRIDENT names them.
         encoder: The tile encoder.
         tiling: Tile size, resolution and least tissue.
         slide_mpp: Micrometres per level-0 pixel, for slides that do not say.
@@ -333,35 +128,191 @@ def encode_slides(
         progress: Wraps the loop over slides.
         say: Called with one line per skipped slide.
     """
-    folder = feature_folder(Path(out), tiling, encoder)
+    geometry = f"{tiling.magnification}x_{tiling.tile}px_0px_overlap"
+    folder = Path(out) / geometry / f"features_{encoder.name}"
     folder.mkdir(parents=True, exist_ok=True)
     sweep(folder)
-    run = EncodingRun.of(encoder, tiling, slide_mpp)
-    listed = check_folder(folder, run, force)
-    write_manifest(folder, run, listed, ())
+    run = EncodingRun(
+        encoder=encoder.name,
+        width=encoder.width,
+        weights_sha256=encoder.weights_sha256,
+        tiling=tiling,
+        slide_mpp=slide_mpp,
+    )
+    listed = {} if force else _read_manifest(folder, run)
+    _write_manifest(folder, run, listed, ())
     done: list[EncodedSlide] = []
     skipped = list(slides.missing)
-    for lost in skipped:
-        say(f"skipped {lost.slide_id}: {lost.reason}")
+    for missing in skipped:
+        say(f"skipped {missing.slide_id}: {missing.reason}")
     try:
         for found in progress(slides.found, "encoding"):
+            path = folder / f"{found.slide_id}.h5"
             try:
-                done.append(_one(found, folder, encoder, run, batch, force))
+                encoded = None if force else _finished(path, found, run)
+                if encoded is None:
+                    with whole_file(path) as temporary:
+                        encoded = encode_slide(found, temporary, encoder, run, batch)
+                done.append(encoded)
             except SlideError as error:
                 skipped.append(Skipped(found.slide_id, str(error)))
                 say(f"skipped {found.slide_id}: {error}")
     finally:
         listed |= {slide.slide_id: slide for slide in done}
-        write_manifest(folder, run, listed, skipped)
+        _write_manifest(folder, run, listed, skipped)
     return EncodedFolder(folder, tuple(done), tuple(skipped))
 
 
-def _one(
-    found: FoundSlide, folder: Path, encoder: Encoder, run: EncodingRun, batch: int, force: bool
+def encode_slide(
+    found: FoundSlide, path: Path, encoder: Encoder, run: EncodingRun, batch: int
 ) -> EncodedSlide:
-    path = folder / f"{found.slide_id}.h5"
-    kept = None if force else finished(path, found, run)
-    if kept is not None:
-        return kept
-    with whole_file(path) as temporary:
-        return encode_slide(found, temporary, encoder, run, batch)
+    """Encode the tissue tiles of one slide into a feature file.
+
+    Raises:
+        SlideError: If the image cannot be read to the end, or holds no tissue.
+    """
+    state = _file_state(found.path)
+    with SlideImage(found.path, run.slide_mpp) as slide:
+        grid = lay_tiles(slide, run.tiling)
+        pictures = batched(tile_pictures(slide, grid), batch)
+        features = np.concatenate([encoder.encode(tiles) for tiles in pictures])
+        mpp = slide.known_mpp()
+    if features.shape != (len(grid), encoder.width) or not np.isfinite(features).all():
+        what = f"gave no {len(grid)} x {encoder.width} finite features"
+        raise SlideError(found.path, f"the encoder {encoder.name} {what}", "check its weights")
+    encoded = EncodedSlide(
+        slide_id=found.slide_id,
+        path=str(found.path),
+        how=found.how,
+        tiles=len(grid),
+        mpp=mpp,
+        mpp_from=slide.mpp_from or "",
+        **state,
+    )
+    write_trident(
+        path,
+        features,
+        grid.coords,
+        slide_id=found.slide_id,
+        encoder=encoder.name,
+        tile=run.tiling.tile,
+        side=grid.side,
+        magnification=magnification(mpp),
+        target_magnification=run.tiling.magnification,
+        size=slide.size,
+        more={_KEY: run.key, _RECORD: encoded.model_dump_json()},
+    )
+    return encoded
+
+
+def write_trident(
+    path: Path,
+    features: NDArray[Any],
+    coords: NDArray[Any],
+    *,
+    slide_id: str,
+    encoder: str,
+    tile: int,
+    side: int,
+    magnification: int,
+    target_magnification: int,
+    size: tuple[int, int],
+    more: Mapping[str, str] | None = None,
+) -> None:
+    """Write a feature file as TRIDENT does; the geometry becomes attributes of ``coords``.
+
+    Args:
+        path: File to write.
+        features: ``[N, D]``.
+        coords: ``[N, 2]`` top-left corners in level-0 pixels.
+        slide_id: The slide.
+        encoder: Tile encoder.
+        tile: Side of a tile in pixels at the target magnification.
+        side: The same in level-0 pixels.
+        magnification: Of level 0.
+        target_magnification: Of the tiles.
+        size: Width and height of level 0.
+        more: Further attributes of ``coords``.
+    """
+    origin = {"name": slide_id, "savetodir": "."}
+    geometry = {
+        "patch_size": tile,
+        "patch_size_level0": side,
+        "level0_magnification": magnification,
+        "target_magnification": target_magnification,
+        "overlap": 0,
+        "level0_width": size[0],
+        "level0_height": size[1],
+    }
+    with h5py.File(path, "w", locking=False) as file:
+        for name, rows, attributes in (
+            ("features", features, {**origin, "encoder": encoder}),
+            ("coords", coords, {**origin, **geometry, **(more or {})}),
+        ):
+            width = rows.shape[1]
+            shape: dict[str, Any] = {"chunks": (1, width), "maxshape": (None, width)}
+            file.create_dataset(name, data=rows, **shape).attrs.update(attributes)
+
+
+def _finished(path: Path, found: FoundSlide, run: EncodingRun) -> EncodedSlide | None:
+    """The record of a feature file, if it was made by this run from this image."""
+    if not path.is_file():
+        return None
+    try:
+        with open_hdf5(path) as file:
+            coords, features = file["coords"], file["features"]
+            same = attribute(coords, _KEY) == run.key
+            record = EncodedSlide.model_validate_json(attribute(coords, _RECORD) or "{}")
+            shapes = coords.shape, features.shape
+    except (BagError, KeyError, ValidationError):
+        return None
+    whole = shapes == ((record.tiles, 2), (record.tiles, run.width))
+    current = _file_state(found.path)
+    unchanged = all(getattr(record, name) == value for name, value in current.items())
+    return record if same and whole and unchanged else None
+
+
+def _file_state(path: Path) -> dict[str, int]:
+    """Size and time of change of an image."""
+    try:
+        state = path.stat()
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise SlideError(path, f"cannot be opened ({why})", "check path and permissions") from None
+    return {"bytes": state.st_size, "mtime_ns": state.st_mtime_ns}
+
+
+def _read_manifest(folder: Path, run: EncodingRun) -> dict[str, EncodedSlide]:
+    """Slides that the manifest of a folder lists; features of other settings are refused."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        return {}
+    fix = "choose another --out, or --force"
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        check_format(path, stored, _FORMAT, fix)
+        other = EncodingRun.model_validate(stored["run"])
+        listed = [EncodedSlide.model_validate(slide) for slide in stored["slides"]]
+    except FociError:
+        raise
+    except (AttributeError, ValueError, KeyError, TypeError):
+        raise FociError(path, "cannot be read", "delete it, or choose another --out") from None
+    if other.key != run.key:
+        old, new = other.model_dump(mode="json"), run.model_dump(mode="json")
+        differs = ", ".join(f"{name} {old[name]}" for name in old if old[name] != new[name])
+        raise FociError(folder, f"holds features of other settings ({differs})", fix)
+    return {slide.slide_id: slide for slide in listed}
+
+
+def _write_manifest(
+    folder: Path, run: EncodingRun, slides: Mapping[str, EncodedSlide], skipped: Sequence[Skipped]
+) -> None:
+    """Write ``encode.json``: settings, encoded slides, slides skipped by the last run."""
+    content: dict[str, Any] = {
+        "format": _FORMAT,
+        "foci": __version__,
+        "run": run.model_dump(mode="json"),
+        "slides": [slide.model_dump(mode="json") for slide in slides.values()],
+        "skipped": {slide.slide_id: slide.reason for slide in skipped},
+    }
+    write_whole(folder / MANIFEST, json.dumps(content, indent=2) + "\n")

@@ -1,11 +1,10 @@
 """Tile encoders by name: pictures of tiles become feature vectors.
 
-A new encoder is one file with a builder, and one line here.
+A new encoder is a builder, and one line at the end.
 """
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,13 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.errors import FociError
+from foci.files.hashes import file_digest
 from foci.registry import Registry
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
-
-
-# What a tile encoder is: a function from pictures to features, with its name and width.
 
 
 @dataclass(frozen=True)
@@ -55,10 +52,8 @@ class Encoder:
     weights_sha256: str | None = None
 
 
-# A toy encoder without weights: colours and edges of a tile, for trying the way without a GPU.
-#
-# It knows nothing of pathology. The same pixels give the same features on every machine.
-
+# The toy encoder: colours and edges of a tile, for trying the way without weights and a GPU. It
+# knows nothing of pathology; the same pixels give the same features on every machine.
 
 BINS = 9
 TOY_WIDTH = 3 * (2 + 3 + BINS + 2)
@@ -81,16 +76,14 @@ def toy(options: EncoderOptions) -> Encoder:
 
 def encode(tiles: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Features of a batch of tiles, ``[B, H, W, 3]`` to ``[B, 48]``."""
-    return np.stack([_tile(tile) for tile in tiles]).astype(np.float32)
-
-
-def _tile(tile: NDArray[np.uint8]) -> NDArray[np.float64]:
-    colours = np.ascontiguousarray(tile.transpose(2, 0, 1))
-    counts = [np.bincount(colour.ravel(), minlength=256) for colour in colours]
-    measured = np.concatenate([*(_spread(one) for one in counts), _edges(colours)])
-    # on a log scale a little of a rare colour shows
-    features: NDArray[np.float64] = np.log((measured + _LEAST) / _TYPICAL)
-    return features
+    features = []
+    for tile in tiles:
+        colours = np.ascontiguousarray(tile.transpose(2, 0, 1))
+        counts = [np.bincount(colour.ravel(), minlength=256) for colour in colours]
+        measured = np.concatenate([*(_spread(one) for one in counts), _edges(colours)])
+        # on a log scale a little of a rare colour shows
+        features.append(np.log((measured + _LEAST) / _TYPICAL))
+    return np.stack(features).astype(np.float32)
 
 
 def _spread(counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -111,8 +104,7 @@ def _edges(colours: NDArray[np.uint8]) -> NDArray[np.float64]:
     return np.concatenate([step.reshape(3, -1).mean(axis=1) for step in steps]) / 64
 
 
-# Read encoder weights from a local file without executing anything, and check that they fit.
-
+# Weights of a local file, read without executing anything
 
 _SHOWN = 3
 
@@ -121,16 +113,21 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     """Tensors by name, of a ``.safetensors`` file or a ``state_dict`` saved by ``torch.save``."""
     if not path.is_file():
         raise FociError(path, "does not exist", "give the downloaded weights with --weights")
+    import torch
+
     try:
-        content = _load(path)
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            content: Any = load_file(path)
+        else:
+            content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
     except pickle.UnpicklingError:
         what = "holds pickled objects, which FOCI does not execute"
         raise FociError(path, what, "give the model's state_dict or .safetensors file") from None
     except Exception as error:  # safetensors and torch raise errors of many kinds
         why = (str(error).splitlines() or [type(error).__name__])[0]
         raise FociError(path, f"cannot be read ({why})", "download it again") from error
-    import torch
-
     if not isinstance(content, dict) or not all(
         isinstance(value, torch.Tensor) for value in content.values()
     ):
@@ -139,15 +136,9 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 def fit_weights(model: nn.Module, state: dict[str, Tensor], path: Path) -> None:
-    """Put the tensors into a model; every name and shape must agree.
+    """Put the tensors of a file into a model; names and shapes that differ are refused.
 
-    Args:
-        model: May be on the meta device: its parameters become the tensors themselves.
-        state: Of :func:`read_weights`.
-        path: For the error message.
-
-    Raises:
-        FociError: With the keys that differ.
+    The model may be on the meta device: its parameters become the tensors themselves.
     """
     own = {name: tuple(value.shape) for name, value in model.state_dict().items()}
     found = {name: tuple(value.shape) for name, value in state.items()}
@@ -168,25 +159,6 @@ def fit_weights(model: nn.Module, state: dict[str, Tensor], path: Path) -> None:
     model.load_state_dict(state, assign=True)
 
 
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
-
-
-def _load(path: Path) -> Any:
-    if path.suffix == ".safetensors":
-        from safetensors.torch import load_file
-
-        return load_file(path)
-    import torch
-
-    return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-
-
 def _listed(what: str, names: list[str]) -> list[str]:
     """For example "3 missing (a, b, c, ...)"."""
     if not names:
@@ -196,10 +168,8 @@ def _listed(what: str, names: list[str]) -> list[str]:
 
 
 # UNI2-h (ViT-H/14 with 8 registers, 1,536 features per tile), built by timm, from local weights.
-#
 # The weights are gated: whoever may use them downloads ``pytorch_model.bin`` or
 # ``model.safetensors`` of MahmoodLab/UNI2-h and gives the file. Nothing is fetched from a network.
-
 
 UNI2H_WIDTH, PIXELS = 1536, 224
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -226,7 +196,7 @@ def uni2h(options: EncoderOptions) -> Encoder:
         "uni_v2",
         UNI2H_WIDTH,
         lambda tiles: embed(ready, tiles, options.device),
-        file_sha256(options.weights),
+        file_digest(options.weights),
     )
 
 
@@ -276,13 +246,9 @@ def embed(model: nn.Module, tiles: NDArray[np.uint8], device: str) -> NDArray[np
 
 
 def to_input(tiles: NDArray[np.uint8]) -> Tensor:
-    """Scale tiles to 224 pixels and normalise them with ImageNet's mean and deviation.
+    """Scale tiles ``[B, H, W, 3]`` to 224 pixels and normalise them as ImageNet is.
 
-    Args:
-        tiles: ``[B, H, W, 3]``.
-
-    Returns:
-        ``[B, 3, 224, 224]`` float32.
+    The result is ``[B, 3, 224, 224]`` float32.
     """
     import torch
     from PIL import Image
@@ -296,5 +262,3 @@ def to_input(tiles: NDArray[np.uint8]) -> Tensor:
 ENCODERS: Registry[Callable[[EncoderOptions], Encoder]] = Registry("encoder")
 ENCODERS.add("uni2-h", uni2h)
 ENCODERS.add("toy", toy)
-
-__all__ = ["ENCODERS", "Encoder", "EncoderOptions"]

@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from foci.errors import FociError, SlideError
 
 if TYPE_CHECKING:
     from openslide import OpenSlide, OpenSlideCache
-    from PIL.Image import Image as Picture
+    from PIL.Image import Image as PILImage
 
+Picture = NDArray[np.uint8]
+"""``[H, W, 3]``, red, green and blue."""
 
 PLAUSIBLE = (0.05, 20.0)
 """Micrometres per pixel that a scanner can have; other values in a file mean nothing."""
 
 _AGAIN = "copy it again, or leave it out"
 _MOST_AT_ONCE = 4096
+_AHEAD = 32
+"""Regions that are read ahead of the one that is used."""
 
 
 class Box(NamedTuple):
@@ -89,7 +97,7 @@ class SlideImage:
             raise SlideError(self.path, "does not say its resolution", fix)
         return self.mpp
 
-    def read(self, box: Box, size: tuple[int, int]) -> Picture:
+    def read(self, box: Box, size: tuple[int, int]) -> PILImage:
         """A region as an RGB picture of ``size`` pixels; what lies outside the scan is white.
 
         It is read from the coarsest level that is at least as fine as the picture, and scaled
@@ -99,6 +107,7 @@ class SlideImage:
             box: The region.
             size: Width and height of the picture.
         """
+        import openslide
         from PIL import Image
 
         scale = min(box.width / size[0], box.height / size[1])
@@ -107,8 +116,12 @@ class SlideImage:
         wanted = (max(1, round(box.width / down)), max(1, round(box.height / down)))
         if max(wanted) > _MOST_AT_ONCE and min(size) > 1:
             return self._in_quarters(box, size)
-        with reading(self.path):
+        try:
             region = self._slide.read_region((box.x, box.y), level, wanted)
+        except openslide.OpenSlideError as error:
+            gone = not self.path.exists()
+            what = "has vanished" if gone else f"is cut short or damaged ({_first_line(error)})"
+            raise SlideError(self.path, what, _AGAIN) from error
         if region.getchannel("A").getextrema() != (255, 255):
             white = Image.new("RGBA", region.size, "white")
             region = Image.alpha_composite(white, region)
@@ -117,7 +130,7 @@ class SlideImage:
             return picture
         return picture.resize(size, Image.Resampling.BOX if scale > down else None)
 
-    def _in_quarters(self, box: Box, size: tuple[int, int]) -> Picture:
+    def _in_quarters(self, box: Box, size: tuple[int, int]) -> PILImage:
         """Read a region in four parts: a large slide of one level does not fit into memory."""
         from PIL import Image
 
@@ -131,7 +144,7 @@ class SlideImage:
                 picture.paste(self.read(part, (right - left, bottom - top)), (left, top))
         return picture
 
-    def thumbnail(self, longest: int) -> Picture:
+    def thumbnail(self, longest: int) -> PILImage:
         """The scanned part as a picture whose longer side has ``longest`` pixels at most."""
         return self.read(self.bounds, fitted(self.bounds, longest))
 
@@ -163,17 +176,30 @@ def fitted(box: Box, longest: int) -> tuple[int, int]:
     return max(1, round(box.width * scale)), max(1, round(box.height * scale))
 
 
-@contextlib.contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn OpenSlide's errors while reading into one line."""
-    import openslide
+def read_boxes(
+    slide: SlideImage, boxes: Iterable[Box], pixels: int, threads: int = 2
+) -> Iterator[Picture]:
+    """Pictures of square regions, ``pixels`` wide, in order.
+
+    They are read ahead by threads; OpenSlide is safe for them.
+    """
+    size = (pixels, pixels)
+    if threads <= 1:
+        yield from (np.asarray(slide.read(box, size)) for box in boxes)
+        return
+    left = iter(boxes)
+    pool = ThreadPoolExecutor(threads, thread_name_prefix="tiles")
+
+    def submit(box: Box) -> Future[Picture]:
+        return pool.submit(lambda: np.asarray(slide.read(box, size)))
 
     try:
-        yield
-    except openslide.OpenSlideError as error:
-        gone = not path.exists()
-        what = "has vanished" if gone else f"is cut short or damaged ({_first(error)})"
-        raise SlideError(path, what, _AGAIN) from error
+        waiting = deque(submit(box) for box in itertools.islice(left, _AHEAD))
+        while waiting:
+            yield waiting.popleft().result()
+            waiting.extend(submit(box) for box in itertools.islice(left, 1))
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _open(path: Path) -> OpenSlide:
@@ -196,10 +222,10 @@ def _open(path: Path) -> OpenSlide:
         what = "is no whole-slide image that OpenSlide reads, or is cut short"
         raise SlideError(path, what, _AGAIN) from None
     except openslide.OpenSlideError as error:
-        raise SlideError(path, f"is cut short or damaged ({_first(error)})", _AGAIN) from error
+        raise SlideError(path, f"is cut short or damaged ({_first_line(error)})", _AGAIN) from error
 
 
-def _first(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
@@ -209,9 +235,6 @@ def _usual_mpp(power: str | None) -> float | None:
         return 10 / float(power or "nan") if float(power or 0) > 0 else None
     except ValueError:
         return None
-
-
-# File names for slides, whatever characters their names hold.
 
 
 def file_name(slide_id: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,117 +12,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from foci.errors import SlideError
-from foci.slides.image import Box, SlideImage, fitted
+from foci.slides.image import Box, Picture, SlideImage, fitted, read_boxes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-
-# Find tissue on a slide: stained pixels of a small picture of it.
-
-
-MASK_MPP = 8.0
-"""Micrometres per pixel of the mask: a tile of 128 micrometres has 16 x 16 of them."""
-
-_LONGEST = 6000
-_SATURATION = (8, 18)
-"""Otsu's threshold is kept in this range, so that a slide full of tissue is not split in two and
-an empty one is not searched for specks. Of 255, as are the dark pixels."""
-
-_DARK = 30
-"""Darker pixels are scanner borders and ink, whatever their saturation."""
-
-
-@dataclass(frozen=True, eq=False)
-class TissueMask:
-    """Tissue of one slide.
-
-    Attributes:
-        mask: ``[H, W]`` bool over ``box``.
-        box: The part of the slide that it covers.
-    """
-
-    mask: NDArray[np.bool_]
-    box: Box
-
-    def share(self, x: NDArray[Any], y: NDArray[Any], side: float) -> NDArray[np.float64]:
-        """Share of tissue in squares with these top-left corners, ``[n]``."""
-        height, width = self.mask.shape
-        down = self.box.width / width, self.box.height / height
-        sums = np.zeros((height + 1, width + 1))
-        sums[1:, 1:] = self.mask.cumsum(axis=0).cumsum(axis=1)
-        left, right = (_pixels(x - self.box.x + by, down[0], width) for by in (0, side))
-        top, bottom = (_pixels(y - self.box.y + by, down[1], height) for by in (0, side))
-        inside = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
-        area = np.maximum((right - left) * (bottom - top), 1)
-        covered: NDArray[np.float64] = inside / area
-        return covered
-
-
-def find_tissue(slide: SlideImage, mpp: float) -> TissueMask:
-    """The tissue of a slide, from a picture at :data:`MASK_MPP`.
-
-    Args:
-        slide: The slide.
-        mpp: Its micrometres per level-0 pixel.
-    """
-    longest = round(max(slide.bounds[2:]) * min(1.0, mpp / MASK_MPP))
-    size = fitted(slide.bounds, min(max(longest, 1), _LONGEST))
-    return TissueMask(stained(slide.read(slide.bounds, size)), slide.bounds)
-
-
-def stained(picture: Image) -> NDArray[np.bool_]:
-    """Pixels that are stained: saturated above Otsu's threshold, smoothed by a pixel.
-
-    Args:
-        picture: In RGB.
-
-    Returns:
-        ``[H, W]`` bool.
-    """
-    from scipy.ndimage import grey_closing, grey_opening, median_filter
-
-    _, saturated, value = (np.asarray(band) for band in picture.convert("HSV").split())
-    saturation = median_filter(saturated, footprint=_disk(1), mode="nearest")
-    threshold = np.clip(otsu_threshold(saturation), *_SATURATION)
-    mask = (saturation > threshold) & (value > _DARK)
-    closed = grey_closing(mask, footprint=_disk(2))
-    tissue: NDArray[np.bool_] = grey_opening(closed, footprint=_disk(1))
-    return tissue
-
-
-def otsu_threshold(values: NDArray[np.uint8]) -> int:
-    """Otsu's threshold: the value t that best separates the values up to t from those above.
-
-    It maximises the variance between the two classes, ``n1 n2 (mean1 - mean2)^2``; of equal ones it
-    is the smallest, and 0 if all values are the same.
-
-    >>> otsu_threshold(np.array([3, 3, 4, 90, 91], dtype=np.uint8))
-    4
-    """
-    low, high = int(values.min()), int(values.max())
-    if low == high:
-        return 0
-    level = np.arange(low, high + 1)
-    # single precision decides between thresholds that are all but equal, as in scikit-image
-    count = np.bincount(values.ravel(), minlength=high + 1)[low:].astype(np.float32)
-    below, above = np.cumsum(count), np.cumsum(count[::-1])[::-1]
-    mean_below = np.cumsum(count * level) / below
-    mean_above = np.cumsum((count * level)[::-1])[::-1] / above
-    between = below[:-1] * above[1:] * (mean_below[:-1] - mean_above[1:]) ** 2
-    return low + int(np.argmax(between))
-
-
-def _disk(radius: int) -> NDArray[np.bool_]:
-    """Pixels at most ``radius`` from the centre of a square."""
-    offset = np.arange(-radius, radius + 1)
-    disk: NDArray[np.bool_] = offset[:, None] ** 2 + offset**2 <= radius**2
-    return disk
-
-
-def _pixels(position: NDArray[Any], down: float, limit: int) -> NDArray[np.int64]:
-    return np.clip(np.rint(position / down), 0, limit).astype(np.int64)
-
 
 NEARLY = 0.05
 """Scanners of one magnification differ by this much (0.2525, 0.2428, 0.25): as the field does,
@@ -189,6 +84,19 @@ def lay_tiles(slide: SlideImage, settings: TilingSettings) -> TileGrid:
     return TileGrid(corners, side, settings.tile)
 
 
+def tile_pictures(slide: SlideImage, grid: TileGrid, threads: int = 2) -> Iterator[Picture]:
+    """Pictures of all tiles, in order."""
+    boxes = [Box(int(x), int(y), grid.side, grid.side) for x, y in grid.coords]
+    return read_boxes(slide, boxes, grid.pixels, threads)
+
+
+def batched(pictures: Iterable[Picture], size: int) -> Iterator[NDArray[np.uint8]]:
+    """Stack pictures into batches ``[B, H, W, 3]``."""
+    left = iter(pictures)
+    while batch := list(itertools.islice(left, size)):
+        yield np.stack(batch)
+
+
 def level0_side(settings: TilingSettings, mpp: float) -> int | None:
     """Side of a tile in level-0 pixels; None where the slide is coarser than asked for.
 
@@ -210,3 +118,96 @@ def magnification(mpp: float) -> int:
     (20, 40, 10)
     """
     return max(1, round(10 / mpp))
+
+
+# Tissue: the stained pixels of a small picture of a slide
+
+MASK_MPP = 8.0
+"""Micrometres per pixel of the mask: a tile of 128 micrometres has 16 x 16 of them."""
+
+_LONGEST = 6000
+_SATURATION = (8, 18)
+"""Otsu's threshold is kept in this range, so that a slide full of tissue is not split in two and
+an empty one is not searched for specks. Of 255, as are the dark pixels."""
+
+_DARK = 30
+"""Darker pixels are scanner borders and ink, whatever their saturation."""
+
+
+@dataclass(frozen=True, eq=False)
+class TissueMask:
+    """Tissue of one slide.
+
+    Attributes:
+        mask: ``[H, W]`` bool over ``box``.
+        box: The part of the slide that it covers.
+    """
+
+    mask: NDArray[np.bool_]
+    box: Box
+
+    def share(self, x: NDArray[Any], y: NDArray[Any], side: float) -> NDArray[np.float64]:
+        """Share of tissue in squares with these top-left corners, ``[n]``."""
+
+        def pixels(position: NDArray[Any], down: float, limit: int) -> NDArray[np.int64]:
+            return np.clip(np.rint(position / down), 0, limit).astype(np.int64)
+
+        height, width = self.mask.shape
+        down = self.box.width / width, self.box.height / height
+        sums = np.zeros((height + 1, width + 1))
+        sums[1:, 1:] = self.mask.cumsum(axis=0).cumsum(axis=1)
+        left, right = (pixels(x - self.box.x + by, down[0], width) for by in (0, side))
+        top, bottom = (pixels(y - self.box.y + by, down[1], height) for by in (0, side))
+        inside = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
+        area = np.maximum((right - left) * (bottom - top), 1)
+        covered: NDArray[np.float64] = inside / area
+        return covered
+
+
+def find_tissue(slide: SlideImage, mpp: float) -> TissueMask:
+    """The tissue of a slide of ``mpp``, from a picture at :data:`MASK_MPP`."""
+    longest = round(max(slide.bounds[2:]) * min(1.0, mpp / MASK_MPP))
+    size = fitted(slide.bounds, min(max(longest, 1), _LONGEST))
+    return TissueMask(stained(slide.read(slide.bounds, size)), slide.bounds)
+
+
+def stained(picture: Image) -> NDArray[np.bool_]:
+    """Pixels ``[H, W]`` that are stained: saturated above Otsu's threshold, smoothed by a pixel."""
+    from scipy.ndimage import grey_closing, grey_opening, median_filter
+
+    _, saturated, value = (np.asarray(band) for band in picture.convert("HSV").split())
+    saturation = median_filter(saturated, footprint=_disk(1), mode="nearest")
+    threshold = np.clip(otsu_threshold(saturation), *_SATURATION)
+    mask = (saturation > threshold) & (value > _DARK)
+    closed = grey_closing(mask, footprint=_disk(2))
+    tissue: NDArray[np.bool_] = grey_opening(closed, footprint=_disk(1))
+    return tissue
+
+
+def otsu_threshold(values: NDArray[np.uint8]) -> int:
+    """Otsu's threshold: the value t that best separates the values up to t from those above.
+
+    It maximises the variance between the two classes, ``n1 n2 (mean1 - mean2)^2``; of equal ones it
+    is the smallest, and 0 if all values are the same.
+
+    >>> otsu_threshold(np.array([3, 3, 4, 90, 91], dtype=np.uint8))
+    4
+    """
+    low, high = int(values.min()), int(values.max())
+    if low == high:
+        return 0
+    level = np.arange(low, high + 1)
+    # single precision decides between thresholds that are all but equal, as in scikit-image
+    count = np.bincount(values.ravel(), minlength=high + 1)[low:].astype(np.float32)
+    below, above = np.cumsum(count), np.cumsum(count[::-1])[::-1]
+    mean_below = np.cumsum(count * level) / below
+    mean_above = np.cumsum((count * level)[::-1])[::-1] / above
+    between = below[:-1] * above[1:] * (mean_below[:-1] - mean_above[1:]) ** 2
+    return low + int(np.argmax(between))
+
+
+def _disk(radius: int) -> NDArray[np.bool_]:
+    """Pixels at most ``radius`` from the centre of a square."""
+    offset = np.arange(-radius, radius + 1)
+    disk: NDArray[np.bool_] = offset[:, None] ** 2 + offset**2 <= radius**2
+    return disk

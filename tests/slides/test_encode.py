@@ -181,7 +181,7 @@ def test_bad_slides_cost_only_themselves(tmp_path: Path, monkeypatch: pytest.Mon
 
     vanishing = folder / "vanishes.tiff"
     monkeypatch.setattr(Path, "open", locked)
-    said: list[str] = []
+    lines: list[str] = []
     read = SlideImage.read
 
     def reading(slide: SlideImage, box: Any, size: tuple[int, int]) -> Any:
@@ -191,7 +191,7 @@ def test_bad_slides_cost_only_themselves(tmp_path: Path, monkeypatch: pytest.Mon
         return read(slide, box, size)
 
     monkeypatch.setattr(SlideImage, "read", reading)
-    done = encode(folder, tmp_path / "out", say=said.append)
+    done = encode(folder, tmp_path / "out", say=lines.append)
     assert [slide.slide_id for slide in done.slides] == ["good"]
     reasons = {slide.slide_id: slide.reason for slide in done.skipped}
     words = {
@@ -207,6 +207,6 @@ def test_bad_slides_cost_only_themselves(tmp_path: Path, monkeypatch: pytest.Mon
     for name, word in words.items():
         assert word in reasons[name]
         assert f"{name}." in reasons[name]
-    assert len(said) == len(words)
-    assert all(line.startswith("skipped ") and "\n" not in line for line in said)
+    assert len(lines) == len(words)
+    assert all(line.startswith("skipped ") and "\n" not in line for line in lines)
     assert [path.name for path in done.folder.glob("*.h5")] == ["good.h5"]
