@@ -16,7 +16,8 @@ import numpy as np
 import openslide
 
 from foci.audits import AuditedSlide, RankedTiles
-from foci.demo.folder import Parameters, looks, write_slide
+from foci.demo.folder import Parameters
+from foci.demo.painting import looks, write_slide
 from foci.exports.geojson import feature_collection, to_text
 from foci.exports.tables import RankedColumn, RankedSlide
 from foci.slides.image import SlideImage

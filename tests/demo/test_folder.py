@@ -1,7 +1,8 @@
-"""The embedded cohort on disk: deterministic, whole or absent, in TRIDENT's layout."""
+"""The demo folder: deterministic, whole or absent, in TRIDENT's layout."""
 
 import hashlib
 import json
+from collections import Counter
 from pathlib import Path
 
 import h5py
@@ -11,12 +12,29 @@ import pytest
 
 from foci import Cohort, demo
 from foci.bags import read_bag
+from foci.demo.cohort import KINDS, PlantedSlide
+from foci.demo.folder import Parameters
 from foci.errors import FociError
+
+PARAMETERS = Parameters(seed=3, slides=24, classes=2)
+Truth = dict[str, np.ndarray]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return demo.make(tmp_path_factory.mktemp("demo") / "cohort", slides=24, seed=3)
+
+
+@pytest.fixture(scope="module")
+def slides() -> list[PlantedSlide]:
+    return list(PARAMETERS.planted(PARAMETERS.plans()))
+
+
+@pytest.fixture(scope="module")
+def truth(folder: Path) -> Truth:
+    table = pq.read_table(folder / "tile_truth.parquet")
+    assert table.column_names == ["slide_id", "tile", "x", "y", "tissue", "witness"]
+    return {name: np.array(column) for name, column in table.to_pydict().items()}
 
 
 def digest(folder: Path) -> dict[str, str]:
@@ -38,62 +56,75 @@ def test_same_seed_same_data(folder: Path, tmp_path: Path) -> None:
     assert digest(other)["tile_truth.parquet"] != digest(folder)["tile_truth.parquet"]
 
 
-def test_features_are_as_trident_writes_them(folder: Path) -> None:
-    for path in (folder / "features_demo").iterdir():
+def test_features_have_every_attribute_of_trident(folder: Path, slides: list[PlantedSlide]) -> None:
+    names = {path.stem for path in (folder / "features_demo").iterdir()}
+    assert names == {slide.plan.slide_id for slide in slides}
+    assert {slide.plan.magnification for slide in slides} == {20, 40}
+    for slide in slides:
+        plan, path = slide.plan, folder / "features_demo" / f"{slide.plan.slide_id}.h5"
         with h5py.File(path) as file:
-            attributes = dict(file["coords"].attrs)
-            assert file["features"].dtype == np.float32
-            assert file["features"].shape[1] == 64
-            assert file["features"].attrs["encoder"] == "foci-demo"
-            assert attributes["name"] == path.stem
-            size = attributes["patch_size_level0"]
-            assert size == 256 * attributes["level0_magnification"] // 20
-            corner = file["coords"][()].max(axis=0) + size
-            assert (corner <= [attributes["level0_width"], attributes["level0_height"]]).all()
+            assert sorted(file) == ["coords", "features"]
+            features, coords = file["features"], file["coords"]
+            np.testing.assert_array_equal(features[()], slide.features)
+            np.testing.assert_array_equal(coords[()], slide.coords)
+            assert (features.dtype, features.chunks) == (np.float32, (1, 64))
+            assert (coords.dtype, coords.chunks) == (np.int64, (1, 2))
+            named = {"name": plan.slide_id, "savetodir": "."}
+            assert dict(features.attrs) == {**named, "encoder": "foci-demo"}
+            assert dict(coords.attrs) == {
+                **named,
+                "patch_size": 256,
+                "patch_size_level0": 256 * plan.magnification // 20,
+                "level0_magnification": plan.magnification,
+                "target_magnification": 20,
+                "overlap": 0,
+                "level0_width": slide.size[0],
+                "level0_height": slide.size[1],
+            }
         bag = read_bag(path)
-        assert (bag.provenance.layout, bag.patch_size) == ("trident", size)
+        assert (bag.provenance.layout, bag.patch_size) == ("trident", slide.patch_size)
         assert 120 <= len(bag) <= 600
 
 
-def test_truth_is_aligned_with_the_features(folder: Path) -> None:
-    truth = pq.read_table(folder / "tile_truth.parquet").to_pydict()
-    slides = np.array(truth["slide_id"])
-    for path in (folder / "features_demo").iterdir():
-        own = slides == path.stem
-        bag = read_bag(path)
-        assert np.array(truth["tile"])[own].tolist() == list(range(len(bag)))
-        places = np.stack([np.array(truth["x"])[own], np.array(truth["y"])[own]], axis=1)
-        np.testing.assert_array_equal(places, bag.coords)
+def test_the_answer_key_is_what_was_planted(slides: list[PlantedSlide], truth: Truth) -> None:
+    assert len(truth["tile"]) == sum(len(slide.coords) for slide in slides)
+    for slide in slides:
+        own = {name: column[truth["slide_id"] == slide.plan.slide_id] for name, column in
+               truth.items()}  # fmt: skip
+        assert own["tile"].tolist() == list(range(len(slide.coords)))
+        np.testing.assert_array_equal(np.stack([own["x"], own["y"]], axis=1), slide.coords)
+        np.testing.assert_array_equal(own["witness"], slide.tissue.witness)
+        assert [KINDS.index(name) for name in own["tissue"]] == slide.tissue.kind.tolist()
 
 
-def test_witnesses_are_one_connected_cluster_inside_the_tumour(folder: Path) -> None:
-    truth = pq.read_table(folder / "tile_truth.parquet").to_pydict()
-    slides, witness = np.array(truth["slide_id"]), np.array(truth["witness"])
-    for path in (folder / "features_demo").iterdir():
-        bag = read_bag(path)
-        own = np.flatnonzero(slides == path.stem)
-        marked = own[witness[own]]
-        assert {truth["tissue"][i] for i in marked} == {"tumour"}
-        assert max(3, 0.02 * len(own)) <= len(marked) <= max(3, 0.06 * len(own))
-        assert bag.patch_size is not None
-        cells = {(truth["x"][i] // bag.patch_size, truth["y"][i] // bag.patch_size) for i in marked}
-        reached, waiting = set(), [next(iter(cells))]
-        while waiting:
-            x, y = waiting.pop()
-            if (x, y) in cells - reached:
-                reached.add((x, y))
-                waiting += [(x + i, y + j) for i in (-1, 0, 1) for j in (-1, 0, 1)]
-        assert reached == cells
+def test_the_cohort_table_is_tidy(folder: Path) -> None:
+    rows = [
+        f"{p.slide_id},{p.case_id},{'AB'[p.label]}-type,{p.split},site-{p.site + 1}"
+        for p in PARAMETERS.plans()
+    ]
+    text = "\n".join(["slide_id,case_id,label,split,site", *rows]) + "\n"
+    assert (folder / "cohort.csv").read_bytes() == text.encode()
 
 
-def test_only_witnesses_tell_the_class(folder: Path) -> None:
+def test_the_folder_counts_and_says_that_it_is_synthetic(folder: Path) -> None:
+    plans, text = PARAMETERS.plans(), (folder / "README.md").read_text()
+    labels, splits = Counter(p.label for p in plans), Counter(p.split for p in plans)
+    assert "**These data are synthetic.**" in text
+    assert "(seed 3)" in text
+    assert (
+        f"24 slides of {len({p.case_id for p in plans})} imaginary patients; {labels[0]} A-type, "
+        f"{labels[1]} B-type; {splits['train']} train, {splits['val']} val, {splits['test']} test."
+    ) in text
+    facts = {"seed": 3, "slides": 24, "classes": 2, "version": 1}
+    assert json.loads((folder / "demo.json").read_text()) == facts
+
+
+def test_only_witnesses_tell_the_class(folder: Path, truth: Truth) -> None:
     """The class directions point apart in the witnesses and nowhere else."""
     cohort = Cohort.read(folder / "features_demo", folder / "cohort.csv", cache=False, keep=99)
-    truth = pq.read_table(folder / "tile_truth.parquet").to_pydict()
-    slides, witness = np.array(truth["slide_id"]), np.array(truth["witness"])
     means: dict[tuple[int, bool], list[np.ndarray]] = {}
     for bag in cohort.bags():
-        marks = witness[slides == bag.slide_id]
+        marks = truth["witness"][truth["slide_id"] == bag.slide_id]
         for planted in (True, False):
             key = (cohort.target(bag.slide_id), planted)
             means.setdefault(key, []).append(bag.features[marks == planted].mean(axis=0))
@@ -142,7 +173,7 @@ def test_an_interrupted_making_leaves_nothing(
     def stop(*arguments: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("foci.demo.folder.write_truth", stop)
+    monkeypatch.setattr("foci.demo.folder.write_csv", stop)
     with pytest.raises(KeyboardInterrupt):
         demo.make(tmp_path / "d", slides=12)
     assert list(tmp_path.iterdir()) == []
@@ -155,7 +186,7 @@ def test_a_cohort_that_another_process_made_meanwhile_is_taken(
         monkeypatch.undo()
         demo.make(tmp_path / "d", slides=12)
 
-    monkeypatch.setattr("foci.demo.folder.write_truth", beaten)
+    monkeypatch.setattr("foci.demo.folder.write_csv", beaten)
     assert demo.make(tmp_path / "d", slides=12) == tmp_path / "d"
     assert [p.name for p in tmp_path.iterdir()] == ["d"]
     assert (tmp_path / "d" / "tile_truth.parquet").is_file()
@@ -175,7 +206,6 @@ def test_an_empty_folder_is_filled_and_a_file_in_the_way_is_refused(tmp_path: Pa
     ("settings", "says"),
     [
         ({"slides": 5}, "slides=5: is too few for 2 classes"),
-        ({"classes": 4}, "classes=4: is not possible"),
         ({"seed": -1}, "seed=-1: is negative"),
     ],
 )
@@ -183,9 +213,3 @@ def test_impossible_parameters(tmp_path: Path, settings: dict[str, int], says: s
     with pytest.raises(FociError, match=says):
         demo.make(tmp_path / "d", **settings)  # type: ignore[arg-type]
     assert not (tmp_path / "d").exists()
-
-
-def test_the_folder_says_that_it_is_synthetic(folder: Path) -> None:
-    text = (folder / "README.md").read_text()
-    assert "These data are synthetic" in text
-    assert json.loads((folder / "demo.json").read_text())["slides"] == 24

@@ -1,10 +1,14 @@
-"""Neighbouring tiles, connected components of tiles, and region growing."""
+"""Draw a synthetic cohort: patients, tissue on a grid of tiles, and features with a planted class.
+
+A cohort is planned first (:func:`plan_cohort`), its slides are then drawn one by one
+(:func:`plant`): where the tissue lies, what every tile shows, and the features that follow from it.
+"""
 
 from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -15,6 +19,120 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
 from foci.errors import FociError
+
+CLASSES = ("A-type", "B-type", "C-type")
+SITES = ("site-1", "site-2")
+
+PATCH_SIZE = 256
+"""Side of a tile in pixels at the target magnification."""
+
+TARGET_MAGNIFICATION = 20
+"""0.5 micrometres per pixel."""
+
+FEWEST, MOST = 120, 600
+"""Tiles of a slide."""
+
+WIDTH = 64
+"""Feature width D."""
+
+_LENGTHS = {
+    "stroma": 2.5,
+    "fat": 2.5,
+    "lymphoid": 5.5,
+    "necrosis": 4.0,
+    "normal epithelium": 4.5,
+    "tumour": 2.5,
+    "pen": 9.0,
+    "fold": 9.0,
+}
+"""Dense benign tissue and artefacts outshine the tumour, so that a tile's norm says little."""
+
+KINDS = tuple(_LENGTHS)
+"""What a tile can show; the last two are artefacts."""
+
+TUMOUR, PEN, FOLD = (KINDS.index(kind) for kind in ("tumour", "pen", "fold"))
+
+# Patients, classes, sites and splits
+
+_TWO_SLIDES = 0.2
+_VAL, _TEST = 0.15, 0.25
+_HARD_SHARE = 0.15
+_SCANNED_AT_40 = 0.1
+
+
+@dataclass(frozen=True)
+class PlannedSlide:
+    """What is decided about a slide before its tiles are drawn.
+
+    Attributes:
+        slide_id: Name of the slide.
+        case_id: The patient.
+        label: Index into :data:`CLASSES`.
+        split: ``"train"``, ``"val"`` or ``"test"``.
+        site: Index into :data:`SITES`.
+        hard: Whether the witnesses carry less.
+        magnification: Of level 0, 20 or 40.
+    """
+
+    slide_id: str
+    case_id: str
+    label: int
+    split: str
+    site: int
+    hard: bool = False
+    magnification: int = TARGET_MAGNIFICATION
+
+
+def plan_cohort(rng: np.random.Generator, slides: int, classes: int) -> list[PlannedSlide]:
+    """Plan exactly ``slides`` slides, ordered by name.
+
+    One patient in five has two slides. Classes and sites alternate over the patients; within a
+    class 15 % of the patients (at least one) validate, 25 % (at least one) test, the rest train.
+    15 % of the slides are hard, 10 % were scanned at 40x.
+    """
+    if not 2 <= classes <= len(CLASSES):
+        raise FociError(f"classes={classes}", "is not possible in the demo", "choose 2 or 3")
+    if slides < 4 * classes:
+        raise FociError(
+            f"slides={slides}",
+            f"is too few for {classes} classes in three splits",
+            f"choose at least {4 * classes}",
+        )
+    # p patients with 0.2 p second slides are 1.2 p slides in all
+    n_two = round(slides * _TWO_SLIDES / (1 + _TWO_SLIDES))
+    n = slides - n_two
+    two, names = rng.permutation(n) < n_two, rng.permutation(n) + 1
+    plans: list[PlannedSlide] = []
+    for index, (has_two, name) in enumerate(zip(two, names, strict=True)):
+        label, place = index % classes, index // classes
+        in_class = len(range(label, n, classes))
+        n_val, n_test = max(1, round(_VAL * in_class)), max(1, round(_TEST * in_class))
+        split = "val" if place < n_val else "test" if place < n_val + n_test else "train"
+        case_id = f"demo-{name:04d}"
+        plans += [
+            PlannedSlide(f"{case_id}-{number}", case_id, label, split, place % len(SITES))
+            for number in range(1, 3 if has_two else 2)
+        ]
+    plans.sort(key=lambda plan: plan.slide_id)
+    hard = _mark(rng, plans, _HARD_SHARE)
+    at_40 = _mark(rng, plans, _SCANNED_AT_40)
+    return [
+        replace(plan, hard=bool(is_hard), magnification=40 if is_at_40 else 20)
+        for plan, is_hard, is_at_40 in zip(plans, hard, at_40, strict=True)
+    ]
+
+
+def _mark(rng: np.random.Generator, plans: list[PlannedSlide], share: float) -> NDArray[np.bool_]:
+    """Mark ``share`` of the slides of every class and split, at random."""
+    strata = [(plan.label, plan.split) for plan in plans]
+    marked = np.zeros(len(strata), dtype=np.bool_)
+    for stratum in sorted(set(strata)):
+        members = [index for index, own in enumerate(strata) if own == stratum]
+        marked[rng.permutation(members)[: round(share * len(members))]] = True
+    return marked
+
+
+# Tiles on a grid: neighbours, connected pieces, growing regions, smooth fields
 
 Neighbours = list[list[int]]
 """For every tile the indices of the tiles that touch it, by a side or a corner."""
@@ -80,9 +198,6 @@ def grow(
     return region
 
 
-# Smooth random fields on a slide.
-
-
 _WAVES = 24
 
 
@@ -111,11 +226,7 @@ def smooth_field(
     return field
 
 
-# Synthetic tissue shapes: one to three ragged pieces on a grid of tiles.
-
-
-FEWEST, MOST = 120, 600
-"""Tiles of a slide."""
+# Tissue: its shape, and what every tile shows
 
 _MEDIAN, _SPREAD = 250, 0.35
 _COVER = 0.3
@@ -165,49 +276,20 @@ def lay_out(rng: np.random.Generator) -> Layout:
     columns = round(rows * aspect)
     inside = np.stack(np.meshgrid(np.arange(1, columns - 1), np.arange(1, rows - 1)), axis=-1)
     cells = inside.reshape(-1, 2).astype(np.int64)
-    height = _bumps(rng, cells, n_pieces, columns, rows)
-    height += _RAGGED * smooth_field(rng, cells, wavelength=rows / 2)
-    highest = np.sort(np.argsort(-height, kind="stable")[:wanted])
-    cells = _without_islands(cells[highest])
-    touching = neighbours(cells)
-    return Layout(cells, columns, rows, touching, pieces(touching))
-
-
-def _bumps(
-    rng: np.random.Generator, cells: NDArray[np.int64], n_pieces: int, columns: int, rows: int
-) -> NDArray[np.float64]:
-    slot = columns / n_pieces
-    highest = np.full(len(cells), -np.inf)
+    slot, height = columns / n_pieces, np.full(len(cells), -np.inf)
     for number in range(n_pieces):
         centre = np.array([(number + rng.uniform(0.42, 0.58)) * slot, rng.uniform(0.4, 0.6) * rows])
         radii = rng.uniform(0.3, 0.5, size=2) * [slot, rows]
-        bump = 1 - (((cells - centre) / radii) ** 2).sum(axis=1)
-        highest = np.maximum(highest, bump)
-    return highest
-
-
-def _without_islands(cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        height = np.maximum(height, 1 - (((cells - centre) / radii) ** 2).sum(axis=1))
+    height += _RAGGED * smooth_field(rng, cells, wavelength=rows / 2)
+    cells = cells[np.sort(np.argsort(-height, kind="stable")[:wanted])]
     piece = pieces(neighbours(cells))
-    kept = cells[np.bincount(piece)[piece] >= _ISLAND]
-    return kept if len(kept) >= FEWEST else cells
+    without_islands = cells[np.bincount(piece)[piece] >= _ISLAND]
+    if len(without_islands) >= FEWEST:
+        cells = without_islands
+    touching = neighbours(cells)
+    return Layout(cells, columns, rows, touching, pieces(touching))
 
-
-# Synthetic tissue map: coherent regions, with the witnesses inside the tumour.
-
-
-KINDS = (
-    "stroma",
-    "fat",
-    "lymphoid",
-    "necrosis",
-    "normal epithelium",
-    "tumour",
-    "pen",
-    "fold",
-)
-"""What a tile can show; the last two are artefacts."""
-
-TUMOUR, PEN, FOLD = (KINDS.index(kind) for kind in ("tumour", "pen", "fold"))
 
 _FREQUENCY = np.array([0.7, 0.1, -0.2, -0.4, 0.1])
 _REGION = 10.0
@@ -246,9 +328,17 @@ def map_tissue(rng: np.random.Generator, layout: Layout) -> TissueMap:
     n = len(layout)
     fields = [smooth_field(rng, layout.cells, _REGION) for _ in _FREQUENCY]
     kind = np.argmax(np.stack(fields, axis=1) + _FREQUENCY, axis=1)
-    tumour = _tumour(rng, layout)
+    largest = layout.piece == np.bincount(layout.piece).argmax()
+    field = smooth_field(rng, layout.cells, 2 * _REGION)
+    peak = int(np.argmax(np.where(largest, field, -np.inf)))
+    size = round(rng.uniform(*_TUMOUR_SHARE) * n)
+    tumour = grow(layout.touching, peak, field, size, largest)
     kind[tumour] = TUMOUR
-    witness = _witnesses(rng, layout, tumour)
+    low, high = (share * n for share in _WITNESS_SHARE)
+    size = int(rng.integers(max(_FEWEST_WITNESSES, math.ceil(low)), int(high), endpoint=True))
+    seed = int(rng.choice(np.flatnonzero(tumour)))
+    distance = np.hypot(*(layout.cells - layout.cells[seed]).T)
+    witness = grow(layout.touching, seed, -distance, size, tumour)
     others = np.flatnonzero(tumour & ~witness)
     distractor = np.zeros(n, dtype=np.bool_)
     chosen = rng.choice(others, size=math.ceil(_DISTRACTOR_SHARE * len(others)), replace=False)
@@ -259,41 +349,7 @@ def map_tissue(rng: np.random.Generator, layout: Layout) -> TissueMap:
     return TissueMap(kind, witness, distractor)
 
 
-def _tumour(rng: np.random.Generator, layout: Layout) -> NDArray[np.bool_]:
-    largest = layout.piece == np.bincount(layout.piece).argmax()
-    field = smooth_field(rng, layout.cells, 2 * _REGION)
-    peak = int(np.argmax(np.where(largest, field, -np.inf)))
-    size = round(rng.uniform(*_TUMOUR_SHARE) * len(layout))
-    return grow(layout.touching, peak, field, size, largest)
-
-
-def _witnesses(
-    rng: np.random.Generator, layout: Layout, tumour: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    low, high = (share * len(layout) for share in _WITNESS_SHARE)
-    size = int(rng.integers(max(_FEWEST_WITNESSES, math.ceil(low)), int(high), endpoint=True))
-    seed = int(rng.choice(np.flatnonzero(tumour)))
-    distance = np.hypot(*(layout.cells - layout.cells[seed]).T)
-    return grow(layout.touching, seed, -distance, size, tumour)
-
-
-# Synthetic tile features: only the witnesses carry the class.
-
-
-WIDTH = 64
-"""Feature width D."""
-
-_LENGTHS = {
-    "stroma": 2.5,
-    "fat": 2.5,
-    "lymphoid": 5.5,
-    "necrosis": 4.0,
-    "normal epithelium": 4.5,
-    "tumour": 2.5,
-    "pen": 9.0,
-    "fold": 9.0,
-}
-"""Dense benign tissue and artefacts outshine the tumour, so that a tile's norm says little."""
+# Features: only the witnesses carry the class
 
 _NOISE = 0.5
 _SITE = 0.15
@@ -397,137 +453,6 @@ def class_amounts(
     amounts[:, label] += tissue.witness * strength * rng.uniform(*_WITNESS, size=n)
     amounts[:, rng.integers(classes)] += tissue.distractor * rng.uniform(*_DISTRACTOR, size=n)
     return amounts
-
-
-# Plan the slides of the demo: patients, classes, sites and splits.
-
-
-SITES = ("site-1", "site-2")
-CLASSES = ("A-type", "B-type", "C-type")
-
-_TWO_SLIDES = 0.2
-_VAL, _TEST = 0.15, 0.25
-_HARD_SHARE = 0.15
-_SCANNED_AT_40 = 0.1
-
-
-@dataclass(frozen=True)
-class PlannedSlide:
-    """What is decided about a slide before its tiles are drawn.
-
-    Attributes:
-        slide_id: Name of the slide.
-        case_id: The patient.
-        label: Index into :data:`CLASSES`.
-        split: ``"train"``, ``"val"`` or ``"test"``.
-        site: Index into :data:`SITES`.
-        hard: Whether the witnesses carry less.
-        magnification: Of level 0, 20 or 40.
-    """
-
-    slide_id: str
-    case_id: str
-    label: int
-    split: str
-    site: int
-    hard: bool
-    magnification: int
-
-
-@dataclass(frozen=True)
-class _Patient:
-    case_id: str
-    label: int
-    split: str
-    site: int
-    slides: int
-
-
-def plan_cohort(rng: np.random.Generator, slides: int, classes: int) -> list[PlannedSlide]:
-    """Plan exactly ``slides`` slides, ordered by name.
-
-    One patient in five has two slides. Classes and sites alternate over the patients; within a
-    class 15 % of the patients (at least one) validate, 25 % (at least one) test, the rest train.
-    15 % of the slides are hard, 10 % were scanned at 40x.
-    """
-    if not 2 <= classes <= len(CLASSES):
-        raise FociError(f"classes={classes}", "is not possible in the demo", "choose 2 or 3")
-    if slides < 4 * classes:
-        raise FociError(
-            f"slides={slides}",
-            f"is too few for {classes} classes in three splits",
-            f"choose at least {4 * classes}",
-        )
-    planned = [
-        (f"{patient.case_id}-{number}", patient)
-        for patient in _patients(rng, slides, classes)
-        for number in range(1, patient.slides + 1)
-    ]
-    strata = [(patient.label, patient.split) for _, patient in planned]
-    hard = _mark(rng, strata, _HARD_SHARE)
-    at_40 = _mark(rng, strata, _SCANNED_AT_40)
-    return [
-        PlannedSlide(
-            slide_id=slide_id,
-            case_id=patient.case_id,
-            label=patient.label,
-            split=patient.split,
-            site=patient.site,
-            hard=bool(hard[index]),
-            magnification=40 if at_40[index] else 20,
-        )
-        for index, (slide_id, patient) in enumerate(planned)
-    ]
-
-
-def _patients(rng: np.random.Generator, slides: int, classes: int) -> list[_Patient]:
-    # p patients with 0.2 p second slides are 1.2 p slides in all
-    n_two = round(slides * _TWO_SLIDES / (1 + _TWO_SLIDES))
-    n = slides - n_two
-    two = rng.permutation(n) < n_two
-    name = rng.permutation(n) + 1
-    patients = []
-    for index in range(n):
-        label, place = index % classes, index // classes
-        in_class = len(range(label, n, classes))
-        patients.append(
-            _Patient(
-                case_id=f"demo-{name[index]:04d}",
-                label=label,
-                split=_split(place, in_class),
-                site=place % len(SITES),
-                slides=2 if two[index] else 1,
-            )
-        )
-    return sorted(patients, key=lambda patient: patient.case_id)
-
-
-def _split(place: int, n: int) -> str:
-    n_val, n_test = max(1, round(_VAL * n)), max(1, round(_TEST * n))
-    if place < n_val:
-        return "val"
-    return "test" if place < n_val + n_test else "train"
-
-
-def _mark(
-    rng: np.random.Generator, strata: list[tuple[int, str]], share: float
-) -> NDArray[np.bool_]:
-    """Mark ``share`` of the slides of every stratum, at random."""
-    marked = np.zeros(len(strata), dtype=np.bool_)
-    for stratum in sorted(set(strata)):
-        members = [index for index, own in enumerate(strata) if own == stratum]
-        marked[rng.permutation(members)[: round(share * len(members))]] = True
-    return marked
-
-
-# One slide of the demo, from its plan to its tiles.
-
-
-PATCH_SIZE = 256
-"""Side of a tile in pixels at the target magnification."""
-
-TARGET_MAGNIFICATION = 20
-"""0.5 micrometres per pixel."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,20 +1,16 @@
-"""Make the demo folder, atomically."""
+"""The demo folder: TRIDENT features, label table, answer key and README, written atomically."""
 
 from __future__ import annotations
 
 import json
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from foci.bags.tables import write_csv
 from foci.demo.cohort import (
@@ -23,7 +19,6 @@ from foci.demo.cohort import (
     PATCH_SIZE,
     SITES,
     TARGET_MAGNIFICATION,
-    TUMOUR,
     Palette,
     PlannedSlide,
     PlantedSlide,
@@ -31,17 +26,19 @@ from foci.demo.cohort import (
     plan_cohort,
     plant,
 )
-from foci.demo.painting import DISTRACTOR, HARD_WITNESS, VARIANTS, WITNESS, tile_picture
 from foci.errors import FociError
-from foci.files.atomic import sweep, whole_file, whole_folder
+from foci.files.atomic import whole_folder
 from foci.files.bounds import read_json
-from foci.progress import Progress
 from foci.slides.encode import write_trident
 
-# Write the files of the demo: TRIDENT features, label table, answer key.
-
-
+FEATURES, COHORT, TRUTH = "features_demo", "cohort.csv", "tile_truth.parquet"
+README, FACTS = "README.md", "demo.json"
 ENCODER = "foci-demo"
+
+_VERSION = 1
+"""Raised whenever the same parameters would give other data."""
+
+_COHORT_STREAM, _PALETTE_STREAM, _SLIDE_STREAM = range(3)
 
 _TRUTH = pa.schema(
     [
@@ -53,61 +50,6 @@ _TRUTH = pa.schema(
         ("witness", pa.bool_()),
     ]
 )
-
-
-def write_features(slide: PlantedSlide, path: Path) -> None:
-    """One feature file as TRIDENT writes it: geometry as attributes of ``coords``."""
-    write_trident(
-        path,
-        slide.features,
-        slide.coords,
-        slide_id=slide.plan.slide_id,
-        encoder=ENCODER,
-        tile=PATCH_SIZE,
-        side=slide.patch_size,
-        magnification=slide.plan.magnification,
-        target_magnification=TARGET_MAGNIFICATION,
-        size=slide.size,
-    )
-
-
-def write_cohort(plans: Sequence[PlannedSlide], path: Path) -> None:
-    """The tidy table: ``slide_id, case_id, label, split, site``."""
-    rows = [
-        {
-            "slide_id": plan.slide_id,
-            "case_id": plan.case_id,
-            "label": CLASSES[plan.label],
-            "split": plan.split,
-            "site": SITES[plan.site],
-        }
-        for plan in plans
-    ]
-    write_csv(path, list(rows[0]), rows)
-
-
-def truth_rows(slide: PlantedSlide) -> pa.Table:
-    """Answer key of one slide: what each tile of its feature file shows, in file order."""
-    n = len(slide.coords)
-    return pa.table(
-        {
-            "slide_id": [slide.plan.slide_id] * n,
-            "tile": np.arange(n),
-            "x": slide.coords[:, 0],
-            "y": slide.coords[:, 1],
-            "tissue": [KINDS[kind] for kind in slide.tissue.kind],
-            "witness": slide.tissue.witness,
-        },
-        schema=_TRUTH,
-    )
-
-
-def write_truth(tables: Sequence[pa.Table], path: Path) -> None:
-    """The answer key of the cohort."""
-    pq.write_table(pa.concat_tables(tables).combine_chunks(), path, compression="zstd")
-
-
-# The README.md of the demo folder.
 
 
 _TEXT = """\
@@ -143,31 +85,6 @@ trying the software and for testing it against a known answer, and say nothing a
   balanced over classes.
 - In about 15 % of the slides the witnesses carry less, so that a good classifier is not perfect.
 """
-
-
-def readme(seed: int, plans: Sequence[PlannedSlide]) -> str:
-    """The text of ``README.md`` for a planned cohort."""
-    return _TEXT.format(
-        seed=seed,
-        slides=len(plans),
-        cases=len({plan.case_id for plan in plans}),
-        labels=_counts([CLASSES[plan.label] for plan in plans], sorted(CLASSES)),
-        splits=_counts([plan.split for plan in plans], ["train", "val", "test"]),
-    )
-
-
-def _counts(values: Sequence[str], order: Sequence[str]) -> str:
-    count = Counter(values)
-    return ", ".join(f"{count[name]} {name}" for name in order if count[name])
-
-
-FEATURES, COHORT, TRUTH = "features_demo", "cohort.csv", "tile_truth.parquet"
-README, FACTS = "README.md", "demo.json"
-
-_VERSION = 1
-"""Raised whenever the same parameters would give other data."""
-
-_COHORT_STREAM, _PALETTE_STREAM, _SLIDE_STREAM = range(3)
 
 
 @dataclass(frozen=True)
@@ -242,17 +159,58 @@ def make(out: str | Path, *, seed: int = 0, slides: int = 240, classes: int = 2)
 
 
 def _write(folder: Path, parameters: Parameters, plans: list[PlannedSlide]) -> None:
-    features = folder / FEATURES
-    features.mkdir()
-    answers = []
+    (folder / FEATURES).mkdir()
+    truth = []
     for slide in parameters.planted(plans):
-        write_features(slide, features / f"{slide.plan.slide_id}.h5")
-        answers.append(truth_rows(slide))
-    write_truth(answers, folder / TRUTH)
-    write_cohort(plans, folder / COHORT)
-    (folder / README).write_text(readme(parameters.seed, plans), encoding="utf-8")
+        write_trident(
+            folder / FEATURES / f"{slide.plan.slide_id}.h5",
+            slide.features,
+            slide.coords,
+            slide_id=slide.plan.slide_id,
+            encoder=ENCODER,
+            tile=PATCH_SIZE,
+            side=slide.patch_size,
+            magnification=slide.plan.magnification,
+            target_magnification=TARGET_MAGNIFICATION,
+            size=slide.size,
+        )
+        n = len(slide.coords)
+        columns = {
+            "slide_id": [slide.plan.slide_id] * n,
+            "tile": np.arange(n),
+            "x": slide.coords[:, 0],
+            "y": slide.coords[:, 1],
+            "tissue": [KINDS[kind] for kind in slide.tissue.kind],
+            "witness": slide.tissue.witness,
+        }
+        truth.append(pa.table(columns, schema=_TRUTH))
+    pq.write_table(pa.concat_tables(truth).combine_chunks(), folder / TRUTH, compression="zstd")
+    rows = [
+        {
+            "slide_id": plan.slide_id,
+            "case_id": plan.case_id,
+            "label": CLASSES[plan.label],
+            "split": plan.split,
+            "site": SITES[plan.site],
+        }
+        for plan in plans
+    ]
+    write_csv(folder / COHORT, list(rows[0]), rows)
+    text = _TEXT.format(
+        seed=parameters.seed,
+        slides=len(plans),
+        cases=len({plan.case_id for plan in plans}),
+        labels=_counts([row["label"] for row in rows], CLASSES),
+        splits=_counts([row["split"] for row in rows], ["train", "val", "test"]),
+    )
+    (folder / README).write_text(text, encoding="utf-8")
     facts = json.dumps(asdict(parameters), indent=2) + "\n"
     (folder / FACTS).write_text(facts, encoding="utf-8")
+
+
+def _counts(values: Sequence[str], order: Sequence[str]) -> str:
+    count = Counter(values)
+    return ", ".join(f"{count[name]} {name}" for name in order if count[name])
 
 
 def _is_made(out: Path, parameters: Parameters, plans: list[PlannedSlide]) -> bool:
@@ -272,151 +230,3 @@ def _is_made(out: Path, parameters: Parameters, plans: list[PlannedSlide]) -> bo
         what = f"is a demo with {len(missing)} missing files (first: {missing[0]})"
         raise FociError(out, what, "delete the folder and make it again")
     return True
-
-
-# Write the slides of the demo as pyramidal TIFF files: the cohort's own tiles, painted.
-
-
-SLIDES = "slides"
-"""Folder of the images in the demo folder."""
-
-_MPP_AT_20 = 0.5
-_DOWN = (4, 16)
-_WHITE = 244
-_BLOCK = 256
-
-Look = tuple[int, int, int, int]
-"""Arguments of :func:`foci.demo.painting.tile_picture`."""
-
-
-def paint_slides(
-    folder: Path,
-    parameters: Parameters,
-    progress: Progress = lambda items, what: items,
-) -> Path:
-    """Paint every slide of a demo cohort; images that are already there are kept.
-
-    Args:
-        folder: The demo folder.
-        parameters: Of the cohort in it.
-        progress: Wraps the loop over slides.
-
-    Returns:
-        The folder of the images.
-    """
-    out = folder / SLIDES
-    out.mkdir(exist_ok=True)
-    sweep(out)
-    plans, palette = parameters.plans(), parameters.palette()
-    drawn = parameters.planted(plans)
-    for plan in progress(plans, "painting slides"):
-        slide, path = next(drawn), out / f"{plan.slide_id}.tiff"
-        if not path.exists():
-            with whole_file(path, durable=False) as temporary:
-                write_slide(slide, looks(slide, palette), temporary)
-    return out
-
-
-def looks(slide: PlantedSlide, palette: Palette) -> list[Look]:
-    """What each tile looks like: its tissue, and the class of witnesses and distractors."""
-    tissue, plan = slide.tissue, slide.plan
-    glands = np.where(tissue.witness, HARD_WITNESS if plan.hard else WITNESS, 0)
-    glands[tissue.distractor] = DISTRACTOR
-    label = np.where(tissue.distractor, _distracting_class(slide, palette), plan.label)
-    label[glands == 0] = 0
-    variant = np.arange(len(tissue.kind)) % VARIANTS
-    rows = zip(tissue.kind, label, glands, variant, strict=True)
-    return [(int(a), int(b), int(c), int(d)) for a, b, c, d in rows]
-
-
-def write_slide(slide: PlantedSlide, looks: list[Look], path: Path) -> None:
-    """Write one slide: level 0 tile by tile, then two reduced levels."""
-    import tifffile
-
-    side, (width, height) = slide.patch_size, slide.size
-    mpp = _MPP_AT_20 * TARGET_MAGNIFICATION / slide.plan.magnification
-    cells = {(int(x), int(y)): i for i, (x, y) in enumerate(slide.coords // side)}
-    common: dict[str, Any] = {
-        "dtype": np.uint8,
-        "photometric": "rgb",
-        "compression": "zlib",
-        "metadata": None,
-    }
-    with tifffile.TiffWriter(path, bigtiff=True) as file:
-        file.write(
-            _level_0(slide, looks, cells),
-            shape=(height, width, 3),
-            tile=(side, side),
-            resolution=(1e4 / mpp, 1e4 / mpp),
-            resolutionunit="CENTIMETER",
-            **common,
-        )
-        for down in _DOWN:
-            canvas = _reduced(slide, looks, down)
-            blocks = _blocks(canvas)
-            file.write(blocks, shape=canvas.shape, tile=(_BLOCK, _BLOCK), subfiletype=1, **common)
-
-
-def _distracting_class(slide: PlantedSlide, palette: Palette) -> int:
-    """The class that the distractors hint at: the one of which they hold more than other tumour."""
-    tissue = slide.tissue
-    amounts = slide.features @ palette.classes.T
-    others = (tissue.kind == TUMOUR) & ~tissue.distractor & ~tissue.witness
-    more = amounts[tissue.distractor].mean(axis=0) - amounts[others].mean(axis=0)
-    return int(np.argmax(more))
-
-
-def _level_0(
-    slide: PlantedSlide, looks: list[Look], cells: dict[tuple[int, int], int]
-) -> Iterator[bytes]:
-    """Compressed tiles of the file, row by row: each is one tile of the cohort, or glass."""
-    side, (width, height) = slide.patch_size, slide.size
-    for row in range(-(-height // side)):
-        for column in range(-(-width // side)):
-            tile = cells.get((column, row))
-            yield _glass(side) if tile is None else _compressed(looks[tile], side)
-
-
-@cache
-def _compressed(look: Look, side: int) -> bytes:
-    return zlib.compress(_scaled(look, side).tobytes(), 6)
-
-
-@cache
-def _glass(side: int) -> bytes:
-    return zlib.compress(bytes([_WHITE]) * (side * side * 3), 6)
-
-
-@cache
-def _scaled(look: Look, side: int) -> NDArray[np.uint8]:
-    """A tile's picture at another size: repeated pixels, or means of blocks."""
-    picture = tile_picture(*look)
-    if side >= PATCH_SIZE:
-        times = side // PATCH_SIZE
-        larger: NDArray[np.uint8] = picture.repeat(times, axis=0).repeat(times, axis=1)
-        return larger
-    by = PATCH_SIZE // side
-    means = picture.reshape(side, by, side, by, 3).mean(axis=(1, 3))
-    smaller: NDArray[np.uint8] = np.rint(means).astype(np.uint8)
-    return smaller
-
-
-def _reduced(slide: PlantedSlide, looks: list[Look], down: int) -> NDArray[np.uint8]:
-    """The whole slide, ``down`` times smaller."""
-    width, height = (-(-length // down) for length in slide.size)
-    canvas = np.full((height, width, 3), _WHITE, dtype=np.uint8)
-    side = slide.patch_size // down
-    for (x, y), look in zip(slide.coords // down, looks, strict=True):
-        canvas[y : y + side, x : x + side] = _scaled(look, side)
-    return canvas
-
-
-def _blocks(canvas: NDArray[np.uint8]) -> Iterator[bytes]:
-    """Compressed blocks of a level, row by row, padded with glass."""
-    height, width = canvas.shape[:2]
-    for top in range(0, height, _BLOCK):
-        for left in range(0, width, _BLOCK):
-            block = np.full((_BLOCK, _BLOCK, 3), _WHITE, dtype=np.uint8)
-            part = canvas[top : top + _BLOCK, left : left + _BLOCK]
-            block[: part.shape[0], : part.shape[1]] = part
-            yield zlib.compress(block.tobytes(), 1)  # four times as fast, a few kilobytes more

@@ -18,12 +18,13 @@ from foci.audits import StoredAudit
 from foci.audits.audit import attach, read_marks
 from foci.audits.run import run as run_audit
 from foci.audits.settings import AuditSettings
-from foci.backbones import Backbone, load
+from foci.backbones import load
 from foci.backbones.saved import RECORD
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import STATE, train_into
 from foci.bags import Cohort
-from foci.demo.folder import COHORT, FEATURES, SLIDES, TRUTH, make
+from foci.demo.folder import COHORT, FEATURES, TRUTH, make
+from foci.demo.painting import SLIDES
 from foci.reports import write_comparison, write_report
 from foci.slides.find import find_images, match_images
 from foci.slides.thumbnails import write_thumbnails
@@ -113,7 +114,8 @@ def run_demo(
     folder = make(out, seed=seed, slides=slides, classes=classes)
     jobs = [(model, folder, seed, settings) for model in MODELS]
     workers = min(workers or os.cpu_count() or 1, len(jobs))
-    say(f"training and auditing {', '.join(m.name for m in MODELS)}; {_processes(workers)}")
+    how = "one after the other" if workers == 1 else f"{workers} at a time"
+    say(f"training and auditing {', '.join(m.name for m in MODELS)}; {how}")
     started = time.monotonic()
     for name in _each(jobs, workers):
         say(f"{name}: trained and audited ({time.monotonic() - started:.0f} s)")
@@ -124,7 +126,11 @@ def run_demo(
 def train_and_audit(model: DemoModel, folder: Path, seed: int, settings: AuditSettings) -> str:
     """One classifier, from the cohort in ``folder`` to its report; returns its name."""
     cohort = Cohort.read(folder / FEATURES, folder / COHORT, keep=1000)
-    backbone = _trained(model, cohort, folder / MODELS_FOLDER / model.name, seed)
+    trained = folder / MODELS_FOLDER / model.name
+    if not (trained / RECORD).exists() or (trained / STATE).exists():
+        recipe = TrainingRecipe(seed=seed, **model.training)
+        train_into(trained, model.name, cohort, recipe, widths=model.widths)
+    backbone = load(trained)
     where = folder / AUDITS_FOLDER / model.name
     audit = run_audit(backbone, cohort, settings, where, name=model.name, notes=(NOTE,))
     if (folder / SLIDES).is_dir():
@@ -132,13 +138,6 @@ def train_and_audit(model: DemoModel, folder: Path, seed: int, settings: AuditSe
         write_thumbnails(match_images(ids, find_images(folder / SLIDES)), audit.folder)
     write_report(attach(audit, read_marks(folder / TRUTH), MARKED))
     return model.name
-
-
-def _trained(model: DemoModel, cohort: Cohort, folder: Path, seed: int) -> Backbone:
-    if not (folder / RECORD).exists() or (folder / STATE).exists():
-        recipe = TrainingRecipe(seed=seed, **model.training)
-        train_into(folder, model.name, cohort, recipe, widths=model.widths)
-    return load(folder)
 
 
 def _each(jobs: Sequence[tuple[Any, ...]], workers: int) -> Iterator[str]:
@@ -161,7 +160,3 @@ def _quiet_worker() -> None:
     """Use one thread per process, and leave Ctrl-C to the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
-
-
-def _processes(workers: int) -> str:
-    return "one after the other" if workers == 1 else f"{workers} at a time"

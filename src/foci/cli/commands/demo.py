@@ -58,7 +58,8 @@ def demo(
     show_cohort(examine(options), features)
     typer.echo(f"\nSynthetic slides with planted rationales are in {folder}; see its README.md.")
     if slides:
-        from foci.demo.folder import Parameters, paint_slides
+        from foci.demo.folder import Parameters
+        from foci.demo.painting import paint_slides
         from foci.progress import track
 
         images = paint_slides(folder, Parameters(seed, number, classes), track)

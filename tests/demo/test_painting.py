@@ -1,4 +1,4 @@
-"""Painted slides: encoding them finds the cohort's own tiles."""
+"""Painted slides: encoding them finds the tiles of the cohort."""
 
 from pathlib import Path
 
@@ -7,8 +7,8 @@ import pytest
 
 from foci.bags import read_bag
 from foci.demo import make
-from foci.demo.folder import FEATURES, Parameters, looks, write_slide
-from foci.demo.painting import DISTRACTOR, HARD_WITNESS, WITNESS, tile_picture
+from foci.demo.folder import FEATURES, Parameters
+from foci.demo.painting import DISTRACTOR, HARD_WITNESS, WITNESS, looks, tile_picture, write_slide
 from foci.slides.image import Box, SlideImage
 from foci.slides.tiling import TilingSettings, lay_tiles
 
