@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-# Numbers of things in sentences: singular and plural, lists of names, counts.
-
 
 def counted(n: int, what: str) -> str:
     """A number and its noun, singular or plural.
@@ -38,14 +36,11 @@ def tally(counts: Counter[Any]) -> str:
     return ", ".join(f"{n} {name}" for name, n in counts.most_common())
 
 
-# Round numbers for people by one rule: halves away from zero, as JavaScript's ``toFixed``.
-
-
 def decimals(value: float, digits: int) -> str:
-    """Format with a fixed number of decimals; never a negative zero.
+    """Format with a fixed number of decimals, halves away from zero; never a negative zero.
 
-    Terminal, page and tables of text use it, and the page's script rounds alike, so that one
-    number looks the same everywhere. Python's own formatting rounds halves to even.
+    Terminal, page and tables of text use it, and the page's script (``toFixed``) rounds alike, so
+    that one number looks the same everywhere. Python's own formatting rounds halves to even.
 
     >>> decimals(92.5, 0), f"{92.5:.0f}", decimals(-0.125, 2), decimals(-0.001, 2)
     ('93', '92', '-0.13', '0.00')

@@ -1,14 +1,18 @@
-"""Streaming: a bounded number of bags in memory, bad slides set aside."""
+"""Bags on demand: from memory, from the cache, or from their files."""
 
 import gc
+import os
 import weakref
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import h5py
 import numpy as np
 import pytest
 
-from foci.bags import Bag, BagCache, Slide
+from foci.bags import Bag, BagCache, Provenance, Slide
+from foci.bags.cache import cache_key, default_root
 from foci.bags.store import BagStore, BagStream
 from foci.errors import BagError
 from tests.makers import features as write
@@ -130,3 +134,177 @@ def test_what_is_read_beside_a_file(tmp_path: Path) -> None:
     path = write.clam_h5(tmp_path, "s", write.features(), write.grid())
     assert tmp_path / "patches" / "s.h5" in BagStore().read_beside(path)
     assert BagStore(layout="npz").read_beside(tmp_path / "s.npz") == ()
+
+
+# The cache returns what was stored, notices changes, and survives rough company.
+
+
+def same(a: Bag, b: Bag) -> bool:
+    arrays = (("features", "coords", "kept"), (a, b))
+    for name in arrays[0]:
+        left, right = getattr(a, name), getattr(b, name)
+        if (left is None) != (right is None) or (
+            left is not None and (left.dtype != right.dtype or not np.array_equal(left, right))
+        ):
+            return False
+    facts = ("slide_id", "unit", "patch_size", "patch_size_inferred", "n_in_file", "provenance")
+    return all(getattr(a, name) == getattr(b, name) for name in facts)
+
+
+FULL = Bag(
+    "s",
+    write.features(),
+    write.grid().astype(np.int64),
+    "um",
+    256,
+    True,
+    np.arange(12, dtype=np.int64) * 3,
+    99,
+    Provenance("stamp", Path("a/s.h5"), "uni2", ("a note",)),
+)
+HALF = Bag("h", FULL.features.astype(np.float16).astype(np.float32), provenance=FULL.provenance)
+HUGE = Bag("g", FULL.features * np.float32(1e30), provenance=FULL.provenance)
+
+
+@pytest.mark.parametrize("bag", [FULL, HALF, HUGE], ids=["full", "half", "huge"])
+def test_round_trip_is_exact(tmp_path: Path, bag: Bag) -> None:
+    cache = BagCache(tmp_path)
+    cache.put("k", bag)
+    got = cache.get("k")
+    assert got is not None
+    assert same(got, bag)
+    assert [p.name for p in tmp_path.iterdir()] == ["k.safetensors"]
+
+
+def test_half_precision_features_take_half_the_room(tmp_path: Path) -> None:
+    cache = BagCache(tmp_path)
+    big = Bag("b", np.ones((500, 64), np.float32), provenance=FULL.provenance)
+    cache.put("k", big)
+    assert (tmp_path / "k.safetensors").stat().st_size < 500 * 64 * 2 + 2000
+
+
+def test_absent_and_damaged_entries_count_as_absent(tmp_path: Path) -> None:
+    cache = BagCache(tmp_path)
+    assert cache.get("k") is None
+    cache.put("k", FULL)
+    path = tmp_path / "k.safetensors"
+    path.write_bytes(path.read_bytes()[:-10])
+    assert cache.get("k") is None
+    cache.put("k", FULL)
+    assert cache.get("k") is not None
+
+
+def test_one_flipped_bit_anywhere_makes_an_entry_absent(tmp_path: Path) -> None:
+    cache = BagCache(tmp_path)
+    cache.put("k", FULL)
+    path = tmp_path / "k.safetensors"
+    whole = path.read_bytes()
+    start = len(whole) - FULL.features.nbytes - 2 * 12 * 8 - 12 * 8  # where the arrays begin
+    places = [*range(start, len(whole), 37), len(whole) - 1, *range(8, start, 5)]
+    for place in places:
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x10
+        path.write_bytes(damaged)
+        got = cache.get("k")
+        assert got is None or same(got, FULL), place  # a bit of white space harms nothing
+        assert got is None or place < start, place
+
+
+def test_an_entry_with_another_content_is_not_used(tmp_path: Path) -> None:
+    from safetensors import safe_open
+    from safetensors.numpy import save_file
+
+    cache = BagCache(tmp_path)
+    cache.put("k", FULL)
+    path = tmp_path / "k.safetensors"
+    with safe_open(path, framework="np") as file:
+        entry = file.metadata()
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    save_file(arrays, path, entry)
+    assert cache.get("k") is not None
+    for changed in (
+        {**arrays, "coords": arrays["coords"] + 1},
+        {name: array for name, array in arrays.items() if name != "kept"},
+        {**arrays, "features": arrays["features"].reshape(-1, 2)},
+    ):
+        save_file(changed, path, entry)
+        assert cache.get("k") is None
+    save_file(arrays, path, {"entry": entry["entry"].replace("256", "512")})
+    assert cache.get("k") is None
+    save_file(arrays, path, {"bag": "{}"})  # without a checksum
+    assert cache.get("k") is None
+
+
+def test_a_damaged_entry_is_read_again_from_its_source(tmp_path: Path) -> None:
+    source = tmp_path / "s.h5"
+    write.trident(source, write.features(), write.grid())
+    slide = Slide("s", "s", feature_path=source)
+    cache = BagCache(tmp_path / "cache")
+    bag = BagStore(cache=cache).bag(slide)
+    (entry,) = (tmp_path / "cache").iterdir()
+    whole = entry.read_bytes()
+    entry.write_bytes(whole[:-4] + bytes(4))
+    assert same(BagStore(cache=cache).bag(slide), bag)
+    assert entry.read_bytes() == whole
+
+
+def test_what_a_killed_process_left_is_swept(tmp_path: Path) -> None:
+    (tmp_path / ".writing-abc").write_bytes(b"half an entry")
+    BagCache(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_key_follows_content_and_settings(tmp_path: Path) -> None:
+    path = tmp_path / "a.h5"
+    path.write_bytes(b"one")
+    first = cache_key(path, (), n_cap=1024)
+    assert cache_key(path, (), n_cap=1024) == first
+    assert cache_key(path, (), n_cap=512) != first
+    beside = tmp_path / "patches.h5"
+    beside.write_bytes(b"x")
+    assert cache_key(path, (beside,), n_cap=1024) != first
+    os.utime(path, ns=(1, 1))
+    assert cache_key(path, (), n_cap=1024) != first
+
+
+def test_oldest_entries_go_when_the_limit_is_passed(tmp_path: Path) -> None:
+    cache = BagCache(tmp_path)
+    for age, key in enumerate(("new", "middle", "old")):
+        cache.put(key, FULL)
+        os.utime(tmp_path / f"{key}.safetensors", ns=(1000 - age, 1000 - age))
+    size = (tmp_path / "new.safetensors").stat().st_size
+    BagCache(tmp_path, limit_gb=2.5 * size / 1e9)
+    assert sorted(p.stem for p in tmp_path.iterdir()) == ["middle", "new"]
+
+
+def test_an_unwritable_folder_only_costs_the_speed_up(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.touch()
+    cache = BagCache(blocked / "cache")
+    cache.put("k", FULL)
+    assert cache.get("k") is None
+
+
+def test_default_root_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOCI_CACHE", "/somewhere")
+    assert default_root() == Path("/somewhere")
+    monkeypatch.delenv("FOCI_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert default_root() == Path("/xdg/foci/bags")
+
+
+def hammer(root: str, worker: int) -> int:
+    cache = BagCache(root)
+    seen = 0
+    for _ in range(40):
+        cache.put("k", FULL)
+        got = cache.get("k")
+        seen += got is not None and same(got, FULL)
+    return seen
+
+
+def test_several_processes_write_and_read_one_entry(tmp_path: Path) -> None:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        results = list(pool.map(hammer, [str(tmp_path)] * 2, range(2)))
+    assert results == [40, 40]
+    assert [p.name for p in tmp_path.iterdir()] == ["k.safetensors"]

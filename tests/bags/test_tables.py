@@ -1,16 +1,22 @@
-"""Reading and writing tables of strings."""
+"""Tables: every cell is a string, and what is no table is refused with its line."""
 
 import re
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foci.bags.tables import read_table, write_csv
+from foci.bags.tables import read_first_sheet, read_table, write_csv
 from foci.errors import CohortError
 from tests.makers.workbooks import text_row, workbook
+
+
+def refused(match: str) -> AbstractContextManager[object]:
+    return pytest.raises(CohortError, match=match)
 
 
 def write(folder: Path, name: str, text: str | bytes) -> Path:
@@ -84,15 +90,15 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
 def test_refusals_name_file_and_line(tmp_path: Path, name: str) -> None:
     text, message = REFUSED[name]
     path = write(tmp_path, name, text)
-    with pytest.raises(CohortError, match=message) as caught:
+    with refused(message) as caught:
         read_table(path)
     assert name in str(caught.value)
 
 
 def test_missing_files_and_folders(tmp_path: Path) -> None:
-    with pytest.raises(CohortError, match=r"none.csv: does not exist; give a .csv"):
+    with refused(r"none.csv: does not exist; give a .csv"):
         read_table(tmp_path / "none.csv")
-    with pytest.raises(CohortError, match="is a folder, not a table"):
+    with refused("is a folder, not a table"):
         read_table(tmp_path)
 
 
@@ -103,7 +109,7 @@ def test_unreadable_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "read_bytes", refuse)
-    with pytest.raises(CohortError, match=r"a\.csv: cannot be read \(Permission denied\); check"):
+    with refused(r"a\.csv: cannot be read \(Permission denied\); check"):
         read_table(path)
 
 
@@ -111,9 +117,9 @@ def test_missing_column_suggests_the_nearest(tmp_path: Path) -> None:
     table = read_table(write(tmp_path, "a.csv", "slide_ids,x\n1,2\n"))
     table.require("x")
     what = "has no column 'slide_id' (its columns: slide_ids, x); rename 'slide_ids' to 'slide_id'"
-    with pytest.raises(CohortError, match=re.escape(what)):
+    with refused(re.escape(what)):
         table.require("x", "slide_id")
-    with pytest.raises(CohortError, match="; add or rename the column, or give another file"):
+    with refused("; add or rename the column, or give another file"):
         table.require("label", fix="give another file")
 
 
@@ -133,7 +139,7 @@ def test_write_replaces_the_whole_file_or_nothing(tmp_path: Path) -> None:
 
 
 def test_write_where_nothing_can_be_written(tmp_path: Path) -> None:
-    with pytest.raises(CohortError, match=r"cannot be written \(.*\); check the folder's rights"):
+    with refused(r"cannot be written \(.*\); check the folder's rights"):
         write_csv(tmp_path, ["a"], [])
     assert list(tmp_path.parent.glob(f".{tmp_path.name}.*")) == []
 
@@ -157,3 +163,110 @@ def test_what_is_written_is_read_back(
     write_csv(path, columns, [dict(zip(columns, row, strict=True)) for row in rows])
     want = [[cell.strip() for cell in row] for row in rows]
     assert [list(row.values()) for row in read_table(path).rows] == want
+
+
+# Excel workbooks: cells as strings, and files that are refused.
+
+
+def test_every_kind_of_cell(tmp_path: Path) -> None:
+    strings = (
+        "<si><t>007</t></si>"
+        '<si><r><t>LU</t></r><r><rPr/><t xml:space="preserve">AD </t></r>'
+        "<rPh><t>aid</t></rPh></si>"
+    )
+    rows = (
+        '<row r="2"><c r="A2" t="s"><v>0</v></c><c r="B2" t="s"><v>1</v></c></row>'
+        '<row r="5"><c r="A5"><v>3.0</v></c><c r="C5"><v>0.25</v></c>'
+        '<c r="D5" t="b"><v>1</v></c><c r="E5" t="e"><v>#N/A</v></c>'
+        '<c r="F5" t="str"><f>A5</f><v>made</v></c><c r="G5" t="inlineStr"><is><t>in</t></is></c>'
+        '<c r="AB5"><v>1.5E+3</v></c></row>'
+    )
+    sheet = read_first_sheet(workbook(tmp_path / "a.xlsx", rows, strings))
+    assert sheet[0] == (2, ["007", "LUAD "])
+    number, cells = sheet[1]
+    assert number == 5
+    assert cells[:7] == ["3", "", "0.25", "TRUE", "", "made", "in"]
+    assert cells[7:] == [""] * 20 + ["1500"]
+
+
+def test_references_may_be_missing_and_targets_absolute(tmp_path: Path) -> None:
+    rows = "<row><c><v>1</v></c><c/><c><v>2</v></c></row><row><c><v>3</v></c></row>"
+    path = workbook(tmp_path / "a.xlsx", rows, target="/xl/worksheets/sheet7.xml")
+    assert read_first_sheet(path) == [(1, ["1", "", "2"]), (2, ["3"])]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        '<row><c t="s"><v>9</v></c></row>',
+        '<row><c r="ZZZZZ1"><v>9</v></c></row>',
+        "<row><c>",
+        '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"/></row>',
+        '<row r="99999999999"><c><v>1</v></c></row>',
+    ],
+)
+def test_damage_is_refused_in_one_line(tmp_path: Path, rows: str) -> None:
+    path = workbook(tmp_path / "a.xlsx", rows)
+    with refused(r"a\.xlsx: is not a readable \.xlsx workbook .*; open"):
+        read_first_sheet(path)
+
+
+def test_text_in_a_cell_of_numbers_stays_text(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", "<row><c><v>many</v></c></row>")
+    assert read_first_sheet(path) == [(1, ["many"])]
+
+
+def test_dates_are_in_iso_format(tmp_path: Path) -> None:
+    rows = '<row><c s="1"><v>45000</v></c><c s="1"><v>45000.25</v></c><c s="2"><v>0.5</v></c></row>'
+    path = workbook(tmp_path / "a.xlsx", rows)
+    with ZipFile(path, "a") as archive:  # number formats 14 (a date) and 9 (per cent)
+        archive.writestr(
+            "xl/styles.xml",
+            "<styleSheet><cellXfs>"
+            '<xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="9"/>'
+            "</cellXfs></styleSheet>",
+        )
+    assert read_first_sheet(path) == [(1, ["2023-03-15", "2023-03-15 06:00:00", "0.5"])]
+
+
+def test_a_small_archive_that_unpacks_to_a_huge_part_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foci.bags.tables._LARGEST_PART", 1024**2)
+    path = workbook(tmp_path / "bomb.xlsx", text_row(1, "a"))
+    assert read_first_sheet(path) == [(1, ["a"])]
+    with ZipFile(path, "a", ZIP_DEFLATED) as archive:
+        archive.writestr("xl/media/image1.png", bytes(1024**2 + 1))
+    assert path.stat().st_size < 10_000
+    with refused("is not a readable") as refusal:
+        read_first_sheet(path)
+    assert "too large" in str(refusal.value.__cause__)
+
+
+def test_an_archive_that_lies_about_its_sizes_is_refused(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "a.xlsx", text_row(1, "a" * 1000))
+    content, size = path.read_bytes(), ZipFile(path).getinfo("xl/worksheets/sheet7.xml").file_size
+    assert content.count(size.to_bytes(4, "little")) == 4  # packed and unpacked, stored twice
+    path.write_bytes(content.replace(size.to_bytes(4, "little"), (9).to_bytes(4, "little")))
+    with refused("is not a readable"):
+        read_first_sheet(path)
+
+
+def test_what_is_no_workbook_is_refused(tmp_path: Path) -> None:
+    text, archive = tmp_path / "text.xlsx", tmp_path / "zip.xlsx"
+    text.write_text("slide_id,label\n")
+    with ZipFile(archive, "w") as file:
+        file.writestr("xl/workbook.xml", "<!DOCTYPE x [<!ENTITY e 'e'>]><workbook>&e;</workbook>")
+    for path in (text, archive):
+        with refused(r"damaged, an old .xls, or under a password"):
+            read_first_sheet(path)
+
+
+def test_a_workbook_without_sheets_is_refused(tmp_path: Path) -> None:
+    with ZipFile(tmp_path / "a.xlsx", "w") as file:
+        file.writestr("xl/workbook.xml", "<workbook/>")
+    with refused("is not a readable"):
+        read_first_sheet(tmp_path / "a.xlsx")
+    bad = workbook(tmp_path / "b.xlsx", text_row(1, "a"), target="worksheets/none.xml")
+    with refused("is not a readable"):
+        read_first_sheet(bad)

@@ -129,16 +129,10 @@ def _take_apart(bag: Bag) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, An
         arrays["coords"] = bag.coords
     if bag.kept is not None:
         arrays["kept"] = bag.kept
+    names = ("slide_id", "unit", "patch_size", "patch_size_inferred", "n_in_file")
+    facts = {name: getattr(bag, name) for name in names}
     provenance = {**asdict(bag.provenance), "path": str(bag.provenance.path)}
-    facts = {
-        "slide_id": bag.slide_id,
-        "unit": bag.unit,
-        "patch_size": bag.patch_size,
-        "patch_size_inferred": bag.patch_size_inferred,
-        "n_in_file": bag.n_in_file,
-        "provenance": provenance,
-    }
-    return arrays, facts
+    return arrays, {**facts, "provenance": provenance}
 
 
 def _assemble(arrays: dict[str, Any], facts: dict[str, Any]) -> Bag:

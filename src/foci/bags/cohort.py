@@ -238,23 +238,9 @@ class Cohort:
 
 
 class CohortOptions(BaseModel):
-    """Where the slides of a cohort are, and how to read them: one set for all commands.
+    """The arguments of :meth:`Cohort.read` that every command has.
 
-    Attributes:
-        features: Folder of feature files.
-        labels: Label table, if there is one.
-        splits: CLAM's ``splits_k.csv``, a folder of these, or a table of ``slide_id`` and
-            ``split``.
-        slide_table: STAMP's slide table.
-        label_column: Column that holds the label.
-        fold: Fold of a folder of splits, or of a Patho-Bench table.
-        only_classes: Classes whose slides are kept.
-        exclude_class: Classes whose slides are left out.
-        allow_patient_overlap: Continue where a patient is in two splits.
-        classes: Class names in the model's order; None for the model's own, or alphabetical order.
-        layout: Feature layout, or ``"auto"``.
-        mpp: Micrometres per level-0 pixel.
-        n_cap: Most tiles per bag; None for the model's own, or 1024.
+    Where ``classes`` or ``n_cap`` is None, it is the model's own.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -304,17 +290,21 @@ def find_slides(
     files: Mapping[str, Path],
     labels: str | Path | None = None,
     *,
-    splits: str | Path | None = None,
-    slide_table: str | Path | None = None,
-    label_column: str | None = None,
-    fold: int | None = None,
     only_classes: Sequence[str] | None = None,
     exclude_class: Sequence[str] | None = None,
+    **tables: Any,
 ) -> tuple[SlideRows, Matched]:
     """Read the label table and match its rows to files; without one every file is a slide.
 
     Slides of classes that are not wanted are left out after the match, so that their feature files
     do not count as files without a row.
+
+    Args:
+        files: Feature files by slide name.
+        labels: The label table, if there is one.
+        only_classes: Classes whose slides are kept.
+        exclude_class: Classes whose slides are left out.
+        tables: Further arguments of :func:`foci.bags.importers.read_slides`.
 
     Raises:
         CohortError: If the table is wrong, an option does not fit it, or a match is ambiguous.
@@ -324,15 +314,9 @@ def find_slides(
             if names:
                 fix = "give the label table, or leave it out"
                 raise CohortError(f"{option} {','.join(names)}", "needs --labels", fix)
-    rows = read_slides(
-        files if labels is None else labels,
-        splits=splits,
-        slide_table=slide_table,
-        label_column=label_column,
-        fold=fold,
-    )
-    if labels is None:
+        rows = read_slides(files, **tables)
         return rows, Matched(rows.slides, (), ())
+    rows = read_slides(labels, **tables)
     matched = match(rows.slides, files)
     kept, notes = choose_classes(rows.slides, only_classes, exclude_class)
     wanted = {slide.slide_id for slide in kept}
@@ -438,12 +422,12 @@ def stamps(cohort: Cohort) -> list[list[list[Any]]]:
     The folder is left out: features that were moved, with their times, are the same features. A
     missing file has only its name.
     """
-    return [[stamp(file) for file in own] for own in _files(cohort)]
+    return [[stamp(file) for file in _files(cohort, slide)] for slide in cohort]
 
 
 def files_read(cohort: Cohort) -> list[Path]:
     """Every file that the bags of a cohort depend on."""
-    return [file for own in _files(cohort) for file in own]
+    return [file for slide in cohort for file in _files(cohort, slide)]
 
 
 def what_is_read(cohort: Cohort) -> list[Any]:
@@ -453,9 +437,6 @@ def what_is_read(cohort: Cohort) -> list[Any]:
     return [rows, stamps(cohort), cohort.classes, store.n_cap, store.layout, store.mpp]
 
 
-def _files(cohort: Cohort) -> list[list[Path]]:
-    store = cohort.store
-    return [
-        [] if path is None else [path, *store.read_beside(path)]
-        for path in (slide.feature_path for slide in cohort)
-    ]
+def _files(cohort: Cohort, slide: Slide) -> list[Path]:
+    path = slide.feature_path
+    return [] if path is None else [path, *cohort.store.read_beside(path)]

@@ -68,7 +68,7 @@ class BagStore:
         self.n_cap, self.layout, self.mpp, self.cache, self.keep = n_cap, layout, mpp, cache, keep
         self.encoders: dict[str, str | None] = {}
         self._held: OrderedDict[str, Bag] = OrderedDict()
-        self._first: Bag | None = None
+        self._first: tuple[str, int] | None = None
         self._width: int | None = None
 
     def for_model(self, width: int) -> BagStore:
@@ -113,14 +113,15 @@ class BagStore:
             return bag
 
     def _cached(self, path: Path) -> Bag:
-        if self.cache is None:
-            return self._prefiltered(path)
-        beside = self.read_beside(path)
-        key = cache_key(path, beside, layout=self.layout, n_cap=self.n_cap, mpp=self.mpp)
-        bag = self.cache.get(key)
+        key, bag = "", None
+        if self.cache is not None:
+            beside = self.read_beside(path)
+            key = cache_key(path, beside, layout=self.layout, n_cap=self.n_cap, mpp=self.mpp)
+            bag = self.cache.get(key)
         if bag is None:
-            bag = self._prefiltered(path)
-            self.cache.put(key, bag)
+            bag = prefilter(read_bag(path, layout=self.layout, mpp=self.mpp), self.n_cap)
+            if self.cache is not None:
+                self.cache.put(key, bag)
         return bag
 
     def read_beside(self, path: Path) -> tuple[Path, ...]:
@@ -129,27 +130,16 @@ class BagStore:
         names = candidates(path) if self.layout == "auto" else (self.layout,)
         return tuple(sorted({file for name in names for file in LAYOUTS[name].sidecars(path)}))
 
-    def _prefiltered(self, path: Path) -> Bag:
-        return prefilter(read_bag(path, layout=self.layout, mpp=self.mpp), self.n_cap)
-
     def _check_width(self, bag: Bag, path: Path) -> None:
         if self._width is not None:
-            if bag.width != self._width:
-                raise WidthError(
-                    path,
-                    f"features are {bag.width} wide, the model reads {self._width}",
-                    "use the features that the model was trained on",
-                )
-            return
-        if self._first is None:
-            self._first = replace(bag, features=bag.features[:1])
-        if bag.width != self._first.width:
-            raise WidthError(
-                path,
-                f"features are {bag.width} wide, those of {self._first.slide_id} "
-                f"{self._first.width}",
-                "use one encoder for the whole cohort",
-            )
+            wanted, whose = self._width, f"the model reads {self._width}"
+            fix = "use the features that the model was trained on"
+        else:
+            self._first = self._first or (bag.slide_id, bag.width)
+            name, wanted = self._first
+            whose, fix = f"those of {name} {wanted}", "use one encoder for the whole cohort"
+        if bag.width != wanted:
+            raise WidthError(path, f"features are {bag.width} wide, {whose}", fix)
 
 
 class BagStream(Iterable[Bag]):

@@ -33,14 +33,12 @@ class Task:
     """One classification task.
 
     Attributes:
-        description: One line for people.
         classes: Class names, in model order.
         counts: Slides in train, val and test of the paper.
         stratify_by: What the split keeps in proportion.
         read: Slides of one source.
     """
 
-    description: str
     classes: tuple[str, ...]
     counts: tuple[int, int, int]
     stratify_by: tuple[str, ...]
@@ -297,24 +295,21 @@ _BREAST = {"TCGA-BRCA_IDC": "IDC", "TCGA-BRCA_OTHERS": "other"}
 
 
 def _read_nsclc(source: Source) -> SlideRows:
-    """Folders of published features, GDC sample sheets, or manifests with their class."""
+    """Lung: adenocarcinoma (LUAD) against squamous cell carcinoma (LUSC)."""
     fix = "give the sample sheet, or write LUAD=PATH or LUSC=PATH"
     return read_tcga(source, _LUNG, _LUNG, fix)
 
 
 def _read_brca(source: Source) -> SlideRows:
-    """Folders of published features, or one GDC sample sheet or manifest per class.
+    """Breast: invasive ductal carcinoma (IDC) against other subtypes.
 
     The project is the same for all subtypes and the sample sheet has no histology, so the class
-    must be named.
+    of a table must be named.
     """
     fix = "give one table per class, IDC=PATH and other=PATH, or the feature folders"
     return read_tcga(source, _BREAST, {"TCGA-BRCA": None}, f"{fix} {' and '.join(_BREAST)}")
 
 
-# PANDA: prostate biopsies, benign (ISUP grade 0) or malignant (1 to 5).
-
-_GRADES = ("0", "1", "2", "3", "4", "5")
 NOTE = (
     "PANDA names no patients: every slide counts as its own patient, and whether a patient is in "
     "two splits cannot be checked"
@@ -322,7 +317,7 @@ NOTE = (
 
 
 def _read_panda(source: Source) -> SlideRows:
-    """``train.csv``, or the folder that holds it."""
+    """Prostate biopsies, benign (ISUP grade 0) or malignant (1 to 5), from ``train.csv``."""
     if source.label is not None:
         what = f"cannot all be {source.label}: PANDA's grades are in train.csv"
         raise CohortError(source.path, what, "give train.csv without a label")
@@ -335,7 +330,7 @@ def _read_panda(source: Source) -> SlideRows:
     slides = []
     for index, site in enumerate(table.filled("data_provider")):
         grade = table.rows[index]["isup_grade"]
-        if grade not in _GRADES:
+        if grade not in ("0", "1", "2", "3", "4", "5"):
             what = f"isup_grade is {grade!r}, not 0 to 5"
             raise CohortError(table.line(index), what, "correct it or delete the row")
         label = "benign" if grade == "0" else "malignant"
@@ -343,33 +338,9 @@ def _read_panda(source: Source) -> SlideRows:
     return SlideRows(tuple(slides), (NOTE,))
 
 
+_BY_LABEL = ("label",)
+TASKS.add("nsclc", Task(("LUAD", "LUSC"), (729, 105, 209), _BY_LABEL, _read_nsclc))
+TASKS.add("brca", Task(("IDC", "other"), (724, 179, 223), _BY_LABEL, _read_brca))
 TASKS.add(
-    "nsclc",
-    Task(
-        "TCGA lung, LUAD against LUSC",
-        classes=("LUAD", "LUSC"),
-        counts=(729, 105, 209),
-        stratify_by=("label",),
-        read=_read_nsclc,
-    ),
-)
-TASKS.add(
-    "brca",
-    Task(
-        "TCGA breast, invasive ductal carcinoma against other subtypes",
-        classes=("IDC", "other"),
-        counts=(724, 179, 223),
-        stratify_by=("label",),
-        read=_read_brca,
-    ),
-)
-TASKS.add(
-    "panda",
-    Task(
-        "PANDA prostate, benign against malignant",
-        classes=("benign", "malignant"),
-        counts=(6793, 1699, 2123),
-        stratify_by=("label", "site"),
-        read=_read_panda,
-    ),
+    "panda", Task(("benign", "malignant"), (6793, 1699, 2123), ("label", "site"), _read_panda)
 )

@@ -334,7 +334,7 @@ def splits_from(table: Cohort, configuration: TrainingConfiguration) -> str:
 
     if all(slide.split is None for slide in table):
         return f"made by patient, 70, 10 and 20 % of each class, seed {configuration.seed}"
-    path = choose_splits(configuration.splits, configuration.fold).path
+    path, _, _ = choose_splits(configuration.splits, configuration.fold)
     return f"as in {(configuration.labels if path is None else path).name}"
 
 

@@ -21,27 +21,21 @@ _TEMPORARY_NAME = re.compile(re.escape(TEMPORARY) + r"[a-z0-9_]+")
 
 
 def write_whole(path: str | Path, content: bytes | str, *, durable: bool = True) -> None:
-    """Write a file atomically: under a temporary name in the same folder, then rename.
-
-    Args:
-        path: Final name; a file already there is replaced.
-        content: Text is written as UTF-8.
-        durable: Also force the content to disk, so that a power cut leaves the old or the new file.
-    """
+    """Write a file atomically, text as UTF-8; see :func:`whole_file`."""
     with whole_file(path, durable=durable) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 @contextlib.contextmanager
 def whole_file(path: str | Path, *, durable: bool = True) -> Iterator[Path]:
-    """Temporary file that replaces ``path`` when the block ends without an error.
+    """Temporary file beside ``path`` that replaces it when the block ends without an error.
 
-    For content that is written piece by piece. After an error the old file is still there. The
-    temporary file is locked while its writer lives, so that :func:`sweep` leaves it alone.
+    After an error the old file is still there. The temporary file is locked while its writer lives,
+    so that :func:`sweep` leaves it alone.
 
     Args:
         path: Final name; a file already there is replaced.
-        durable: See :func:`write_whole`.
+        durable: Also force the content to disk, so that a power cut leaves the old or the new file.
     """
     path = Path(path)
     with _named(path):
@@ -87,7 +81,7 @@ def sweep(folder: Path, *, deep: bool = False) -> None:
     for place, folders, names in os.walk(folder):
         for name in filter(_TEMPORARY_NAME.fullmatch, names):
             with contextlib.suppress(OSError):
-                _remove_abandoned(Path(place, name))
+                _remove_if_abandoned(Path(place, name))
         if not deep:
             folders.clear()
 
@@ -104,7 +98,7 @@ def _temporary(folder: Path) -> tuple[Path, int]:
         os.close(handle)  # swept by another process between creating and locking
 
 
-def _remove_abandoned(path: Path) -> None:
+def _remove_if_abandoned(path: Path) -> None:
     if not stat.S_ISREG(path.lstat().st_mode):
         return
     if sys.platform == "win32":

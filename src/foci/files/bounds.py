@@ -62,6 +62,17 @@ def yaml_value(text: str, loader: type[yaml.SafeLoader] = yaml.SafeLoader) -> An
         raise ValueError(str(error)) from error
 
 
+def _size(node: yaml.Node, known: dict[int, int]) -> int:
+    """Number of values below a node with aliases written out; one that holds itself is endless."""
+    if not isinstance(node, yaml.CollectionNode):
+        return 1
+    if id(node) not in known:
+        known[id(node)] = _MOST_VALUES + 1  # while it is counted: an alias to it leads back here
+        pairs = (entry if isinstance(entry, tuple) else (entry,) for entry in node.value)
+        known[id(node)] = 1 + sum(_size(child, known) for pair in pairs for child in pair)
+    return known[id(node)]
+
+
 def read_text(path: Path) -> str:
     """A text file in UTF-8, unless it is far larger than settings and records ever are.
 
@@ -74,18 +85,3 @@ def read_text(path: Path) -> str:
     if path.stat().st_size > _MOST_BYTES:
         raise ValueError(f"it is larger than {_MOST_BYTES // 1024**2} MB")
     return path.read_text(encoding="utf-8")
-
-
-def _size(node: yaml.Node, known: dict[int, int]) -> int:
-    """Number of values below a node with aliases written out; one that holds itself is endless."""
-    if not isinstance(node, yaml.CollectionNode):
-        return 1
-    if id(node) not in known:
-        known[id(node)] = _MOST_VALUES + 1  # while it is counted: an alias to it leads back here
-        children = [child for entry in node.value for child in _children(entry)]
-        known[id(node)] = 1 + sum(_size(child, known) for child in children)
-    return known[id(node)]
-
-
-def _children(entry: yaml.Node | tuple[yaml.Node, yaml.Node]) -> tuple[yaml.Node, ...]:
-    return entry if isinstance(entry, tuple) else (entry,)

@@ -14,7 +14,11 @@ from typing import Any
 
 from foci.errors import ChangedError, FociError
 
-# Hash of plain values and of files, to recognise a run by what it depends on.
+OWN = "own_sha256"
+"""Entry of a stored record that holds the hash of all its other entries."""
+
+EDITED = f"copy the folder again; if you edited it on purpose, delete its entry {OWN}"
+"""What to do about a model or selector folder whose record was changed."""
 
 
 def digest(content: Any) -> str:
@@ -28,18 +32,8 @@ def digest(content: Any) -> str:
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's content."""
-    sha = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(2**20):
-            sha.update(chunk)
-    return sha.hexdigest()
-
-
-OWN = "own_sha256"
-"""Entry of a stored record that holds the hash of all its other entries."""
-
-EDITED = f"copy the folder again; if you edited it on purpose, delete its entry {OWN}"
-"""What to do about a model or selector folder whose record was changed."""
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_format(
@@ -51,12 +45,7 @@ def check_format(
 ) -> None:
     """Refuse a record whose entry ``format`` is another number than ``known``, or none.
 
-    Args:
-        path: The file of the record.
-        record: Its content.
-        known: The only format that this FOCI reads and writes.
-        again: What makes a new one: "train again".
-        error: Of this class.
+    ``again`` says what makes a new one.
 
     >>> check_format(Path("backbone.json"), {"format": 2}, 1, "train again")
     Traceback (most recent call last):
@@ -74,18 +63,19 @@ def check_format(
 
 
 def changed_files(folder: Path, hashes: Mapping[str, str]) -> tuple[str, ...]:
-    """Files of a folder that no longer have their hash, by their path in it.
-
-    Args:
-        folder: The folder.
-        hashes: SHA-256 by path in the folder.
+    """Files of a folder that no longer have the SHA-256 they had, by their path in it.
 
     Returns:
         ``"summary.json"`` for a file that was changed, ``"slides.csv (missing)"`` for one that is
         gone.
     """
-    found = ((name, _changed(folder / name, known)) for name, known in hashes.items())
-    return tuple(name + how for name, how in found if how is not None)
+    changed = []
+    for name, known in hashes.items():
+        if not (folder / name).is_file():
+            changed.append(f"{name} (missing)")
+        elif file_digest(folder / name) != known:
+            changed.append(name)
+    return tuple(changed)
 
 
 def with_own_hash(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -108,15 +98,6 @@ def was_changed(record: Mapping[str, Any]) -> bool:
     return OWN in record and record != with_own_hash(record)
 
 
-def _changed(path: Path, known: str) -> str | None:
-    if not path.is_file():
-        return " (missing)"
-    return None if file_digest(path) == known else ""
-
-
-# Recognise files by name, size and time of change, without reading them.
-
-
 def stamp(path: Path) -> list[Any]:
     """``[name, bytes, nanoseconds]`` of a file; a missing one has only its name.
 
@@ -130,23 +111,16 @@ def stamp(path: Path) -> list[Any]:
 
 
 class Unchanged:
-    """Files that must stay as they are while a run reads them.
+    """Files that must stay as they are while a run reads them; their stamps are taken at once.
 
     A file that is replaced by one of the same size and time of change is not noticed.
-
-    Args:
-        files: The files; their stamps are taken at once.
     """
 
     def __init__(self, files: Iterable[Path]) -> None:
         self._stamps = {path: stamp(path) for path in files}
 
     def check(self, during: str) -> None:
-        """Raise an error if a file was changed, replaced or removed meanwhile.
-
-        Args:
-            during: What reads them: ``"the audit"``.
-        """
+        """Raise an error if a file was changed, replaced or removed during ``"the audit"``."""
         changed = [path for path, before in self._stamps.items() if stamp(path) != before]
         if changed:
             more = f" (and {len(changed) - 1} more)" if len(changed) > 1 else ""

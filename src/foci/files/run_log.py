@@ -17,7 +17,7 @@ LOG = "foci.log"
 
 
 class RunLog:
-    """Print messages and append them to the log of a folder; a resumed run goes on in the same log.
+    """Print messages and append them to the log of a folder; a resumed run appends to it.
 
     The file is opened with the first message after the folder has been made, so that a run that is
     refused leaves none. A log that cannot be written stops nothing.

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from foci._version import __version__
 from foci.bags.bag import Skipped
-from foci.bags.layouts.hdf5 import attribute, open_hdf5
+from foci.bags.layouts.hdf5 import attribute, open_file
 from foci.errors import BagError, FociError, SlideError
 from foci.files.atomic import sweep, whole_file, write_whole
 from foci.files.hashes import check_format, digest
@@ -259,7 +259,7 @@ def _finished(path: Path, found: FoundSlide, run: EncodingRun) -> EncodedSlide |
     if not path.is_file():
         return None
     try:
-        with open_hdf5(path) as file:
+        with open_file(path) as file:
             coords, features = file["coords"], file["features"]
             same = attribute(coords, _KEY) == run.key
             record = EncodedSlide.model_validate_json(attribute(coords, _RECORD) or "{}")

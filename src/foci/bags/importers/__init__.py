@@ -59,11 +59,11 @@ def read_slides(
         CohortError: With the file and line, what is wrong, and what to do; also if an option means
             nothing for this table, or needs one.
     """
-    chosen = choose_splits(splits, fold)
+    split_table, fold, fold_notes = choose_splits(splits, fold)
     options = ImportOptions(
         slide_table=None if slide_table is None else Path(slide_table),
         label_column=label_column,
-        fold=chosen.fold,
+        fold=fold,
     )
     if isinstance(labels, Mapping):
         _check_options(options, (), "needs --labels", "give the label table, or leave it out")
@@ -76,10 +76,10 @@ def read_slides(
         what = f"means nothing for {table.path}, a table of the format {name!r}"
         _check_options(options, IMPORTERS[name].options, what, "leave it out")
         rows, among = IMPORTERS[name].read(table, options), "the label table"
-    if chosen.path is None:
+    if split_table is None:
         return rows
-    assigned = apply_splits(rows.slides, read_table(chosen.path), among)
-    return SlideRows(assigned.slides, rows.notes + chosen.notes + assigned.notes)
+    assigned = apply_splits(rows.slides, read_table(split_table), among)
+    return SlideRows(assigned.slides, rows.notes + fold_notes + assigned.notes)
 
 
 def _check_options(options: ImportOptions, understood: Sequence[str], what: str, fix: str) -> None:

@@ -118,39 +118,29 @@ _FOLD = re.compile(r"splits_(\d+)\.csv")
 _NAMED = 3
 
 
-@dataclass(frozen=True)
-class ChosenSplits:
-    """The split table to read.
-
-    Attributes:
-        path: The table; None where no splits were given.
-        fold: The fold, where it is still to be found in the label table.
-        notes: Which fold was taken, where nobody chose one.
-    """
-
-    path: Path | None
-    fold: int | None
-    notes: tuple[str, ...] = ()
-
-
-def choose_splits(splits: str | Path | None, fold: int | None) -> ChosenSplits:
+def choose_splits(
+    splits: str | Path | None, fold: int | None
+) -> tuple[Path | None, int | None, tuple[str, ...]]:
     """The split table of a fold: the file itself, or that fold's file of a folder.
+
+    Returns:
+        The table, if splits were given; the fold, where it is still to be found in the label table;
+        and a note on which fold was taken, where nobody chose one.
 
     Raises:
         CohortError: If the folder holds no folds, or not this one.
     """
     if splits is None or not Path(splits).is_dir():
-        return ChosenSplits(None if splits is None else Path(splits), fold)
+        return None if splits is None else Path(splits), fold, ()
     files = folds_of(Path(splits))
     chosen = min(files) if fold is None else fold
     if chosen not in files:
-        known = ", ".join(map(str, files))
-        what = f"has no fold {chosen} (it has {known})"
+        what = f"has no fold {chosen} (it has {', '.join(map(str, files))})"
         raise CohortError(splits, what, "choose one with --fold")
-    notes: tuple[str, ...] = ()
-    if fold is None and len(files) > 1:
-        notes = (f"fold {chosen} of {len(files)} is used; choose another with --fold",)
-    return ChosenSplits(files[chosen], None, notes)
+    if fold is not None or len(files) == 1:
+        return files[chosen], None, ()
+    note = f"fold {chosen} of {len(files)} is used; choose another with --fold"
+    return files[chosen], None, (note,)
 
 
 def folds_of(folder: Path) -> dict[int, Path]:

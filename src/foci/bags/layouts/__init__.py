@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from foci.bags.bag import Bag, Provenance, spacing
-from foci.bags.layouts import arrays, clam, slideflow, stamp, trident
-from foci.bags.layouts.hdf5 import HDF5_ENDINGS, open_hdf5, require
+from foci.bags.layouts import arrays, clam, hdf5, slideflow, stamp, trident
 from foci.bags.layouts.layout import (
     Layout,
     Stored,
@@ -58,7 +57,7 @@ def read_bag(
     with reading(path):
         check_file(path)
         # An HDF5 file stays open, so that no layout that is tried opens it again.
-        with open_hdf5(path) if path.suffix.lower() in HDF5_ENDINGS else nullcontext():
+        with hdf5.open_file(path) if path.suffix.lower() in hdf5.ENDINGS else nullcontext():
             name = detect(path) if layout == "auto" else layout
             stored = LAYOUTS[name].read(path, mpp)
         return canonical(stored, path, slide_id or path.stem, name)
@@ -84,9 +83,9 @@ def detect(path: Path) -> str:
     for name in possible:
         if LAYOUTS[name].matches(path):
             return name
-    with open_hdf5(path) as file:
+    with hdf5.open_file(path) as file:
         if "features" in list(file):
-            require(file, "features", path)
+            hdf5.require(file, "features", path)
         found = ", ".join(sorted(file)) or "nothing"
     raise BagError(
         path,

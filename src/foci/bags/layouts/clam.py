@@ -11,30 +11,22 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from foci.bags.layouts.hdf5 import (
-    attribute,
-    coordinates,
-    item,
-    number_attribute,
-    numbers,
-    open_hdf5,
-    require,
-)
+from foci.bags.layouts import hdf5
 from foci.bags.layouts.layout import Layout, Stored, one_number
 from foci.bags.layouts.tensor_file import load_array
 
 
 def _matches_h5(path: Path) -> bool:
     """Anything with a plain ``features`` dataset: the most general layout, tried last."""
-    with open_hdf5(path) as file:
-        return isinstance(item(file, "features", path), h5py.Dataset)
+    with hdf5.open_file(path) as file:
+        return isinstance(hdf5.item(file, "features", path), h5py.Dataset)
 
 
 def _read_h5(path: Path, mpp: float | None) -> Stored:
     """Coordinates are level-0 pixels, top-left."""
-    with open_hdf5(path) as file:
-        features = numbers(require(file, "features", path), path)
-        coords = coordinates(file, path)
+    with hdf5.open_file(path) as file:
+        features = hdf5.numbers(hdf5.require(file, "features", path), path)
+        coords = hdf5.coordinates(file, path)
     return Stored(features=features, coords=coords, patch_size=_level0_patch_size(path))
 
 
@@ -44,8 +36,8 @@ def _read_pt(path: Path, mpp: float | None) -> Stored:
     twin = _twin(path)
     if twin is None:
         return Stored(features=features, notes=("no h5_files beside it: no coordinates",))
-    with open_hdf5(twin) as file:
-        coords = coordinates(file, twin)
+    with hdf5.open_file(twin) as file:
+        coords = hdf5.coordinates(file, twin)
     rows = features.shape[-2] if features.ndim > 1 else features.size
     if (
         coords is not None
@@ -58,14 +50,16 @@ def _read_pt(path: Path, mpp: float | None) -> Stored:
 
 def _level0_patch_size(path: Path) -> float | None:
     for source in _patch_files(path):
-        with open_hdf5(source) as file:
-            coords = require(file, "coords", source)
-            size = number_attribute(coords, "patch_size", source)
+        with hdf5.open_file(source) as file:
+            coords = hdf5.require(file, "coords", source)
+            size = hdf5.number_attribute(coords, "patch_size", source)
             if size is None:
                 continue
-            levels = attribute(coords, "downsample")  # of x and y, which differ in the last digits
+            levels = hdf5.attribute(
+                coords, "downsample"
+            )  # of x and y, which differ in the last digits
             scale = 1.0 if levels is None else np.max(np.asarray(levels, dtype=float))
-            custom = attribute(coords, "custom_downsample")
+            custom = hdf5.attribute(coords, "custom_downsample")
             return (
                 size
                 * one_number(scale, "downsample", source)
@@ -89,5 +83,5 @@ def _pt_sidecars(path: Path) -> tuple[Path, ...]:
     return () if twin is None else (twin, *_patch_files(twin))
 
 
-LAYOUT = Layout("CLAM .h5", (".h5", ".hdf5"), _matches_h5, _read_h5, sidecars=_patch_files)
+LAYOUT = Layout("CLAM .h5", hdf5.ENDINGS, _matches_h5, _read_h5, sidecars=_patch_files)
 LAYOUT_PT = Layout("CLAM .pt", (".pt", ".pth"), lambda path: True, _read_pt, sidecars=_pt_sidecars)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from foci.bags.layouts.layout import check_size, expecting, one_name, one_number
 from foci.errors import BagError
 
-HDF5_ENDINGS = (".h5", ".hdf5")
+ENDINGS = (".h5", ".hdf5")
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _MOST_LINKS = 16
 _PLAIN_TYPES = (h5py.h5t.INTEGER, h5py.h5t.FLOAT, h5py.h5t.STRING)
@@ -35,7 +35,7 @@ _DAMAGE = (KeyError, OSError, OverflowError, RuntimeError, TypeError, ValueError
 
 
 @contextmanager
-def open_hdf5(path: Path) -> Iterator[h5py.File]:
+def open_file(path: Path) -> Iterator[h5py.File]:
     """Open an HDF5 file read-only, without the locks that network file systems refuse.
 
     Reading is part of the block, so an error inside it (a damaged chunk) is reported alike. Within

@@ -113,11 +113,7 @@ def expecting(
 ) -> Iterator[None]:
     """Turn the exceptions that a library raises for damaged bytes into a :class:`BagError`.
 
-    Args:
-        path: Must be a plain file.
-        damage: The exceptions.
-        why: What is wrong with the file, by exception.
-        fix: What to do about it.
+    ``why`` says what is wrong with the file, and ``fix`` what to do about it.
     """
     check_file(path)
     try:

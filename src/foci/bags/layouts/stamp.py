@@ -9,16 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from foci.bags.bag import spacing
-from foci.bags.layouts.hdf5 import (
-    attribute,
-    coordinates,
-    item,
-    name_attribute,
-    number_attribute,
-    numbers,
-    open_hdf5,
-    require,
-)
+from foci.bags.layouts import hdf5
 from foci.bags.layouts.layout import Layout, Stored, tile_coords
 from foci.errors import BagError
 
@@ -27,24 +18,24 @@ _HISTORIC_UNITS, _HISTORIC_UM = 224.0, 256.0
 
 def _matches(path: Path) -> bool:
     """The features are called ``feats``."""
-    with open_hdf5(path) as file:
-        return item(file, "feats", path) is not None
+    with hdf5.open_file(path) as file:
+        return hdf5.item(file, "feats", path) is not None
 
 
 def _read(path: Path, mpp: float | None) -> Stored:
     """Pixels need the slide's resolution; without it coordinates stay in micrometres."""
-    with open_hdf5(path) as file:
-        kind = attribute(file, "feat_type")
+    with hdf5.open_file(path) as file:
+        kind = hdf5.attribute(file, "feat_type")
         if kind is not None and str(kind) not in ("", "tile"):
             raise BagError(
                 path, f"holds {kind} features, one vector for many tiles", "use tile features"
             )
-        features = numbers(require(file, "feats", path), path)
-        stored = coordinates(file, path)
-        unit = name_attribute(file, "unit", path)
-        size = number_attribute(file, "tile_size_um", path)
-        size = number_attribute(file, "tile_size", path) if size is None else size
-        encoder = name_attribute(file, "extractor", path)
+        features = hdf5.numbers(hdf5.require(file, "feats", path), path)
+        stored = hdf5.coordinates(file, path)
+        unit = hdf5.name_attribute(file, "unit", path)
+        size = hdf5.number_attribute(file, "tile_size_um", path)
+        size = hdf5.number_attribute(file, "tile_size", path) if size is None else size
+        encoder = hdf5.name_attribute(file, "extractor", path)
     if stored is None:
         return Stored(features=features, encoder=encoder)
 
@@ -66,4 +57,4 @@ def _read(path: Path, mpp: float | None) -> Stored:
     return Stored(features, coords / mpp, "px", "corner", size, encoder, notes)
 
 
-LAYOUT = Layout("STAMP .h5", (".h5", ".hdf5"), _matches, _read)
+LAYOUT = Layout("STAMP .h5", hdf5.ENDINGS, _matches, _read)

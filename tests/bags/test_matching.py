@@ -1,12 +1,15 @@
-"""Rows of a table find their feature files."""
+"""Names of slides: TCGA barcodes, feature files in folders, rows and their files."""
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from foci.bags import Slide
-from foci.bags.matching import match
-from foci.errors import CohortError
+from foci.bags.matching import Barcode, case_of, find_features, match, parse_barcode, without_uuid
+from foci.bags.tasks import diagnostic_barcode
+from foci.errors import BagError, CohortError
+from tests.makers import features as write
 from tests.makers.features import UUID
 
 BARE = "TCGA-05-4244-01Z-00-DX1"
@@ -106,3 +109,98 @@ def test_a_path_that_leads_nowhere_is_a_missing_file(tmp_path: Path) -> None:
     assert [s.slide_id for s in matched.missing] == ["a"]
     assert matched.missing[0].reason == f"its feature_path {lost.feature_path} is no file"
     assert matched.unused == ()
+
+
+# Barcodes of TCGA.
+
+
+def test_a_diagnostic_slide() -> None:
+    barcode = parse_barcode(f"TCGA-2L-AAQA-01Z-00-DX1.{UUID.upper()}.svs")
+    assert barcode == Barcode("TCGA-2L-AAQA", "2L", "01", "DX1")
+    assert diagnostic_barcode(f"TCGA-2L-AAQA-01Z-00-DX1.{UUID}") == barcode
+
+
+@pytest.mark.parametrize("slide", ["TS1", "MSA", "BS2"])
+def test_frozen_sections_are_not_diagnostic(slide: str) -> None:
+    name = f"TCGA-05-4244-11A-01-{slide}"
+    assert parse_barcode(name) == Barcode("TCGA-05-4244", "05", "11", slide)
+    assert diagnostic_barcode(name) == "frozen sections"
+    assert diagnostic_barcode("TCGA-05-4244-11A-01-DX1") == "slides of normal tissue"
+
+
+def test_a_bare_case_has_no_sample() -> None:
+    assert parse_barcode("TCGA-05-4244") == Barcode("TCGA-05-4244", "05", None, None)
+    assert parse_barcode("TCGA-05-4244-01") == Barcode("TCGA-05-4244", "05", "01", None)
+
+
+def test_both_cases_are_one_patient() -> None:
+    assert case_of("tcga-05-4244-01z-00-dx1") == case_of("TCGA-05-4244-01Z-00-DX2")
+
+
+@pytest.mark.parametrize("name", ["TCGA-05-42445", "TCGA-5-4244", "xTCGA-05-4244", "C3L-00001-21"])
+def test_other_names_are_no_barcodes(name: str) -> None:
+    assert parse_barcode(name) is None
+    assert case_of(name) == name
+
+
+@pytest.mark.parametrize("uuid", [UUID.lower(), UUID])
+def test_uuid_is_cut_off_a_tcga_name_only(uuid: str) -> None:
+    assert without_uuid(f"TCGA-05-4244-01Z-00-DX1.{uuid}") == "TCGA-05-4244-01Z-00-DX1"
+    assert without_uuid(f"biopsy-7.{uuid}") == f"biopsy-7.{uuid}"
+
+
+@pytest.mark.parametrize("ending", ["", ".svs", f".{UUID}.svs", f"-{UUID}", f".{UUID[:-1]}"])
+def test_anything_else_behind_a_barcode_stays(ending: str) -> None:
+    name = f"TCGA-05-4244-01Z-00-DX1{ending}"
+    assert without_uuid(name) == name
+
+
+# Finding feature files in the folders that tools leave behind.
+
+
+X = write.features()
+XY = write.grid()
+
+
+def test_clam_results_folder_prefers_h5_and_skips_patches(tmp_path: Path) -> None:
+    write.clam_h5(tmp_path, "a", X, XY)
+    write.clam_pt(tmp_path, "a", X)
+    write.clam_pt(tmp_path, "b", X)
+    found = find_features(tmp_path)
+    assert {name: path.suffix for name, path in found.items()} == {"a": ".h5", "b": ".pt"}
+
+
+def test_trident_and_slideflow_sidecars_are_not_slides(tmp_path: Path) -> None:
+    write.trident(tmp_path / "20x" / "features_uni" / "t.h5", X, XY)
+    write.trident(tmp_path / "20x" / "patches" / "t_patches.h5", X, XY)
+    write.slideflow(tmp_path / "s.pt", X, XY)
+    (tmp_path / ".writing-x.h5").touch()
+    assert sorted(find_features(tmp_path)) == ["s", "t"]
+
+
+def test_dots_in_slide_names_survive(tmp_path: Path) -> None:
+    write.uni2h(tmp_path / f"TCGA-05-4244-01Z-00-DX1.{write.UUID}.h5", X, XY)
+    assert list(find_features(tmp_path)) == [f"TCGA-05-4244-01Z-00-DX1.{write.UUID}"]
+
+
+def test_two_encoders_in_one_folder_are_refused(tmp_path: Path) -> None:
+    write.trident(tmp_path / "features_uni" / "t.h5", X, XY)
+    write.trident(tmp_path / "features_conch" / "t.h5", X, XY)
+    with pytest.raises(BagError, match=r"slide 't' is also in .*one encoder"):
+        find_features(tmp_path)
+
+
+def test_a_link_that_leads_back_up_is_followed_once(tmp_path: Path) -> None:
+    write.trident(tmp_path / "a" / "t.h5", X, XY)
+    (tmp_path / "a" / "loop").symlink_to(tmp_path, target_is_directory=True)
+    assert list(find_features(tmp_path)) == ["t"]
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    with pytest.raises(BagError, match=r"gone: does not exist; give the folder"):
+        find_features(tmp_path / "gone")
+    np.savetxt(tmp_path / "notes.txt", X)
+    with pytest.raises(BagError, match=r"holds no feature files \(\.h5"):
+        find_features(tmp_path)
+    with pytest.raises(BagError, match=r"notes\.txt: is not a folder"):
+        find_features(tmp_path / "notes.txt")
