@@ -1,8 +1,6 @@
 """ACMIL and ASMIL with the formula's weights, under the names of the authors' tensors."""
 
-import json
 import re
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
@@ -27,12 +25,6 @@ _PARTS = (
     (r"^branch_heads\.(\d+)\.", r"classifier.\1.fc."),
     (r"^head\.", "Slide_classifier.fc."),
 )
-
-
-def read(name: str) -> dict[str, Any]:
-    path = Path(__file__).parent / "golden" / f"{name}.json"
-    golden: dict[str, Any] = json.loads(path.read_text())
-    return golden
 
 
 def official(name: str) -> str:

@@ -1,14 +1,25 @@
-"""Weights and features from a formula, so that reference values need no stored tensors.
+"""Weights and features from a formula, so that published values need no stored tensors.
 
 For a tensor NAME and flat index i: ``u = frac(sin(12.9898 (i+1) + 78.233 (crc32(NAME) mod 1000))
 * 43758.5453)`` and ``v = 2u - 1`` in float64.
 """
 
+import json
 import math
 import zlib
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
+
+
+def golden(name: str) -> dict[str, Any]:
+    """What the published code returned under these weights."""
+    content: dict[str, Any] = json.loads(
+        (Path(__file__).parent / "golden" / f"{name}.json").read_text()
+    )
+    return content
 
 
 def fill(name: str, shape: tuple[int, ...], *, norm: bool = False) -> Tensor:

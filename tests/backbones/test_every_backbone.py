@@ -1,5 +1,7 @@
 """Every registered preset, whoever registered it, keeps the contract and can be trained."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -64,6 +66,28 @@ def test_its_objective_trains_whatever_shapes_the_prediction(
     assert torch.isfinite(loss)
     assert len(shaping) > 1
     assert shaping <= reached(model)
+
+
+@pytest.mark.parametrize(("name", "preset"), EVERY)
+def test_a_padded_batch_costs_the_mean_of_its_bags_whatever_the_padding(
+    name: str, preset: str
+) -> None:
+    model = small(name, preset, 3).double().eval()
+    clean = two_bags(3)
+    absent = ~clean.mask[..., None]
+    assert clean.coords is not None
+    features = clean.features.masked_fill(absent, 50.0)
+    coords = clean.coords.masked_fill(absent, 256)
+    together, one_by_one = model.make_objective(), model.make_objective()
+
+    loss = together(replace(clean, features=features, coords=coords))
+
+    alone = []
+    for b, keep in enumerate(clean.mask):
+        bag, label = clean.features[b, keep], int(clean.labels[b])
+        alone.append(one_by_one(backbones.pad([bag], [label], [clean.coords[b, keep]], [256])))
+    torch.testing.assert_close(loss, torch.stack(alone).mean(), rtol=0, atol=1e-12)
+    torch.testing.assert_close(together.state_dict(), one_by_one.state_dict(), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(("name", "preset"), EVERY)

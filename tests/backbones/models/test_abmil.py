@@ -1,19 +1,16 @@
 """ABMIL against the authors' code, and its closed form against forwarding every prefix."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from foci import backbones
 from foci.backbones.models.abmil import ABMIL
 from foci.errors import FociError
-from tests.backbones.golden_weights import features, fill
+from tests.backbones.golden_weights import features, fill, golden
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "abmil.json").read_text())
+GOLDEN = golden("abmil")
 
 
 def official(gated: bool) -> ABMIL:
@@ -47,36 +44,6 @@ def test_logits_scores_and_loss_equal_the_published_code(case: dict[str, Any]) -
     assert model.scores(tokens).tolist() == pytest.approx(case["scores"], abs=1e-10)
     for label, loss in enumerate(case["losses"]):
         assert F.cross_entropy(logits, torch.tensor(label)).item() == pytest.approx(loss, abs=1e-10)
-
-
-def test_paper_preset_has_the_printed_number_of_parameters() -> None:
-    model = backbones.create("abmil", d_in=1536, n_classes=2)
-    assert sum(p.numel() for p in model.parameters()) == 492_291
-
-
-def test_every_prefix_equals_the_subset_at_extreme_attention_logits() -> None:
-    torch.manual_seed(0)
-    model = ABMIL(6, 3, d=8, hidden=4, head_hidden=5).double().eval()
-    tokens = model.embed(torch.randn(300, 6, dtype=torch.float64)).detach()
-    with torch.no_grad():
-        model.attention.w.weight.mul_(400 / model.scores(tokens).std())
-    assert model.scores(tokens).std().item() == pytest.approx(400)
-
-    got = model.prefixes(tokens)
-
-    assert torch.isfinite(got).all()
-    for k in (1, 2, 3, 10, 50, 150, 299, 300):
-        torch.testing.assert_close(
-            got[k - 1], model.aggregate(tokens[:k][None])[0], rtol=0, atol=1e-9
-        )
-
-
-def test_only_a_bias_free_projection_is_homogeneous() -> None:
-    claims = {
-        preset: backbones.create("abmil", preset, d_in=8, n_classes=2).capabilities.homogeneous
-        for preset in backbones.presets("abmil")
-    }
-    assert claims == {"paper": True, "official": False}
 
 
 def test_without_projection_features_are_pooled_as_they_are() -> None:

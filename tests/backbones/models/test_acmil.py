@@ -1,44 +1,27 @@
+"""ACMIL's loss against the official code, its masks and its diversity by hand."""
+
+import itertools
+import math
 from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
 
 from foci import backbones
-from foci.backbones.models.acmil import ACMIL
-from tests.backbones.golden_branches import build, official, pooled, read
-from tests.backbones.golden_weights import features
-
-GOLDEN = read("acmil")
-
-
-def test_parameter_counts() -> None:
-    paper = backbones.create("acmil", d_in=1536, n_classes=2)
-    assert sum(p.numel() for p in paper.parameters()) == 924_561
-    own = backbones.create("acmil", "official", d_in=1536, n_classes=2)
-    assert sum(p.numel() for p in own.parameters()) == 1_386_385
-
-
-@pytest.mark.parametrize("variant", GOLDEN["variants"])
-def test_every_official_tensor_has_a_counterpart(variant: str) -> None:
-    model = build(ACMIL, GOLDEN, {"variant": variant})
-    shapes = {official(name): list(t.shape) for name, t in model.state_dict().items()}
-    assert shapes == GOLDEN["variants"][variant]["keys"]
-
-
-@pytest.mark.parametrize("case", GOLDEN["cases"])
-def test_agrees_with_the_official_model(case: dict[str, Any]) -> None:
-    model = build(ACMIL, GOLDEN, case)
-    soft = build(ACMIL, GOLDEN, case, score="softmax")
-    x = features(case["n_tiles"], model.d_in)
-    with torch.no_grad():
-        assert model(x).tolist() == pytest.approx(case["logits"], abs=1e-9)
-        branches = model.branch_logits(pooled(model, x))
-        torch.testing.assert_close(
-            branches, torch.tensor(case["branch_logits"], dtype=torch.float64), rtol=0, atol=1e-9
-        )
-        tokens = model.embed(x)
-        assert model.scores(tokens).tolist() == pytest.approx(case["mean_of_logits"], abs=1e-9)
-        assert soft.scores(tokens).tolist() == pytest.approx(case["mean_of_softmax"], abs=1e-9)
+from foci.backbones.models.acmil import (
+    ACMIL,
+    ACMILMultiHead,
+    ACMILObjective,
+    diversity,
+    stochastic_topk_mask,
+)
+from foci.errors import FociError
+from tests.backbones.golden_branches import build
+from tests.backbones.golden_weights import features, golden
 
 
 def test_the_mean_is_over_softmax_maps_not_over_logits() -> None:
@@ -63,10 +46,134 @@ def test_the_mean_is_over_softmax_maps_not_over_logits() -> None:
 
 
 def test_the_two_native_scores_can_rank_differently() -> None:
-    case = next(case for case in GOLDEN["cases"] if "scaled" in case)
-    by_logits = build(ACMIL, GOLDEN, case)
-    by_map = build(ACMIL, GOLDEN, case, score="softmax")
+    case = next(case for case in golden("acmil")["cases"] if "scaled" in case)
+    by_logits = build(ACMIL, golden("acmil"), case)
+    by_map = build(ACMIL, golden("acmil"), case, score="softmax")
     tokens = by_logits.embed(features(case["n_tiles"], by_logits.d_in))
     orders = [model.scores(tokens).argsort().tolist() for model in (by_logits, by_map)]
     assert orders[0] != orders[1]
     assert by_map.scores(tokens).sum().item() == pytest.approx(1.0)
+
+
+FORMS: dict[str, type[ACMIL] | type[ACMILMultiHead]] = {"acmil": ACMIL, "acmil_mha": ACMILMultiHead}
+LOSSES = [(form, case) for form in FORMS for case in golden(form)["losses"]]
+HIDDEN = [(form, case) for form in FORMS for case in golden(form)["top10_hidden"]]
+
+
+@pytest.mark.parametrize(("form", "case"), LOSSES)
+def test_agrees_with_the_official_loss(form: str, case: dict[str, Any]) -> None:
+    model = build(FORMS[form], golden(form), case)
+    batch = backbones.pad([features(case["n_tiles"], model.d_in)], [case["label"]])
+    objective = model.make_objective(n_mask=0)
+    total = objective(batch).item()
+    assert total == pytest.approx(case["total"], abs=1e-9)
+    assert objective.terms.get("bag") == pytest.approx(case["slide_ce"], abs=1e-9)
+    assert objective.terms.get("branch", 0.0) == pytest.approx(case["branch_ce"], abs=1e-9)
+    assert objective.terms.get("diversity", 0.0) == pytest.approx(case["diversity"], abs=1e-9)
+
+
+@pytest.mark.parametrize(("form", "case"), HIDDEN)
+def test_hiding_all_ten_strongest_tiles_agrees_with_the_official_model(
+    form: str, case: dict[str, Any]
+) -> None:
+    model = build(FORMS[form], golden(form), case, **({"dropout": 0.0} if "mha" in form else {}))
+    batch = backbones.pad([features(case["n_tiles"], model.d_in)], [1])
+    objective = model.train().make_objective(mask_drop=1.0)
+    objective(batch)
+    slide = torch.tensor([case["logits"]], dtype=torch.float64)
+    branches = torch.tensor(case["branch_logits"], dtype=torch.float64)
+    label = torch.tensor([1])
+    assert objective.terms["bag"] == pytest.approx(F.cross_entropy(slide, label).item(), abs=1e-9)
+    if len(branches) > 1:
+        want = F.cross_entropy(branches, label.expand(len(branches))).item()
+        assert objective.terms["branch"] == pytest.approx(want, abs=1e-9)
+
+
+@pytest.mark.parametrize("case", golden("acmil")["masked_counts"])
+def test_masks_as_many_tiles_as_the_official_code(case: dict[str, Any]) -> None:
+    n = case["n_tiles"]
+    hidden = stochastic_topk_mask(
+        torch.randn(1, n, 5),
+        torch.ones(1, n, dtype=torch.bool),
+        n_mask=case["n_mask"],
+        mask_drop=case["mask_drop"],
+    )
+    assert hidden.sum(dim=1).tolist() == [[min(case["masked"], n - 1)] * 5]
+
+
+@given(
+    st.integers(0, 10_000),
+    st.lists(st.integers(1, 25), min_size=1, max_size=3),
+    st.integers(0, 12),
+    st.sampled_from([0.0, 0.29, 0.6, 1.0]),
+)
+def test_stkim_hides_a_share_of_each_rows_strongest_real_tiles(
+    seed: int, lengths: list[int], n_mask: int, mask_drop: float
+) -> None:
+    torch.manual_seed(seed)
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    logits = torch.randn(len(lengths), max(lengths), 3)
+    hidden = stochastic_topk_mask(logits, mask, n_mask=n_mask, mask_drop=mask_drop)
+    for n, bag_logits, bag_hidden in zip(lengths, logits, hidden, strict=True):
+        count = min(math.floor(min(n_mask, n) * mask_drop), n - 1)
+        assert not bag_hidden[n:].any()
+        for row in range(3):
+            strongest = set(bag_logits[:n, row].topk(min(n_mask, n)).indices.tolist())
+            chosen = set(bag_hidden[:, row].nonzero().flatten().tolist())
+            assert len(chosen) == count
+            assert chosen <= strongest
+
+
+def test_rows_hide_different_tiles() -> None:
+    torch.manual_seed(0)
+    logits = torch.arange(20.0)[None, :, None].expand(1, 20, 5)
+    hidden = stochastic_topk_mask(logits, torch.ones(1, 20, dtype=torch.bool))
+    assert len({tuple(row) for row in hidden[0].T.tolist()}) > 1
+
+
+def cosine(first: Tensor, second: Tensor) -> float:
+    return float(first @ second / (first.norm() * second.norm()))
+
+
+def test_diversity_by_hand() -> None:
+    """Maps (1, 0), (0, 1) and (1/2, 1/2): cosines 0, 1/sqrt2, 1/sqrt2, of three pairs."""
+    weights = torch.tensor([[1.0, 0.0, 0.5], [0.0, 1.0, 0.5]])
+    assert diversity(weights, 3).item() == pytest.approx(2 / 6 * (0 + 2 * 0.5**0.5))
+
+
+def test_diversity_compares_equal_heads_of_different_branches() -> None:
+    weights = torch.softmax(3 * torch.randn(2, 7, 3 * 4, dtype=torch.float64), dim=1)
+    rows = weights.reshape(2, 7, 3, 4)
+    pairs = itertools.combinations(range(3), 2)
+    want = [
+        cosine(rows[bag, :, r, head], rows[bag, :, s, head])
+        for r, s in pairs
+        for bag in range(2)
+        for head in range(4)
+    ]
+    assert diversity(weights, 3).item() == pytest.approx(sum(want) / len(want))
+
+
+def test_hiding_is_random_in_training_and_off_in_evaluation() -> None:
+    torch.manual_seed(0)
+    model = ACMIL(6, 2, d=4, hidden=4, branches=3)
+    batch = backbones.pad([3 * torch.randn(30, 6)], [0])
+    objective = ACMILObjective(model)
+    training = {objective(batch).item() for _ in range(5)}
+    model.eval()
+    evaluation = {objective(batch).item() for _ in range(5)}
+    assert len(training) > 1
+    assert evaluation == {ACMILObjective(model.train(), n_mask=0)(batch).item()}
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"n_mask": -1}, "n_mask: -1 is negative; choose 0 (off) or more"),
+        ({"mask_drop": 1.5}, "mask_drop: 1.5 is not a share; choose between 0 and 1"),
+    ],
+)
+def test_bad_settings_are_named(setting: dict[str, Any], message: str) -> None:
+    with pytest.raises(FociError) as refusal:
+        ACMIL(6, 2, d=4).make_objective(**setting)
+    assert str(refusal.value) == message

@@ -1,11 +1,25 @@
+"""ASMIL, gated and with queries: inference without the anchor, losses by hand and as published."""
+
+import math
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
 
 from foci import backbones
 from foci.backbones.models.abmil import ABMIL
-from foci.backbones.models.asmil import ASMIL, ASMILObjective, anchor_divergence
+from foci.backbones.models.asmil import (
+    ASMIL,
+    ASMILObjective,
+    ASMILQuery,
+    ASMILQueryObjective,
+    anchor_divergence,
+    normalised_sigmoid,
+)
 from foci.errors import FociError
+from tests.backbones.golden_branches import build, filled, pooled
+from tests.backbones.golden_weights import features, golden
 
 
 def make(seed: int = 0) -> ASMIL:
@@ -17,12 +31,6 @@ def batch(n: int = 12) -> backbones.Batch:
     generator = torch.Generator().manual_seed(1)
     bags = [torch.randn(m, 6, generator=generator, dtype=torch.float64) for m in (n, 5)]
     return backbones.pad(bags, [0, 1])
-
-
-def test_parameter_count_includes_the_anchor() -> None:
-    model = backbones.create("asmil", d_in=1536, n_classes=2)
-    assert sum(p.numel() for p in model.parameters()) == 558_212
-    assert sum(p.numel() for p in model.parameters() if p.requires_grad) == 492_291
 
 
 def test_inference_is_abmil_whatever_the_anchor() -> None:
@@ -112,6 +120,141 @@ def test_a_thinned_bag_is_a_smaller_bag() -> None:
     assert seen == {round(ASMILObjective(model)(pair).item(), 9) for pair in pairs}
 
 
-def test_dropping_every_tile_is_refused() -> None:
-    with pytest.raises(FociError, match=r"tile_drop: 1.0 drops every tile; choose in \[0, 1\)"):
-        make().make_objective(tile_drop=1.0)
+def sigmoid(z: float) -> float:
+    return 1 / (1 + math.exp(-z))
+
+
+def test_normalised_sigmoid_by_hand() -> None:
+    """sigmoid(0) = 1/2, sigmoid(ln 3) = 3/4, sigmoid(-ln 3) = 1/4; their sum is 3/2."""
+    logits = torch.tensor([[0.0], [math.log(3)], [-math.log(3)]], dtype=torch.float64)
+    got = normalised_sigmoid(logits).flatten().tolist()
+    assert got == pytest.approx([1 / 3, 1 / 2, 1 / 6], abs=1e-8)
+    assert sum(got) == pytest.approx(1.5 / (1.5 + 1e-8), abs=1e-12)
+
+
+def test_absent_tiles_take_no_share() -> None:
+    logits = torch.zeros(3, 1, dtype=torch.float64)
+    mask = torch.tensor([True, False, True])
+    assert normalised_sigmoid(logits, mask).flatten().tolist() == pytest.approx([0.5, 0, 0.5])
+
+
+def test_divergence_by_hand() -> None:
+    a, b = [0.3, -1.2, 2.0], [1.0, 0.0, -0.5]
+    shares = [sigmoid(z / 0.5) for z in b]
+    mass = sum(math.exp(z) for z in a)
+    want = -sum(s / sum(shares) * (z - math.log(mass)) for s, z in zip(shares, a, strict=True))
+    online, anchor = torch.tensor(a).double()[:, None], torch.tensor(b).double()[:, None]
+    assert anchor_divergence(online, anchor).item() == pytest.approx(want, abs=1e-6)
+
+
+def test_padding_changes_neither_value_nor_gradient() -> None:
+    torch.manual_seed(0)
+    online = torch.randn(2, 5, 3, dtype=torch.float64, requires_grad=True)
+    anchor = torch.randn(2, 5, 3, dtype=torch.float64)
+    mask = torch.tensor([[True] * 5, [True] * 2 + [False] * 3])
+    value = anchor_divergence(online, anchor, mask)
+    singles = [
+        anchor_divergence(online[0], anchor[0]),
+        anchor_divergence(online[1, :2], anchor[1, :2]),
+    ]
+    assert value.item() == pytest.approx((singles[0] + singles[1]).item() / 2)
+    (gradient,) = torch.autograd.grad(value, online)
+    assert torch.isfinite(gradient).all()
+    assert gradient[1, 2:].abs().sum() == 0
+
+
+@pytest.mark.parametrize("case", golden("asmil_query")["plain"])
+def test_agrees_with_the_official_expression_summed_over_tiles(case: dict[str, Any]) -> None:
+    """The official numbers are [head, query, tile] and averaged over the tiles."""
+    online = torch.tensor(case["online"], dtype=torch.float64).flatten(0, 1).T
+    anchor = torch.tensor(case["anchor"], dtype=torch.float64).flatten(0, 1).T
+    nsf = torch.tensor(case["nsf"], dtype=torch.float64).flatten(0, 1).T
+    temperature = case["temperature"]
+    torch.testing.assert_close(normalised_sigmoid(anchor / temperature), nsf, rtol=0, atol=1e-12)
+    got = anchor_divergence(online, anchor, temperature=temperature).item()
+    assert got == pytest.approx(case["loss_mean"] * len(online), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"beta": -1.0}, "beta: -1.0 is negative; choose 0 or more"),
+        ({"temperature": 0.0}, "temperature: 0.0 is not positive; choose e.g. 0.5"),
+        ({"momentum": 1.1}, "momentum: 1.1 is not a share; choose between 0 and 1"),
+        ({"tile_drop": 1.0}, "tile_drop: 1.0 drops every tile; choose in [0, 1)"),
+    ],
+)
+def test_bad_settings_are_named(setting: dict[str, float], message: str) -> None:
+    with pytest.raises(FociError) as refusal:
+        ASMIL(6, 2, d=4, hidden=4).make_objective(**setting)
+    assert str(refusal.value) == message
+    with pytest.raises(FociError, match="n_drop: 2 of 2 queries; at least one has to remain"):
+        ASMILQuery(6, 2, d=8, heads=2, branches=2).make_objective(n_drop=2)
+
+
+GOLDEN = golden("asmil_query")
+
+
+@pytest.mark.parametrize("case", GOLDEN["losses"])
+def test_loss_terms_agree_with_the_official_ones(case: dict[str, Any]) -> None:
+    model = build(ASMILQuery, GOLDEN, case)
+    objective = model.make_objective(temperature=case["temperature"])
+    assert isinstance(objective, ASMILQueryObjective)
+    twin = build(ASMILQuery, GOLDEN, case)
+    twin.load_state_dict(filled(twin, prefix="anchor.", scaled=case.get("scaled")))
+    objective.anchor.load_state_dict(
+        torch.nn.Sequential(twin.projection, twin.branches).state_dict()
+    )
+    objective(backbones.pad([features(case["n_tiles"], model.d_in)], [case["label"]]))
+    assert objective.terms["bag"] == pytest.approx(case["slide_ce"], abs=1e-9)
+    assert objective.terms["anchor"] == pytest.approx(case["anchor"], abs=1e-9)
+
+
+@pytest.mark.parametrize("case", GOLDEN["dropping"])
+def test_withholding_summaries_agrees_with_the_official_model(case: dict[str, Any]) -> None:
+    model = build(ASMILQuery, GOLDEN, case)
+    assert isinstance(model, ASMILQuery)
+    keep = torch.ones(model.n_branches, dtype=torch.bool)
+    keep[case["dropped_tokens"]] = False
+    with torch.no_grad():
+        summaries = model.branches.read(pooled(model, features(case["n_tiles"], model.d_in)))
+        assert model.classify(summaries, keep).tolist() == pytest.approx(case["logits"], abs=1e-9)
+
+
+def test_n_drop_withholds_that_many_summaries_in_training_only() -> None:
+    torch.manual_seed(0)
+    model = ASMILQuery(6, 2, d=8, heads=2, branches=3, dropout=0.0).double()
+    bags = backbones.pad([torch.randn(9, 6, dtype=torch.float64)], [0])
+    objective = ASMILQueryObjective(model, n_drop=2)
+    summaries = model.branches.read(pooled(model, bags.features[0]))
+    alone = [F.cross_entropy(model.classify(s[None]), bags.labels[0]) for s in summaries]
+    torch.manual_seed(0)
+    seen = set()
+    for _ in range(30):
+        objective(bags)
+        seen.add(round(objective.terms["bag"], 9))
+    assert seen == {round(value.item(), 9) for value in alone}
+    model.eval()
+    objective(bags)
+    want = F.cross_entropy(model(bags.features), bags.labels)
+    assert objective.terms["bag"] == pytest.approx(want.item())
+
+
+def test_anchor_follows_and_gets_no_gradient() -> None:
+    torch.manual_seed(0)
+    model = ASMILQuery(6, 2, d=8, heads=2, branches=2).double()
+    objective = ASMILQueryObjective(model, momentum=0.75)
+    assert set(objective.state_dict()) == {f"anchor.{k}" for k in objective.anchor.state_dict()}
+    assert all(not p.requires_grad for p in objective.parameters())
+    with torch.no_grad():
+        model.projection[0].weight.add_(1.0)
+    objective.begin_stage("train", 1)
+    torch.testing.assert_close(objective.anchor[0][0].weight, model.projection[0].weight)
+
+    objective(backbones.pad([torch.randn(9, 6, dtype=torch.float64)], [0])).backward()
+    assert all(p.grad is None for p in objective.anchor.parameters())
+    before = objective.anchor[1].queries.clone()
+    with torch.no_grad():
+        model.branches.queries.add_(2.0)
+    objective.after_step()
+    torch.testing.assert_close(objective.anchor[1].queries, before + 0.25 * 2.0)

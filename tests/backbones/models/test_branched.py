@@ -1,141 +1,84 @@
-"""What every multi-branch classifier (and ASMIL's gated form) has to fulfil."""
+"""What ACMIL and ASMIL with several branches share: the official models, queries, options."""
 
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
 
 from foci import backbones
-from foci.backbones.layers.attention import GatedAttention, QueryAttention
-from foci.backbones.models._pooled import PooledBackbone
+from foci.backbones.models.acmil import ACMIL, ACMILMultiHead
+from foci.backbones.models.asmil import ASMILQuery
 from foci.errors import FociError
+from tests.backbones.golden_branches import Branched, build, official, pooled
+from tests.backbones.golden_weights import features, golden
 
-FORMS: list[tuple[str, str, dict[str, Any]]] = [
-    ("acmil", "paper", {"d": 16, "hidden": 8}),
-    ("acmil", "official", {"branches": 1}),
-    ("acmil", "mha", {"d": 16, "heads": 4, "branches": 3}),
-    ("asmil", "paper", {"d": 16, "hidden": 8, "head_hidden": 8}),
-    ("asmil", "official", {"d": 16, "heads": 4, "branches": 3}),
-]
-
-# A single branch of ACMIL has no loss of its own, and neither have the queries of ASMIL.
-UNTRAINED: dict[tuple[str, str], set[str]] = {
-    ("acmil", "paper"): set(),
-    ("acmil", "official"): {"branch_heads"},
-    ("acmil", "mha"): set(),
-    ("asmil", "paper"): {"anchor"},
-    ("asmil", "official"): {"branch_heads"},
+FORMS: dict[str, type[Branched]] = {
+    "acmil": ACMIL,
+    "acmil_mha": ACMILMultiHead,
+    "asmil_query": ASMILQuery,
 }
+VARIANTS = [(form, variant) for form in FORMS for variant in golden(form)["variants"]]
+CASES = [(form, case) for form in FORMS for case in golden(form)["cases"]]
 
 
-def make(name: str, preset: str, widths: dict[str, Any], spread: float | None) -> PooledBackbone:
-    """A random model in float64, its attention logits stretched to a standard deviation."""
+@pytest.mark.parametrize(("form", "variant"), VARIANTS)
+def test_every_official_tensor_has_a_counterpart(form: str, variant: str) -> None:
+    """Besides a normalisation that the published ASMIL never applies."""
+    model = build(FORMS[form], golden(form), {"variant": variant})
+    shapes = {official(name): list(t.shape) for name, t in model.state_dict().items()}
+    keys = golden(form)["variants"][variant]["keys"]
+    unused = "dimreduction.bn." if form == "asmil_query" else "no such tensor"
+    assert shapes == {k: v for k, v in keys.items() if not k.startswith(unused)}
+
+
+@pytest.mark.parametrize(("form", "case"), CASES)
+@torch.no_grad()
+def test_agrees_with_the_official_model(form: str, case: dict[str, Any]) -> None:
+    model = build(FORMS[form], golden(form), case)
+    soft = build(FORMS[form], golden(form), case, score="softmax")
+    x = features(case["n_tiles"], model.d_in)
+    tokens, branches = model.embed(x), torch.tensor(case["branch_logits"], dtype=torch.float64)
+
+    assert model(x).tolist() == pytest.approx(case["logits"], abs=1e-9)
+    got = model.branch_logits(pooled(model, x))
+    torch.testing.assert_close(got, branches, rtol=0, atol=1e-9)
+    assert model.scores(tokens).tolist() == pytest.approx(case["mean_of_logits"], abs=1e-9)
+    assert soft.scores(tokens).tolist() == pytest.approx(case["mean_of_softmax"], abs=1e-9)
+
+
+def queried(cls: type[ACMILMultiHead | ASMILQuery], branches: int, heads: int) -> Any:
     torch.manual_seed(0)
-    model = backbones.create(name, preset, d_in=12, n_classes=3, **widths).double().eval()
-    assert isinstance(model, PooledBackbone)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(torch.randn_like(parameter) / parameter.shape[-1] ** 0.5)
-        if spread is not None:
-            logits = model.attend(model.embed(torch.randn(500, 12, dtype=torch.float64)))
-            factors = iter(spread / logits.std(dim=0))
-            _stretch(model, factors)
+    model = cls(6, 3, d=8, branches=branches, heads=heads).double().eval().requires_grad_(False)
+    model.branches.queries.normal_()
     return model
 
 
-def _stretch(model: PooledBackbone, factors: Any) -> None:
-    for path, module in model.named_modules():
-        if path == "attention" and isinstance(module, GatedAttention):
-            for row in module.w.weight:
-                row.mul_(next(factors))
-        elif path.startswith("branches.") and isinstance(module, QueryAttention):
-            for head in module.k.weight.chunk(module.heads):
-                head.mul_(next(factors))
-
-
-def bag(n: int, seed: int = 1) -> Tensor:
-    return torch.randn(n, 12, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-
-
-@pytest.mark.parametrize("spread", [None, 400.0])
-@pytest.mark.parametrize("form", FORMS)
-def test_closed_form_equals_forwarding_every_subset(
-    form: tuple[str, str, dict[str, Any]], spread: float | None
+@pytest.mark.parametrize("cls", [ACMILMultiHead, ASMILQuery])
+@pytest.mark.parametrize(("branches", "heads"), [(1, 1), (3, 1), (1, 4), (3, 2)])
+def test_values_of_tiles_and_of_pooled_tokens_agree(
+    cls: type[ACMILMultiHead | ASMILQuery], branches: int, heads: int
 ) -> None:
-    model = make(*form, spread)
-    x = bag(60)
-    ks = torch.tensor([1, 2, 3, 10, 31, 59, 60])
+    model = queried(cls, branches, heads)
+    tokens = model.embed(torch.randn(7, 6, dtype=torch.float64))
+    weights = torch.softmax(model.attend(tokens), dim=0)
+    assert weights.shape == (7, branches * heads)
 
-    with torch.no_grad():
-        if spread is not None:
-            assert model.attend(model.embed(bag(500, seed=2))).std() > 0.9 * spread
-        got = model.prefixes(model.embed(x), ks)
-        want = torch.stack([model(x[:k]) for k in ks.tolist()])
+    before = torch.einsum("nr,nre->re", weights, model.project(tokens.unsqueeze(-2)))
+    after = model.project(weights.T @ tokens)
 
-    assert torch.isfinite(got).all()
-    torch.testing.assert_close(got, want, rtol=0, atol=1e-9)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_padded_batch_equals_single_bags(form: tuple[str, str, dict[str, Any]]) -> None:
-    model = make(*form, None)
-    bags = [bag(n, seed=n) for n in (1, 5, 9)]
-    batch = backbones.pad(bags, [0, 1, 2])
-    with torch.no_grad():
-        got = model(batch.features, batch.mask)
-        want = torch.stack([model(x) for x in bags])
-    torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
+    torch.testing.assert_close(after, before, rtol=0, atol=1e-12)
+    torch.testing.assert_close(model.read(before), model.aggregate(tokens[None])[0])
+    torch.testing.assert_close(model.prefixes(tokens)[-1], model.read(before))
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_padding_is_inert_in_the_objective(form: tuple[str, str, dict[str, Any]]) -> None:
-    model = make(*form, None)
-    bags = [bag(n, seed=n) for n in (1, 5, 9)]
-    objective = model.make_objective()
-    with torch.no_grad():
-        got = objective(backbones.pad(bags, [0, 1, 2]))
-        singles = [objective(backbones.pad([x], [y])) for y, x in enumerate(bags)]
-    torch.testing.assert_close(got, torch.stack(singles).mean(), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_hard_gate_is_removal_and_gating_a_feature_is_gating_its_token(
-    form: tuple[str, str, dict[str, Any]],
-) -> None:
-    model = make(*form, None)
-    x = bag(9)
-    gate = torch.tensor([1.0, 0, 1, 1, 0, 0, 1, 0, 0], dtype=torch.float64)
-    with torch.no_grad():
-        tokens = model.embed(x)
-        gated = model.aggregate(tokens[None], gate=gate[None])[0]
-        torch.testing.assert_close(gated, model(x[gate > 0]), rtol=0, atol=1e-12)
-        assert model.capabilities.homogeneous
-        torch.testing.assert_close(model.embed(0.3 * x), 0.3 * tokens, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_configuration_gives_the_same_shapes(form: tuple[str, str, dict[str, Any]]) -> None:
-    model = make(*form, None)
-    twin = type(model)(**model.config).double().eval()
-    twin.load_state_dict(model.state_dict())
-    x = bag(7)
-    torch.testing.assert_close(twin(x), model(x), rtol=0, atol=0)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_objective_reaches_every_parameter_that_inference_uses(
-    form: tuple[str, str, dict[str, Any]],
-) -> None:
-    model = make(*form, None).train()
-    batch = backbones.pad([bag(30), bag(12)], [0, 2])
-    torch.manual_seed(0)
-    loss = model.make_objective()(batch)
-    loss.backward()  # type: ignore[no-untyped-call]
-    assert torch.isfinite(loss)
-    idle = {name for name, p in model.named_parameters() if p.grad is None}
-    assert {name.split(".")[0] for name in idle} == UNTRAINED[form[:2]]
-    assert all(torch.isfinite(p.grad).all() for p in model.parameters() if p.grad is not None)
+@pytest.mark.parametrize("cls", [ACMILMultiHead, ASMILQuery])
+def test_tiles_beyond_the_last_count_are_not_read(cls: type[ACMILMultiHead | ASMILQuery]) -> None:
+    model = queried(cls, 3, 2)
+    tokens = model.embed(torch.randn(7, 6, dtype=torch.float64))
+    tokens[4:] = torch.nan
+    logits = model.prefixes(tokens, torch.tensor([4, 1]))
+    torch.testing.assert_close(logits[0], model.aggregate(tokens[None, :4])[0])
+    torch.testing.assert_close(logits[1], model.aggregate(tokens[None, :1])[0])
 
 
 @pytest.mark.parametrize(
@@ -154,7 +97,6 @@ def test_official_token_width_follows_the_features(name: str, d_in: int, d: int)
     [
         ({"score": "max"}, 'score: \'max\' is unknown; choose "logits" or "softmax"'),
         ({"branches": 0}, "branches: 0 is too few; choose at least 1"),
-        ({"width": 3}, "acmil (paper): "),
     ],
 )
 def test_bad_options_are_named(option: dict[str, Any], message: str) -> None:

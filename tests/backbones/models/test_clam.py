@@ -1,65 +1,76 @@
-"""CLAM-SB: counts, closed form, native score, and the published implementation."""
+"""CLAM, its objective and the smooth SVM loss, against the published code and by hand."""
 
+import math
+import re
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
 
-from foci.backbones import create
-from foci.backbones.models.clam import CLAM, CLAMSB
-from tests.backbones import golden_clam
-from tests.backbones.golden_weights import features
-
-
-@pytest.mark.parametrize(
-    ("preset", "d_in", "count"),
-    [
-        ("paper", 1536, 493_319),
-        ("official", 1536, 1_052_935),
-        ("official", 1024, 790_791),
-        ("big", 1536, 1_184_391),
-    ],
+from foci.backbones import pad
+from foci.backbones.models.clam import (
+    CLAM,
+    CLAMMB,
+    CLAMSB,
+    HARD_FROM,
+    smooth_top1_svm,
 )
-def test_parameter_counts(preset: str, d_in: int, count: int) -> None:
-    model = create("clam-sb", preset, d_in=d_in, n_classes=2)
-    assert sum(p.numel() for p in model.parameters()) == count
+from foci.errors import FociError
+from tests.backbones.golden_weights import features, fill, golden
+
+D_IN = 24
+CLASSES: dict[str, type[CLAMSB] | type[CLAMMB]] = {"clam_sb": CLAMSB, "clam_mb": CLAMMB}
+CASES = [(name, case) for name in CLASSES for case in golden(name)["cases"]]
+LOSSES = [(name, loss) for name in CLASSES for loss in golden(name)["losses"]]
 
 
-def test_config_rebuilds_the_same_shapes() -> None:
-    model = create("clam-sb", "paper", d_in=12, n_classes=3, gated=False, dropout=0.1)
-    again = type(model)(**model.config)
-    again.load_state_dict(model.state_dict())
-    assert again.config == model.config
+def published_name(ours: str, *, gated: bool, dropout: bool) -> str:
+    """Name of one of our tensors in a published CLAM-SB or CLAM-MB."""
+    attention = (
+        {"V": "attention_a.0", "U": "attention_b.0", "w": "attention_c"}
+        if gated
+        else {"V": "module.0", "w": "module.3" if dropout else "module.2"}
+    )
+    name = re.sub(r"^projection\.0", "attention_net.0", ours)
+    name = re.sub(r"^attention\.(\w)", lambda m: f"attention_net.3.{attention[m[1]]}", name)
+    name = re.sub(r"^heads\.", "classifiers.", name)
+    return re.sub(r"^head\.", "classifiers.", name)
 
 
-@pytest.mark.parametrize("case", golden_clam.golden("clam_sb")["cases"])
-def test_published_logits_and_attention(case: dict[str, Any]) -> None:
-    model = golden_clam.model(CLAMSB, **case["variant"])
-    x = features(case["n_tiles"], golden_clam.D_IN)
+@lru_cache
+def published(
+    cls: type[CLAMSB] | type[CLAMMB],
+    n_classes: int,
+    gated: bool,
+    hidden: int = 256,
+    dropout: float = 0.0,
+) -> CLAM:
+    """Official widths on features of width 24; shared, so do not change it."""
+    clam = cls(D_IN, n_classes, d=512, hidden=hidden, gated=gated, dropout=dropout)
+    for key, parameter in clam.named_parameters():
+        name = published_name(key, gated=gated, dropout=dropout > 0)
+        parameter.data = fill(name, tuple(parameter.shape))
+    return clam.eval()
 
-    with torch.no_grad():
-        logits, scores = model(x), model.scores(model.embed(x))
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+@torch.no_grad()
+def test_published_logits_and_attention(name: str, case: dict[str, Any]) -> None:
+    model, x = published(CLASSES[name], **case["variant"]), features(case["n_tiles"], D_IN)
+    logits, tokens = model(x), model.embed(x)
+    rows = case["attention"] if name == "clam_mb" else [case["attention"]]
+    predicted = int(torch.tensor(case["logits"]).argmax()) if name == "clam_mb" else 0
 
     assert logits.tolist() == pytest.approx(case["logits"], abs=1e-8)
-    assert scores.tolist() == pytest.approx(case["attention"], abs=1e-8)
-
-
-@pytest.mark.parametrize("spread", [1.0, 400.0])
-@pytest.mark.parametrize("preset", ["paper", "official"])
-@torch.no_grad()
-def test_prefixes_equal_forwarding_the_subset(preset: str, spread: float) -> None:
-    torch.manual_seed(0)
-    model = create("clam-sb", preset, d_in=12, n_classes=3).double().eval()
-    assert isinstance(model, CLAM)
-    x = torch.randn(120, 12, dtype=torch.float64)
-    model.attention.w.weight *= spread / model.attend(model.embed(x)).std()
-    ks = torch.tensor([1, 2, 3, 50, 119, 120])
-
-    got = model.prefixes(model.embed(x), ks)
-
-    want = torch.stack([model(x[:k]) for k in ks.tolist()])
-    torch.testing.assert_close(got, want, rtol=0, atol=1e-9)
+    want = torch.tensor(rows, dtype=torch.float64).T
+    torch.testing.assert_close(model.attend(tokens), want, rtol=0, atol=1e-8)
+    assert model.scores(tokens).tolist() == pytest.approx(rows[predicted], abs=1e-8)
 
 
 @torch.no_grad()
@@ -96,11 +107,186 @@ def test_instance_classifiers_play_no_part_in_a_prediction() -> None:
     assert torch.equal(model(x), before)
 
 
+@pytest.mark.parametrize("winner", [0, 1, 2])
 @torch.no_grad()
-@pytest.mark.parametrize("bias", [True, False])
-def test_homogeneity_is_declared_where_it_holds(bias: bool) -> None:
-    model = CLAMSB(5, 2, d=4, hidden=3, projection_bias=bias).double()
-    torch.nn.init.ones_(model.projection[0].weight)
-    x = torch.rand(6, 5, dtype=torch.float64)
-    holds = torch.allclose(model.embed(0.3 * x), 0.3 * model.embed(x), rtol=0, atol=1e-12)
-    assert model.capabilities.homogeneous is holds is (not bias)
+def test_scores_follow_the_predicted_class(winner: int) -> None:
+    torch.manual_seed(0)
+    model = CLAMMB(5, 3, d=4, hidden=3).double()
+    model.heads[winner].bias += 100.0
+    tokens = model.embed(torch.randn(7, 5, dtype=torch.float64))
+    assert torch.equal(model.scores(tokens), model.attend(tokens)[:, winner])
+
+
+def small(cls: type[CLAMSB] | type[CLAMMB] = CLAMSB, n_classes: int = 3) -> CLAM:
+    torch.manual_seed(0)
+    return cls(5, n_classes, d=8, hidden=4).double()
+
+
+def bags(*lengths: int) -> list[Tensor]:
+    generator = torch.Generator().manual_seed(3)
+    return [torch.randn(n, 5, generator=generator, dtype=torch.float64) for n in lengths]
+
+
+@pytest.mark.parametrize(("name", "want"), LOSSES)
+def test_published_losses(name: str, want: dict[str, Any]) -> None:
+    model = published(CLASSES[name], want["n_classes"], want["gated"])
+    weights = {key: tensor.clone() for key, tensor in model.state_dict().items()}
+    batch = pad([features(want["n_tiles"], D_IN)], [want["label"]])
+    try:
+        for classifier in model.instance_classifiers:
+            classifier.weight.data *= want["classifier_scale"]
+        settings = {key: want[key] for key in ("subtyping", "instance_loss")}
+        objective = model.make_objective(**settings)
+        total = objective(batch)
+        (gradient,) = torch.autograd.grad(
+            total,
+            [model.instance_classifiers[want["label"]].bias],
+        )
+        svm_bag = model.make_objective(bag_loss="svm", bag_weight=1.0)(batch)
+    finally:
+        model.load_state_dict(weights)
+
+    assert total.item() == pytest.approx(want["total"], abs=1e-7)
+    assert objective.terms["bag"] == pytest.approx(0.7 * want["bag_ce"], abs=1e-7)
+    assert objective.terms["instance"] == pytest.approx(0.3 * want["instance"], abs=1e-7)
+    if "bias_gradient" in want:
+        expected = [0.3 * g for g in want["bias_gradient"]]
+        assert gradient.tolist() == pytest.approx(expected, abs=1e-7)
+    if "bag_svm" in want:
+        assert svm_bag.item() == pytest.approx(want["bag_svm"], abs=1e-7)
+
+
+def slow_instance_loss(model: CLAM, x: Tensor, label: int, size: int, subtyping: bool) -> Tensor:
+    """One tile at a time, tiles chosen by sorting."""
+    tokens = model.embed(x)
+    attention = model.attend(tokens)
+    k = min(size, len(x))
+    losses = []
+    for c, classifier in enumerate(model.instance_classifiers):
+        row = attention[:, c if attention.shape[1] > 1 else 0].tolist()
+        order = sorted(range(len(x)), key=lambda i, row=row: -row[i])
+        labelled = [(i, 1) for i in order[:k]] + [(i, 0) for i in order[-k:]]
+        if c != label:
+            labelled = [(i, 0) for i in order[:k]] if subtyping else []
+        terms = [
+            F.softplus(1 + u[1 - t] - u[t]) for i, t in labelled for u in [classifier(tokens[i])]
+        ]
+        if terms:
+            losses.append(torch.stack(terms).mean())
+    return torch.stack(losses).sum() / (model.n_classes if subtyping else 1)
+
+
+@pytest.mark.parametrize("cls", [CLAMSB, CLAMMB])
+@pytest.mark.parametrize("subtyping", [False, True])
+@pytest.mark.parametrize("n", [1, 3, 7, 20])
+def test_instance_loss_equals_a_slow_reference(
+    cls: type[CLAMSB] | type[CLAMMB], subtyping: bool, n: int
+) -> None:
+    model = small(cls)
+    x, batch = bags(n)[0], pad(bags(n), [2])
+    objective = model.make_objective(subtyping=subtyping, n_instances=4, bag_weight=0.0)
+    want = slow_instance_loss(model, x, label=2, size=4, subtyping=subtyping)
+    torch.testing.assert_close(objective(batch), want, rtol=0, atol=1e-12)
+
+
+def test_other_losses_are_averaged_over_the_bags_too() -> None:
+    objective = small().make_objective(subtyping=True, instance_loss="ce", bag_loss="svm")
+    both, labels = bags(3, 20), [1, 2]
+    alone = [objective(pad([x], [y])) for x, y in zip(both, labels, strict=True)]
+    together = objective(pad(both, labels))
+    torch.testing.assert_close(together, torch.stack(alone).mean(), rtol=0, atol=1e-12)
+
+
+def test_instance_gradient_reaches_the_projection_but_not_the_attention() -> None:
+    model = small()
+    model.make_objective(bag_weight=0.0)(pad(bags(20), [1])).backward()
+    norms = {
+        name: 0.0 if p.grad is None else float(p.grad.abs().sum())
+        for name, p in model.named_parameters()
+    }
+    assert norms["projection.0.weight"] > 0
+    assert norms["instance_classifiers.1.weight"] > 0
+    assert norms["instance_classifiers.0.weight"] == 0
+    assert all(norms[name] == 0 for name in norms if name.startswith(("attention", "head")))
+
+
+def test_dropout_is_drawn_once_for_both_terms() -> None:
+    torch.manual_seed(0)
+    model = CLAMSB(5, 2, d=64, hidden=8, dropout=0.5).double().train()
+    calls: list[int] = []
+    model.projection.register_forward_hook(lambda *_: calls.append(1))
+    model.attention.register_forward_hook(lambda *_: calls.append(1))
+    model.objective(pad(bags(20), [1]))
+    assert len(calls) == 2
+
+
+def test_unknown_losses_and_no_instances_are_refused() -> None:
+    with pytest.raises(FociError, match="instance_loss: 'hinge' is not a loss; choose one of ce"):
+        small().make_objective(instance_loss="hinge")
+    with pytest.raises(FociError, match="bag_loss: 'mse' is not a loss"):
+        small().make_objective(bag_loss="mse")
+    with pytest.raises(FociError, match="n_instances: is 0; choose at least one tile"):
+        small().make_objective(n_instances=0)
+
+
+ROWS = golden("smooth_svm")["rows"]
+scores = st.floats(-30, 30)
+
+
+@settings(deadline=None)
+@given(scores, st.floats(-6.9, 6.9))
+def test_two_close_classes_have_a_softplus_margin(true: float, lead: float) -> None:
+    u = torch.tensor([[true, true - lead]], dtype=torch.float64)
+    want = F.softplus(torch.tensor(1.0 - lead, dtype=torch.float64))
+    torch.testing.assert_close(smooth_top1_svm(u, torch.tensor([0])), want, rtol=0, atol=1e-12)
+
+
+@settings(deadline=None)
+@given(scores, st.floats(6.91, 60), st.booleans())
+def test_two_distant_classes_have_a_hinge_margin(true: float, gap: float, right: bool) -> None:
+    lead = gap if right else -gap
+    u = torch.tensor([[true - lead, true]], dtype=torch.float64)
+    loss = float(smooth_top1_svm(u, torch.tensor([1])))
+    assert loss == pytest.approx(max(0.0, 1 - lead), abs=1e-12)
+
+
+def test_switch_is_at_ln_1000() -> None:
+    assert math.log(1000) == HARD_FROM
+    below, above = HARD_FROM - 1e-9, HARD_FROM + 1e-9
+    wrong = torch.tensor([[0.0, below], [0.0, above]], dtype=torch.float64)
+    smooth, hard = (float(smooth_top1_svm(u[None], torch.tensor([0]))) for u in wrong)
+    assert smooth == pytest.approx(math.log1p(math.exp(1 + below)), abs=1e-12)
+    assert hard == pytest.approx(1 + above, abs=1e-12)
+    assert smooth - hard > 3e-4
+
+
+def test_switch_looks_at_the_two_best_classes_not_at_the_true_one() -> None:
+    u = torch.tensor([[0.0, 20.0, 19.0]], dtype=torch.float64)
+    want = math.log(1 + math.exp(21) + math.exp(20))
+    assert float(smooth_top1_svm(u, torch.tensor([0]))) == pytest.approx(want, abs=1e-12)
+
+
+def test_rows_are_averaged_each_in_its_own_form() -> None:
+    u = torch.tensor([[0.5, -0.5], [0.0, 8.0]], dtype=torch.float64)
+    want = (math.log(2) + 9.0) / 2
+    assert float(smooth_top1_svm(u, torch.tensor([0, 0]))) == pytest.approx(want, abs=1e-12)
+
+
+def test_huge_scores_stay_finite_in_value_and_gradient() -> None:
+    u = torch.tensor([[3e4, -3e4], [-3e4, 3e4]], requires_grad=True)
+    loss = smooth_top1_svm(u, torch.tensor([0, 0]))
+    loss.backward()
+    assert loss.item() == pytest.approx((0 + 60001) / 2)
+    assert u.grad is not None
+    assert u.grad.tolist() == [[0.0, 0.0], [-0.5, 0.5]]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['scores']}-{row['label']}")
+def test_published_values(row: dict[str, list[float]]) -> None:
+    u = torch.tensor([row["scores"]], dtype=torch.float64, requires_grad=True)
+    loss = smooth_top1_svm(u, torch.tensor([row["label"]]))
+    assert loss.item() == pytest.approx(row["loss"], abs=1e-9)
+    if "gradient" in row:
+        loss.backward()
+        assert u.grad is not None
+        assert u.grad[0].tolist() == pytest.approx(row["gradient"], abs=1e-9)

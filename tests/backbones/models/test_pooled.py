@@ -1,14 +1,17 @@
-"""A readout may be split into what comes before and what comes after the pooling."""
+"""Split readouts and prefixes of attention pooling; masks of order-dependent classifiers."""
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from foci.backbones.base import declared, declares
-from foci.backbones.layers.attention import split_head
+from foci.backbones.layers.attention import GatedAttention, QueryAttention, split_head
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
-from foci.backbones.models._pooled import PooledBackbone
+from foci.backbones.models._pooled import OrderedBackbone, PooledBackbone
 from foci.backbones.models.abmil import ABMIL
+from foci.backbones.models.mhim import MHIMSelfAttention
+from foci.backbones.models.transmil import TransMILNystrom
+from foci.errors import FociError
 from foci.reveal import Revealer
 from tests.backbones.every import D_IN, EVERY, small
 
@@ -25,6 +28,41 @@ def test_projecting_before_the_pooling_gives_the_same_logits(name: str, preset: 
     project, read = model.split()
     got = read(pool(weights, project(values)))
     torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+def stretch(model: PooledBackbone, spread: float) -> None:
+    """Give every row of attention logits this standard deviation."""
+    logits = model.attend(model.embed(torch.randn(500, D_IN, dtype=torch.float64)))
+    factors = iter(spread / logits.std(dim=0))
+    for path, module in model.named_modules():
+        if path.startswith("attention") and isinstance(module, GatedAttention):
+            for row in module.w.weight:
+                row.mul_(next(factors))
+        elif path.startswith("branches.") and isinstance(module, QueryAttention):
+            for head in module.k.weight.chunk(module.heads):
+                head.mul_(next(factors))
+
+
+@pytest.mark.parametrize("spread", [1.0, 400.0])
+@pytest.mark.parametrize(("name", "preset"), POOLED)
+@torch.no_grad()
+def test_prefixes_equal_forwarding_the_subset(name: str, preset: str, spread: float) -> None:
+    """At attention logits of several hundred too, where one maximum for all would underflow."""
+    model = small(name, preset, n_classes=3).double().eval()
+    assert isinstance(model, PooledBackbone)
+    for parameter in model.parameters():
+        parameter.copy_(torch.randn_like(parameter) / parameter.shape[-1] ** 0.5)
+    x, ks = torch.randn(120, D_IN, dtype=torch.float64), torch.tensor([1, 2, 3, 50, 119, 120])
+    if name != "mean-mil":
+        stretch(model, spread)
+        assert model.attend(model.embed(x)).std() > 0.8 * spread
+
+    got = model.prefixes(model.embed(x), ks)
+
+    assert torch.isfinite(got).all()
+    want = torch.stack([model(x[:k]) for k in ks.tolist()])
+    torch.testing.assert_close(got, want, rtol=0, atol=1e-9)
 
 
 class Tempered(ABMIL):
@@ -44,6 +82,13 @@ class Renamed(ABMIL):
         return super().read(projected) / 2
 
 
+class Halved(ABMIL):
+    """Replaces half of the split, and neither the readout nor the other half."""
+
+    def read(self, projected: Tensor) -> Tensor:
+        return super().read(projected) / 2
+
+
 class Declared(ABMIL):
     """Replaces the readout and the second half of the split, and says that they agree."""
 
@@ -56,7 +101,7 @@ class Declared(ABMIL):
         return super().read(projected) / 2
 
 
-@pytest.mark.parametrize("model_class", [Tempered, Renamed, Declared])
+@pytest.mark.parametrize("model_class", [Tempered, Renamed, Halved, Declared])
 def test_a_subclass_with_another_readout_keeps_its_prefixes_right(model_class: type[ABMIL]) -> None:
     torch.manual_seed(0)
     model = model_class(d_in=8, n_classes=2, d=4, hidden=4, head_hidden=4).double()
@@ -66,38 +111,16 @@ def test_a_subclass_with_another_readout_keeps_its_prefixes_right(model_class: t
     assert declared(model, "split-readout") == (model_class is Declared)
 
 
-class Halved(ABMIL):
-    """Replaces half of the split, and neither the readout nor the other half."""
-
-    def read(self, projected: Tensor) -> Tensor:
-        return super().read(projected) / 2
-
-
-def test_half_of_a_split_is_not_used() -> None:
-    torch.manual_seed(0)
-    model = Halved(d_in=8, n_classes=2, d=4, hidden=4, head_hidden=4).double()
-    tokens = model.embed(torch.randn(5, 8, dtype=torch.float64))
-    want = model.aggregate(tokens[None])[0]
-    torch.testing.assert_close(model.prefixes(tokens)[-1], want, rtol=0, atol=1e-12)
-
-
-def test_a_readout_replaced_on_one_object_keeps_its_prefixes_right() -> None:
-    model = small("abmil", "paper", n_classes=2).double()
-    assert isinstance(model, PooledBackbone)
-    plain = model.readout
-    model.readout = lambda pooled: plain(pooled) / 2  # type: ignore[method-assign]
-    tokens = model.embed(torch.randn(5, D_IN, dtype=torch.float64))
-    want = torch.cat([model.aggregate(tokens[None, :k]) for k in range(1, 6)])
-    torch.testing.assert_close(model.prefixes(tokens), want, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("change", ["subclass", "object"])
-def test_curves_follow_another_readout(change: str) -> None:
+def test_prefixes_and_curves_follow_another_readout(change: str) -> None:
     torch.manual_seed(0)
     model = (Tempered if change == "subclass" else ABMIL)(8, 2, d=4, hidden=4, head_hidden=4)
     plain = model.double().readout
     if change == "object":
         model.readout = lambda pooled: plain(pooled) / 2  # type: ignore[method-assign]
+    tokens = model.embed(torch.randn(5, 8, dtype=torch.float64))
+    each = torch.cat([model.aggregate(tokens[None, :k]) for k in range(1, 6)])
+    torch.testing.assert_close(model.prefixes(tokens), each, rtol=0, atol=1e-12)
     x, order = 9 * torch.randn(6, 8, dtype=torch.float64), torch.randperm(6)
     got, want = (
         Revealer(model, engine=engine).open(x).curve(order) for engine in ("auto", "reference")
@@ -112,3 +135,67 @@ def test_splitting_a_head() -> None:
     first, rest = split_head(nn.Sequential(norm, linear))
     assert isinstance(first, nn.Identity)
     assert rest == [norm, linear]
+
+
+class Digits(OrderedBackbone):
+    """Reads a bag of digits as one number: order and length both show."""
+
+    architecture = "digits"
+
+    def __init__(self) -> None:
+        super().__init__(1, 1, d_token=1)
+        self.batches: list[tuple[int, int]] = []
+
+    def classify(self, tokens: Tensor) -> Tensor:
+        self.batches.append((tokens.shape[0], tokens.shape[1]))
+        n = tokens.shape[1]
+        return (tokens.squeeze(-1) * 10.0 ** torch.arange(n - 1, -1, -1)).sum(1, keepdim=True)
+
+    def scores(self, tokens: Tensor) -> Tensor:
+        return tokens.squeeze(-1)
+
+
+def test_items_of_one_length_run_together_and_return_to_their_rows() -> None:
+    tokens = torch.tensor([[1, 2, 3], [4, 5, 6], [7, 8, 9], [1, 0, 5]]).float().unsqueeze(-1)
+    mask = torch.tensor([[1, 0, 1], [1, 1, 1], [0, 1, 1], [0, 0, 1]]).bool()
+    model = Digits()
+    assert model.aggregate(tokens, mask).flatten().tolist() == [13, 456, 89, 5]
+    assert model.batches == [(1, 1), (2, 2), (1, 3)]
+    assert model.aggregate(tokens).flatten().tolist() == [123, 456, 789, 105]
+
+
+def test_gradients_reach_present_tiles_only() -> None:
+    tokens = torch.ones(2, 3, 1, requires_grad=True)
+    mask = torch.tensor([[1, 0, 1], [0, 1, 0]]).bool()
+    Digits().aggregate(tokens, mask).sum().backward()
+    assert tokens.grad is not None
+    assert tokens.grad.squeeze(-1).tolist() == [[10, 0, 1], [0, 1, 0]]
+
+
+def test_an_attention_gate_is_refused() -> None:
+    with pytest.raises(FociError, match=r"digits: has no attention weight .* site 'feature'"):
+        Digits().aggregate(torch.ones(1, 2, 1), gate=torch.ones(1, 2))
+
+
+@pytest.mark.parametrize("mask", [None, torch.zeros(1, 0).bool()])
+def test_a_bag_without_tiles_is_refused(mask: Tensor | None) -> None:
+    with pytest.raises(FociError, match="digits: was given a bag without tiles; keep at least one"):
+        Digits().aggregate(torch.ones(1, 0, 1), mask)
+    with pytest.raises(FociError, match="without tiles"):
+        Digits().aggregate(torch.ones(2, 2, 1), torch.tensor([[True, True], [False, False]]))
+
+
+@pytest.mark.parametrize("cls", [TransMILNystrom, MHIMSelfAttention])
+def test_order_matters_and_batched_prefixes_equal_one_at_a_time(cls: type[OrderedBackbone]) -> None:
+    torch.manual_seed(0)
+    model = cls(5, 3, d=8, heads=2).double().eval()
+    x = torch.randn(12, 5, dtype=torch.float64)
+    assert not model.capabilities.order_free
+    assert model.capabilities.gate_sites == ("feature",)
+    assert (model(x.flip(0)) - model(x)).abs().max() > 1e-3
+
+    tokens = model.embed(x)
+    rows = [model.aggregate(tokens[None, :k])[0] for k in range(1, 13)]
+    lower = torch.ones(12, 12, dtype=torch.bool).tril()
+    batched = model.aggregate(tokens.expand(12, -1, -1), lower)
+    torch.testing.assert_close(batched, torch.stack(rows), rtol=0, atol=1e-9)

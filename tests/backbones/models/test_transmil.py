@@ -1,4 +1,4 @@
-"""The paper's TransMIL: a set of tiles, masks and gates that remove, and its proxy."""
+"""TransMIL: the paper's, a set of tiles, and the official one, against the published code."""
 
 import pytest
 import torch
@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from foci.backbones import Batch, create
-from foci.backbones.models.transmil import TransMIL
+from foci.backbones.models.transmil import TransMIL, TransMILNystrom
 from foci.errors import FociError
+from tests.backbones.golden_weights import features, fill, golden
 
 
 def model(dtype: torch.dtype = torch.float64, **widths: object) -> TransMIL:
@@ -20,15 +21,6 @@ def model(dtype: torch.dtype = torch.float64, **widths: object) -> TransMIL:
 def bag(n: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     return 3 * torch.randn(n, 6, generator=generator, dtype=dtype)
-
-
-def test_paper_preset_has_the_papers_parameter_count() -> None:
-    def count(**widths: object) -> int:
-        paper = create("transmil", d_in=1536, n_classes=2, **widths)
-        return sum(p.numel() for p in paper.parameters())
-
-    assert count() == 13_529_346
-    assert count(projection_bias=True) == 13_529_858
 
 
 @pytest.mark.parametrize("n", [1, 2, 7])
@@ -86,28 +78,6 @@ def test_hard_gate_is_removal_in_single_precision_too() -> None:
     torch.testing.assert_close(gated, ours.aggregate(tokens[keep][None]), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("fill", [0.0, 1e4])
-def test_padding_is_inert_whatever_it_contains(fill: float) -> None:
-    ours = model()
-    long, short = ours.embed(bag(6)), ours.embed(bag(2, seed=1))
-    padded = torch.full((2, 6, 8), fill, dtype=torch.float64)
-    padded[0], padded[1, :2] = long, short
-    mask = torch.tensor([[True] * 6, [True] * 2 + [False] * 4])
-    want = torch.cat([ours.aggregate(long[None]), ours.aggregate(short[None])])
-
-    gate = torch.ones(2, 6, dtype=torch.float64)
-    torch.testing.assert_close(ours.aggregate(padded, mask), want, rtol=0, atol=1e-12)
-    torch.testing.assert_close(ours.aggregate(padded, mask, gate), want, rtol=0, atol=1e-12)
-
-
-def test_order_of_tiles_does_not_matter() -> None:
-    ours, x = model(), bag(9)
-    order = torch.randperm(9, generator=torch.Generator().manual_seed(1))
-    torch.testing.assert_close(ours(x[order]), ours(x), rtol=0, atol=1e-12)
-    scores = ours.scores(ours.embed(x))
-    torch.testing.assert_close(ours.scores(ours.embed(x[order])), scores[order])
-
-
 @pytest.mark.parametrize("gate", [[0.2, 0.9, 0.5, 1.0], [0.0, 1.0, 0.0, 1.0]])
 def test_gate_gradient_equals_finite_differences(gate: list[float]) -> None:
     ours = model(depth=2)
@@ -131,27 +101,10 @@ def test_gradients_stay_finite_when_a_gated_out_tile_would_dominate() -> None:
     assert torch.isfinite(tokens.grad).all()
 
 
-def test_bias_free_projection_makes_gating_a_feature_gating_its_token() -> None:
-    x, g = bag(5), torch.rand(5, 1, dtype=torch.float64)
-    plain, biased = model(), model(projection_bias=True)
-    torch.testing.assert_close(plain.embed(g * x), g * plain.embed(x))
-    assert plain.capabilities.homogeneous
-    assert not torch.allclose(biased.embed(g * x), g * biased.embed(x))
-    assert not biased.capabilities.homogeneous
-
-
 def test_objective_is_cross_entropy() -> None:
     ours, x = model(), bag(4)
     batch = Batch(x[None], torch.ones(1, 4, dtype=torch.bool), torch.tensor([2]))
     assert ours.objective(batch).item() == pytest.approx(-ours.predict(x)[2].log().item())
-
-
-def test_config_rebuilds_the_same_shapes() -> None:
-    ours = model(proxy="before_norm", activation="relu")
-    twin = TransMIL(**ours.config).double().eval()
-    twin.load_state_dict(ours.state_dict())
-    tokens = ours.embed(bag(3))
-    torch.testing.assert_close(twin.scores(tokens), ours.scores(tokens))
 
 
 @pytest.mark.parametrize(
@@ -166,3 +119,78 @@ def test_impossible_widths_are_refused(widths: dict[str, object], message: str) 
     with pytest.raises(FociError) as error:
         model(**widths)
     assert str(error.value) == message
+
+
+GOLDEN = golden("transmil")
+OURS = {
+    "cls_token": "cls",
+    "_fc1.0": "projection.0",
+    "pos_layer.proj": "position.conv7",
+    "pos_layer.proj1": "position.conv5",
+    "pos_layer.proj2": "position.conv3",
+    "norm": "norm",
+    "_fc2": "head",
+    **{
+        f"layer{i}.{theirs}": f"layer{i}.{mine}"
+        for i in (1, 2)
+        for theirs, mine in {
+            "norm": "norm",
+            "attn.to_qkv": "attention.qkv",
+            "attn.to_out.0": "attention.output",
+            "attn.res_conv": "attention.residual",
+        }.items()
+    },
+}
+
+
+def official(**widths: object) -> TransMILNystrom:
+    torch.manual_seed(0)
+    return TransMILNystrom(6, 3, **{"d": 8, "heads": 2, **widths}).double().eval()
+
+
+@pytest.fixture(scope="module")
+def golden_weights() -> dict[str, Tensor]:
+    weights = {}
+    for key, shape in GOLDEN["keys"].items():
+        stem, _, kind = key.rpartition(".")
+        ours = f"{OURS[stem]}.{kind}" if stem else OURS[key]
+        weights[ours] = fill(key, tuple(shape), norm=stem.endswith("norm") and kind == "weight")
+    return weights
+
+
+@pytest.mark.parametrize("version", ["0.0.9", "0.0.11"])
+def test_logits_and_proxy_equal_the_published_code(
+    golden_weights: dict[str, Tensor], version: str
+) -> None:
+    aligned = version != "0.0.9"
+    official = create("transmil", "official", d_in=1024, n_classes=3, aligned=aligned)
+    official.double().eval().load_state_dict(golden_weights)
+    cases = [case for case in GOLDEN["cases"] if case["nystrom"] == version]
+    assert len(cases) == {"0.0.9": 2, "0.0.11": 3}[version]
+    assert any("scores" in case for case in cases)
+    with torch.no_grad():
+        for case in cases:
+            n = case["n_tiles"]
+            tokens = official.embed(features(n, 1024))
+            logits = official.aggregate(tokens[None])[0]
+            assert logits.tolist() == pytest.approx(case["logits"], abs=1e-9), n
+            if "scores" in case:
+                scores = official.scores(tokens)
+                assert scores.shape == (n,)
+                assert scores[:10].tolist() == pytest.approx(case["scores"], abs=1e-8), n
+
+
+def test_two_tiles_count_as_the_square_one_two_one_two() -> None:
+    model, x = official(), bag(2)
+    torch.testing.assert_close(model(x), model(x[[0, 1, 0, 1]]), rtol=0, atol=1e-12)
+
+
+def test_landmarks_default_to_half_the_width_and_count() -> None:
+    x = bag(7)
+    torch.testing.assert_close(official()(x), official(landmarks=4)(x))
+    assert (official()(x) - official(landmarks=2)(x)).abs().max() > 1e-6
+
+
+def test_heads_must_divide_the_width() -> None:
+    with pytest.raises(FociError, match="transmil-nystrom: d=8 is not a multiple of heads=3"):
+        official(heads=3)

@@ -1,7 +1,8 @@
-"""Training is deterministic, resumes exactly, and keeps the best epoch."""
+"""Training is deterministic, resumes exactly, and keeps the best epoch; batches and predictions."""
 
 import os
 import shutil
+from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,18 +10,20 @@ import numpy as np
 import pytest
 import torch
 
-from foci import Cohort, backbones
+from foci import Bag, Cohort, backbones
 from foci.backbones import Backbone, Batch
-from foci.backbones.training import EpochReport, TrainingRecipe, loop, predict, train
-from foci.backbones.training.loop import run_key
+from foci.backbones.training import EpochReport, Predictions, TrainingRecipe, loop, predict, train
+from foci.backbones.training.loop import batch_of, epoch_order, run_key, stride
 from foci.bags import Slide
 from foci.bags.store import BagStore
 from foci.errors import FociError
-from tests.backbones.every import EVERY, small
+from tests.backbones.every import small
 from tests.makers.cohorts import D_IN, toy_cohort
+from tests.makers.features import contour_grid
 
 RECIPE = TrainingRecipe(epochs=3, lr=3e-3, batch_size=2, seed=5)
-PAPER = [name for name, preset in EVERY if preset == "paper"]
+KINDS = ["abmil", "asmil", "attrimil", "mhim-mil"]
+"""No state in the objective, an EMA in the model, queues, and two stages with a teacher."""
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +64,7 @@ def run(name: str, cohort: Cohort, state: Path | None = None, report=lambda epoc
     return backbones.fingerprint(model), history
 
 
-@pytest.mark.parametrize("name", PAPER)
+@pytest.mark.parametrize("name", KINDS)
 def test_same_seed_same_bytes_also_after_kills(name: str, cohort: Cohort, tmp_path: Path) -> None:
     want, whole = run(name, cohort)
     state = tmp_path / "state"
@@ -253,3 +256,58 @@ def test_it_learns(name: str, cohort: Cohort) -> None:
     recipe = TrainingRecipe(epochs=15, lr=5e-3)
     train(model, cohort.split("train"), cohort.split("val"), recipe)
     assert predict(model, cohort.split("test")).accuracy >= 0.8
+
+
+def test_an_epoch_sees_every_slide_once() -> None:
+    slides = [Slide(str(i), str(i), "a") for i in range(30)]
+    order = epoch_order(slides, balanced=False, rng=np.random.default_rng(0))
+    assert order != slides
+    assert sorted(order, key=lambda s: int(s.slide_id)) == slides
+
+
+def test_balanced_draws_classes_equally_often() -> None:
+    slides = [Slide(str(i), str(i), "rare" if i < 5 else "common") for i in range(2000)]
+    drawn = epoch_order(slides, balanced=True, rng=np.random.default_rng(0))
+    counts = Counter(s.label for s in drawn)
+    assert len(drawn) == 2000
+    assert abs(counts["rare"] - 1000) < 100
+
+
+def test_batches_are_padded_and_labelled(cohort: Cohort) -> None:
+    first = batch_of(cohort, cohort.slides[:2])
+    assert first.labels.tolist() == [0, 1]
+    assert first.mask.sum(1).tolist() == [9, 8]
+    assert first.coords is not None
+    assert first.strides is not None
+    assert first.strides.tolist() == [256, 256]
+    torch.testing.assert_close(first.features[1, :8], cohort.bag("s01").x)
+    assert first.features[1, 8].abs().sum() == 0
+
+
+def test_stride_is_the_spacing_and_else_the_tile_size() -> None:
+    x = np.ones((12, 2), np.float32)
+    assert stride(Bag("s", x, contour_grid(512), patch_size=600)) == 512
+    lone = Bag("s", x[:1], np.array([[5, 7]]), patch_size=300)
+    assert stride(lone) == 300
+
+
+def test_loss_and_accuracy_by_hand() -> None:
+    seen = Predictions(
+        ("a", "b"), np.array([[0.25, 0.75], [0.5, 0.5]]), np.array([1, 1], dtype=np.int64)
+    )
+    assert seen.loss == pytest.approx(-(np.log(0.75) + np.log(0.5)) / 2)
+    assert seen.accuracy == 0.5
+
+
+def test_a_certain_mistake_is_finite() -> None:
+    seen = Predictions(("a",), np.array([[1.0, 0.0]]), np.array([1], dtype=np.int64))
+    assert np.isfinite(seen.loss)
+
+
+def test_predicts_in_eval_mode_and_gives_the_mode_back(cohort: Cohort) -> None:
+    model = backbones.create("abmil", d_in=D_IN, n_classes=2, d=8, hidden=4, dropout=0.9).train()
+    first, second = predict(model, cohort), predict(model, cohort)
+    np.testing.assert_array_equal(first.probabilities, second.probabilities)
+    assert model.training
+    assert first.slide_ids == tuple(slide.slide_id for slide in cohort)
+    assert first.labels.tolist() == [i % 2 for i in range(len(cohort))]

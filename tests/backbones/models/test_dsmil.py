@@ -1,4 +1,4 @@
-"""DSMIL: a slow formula, every count in both directions, outputs and classes, native score."""
+"""DSMIL: a slow formula, every count in both directions, classes, its loss as published."""
 
 import math
 from typing import Any
@@ -8,10 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from foci.backbones import create
+from foci.backbones import pad
 from foci.backbones.models.dsmil import DSMIL
 from foci.errors import FociError
 from foci.reveal import curve
+from tests.backbones.golden_weights import features, fill, golden
 
 WIDTH = 5
 
@@ -53,16 +54,6 @@ def test_outputs_equal_a_slow_formula(n: int, negative: bool) -> None:
     model = small(negative=negative)
     outputs = model.outputs(model.embed(bag(n)))
     assert outputs.tolist() == pytest.approx(slow_outputs(model, bag(n)), abs=1e-10)
-
-
-@pytest.mark.parametrize(
-    ("n_classes", "negative", "count"),
-    [(2, True, 83_202), (2, False, 85_252), (3, True, 85_252), (3, False, 88_326)],
-)
-def test_parameter_counts(n_classes: int, negative: bool, count: int) -> None:
-    """The first two are those of the published aggregators for 512-wide features."""
-    model = create("dsmil", "official", d_in=512, n_classes=n_classes, negative=negative)
-    assert sum(p.numel() for p in model.parameters()) == count
 
 
 def test_one_output_keeps_its_sigmoid() -> None:
@@ -155,3 +146,39 @@ def test_a_closed_tile_is_not_critical() -> None:
 def test_an_unknown_value_is_refused() -> None:
     with pytest.raises(FociError, match="value: is 'tanh'; choose one of token, linear, relu"):
         DSMIL(4, 2, value="tanh")  # type: ignore[arg-type]
+
+
+GOLDEN = golden("dsmil")
+PUBLISHED = {"tile_classifier": "i_classifier.fc.0", "head": "b_classifier.fcc"}
+
+
+def filled(outputs: int, n_classes: int) -> DSMIL:
+    """The published weights for 24-wide features, current code."""
+    model = DSMIL(24, n_classes, negative=n_classes > outputs).double().eval()
+    for name, parameter in model.named_parameters():
+        module, _, part = name.rpartition(".")
+        theirs = PUBLISHED.get(module, module.replace("query", "b_classifier.q"))
+        conv = (outputs, outputs, 24) if name == "head.weight" else tuple(parameter.shape)
+        parameter.data = fill(f"{theirs}.{part}", conv).reshape(parameter.shape)
+    return model
+
+
+@pytest.mark.parametrize(("variant", "n_classes"), [("k1", 2), ("k2", 2), ("k2", 3)])
+@pytest.mark.parametrize("n", [1, 2, 7, 20])
+def test_published_losses(variant: str, n_classes: int, n: int) -> None:
+    """With a class more than outputs one label has none: all outputs should be off."""
+    (case,) = (c for c in GOLDEN["cases"] if (c["variant"], c["n_tiles"]) == (variant, n))
+    model = filled(len(case["outputs"]), n_classes)
+    for label, want in enumerate(case["losses"][:n_classes]):
+        objective = model.make_objective()
+        loss = objective(pad([features(n, 24)], [label]))
+        assert loss.item() == pytest.approx(want, abs=1e-7)
+        assert sum(objective.terms.values()) == pytest.approx(want, abs=1e-7)
+
+
+def test_the_weight_moves_between_bag_and_tiles() -> None:
+    model, batch = filled(2, 2), pad([features(7, 24)], [1])
+    halves = model.make_objective()
+    halves(batch)
+    bag, tiles = (model.make_objective(bag_weight=w)(batch).item() for w in (1.0, 0.0))
+    assert halves.terms == pytest.approx({"bag": bag / 2, "tiles": tiles / 2})

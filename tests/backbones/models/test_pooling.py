@@ -1,4 +1,4 @@
-"""Max pooling and MIL_fc: one tile decides, at every count, and ties of rounding do not."""
+"""Pooling without attention: one tile decides at every count, or the mean of all."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from foci.backbones import create
-from foci.backbones.models.pooling import BestTile, MaxMIL, MILfc
+from foci import rankings
+from foci.backbones.models.pooling import BestTile, MaxMIL, MeanMIL, MILfc
 from foci.errors import FociError
 from foci.reveal import curve
 
@@ -17,6 +17,11 @@ CLASSES = [(MaxMIL, 2), (MaxMIL, 3), (MILfc, 2), (MILfc, 3)]
 def small(cls: type[BestTile], n_classes: int, **settings: Any) -> BestTile:
     torch.manual_seed(0)
     return cls(5, n_classes, d=4, **settings).double().eval().requires_grad_(False)
+
+
+def mean_mil() -> MeanMIL:
+    torch.manual_seed(0)
+    return MeanMIL(5, 3, d=4).double().eval().requires_grad_(False)
 
 
 def bag(n: int) -> Tensor:
@@ -77,12 +82,6 @@ def test_probabilities_that_round_to_one_do_not_tie() -> None:
         torch.testing.assert_close(model(tiles), logits[best], rtol=1e-9, atol=0)
 
 
-@pytest.mark.parametrize("name", ["max-mil", "mil-fc"])
-def test_parameter_counts(name: str) -> None:
-    model = create(name, "official", d_in=1024, n_classes=2)
-    assert sum(p.numel() for p in model.parameters()) == (1024 + 1) * 512 + (512 + 1) * 2
-
-
 @pytest.mark.parametrize("cls", [MaxMIL, MILfc])
 def test_there_is_no_weight_to_gate(cls: type[BestTile]) -> None:
     model = small(cls, 2)
@@ -91,3 +90,25 @@ def test_there_is_no_weight_to_gate(cls: type[BestTile]) -> None:
         FociError, match=r"has no attention weight per tile.*use the gate site 'fea"
     ):
         model.aggregate(tokens, gate=torch.ones(1, 3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("n", [1, 2, 30])
+def test_logits_are_the_mean_of_the_tiles(n: int) -> None:
+    model, x = mean_mil(), bag(n)
+    alone = torch.stack([model(x[i : i + 1]) for i in range(n)])
+    torch.testing.assert_close(model(x), alone.mean(dim=0), rtol=0, atol=1e-12)
+
+
+def test_the_stand_in_is_the_logit_of_the_predicted_class() -> None:
+    model, x = mean_mil(), bag(9)
+    assert model.capabilities.score == "proxy"
+    predicted = int(model(x).argmax())
+    want = [float(model(x[i : i + 1])[predicted]) for i in range(9)]
+    assert model.scores(model.embed(x)).tolist() == pytest.approx(want, abs=1e-12)
+
+
+def test_attention_x_evidence_shares_the_log_odds_equally_weighted() -> None:
+    model, x = MeanMIL(5, 2, d=4).double().eval().requires_grad_(False), bag(9)
+    logits = model(x)
+    scores = rankings.score("attention-x-evidence", model, x, target=1).scores
+    assert scores.sum() == pytest.approx(float(logits[1] - logits[0]), abs=1e-10)

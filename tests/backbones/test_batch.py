@@ -1,3 +1,5 @@
+"""Random subsets of an exact size."""
+
 import torch
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,8 +1,28 @@
+"""Query attention against the textbook; heads, projections and frozen copies by hand."""
+
 import pytest
 import torch
+from torch import nn
 
-from foci.backbones.layers.attention import HeadReadout, QueryAttention, QueryBranches
+from foci.backbones.layers.attention import (
+    HeadReadout,
+    QueryAttention,
+    QueryBranches,
+    ema_update,
+    frozen_copy,
+)
 from foci.errors import FociError
+
+
+def test_ema_moves_by_the_rest_of_the_momentum() -> None:
+    source = nn.Linear(2, 1)
+    target = frozen_copy(source)
+    nn.init.constant_(source.weight, 1.0)
+    nn.init.constant_(target.weight, 0.0)
+    ema_update(target, source, momentum=0.9)
+    torch.testing.assert_close(target.weight, torch.full((1, 2), 0.1))
+    assert not target.weight.requires_grad
+    assert source.weight.requires_grad
 
 
 def test_equals_textbook_multi_head_attention() -> None:
