@@ -22,8 +22,13 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update",
 )  # fmt: skip
 WIDTHS = (1440, 1280, 768, 390)
-SETTLE = 400
-"""Milliseconds for charts to draw after the page has loaded."""
+_DRAWN = """async () => {
+    await document.fonts.ready;
+    const charts = [...document.querySelectorAll('.chart')].filter((one) => one.clientWidth > 0);
+    if (!charts.every((one) => one.querySelector('canvas'))) return false;
+    await new Promise((next) => requestAnimationFrame(() => requestAnimationFrame(next)));
+    return true;
+}"""
 
 
 @contextmanager
@@ -80,7 +85,7 @@ def screenshot(
     try:
         tab = context.new_page()
         tab.goto(_address(page))
-        _settle(tab)
+        wait_until_drawn(tab)
         if selector is None:
             tab.screenshot(path=path, full_page=height is None)
         else:
@@ -115,10 +120,10 @@ def _address(page: str | Path) -> str:
     return Path(file).resolve().as_uri() + hash_sign + fragment
 
 
-def _settle(tab: Page) -> None:
+def wait_until_drawn(tab: Page) -> None:
+    """Wait for fonts and for every chart that is visible; they draw after the page has loaded."""
     tab.wait_for_load_state("load")
-    tab.evaluate("document.fonts.ready.then(() => null)")
-    tab.wait_for_timeout(SETTLE)
+    tab.wait_for_function(_DRAWN)
 
 
 def main() -> None:

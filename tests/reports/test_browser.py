@@ -21,6 +21,7 @@ from tests.reports.test_report import data_of
 pytest.importorskip("playwright", reason="playwright is not installed")
 
 from playwright.sync_api import Browser, Page, expect
+from tools.screenshots import wait_until_drawn
 
 from tests.reports.browser import Watched, open_browser
 
@@ -48,6 +49,8 @@ def visit(browser: Browser, page: Path) -> Iterator[Open]:
         url = file.as_uri() + fragment
         opened.append((Watched(tab), file.as_uri()))
         tab.goto(url)
+        if context.get("java_script_enabled", True):
+            wait_until_drawn(tab)
         return tab
 
     yield go
@@ -322,6 +325,11 @@ def test_a_small_screen_does_not_scroll_sideways(visit: Open, width: int) -> Non
 
 
 PIXELS = "canvases => canvases.map(c => c.width / c.getBoundingClientRect().width)"
+SHARP = """(drawn) => {
+    const canvases = [...document.querySelectorAll('canvas')];
+    const ratios = canvases.map((one) => one.width / one.getBoundingClientRect().width);
+    return ratios.length === 6 && ratios.every((one) => Math.abs(one / drawn - 1) < 0.01);
+}"""
 
 
 def test_the_page_leaves_the_resolution_of_the_browser_alone(visit: Open) -> None:
@@ -351,10 +359,8 @@ def test_charts_and_maps_stay_sharp_after_a_zoom(visit: Open) -> None:
         # Chromium tells the page of an emulated zoom only together with another size.
         size = {"width": 1280, "height": 900 + zoomed, "mobile": False}
         devtools.send("Emulation.setDeviceMetricsOverride", {**size, "deviceScaleFactor": zoomed})
-        tab.wait_for_timeout(500)
-        assert tab.evaluate("devicePixelRatio") == zoomed
-        ratios = tab.locator("canvas").evaluate_all(PIXELS)
-        assert ratios == pytest.approx([drawn] * 6, rel=0.01)
+        tab.wait_for_function(f"devicePixelRatio === {zoomed}")
+        tab.wait_for_function(SHARP, arg=drawn)
 
 
 def test_lines_can_be_switched_off_and_the_axis_changed(visit: Open) -> None:

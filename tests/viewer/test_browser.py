@@ -119,7 +119,7 @@ def test_tiles_lie_where_they_belong(
         pixel = under_ring(tab, at)
         assert np.abs(pixel - truth[y + 8, x + 8]).max() < 20, column
     tab.locator(".stage-buttons button").first.click()
-    tab.wait_for_timeout(1500)
+    expect(tab.locator(".stage").first).to_have_attribute("data-loaded", "true")
     x, y = tiles.coords[tiles.order(NATIVE)[0]]
     if (found := under_ring(tab, 0, missing_ok=True)) is not None:
         assert np.abs(found - truth[y + 8, x + 8]).max() < 20
@@ -152,26 +152,28 @@ def under_ring(tab: Page, at: int, missing_ok: bool = False) -> np.ndarray | Non
     return None if found is None else np.array(found[:3], dtype=float)
 
 
+SAME_AND_OTHER = """(before) => {
+    const slides = [...document.querySelectorAll('.osd canvas')];
+    const [first, second] = slides.map((one) => one.toDataURL());
+    return first === second && first !== before && first;
+}"""
+"""The picture that both slides show, once it is the same and another than before."""
+
+
 def test_both_slides_pan_and_zoom_together(reader: Reader, fifth: str) -> None:
     tab = reader.open("slide", fifth)
     slides = tab.locator(".osd canvas")
 
-    def same() -> bool:
-        tab.wait_for_timeout(1500)
-        first, second = (slides.nth(i).evaluate("c => c.toDataURL()") for i in range(2))
-        return bool(first == second)
-
     before = slides.first.evaluate("c => c.toDataURL()")
     tab.get_by_label("Zoom in").first.click()
-    assert same()
-    assert slides.first.evaluate("c => c.toDataURL()") != before
+    zoomed = tab.wait_for_function(SAME_AND_OTHER, arg=before).json_value()
     box = slides.nth(1).bounding_box()
     assert box is not None
     tab.mouse.move(box["x"] + 200, box["y"] + 150)
     tab.mouse.down()
     tab.mouse.move(box["x"] + 90, box["y"] + 100, steps=5)
     tab.mouse.up()
-    assert same()
+    tab.wait_for_function(SAME_AND_OTHER, arg=zoomed)
     assert "zoom=" in tab.url
 
 

@@ -15,7 +15,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page
 
 from tools import architecture_picture
-from tools.screenshots import chromium
+from tools.screenshots import chromium, wait_until_drawn
 from tools.site import diagrams
 from tools.site.gallery import hang
 from tools.site.pages import DOCS, ROOT
@@ -23,8 +23,6 @@ from tools.site.pages import DOCS, ROOT
 RUNS = ROOT / "build" / "gallery"
 REPORTS = ROOT / "build" / "pictured"
 IMAGES = DOCS / "images"
-SETTLE = 700
-"""Milliseconds for charts to draw."""
 COLOURS = 128
 """Of the palette of a PNG: a report has few colours, and a smaller file loads sooner."""
 
@@ -106,7 +104,7 @@ def take(browser: Browser, report: Path, shot: Shot, *, dark: bool) -> bytes:
     try:
         tab: Page = context.new_page()
         tab.goto(report.resolve().as_uri() + shot.fragment)
-        tab.wait_for_timeout(SETTLE)
+        wait_until_drawn(tab)
         if shot.numbered:
             tab.evaluate(NUMBERED, list(shot.numbered))
         if shot.element is None:
