@@ -14,6 +14,7 @@ from foci import backbones, selectors
 from foci.audits import StoredAudit
 from foci.audits.prepare import ready_to_fit
 from foci.backbones import fingerprint
+from foci.bags import Cohort
 from foci.errors import FociError
 from foci.progress import silent
 from foci.selectors import recipe, vary
@@ -28,8 +29,7 @@ from foci.studies.cells import (
     train_jointly,
     validation_aukc,
 )
-from foci.studies.engine.in_process import InProcess
-from foci.studies.engine.schedule import Tally, run_plan
+from foci.studies.engine.schedule import InProcess, Tally, run_plan
 from foci.studies.folder import StudyFolder
 from foci.studies.study import read_cohort
 from tests.backbones.every import small
@@ -45,10 +45,9 @@ SWEEPS = {
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> StudyFolder:
+    cost = {"slides": 2, "repeats": 2}
     folder = tmp_path_factory.mktemp("study")
-    return make(
-        folder, "one", seeds=[1], sweeps=SWEEPS, efficiency={"slides": 2, "repeats": 2}, n_cap=8
-    )
+    return make(folder, "one", seeds=[1], sweeps=SWEEPS, efficiency=cost, n_cap=8)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -170,8 +169,12 @@ def test_times_are_medians_of_turns(study: StudyFolder, monkeypatch: pytest.Monk
 # Joint training
 
 
-def test_it_trains_a_copy_and_leaves_the_classifier_alone(tmp_path: Path) -> None:
-    cohort = planted(tmp_path)
+@pytest.fixture(scope="module")
+def cohort(tmp_path_factory: pytest.TempPathFactory) -> Cohort:
+    return planted(tmp_path_factory.mktemp("planted"))
+
+
+def test_it_trains_a_copy_and_leaves_the_classifier_alone(cohort: Cohort) -> None:
     plan = vary(recipe("paper-ste"), {"schedule.epochs": 2, "schedule.warmup": 0})
     for name in ("abmil", "transmil"):
         model = small(name, "paper", 2).eval().requires_grad_(False)
@@ -191,17 +194,15 @@ def test_it_trains_a_copy_and_leaves_the_classifier_alone(tmp_path: Path) -> Non
         assert result.epochs[-1] != result.before
 
 
-def test_the_full_bag_loss_reaches_the_copy(tmp_path: Path) -> None:
+def test_the_full_bag_loss_reaches_the_copy(cohort: Cohort) -> None:
     """With no rationale loss at all, joint training is plain training: the loss goes down."""
-    cohort = planted(tmp_path)
     changes = {"schedule.epochs": 12, "schedule.warmup": 0, "schedule.peak": 0.2}
     plan = vary(recipe("freeze-only"), {**changes, "schedule.weight_decay": 0})
     _, _, result = train_jointly(small("abmil", "paper", 2), cohort, plan)
     assert result.epochs[-1]["loss"] < 0.5 * result.before["loss"]
 
 
-def test_a_joint_copy_is_not_the_backbone_of_any_selector(tmp_path: Path) -> None:
-    cohort = planted(tmp_path)
+def test_a_joint_copy_is_not_the_backbone_of_any_selector(cohort: Cohort) -> None:
     plan = vary(recipe("paper-ste"), {"schedule.epochs": 1})
     model = small("abmil", "paper", 2)
     fitted = selectors.fit(model, cohort, plan)
@@ -216,10 +217,10 @@ def one_step(name: str = "paper-ste") -> Any:
     return vary(recipe(name), {f"schedule.{key}": value for key, value in changes.items()})
 
 
-def test_the_copy_learns_at_a_fifth_of_the_heads_rate(tmp_path: Path) -> None:
+def test_the_copy_learns_at_a_fifth_of_the_heads_rate(cohort: Cohort) -> None:
     """AdamW's first step moves every weight by the learning rate, whatever its gradient."""
     model, plan = small("abmil", "paper", 2), one_step()
-    copy, head, _ = train_jointly(model, planted(tmp_path), plan)
+    copy, head, _ = train_jointly(model, cohort, plan)
     drawn = new_head(model, plan, seed=0)
     for before, after, rate in ((drawn, head, 1e-3), (model, copy, 2e-4)):
         pairs = zip(before.parameters(), after.parameters(), strict=True)
@@ -227,8 +228,8 @@ def test_the_copy_learns_at_a_fifth_of_the_heads_rate(tmp_path: Path) -> None:
         assert farthest == pytest.approx(rate, rel=1e-2)
 
 
-def test_the_rationale_losses_reach_head_and_copy(tmp_path: Path) -> None:
-    cohort, model = planted(tmp_path), small("abmil", "paper", 2)
+def test_the_rationale_losses_reach_head_and_copy(cohort: Cohort) -> None:
+    model = small("abmil", "paper", 2)
     both, full_only = (
         train_jointly(model, cohort, one_step(name)) for name in ("paper-ste", "freeze-only")
     )
@@ -239,10 +240,9 @@ def test_the_rationale_losses_reach_head_and_copy(tmp_path: Path) -> None:
 
 
 def test_coordinates_are_those_of_the_unit_box(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cohort, batches = planted(tmp_path), []
-    terms = cells.loss_terms
+    batches, terms = [], cells.loss_terms
     monkeypatch.setattr(cells, "loss_terms", lambda b, *rest: batches.append(b) or terms(b, *rest))
     train_jointly(small("abmil", "paper", 2), cohort, one_step())
     (batch,) = batches
@@ -253,11 +253,9 @@ def test_coordinates_are_those_of_the_unit_box(
         assert any(row.shape == box.shape and torch.equal(row, box) for row in rows)
 
 
-def test_a_recipe_that_starts_as_evidence_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        FociError, match="starts as evidence of a classifier that changes meanwhile"
-    ):
-        train_jointly(small("abmil", "paper", 2), planted(tmp_path), recipe("tuned"))
+def test_a_recipe_that_starts_as_evidence_is_refused(cohort: Cohort) -> None:
+    with pytest.raises(FociError, match="starts as evidence of a classifier that changes"):
+        train_jointly(small("abmil", "paper", 2), cohort, recipe("tuned"))
 
 
 # Memory

@@ -1,15 +1,17 @@
-"""The paper's numbers agree with each other: what it derives follows from what it prints."""
+"""The paper's numbers agree with each other: what it derives follows from what it prints.
+
+Its SHI, differences and p-value are derived by the code of the tables: see test_tables.
+"""
 
 from collections import Counter
-from itertools import product
 
 import pytest
 
-from foci.metrics import faithfulness_auc, shi, wilcoxon
+from foci.metrics import faithfulness_auc
 from foci.metrics.deletion import PAPER_COUNTS
-from foci.studies.published import COHORTS, FOCI, PublishedNumber, published
+from foci.studies.published import COHORTS, PublishedNumber, published
+from foci.studies.study import BACKBONES
 
-BACKBONES = ("transmil", "abmil", "clam-sb", "attrimil", "acmil", "asmil", "mhim-mil")
 PAPER = published()
 
 
@@ -42,45 +44,17 @@ def test_every_cell_of_every_table_is_there_once() -> None:
 
 def test_a_cell_keeps_what_was_printed() -> None:
     cell = printed("main", "nsclc", "acmil+foci", "msk_cond")
-    assert (cell.mean, cell.std, cell.seeds, cell.digits, cell.rounding) == (
-        1.79,
-        0.02,
-        3,
-        2,
-        0.005,
-    )
+    assert (cell.mean, cell.std, cell.seeds) == (1.79, 0.02, 3)
+    assert (cell.digits, cell.rounding) == (2, 0.005)
     assert printed("ablation", "nsclc", "freeze-only", "reach").seeds == 2
     assert printed("selected_only_compact", "brca", "transmil", "adaptive").std is None
     assert PAPER.get("main", "nsclc", "resnet", "msk_cond") is None
-
-
-@pytest.mark.parametrize(("cohort", "backbone"), list(product(COHORTS, BACKBONES)))
-def test_shi_follows_from_the_main_tables(cohort: str, backbone: str) -> None:
-    """To within the rounding of the two counts that it is made of."""
-    base = printed("main", cohort, backbone, "msk_cond")
-    foci = printed("main", cohort, backbone + FOCI, "msk_cond")
-    said = printed("shi", cohort, backbone, "shi")
-    lowest = shi(base.mean - base.rounding, foci.mean + foci.rounding)
-    highest = shi(base.mean + base.rounding, foci.mean - foci.rounding)
-    assert lowest - said.rounding <= said.mean <= highest + said.rounding
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_mean_shi_is_the_mean_of_the_cohorts(backbone: str) -> None:
     three = [printed("shi", cohort, backbone, "shi").mean for cohort in COHORTS]
     assert printed("shi", "mean", backbone, "shi").mean == pytest.approx(sum(three) / 3, abs=1.1e-3)
-
-
-@pytest.mark.parametrize(
-    ("cohort", "backbone", "column"),
-    list(product(COHORTS, BACKBONES, ("msk_cond", "reach", "aukc"))),
-)
-def test_deltas_are_differences_of_the_printed_means(
-    cohort: str, backbone: str, column: str
-) -> None:
-    base, foci = (printed("main", cohort, row, column).mean for row in (backbone, backbone + FOCI))
-    said = printed("main", cohort, backbone + FOCI, f"{column}_delta")
-    assert round(foci - base, said.digits) == said.mean
 
 
 @pytest.mark.parametrize(
@@ -93,14 +67,6 @@ def test_faithfulness_follows_from_the_drops(row: str) -> None:
     found = faithfulness_auc(PAPER_COUNTS, [drop.mean for drop in drops])
     slack = drops[0].rounding * 240 / 256 + said.rounding
     assert found == pytest.approx(said.mean, abs=slack)
-
-
-def test_the_pvalue_is_that_of_one_rank_against_eight() -> None:
-    """W = 1 with nine pairs is exactly 0.0078125, printed as 0.008."""
-    pairs = wilcoxon(base=[9, 8, 7, 6, 5, 4, 3, 2, 1], foci=[0] * 8 + [1.5])
-    assert (pairs.statistic, pairs.n_pairs, pairs.pvalue) == (1.0, 9, 0.0078125)
-    said = printed("tests", "all", "transmil", "msk_pvalue")
-    assert round(pairs.pvalue, said.digits) == said.mean
 
 
 @pytest.mark.parametrize(

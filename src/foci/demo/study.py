@@ -14,9 +14,8 @@ import yaml
 from foci.demo.folder import COHORT, FEATURES, make
 from foci.errors import FociError
 from foci.files.atomic import write_whole
-from foci.studies.engine.in_process import InProcess
 from foci.studies.engine.progress import StudyProgress
-from foci.studies.engine.schedule import Engine, Tally, run_plan
+from foci.studies.engine.schedule import Engine, InProcess, Tally, run_plan
 from foci.studies.folder import STUDY, StudyFolder
 
 SLIDES_OF_A_STUDY = 100

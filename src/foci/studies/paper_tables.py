@@ -27,6 +27,7 @@ from foci.studies.read import (
     combine,
     of_means,
 )
+from foci.studies.study import Study
 from foci.studies.table import (
     AUKC,
     MSK,
@@ -57,6 +58,31 @@ METHODS = (
 
 ADAPTIVE = "paper-adaptive"
 CONTROL = "freeze-only"
+
+
+def paper_tables(
+    study: Study, numbers: StudyNumbers, paper: PublishedNumbers | None
+) -> Iterator[Table]:
+    """All of them, in the order of the paper; one without rows is empty."""
+    settings, read = study.settings(study.seeds[0]), study.read
+    yield shi_table(numbers, paper)
+    yield compact_table(numbers, paper)
+    for cohort in numbers.cohorts:
+        yield main_table(numbers, cohort, paper)
+    for budget in read.budgets:
+        if budget < settings.k_max:
+            yield budget_table(numbers, paper, budget)
+    yield kappa_table(numbers, paper, read.kappas)
+    yield cap_table(numbers, paper, study.n_cap)
+    yield adaptive_table(numbers, paper)
+    yield selected_table(numbers, paper)
+    yield sweep_table(numbers, paper, read.selected_k)
+    yield gate_table(numbers, paper, settings.recipe)
+    yield loss_table(numbers, paper, settings.recipe)
+    yield faithfulness_table(numbers, paper)
+    yield across_table(numbers, paper)
+    yield predicted_table(numbers, paper)
+    yield efficiency_table(numbers, paper)
 
 
 def _deltas(columns: Sequence[Column]) -> tuple[Column, ...]:

@@ -14,29 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from foci.audits.settings import PAPER, PROFILES, AuditSettings
+from foci.audits.settings import PAPER, PROFILES
 from foci.files.atomic import write_whole
 from foci.metrics import spearman, wilcoxon
 from foci.studies.folder import StudyFolder
 from foci.studies.formats import document, to_csv, to_latex, to_markdown
-from foci.studies.paper_tables import (
-    across_table,
-    adaptive_table,
-    budget_table,
-    cap_table,
-    compact_table,
-    efficiency_table,
-    faithfulness_table,
-    gate_table,
-    kappa_table,
-    loss_table,
-    main_table,
-    predicted_table,
-    selected_table,
-    shi_of,
-    shi_table,
-    sweep_table,
-)
+from foci.studies.paper_tables import paper_tables, shi_of
 from foci.studies.published import COHORTS, PublishedNumber, PublishedNumbers, published
 from foci.studies.read import (
     NATIVE,
@@ -100,24 +83,8 @@ def build(folder: StudyFolder) -> StudyTables:
     """Read all finished cells and make every table that has a row."""
     study, numbers = folder.study, read_numbers(folder)
     paper = published() if study.published else None
-    settings = study.settings(study.seeds[0])
-    budgets = [budget for budget in study.read.budgets if budget < settings.k_max]
     made = (
-        shi_table(numbers, paper),
-        compact_table(numbers, paper),
-        *(main_table(numbers, cohort, paper) for cohort in numbers.cohorts),
-        *(budget_table(numbers, paper, budget) for budget in budgets),
-        kappa_table(numbers, paper, study.read.kappas),
-        cap_table(numbers, paper, study.n_cap),
-        adaptive_table(numbers, paper),
-        selected_table(numbers, paper),
-        sweep_table(numbers, paper, study.read.selected_k),
-        gate_table(numbers, paper, settings.recipe),
-        loss_table(numbers, paper, settings.recipe),
-        faithfulness_table(numbers, paper),
-        across_table(numbers, paper),
-        predicted_table(numbers, paper),
-        efficiency_table(numbers, paper),
+        *paper_tables(study, numbers, paper),
         tests_table(numbers, paper),
         hypotheses_table(numbers, paper),
         preservation_table(numbers),
@@ -126,7 +93,7 @@ def build(folder: StudyFolder) -> StudyTables:
     header = (
         *_cohorts_unlike_paper(numbers),
         *_classifiers_unlike_paper(study),
-        *_settings_unlike_paper(study, settings),
+        *_settings_unlike_paper(study),
         "A z compares means over seeds of different slides and models: it says how far apart two "
         "numbers are in units of their spread over seeds, and nothing about patients.",
     )
@@ -178,7 +145,8 @@ def _classifiers_unlike_paper(study: Study) -> Iterator[str]:
         yield f"{', '.join(own)}: {what}."
 
 
-def _settings_unlike_paper(study: Study, own: AuditSettings) -> Iterator[str]:
+def _settings_unlike_paper(study: Study) -> Iterator[str]:
+    own = study.settings(study.seeds[0])
     if len(study.seeds) != SEEDS:
         yield f"{counted(len(study.seeds), 'seed')} instead of {SEEDS}."
     if study.n_cap != N_CAP:

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from foci.studies import figures, tables
-from foci.studies.engine.in_process import InProcess
-from foci.studies.engine.schedule import run_plan
+from foci.studies.engine.schedule import InProcess, run_plan
 from foci.studies.folder import StudyFolder
 from tests.makers.audits import content
 from tests.makers.studies import NARROW, make

@@ -1,12 +1,15 @@
-"""The order of cells: needs first, the longest way first, cost alone; failures stop little."""
+"""The order of cells: needs first, the longest way first, cost alone; failures stop little.
 
+And what a run says: one line per cell, with rate and time left.
+"""
+
+import re
 from pathlib import Path
 
 import pytest
 
-from foci.studies.engine.estimate import Estimates
-from foci.studies.engine.in_process import InProcess
-from foci.studies.engine.schedule import run_plan
+from foci.studies.engine.progress import StudyProgress, left_text
+from foci.studies.engine.schedule import Estimates, InProcess, Tally, run_plan
 from foci.studies.engine.work import Outcome
 from foci.studies.folder import StudyFolder
 from foci.studies.plan import Cell
@@ -21,12 +24,12 @@ class Pretending:
     ) -> None:
         self.study, self.slots, self.failing, self.ahead = study, slots, failing, ahead
         self.running: list[Cell] = []
-        self.begun: list[str] = []
+        self.started: list[str] = []
         self.together: list[set[str]] = []
 
     def submit(self, cell: Cell) -> None:
         self.running.append(cell)
-        self.begun.append(cell.name)
+        self.started.append(cell.name)
 
     def wait(self) -> list[Outcome]:
         self.together.append({cell.name for cell in self.running})
@@ -46,9 +49,9 @@ def test_needs_first_and_never_more_than_the_slots(study: StudyFolder) -> None:
     engine, plan = Pretending(study, 3), study.plan()
     tally = run_plan(study, plan, engine)
     assert tally.done == tally.total == len(plan)
-    assert sorted(engine.begun) == sorted(cell.name for cell in plan)
+    assert sorted(engine.started) == sorted(cell.name for cell in plan)
     assert max(map(len, engine.together)) == 3
-    place = {name: i for i, name in enumerate(engine.begun)}
+    place = {name: i for i, name in enumerate(engine.started)}
     for cell in plan:
         assert all(place[need.name] < place[cell.name] for need in plan.needs(cell))
 
@@ -62,7 +65,7 @@ def test_cells_that_wait_for_a_worker(study: StudyFolder) -> None:
 def test_cost_is_measured_alone_and_last(study: StudyFolder) -> None:
     engine = Pretending(study, 3, ahead=3)
     run_plan(study, study.plan(), engine)
-    assert [name[:4] for name in engine.begun[-2:]] == ["cost", "cost"]
+    assert [name[:4] for name in engine.started[-2:]] == ["cost", "cost"]
     assert all(len(names) == 1 for names in engine.together if any("cost" in n for n in names))
 
 
@@ -92,7 +95,7 @@ def test_the_longest_way_first(study: StudyFolder) -> None:
     study.write_record(plan.select(kind="audit", backbone="abmil", seed=1)[0], seconds=3.0)
     engine = Pretending(study, 1)
     run_plan(study, plan, engine)
-    assert all("transmil" in name for name in engine.begun[:4])
+    assert all("transmil" in name for name in engine.started[:4])
 
 
 def test_estimates_come_from_cells_that_are_alike(study: StudyFolder) -> None:
@@ -120,3 +123,31 @@ def test_a_backbone_that_diverges(tmp_path: Path) -> None:
     assert "loss is" in why
     assert study.blocked(fit) == study.blocked(audit) == train.name
     assert all(study.result(cell) for cell in study.plan().select(backbone="abmil"))
+
+
+CELL = Cell("train", "one", "abmil", 1, "main", 9, (), "k")
+FAILED = Outcome("k", 1.0, "it diverged"), Tally(3, done=1, failed={"k": "it diverged"})
+
+
+def test_rate_and_time_left() -> None:
+    assert left_text(Tally(10, done=2), 2, rate=0.5) == "30.0 cells/min"
+    assert left_text(Tally(10, done=2, left=1200.0), 2, 0.5) == "30.0 cells/min, 10 min left"
+
+
+def test_one_line_per_cell_without_a_terminal() -> None:
+    said: list[str] = []
+    with StudyProgress(2, said.append, bar=False) as report:
+        report(CELL, Outcome("k", 42.0), Tally(3, done=1, left=84.0))
+        report(CELL, *FAILED)
+    pattern = r"\[1/3\] train/one/abmil/1: 42 s; [\d.]+ cells/min, 42 s left"
+    assert re.fullmatch(pattern, said[0])
+    assert said[1] == "[2/3] train/one/abmil/1: FAILED: it diverged"
+
+
+def test_a_bar_on_a_terminal_and_failures_in_lines() -> None:
+    said: list[str] = []
+    with StudyProgress(2, said.append, bar=True) as report:
+        report(CELL, Outcome("k", 42.0), Tally(3, done=1))
+        assert said == []
+        report(CELL, *FAILED)
+    assert said == ["[2/3] train/one/abmil/1: FAILED: it diverged"]

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from foci.errors import FociError
 from foci.files.lock import alone_in
 from foci.studies.engine import work
 from foci.studies.engine.work import run_cell
@@ -72,7 +71,7 @@ def test_needs_come_first(study: StudyFolder) -> None:
     assert "needs train/one/abmil/1, which is not finished" in outcome.error
 
 
-def test_a_stopped_cell_goes_on(
+def test_a_stopped_cell_is_resumed(
     study: StudyFolder, cell: Cell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = study.path / "work" / cell.key / "result" / "training.safetensors"
@@ -100,9 +99,7 @@ def test_a_stopped_cell_goes_on(
     assert _weights(study, cell) == stopped
 
 
-def test_another_version_starts_anew(
-    study: StudyFolder, cell: Cell, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_version_starts_anew(study: StudyFolder, cell: Cell) -> None:
     work_folder = study.path / "work" / cell.key
     (work_folder / "result").mkdir(parents=True)
     (work_folder / "result" / "training.safetensors").write_bytes(b"of another time")
@@ -110,14 +107,17 @@ def test_another_version_starts_anew(
     assert run_cell(study, cell).error is None
 
 
-def test_two_processes_compute_a_cell_once(study: StudyFolder, cell: Cell) -> None:
+def test_two_processes_compute_a_cell_once(
+    study: StudyFolder, cell: Cell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     work_folder = study.path / "work" / cell.key
     work_folder.mkdir(parents=True)
-    outcomes = []
+    looked, sleep, outcomes = threading.Event(), time.sleep, []
+    monkeypatch.setattr(work.time, "sleep", lambda seconds: looked.set() or sleep(0.01))
     waiting = threading.Thread(target=lambda: outcomes.append(run_cell(study, cell)))
     with alone_in(work_folder):
         waiting.start()
-        time.sleep(1.2)
+        assert looked.wait(timeout=60)
         assert not outcomes
         (study.path / "cells" / cell.key).mkdir(parents=True)  # the other process has finished
     waiting.join(timeout=60)
@@ -125,11 +125,7 @@ def test_two_processes_compute_a_cell_once(study: StudyFolder, cell: Cell) -> No
 
 
 def test_a_study_that_is_edited_meanwhile(study: StudyFolder, cell: Cell) -> None:
-    path = study.path / "study.yaml"
-    path.write_text(
-        path.read_text().replace("n_cap: 1024", "").replace("seeds:", "n_cap: 5\nseeds:")
-    )
-    outcome = run_cell(StudyFolder(study.path), cell)
+    outcome = run_cell(make(study.path, "one", seeds=[1], n_cap=5), cell)
     assert outcome.error is not None
     assert "is no cell of this plan: study.yaml or a cohort was changed" in outcome.error
 
@@ -143,7 +139,4 @@ def test_features_that_are_replaced_meanwhile(study: StudyFolder, cell: Cell) ->
 
 
 def _weights(study: StudyFolder, cell: Cell) -> bytes:
-    folder = study.result(cell)
-    if folder is None:
-        raise FociError(cell.name, "has no result", "run it")
-    return (folder / "weights.safetensors").read_bytes()
+    return (study.path / "cells" / cell.key / "weights.safetensors").read_bytes()

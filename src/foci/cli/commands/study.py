@@ -16,8 +16,7 @@ from foci.errors import FociError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foci.studies.engine.estimate import Estimates
-    from foci.studies.engine.schedule import Engine, Tally
+    from foci.studies.engine.schedule import Engine, Estimates, Tally
     from foci.studies.folder import StudyFolder
     from foci.studies.plan import Cell, Kind, Plan
 
@@ -130,7 +129,7 @@ def status(study: Study) -> None:
 
 
 def _show(folder: StudyFolder, planned: Plan) -> None:
-    from foci.studies.engine.estimate import Estimates
+    from foci.studies.engine.schedule import Estimates
     from foci.studies.plan import KINDS
 
     estimates = Estimates(folder, planned)
@@ -225,9 +224,8 @@ def _run(
     gpus: float | None,
     threads: int,
 ) -> Tally:
-    from foci.studies.engine.in_process import InProcess
     from foci.studies.engine.progress import StudyProgress
-    from foci.studies.engine.schedule import run_plan
+    from foci.studies.engine.schedule import InProcess, run_plan
 
     plan = folder.new_plan()
     engine: Engine

@@ -18,7 +18,7 @@ from foci.studies.folder import StudyFolder
 from foci.studies.plan import Cell
 
 RETRIES = 3
-"""How often a cell is begun again when its process or its machine is lost."""
+"""How often a cell is started again when its process or its machine is lost."""
 
 _STORE_BYTES = 100 * 1024**2
 """Ray's object store: cells pass names of folders, no data."""
@@ -56,7 +56,7 @@ class RayCluster:
 
     def __enter__(self) -> RayCluster:
         self._ray = _ray()
-        self._begin()
+        self._start()
         try:
             nodes = [dict(node["Resources"]) for node in self._ray.nodes() if node["Alive"]]
             self._gpus = share_of_gpus(nodes, self._asked, self._workers)
@@ -110,7 +110,7 @@ class RayCluster:
             self._folder.write_record(cell, error=line)
             return Outcome(cell.key, error=line)
 
-    def _begin(self) -> None:
+    def _start(self) -> None:
         quiet = {"include_dashboard": False, "log_to_driver": False}
         common: dict[str, Any] = {"logging_level": logging.ERROR, "configure_logging": False}
         if self._workers is not None:
@@ -124,8 +124,8 @@ class RayCluster:
             _check_reachable(self._address or "auto")
             self._ray.init(self._address, log_to_driver=False, **common)
         except (OSError, ValueError) as error:
-            told = " ".join(str(error).split())
-            what = f"cannot be joined ({told})"
+            message = " ".join(str(error).split())
+            what = f"cannot be joined ({message})"
             fix = "start a cluster with ray start --head, or give --workers"
             raise FociError(f"--address {self._address}", what, fix) from None
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from foci.studies.engine.estimate import Estimates
-from foci.studies.engine.work import Outcome
+from foci.studies.engine.work import Outcome, run_cell
 from foci.studies.folder import StudyFolder
 from foci.studies.plan import KINDS, Cell, Kind, Plan
 
@@ -27,10 +28,33 @@ class Engine(Protocol):
         """How many more cells may wait there, so that no worker waits for the next one."""
 
     def submit(self, cell: Cell) -> None:
-        """Begin with a cell."""
+        """Start a cell."""
 
     def wait(self) -> list[Outcome]:
         """Wait until at least one cell has ended."""
+
+
+class InProcess:
+    """An engine for one cell at a time; nothing else is started or imported.
+
+    Args:
+        folder: The study.
+        threads: Of torch.
+    """
+
+    slots, ahead = 1, 0
+
+    def __init__(self, folder: StudyFolder, threads: int = 1) -> None:
+        self._folder, self._threads = folder, threads
+        self._next: list[Cell] = []
+
+    def submit(self, cell: Cell) -> None:
+        """Remember a cell until somebody waits for it."""
+        self._next.append(cell)
+
+    def wait(self) -> list[Outcome]:
+        """Compute the cell."""
+        return [run_cell(self._folder, self._next.pop(0), threads=self._threads)]
 
 
 @dataclass
@@ -125,7 +149,7 @@ def _next(
     estimates: Estimates,
     places: int,
 ) -> list[Cell]:
-    """Cells to begin with now: those on the longest way to the end first."""
+    """Cells to start now: those on the longest way to the end first."""
     if any(cell.kind in ALONE for cell in running.values()):
         return []
     ready = [cell for cell in waiting.values() if all(need in done for need in cell.needs)]
@@ -137,3 +161,57 @@ def _next(
     alone = [cell for cell in ready if cell.kind in ALONE]
     left = any(cell.kind not in ALONE for cell in waiting.values())
     return alone[:1] if not running and not left else []
+
+
+class Estimates:
+    """Seconds of cells, from finished cells that are alike.
+
+    A cell is estimated by the median of those of its kind with the same backbone, cohort and
+    variant; where there are none, the same backbone and cohort, the same backbone, any.
+
+    Args:
+        folder: The study, whose records are read.
+        plan: Its cells.
+    """
+
+    def __init__(self, folder: StudyFolder, plan: Plan) -> None:
+        self._known: dict[tuple[str, ...], list[float]] = defaultdict(list)
+        for cell in plan:
+            seconds = folder.seconds(cell)
+            if seconds is not None and cell.model is None:
+                self.add(cell, seconds)
+
+    def add(self, cell: Cell, seconds: float) -> None:
+        """Note how long a cell took."""
+        for group in _groups(cell):
+            self._known[group].append(seconds)
+
+    def of(self, cell: Cell) -> float | None:
+        """Seconds that a cell will take; None where nothing like it has run."""
+        for group in _groups(cell):
+            if group in self._known:
+                return statistics.median(self._known[group])
+        return None
+
+    def total(self, cells: Sequence[Cell]) -> float | None:
+        """Seconds of some cells, one after the other; None where one of them is not known."""
+        each = [self.of(cell) for cell in cells if cell.model is None]
+        known = [seconds for seconds in each if seconds is not None]
+        return sum(known) if len(known) == len(each) else None
+
+    def ways(self, cells: Sequence[Cell]) -> dict[str, float]:
+        """Seconds from the start of a cell to the end of all that need it, by key."""
+        users: dict[str, list[str]] = defaultdict(list)
+        for cell in cells:
+            for need in cell.needs:
+                users[need].append(cell.key)
+        ways: dict[str, float] = {}
+        for cell in reversed(cells):  # those that need a cell come after it
+            after = max((ways[user] for user in users[cell.key] if user in ways), default=0.0)
+            ways[cell.key] = (self.of(cell) or 1.0) + after
+        return ways
+
+
+def _groups(cell: Cell) -> list[tuple[str, ...]]:
+    named = (cell.kind, cell.backbone, cell.cohort, cell.variant)
+    return [named[:end] for end in (4, 3, 2, 1)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from foci.errors import FociError
 from foci.studies.engine.work import Outcome, run_cell
@@ -39,7 +38,7 @@ def script(
 ) -> str:
     """Text of the batch script for ``sbatch``.
 
-    Cells that others need have lower numbers, so that SLURM begins with them. A task whose needs
+    Cells that others need have lower numbers, so that SLURM starts with them. A task whose needs
     are not finished waits for the tasks that compute them, and computes what nobody does.
 
     Args:
@@ -57,17 +56,18 @@ def script(
     if not left:
         raise FociError(folder.path, "has no cell left to run", "run foci study tables")
     path = folder.path.resolve()
+    name = "".join(c if c.isalnum() or c in "-_." else "-" for c in folder.study.name)
     limit = "" if at_once is None else f"%{at_once}"
     lines = [
         "#!/bin/bash",
-        f"#SBATCH --job-name=foci-{_word(folder.study.name)}",
+        f"#SBATCH --job-name=foci-{name}",
         f"#SBATCH --array={array(left)}{limit}",
         f"#SBATCH --cpus-per-task={threads}",
         *([f"#SBATCH --gres=gpu:{gpus}"] if gpus else []),
         f"#SBATCH --output={path}/slurm-%A_%a.log",
         *(f"#SBATCH {option}" for option in options),
         f"export OMP_NUM_THREADS={threads} MKL_NUM_THREADS={threads}",
-        f"exec {shlex.quote(_python())} -m foci study cell {shlex.quote(str(path))} \\",
+        f"exec {shlex.quote(sys.executable)} -m foci study cell {shlex.quote(str(path))} \\",
         f'  --index "$SLURM_ARRAY_TASK_ID" --threads {threads} --plan {plan.digest[:12]}',
     ]
     return "\n".join(lines) + "\n"
@@ -92,11 +92,3 @@ def cell_at(plan: Plan, index: int, expected: str | None) -> Cell:
         what = f"is not between 0 and {len(plan) - 1}"
         raise FociError(f"--index {index}", what, "see foci study plan --cells")
     return plan.cells[index]
-
-
-def _word(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
-
-
-def _python() -> str:
-    return str(Path(sys.executable))

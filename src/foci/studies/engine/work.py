@@ -74,14 +74,14 @@ def _computed(folder: StudyFolder, cell: Cell, work: Path, threads: int) -> Outc
     start, busy = time.monotonic(), time.process_time()
     try:
         needed = _needed(folder, cell)
-        _begin(work, threads)
+        _discard_other_versions(work, threads)
         compute(folder, cell, needed, work / _RESULT)
         finished = folder.path / CELLS / cell.key
         finished.parent.mkdir(parents=True, exist_ok=True)
         (work / _RESULT).rename(finished)
-    except Exception as error:  # whatever it is, the other cells go on
-        told = str(error) if isinstance(error, FociError) else f"{type(error).__name__}: {error}"
-        line = " ".join(told.split())
+    except Exception as error:  # whatever it is, the other cells continue
+        known = isinstance(error, FociError)
+        line = " ".join((str(error) if known else f"{type(error).__name__}: {error}").split())
         folder.write_record(cell, error=line)
         return Outcome(cell.key, time.monotonic() - start, line)
     seconds = time.monotonic() - start
@@ -111,7 +111,7 @@ def _needed(folder: StudyFolder, cell: Cell) -> tuple[Path, ...]:
     return tuple(found)
 
 
-def _begin(work: Path, threads: int) -> None:
+def _discard_other_versions(work: Path, threads: int) -> None:
     """Keep what a killed process has done only if this one would have done the same."""
     now = {
         "foci": __version__,
