@@ -45,31 +45,29 @@ def check(model: Backbone, case: dict[str, Any], d_in: int) -> None:
     assert logits.tolist() == pytest.approx(case["logits"], abs=ABSOLUTE), case["n_tiles"]
 
 
-@pytest.mark.parametrize("variant", ["k5_c3", "k1_c2"])
-@pytest.mark.parametrize("name", ["acmil", "acmil_mha"])
-def test_acmil(name: str, variant: str, tmp_path: Path) -> None:
+def check_all(model: Backbone, cases: list[dict[str, Any]], d_in: int) -> None:
+    assert len(cases) == 4
+    for case in cases:
+        check(model, case, d_in)
+
+
+@pytest.mark.parametrize(
+    ("name", "variant"),
+    [
+        ("acmil", "k5_c3"),
+        ("acmil", "k1_c2"),
+        ("acmil_mha", "k5_c3"),
+        ("acmil_mha", "k1_c2"),
+        ("asmil_query", "t4_c3"),
+        ("asmil_query", "t1_c2"),
+    ],
+)
+def test_acmil_and_asmil(name: str, variant: str, tmp_path: Path) -> None:
     reference = golden(name)
     state = filled(reference["variants"][variant]["keys"])
     model = through_a_file({"model": state, "epoch": 1}, tmp_path)
-    cases = [
-        case for case in reference["cases"] if case["variant"] == variant and "scaled" not in case
-    ]
-    assert len(cases) == 4
-    for case in cases:
-        check(model, case, 24)
-
-
-@pytest.mark.parametrize("variant", ["t4_c3", "t1_c2"])
-def test_asmil(variant: str, tmp_path: Path) -> None:
-    reference = golden("asmil_query")
-    state = filled(reference["variants"][variant]["keys"])
-    model = through_a_file({"model": state}, tmp_path)
-    cases = [
-        case for case in reference["cases"] if case["variant"] == variant and "scaled" not in case
-    ]
-    assert len(cases) == 4
-    for case in cases:
-        check(model, case, 24)
+    cases = [case for case in reference["cases"] if "scaled" not in case]
+    check_all(model, [case for case in cases if case["variant"] == variant], 24)
 
 
 def clam(gated: bool, hidden: int, rows: int, dropout: float) -> dict[str, Any]:
@@ -112,10 +110,8 @@ def test_attrimil(tmp_path: Path) -> None:
             shapes |= linear(f"attention_nets.{c}.attention_c", 1, 12)
             shapes |= linear(f"classifiers.{c}", 1, 24)
         model = through_a_file(filled(shapes), tmp_path)
-        cases = [case for case in golden("attrimil")["cases"] if case["n_classes"] == n]
-        assert len(cases) == 4
-        for case in cases:
-            check(model, case, 24)
+        cases = golden("attrimil")["cases"]
+        check_all(model, [case for case in cases if case["n_classes"] == n], 24)
 
 
 @pytest.mark.parametrize("gated", [True, False])
@@ -125,10 +121,7 @@ def test_abmil(gated: bool, tmp_path: Path) -> None:
     if gated:
         shapes |= linear("attention_U.0", 128, 500)
     model = through_a_file(filled(shapes), tmp_path)
-    cases = [case for case in golden("abmil")["cases"] if case["gated"] == gated]
-    assert len(cases) == 4
-    for case in cases:
-        check(model, case, 500)
+    check_all(model, [case for case in golden("abmil")["cases"] if case["gated"] == gated], 500)
 
 
 def test_mhim_with_attention(tmp_path: Path) -> None:

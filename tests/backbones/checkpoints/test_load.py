@@ -144,67 +144,65 @@ def refusal(path: Path) -> str:
     return str(error.value)
 
 
-def test_a_missing_tensor_is_named_as_the_file_would(tmp_path: Path) -> None:
-    state = clam()
-    del state["attention_net.3.attention_c.bias"]
-    path = saved(tmp_path, state)
-    assert refusal(path) == (
-        f"{path}: is CLAM-SB, but lacks attention_net.3.attention_c.bias; {FIX}"
-    )
+LAST = "attention_net.3.attention_c"
+REFUSED: dict[str, tuple[dict[str, Tensor | None], str]] = {
+    "missing": ({f"{LAST}.bias": None}, f"is CLAM-SB, but lacks {LAST}.bias; {FIX}"),
+    "unexpected": (
+        {"extra.weight": torch.zeros(1)},
+        f"is CLAM-SB, but holds also extra.weight; {FIX}",
+    ),
+    "many names are cut short": (
+        {f"extra.{i}": torch.zeros(1) for i in range(20)},
+        "is CLAM-SB, but holds also extra.0, extra.1, extra.2, extra.3, extra.4, extra.5 and 14 "
+        f"more; {FIX}",
+    ),
+    "input width": (
+        {"attention_net.3.attention_b.0.weight": torch.zeros(6, 9)},
+        "is CLAM-SB, but attention_net.3.attention_b.0.weight has shape [6, 9], which does not fit "
+        f"[6, 8]; {FIX}",
+    ),
+    "output width": (
+        {f"{LAST}.weight": torch.zeros(2, 6)},
+        f"is CLAM-SB, but {LAST}.weight has shape [2, 6], which does not fit [1, 6]; {FIX}",
+    ),
+    "bias": (
+        {"classifiers.bias": torch.zeros(4)},
+        f"is CLAM-SB, but classifiers.bias has shape [4], which does not fit [3]; {FIX}",
+    ),
+    "no matrix": (
+        {"attention_net.0.weight": torch.zeros(8)},
+        "attention_net.0.weight has shape [8]; give weights of an unmodified model",
+    ),
+    "NaN": (
+        {"classifiers.bias": torch.tensor([0.0, torch.nan, 0.0])},
+        "classifiers.bias holds NaN or Inf; take an earlier checkpoint",
+    ),
+    "Inf": (
+        {"classifiers.bias": torch.tensor([0.0, torch.inf, 0.0])},
+        "classifiers.bias holds NaN or Inf; take an earlier checkpoint",
+    ),
+    "one class": (
+        {"classifiers.weight": torch.zeros(1, 8), "classifiers.bias": torch.zeros(1)},
+        "is CLAM-SB with 1 class; two are the least",
+    ),
+}
+"""Changed tensors of a CLAM-SB, None for those left out, and why the file is refused."""
 
 
-def test_an_unexpected_tensor_is_named(tmp_path: Path) -> None:
-    path = saved(tmp_path, {**clam(), "extra.weight": torch.zeros(1)})
-    assert refusal(path) == f"{path}: is CLAM-SB, but holds also extra.weight; {FIX}"
-
-
-def test_many_names_are_cut_short(tmp_path: Path) -> None:
-    path = saved(tmp_path, {**clam(), **{f"extra.{i}": torch.zeros(1) for i in range(20)}})
-    assert refusal(path) == (
-        f"{path}: is CLAM-SB, but holds also extra.0, extra.1, extra.2, extra.3, extra.4, extra.5 "
-        f"and 14 more; {FIX}"
-    )
-
-
-@pytest.mark.parametrize(
-    ("key", "shape", "found"),
-    [
-        ("attention_net.3.attention_b.0.weight", (6, 9), "[6, 9], which does not fit [6, 8]"),
-        ("attention_net.3.attention_c.weight", (2, 6), "[2, 6], which does not fit [1, 6]"),
-        ("classifiers.bias", (4,), "[4], which does not fit [3]"),
-    ],
-)
-def test_a_wrong_shape_is_named(
-    key: str, shape: tuple[int, ...], found: str, tmp_path: Path
+@pytest.mark.parametrize(("changes", "reason"), REFUSED.values(), ids=REFUSED)
+def test_a_tensor_that_does_not_fit_is_named_as_in_the_file(
+    changes: dict[str, Tensor | None], reason: str, tmp_path: Path
 ) -> None:
-    path = saved(tmp_path, {**clam(), key: torch.zeros(shape)})
-    assert refusal(path) == f"{path}: is CLAM-SB, but {key} has shape {found}; {FIX}"
+    state = {**clam(), **changes}
+    path = saved(tmp_path, {key: tensor for key, tensor in state.items() if tensor is not None})
+    assert refusal(path) == f"{path}: {reason}"
 
 
-def test_a_weight_that_is_no_matrix_is_named(tmp_path: Path) -> None:
-    path = saved(tmp_path, {**clam(), "attention_net.0.weight": torch.zeros(8)})
-    assert refusal(path).startswith(f"{path}: attention_net.0.weight has shape [8]; ")
+def test_layers_that_cannot_be_joined_are_refused(tmp_path: Path) -> None:
     layers = OFFICIAL["mil-fc-mc-earlier"].state()
     path = saved(tmp_path, {**layers, "classifiers.1.weight": torch.zeros(8)})
     what = "is MIL_fc_mc of CLAM before April 2024, but its tensors do not fit (Tensors must have"
     assert refusal(path).startswith(f"{path}: {what}")
-
-
-@pytest.mark.parametrize("value", [torch.nan, torch.inf])
-def test_weights_must_be_finite(value: float, tmp_path: Path) -> None:
-    state = clam()
-    state["classifiers.bias"] = torch.tensor([0.0, value, 0.0])
-    path = saved(tmp_path, state)
-    assert refusal(path) == (
-        f"{path}: classifiers.bias holds NaN or Inf; take an earlier checkpoint"
-    )
-
-
-def test_one_class_is_no_classifier(tmp_path: Path) -> None:
-    state = clam()
-    state["classifiers.weight"], state["classifiers.bias"] = torch.zeros(1, 8), torch.zeros(1)
-    path = saved(tmp_path, state)
-    assert refusal(path) == f"{path}: is CLAM-SB with 1 class; two are the least"
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])

@@ -269,19 +269,6 @@ def nested(depth: int) -> bytes:
     return b"K\x01" + b"\x85" * depth
 
 
-@pytest.mark.parametrize("dictionary", [False, True])
-@pytest.mark.parametrize("key", [doubled(60), nested(200_000)], ids=["doubled", "deep"])
-def test_tuples_inside_tuples(key: bytes, dictionary: bool, tmp_path: Path) -> None:
-    program = setting(key) if dictionary else b"\x80\x02" + key + b"."
-    message = refused(archive(tmp_path / "a.pt", program))
-    assert "tuples inside tuples, more than 32 deep" in message
-
-
-def test_keys_of_many_parts(tmp_path: Path) -> None:
-    message = refused(archive(tmp_path / "a.pt", setting(doubled(30))))
-    assert "keys of too many parts" in message
-
-
 def test_a_wide_tuple_and_the_state_of_a_generator_are_no_danger(tmp_path: Path) -> None:
     path = tmp_path / "a.pt"
     settings = {"names": (tuple(range(50_000)), ("a", ("b",))), ("train", 0): 1}
@@ -294,29 +281,35 @@ def number(bits: int) -> bytes:
     return b"\x8b" + struct.pack("<i", len(content)) + content
 
 
-def test_whole_numbers_of_thousands_of_digits(tmp_path: Path) -> None:
-    assert "a whole number of 40001 bits" in refused(
-        archive(tmp_path / "a.pt", setting(number(40_000)))
-    )
-    # short enough to be read, and still no name to print
-    message = refused(archive(tmp_path / "b.pt", setting(number(4_000))))
-    assert "holds no state dict; its entries are <int>; save model.state_dict()" in message
+def classes(n: int) -> bytes:
+    return b"\x80\x02" + b"".join(b"cmodule\nC%d\n0" % i for i in range(n)) + b"N."
 
 
 GIGABYTES = b"\x80\x02K\x01r" + struct.pack("<I", 2**28) + b"."
+COSTLY = {
+    "doubled": (b"\x80\x02" + doubled(60) + b".", "tuples inside tuples, more than 32 deep"),
+    "doubled key": (setting(doubled(60)), "tuples inside tuples, more than 32 deep"),
+    "deep": (b"\x80\x02" + nested(200_000) + b".", "tuples inside tuples, more than 32 deep"),
+    "deep key": (setting(nested(200_000)), "tuples inside tuples, more than 32 deep"),
+    "parts": (setting(doubled(30)), "keys of too many parts"),
+    "number": (setting(number(40_000)), "a whole number of 40001 bits"),
+    # short enough to be read, and still no name to print
+    "short number": (setting(number(4_000)), "its entries are <int>; save model.state_dict()"),
+    "memo": (GIGABYTES, "a memo of 268435456 places after 2 instructions"),
+    "names": (classes(5_000), "more than 4096 classes and functions"),
+}
+"""Programs of a few bytes that would cost time or memory, and the reason they are refused."""
 
 
-def test_a_memo_of_gigabytes(tmp_path: Path) -> None:
-    message = refused(archive(tmp_path / "a.pt", GIGABYTES))
-    assert "a memo of 268435456 places after 2 instructions" in message
+@pytest.mark.parametrize(("program", "message"), COSTLY.values(), ids=COSTLY)
+def test_a_costly_pickle_is_refused(program: bytes, message: str, tmp_path: Path) -> None:
+    assert message in refused(archive(tmp_path / "a.pt", program))
 
 
-def test_too_many_instructions_and_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    classes = b"".join(b"cmodule\nC%d\n0" % i for i in range(5_000))
-    message = refused(archive(tmp_path / "a.pt", b"\x80\x02" + classes + b"N."))
-    assert "more than 4096 classes and functions" in message
+def test_too_many_instructions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpickle, "MOST_INSTRUCTIONS", 100)
-    assert "a pickle of more than 100 instructions" in refused(tmp_path / "a.pt")
+    path = archive(tmp_path / "a.pt", classes(5_000))
+    assert "a pickle of more than 100 instructions" in refused(path)
 
 
 def tensor(key: bytes, size: bytes, numel: int = 4, stride: bytes = b"K\x01\x85") -> bytes:
@@ -421,13 +414,7 @@ def test_a_number_of_thousands_of_digits_in_a_model_folder(tmp_path: Path) -> No
 
 def test_in_a_process_with_little_memory(tmp_path: Path) -> None:
     """None of the attacks needs the memory that it asks for."""
-    programs: dict[str, bytes] = {
-        "doubled": setting(doubled(60)),
-        "deep": setting(nested(200_000)),
-        "memo": GIGABYTES,
-        "number": setting(number(40_000)),
-    }
-    paths = [archive(tmp_path / f"{name}.pt", program) for name, program in programs.items()]
+    paths = [archive(tmp_path / f"{name}.pt", program) for name, (program, _) in COSTLY.items()]
     script = LIMITED.format(limit=MEMORY)
     done = subprocess.run(
         [sys.executable, "-c", script, *map(str, paths)],

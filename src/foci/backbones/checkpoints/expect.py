@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -111,12 +111,13 @@ def agree(
         CheckpointError: If no variant agrees, or several do and cannot be told apart.
     """
     file = path if isinstance(path, OpenCheckpoint) else OpenCheckpoint(path)
-    n_classes = _n_classes(file, options, len(cohort.classes))
+    variants = _load_variants(file, options, wide=False)
+    classes = [loaded.backbone.n_classes for _, loaded in variants]
+    n_classes = len(cohort.classes) if len(cohort.classes) in classes else classes[0]
     expected = read_expected(table, cohort, n_classes, tolerance)
-    for wide in (False, True):
-        compared = _compare(file, expected, options, device, wide)
-        if compared[0][0].difference <= expected.tolerance:
-            break
+    compared = _compare(variants, expected, device)
+    if not compared[0][0].difference <= expected.tolerance:
+        compared = _compare(_load_variants(file, options, wide=True), expected, device)
     return compared[0][1], _settle(file.path, [one for one, _ in compared], expected)
 
 
@@ -274,15 +275,11 @@ def _settle(where: str | Path, tried: Sequence[Tried], expected: Expected) -> Ag
 
 
 def _compare(
-    file: OpenCheckpoint, expected: Expected, given: Mapping[str, Any], device: str, wide: bool
+    variants: Sequence[tuple[dict[str, Any], LoadedCheckpoint]], expected: Expected, device: str
 ) -> list[tuple[Tried, LoadedCheckpoint]]:
-    """All variants that the file allows, the closest first; those that answer alike count once."""
+    """The variants, the closest first; those that answer alike count once."""
     found: list[tuple[Tried, LoadedCheckpoint, Tensor]] = []
-    for options in _variants(file, given, wide):
-        try:
-            loaded = file.load(**{**given, **options})
-        except FociError:
-            continue
+    for options, loaded in variants:
         if loaded.backbone.n_classes != expected.answers.shape[1]:
             continue
         own = expected.answered_by(loaded.backbone.to(device))
@@ -292,31 +289,27 @@ def _compare(
     return [(tried, loaded) for tried, loaded, _ in found]
 
 
-def _n_classes(file: OpenCheckpoint, given: Mapping[str, Any], wanted: int) -> int:
-    """Classes of the variants that can be loaded: as many as the cohort's, or the first's."""
-    found: list[int] = []
-    refused: FociError | None = None
-    for options in _variants(file, given, wide=False):
-        try:
-            found.append(file.load(**{**given, **options}).backbone.n_classes)
-        except FociError as error:  # some files load only with an option
-            refused = refused or error
-        if wanted in found:
-            return wanted
-    if not found and refused is not None:
-        raise refused
-    return found[0]
-
-
-def _variants(
+def _load_variants(
     file: OpenCheckpoint, given: Mapping[str, Any], wide: bool
-) -> Iterable[dict[str, Any]]:
-    """Combinations of the open options, the defaults first; None leaves an option out."""
+) -> list[tuple[dict[str, Any], LoadedCheckpoint]]:
+    """All combinations of the open options that the file allows, the defaults first.
+
+    None leaves an option out. If no combination can be loaded, the first one's error is raised.
+    """
     tried = {
         name: option.candidates
         for name, option in file.options.items()
         if name not in given and len(option.candidates) > 1 and (wide or option.choices)
     }
+    found: list[tuple[dict[str, Any], LoadedCheckpoint]] = []
+    refused: FociError | None = None
     for values in itertools.product(*tried.values()):
         named = zip(tried, values, strict=True)
-        yield {name: value for name, value in named if value is not None}
+        options = {name: value for name, value in named if value is not None}
+        try:
+            found.append((options, file.load(**{**given, **options})))
+        except FociError as error:  # some files load only with an option
+            refused = refused or error
+    if not found and refused is not None:
+        raise refused
+    return found
