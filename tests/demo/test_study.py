@@ -39,7 +39,7 @@ def test_one_cell_of_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         "sweeps: {}\nefficiency: null\n"
     )
     (folder.path / "study.yaml").write_text(narrow)
-    said: list[str] = []
-    tally = run_miniature(type(folder)(folder.path), workers=1, say=said.append)
+    messages: list[str] = []
+    tally = run_miniature(type(folder)(folder.path), workers=1, say=messages.append)
     assert (tally.done, tally.total) == (8, 8)
-    assert len(said) == 8
+    assert len(messages) == 8

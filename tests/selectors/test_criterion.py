@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from foci import selectors
 from foci.backbones import Backbone
@@ -24,10 +25,10 @@ from foci.selectors.criterion import (
     tune,
 )
 from foci.selectors.gated import gate_backbone
-from foci.selectors.heads import EvidenceHead
+from foci.selectors.heads import EvidenceHead, Head, SelectorHead
 from foci.selectors.prepared import PreparedBags
+from foci.selectors.selector import Selector
 from tests.backbones.every import D_IN, small
-from tests.makers.cohorts import planted
 from tests.makers.fits import per_class, short
 
 NONE = math.nan
@@ -69,12 +70,22 @@ def test_net_gain_by_hand() -> None:
     assert net_gain(sooner, base) == pytest.approx(-1 / 3 + same)  # sufficiency buys nothing
 
 
-def sure(backbone: str, factor: float = 60.0) -> torch.nn.Module:
+def prepared(
+    model: Backbone, cohort: Cohort, target: Any, memory_gb: float = 1.0, *, evidence: bool = False
+) -> PreparedBags:
+    gated = gate_backbone(model, "attention")
+    return PreparedBags(cohort, gated, target, memory_gb, evidence=evidence)
+
+
+def selector_of(head: Head, model: Backbone) -> Selector:
+    return Selector(head, model, None)  # type: ignore[arg-type]
+
+
+def sure(backbone: str, factor: float = 60.0) -> Backbone:
     """A small classifier whose logits are far apart, so that slides are decided."""
     model = small(backbone, "paper", 2).eval()
-    last = [m for m in model.modules() if isinstance(m, torch.nn.Linear) and m.out_features <= 2][
-        -1
-    ]
+    narrow = (m for m in model.modules() if isinstance(m, nn.Linear) and m.out_features <= 2)
+    *_, last = narrow
     last.weight.data *= factor
     return model
 
@@ -82,7 +93,7 @@ def sure(backbone: str, factor: float = 60.0) -> torch.nn.Module:
 @pytest.mark.parametrize("backbone", ["acmil", "abmil"])
 def test_the_best_column_or_pair_of_training_slides(backbone: str, cohort: Cohort) -> None:
     model = sure(backbone)
-    bags = PreparedBags(cohort, gate_backbone(model, "attention"), "prediction", 1.0, evidence=True)
+    bags = prepared(model, cohort, "prediction", evidence=True)
     train = cohort.split("train").slides
     head = EvidenceHead(model.d_token, 2, 0, 10)
     tune(head, bags, train, torch.Generator().manual_seed(0))
@@ -114,24 +125,18 @@ def test_the_best_column_or_pair_of_training_slides(backbone: str, cohort: Cohor
 
 def test_undecided_slides_and_single_columns_change_nothing(cohort: Cohort) -> None:
     model = small("abmil", "paper", 2).eval()
-    bags = PreparedBags(cohort, gate_backbone(model, "attention"), "prediction", 1.0, evidence=True)
+    bags = prepared(model, cohort, "prediction", evidence=True)
     head = EvidenceHead(model.d_token, 2, 0, 10)
     tune(head, bags, cohort.split("train").slides, torch.Generator())
     assert head.mix.tolist() == [1.0] + [0.0] * 9
 
 
-def prepared(model: Backbone, cohort: Cohort, target: Any, memory_gb: float = 1.0) -> PreparedBags:
-    return PreparedBags(cohort, gate_backbone(model, "attention"), target, memory_gb)
-
-
-def test_validation_aukc_is_the_mean_over_slides(tmp_path: Path) -> None:
-    cohort = planted(tmp_path).split("val")
-    model = small("abmil", "paper", 2).eval()
+def test_validation_aukc_is_the_mean_over_slides(cohort: Cohort) -> None:
+    cohort, model = cohort.split("val"), small("abmil", "paper", 2).eval()
     predicted = {bag.slide_id: int(model(bag.x).argmax()) for bag in cohort.bags()}
     assert any(cohort.target(name) != y for name, y in predicted.items())
     for target, outputs in product(("label", "prediction"), (1, 2)):
-        head = selectors.SelectorHead(model.d_token, outputs)
-        selector = selectors.Selector(head, model, None)  # type: ignore[arg-type]
+        selector = selector_of(SelectorHead(model.d_token, outputs), model)
         want = []
         for bag in cohort.bags():
             y = predicted[bag.slide_id]
@@ -149,14 +154,10 @@ def test_validation_aukc_is_the_mean_over_slides(tmp_path: Path) -> None:
 
 
 def test_bags_in_memory_are_not_embedded_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cohort, model = planted(tmp_path).split("val"), small("abmil", "paper", 2).eval()
-    selector = selectors.Selector(
-        selectors.SelectorHead(model.d_token, 2),
-        model,
-        None,  # type: ignore[arg-type]
-    )
+    cohort, model = cohort.split("val"), small("abmil", "paper", 2).eval()
+    selector = selector_of(SelectorHead(model.d_token, 2), model)
     bags = prepared(model, cohort, "label")
     bags.batch(cohort.slides)
     embed, calls = model.embed, []
@@ -193,19 +194,16 @@ def test_decisive_sets_choose_where_the_recipe_says_so(cohort: Cohort) -> None:
 
 def test_evidence_has_no_net_gain_over_itself(cohort: Cohort) -> None:
     model = small("acmil", "paper", 2).eval()
-    gated = gate_backbone(model, "attention")
-    bags = PreparedBags(cohort, gated, "prediction", 1.0, evidence=True)
+    bags = prepared(model, cohort, "prediction", evidence=True)
     judge, areas = ValidationDecisive(bags, cohort.split("val")), []
-    head = EvidenceHead(model.d_token, 2, 0, 10)
-    got = judge(selectors.Selector(head, model, None))  # type: ignore[arg-type]
+    got = judge(selector_of(EvidenceHead(model.d_token, 2, 0, 10), model))
     with torch.no_grad():
         for slide in cohort.split("val"):
             target = bags.predicted_of(slide)
             order = bags[slide].tiles["evidence"][:, target, 0].argsort(descending=True)
             areas.append(read_orders(bags.opened(slide, target), [order], target)[0].area)
     assert got == pytest.approx(1e-3 * np.nanmean(areas))
-    other = selectors.Selector(selectors.SelectorHead(model.d_token, 2), model, None)  # type: ignore[arg-type]
-    assert -2 <= judge(other) <= 1
+    assert -2 <= judge(selector_of(SelectorHead(model.d_token, 2), model)) <= 1
 
 
 def test_an_unknown_criterion_is_refused_in_one_line(cohort: Cohort, tmp_path: Path) -> None:

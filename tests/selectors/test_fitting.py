@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from foci import selectors
-from foci.backbones import Backbone, CallableBackbone, fingerprint
+from foci.backbones import CallableBackbone, fingerprint
 from foci.bags import Cohort
 from foci.errors import CohortError, FociError
 from foci.selectors import FitEpoch, SelectorRecipe, recipe, vary
@@ -159,7 +159,7 @@ def test_predictions_as_targets_need_no_labels(cohort: Cohort) -> None:
         selectors.fit(model, blank, per_class())
 
 
-def test_cohorts_that_do_not_fit_are_refused(cohort: Cohort, tmp_path: Path) -> None:
+def test_cohorts_and_backbones_that_do_not_fit_are_refused(cohort: Cohort, tmp_path: Path) -> None:
     three = small("abmil", "paper", 3)
     with pytest.raises(CohortError, match="have 2 classes, the backbone has 3"):
         selectors.fit(three, cohort, "paper-ste")
@@ -168,20 +168,9 @@ def test_cohorts_that_do_not_fit_are_refused(cohort: Cohort, tmp_path: Path) -> 
     narrow = planted(tmp_path, d=8)
     with pytest.raises(FociError, match="features are 8 wide, the backbone reads 32"):
         selectors.fit(small("abmil", "paper", 2), narrow)
-
-
-def model_without_gradient() -> Backbone:
-    return CallableBackbone(column_means, D, 2, differentiable=False)
-
-
-def test_a_model_without_gradients_is_refused(cohort: Cohort) -> None:
+    opaque = CallableBackbone(column_means, D, 2, differentiable=False)
     with pytest.raises(FociError, match="no selector can be fitted"):
-        selectors.fit(model_without_gradient(), cohort)
-
-
-def labels_of_train(cohort: Cohort, *labels: str) -> Cohort:
-    slides = tuple(s for s in cohort if s.split != "train" or s.label in labels)
-    return dataclasses.replace(cohort, slides=slides)
+        selectors.fit(opaque, cohort)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "1", None])
@@ -205,8 +194,8 @@ def test_a_target_is_label_or_prediction(cohort: Cohort) -> None:
 
 
 def test_one_class_alone_teaches_no_class_conditional_head(cohort: Cohort) -> None:
-    one = labels_of_train(cohort, "b")
-    model = small("abmil", "paper", 2)
+    slides = tuple(s for s in cohort if s.split != "train" or s.label == "b")
+    one, model = dataclasses.replace(cohort, slides=slides), small("abmil", "paper", 2)
     message = r"^split 'train': has only slides of class b, and paper-ste .* every class; "
     with pytest.raises(CohortError, match=message):
         selectors.fit(model, one, per_class(1))
@@ -220,18 +209,13 @@ def first_column(x: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("memory_gb", [1.0, 0.0])
 def test_untrained_classes_are_named(cohort: Cohort, tmp_path: Path, memory_gb: float) -> None:
-    model = CallableBackbone(first_column, D, 3)
-    plan = per_class(1)
-    fitted = selectors.fit(model, cohort, plan, target="prediction", memory_gb=memory_gb,
-                           out=tmp_path / "two")  # fmt: skip
-    wanted = ("no training slide had class 1, 2 as target: scores for it are untrained",)
-    assert fitted.notes == wanted
-    assert selectors.load(tmp_path / "two", model).notes == wanted
+    model, plan = CallableBackbone(first_column, D, 3), per_class(1)
+    note = "no training slide had class {} as target: scores for it are untrained"
+    given = {"target": "prediction", "memory_gb": memory_gb, "out": tmp_path / "two"}
+    assert selectors.fit(model, cohort, plan, **given).notes == (note.format("1, 2"),)
+    assert selectors.load(tmp_path / "two", model).notes == (note.format("1, 2"),)
     three = dataclasses.replace(cohort, classes=("a", "b", "c"))
-    labelled = selectors.fit(model, three, plan)
-    assert labelled.notes == (
-        "no training slide had class c as target: scores for it are untrained",
-    )
+    assert selectors.fit(model, three, plan).notes == (note.format("c"),)
     plain = selectors.fit(model, cohort, short("paper-ste", 1), target="prediction")
     assert plain.notes == ()
     assert "notes" not in plain.metadata
@@ -253,20 +237,15 @@ def without_grad(x: Tensor) -> Tensor:
 class Cut(type(small("abmil", "paper", 2))):  # type: ignore[misc]
     """A registered architecture whose aggregate has been cut off."""
 
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
-        return super().aggregate(tokens, mask, gate).detach()
-
-
-def cut() -> Backbone:
-    return Cut(d_in=D, n_classes=2, d=8, hidden=4)
+    def aggregate(self, *given: Any) -> Tensor:
+        return super().aggregate(*given).detach()
 
 
 @pytest.mark.parametrize("name", ["paper-ste", "default"])
-@pytest.mark.parametrize("source", [detached, by_numpy, without_grad, cut])
+@pytest.mark.parametrize("source", [detached, by_numpy, without_grad, Cut])
 def test_a_classifier_without_gradients_is_refused(source: Any, name: str, cohort: Cohort) -> None:
-    model = cut() if source is cut else CallableBackbone(source, D, 2)
+    own = source is Cut
+    model = Cut(d_in=D, n_classes=2, d=8, hidden=4) if own else CallableBackbone(source, D, 2)
     message = (
         rf"^backbone {model.architecture}: passes no gradient from its logits to the features.*; "
         r"declare differentiable=False, or remove no_grad, detach and NumPy from its forward pass$"
@@ -289,8 +268,6 @@ def test_every_classifier_passes_at_every_site(name: str, preset: str, cohort: C
 
 
 IDENTITY = Identity("abmil", "00ff", (0.5, -0.5))
-
-
 PLAN = recipe("paper-ste")
 
 

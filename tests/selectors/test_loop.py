@@ -1,7 +1,6 @@
 """Epochs: stopped, resumed, chosen; fits that come to nothing."""
 
 import math
-import os
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +18,7 @@ from foci.selectors import FitEpoch, FittedSelector, Selector, SelectorHead, Sel
 from foci.selectors.fitting import STATE, new_head
 from foci.selectors.loop import randomness
 from tests.backbones.every import small
-from tests.makers import features as write
-from tests.makers.cohorts import D, planted
+from tests.makers.cohorts import D
 from tests.makers.fits import judge_by, per_class, same, short
 
 
@@ -232,27 +230,6 @@ def test_only_the_same_fit_resumes(
     assert fit_twice(first, {**first, **second}, tmp_path) == seen
 
 
-def test_other_features_under_the_same_names_start_anew(tmp_path: Path) -> None:
-    before, rng = planted(tmp_path), np.random.default_rng(1)
-    model, plan = small("abmil", "paper", 2), per_class(3)
-    with pytest.raises(KilledError):
-        selectors.fit(model, before, plan, out=tmp_path / "out", report=killed_after(2))
-    for slide in before.split("val"):
-        path, n = slide.feature_path, len(before.bag(slide.slide_id))
-        assert path is not None
-        old = path.stat()
-        write.trident(path, rng.standard_normal((n, D)).astype(np.float32), write.grid(n))
-        os.utime(path, ns=(old.st_mtime_ns, old.st_mtime_ns + 10_000_000))
-        assert path.stat().st_size == old.st_size
-    after = Cohort.read(tmp_path / "features", tmp_path / "labels.csv", cache=False)
-    seen: list[int] = []
-    fitted = selectors.fit(
-        model, after, plan, out=tmp_path / "out", report=lambda epoch: seen.append(epoch.epoch)
-    )
-    assert seen == [1, 2, 3]
-    assert fitted.history == selectors.fit(model, after, plan).history
-
-
 @pytest.mark.parametrize("at", [1, 2, 3])
 def test_a_voided_fit_leaves_nothing_to_resume(
     at: int, cohort: Cohort, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -315,20 +292,19 @@ def test_weights_that_are_not_finite_end_the_fit(name: str, cohort: Cohort) -> N
     """In the only step of the epoch: the training loss was still finite."""
     changes = {"schedule.peak": 1e30, "schedule.batch_size": 64, "weights.contig": 0.0}
     plan = per_class(1, **changes, **{"schedule.warmup": 0, "schedule.weight_decay": 1e30})
-    with pytest.raises(
-        FociError, match=r"epoch 1: the weights are not finite; lower schedule.peak"
-    ):
+    message = r"epoch 1: the weights are not finite; lower schedule.peak"
+    with pytest.raises(FociError, match=message):
         selectors.fit(small(name, "paper", 2), cohort, plan)
 
 
+@pytest.mark.parametrize("plan", [per_class(), short("tuned")])  # the latter has no parameters
 def test_a_validation_loss_that_is_not_finite_ends_the_fit(
-    cohort: Cohort, monkeypatch: pytest.MonkeyPatch
+    plan: SelectorRecipe, cohort: Cohort, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("foci.selectors.loop.validate", lambda fit: (math.inf, {}))
-    with pytest.raises(
-        FociError, match=r"epoch 1: the validation loss is inf; lower schedule.peak"
-    ):
-        selectors.fit(small("abmil", "paper", 2), cohort, per_class())
+    message = r"epoch 1: the validation loss is inf; lower schedule.peak"
+    with pytest.raises(FociError, match=message):
+        selectors.fit(small("abmil", "paper", 2), cohort, plan)
 
 
 @pytest.mark.parametrize("run", ["{}", "[]", '"text"', "3"])

@@ -23,9 +23,8 @@ TARGETS = torch.tensor([1, 1])  # p_y = 0.75 and 0.1
 
 def test_keep_and_drop_losses_by_hand() -> None:
     assert losses.target_probability(LOGITS, TARGETS).tolist() == pytest.approx([0.75, 0.1])
-    assert losses.sufficiency(LOGITS, TARGETS).tolist() == pytest.approx(
-        [-math.log(0.75), -math.log(0.1)]
-    )
+    cross_entropy = [-math.log(0.75), -math.log(0.1)]
+    assert losses.sufficiency(LOGITS, TARGETS).tolist() == pytest.approx(cross_entropy)
     assert losses.hinge(LOGITS, TARGETS, tau=0.9).tolist() == pytest.approx([0.15, 0.8])
     assert losses.hinge(LOGITS, TARGETS, tau=0.7).tolist() == pytest.approx([0.0, 0.6])
     both = torch.tensor([True, True])
@@ -154,8 +153,17 @@ def test_the_monitor_and_zero_weights_are_left_out() -> None:
     assert total(terms, weights).item() == pytest.approx(7.0)
     terms["hinge"] = torch.tensor(torch.nan)
     assert total(terms, weights).item() == pytest.approx(7.0)
+    assert Weights().active == ("suff", "hinge", "excl", "contig", "budget")
+    assert Weights(suff=0, entropy=0.1).active == ("hinge", "excl", "contig", "budget", "entropy")
+
+
+def test_without_any_loss_nothing_can_be_learned() -> None:
     none = Weights(suff=0, hinge=0, excl=0, contig=0, budget=0)
+    assert none.active == ()
+    terms = {name: torch.ones((), requires_grad=True) for name in ("suff", "budget", "full")}
     assert total(terms, none).item() == 0
+    assert not total(terms, none).requires_grad
+    assert total(terms, Weights()).requires_grad
 
 
 @pytest.mark.parametrize("rule", [Ste(), Ste(centred=True), Soft()])
@@ -221,13 +229,3 @@ def test_a_soft_gate_always_has_a_drop_view() -> None:
             batch, scores, gate_backbone(model, "feature"), Soft(), torch.tensor([k]), Weights()
         )
         assert terms["excl"].item() == pytest.approx(p1(0, 1.5) - 0.2, abs=1e-6)
-
-
-def test_without_any_loss_nothing_can_be_learned() -> None:
-    none = Weights(suff=0, hinge=0, excl=0, contig=0, budget=0)
-    assert none.active == ()
-    assert Weights().active == ("suff", "hinge", "excl", "contig", "budget")
-    assert Weights(suff=0, entropy=0.1).active == ("hinge", "excl", "contig", "budget", "entropy")
-    terms = {name: torch.ones((), requires_grad=True) for name in ("suff", "budget", "full")}
-    assert not total(terms, none).requires_grad
-    assert total(terms, Weights()).requires_grad

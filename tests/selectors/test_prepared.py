@@ -6,18 +6,27 @@ import pytest
 import torch
 
 from foci.backbones import CallableBackbone
+from foci.backbones.base import GateSite
+from foci.bags import Cohort
 from foci.errors import BagError, FociError
 from foci.selectors.gated import gate_backbone
 from foci.selectors.losses import unit_box
 from foci.selectors.prepared import PreparedBags
+from foci.selectors.recipes import Target
 from tests.backbones.every import small
 from tests.makers.cohorts import planted
 
+MODEL = small("abmil", "paper", 2).eval()
 
-def test_a_batch_holds_what_the_single_bags_hold(tmp_path: Path) -> None:
-    cohort = planted(tmp_path)
-    model = small("abmil", "paper", 2).eval()
-    bags = PreparedBags(cohort, gate_backbone(model, "attention"), "label", memory_gb=1)
+
+def prepared(
+    cohort: Cohort, site: GateSite, target: Target = "label", memory_gb: float = 1.0
+) -> PreparedBags:
+    return PreparedBags(cohort, gate_backbone(MODEL, site), target, memory_gb)
+
+
+def test_a_batch_holds_what_the_single_bags_hold(cohort: Cohort) -> None:
+    bags, model = prepared(cohort, "attention"), MODEL
     batch = bags.batch(cohort.slides[:3])
     lengths = [len(cohort.bag(s.slide_id)) for s in cohort.slides[:3]]
     assert batch.n_tiles.tolist() == lengths
@@ -34,48 +43,32 @@ def test_a_batch_holds_what_the_single_bags_hold(tmp_path: Path) -> None:
     assert not any(tensor.requires_grad for tensor in batch.tiles.values())
 
 
-def test_predictions_as_targets(tmp_path: Path) -> None:
-    cohort = planted(tmp_path)
-    model = small("abmil", "paper", 2).eval()
-    bags = PreparedBags(cohort, gate_backbone(model, "attention"), "prediction", memory_gb=1)
+def test_predictions_as_targets(cohort: Cohort) -> None:
+    bags = prepared(cohort, "attention", "prediction")
     for slide in cohort:
-        assert bags[slide].target == int(model(cohort.bag(slide.slide_id).x).argmax())
+        assert bags[slide].target == int(MODEL(cohort.bag(slide.slide_id).x).argmax())
 
 
-def test_memory_is_bounded_and_makes_no_difference(tmp_path: Path) -> None:
-    cohort = planted(tmp_path)
-    model = small("abmil", "paper", 2).eval()
-    view = gate_backbone(model, "feature")
-    one = PreparedBags(cohort, view, "label", memory_gb=1)[cohort.slides[0]]
-    n = len(one.coords)
-    assert one.n_bytes == 4 * n * (model.d_token + 2)
-    tight = PreparedBags(cohort, view, "label", memory_gb=(one.n_bytes + 1) / 1e9)
-    first, again = tight[cohort.slides[0]], tight[cohort.slides[0]]
-    assert again is first
-    second = tight[cohort.slides[1]]
-    assert tight[cohort.slides[1]] is not second
-    assert torch.equal(tight[cohort.slides[1]].tiles["tokens"], second.tiles["tokens"])
-    assert tight[cohort.slides[0]] is first
-
-
-def test_values_that_are_tokens_count_once(tmp_path: Path) -> None:
-    cohort = planted(tmp_path)
-    model = small("abmil", "paper", 2).eval()
-    bag = PreparedBags(cohort, gate_backbone(model, "attention"), "label", memory_gb=1)[
-        cohort.slides[0]
-    ]
-    assert bag.n_bytes == 4 * len(bag.coords) * (model.d_token + 1 + 2)
+def test_memory_is_bounded_and_makes_no_difference(cohort: Cohort) -> None:
+    slides = cohort.slides
+    one = prepared(cohort, "feature")[slides[0]]
+    assert one.n_bytes == 4 * len(one.coords) * (MODEL.d_token + 2)
+    tight = prepared(cohort, "feature", memory_gb=(one.n_bytes + 1) / 1e9)
+    first, second = tight[slides[0]], tight[slides[1]]
+    assert tight[slides[1]] is not second
+    assert torch.equal(tight[slides[1]].tiles["tokens"], second.tiles["tokens"])
+    assert tight[slides[0]] is first
+    pooled = prepared(cohort, "attention")[slides[0]]  # values that are tokens count once
+    assert pooled.n_bytes == 4 * len(pooled.coords) * (MODEL.d_token + 1 + 2)
 
 
 def test_features_of_another_encoder_are_refused(tmp_path: Path) -> None:
     cohort = planted(tmp_path, d=16)
-    view = gate_backbone(small("abmil", "paper", 2).eval(), "feature")
     with pytest.raises(BagError, match=r"s0: features are 16 wide, the backbone reads 32"):
-        PreparedBags(cohort, view, "label", memory_gb=1)[cohort.slides[0]]
+        prepared(cohort, "feature")[cohort.slides[0]]
 
 
-def test_targets_stay_known_when_the_bag_does_not(tmp_path: Path) -> None:
-    cohort = planted(tmp_path)
+def test_targets_stay_known_when_the_bag_does_not(cohort: Cohort) -> None:
     model = CallableBackbone(lambda x: x.mean(0)[:2], d_in=32, n_classes=2)
     bags = PreparedBags(cohort, gate_backbone(model, "feature"), "prediction", memory_gb=0)
     assert [bags.target_of(slide) for slide in cohort.slides[:3]] == [0, 1, 0]
@@ -84,8 +77,7 @@ def test_targets_stay_known_when_the_bag_does_not(tmp_path: Path) -> None:
     assert [bags.target_of(slide) for slide in cohort] == [0, 1] * 6
 
 
-def test_a_classifier_that_answers_nan_is_refused(tmp_path: Path) -> None:
-    cohort = planted(tmp_path)
+def test_a_classifier_that_answers_nan_is_refused(cohort: Cohort) -> None:
     model = CallableBackbone(lambda x: (x - 10).sqrt().mean(0)[:2], d_in=32, n_classes=2)
     bags = PreparedBags(cohort, gate_backbone(model, "feature"), "label", memory_gb=1)
     with pytest.raises(FociError, match="backbone callable: answers NaN for slide s3; fix it"):

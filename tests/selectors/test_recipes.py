@@ -41,8 +41,8 @@ def test_the_width_of_the_head() -> None:
     assert vary(recipe("tuned"), {"width": 32}).hidden(512) == 32
     assert vary(recipe("tuned"), {"width": "paper"}).hidden(256) == 512
     for width in (0, -1, 2.5, "wide", True, None):
-        said = r"^width: cannot be .*; give a whole number above 0, or 'paper'$"
-        with pytest.raises(FociError, match=said):
+        message = r"^width: cannot be .*; give a whole number above 0, or 'paper'$"
+        with pytest.raises(FociError, match=message):
             vary(recipe("tuned"), {"width": width})
 
 

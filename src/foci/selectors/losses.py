@@ -44,7 +44,7 @@ def exclusion(drop: Tensor, targets: Tensor, beta: float, has_drop: Tensor) -> T
 
 
 def flip(drop: Tensor, targets: Tensor, gap: float, has_drop: Tensor) -> Tensor:
-    r"""Hinge loss on the decision of the dropped tiles: they should no longer say the target.
+    r"""Hinge loss on the decision of the dropped tiles: they should no longer predict the target.
 
     .. math:: \max\big(\ell_y - \max_{c \ne y} \ell_c + g,\ 0\big)
 

@@ -83,20 +83,10 @@ def head_shape(backbone: Backbone, recipe: SelectorRecipe) -> HeadShape:
 
 
 class SelectorMetadata(BaseModel):
-    """Everything but the weights; further entries (slides, versions) are in ``model_extra``.
+    """Everything but the weights; see :class:`~foci.selectors.selector.FittedSelector`.
 
-    Attributes:
-        format: Format number of the file.
-        backbone: Identity of the backbone that the selector belongs to.
-        head: Widths of the head.
-        fingerprint: Hash of the weights.
-        recipe: How it was fitted.
-        seed: Of its initialisation, order and noise.
-        target: Which class the kept tiles should support.
-        site: Where the gate acted.
-        best_epoch: Counted from 1; 0 if no epoch was better than the start, evidence.
-        history: One entry per epoch.
-        own_sha256: SHA-256 of all other entries.
+    ``fingerprint`` is a hash of the weights, ``own_sha256`` one of all other entries. Further
+    entries (classes, slides, versions, notes) are in ``model_extra``.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
