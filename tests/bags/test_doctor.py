@@ -81,10 +81,7 @@ def test_bad_files_are_told_apart(features: Path) -> None:
     assert found["NaN or Inf", "FAIL"].detail == "1 slide (s02)"
     assert found["width", "FAIL"].detail == "features are 6 wide, but not in 1 slide (s03)"
     details = [c.detail for c in checks if c.name == "coordinates"]
-    assert details == [
-        "not on a grid in 1 slide (s05)",
-        "two tiles at one place in 1 slide (s04)",
-    ]
+    assert details == ["not on a grid in 1 slide (s05)", "two tiles at one place in 1 slide (s04)"]
     assert all(c.fix for c in checks if c.status != "PASS")
 
 
@@ -92,10 +89,8 @@ def test_missing_coordinates_and_mixed_layouts(features: Path) -> None:
     np.savez(features / "plain.npz", features=write.features())
     found = by_name(checked(features))
     assert found["coordinates"].detail == "missing in 1 slide (plain)"
-    assert (found["layout"].status, found["layout"].detail) == (
-        "WARN",
-        "24 trident, 1 npz; encoder 24 uni_v2",
-    )
+    layout = found["layout"]
+    assert (layout.status, layout.detail) == ("WARN", "24 trident, 1 npz; encoder 24 uni_v2")
 
 
 def test_sampling_reads_fewer_files(features: Path) -> None:
@@ -160,9 +155,8 @@ def test_slides_in_no_split_are_called_so(features: Path) -> None:
     assert check.status == "WARN"
     assert check.detail == "no split: 3 a; train: 6 b, 3 a; test: 6 a, 6 b"
     bare = [r.rsplit(",", 1)[0] + "," for r in rows()]
-    assert by_name(checked(features, table(features, bare)))["classes"].detail == (
-        "all slides: 12 a, 12 b"
-    )
+    check = by_name(checked(features, table(features, bare)))["classes"]
+    assert check.detail == "all slides: 12 a, 12 b"
 
 
 def test_splits_without_labels(features: Path) -> None:

@@ -8,24 +8,22 @@ from uuid import NAMESPACE_DNS, uuid5
 
 import pytest
 
-from foci.bags.bag import Slide, SlideRows
+from foci.bags import Slide
+from foci.bags.bag import SlideRows
 from foci.bags.cohort import check_leakage
-from foci.bags.tasks import NOTE, TASKS, Source, build, parse_source, read_tcga
+from foci.bags.tasks import NOTE, TASKS, Source, build, parse_source
 from foci.errors import CohortError, FociError
+
+OLD = ("Data Category", "Data Type", "Project ID", "Case ID", "Sample ID", "Sample Type")
+NEW = (*OLD[:5], "Tissue Type", "Tumor Descriptor", "Specimen Type", "Preservation Method")
 
 
 def refused(match: str) -> AbstractContextManager[object]:
     return pytest.raises(CohortError, match=match)
 
 
-OLD = ("Data Category", "Data Type", "Project ID", "Case ID", "Sample ID", "Sample Type")
-NEW = (
-    *OLD[:5],
-    "Tissue Type",
-    "Tumor Descriptor",
-    "Specimen Type",
-    "Preservation Method",
-)
+def barcode(case: int, slide: str = "01Z-00-DX1", site: str = "05") -> str:
+    return f"TCGA-{site}-{case:04d}-{slide}"
 
 
 def file_name(barcode: str, upper: bool = True) -> str:
@@ -34,14 +32,8 @@ def file_name(barcode: str, upper: bool = True) -> str:
     return f"{barcode}.{uuid.upper() if upper else uuid}.svs"
 
 
-def barcode(case: int, slide: str = "01Z-00-DX1", site: str = "05") -> str:
-    return f"TCGA-{site}-{case:04d}-{slide}"
-
-
 def sample_sheet(
-    path: Path,
-    files: Sequence[tuple[str, str, str]],
-    columns: Sequence[str] = OLD,
+    path: Path, files: Sequence[tuple[str, str, str]], columns: Sequence[str] = OLD
 ) -> Path:
     """``files`` are (file name, project, case)."""
     lines = ["\t".join(("File ID", "File Name", *columns))]
@@ -53,9 +45,9 @@ def sample_sheet(
     return path
 
 
-def sheet_of(path: Path, project: str, cases: Sequence[int], site: str = "05") -> Path:
+def sheet_of(path: Path, project: str, cases: Sequence[int]) -> Path:
     """A sheet with one diagnostic slide per case."""
-    codes = [barcode(case, site=site) for case in cases]
+    codes = [barcode(case) for case in cases]
     return sample_sheet(path, [(file_name(code), project, code[:12]) for code in codes])
 
 
@@ -65,12 +57,25 @@ def manifest(path: Path, names: Sequence[str]) -> Path:
     return path
 
 
+def features(folder: Path, *names: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / f"{name}.h5").touch()
+    return folder
+
+
+def read(task: str, path: Path, label: str | None = None) -> SlideRows:
+    return TASKS[task].read(Source(path, label))
+
+
 def test_sizes_of_the_paper() -> None:
     assert {name: (sum(TASKS[name].counts), TASKS[name].classes) for name in TASKS} == {
         "nsclc": (1043, ("LUAD", "LUSC")),
         "brca": (1126, ("IDC", "other")),
         "panda": (10_615, ("benign", "malignant")),
     }
+    with pytest.raises(FociError, match="nslc: is not a known task; did you mean 'nsclc'"):
+        build("nslc", [])
 
 
 def test_sources_with_and_without_a_label(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,12 +86,13 @@ def test_sources_with_and_without_a_label(tmp_path: Path, monkeypatch: pytest.Mo
     assert parse_source(str(odd), classes) == Source(odd)
     assert parse_source("k=all.tsv", classes) == Source(Path("k=all.tsv"))
     assert parse_source("luad=k=all.tsv", classes) == Source(Path("k=all.tsv"), "LUAD")
-    with refused("'IDC' is not a class of this task; write one of LUAD=PA"):
-        parse_source(f"IDC={odd}", classes)
-    with refused(r"^none\.tsv: does not exist; give a file or folder"):
-        parse_source("LUAD=none.tsv", classes)
-    with refused(r"^a=b: does not exist"):
-        parse_source("a=b", classes)
+    for text, message in (
+        (f"IDC={odd}", "'IDC' is not a class of this task; write one of LUAD=PA"),
+        ("LUAD=none.tsv", r"^none\.tsv: does not exist; give a file or folder"),
+        ("a=b", r"^a=b: does not exist"),
+    ):
+        with refused(message):
+            parse_source(text, classes)
 
 
 def test_a_slide_given_twice_is_refused(tmp_path: Path) -> None:
@@ -124,32 +130,13 @@ def test_the_seed_changes_the_split(tmp_path: Path) -> None:
     assert runs[0] == runs[1] != runs[2]
 
 
-def test_unknown_task() -> None:
-    with pytest.raises(FociError, match="nslc: is not a known task; did you mean 'nsclc'"):
-        build("nslc", [])
-
-
-# Folders of published features.
-
-
-FOLDERS = {"TCGA-BRCA_IDC": "IDC", "TCGA-BRCA_OTHERS": "other"}
-
-
-def read_folder(source: Source) -> SlideRows:
-    return read_tcga(source, FOLDERS, {}, "")
-
-
-def features(folder: Path, *names: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        (folder / f"{name}.h5").touch()
-    return folder
+# Folders of published features, here of the breast task.
 
 
 def test_the_folder_names_the_class(tmp_path: Path) -> None:
     names = (barcode(1), barcode(2), barcode(2, "01A-01-TS1"))
     folder = features(tmp_path / "tcga-brca_idc", *names)
-    got = read_folder(Source(folder))
+    got = read("brca", folder)
     assert got.slides == tuple(
         Slide(name, name[:12], "IDC", site="05", feature_path=folder / f"{name}.h5")
         for name in names[:2]
@@ -158,14 +145,14 @@ def test_the_folder_names_the_class(tmp_path: Path) -> None:
 
 
 def test_class_folders_inside_a_folder(tmp_path: Path) -> None:
-    features(tmp_path / "TCGA-BRCA_OTHERS", barcode(1))
-    features(tmp_path / "TCGA-BRCA_IDC", barcode(2))
-    features(tmp_path / "TCGA-LUAD", barcode(3))
-    got = read_folder(Source(tmp_path))
-    assert [(s.case_id, s.label) for s in got.slides] == [
-        ("TCGA-05-0002", "IDC"),
-        ("TCGA-05-0001", "other"),
-    ]
+    features(tmp_path / "TCGA-BRCA_OTHERS", *(barcode(k) for k in range(20, 26)))
+    features(tmp_path / "TCGA-BRCA_IDC", *(barcode(k) for k in range(14)))
+    features(tmp_path / "TCGA-LUAD", barcode(99))
+    got = build("brca", [str(tmp_path)])
+    assert [s.case_id for s in got.slides[::14]] == ["TCGA-05-0000", "TCGA-05-0020"]
+    counts = {("IDC", "train"): 9, ("IDC", "val"): 2, ("IDC", "test"): 3}
+    counts |= {("other", "train"): 4, ("other", "val"): 1, ("other", "test"): 1}
+    assert Counter((s.label, s.split) for s in got.slides) == counts
 
 
 def test_paths_do_not_depend_on_where_one_stands(
@@ -173,35 +160,24 @@ def test_paths_do_not_depend_on_where_one_stands(
 ) -> None:
     folder = features(tmp_path / "TCGA-BRCA_IDC", barcode(1))
     monkeypatch.chdir(folder)
-    (slide,) = read_folder(Source(Path())).slides
+    (slide,) = read("brca", Path()).slides
     assert slide.feature_path == folder / f"{barcode(1)}.h5"
     assert slide.label == "IDC"
 
 
-def test_the_user_may_name_the_class(tmp_path: Path) -> None:
+def test_the_user_may_name_the_class_of_a_folder(tmp_path: Path) -> None:
     folder = features(tmp_path / "mine", barcode(1))
-    assert read_folder(Source(folder, "other")).slides[0].label == "other"
-    message = "mine: does not tell the class .*TCGA-BRCA_OTHERS.*; write IDC=.*mine or other=.*mine"
-    with refused(message):
-        read_folder(Source(folder))
-
-
-def test_refusals_of_folders(tmp_path: Path) -> None:
+    assert read("brca", folder, "other").slides[0].label == "other"
+    with refused("mine: does not tell the class .*BRCA_OTHERS.*; write IDC=.*mine or other=.*mine"):
+        read("brca", folder)
     idc = features(tmp_path / "TCGA-BRCA_IDC", "C3L-1")
     with refused("is the folder of IDC, but was given as other; leave out"):
-        read_folder(Source(idc, "other"))
+        read("brca", idc, "other")
     with refused("holds no features of diagnostic TCGA slides"):
-        read_folder(Source(idc))
+        read("brca", idc)
 
 
-# Sample sheets, old and new, and manifests.
-
-
-PROJECTS = {"TCGA-LUAD": "LUAD", "TCGA-LUSC": "LUSC"}
-
-
-def read_table(source: Source) -> SlideRows:
-    return read_tcga(source, {}, PROJECTS, "write LUAD=PATH")
+# Sample sheets, old and new, and manifests, here of the lung task.
 
 
 @pytest.mark.parametrize("columns", [OLD, NEW])
@@ -214,8 +190,7 @@ def test_sample_sheet_of_both_generations(
         (one, "TCGA-LUAD", "TCGA-05-0001"),
         (two, "TCGA-LUSC, TCGA-LUSC", "TCGA-2L-0002, TCGA-2L-0002"),
     ]
-    path = sample_sheet(tmp_path / "gdc_sample_sheet.2025-08-01.tsv", files, columns)
-    got = read_table(Source(path))
+    got = read("nsclc", sample_sheet(tmp_path / "sheet.2025-08-01.tsv", files, columns))
     assert got.slides == (
         Slide(one.removesuffix(".svs"), "TCGA-05-0001", "LUAD", site="05"),
         Slide(two.removesuffix(".svs"), "TCGA-2L-0002", "LUSC", site="2L"),
@@ -234,7 +209,7 @@ def test_everything_that_is_left_out_is_counted(tmp_path: Path) -> None:
         (file_name(barcode(4)), "TCGA-BRCA"),
     ]
     path = sample_sheet(tmp_path / "s.tsv", [(name, p, name[:12]) for name, p in names])
-    got = read_table(Source(path))
+    got = read("nsclc", path)
     assert [slide.case_id for slide in got.slides] == ["TCGA-05-0001"]
     assert got.notes == (
         "s.tsv: 1 files of the project TCGA-BRCA are left out",
@@ -245,22 +220,22 @@ def test_everything_that_is_left_out_is_counted(tmp_path: Path) -> None:
     )
 
 
-def test_manifest_needs_its_class(tmp_path: Path) -> None:
+def test_a_manifest_needs_its_class(tmp_path: Path) -> None:
     names = [file_name(barcode(1)), file_name(barcode(1, "01A-01-TS1"))]
     path = manifest(tmp_path / "gdc_manifest.txt", names)
-    got = read_table(Source(path, "LUSC"))
+    got = read("nsclc", path, "LUSC")
     assert [(s.case_id, s.label) for s in got.slides] == [("TCGA-05-0001", "LUSC")]
     assert got.notes == ("gdc_manifest.txt: 1 frozen sections are left out",)
-    with refused(r"manifest.txt: is a manifest, which names no project; wr"):
-        read_table(Source(path))
+    message = r"manifest.txt: is a manifest, which names no project; give the sample sheet, or wr"
+    with refused(message + "ite LUAD=P"):
+        read("nsclc", path)
 
 
 def test_a_label_against_the_project_is_refused(tmp_path: Path) -> None:
-    files = [(file_name(barcode(1)), "TCGA-LUAD", "TCGA-05-0001")]
-    path = sample_sheet(tmp_path / "s.tsv", files)
-    assert read_table(Source(path, "LUAD")).slides[0].label == "LUAD"
+    path = sheet_of(tmp_path / "s.tsv", "TCGA-LUAD", [1])
+    assert read("nsclc", path, "LUAD").slides[0].label == "LUAD"
     with refused("line 2: is of the project TCGA-LUAD, but was given as L"):
-        read_table(Source(path, "LUSC"))
+        read("nsclc", path, "LUSC")
 
 
 @pytest.mark.parametrize(
@@ -275,19 +250,28 @@ def test_a_label_against_the_project_is_refused(tmp_path: Path) -> None:
 def test_contradictions_are_refused(tmp_path: Path, project: str, case: str, message: str) -> None:
     path = sample_sheet(tmp_path / "s.tsv", [(file_name(barcode(1)), project, case)])
     with refused(message):
-        read_table(Source(path))
+        read("nsclc", path)
 
 
 def test_other_tables_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("slide_id,label\na,b\n")
+    with refused(r"is no table of the GDC \(columns: slide_id, label\); give a sample sheet \(Fil"):
+        read("nsclc", tmp_path / "a.csv")
+
+
+def test_a_breast_sheet_has_no_histology_and_needs_its_class(tmp_path: Path) -> None:
+    idc = sheet_of(tmp_path / "idc.tsv", "TCGA-BRCA", [1, 2])
+    ilc = sheet_of(tmp_path / "ilc.tsv", "TCGA-BRCA", [3])
+    got = build("brca", [f"IDC={idc}", f"other={ilc}"], split=False)
+    assert [s.label for s in got.slides] == ["IDC", "IDC", "other"]
+    assert [(s.case_id[-1], s.split) for s in got.slides] == [("1", None), ("2", None), ("3", None)]
+    assert got.notes == ()
     message = (
-        r"is no table of the GDC \(columns: slide_id, label\); give a sample sheet \(File Name"
+        "idc.tsv: does not tell the class: the project TCGA-BRCA holds several; give one table per "
+        "class, IDC=PATH and other=PATH, or the feature folders TCGA-BRCA_IDC and TCGA-BRCA_OTHERS"
     )
     with refused(message):
-        read_table(Source(tmp_path / "a.csv"))
-
-
-# The lung task.
+        build("brca", [str(idc)])
 
 
 def test_sheet_manifest_and_folder_together(tmp_path: Path) -> None:
@@ -297,12 +281,11 @@ def test_sheet_manifest_and_folder_together(tmp_path: Path) -> None:
     got = build("nsclc", [str(luad), f"lusc={lusc}", str(folder)])
     assert Counter(s.label for s in got.slides) == {"LUAD": 5, "LUSC": 5}
     assert Counter(s.split for s in got.slides) == {"train": 7, "val": 1, "test": 2}
-    assert got.notes == (
-        "10 slides, where the paper has 1043: its split sizes are scaled to 7/1/2",
-    )
+    note = "10 slides, where the paper has 1043: its split sizes are scaled to 7/1/2"
+    assert got.notes == (note,)
 
 
-def test_the_papers_sizes_are_met_exactly(tmp_path: Path) -> None:
+def test_the_papers_lung_sizes_are_met_exactly(tmp_path: Path) -> None:
     files = []
     for case in range(1000):
         project = "TCGA-LUAD" if case < 500 else "TCGA-LUSC"
@@ -318,60 +301,12 @@ def test_the_papers_sizes_are_met_exactly(tmp_path: Path) -> None:
     assert luad == {"train": 364, "val": 53, "test": 105}
 
 
-def test_a_manifest_alone_is_refused(tmp_path: Path) -> None:
-    path = manifest(tmp_path / "m.txt", [file_name(barcode(1))])
-    with refused("names no project; give the sample sheet, or write LUAD=P"):
-        build("nsclc", [str(path)])
-
-
-# The breast task.
-
-
-def test_published_folders(tmp_path: Path) -> None:
-    features(tmp_path / "TCGA-BRCA_IDC", *(barcode(k) for k in range(14)))
-    features(tmp_path / "TCGA-BRCA_OTHERS", *(barcode(k) for k in range(20, 26)))
-    got = build("brca", [str(tmp_path)])
-    assert Counter((s.label, s.split) for s in got.slides) == {
-        ("IDC", "train"): 9,
-        ("IDC", "val"): 2,
-        ("IDC", "test"): 3,
-        ("other", "train"): 4,
-        ("other", "val"): 1,
-        ("other", "test"): 1,
-    }
-
-
-def test_a_sheet_per_class(tmp_path: Path) -> None:
-    idc = sheet_of(tmp_path / "idc.tsv", "TCGA-BRCA", [1, 2])
-    ilc = sheet_of(tmp_path / "ilc.tsv", "TCGA-BRCA", [3])
-    got = build("brca", [f"IDC={idc}", f"other={ilc}"], split=False)
-    assert [(s.case_id[-1], s.label, s.split) for s in got.slides] == [
-        ("1", "IDC", None),
-        ("2", "IDC", None),
-        ("3", "other", None),
-    ]
-    assert got.notes == ()
-
-
-def test_a_sheet_without_histology_is_refused(tmp_path: Path) -> None:
-    sheet = sheet_of(tmp_path / "s.tsv", "TCGA-BRCA", [1])
-    message = (
-        "s.tsv: does not tell the class: the project TCGA-BRCA holds several; give one table per "
-        "class, IDC=PATH and other=PATH, or the feature folders TCGA-BRCA_IDC and TCGA-BRCA_OTHERS"
-    )
-    with refused(message):
-        build("brca", [str(sheet)])
-
-
-# The prostate task.
-
-
-HEADER = "image_id,data_provider,isup_grade,gleason_score"
+# PANDA's train.csv.
 
 
 def train_csv(folder: Path, rows: Iterable[str]) -> Path:
     path = folder / "train.csv"
-    path.write_text("\n".join([HEADER, *rows]) + "\n")
+    path.write_text("\n".join(["image_id,data_provider,isup_grade,gleason_score", *rows]) + "\n")
     return path
 
 
@@ -388,7 +323,7 @@ def test_grades_become_two_classes(tmp_path: Path) -> None:
     assert "cannot be checked" in NOTE
 
 
-def test_the_papers_sizes_stratified_by_provider_and_label(tmp_path: Path) -> None:
+def test_the_papers_prostate_sizes_stratified_by_provider_and_label(tmp_path: Path) -> None:
     # Close to the real table: 10,615 biopsies, two providers, about a quarter benign.
     groups = {("karolinska", 0): 1925, ("karolinska", 2): 3530, ("radboud", 0): 967}
     groups["radboud", 4] = 10_615 - sum(groups.values())
