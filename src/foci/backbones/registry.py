@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from foci.backbones.base import Backbone
+from foci.backbones.base import Backbone, Objective
 from foci.errors import FociError
 from foci.registry import Registry
 
 B = TypeVar("B", bound=type[Backbone])
+Loss = TypeVar("Loss", bound=type[Objective])
 
 ARCHITECTURES: Registry[type[Backbone]] = Registry("backbone architecture")
 """Classes by the name that ``backbone.json`` stores."""
@@ -35,6 +36,17 @@ def architecture(name: str) -> Callable[[B], B]:
         ARCHITECTURES.add(name, cls)
         cls.architecture = name
         return cls
+
+    return decorate
+
+
+def objective_of(*classes: type[Backbone]) -> Callable[[Loss], Loss]:
+    """Class decorator that makes an objective the one that these backbones are trained with."""
+
+    def decorate(objective: Loss) -> Loss:
+        for cls in classes:
+            cls.objective_type = objective
+        return objective
 
     return decorate
 

@@ -13,48 +13,13 @@ from foci.backbones.base import Backbone, Capabilities, Objective, declares
 from foci.backbones.batch import Batch
 from foci.backbones.layers.attention import projection
 from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
-from foci.backbones.registry import architecture, preset
+from foci.backbones.registry import architecture, objective_of, preset
 from foci.errors import FociError
 
 Value = Literal["token", "linear", "relu"]
 
 _CRITICAL_AT_ONCE = 64
 """Critical tiles whose attention to all tiles is summed at once; bounds the memory."""
-
-
-class DualStream(Objective):
-    r"""Both streams learn which classes are present, each output by a sigmoid of its own.
-
-    .. math:: L = w\,\mathrm{BCE}(u, y) + (1 - w)\,\mathrm{BCE}\big(\max_i s_i,\, y\big)
-
-    with the outputs u of the bag, the tile classifier's scores :math:`s_i`, and y = 1 for the
-    label's output and 0 for the others; a negative class has no output, so all are 0. Averaged
-    over outputs and bags.
-
-    Args:
-        backbone: The DSMIL to train.
-        bag_weight: w, a half as published.
-    """
-
-    backbone: DSMIL
-
-    def __init__(self, backbone: DSMIL, *, bag_weight: float = 0.5) -> None:
-        super().__init__(backbone)
-        self.bag_weight = bag_weight
-
-    def forward(self, batch: Batch) -> Tensor:
-        """Weighted loss of both streams."""
-        tokens = self.backbone.embed(batch.features)
-        outputs = self.backbone.outputs(tokens, batch.mask)
-        tiles = self.backbone.tile_classifier(tokens)
-        best = tiles.masked_fill(~batch.mask.unsqueeze(-1), -torch.inf).amax(dim=1)
-        shift = 1 if self.backbone.negative and self.backbone.n_outputs == 1 else 0
-        index = torch.arange(self.backbone.n_outputs, device=outputs.device) + shift
-        present = (batch.labels.unsqueeze(-1) == index).to(outputs.dtype)
-        return self.named_terms(
-            bag=self.bag_weight * F.binary_cross_entropy_with_logits(outputs, present),
-            tiles=(1 - self.bag_weight) * F.binary_cross_entropy_with_logits(best, present),
-        )
 
 
 @architecture("dsmil")
@@ -95,8 +60,6 @@ class DSMIL(Backbone):
         projection_bias, projection_activation, dropout: See
             :func:`~foci.backbones.layers.attention.projection`.
     """
-
-    objective_type = DualStream
 
     def __init__(
         self,
@@ -227,6 +190,42 @@ def _prefix_sums(queries: Tensor, values: Tensor, ks: Tensor, critical: Tensor) 
         pooled = prefix_pool(logits, values.unsqueeze(1), ks[asked])  # [asked, tiles, dv]
         means[asked] = pooled.take_along_dim((place[asked] - start)[:, None, None], 1).squeeze(1)
     return means
+
+
+@objective_of(DSMIL)
+class DualStream(Objective):
+    r"""Both streams learn which classes are present, each output by a sigmoid of its own.
+
+    .. math:: L = w\,\mathrm{BCE}(u, y) + (1 - w)\,\mathrm{BCE}\big(\max_i s_i,\, y\big)
+
+    with the outputs u of the bag, the tile classifier's scores :math:`s_i`, and y = 1 for the
+    label's output and 0 for the others; a negative class has no output, so all are 0. Averaged
+    over outputs and bags.
+
+    Args:
+        backbone: The DSMIL to train.
+        bag_weight: w, a half as published.
+    """
+
+    backbone: DSMIL
+
+    def __init__(self, backbone: DSMIL, *, bag_weight: float = 0.5) -> None:
+        super().__init__(backbone)
+        self.bag_weight = bag_weight
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Weighted loss of both streams."""
+        tokens = self.backbone.embed(batch.features)
+        outputs = self.backbone.outputs(tokens, batch.mask)
+        tiles = self.backbone.tile_classifier(tokens)
+        best = tiles.masked_fill(~batch.mask.unsqueeze(-1), -torch.inf).amax(dim=1)
+        shift = 1 if self.backbone.negative and self.backbone.n_outputs == 1 else 0
+        index = torch.arange(self.backbone.n_outputs, device=outputs.device) + shift
+        present = (batch.labels.unsqueeze(-1) == index).to(outputs.dtype)
+        return self.named_terms(
+            bag=self.bag_weight * F.binary_cross_entropy_with_logits(outputs, present),
+            tiles=(1 - self.bag_weight) * F.binary_cross_entropy_with_logits(best, present),
+        )
 
 
 preset("dsmil", "official", DSMIL)

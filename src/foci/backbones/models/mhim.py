@@ -22,8 +22,142 @@ from foci.backbones.layers.nystrom import NystromAttention, NystromLayer
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.layers.transformer import CroppedPPEG
 from foci.backbones.models._pooled import OrderedBackbone, PooledBackbone
-from foci.backbones.registry import architecture, preset
+from foci.backbones.registry import architecture, objective_of, preset
 from foci.errors import FociError
+
+
+@architecture("mhim")
+class MHIM(PooledBackbone):
+    r"""Attention pooling, trained on bags without the tiles that a teacher finds easy.
+
+    .. math:: h_i = \phi_p(W x_i), \quad
+       a_i = w^\top(\phi(V h_i) \odot \sigma(U h_i)), \quad
+       z = \sum_i \mathrm{softmax}(a)_i\, h_i, \quad \ell = \mathrm{head}(z)
+
+    Masking belongs to training (:class:`MaskedHardMining`); the finished classifier sees the full
+    bag. Native score: :math:`a_i` before the softmax.
+
+    Args:
+        d: Token width.
+        hidden: Attention width.
+        gated: Without the gate the factor :math:`\sigma(U h)` is dropped.
+        activation: :math:`\phi` of the attention: ``"relu"``, ``"gelu"`` or ``"tanh"``.
+        attention_bias: Whether V, U and w have biases.
+        projection_activation, projection_bias, dropout: :math:`\phi_p` and W, see
+            :func:`~foci.backbones.layers.attention.projection`.
+        head_hidden: Width of a two-layer head; None for a linear one.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        n_classes: int,
+        *,
+        d: int,
+        hidden: int,
+        gated: bool = True,
+        activation: str = "relu",
+        attention_bias: bool = False,
+        projection_activation: str = "relu",
+        projection_bias: bool = True,
+        head_hidden: int | None = None,
+        dropout: float = 0.25,
+    ) -> None:
+        super().__init__(d_in, n_classes, d_token=d)
+        self.projection = projection(
+            d_in, d, bias=projection_bias, dropout=dropout, activation=projection_activation
+        )
+        self.attention = GatedAttention(
+            d, hidden, gated=gated, activation=activation, bias=attention_bias
+        )
+        self.head = head(d, n_classes, head_hidden)
+        self.homogeneous = not projection_bias and projection_activation == "relu"
+        self.apply(_xavier)
+
+    def bag_feature(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The pooled token z ``[B, d]`` and the attention logits ``[B, N]`` behind it."""
+        logits = self.attend(tokens)
+        pooled = pool(softmax_weights(logits, mask), self.values(tokens))
+        return pooled.squeeze(-2), logits.squeeze(-1)
+
+    def restart(self) -> None:
+        """Reinitialise everything but the projection, as the student starts."""
+        self.attention.apply(_xavier)
+        self.head.apply(_xavier)
+
+
+def _xavier(module: nn.Module) -> None:
+    if isinstance(module, nn.Linear):
+        nn.init.xavier_normal_(module.weight)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+
+@architecture("mhim-selfattn")
+class MHIMSelfAttention(OrderedBackbone):
+    r"""Two Nyström layers around a cropped position encoding, read out at the CLS token.
+
+    .. math:: H_1 = L_1([c;\, \phi(W X + b)]), \quad
+       H_2 = L_2([H_{1,0};\, \mathrm{PPEG}(H_{1,1:})]), \quad
+       \ell = W_o\,\mathrm{LN}(H_2)_0 + b_o
+
+    Unlike TransMIL it squares the bag only inside the position encoding, so no tile is attended
+    to twice. It depends on the order of the tiles and has no mask. Native score: the CLS token's
+    row of the approximate attention in the second layer, averaged over the heads; it may be
+    negative. For trained weights: masked hard mining is offered with the attention-pooling
+    encoder (:class:`MHIM`), this one trains with cross-entropy.
+
+    Args:
+        d: Token width.
+        heads: Attention heads.
+        head_width: Width of a head, whatever their number; None for d / 8.
+        landmarks: Nyström landmarks; None for d / 2.
+        activation: :math:`\phi`, ``"relu"`` or ``"gelu"``.
+        dropout: After the projection, while training.
+        attention_dropout: After each attention block, while training.
+    """
+
+    tile_score = "native"
+
+    def __init__(
+        self,
+        d_in: int,
+        n_classes: int,
+        *,
+        d: int,
+        heads: int,
+        head_width: int | None = None,
+        landmarks: int | None = None,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+    ) -> None:
+        super().__init__(d_in, n_classes, d_token=d)
+        head_width = d // 8 if head_width is None else head_width
+        landmarks = d // 2 if landmarks is None else landmarks
+        self.projection = projection(d_in, d, bias=True, dropout=dropout, activation=activation)
+        self.cls = nn.Parameter(torch.randn(1, 1, d))
+        settings = (d, heads, head_width, landmarks, attention_dropout)
+        self.layer1 = NystromLayer(NystromAttention(*settings))
+        self.position = CroppedPPEG(d)
+        self.layer2 = NystromLayer(NystromAttention(*settings))
+        self.norm = nn.LayerNorm(d)
+        self.head = nn.Linear(d, n_classes)
+
+    def _before_layer2(self, tokens: Tensor) -> Tensor:
+        hidden = self.layer1(torch.cat([self.cls.expand(len(tokens), -1, -1), tokens], dim=1))
+        return torch.cat([hidden[:, :1], self.position(hidden[:, 1:])], dim=1)
+
+    def classify(self, tokens: Tensor) -> Tensor:
+        """Linear head on the CLS token."""
+        cls = self.layer2(self._before_layer2(tokens))[:, 0]
+        logits: Tensor = self.head(self.norm(cls))
+        return logits
+
+    def scores(self, tokens: Tensor) -> Tensor:
+        """Approximate attention of the CLS token in layer 2, mean over heads."""
+        rows = self.layer2.cls_row(self._before_layer2(tokens.unsqueeze(0)))
+        return rows[0, :, 1:].mean(dim=0)
 
 
 def share(n: int, ratio: float) -> int:
@@ -89,6 +223,7 @@ def soft_cross_entropy(teacher: Tensor, student: Tensor, temperature: float) -> 
     return -(target * F.log_softmax(student, dim=-1)).sum(dim=-1).mean()
 
 
+@objective_of(MHIM)
 class MaskedHardMining(Objective):
     r"""Plain cross-entropy for the teacher, then masked bags for the student.
 
@@ -209,142 +344,6 @@ class MaskedHardMining(Objective):
         for row, present, scores in zip(visible, batch.mask, attention, strict=True):
             row[present] = ~mask_tiles(scores[present], **self.current_ratios)
         return feature, visible
-
-
-@architecture("mhim")
-class MHIM(PooledBackbone):
-    r"""Attention pooling, trained on bags without the tiles that a teacher finds easy.
-
-    .. math:: h_i = \phi_p(W x_i), \quad
-       a_i = w^\top(\phi(V h_i) \odot \sigma(U h_i)), \quad
-       z = \sum_i \mathrm{softmax}(a)_i\, h_i, \quad \ell = \mathrm{head}(z)
-
-    Masking belongs to training (:class:`MaskedHardMining`); the finished classifier sees the full
-    bag. Native score: :math:`a_i` before the softmax.
-
-    Args:
-        d: Token width.
-        hidden: Attention width.
-        gated: Without the gate the factor :math:`\sigma(U h)` is dropped.
-        activation: :math:`\phi` of the attention: ``"relu"``, ``"gelu"`` or ``"tanh"``.
-        attention_bias: Whether V, U and w have biases.
-        projection_activation, projection_bias, dropout: :math:`\phi_p` and W, see
-            :func:`~foci.backbones.layers.attention.projection`.
-        head_hidden: Width of a two-layer head; None for a linear one.
-    """
-
-    objective_type = MaskedHardMining
-
-    def __init__(
-        self,
-        d_in: int,
-        n_classes: int,
-        *,
-        d: int,
-        hidden: int,
-        gated: bool = True,
-        activation: str = "relu",
-        attention_bias: bool = False,
-        projection_activation: str = "relu",
-        projection_bias: bool = True,
-        head_hidden: int | None = None,
-        dropout: float = 0.25,
-    ) -> None:
-        super().__init__(d_in, n_classes, d_token=d)
-        self.projection = projection(
-            d_in, d, bias=projection_bias, dropout=dropout, activation=projection_activation
-        )
-        self.attention = GatedAttention(
-            d, hidden, gated=gated, activation=activation, bias=attention_bias
-        )
-        self.head = head(d, n_classes, head_hidden)
-        self.homogeneous = not projection_bias and projection_activation == "relu"
-        self.apply(_xavier)
-
-    def bag_feature(self, tokens: Tensor, mask: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """The pooled token z ``[B, d]`` and the attention logits ``[B, N]`` behind it."""
-        logits = self.attend(tokens)
-        pooled = pool(softmax_weights(logits, mask), self.values(tokens))
-        return pooled.squeeze(-2), logits.squeeze(-1)
-
-    def restart(self) -> None:
-        """Reinitialise everything but the projection, as the student starts."""
-        self.attention.apply(_xavier)
-        self.head.apply(_xavier)
-
-
-def _xavier(module: nn.Module) -> None:
-    if isinstance(module, nn.Linear):
-        nn.init.xavier_normal_(module.weight)
-        if module.bias is not None:
-            nn.init.zeros_(module.bias)
-
-
-@architecture("mhim-selfattn")
-class MHIMSelfAttention(OrderedBackbone):
-    r"""Two Nyström layers around a cropped position encoding, read out at the CLS token.
-
-    .. math:: H_1 = L_1([c;\, \phi(W X + b)]), \quad
-       H_2 = L_2([H_{1,0};\, \mathrm{PPEG}(H_{1,1:})]), \quad
-       \ell = W_o\,\mathrm{LN}(H_2)_0 + b_o
-
-    Unlike TransMIL it squares the bag only inside the position encoding, so no tile is attended
-    to twice. It depends on the order of the tiles and has no mask. Native score: the CLS token's
-    row of the approximate attention in the second layer, averaged over the heads; it may be
-    negative. For trained weights: masked hard mining is offered with the attention-pooling
-    encoder (:class:`MHIM`), this one trains with cross-entropy.
-
-    Args:
-        d: Token width.
-        heads: Attention heads.
-        head_width: Width of a head, whatever their number; None for d / 8.
-        landmarks: Nyström landmarks; None for d / 2.
-        activation: :math:`\phi`, ``"relu"`` or ``"gelu"``.
-        dropout: After the projection, while training.
-        attention_dropout: After each attention block, while training.
-    """
-
-    tile_score = "native"
-
-    def __init__(
-        self,
-        d_in: int,
-        n_classes: int,
-        *,
-        d: int,
-        heads: int,
-        head_width: int | None = None,
-        landmarks: int | None = None,
-        activation: str = "relu",
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-    ) -> None:
-        super().__init__(d_in, n_classes, d_token=d)
-        head_width = d // 8 if head_width is None else head_width
-        landmarks = d // 2 if landmarks is None else landmarks
-        self.projection = projection(d_in, d, bias=True, dropout=dropout, activation=activation)
-        self.cls = nn.Parameter(torch.randn(1, 1, d))
-        settings = (d, heads, head_width, landmarks, attention_dropout)
-        self.layer1 = NystromLayer(NystromAttention(*settings))
-        self.position = CroppedPPEG(d)
-        self.layer2 = NystromLayer(NystromAttention(*settings))
-        self.norm = nn.LayerNorm(d)
-        self.head = nn.Linear(d, n_classes)
-
-    def _before_layer2(self, tokens: Tensor) -> Tensor:
-        hidden = self.layer1(torch.cat([self.cls.expand(len(tokens), -1, -1), tokens], dim=1))
-        return torch.cat([hidden[:, :1], self.position(hidden[:, 1:])], dim=1)
-
-    def classify(self, tokens: Tensor) -> Tensor:
-        """Linear head on the CLS token."""
-        cls = self.layer2(self._before_layer2(tokens))[:, 0]
-        logits: Tensor = self.head(self.norm(cls))
-        return logits
-
-    def scores(self, tokens: Tensor) -> Tensor:
-        """Approximate attention of the CLS token in layer 2, mean over heads."""
-        rows = self.layer2.cls_row(self._before_layer2(tokens.unsqueeze(0)))
-        return rows[0, :, 1:].mean(dim=0)
 
 
 preset(
