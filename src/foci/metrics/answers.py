@@ -62,7 +62,7 @@ def believable(sufficiency: Axis, necessity: Axis, *, n_cases: int) -> Belief:
     ('yes', 'only as a pointer')
     """
     axes = _counting(sufficiency, necessity)
-    if not axes or inputs.whole(n_cases, "n_cases", lowest=0) < MIN_CASES:
+    if not axes or inputs.as_int(n_cases, "n_cases", lowest=0) < MIN_CASES:
         return "not assessable"
     if set(axes) == {"better"}:
         return "yes"
@@ -113,7 +113,7 @@ def better_order(
     """
     axes = _counting(sufficiency, necessity)
     _counting(sufficiency_over_random, necessity_over_random)
-    if not axes or inputs.whole(n_cases, "n_cases", lowest=0) < MIN_CASES:
+    if not axes or inputs.as_int(n_cases, "n_cases", lowest=0) < MIN_CASES:
         return "not assessable"
     if "worse" in axes:
         return "mixed" if "better" in axes else "native is better"

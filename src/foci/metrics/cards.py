@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -57,23 +58,26 @@ def card(
     *,
     title: str,
     symbol: str,
-    equation: str,
     direction: Direction,
     range: tuple[float, float],
     needs: str,
     does_not_show: str,
     source: str,
 ) -> Callable[[F], F]:
-    """Decorator that registers a function's card under its name and returns it unchanged.
+    r"""Decorator that registers a function's card under its name and returns it unchanged.
+
+    The equation is the first one of the function's docstring.
 
     >>> from foci.metrics import CARDS
-    >>> CARDS["msk"].direction
-    'lower'
-    >>> CARDS["reach"].range
-    (0.0, 1.0)
+    >>> CARDS["jaccard_at_k"].equation
+    '|A_K \\cap B_K| / |A_K \\cup B_K|'
+    >>> CARDS["reach"].direction, CARDS["reach"].range
+    ('higher', (0.0, 1.0))
     """
 
     def decorate(function: F) -> F:
+        _, _, rest = (inspect.getdoc(function) or "").partition(".. math::")
+        equation = " ".join(rest.partition("\n\n")[0].split()).removeprefix(f"{symbol} = ")
         CARDS.add(
             function.__name__,
             Card(

@@ -1,4 +1,4 @@
-"""Reach on slides the classifier gets right, and on slides it gets wrong."""
+"""Numbers over all slides of a cohort: AUC, with all tiles or few, quantiles, ratios, spread."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
 from foci.metrics.curve import Stack, fill, reached, stack
-from foci.metrics.inputs import Counts, Floats, Integers
+from foci.metrics.inputs import Counts, Floats, Integers, Marks
 from foci.metrics.stats import case_draws
+
+QUARTILES = (0.25, 0.5, 0.75)
+_KINDS: tuple[Literal["beyond", "none"] | None, ...] = (None, "beyond", "none")
+_DRAWS_AT_ONCE = 100
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,6 @@ class ReachSplit:
 @card(
     title="Reach by correctness",
     symbol=r"\mathrm{Reach}_{\hat y = y},\ \mathrm{Reach}_{\hat y \ne y}",
-    equation=r"\mathrm{Reach}\ \text{over}\ \{s : \hat y_s = y_s\}\ \text{and over}\ "
-    r"\{s : \hat y_s \ne y_s\}",
     direction="none",
     range=(0.0, math.inf),
     needs="MSK with the label as target, the full-bag prediction and the label of every slide",
@@ -42,29 +43,26 @@ class ReachSplit:
 def reach_split(msks: Counts, predictions: ArrayLike, labels: ArrayLike) -> ReachSplit:
     r"""Reach over the correctly and over the wrongly classified slides.
 
+    .. math:: \mathrm{Reach}\ \text{over}\ \{s : \hat y_s = y_s\}\ \text{and over}\ \{s : \hat y_s
+       \ne y_s\}
+
     With the label as target, a noisy order can cross the threshold for the true class by accident
     on a slide the classifier gets wrong. Such reach says nothing for the ranking.
 
     >>> reach_split([1, 4, None, 2], predictions=[0, 1, 1, 0], labels=[0, 1, 1, 1])
     ReachSplit(correct=0.6666666666666666, wrong=1.0, n_correct=3, n_wrong=1)
     """
-    marks = reached(inputs.counts(msks))
+    found = reached(inputs.counts(msks))
     predicted = inputs.class_indices(predictions, "predictions")
     true = inputs.class_indices(labels, "labels")
-    inputs.same_length(msks=marks, predictions=predicted, labels=true)
+    inputs.same_length(msks=found, predictions=predicted, labels=true)
     right = predicted == true
     return ReachSplit(
-        correct=float(marks[right].mean()) if right.any() else math.nan,
-        wrong=float(marks[~right].mean()) if not right.all() else math.nan,
+        correct=float(found[right].mean()) if right.any() else math.nan,
+        wrong=float(found[~right].mean()) if not right.all() else math.nan,
         n_correct=int(right.sum()),
         n_wrong=int((~right).sum()),
     )
-
-
-# How well probabilities tell each class from the rest, with patients drawn again.
-
-
-_DRAWS_AT_ONCE = 100
 
 
 def class_aucs(probs: ArrayLike, labels: ArrayLike) -> Floats:
@@ -76,7 +74,7 @@ def class_aucs(probs: ArrayLike, labels: ArrayLike) -> Floats:
     scores = inputs.probabilities(probs)
     true = inputs.class_indices(labels, "labels", scores.shape[1])
     inputs.same_length(probs=scores, labels=true)
-    aucs: Floats = _weighted(scores, true, np.ones((1, len(true)), dtype=np.int64))[0]
+    aucs: Floats = _weighted_aucs(scores, true, np.ones((1, len(true)), dtype=np.int64))[0]
     return aucs
 
 
@@ -107,24 +105,18 @@ def class_auc_draws(
     scores = inputs.probabilities(probs)
     true = inputs.class_indices(labels, "labels", scores.shape[1])
     case, weights = case_draws(cases, len(true), n_boot, seed)
-    parts = [
-        _weighted(scores, true, weights[start : start + _DRAWS_AT_ONCE, case].astype(np.int64))
-        for start in range(0, n_boot, _DRAWS_AT_ONCE)
-    ]
-    return np.concatenate(parts)
+    parts = (weights[i : i + _DRAWS_AT_ONCE, case] for i in range(0, n_boot, _DRAWS_AT_ONCE))
+    return np.concatenate([_weighted_aucs(scores, true, part.astype(np.int64)) for part in parts])
 
 
-def _weighted(scores: Floats, labels: Integers, weights: Integers) -> Floats:
+def _weighted_aucs(scores: Floats, labels: Integers, weights: Integers) -> Floats:
     """AUC of each class against the rest with ``[B, S]`` weights of the slides, ``[B, C]``."""
-    columns = [
-        _one_against_rest(scores[:, index], labels == index, weights)
-        for index in range(scores.shape[1])
-    ]
-    return np.stack(columns, axis=1)
+    classes = range(scores.shape[1])
+    return np.stack([_binary_auc(scores[:, c], labels == c, weights) for c in classes], axis=1)
 
 
-def _one_against_rest(scores: Floats, positive: NDArray[np.bool_], weights: Integers) -> Floats:
-    """Weighted Mann-Whitney U over the weight of all pairs, from sums over tied scores."""
+def _binary_auc(scores: Floats, positive: Marks, weights: Integers) -> Floats:
+    """Weighted Mann-Whitney U over the weight of all pairs, ``[B]``, from sums over tied scores."""
     order = np.argsort(scores, kind="stable")
     starts = np.flatnonzero(np.diff(scores[order], prepend=-np.inf) > 0)
     sorted_weights, sign = weights[:, order], positive[order]
@@ -135,15 +127,6 @@ def _one_against_rest(scores: Floats, positive: NDArray[np.bool_], weights: Inte
     pairs = above.sum(axis=1) * rest.sum(axis=1)
     aucs: Floats = np.divide(won, pairs, out=np.full(len(won), np.nan), where=pairs > 0)
     return aucs
-
-
-# Median and quartiles of tile counts where a missing count is infinite.
-#
-# A ranking that fails must not look good: slides without a count stay in, above every count.
-
-
-QUARTILES = (0.25, 0.5, 0.75)
-_KINDS: tuple[Literal["beyond", "none"] | None, ...] = (None, "beyond", "none")
 
 
 @dataclass(frozen=True)
@@ -165,9 +148,10 @@ def quantiles_with_missing(
 ) -> tuple[CountQuantile, ...]:
     """Quantiles of tile counts with missing counts as infinity, for instance of decisive K.
 
-    The slides are sorted: counts, then those censored at K_max, then those that no count helps.
-    Between two counts the quantile is interpolated as by :func:`numpy.quantile`. Between a count
-    and a missing one it is missing.
+    A ranking that fails must not look good, so slides without a count stay in. They are sorted:
+    counts, then those censored at K_max, then those that no count helps. Between two counts the
+    quantile is interpolated as by :func:`numpy.quantile`. Between a count and a missing one it is
+    missing.
 
     Args:
         counts: ``[S]`` counts of the assessable slides, NaN or None where there is none.
@@ -180,47 +164,26 @@ def quantiles_with_missing(
     >>> quantiles_with_missing([2, 4, None], beyond=[0, 0, 1], q=[0.5, 1])
     (CountQuantile(value=4.0, missing=None), CountQuantile(value=None, missing='beyond'))
     """
-    values, kinds = _sorted(counts, beyond)
-    sizes = np.arange(1, len(values) + 1)
-    return _named(*_interpolated(values, kinds, sizes, _shares(q)))
-
-
-def _shares(q: Sequence[float]) -> Floats:
-    shares = inputs.numbers(q, "q")
-    inside = shares.min() >= 0 and shares.max() <= 1
-    inputs.require(inside, "q", "leaves [0, 1]", "pass shares, 0.5 for the median")
-    return shares
-
-
-def _sorted(counts: Counts, beyond: ArrayLike) -> tuple[Floats, Integers]:
-    """Counts and their kinds (0 a count, 1 beyond K_max, 2 none), in order."""
-    values, censored = inputs.counts(counts, "counts"), inputs.numbers(beyond, "beyond")
+    values, censored = inputs.counts(counts, "counts"), inputs.as_float_array(beyond, "beyond")
     inputs.same_length(counts=values, beyond=censored)
     inputs.require(np.isin(censored, (0, 1)).all(), "beyond", "is not true or false", "pass marks")
     found = reached(values)
     fix = "mark only slides without a count"
     inputs.require(not censored[found].any(), "beyond", "marks a slide that has a count", fix)
-    kinds = np.where(found, 0, np.where(censored == 1, 1, 2))
+    shares = inputs.as_float_array(q, "q")
+    inside = shares.min() >= 0 and shares.max() <= 1
+    inputs.require(inside, "q", "leaves [0, 1]", "pass shares, 0.5 for the median")
+
+    kinds = np.where(found, 0, np.where(censored == 1, 1, 2))  # places in _KINDS
     order = np.lexsort((values, kinds))
-    return values[order], kinds[order]
-
-
-def _interpolated(
-    values: Floats, kinds: Integers, sizes: Integers, shares: Floats
-) -> tuple[Floats, Integers]:
-    """Quantiles of sorted values and their kinds, from the running total of their weights."""
-    position = np.round((sizes[-1] - 1) * shares, 9)  # 100 * 0.55 must not lie above 55
-    below = np.floor(position)
-    lower, upper = (np.searchsorted(sizes, at, side="right") for at in (below, np.ceil(position)))
+    values, kinds = values[order], kinds[order]
+    position = np.round((len(values) - 1) * shares, 9)  # 100 * 0.55 must not lie above 55
+    lower, upper = np.floor(position).astype(int), np.ceil(position).astype(int)
     kind = np.maximum(kinds[lower], kinds[upper])
-    between = values[lower] + (position - below) * (values[upper] - values[lower])
-    return np.where(kind == 0, between, np.nan), kind
-
-
-def _named(values: Floats, kinds: Integers) -> tuple[CountQuantile, ...]:
+    between = values[lower] + (position - lower) * (values[upper] - values[lower])
     return tuple(
-        CountQuantile(None if kind else float(value), _KINDS[kind])
-        for value, kind in zip(values, kinds, strict=True)
+        CountQuantile(None if missing else float(value), _KINDS[missing])
+        for value, missing in zip(between, kind, strict=True)
     )
 
 
@@ -235,8 +198,6 @@ class GeometricRatio:
 @card(
     title="Ratio of geometric means",
     symbol=r"\mathrm{GMR}",
-    equation=r"\exp\big(|B|^{-1} \sum_{s \in B} (\ln a_s - \ln b_s)\big), \quad "
-    r"B = \{s : \text{both rankings reach}\}",
     direction="lower",
     range=(0.0, math.inf),
     needs="tile counts of every slide under two rankings",
@@ -246,8 +207,8 @@ class GeometricRatio:
 def geometric_mean_ratio(a: Counts, b: Counts) -> GeometricRatio:
     r"""Ratio of the geometric means of two rankings' tile counts, on the slides both reach.
 
-    .. math:: \exp\Big(|B|^{-1} \sum_{s \in B} (\ln a_s - \ln b_s)\Big), \quad
-       B = \{s : a_s\ \text{and}\ b_s\ \text{exist}\}
+    .. math:: \exp\big(|B|^{-1} \sum_{s \in B} (\ln a_s - \ln b_s)\big), \quad B = \{s : \text{both
+       rankings reach}\}
 
     Below 1 the first ranking needs fewer tiles: 0.5 is half as many. It gives the size of a
     difference; whether there is one, :func:`foci.metrics.compare_orders` says.
@@ -255,21 +216,16 @@ def geometric_mean_ratio(a: Counts, b: Counts) -> GeometricRatio:
     >>> geometric_mean_ratio(a=[1, 2, None], b=[4, 2, 3])
     GeometricRatio(ratio=0.5, n=2)
     """
-    first, second = inputs.counts(a, "a"), inputs.counts(b, "b")
-    inputs.same_length(a=first, b=second)
+    first, second = inputs.two_counts(a=a, b=b)
     both = reached(first) & reached(second)
     ratios = np.log(first[both]) - np.log(second[both])
     ratio = float(np.exp(ratios.mean())) if both.any() else math.nan
     return GeometricRatio(ratio, int(both.sum()))
 
 
-# Spread over seeds as the paper prints it.
-
-
 @card(
     title="Spread over seeds",
     symbol=r"\sigma_{\text{seeds}}",
-    equation=r"\sqrt{R^{-1} \sum_{r=1}^{R} (v_r - \bar v)^2}",
     direction="none",
     range=(0.0, math.inf),
     needs="one value per seed",
@@ -286,28 +242,12 @@ def seed_spread(values: ArrayLike) -> float:
     >>> round(seed_spread([3.0, 3.6, 3.3]), 6)
     0.244949
     """
-    return float(inputs.numbers(values, "values").std(ddof=0))
-
-
-# AUC of the classifier with all tiles, and with only the top K of every slide.
-
-
-def _binary_auc(scores: Floats, positive: NDArray[np.bool_]) -> float:
-    """Mann-Whitney U over the number of pairs; a tied pair counts one half.
-
-    :func:`scipy.stats.mannwhitneyu` gives the same U, but computes a p-value with it.
-    """
-    n_positive = int(positive.sum())
-    n_negative = positive.size - n_positive
-    rank_sum = rankdata(scores)[positive].sum()
-    return float((rank_sum - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative))
+    return float(inputs.as_float_array(values, "values").std(ddof=0))
 
 
 @card(
     title="Area under the ROC curve",
     symbol=r"\mathrm{AUC}",
-    equation=r"C^{-1} \sum_c \Pr[p_c(i) > p_c(j)] + \tfrac12 \Pr[p_c(i) = p_c(j)], \quad "
-    r"y_i = c,\ y_j \ne c",
     direction="higher",
     range=(0.0, 1.0),
     needs="one prediction and one label per slide, every class present",
@@ -317,8 +257,8 @@ def _binary_auc(scores: Floats, positive: NDArray[np.bool_]) -> float:
 def auc(probs: ArrayLike, labels: ArrayLike) -> float:
     r"""ROC AUC of two classes; for more, the macro mean of one-vs-rest AUCs.
 
-    .. math:: \mathrm{AUC} = C^{-1} \sum_c \Pr[p_c(i) > p_c(j)]
-       + \tfrac12 \Pr[p_c(i) = p_c(j)], \qquad y_i = c,\ y_j \ne c
+    .. math:: \mathrm{AUC} = C^{-1} \sum_c \Pr[p_c(i) > p_c(j)] + \tfrac12 \Pr[p_c(i) = p_c(j)],
+       \quad y_i = c,\ y_j \ne c
 
     Args:
         probs: ``[S, C]`` class probabilities, or ``[S]`` scores of class 1.
@@ -328,22 +268,23 @@ def auc(probs: ArrayLike, labels: ArrayLike) -> float:
     0.75
     """
     binary = np.ndim(probs) == 1
-    scores = inputs.numbers(probs, "probs") if binary else inputs.probabilities(probs)
+    scores = inputs.as_float_array(probs, "probs") if binary else inputs.probabilities(probs)
     n_classes = 2 if binary else scores.shape[1]
     true = inputs.class_indices(labels, "labels", n_classes)
     inputs.same_length(probs=scores, labels=true)
     absent = set(range(n_classes)) - set(true.tolist())
     what = f"lacks class {min(absent, default=None)}"
     inputs.require(not absent, "labels", what, "AUC needs slides of every class")
+    equal = np.ones((1, len(true)), dtype=np.int64)
     if n_classes == 2:
-        return _binary_auc(scores if binary else scores[:, 1], true == 1)
-    return float(np.mean([_binary_auc(scores[:, c], true == c) for c in range(n_classes)]))
+        return float(_binary_auc(scores if binary else scores[:, 1], true == 1, equal)[0])
+    return float(np.mean(_weighted_aucs(scores, true, equal)))
 
 
 def adaptive_budgets(n_tiles: Integers, alpha: float = 0.03, k_min: int = 16) -> Integers:
     """:func:`adaptive_budget` of every bag size in an array."""
     share = np.floor(inputs.threshold(alpha, "alpha") * n_tiles).astype(np.int64)
-    budgets: Integers = np.maximum(inputs.whole(k_min, "k_min"), share)
+    budgets: Integers = np.maximum(inputs.as_int(k_min, "k_min"), share)
     return budgets
 
 
@@ -353,21 +294,8 @@ def adaptive_budget(n_tiles: SupportsIndex, alpha: float = 0.03, k_min: Supports
     >>> adaptive_budget(1024), adaptive_budget(100)
     (30, 16)
     """
-    smallest, size = inputs.whole(k_min, "k_min"), inputs.whole(n_tiles, "n_tiles")
+    smallest, size = inputs.as_int(k_min, "k_min"), inputs.as_int(n_tiles, "n_tiles")
     return int(adaptive_budgets(np.array(size), alpha, smallest))
-
-
-def revealed_at(probs: Floats, ks: Integers, wanted: Integers) -> Floats:
-    """Class probabilities ``[..., C]`` at one count per curve; NaN where it was not measured.
-
-    Args:
-        probs: ``[..., K, C]``, one curve or many of the same counts.
-        ks: ``[K]`` their counts.
-        wanted: The count asked for, one per curve.
-    """
-    place = np.minimum(np.searchsorted(ks, wanted), len(ks) - 1)
-    values = np.take_along_axis(probs, place[..., None, None], axis=-2)[..., 0, :]
-    return np.where((ks[place] == wanted)[..., None], values, np.nan)
 
 
 def selected_probabilities(
@@ -394,40 +322,37 @@ def selected_probabilities(
     array([[0.5 , 0.5 ],
            [0.25, 0.75]])
     """
-    whole = inputs.probabilities(full, "full")
-    sizes = inputs.bag_sizes(n_tiles)
-    inputs.same_length(probs=probs, ks=ks, n_tiles=sizes, full=whole)
-    return kept_alone(stack(probs, ks), sizes, whole, _kept(k, sizes))
+    full_probs = inputs.probabilities(full, "full")
+    sizes = inputs.as_counts(n_tiles, "n_tiles")
+    inputs.same_length(probs=probs, ks=ks, n_tiles=sizes, full=full_probs)
+    if k is None:
+        kept = adaptive_budgets(sizes)
+    elif isinstance(k, Sequence):
+        kept = inputs.as_counts(k, "k")
+        inputs.same_length(k=kept, n_tiles=sizes)
+    else:
+        kept = np.full(len(sizes), inputs.as_int(k, "k"))
+    return kept_alone(stack(probs, ks), sizes, full_probs, kept)
 
 
 def kept_alone(stacks: Sequence[Stack], sizes: Integers, full: Floats, kept: Integers) -> Floats:
     """:func:`selected_probabilities` of stacked curves, with ``[S]`` tiles kept of each slide."""
     within = np.minimum(kept, sizes)
+
+    def revealed(part: Stack) -> Floats:
+        wanted = within[part.rows]
+        place = np.minimum(np.searchsorted(part.ks, wanted), len(part.ks) - 1)
+        values = part.probs[np.arange(len(wanted)), place]
+        return np.where((part.ks[place] == wanted)[:, None], values, np.nan)
+
     n_slides, n_classes = full.shape
-    found = fill(
-        stacks,
-        (n_slides, n_classes),
-        lambda part: revealed_at(part.probs, part.ks, within[part.rows]),
-    )
+    found = fill(stacks, (n_slides, n_classes), revealed)
     return np.where(np.isnan(found) & (within == sizes)[:, None], full, found)
-
-
-def _kept(k: SupportsIndex | Sequence[int] | None, sizes: Integers) -> Integers:
-    """Tiles asked for, one count per slide."""
-    if k is None:
-        return adaptive_budgets(sizes)
-    if not isinstance(k, Sequence):
-        return np.full(len(sizes), inputs.whole(k, "k"))
-    counts = inputs.bag_sizes(k, "k")
-    inputs.same_length(k=counts, n_tiles=sizes)
-    return counts
 
 
 @card(
     title="Selected-only AUC",
     symbol=r"\mathrm{AUC}_K",
-    equation=r"\mathrm{AUC}\{p^{(s)}(K_s)\}_s, \quad K_s = 32\ \text{or}\ "
-    r"\max(16, \lfloor 0.03 N_s \rfloor)",
     direction="higher",
     range=(0.0, 1.0),
     needs="insertion curves that hold K, full-bag probabilities and labels",
@@ -444,17 +369,11 @@ def selected_only_auc(
 ) -> float:
     r"""AUC when every slide keeps only its top K tiles; NaN where K was not revealed.
 
-    .. math:: \mathrm{AUC}_K = \mathrm{AUC}\{p^{(s)}(K_s)\}_s
+    .. math:: \mathrm{AUC}_K = \mathrm{AUC}\{p^{(s)}(K_s)\}_s, \quad K_s = 32\ \text{or}\ \max(16,
+       \lfloor 0.03 N_s \rfloor)
 
-    Compare it with :func:`auc` of the full bags, and with the same of random orders.
-
-    Args:
-        probs: One insertion curve ``[len(ks), C]`` per slide.
-        ks: One array of reveal counts per slide.
-        n_tiles: ``[S]`` candidate tiles.
-        full: ``[S, C]`` full-bag probabilities.
-        labels: ``[S]`` class indices; every class must occur.
-        k: Tiles kept, of all slides or of each; None for the adaptive number.
+    Compare it with :func:`auc` of the full bags, and with the same of random orders. Arguments as
+    in :func:`selected_probabilities`, and ``labels`` as in :func:`auc`.
 
     >>> full = [[0.9, 0.1], [0.8, 0.2], [0.3, 0.7], [0.1, 0.9]]
     >>> some = [[[0.9, 0.1]], [[0.4, 0.6]], [[0.5, 0.5]], [[0.1, 0.9]]]

@@ -1,4 +1,8 @@
-"""Compare two rankings slide by slide: who needs fewer tiles, with an interval over patients."""
+"""Compare two rankings: who needs fewer tiles, slide by slide, and how many tiles are saved.
+
+SHI compares conditional means, and each ranking may reach other slides; :func:`paired_msk` keeps to
+the slides that both reach.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +28,7 @@ SAME_CASES = 20
 DIFFERENT_CASES = 6
 AREA_TIE = 0.01
 ROUNDING = 1e-12  # means over ten orders are no binary fractions
+EPS = 1e-8
 
 
 @dataclass(frozen=True)
@@ -67,18 +72,12 @@ def order_differences(a: ArrayLike, b: ArrayLike, tie: float = 0.0) -> Floats:
     """
     first, second = (
         np.where(np.isnan(table), np.inf, table)
-        for table in (count_orders(a, "a"), count_orders(b, "b"))
+        for table in (inputs.count_orders(a, "a"), inputs.count_orders(b, "b"))
     )
     inputs.same_length(a=first[0], b=second[0])
     fewer, more = _gaps(first, second, tie)
     wins: Floats = (fewer.astype(float) - more).mean(axis=(0, 1))
     return wins
-
-
-def count_orders(values: ArrayLike, name: str) -> Floats:
-    """Check counts of one order or several, ``[R, S]``; NaN where a slide has none."""
-    several = np.ndim(inputs.numbers(values, name, ndim=None, missing=True)) == 2
-    return np.atleast_2d(inputs.counts(values, name, ndim=2 if several else 1))
 
 
 def _gaps(first: Floats, second: Floats, tie: float) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -92,8 +91,6 @@ def _gaps(first: Floats, second: Floats, tie: float) -> tuple[NDArray[Any], NDAr
 @card(
     title="Net share of slides won",
     symbol=r"D",
-    equation=r"|S|^{-1} \sum_{s \in S} \big(\mathbf{1}[a_s < b_s] - \mathbf{1}[a_s > b_s]\big), "
-    r"\quad \text{a missing count being } \infty",
     direction="higher",
     range=(-1.0, 1.0),
     needs="tile counts of every slide under two rankings, NaN where there is none",
@@ -103,8 +100,8 @@ def _gaps(first: Floats, second: Floats, tie: float) -> tuple[NDArray[Any], NDAr
 def net_win_share(a: ArrayLike, b: ArrayLike, tie: float = 0.0) -> float:
     r"""Share of slides on which ranking A needs fewer tiles than B, minus the share with more.
 
-    .. math:: D = |S|^{-1} \sum_{s \in S}
-       \big(\mathbf{1}[a_s < b_s] - \mathbf{1}[a_s > b_s]\big)
+    .. math:: D = |S|^{-1} \sum_{s \in S} \big(\mathbf{1}[a_s < b_s] - \mathbf{1}[a_s > b_s]\big),
+       \quad \text{a missing count being } \infty
 
     with missing counts as infinity; over several orders the differences of a slide are averaged.
     Arguments as in :func:`order_differences`.
@@ -160,23 +157,14 @@ def compare_areas(
     """Compare two rankings by their deletion areas: the larger area is ahead.
 
     As :func:`compare_orders`, with :func:`foci.metrics.slide_faithfulness` instead of counts. A
-    slide without an area, its bag being too small, is left out; without any slide the result is
-    ``"unclear"``.
-
-    Args:
-        a: ``[S]`` or ``[R, S]`` areas, NaN where a slide has none.
-        b: The same slides under the other ranking, ``[S]`` or ``[R', S]``.
-        cases: The patient of every slide.
-        n_boot: Bootstrap draws.
-        level: Coverage of the interval.
-        tie: Areas that differ by at most this are equal.
-        seed: Seeds the draws.
+    slide without an area (NaN), its bag being too small, is left out; without any slide the result
+    is ``"unclear"``.
 
     >>> compare_areas([0.5] * 20, [0.495] * 20, cases=range(20)).result
     'same'
     """
     first, second = (
-        np.atleast_2d(inputs.numbers(values, name, ndim=None, missing=True))
+        np.atleast_2d(inputs.as_float_array(values, name, ndim=None, missing=True))
         for values, name in ((a, "a"), (b, "b"))
     )
     for table, name in ((first, "a"), (second, "b")):
@@ -208,24 +196,8 @@ def _compare(
         result = "better"
     elif n_differ >= DIFFERENT_CASES and interval.below(-ROUNDING):
         result = "worse"
-    return OrderComparison(
-        d=interval.estimate,
-        low=interval.low,
-        high=interval.high,
-        n_slides=len(wins),
-        n_cases=len(names),
-        n_differ=n_differ,
-        result=result,
-    )
-
-
-# How many tiles a selector saves: SHI, captured headroom, MSK on the slides both rankings reach.
-#
-# SHI compares conditional means, and each ranking may reach other slides; :func:`paired_msk` keeps
-# to the slides that both reach.
-
-
-EPS = 1e-8
+    ends = interval.low, interval.high
+    return OrderComparison(interval.estimate, *ends, len(wins), len(names), n_differ, result)
 
 
 def relative_saving(base: Floats, foci: Floats, eps: float = EPS) -> Floats:
@@ -237,8 +209,6 @@ def relative_saving(base: Floats, foci: Floats, eps: float = EPS) -> Floats:
 @card(
     title="Selection Headroom Index",
     symbol=r"\mathrm{SHI}",
-    equation=r"(\overline{\mathrm{MSK}}_{base} - \overline{\mathrm{MSK}}_{foci}) / "
-    r"(\overline{\mathrm{MSK}}_{base} + \epsilon)",
     direction="higher",
     range=(-math.inf, 1.0),
     needs="conditional MSK of the native ranking and of the selector, one value per seed",
@@ -248,8 +218,8 @@ def relative_saving(base: Floats, foci: Floats, eps: float = EPS) -> Floats:
 def shi(base: ArrayLike, foci: ArrayLike, eps: float = EPS) -> float:
     r"""Relative saving of tiles against the backbone's own ranking, on means over seeds.
 
-    .. math:: \mathrm{SHI} = \frac{\overline{\mathrm{MSK}}_{base} - \overline{\mathrm{MSK}}_{foci}}
-       {\overline{\mathrm{MSK}}_{base} + \epsilon}
+    .. math:: \mathrm{SHI} = (\overline{\mathrm{MSK}}_{base} - \overline{\mathrm{MSK}}_{foci}) /
+       (\overline{\mathrm{MSK}}_{base} + \epsilon)
 
     The seeds are averaged first and the ratio is taken once, as in the paper's table. Near one
     tile the ratio explodes: read it beside the counts.
@@ -271,8 +241,6 @@ def shi(base: ArrayLike, foci: ArrayLike, eps: float = EPS) -> float:
 @card(
     title="SHI against random",
     symbol=r"\mathrm{SHI}_{rand}",
-    equation=r"(\overline{\mathrm{MSK}}_{rand} - \overline{\mathrm{MSK}}_{foci}) / "
-    r"(\overline{\mathrm{MSK}}_{rand} + \epsilon)",
     direction="higher",
     range=(-math.inf, 1.0),
     needs="conditional MSK of several seeded random orders and of the selector",
@@ -282,9 +250,8 @@ def shi(base: ArrayLike, foci: ArrayLike, eps: float = EPS) -> float:
 def shi_against_random(random: ArrayLike, foci: ArrayLike, eps: float = EPS) -> float:
     r"""Relative saving of tiles against seeded random orders.
 
-    .. math:: \mathrm{SHI}_{rand} =
-       \frac{\overline{\mathrm{MSK}}_{rand} - \overline{\mathrm{MSK}}_{foci}}
-       {\overline{\mathrm{MSK}}_{rand} + \epsilon}
+    .. math:: \mathrm{SHI}_{rand} = (\overline{\mathrm{MSK}}_{rand} -
+       \overline{\mathrm{MSK}}_{foci}) / (\overline{\mathrm{MSK}}_{rand} + \epsilon)
 
     >>> shi(base=38.0, foci=17.0) > 0 > shi_against_random(random=[5.2, 4.8], foci=17.0)
     True
@@ -296,8 +263,6 @@ def shi_against_random(random: ArrayLike, foci: ArrayLike, eps: float = EPS) -> 
 @card(
     title="Captured headroom",
     symbol=r"H",
-    equation=r"(\mathrm{K}_{base} - \mathrm{K}_{foci}) / (\mathrm{K}_{base} - "
-    r"\mathrm{K}_{greedy})",
     direction="higher",
     range=(-math.inf, math.inf),
     needs="mean tile counts of the native ranking, the selector and a greedy search",
@@ -307,7 +272,8 @@ def shi_against_random(random: ArrayLike, foci: ArrayLike, eps: float = EPS) -> 
 def captured_headroom(base: ArrayLike, foci: ArrayLike, greedy: ArrayLike) -> float:
     r"""Share of the tiles that could be saved which the selector does save.
 
-    .. math:: H = \frac{K_{base} - K_{foci}}{K_{base} - K_{greedy}}
+    .. math:: H = (\mathrm{K}_{base} - \mathrm{K}_{foci}) / (\mathrm{K}_{base} -
+       \mathrm{K}_{greedy})
 
     on means over seeds. 1 means as small as the greedy set, 0 no better than the native ranking.
     NaN where the greedy search found nothing smaller: there is no headroom to capture.
@@ -337,8 +303,6 @@ class PairedMSK:
 @card(
     title="Paired MSK",
     symbol=r"\mathrm{MSK}_{\cap}",
-    equation=r"|B|^{-1} \sum_{s \in B} \mathrm{MSK}_s, \quad "
-    r"B = \{s : \text{both rankings reach}\}",
     direction="lower",
     range=(0.0, math.inf),
     needs="MSK of every slide under two rankings",
@@ -348,14 +312,12 @@ class PairedMSK:
 def paired_msk(base: Counts, foci: Counts) -> PairedMSK:
     r"""Mean MSK of two rankings over the slides that both of them reach.
 
-    .. math:: |B|^{-1} \sum_{s \in B} \mathrm{MSK}_s, \quad
-       B = \{s : \mathrm{MSK}_s^{base}\ \text{and}\ \mathrm{MSK}_s^{foci}\ \text{exist}\}
+    .. math:: |B|^{-1} \sum_{s \in B} \mathrm{MSK}_s, \quad B = \{s : \text{both rankings reach}\}
 
     >>> paired_msk(base=[4, 6, 9, None], foci=[1, 3, None, None])
     PairedMSK(base=5.0, foci=2.0, n_both=2, n_base_only=1, n_foci_only=0, n_neither=1)
     """
-    first, second = inputs.counts(base, "base"), inputs.counts(foci, "foci")
-    inputs.same_length(base=first, foci=second)
+    first, second = inputs.two_counts(base=base, foci=foci)
     in_first, in_second = reached(first), reached(second)
     both = in_first & in_second
     return PairedMSK(

@@ -1,4 +1,9 @@
-"""Areas under reveal and deletion curves: the trapezoid rule and its error."""
+"""Reveal curves: where one becomes sufficient (MSK), whether it stays so, and the area under it.
+
+Every definition stands once, over ``[..., K]`` arrays (:func:`sufficient_steps`,
+:func:`first_crossing`, :func:`stable_from`, :func:`area_over_counts`). ``msk``, ``stable_msk`` and
+``aukc`` apply it to one curve, :func:`operating_points` to the curves of a whole cohort.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +21,16 @@ from foci.metrics import inputs
 from foci.metrics.cards import card
 from foci.metrics.inputs import Chosen, Counts, Floats, Integers, Marks
 
-STRAY = 0.05
+MAX_MEAN_DEVIATION = 0.05
 """How far, on average, counts that were left out may lie outside the range of those around them."""
+
+BLOCK = 1024  # slides per stack: 256 counts of two classes are 4 MB
 
 
 def area_over_counts(values: Floats, ks: Integers, divisor: int | None = None) -> Floats:
-    """Trapezoid rule over the counts for every row of ``[..., K]``; a single value as it is.
+    """Trapezoid rule over the counts for every row of ``[..., K]``, divided by the last count.
 
-    Args:
-        values: One value per count.
-        ks: ``[K]`` counts.
-        divisor: What the area is divided by; None for the last count.
+    A single value is its own area.
     """
     if len(ks) == 1:
         return values[..., 0]
@@ -45,11 +49,6 @@ def area_error(values: Floats, ks: Integers) -> Floats:
     assumption is of use, because one more tile may change any answer. 0 where no count was left
     out.
 
-    Args:
-        values: ``[..., K]``, one value per count.
-        ks: ``[K]`` counts.
-
-    >>> import numpy as np
     >>> round(float(area_error(np.array([0.25, 0.5, 0.5, 0.75]), np.array([1, 2, 4, 8]))), 5)
     0.18125
     """
@@ -57,22 +56,13 @@ def area_error(values: Floats, ks: Integers) -> Floats:
         return np.zeros(values.shape[:-1])
     ends = np.concatenate([values[..., :1], values, values[..., -1:]], axis=-1)
     around = np.stack([ends[..., start : len(ks) - 1 + start] for start in range(4)])
-    reach = np.minimum(1.0, around.max(axis=0) - around.min(axis=0) + STRAY)
+    reach = np.minimum(1.0, around.max(axis=0) - around.min(axis=0) + MAX_MEAN_DEVIATION)
     error: Floats = (reach * (np.diff(ks) - 1)).sum(axis=-1) / ks[-1]
     return error
 
 
-# MSK, Reach, conditional MSK and AUKC: where a reveal curve becomes sufficient.
-#
-# The functions over ``[..., K]`` arrays hold the definitions. ``msk`` and ``aukc`` apply them to
-# one curve, :func:`foci.metrics.operating_points` to a whole cohort.
-
-
 def followed_class(probs: Floats, target: int | Integers) -> Floats:
-    """Probability of the target: ``[K]`` of one curve ``[K, C]``, ``[B, K]`` of ``[B, K, C]``.
-
-    One target for all curves, or one per curve.
-    """
+    """Probability of the target, ``[..., K]`` of ``[..., K, C]``; one target, or one per curve."""
     classes = np.asarray(target)
     if classes.ndim == 0:
         return probs[..., classes]
@@ -83,12 +73,8 @@ def followed_class(probs: Floats, target: int | Integers) -> Floats:
 def sufficient_steps(probs: Floats, target: int | Integers, kappa: float | Floats) -> Marks:
     """Steps at which the model predicts the target with a probability of at least ``kappa``.
 
-    Where two classes are largest, the one with the lower index is predicted.
-
-    Args:
-        probs: ``[..., K, C]``, one curve or many of the same counts.
-        target: The class followed, one per curve.
-        kappa: Operating confidence, one for all curves or one per curve.
+    ``[..., K]`` from ``[..., K, C]``, with one target and kappa, or one per curve. Where two
+    classes are largest, the one with the lower index is predicted.
     """
     largest = probs.argmax(axis=-1) == np.asarray(target)[..., None]
     confident = followed_class(probs, target) >= np.asarray(kappa)[..., None]
@@ -107,7 +93,7 @@ def count_or_none(count: Floats) -> int | None:
 
 
 def reached(msks: Floats) -> Marks:
-    """Where a count exists, for every element of an array of MSK."""
+    """Where a count exists."""
     marks: Marks = ~np.isnan(msks)
     return marks
 
@@ -115,7 +101,6 @@ def reached(msks: Floats) -> Marks:
 @card(
     title="Minimum Sufficient K",
     symbol=r"\mathrm{MSK}_s(\kappa)",
-    equation=r"\min\{K \le K_{\max} : \arg\max_c p_c(K) = y \wedge p_y(K) \ge \kappa\}",
     direction="lower",
     range=(1, math.inf),
     needs="one insertion curve with the probabilities of all classes",
@@ -126,8 +111,8 @@ def reached(msks: Floats) -> Marks:
 def msk(probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, kappa: float = 0.9) -> int | None:
     r"""Minimum Sufficient K: fewest top-ranked tiles for a confident prediction of the target.
 
-    .. math:: \mathrm{MSK}_s(\kappa) = \min\{K \le K_{\max} :
-       \arg\max_c p_c(K) = y \wedge p_y(K) \ge \kappa\}
+    .. math:: \mathrm{MSK}_s(\kappa) = \min\{K \le K_{\max} : \arg\max_c p_c(K) = y \wedge p_y(K)
+       \ge \kappa\}
 
     Args:
         probs: ``[len(ks), C]``, the revealed tiles' class probabilities.
@@ -152,7 +137,6 @@ def msk(probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, kappa: float = 0
 @card(
     title="Reach",
     symbol=r"\mathrm{Reach}(\kappa)",
-    equation=r"|S|^{-1} \sum_{s \in S} \mathbf{1}[\mathrm{MSK}_s(\kappa)\ \text{exists}]",
     direction="higher",
     range=(0.0, 1.0),
     needs="MSK of every slide, None where it does not exist",
@@ -162,8 +146,8 @@ def msk(probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, kappa: float = 0
 def reach(msks: Counts) -> float:
     r"""Reach: share of slides on which the threshold is reached.
 
-    .. math:: \mathrm{Reach}(\kappa) = |S|^{-1} \sum_{s \in S}
-       \mathbf{1}[\mathrm{MSK}_s(\kappa)\ \text{exists}]
+    .. math:: \mathrm{Reach}(\kappa) = |S|^{-1} \sum_{s \in S} \mathbf{1}[\mathrm{MSK}_s(\kappa)\
+       \text{exists}]
 
     >>> reach([3, None, 1, 8])
     0.75
@@ -174,8 +158,6 @@ def reach(msks: Counts) -> float:
 @card(
     title="Conditional MSK",
     symbol=r"\mathrm{MSK}_\mathrm{cond}",
-    equation=r"|R|^{-1} \sum_{s \in R} \mathrm{MSK}_s, \quad R = \{s : \mathrm{MSK}_s\ "
-    r"\text{exists}\}",
     direction="lower",
     range=(1, math.inf),
     needs="MSK of every slide, None where it does not exist",
@@ -185,8 +167,8 @@ def reach(msks: Counts) -> float:
 def msk_cond(msks: Counts) -> float:
     r"""Mean MSK over the slides that reach; NaN if none does.
 
-    .. math:: \mathrm{MSK}_\mathrm{cond} = |R|^{-1} \sum_{s \in R} \mathrm{MSK}_s,
-       \quad R = \{s : \mathrm{MSK}_s\ \text{exists}\}
+    .. math:: \mathrm{MSK}_\mathrm{cond} = |R|^{-1} \sum_{s \in R} \mathrm{MSK}_s, \quad R = \{s :
+       \mathrm{MSK}_s\ \text{exists}\}
 
     Read it beside :func:`reach` and :func:`foci.metrics.restricted_mean`.
 
@@ -201,8 +183,6 @@ def msk_cond(msks: Counts) -> float:
 @card(
     title="Area under the K-curve",
     symbol=r"\mathrm{AUKC}",
-    equation=r"\frac{1}{\rho_m} \sum_{j=1}^{m-1} \frac{p_y(K_j) + p_y(K_{j+1})}{2}"
-    r"(\rho_{j+1} - \rho_j), \quad \rho_j = K_j / N",
     direction="higher",
     range=(0.0, 1.0),
     needs="one insertion curve and the number of candidate tiles",
@@ -212,8 +192,8 @@ def msk_cond(msks: Counts) -> float:
 def aukc(probs: ArrayLike, ks: ArrayLike, n_tiles: SupportsIndex, target: SupportsIndex) -> float:
     r"""Area under the K-curve: the target's probability over the revealed fraction of one slide.
 
-    .. math:: \frac{1}{\rho_m} \sum_{j=1}^{m-1}
-       \frac{p_y(K_j) + p_y(K_{j+1})}{2}(\rho_{j+1} - \rho_j), \qquad \rho_j = K_j / N
+    .. math:: \frac{1}{\rho_m} \sum_{j=1}^{m-1} \frac{p_y(K_j) + p_y(K_{j+1})}{2}(\rho_{j+1} -
+       \rho_j), \quad \rho_j = K_j / N
 
     The sum starts at the first reveal step, so a curve that is 1 throughout gives
     :math:`(K_m - K_1) / K_m`, 255/256 for the paper's counts. A bag with a single step gets its
@@ -227,9 +207,6 @@ def aukc(probs: ArrayLike, ks: ArrayLike, n_tiles: SupportsIndex, target: Suppor
     return float(area_over_counts(followed_class(curve, followed), counts))  # N cancels
 
 
-# Stable MSK: the count from which the confidence stays. Reveal curves are not monotone.
-
-
 def stable_from(steps: Marks, ks: Integers) -> Floats:
     """Count from which every row of ``[..., K]`` stays marked; NaN if it ends unmarked."""
     n_last = np.logical_and.accumulate(steps[..., ::-1], axis=-1).sum(axis=-1)
@@ -239,7 +216,6 @@ def stable_from(steps: Marks, ks: Integers) -> Floats:
 @card(
     title="Stable MSK",
     symbol=r"\mathrm{MSK}^{\mathrm{stable}}_s(\kappa)",
-    equation=r"\min\{K : \forall K' \ge K,\ \arg\max_c p_c(K') = y \wedge p_y(K') \ge \kappa\}",
     direction="lower",
     range=(1, math.inf),
     needs="one insertion curve up to K_max with the probabilities of all classes",
@@ -251,8 +227,7 @@ def stable_msk(
 ) -> int | None:
     r"""Smallest count from which the condition of MSK holds up to the end of the curve.
 
-    .. math:: \min\{K : \forall K' \ge K,\
-       \arg\max_c p_c(K') = y \wedge p_y(K') \ge \kappa\}
+    .. math:: \min\{K : \forall K' \ge K,\ \arg\max_c p_c(K') = y \wedge p_y(K') \ge \kappa\}
 
     >>> curve = [[0.05, 0.95], [0.5, 0.5], [0.1, 0.9]]  # crosses, falls back, crosses again
     >>> stable_msk(curve, ks=[1, 2, 3], target=1)
@@ -266,8 +241,6 @@ def stable_msk(
 @card(
     title="Share that falls back",
     symbol=r"\mathrm{Fallback}(\kappa)",
-    equation=r"|R|^{-1} \sum_{s \in R} \mathbf{1}[\mathrm{MSK}^{\mathrm{stable}}_s \ne "
-    r"\mathrm{MSK}_s], \quad R = \{s : \mathrm{MSK}_s\ \text{exists}\}",
     direction="lower",
     range=(0.0, 1.0),
     needs="MSK and stable MSK of every slide",
@@ -277,22 +250,18 @@ def stable_msk(
 def fallback_share(msks: Counts, stable_msks: Counts) -> float:
     r"""Share of the slides that cross the threshold and later fall below it; NaN if none crosses.
 
-    .. math:: |R|^{-1} \sum_{s \in R}
-       \mathbf{1}[\mathrm{MSK}^{\mathrm{stable}}_s \ne \mathrm{MSK}_s]
+    .. math:: |R|^{-1} \sum_{s \in R} \mathbf{1}[\mathrm{MSK}^{\mathrm{stable}}_s \ne
+       \mathrm{MSK}_s], \quad R = \{s : \mathrm{MSK}_s\ \text{exists}\}
 
     >>> fallback_share(msks=[1, 2, None, 4], stable_msks=[1, 7, None, None])
     0.6666666666666666
     """
-    first, stable = inputs.counts(msks), inputs.counts(stable_msks, "stable_msks")
-    inputs.same_length(msks=first, stable_msks=stable)
+    first, stable = inputs.two_counts(msks=msks, stable_msks=stable_msks)
     crossed = reached(first)
     possible = np.isnan(stable) | (stable >= first)
     what, fix = "holds a count before the first crossing", "compute both from the same curves"
     inputs.require(possible.all(), "stable_msks", what, fix)
     return float(np.mean(stable[crossed] != first[crossed])) if crossed.any() else math.nan
-
-
-# The class a curve is followed for, and curves cut to a smaller budget.
 
 
 def predicted_class(full: ArrayLike) -> int:
@@ -332,13 +301,10 @@ def truncate(probs: ArrayLike, ks: ArrayLike, k_max: SupportsIndex) -> tuple[Flo
     [1, 16]
     """
     curve, counts, _ = inputs.curve(probs, ks, 0)
-    within = counts <= inputs.whole(k_max, "k_max")
+    within = counts <= inputs.as_int(k_max, "k_max")
     what = f"is {k_max}, below the first count {counts[0]}"
     inputs.require(within.any(), "k_max", what, "raise k_max")
     return curve[within], counts[within]
-
-
-# Specificity: is the target class reached before its strongest rival?
 
 
 @dataclass(frozen=True)
@@ -365,8 +331,6 @@ def comes_first(target: Floats, rival: Floats) -> Marks:
 @card(
     title="Specificity",
     symbol=r"\mathrm{MSK}^{y},\ \mathrm{MSK}^{c^*}",
-    equation=r"\mathrm{MSK}^{y}\ \text{against}\ \mathrm{MSK}^{c^*}, \quad "
-    r"c^* = \arg\max_{c \ne y} p_c(\text{full})",
     direction="none",
     range=(0.0, math.inf),
     needs="one insertion curve and the full-bag probabilities",
@@ -378,8 +342,8 @@ def specificity(
 ) -> Specificity:
     r"""MSK for the target against MSK for the strongest other class of the full bag.
 
-    .. math:: \mathrm{MSK}^{y}\ \text{against}\ \mathrm{MSK}^{c^*}, \qquad
-       c^* = \arg\max_{c \ne y} p_c(\text{full})
+    .. math:: \mathrm{MSK}^{y}\ \text{against}\ \mathrm{MSK}^{c^*}, \quad c^* = \arg\max_{c \ne y}
+       p_c(\text{full})
 
     A few tiles can make a classifier certain of anything. If the top tiles pass through certainty
     of the rival first, a small MSK is no evidence for the target.
@@ -396,8 +360,6 @@ def specificity(
 @card(
     title="Specific share",
     symbol=r"\mathrm{Spec}(\kappa)",
-    equation=r"|S|^{-1} \sum_s \mathbf{1}[\mathrm{MSK}_s^{y} < \mathrm{MSK}_s^{c^*}], \quad "
-    r"\text{an unreached MSK being } \infty",
     direction="higher",
     range=(0.0, 1.0),
     needs="specificity of every slide",
@@ -407,7 +369,8 @@ def specificity(
 def specific_share(slides: Sequence[Specificity]) -> float:
     r"""Share of slides on which the target is reached, and reached before its rival.
 
-    .. math:: |S|^{-1} \sum_s \mathbf{1}[\mathrm{MSK}_s^{y} < \mathrm{MSK}_s^{c^*}]
+    .. math:: |S|^{-1} \sum_s \mathbf{1}[\mathrm{MSK}_s^{y} < \mathrm{MSK}_s^{c^*}], \quad \text{an
+       unreached MSK being } \infty
 
     >>> specific_share([Specificity(1, None, 0), Specificity(3, 2, 0)])
     0.5
@@ -416,16 +379,11 @@ def specific_share(slides: Sequence[Specificity]) -> float:
     return float(np.mean([slide.specific for slide in slides]))
 
 
-# Restricted mean and Kaplan-Meier curve of MSK, slides that never reach censored.
-#
-# The paper's numbers censor every slide at K_max, also a bag with fewer tiles: nothing is censored
-# before K_max then, and every mean runs over all slides. An audit's view of decided slides censors
-# each slide at min(K_max, N), because a slide cannot need more tiles than it has. ``k_max`` is one
-# count for all slides or one per slide.
-
-
 def restricted(msks: Counts, k_max: SupportsIndex | ArrayLike = 256) -> Floats:
     """Per slide ``min(MSK, K_max)``; K_max where the slide does not reach.
+
+    The paper censors every slide at K_max, also a bag with fewer tiles. An audit's view of decided
+    slides censors each slide at min(K_max, N), because it cannot need more tiles than it has.
 
     Args:
         msks: ``[S]`` MSK, None or NaN where a slide does not reach.
@@ -437,25 +395,22 @@ def restricted(msks: Counts, k_max: SupportsIndex | ArrayLike = 256) -> Floats:
     [3.0, 40.0, 256.0]
     """
     values = inputs.counts(msks)
-    return np.fmin(values, censoring_counts(k_max, len(values)))
+    return np.fmin(values, _censoring_counts(k_max, len(values)))
 
 
-def censoring_counts(k_max: Any, n_slides: int) -> Floats:
+def _censoring_counts(k_max: Any, n_slides: int) -> Floats:
     """Check where counts are censored, for all slides or for each, as one count per slide."""
     if np.ndim(k_max) == 0:
-        return np.full(n_slides, float(inputs.whole(k_max, "k_max")))
-    array = inputs.numbers(k_max, "k_max")
-    counted = (array == np.floor(array)) & (array >= 1)
-    inputs.require(counted.all(), "k_max", "holds values that are not counts >= 1", "count tiles")
-    what = f"has {array.size} counts for {n_slides} slides"
-    inputs.require(array.size == n_slides, "k_max", what, "pass one count, or one per slide")
-    return array
+        return np.full(n_slides, float(inputs.as_int(k_max, "k_max")))
+    counts = inputs.as_counts(k_max, "k_max")
+    what = f"has {counts.size} counts for {n_slides} slides"
+    inputs.require(counts.size == n_slides, "k_max", what, "pass one count, or one per slide")
+    return counts.astype(np.float64)
 
 
 @card(
     title="Restricted mean K",
     symbol=r"\mathrm{RMK}(K_{\max})",
-    equation=r"|S|^{-1} \sum_{s \in S} \min(\mathrm{MSK}_s, K_{\max})",
     direction="lower",
     range=(1, math.inf),
     needs="MSK of every slide, None where it does not exist, and K_max (or one count per slide)",
@@ -507,7 +462,6 @@ class KaplanMeier:
 @card(
     title="Kaplan-Meier curve over K",
     symbol=r"S(k)",
-    equation=r"\prod_{k_i \le k} (1 - d_i / n_i)",
     direction="lower",
     range=(0.0, math.inf),
     needs="MSK of every slide, None where it does not exist, and K_max",
@@ -517,17 +471,14 @@ class KaplanMeier:
 def kaplan_meier(msks: Counts, k_max: SupportsIndex | ArrayLike = 256) -> KaplanMeier:
     r"""Share of slides that need more than k tiles, censored at K_max.
 
-    .. math:: S(k) = \prod_{k_i \le k} \Big(1 - \frac{d_i}{n_i}\Big)
+    .. math:: S(k) = \prod_{k_i \le k} (1 - d_i / n_i)
 
     with :math:`d_i` slides reaching at :math:`k_i` of the :math:`n_i` still open; a slide censored
     at :math:`k_i` is still open there. Where all slides are censored at one count the product is
     the share of slides still open, and is computed as that share, without the rounding of the
     products in :func:`scipy.stats.ecdf`. With one count per slide, a censored slide is taken to go
-    on as those still open do, so that the area is at least :func:`restricted_mean`.
-
-    Args:
-        msks: ``[S]`` MSK, None or NaN where a slide does not reach.
-        k_max: Where counts are censored, one for all slides or one per slide.
+    on as those still open do, so that the area is at least :func:`restricted_mean`. Arguments as in
+    :func:`restricted`.
 
     >>> curve = kaplan_meier([1, 1, 4, None], k_max=8)
     >>> curve.ks.tolist(), curve.survival.tolist()
@@ -538,7 +489,7 @@ def kaplan_meier(msks: Counts, k_max: SupportsIndex | ArrayLike = 256) -> Kaplan
     [1.0, 0.5, 0.0]
     """
     values = inputs.counts(msks)
-    ends = censoring_counts(k_max, values.size)
+    ends = _censoring_counts(k_max, values.size)
     steps, reached = np.unique(values[values <= ends], return_counts=True)
     if (ends == ends[0]).all():
         survival = (values.size - np.cumsum(reached)) / values.size
@@ -553,19 +504,14 @@ def kaplan_meier(msks: Counts, k_max: SupportsIndex | ArrayLike = 256) -> Kaplan
     )
 
 
-# Curves of a whole cohort at once: MSK, stable MSK, AUKC and specificity of every slide.
-#
-# Slides whose curves share their counts are stacked, so that nothing is padded and a cohort costs a
-# handful of array operations. The definitions are those of :mod:`foci.metrics.curve`: ``msk`` and
-# the others apply them to one curve, this module to many.
-
-
-BLOCK = 1024  # slides per stack: 256 counts of two classes are 4 MB
+# The same over a whole cohort
 
 
 @dataclass(frozen=True, eq=False)
 class Stack:
     """Slides whose curves were measured at the same counts.
+
+    Stacked, nothing is padded and a cohort costs a handful of array operations.
 
     Attributes:
         rows: ``[B]`` positions of these slides in the cohort.
@@ -606,21 +552,12 @@ def stack(
                 table = inputs.probabilities([np.asarray(probs[row]) for row in block], ndim=3)
                 shared = inputs.increasing(counts, table.shape[1], lowest=lowest)
             except (FociError, TypeError, ValueError, RuntimeError):
-                _refuse_first(block, probs, counts, lowest)
+                for row in block:  # say which curve it is
+                    with inputs.located(f"curve {row}, "):
+                        inputs.curve(probs[row], counts, 0, lowest=lowest)
                 raise
             stacks.append(Stack(np.array(block), shared, table))
     return tuple(stacks)
-
-
-def _refuse_first(
-    rows: Sequence[int], probs: Sequence[ArrayLike], counts: ArrayLike, lowest: int
-) -> None:
-    """Raise what is wrong with the first bad curve, and say which curve it is."""
-    for row in rows:
-        try:
-            inputs.curve(probs[row], counts, 0, lowest=lowest)
-        except FociError as error:
-            raise FociError(f"curve {row}, {error.where}", error.what, error.fix) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -664,15 +601,14 @@ def operating_points(
     >>> operating_points(curves, full=[[0.1, 0.9], [0.5, 0.5]], targets=[1, 1]).msk
     array([ 2., nan])
     """
-    whole = inputs.probabilities(full, "full")
-    followed = inputs.class_indices(targets, "targets", whole.shape[1])
-    n_slides = inputs.same_length(full=whole, targets=followed)
-    needed = inputs.thresholds(kappa, n_slides)
-    found = np.full((4, n_slides), np.nan)
+    full_probs, followed = inputs.full_bags(full, targets)
+    needed = inputs.thresholds(kappa, len(followed))
+    found = np.full((4, len(followed)), np.nan)
     for part in stacks:
         target, threshold = followed[part.rows], needed[part.rows]
+        rival = runners_up(full_probs[part.rows], target)
         steps = sufficient_steps(part.probs, target, threshold)
-        rival_steps = sufficient_steps(part.probs, runners_up(whole[part.rows], target), threshold)
+        rival_steps = sufficient_steps(part.probs, rival, threshold)
         count = first_crossing(steps, part.ks)
         found[:, part.rows] = (
             count,
@@ -684,12 +620,7 @@ def operating_points(
 
 
 def first_counts(stacks: Sequence[Stack], targets: Integers, kappas: Floats) -> Floats:
-    """MSK of every slide at several thresholds, ``[T, S]``; NaN where not reached.
-
-    Args:
-        stacks: Insertion curves of the S slides.
-        targets: ``[S]`` the class followed on each slide.
-        kappas: ``[T, S]`` operating confidence of each slide at each threshold.
+    """MSK of every slide at the confidences ``[T, S]``, as ``[T, S]``; NaN where not reached.
 
     >>> curves = stack([[[0.6, 0.4], [0.05, 0.95]], [[0.5, 0.5]]], [[1, 2], [1]])
     >>> first_counts(curves, np.array([1, 0]), np.array([[0.9, 0.9], [0.5, 0.5]]))
@@ -709,11 +640,11 @@ def on_grid(stacks: Sequence[Stack], targets: Integers, grid: Integers) -> Float
     Between its counts, and after its last one, a curve holds its value.
     """
 
-    def held(part: Stack) -> Floats:
+    def at_last_count(part: Stack) -> Floats:
         last = np.searchsorted(part.ks, grid, side="right") - 1
         return followed_class(part.probs, targets[part.rows])[:, np.maximum(last, 0)]
 
-    return fill(stacks, (len(targets), len(grid)), held)
+    return fill(stacks, (len(targets), len(grid)), at_last_count)
 
 
 def fill(

@@ -1,8 +1,9 @@
-"""Decisive K: the fewest top tiles that suffice for a decision and without which it is lost.
+"""Decisive K: the fewest top tiles that suffice for a decision and without which it flips.
 
 A rationale has two conditions: with these tiles the model predicts the target, and without them it
 no longer does. MSK asks only for the first. :func:`decisive_steps` holds the definition for many
-curves; ``decisive_k`` applies it to one slide, :func:`foci.metrics.decisive_points` to a cohort.
+curves; ``decisive_k`` applies it to one slide, :func:`decisive_points` to a cohort, with the reason
+where a slide has none. The last functions say which measure two rankings are compared by.
 """
 
 from __future__ import annotations
@@ -15,10 +16,8 @@ from typing import Literal, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from foci.errors import FociError
 from foci.metrics import inputs
 from foci.metrics.cards import card
-from foci.metrics.compare import count_orders
 from foci.metrics.curve import (
     Stack,
     count_or_none,
@@ -33,6 +32,15 @@ from foci.metrics.inputs import Floats, Integers, Marks
 PAPER_BETA = 0.2
 """The paper's bound on the target's probability without the rationale."""
 
+MIN_SHARE = 0.1
+MIN_DECISIVE = 1 / 3
+
+Outcome = Literal["count", "beyond", "none", "not assessable"]
+"""What became of a slide: see :class:`DecisivePoints`."""
+
+NecessityAxis = Literal["decisive K", "deletion area"]
+"""What necessity is compared by."""
+
 
 def decisive_steps(
     inserted: Floats,
@@ -41,7 +49,7 @@ def decisive_steps(
     kappa: float | Floats,
     beta: float | None = None,
 ) -> Marks:
-    """Steps whose tiles suffice for the target and whose removal loses it.
+    """Steps whose tiles suffice for the target and without which the prediction flips.
 
     Args:
         inserted: ``[..., K, C]`` probabilities of the top K tiles alone.
@@ -51,12 +59,12 @@ def decisive_steps(
         beta: None: the prediction must change. A number: the target's probability must be at most
             that.
     """
-    enough = sufficient_steps(inserted, target, kappa)
+    sufficient = sufficient_steps(inserted, target, kappa)
     if beta is None:
-        lost = deleted.argmax(axis=-1) != np.asarray(target)[..., None]
+        flipped = deleted.argmax(axis=-1) != np.asarray(target)[..., None]
     else:
-        lost = followed_class(deleted, target) <= beta
-    steps: Marks = enough & lost
+        flipped = followed_class(deleted, target) <= beta
+    steps: Marks = sufficient & flipped
     return steps
 
 
@@ -107,8 +115,6 @@ def _one_slide(
 @card(
     title="Decisive K",
     symbol=r"\mathrm{DK}_s(\kappa)",
-    equation=r"\min\{1 \le K \le \min(K_{\max}, N-1) : \arg\max_c p_c(K) = y \wedge "
-    r"p_y(K) \ge \kappa \wedge \arg\max_c p_c(\text{without the top } K) \ne y\}",
     direction="lower",
     range=(1, math.inf),
     needs="an insertion and a deletion curve of the same ranking, with all classes",
@@ -127,9 +133,8 @@ def decisive_k(
 ) -> int | None:
     r"""Decisive K: fewest top-ranked tiles that suffice and without which the prediction changes.
 
-    .. math:: \mathrm{DK}_s(\kappa) = \min\{1 \le K \le \min(K_{\max}, N-1) :
-       \arg\max_c p_c(K) = y \wedge p_y(K) \ge \kappa \wedge
-       \arg\max_c p_c(\text{without the top } K) \ne y\}
+    .. math:: \mathrm{DK}_s(\kappa) = \min\{1 \le K \le \min(K_{\max}, N-1) : \arg\max_c p_c(K) = y
+       \wedge p_y(K) \ge \kappa \wedge \arg\max_c p_c(\text{without the top } K) \ne y\}
 
     With ``beta`` the last condition is the paper's,
     :math:`p_y(\text{without the top } K) \le \beta` with :math:`\beta = 0.2`. Only counts known in
@@ -163,8 +168,6 @@ def decisive_k(
 @card(
     title="Stable decisive K",
     symbol=r"\mathrm{DK}^{\mathrm{stable}}_s(\kappa)",
-    equation=r"\min\{K : \text{the conditions of}\ \mathrm{DK}_s\ \text{hold at every known}\ "
-    r"K' \ge K\}",
     direction="lower",
     range=(1, math.inf),
     needs="an insertion and a deletion curve of the same ranking, with all classes",
@@ -182,8 +185,8 @@ def stable_decisive_k(
 ) -> int | None:
     r"""Smallest count from which the conditions of decisive K hold at every known count.
 
-    .. math:: \min\{K : \forall K' \ge K,\ \arg\max_c p_c(K') = y \wedge p_y(K') \ge \kappa
-       \wedge \arg\max_c p_c(\text{without the top } K') \ne y\}
+    .. math:: \min\{K : \text{the conditions of}\ \mathrm{DK}_s\ \text{hold at every known}\ K' \ge
+       K\}
 
     Arguments as in :func:`decisive_k`.
 
@@ -196,13 +199,6 @@ def stable_decisive_k(
         insert_probs, insert_ks, delete_probs, delete_ks, target, kappa, beta
     )
     return count_or_none(stable_from(steps, shared)) if shared.size else None
-
-
-# Decisive K of a whole cohort at once, with the reason where a slide has none.
-
-
-Outcome = Literal["count", "beyond", "none", "not assessable"]
-"""What became of a slide: see :class:`DecisivePoints`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,17 +268,17 @@ def decisive_points(
     ([2.0, nan], ['count', 'not assessable'])
     """
     followed = inputs.class_indices(targets, "targets")
-    sizes = inputs.bag_sizes(n_tiles)
+    sizes = inputs.as_counts(n_tiles, "n_tiles")
     n_slides = inputs.same_length(targets=followed, n_tiles=sizes)
     needed = inputs.thresholds(kappa, n_slides)
-    ceiling, bound = inputs.whole(k_max, "k_max"), beta_bound(beta)
+    ceiling, bound = inputs.as_int(k_max, "k_max"), beta_bound(beta)
     count, stable = np.full((2, n_slides), np.nan)
     for rows, shared, kept, left in _candidates(insert, delete, followed, sizes, ceiling):
         steps = decisive_steps(kept, left, followed[rows], needed[rows], bound)
         count[rows], stable[rows] = first_crossing(steps, shared), stable_from(steps, shared)
-    return DecisivePoints(
-        count, stable, _outcomes(count, sizes, ceiling), reached(count) & (stable != count)
-    )
+    conditions = [reached(count), sizes == 1, sizes - 1 > ceiling]
+    outcome = np.select(conditions, ["count", "not assessable", "beyond"], default="none")
+    return DecisivePoints(count, stable, outcome, reached(count) & (stable != count))
 
 
 def decisive_counts(
@@ -293,16 +289,7 @@ def decisive_counts(
     kappas: Floats,
     k_max: int,
 ) -> Floats:
-    """Decisive K at several thresholds, ``[T, S]``: :func:`decisive_points` of each, in one go.
-
-    Args:
-        insert: Insertion curves of the S slides.
-        delete: Deletion curves of the same ranking.
-        targets: ``[S]`` the class followed on each slide.
-        n_tiles: ``[S]`` candidate tiles.
-        kappas: ``[T, S]`` operating confidence of each slide at each threshold.
-        k_max: Counts above it are no candidates.
-    """
+    """:func:`decisive_points` at the confidences ``[T, S]`` in one go: the counts, ``[T, S]``."""
     counts = np.full(kappas.shape, np.nan)
     for rows, shared, kept, left in _candidates(insert, delete, targets, n_tiles, k_max):
         steps = decisive_steps(kept, left, targets[rows], kappas[:, rows])
@@ -324,10 +311,8 @@ def _candidates(
         in_bag = inserted.ks[-1] <= sizes[rows].min() and deleted.ks[-1] < sizes[rows].min()
         what, fix = "holds a count beyond the bag", "insert up to N tiles, delete up to N - 1"
         inputs.require(in_bag, f"slide {rows[sizes[rows].argmin()]}, ks", what, fix)
-        try:
+        with inputs.located(f"slide {rows[0]}, "):
             shared, kept, left = shared_counts(inserted.ks, deleted.ks)
-        except FociError as error:
-            raise FociError(f"slide {rows[0]}, {error.where}", error.what, error.fix) from error
         kept, left, shared = (part[shared <= k_max] for part in (kept, left, shared))
         if shared.size:
             measured[rows] = True
@@ -342,12 +327,6 @@ def _at(probs: Floats, steps: Integers) -> Floats:
     first, last = int(steps[0]), int(steps[-1])
     run: slice | Integers = slice(first, last + 1) if last - first < len(steps) else steps
     return probs[:, run]
-
-
-def _outcomes(count: Floats, sizes: Integers, k_max: int) -> NDArray[np.str_]:
-    """The outcome of every slide, see :class:`DecisivePoints`."""
-    conditions = [reached(count), sizes == 1, sizes - 1 > k_max]
-    return np.select(conditions, ["count", "not assessable", "beyond"], default="none")
 
 
 def _pairs(
@@ -371,16 +350,6 @@ def _pairs(
             yield rows, Stack(rows, part.ks, inserted), Stack(rows, other.ks, deleted)
 
 
-# When an axis counts: room on MSK, decisive K or deletion area, classes with decisive sets.
-
-
-NecessityAxis = Literal["decisive K", "deletion area"]
-"""What necessity is compared by."""
-
-MIN_SHARE = 0.1
-MIN_DECISIVE = 1 / 3
-
-
 def classes_without_decisive_sets(
     counts: Sequence[ArrayLike], targets: ArrayLike
 ) -> tuple[int, ...]:
@@ -397,7 +366,7 @@ def classes_without_decisive_sets(
     >>> classes_without_decisive_sets([[3, 4, None, None], [9, 2, None, None]], [0, 0, 1, 1])
     (1,)
     """
-    tables = [reached(count_orders(values, "counts")) for values in counts]
+    tables = [reached(inputs.count_orders(values, "counts")) for values in counts]
     inputs.require(tables, "counts", "is empty", "pass at least one ranking")
     followed = inputs.class_indices(targets, "targets")
     for table in tables:
@@ -424,7 +393,7 @@ def necessity_axis(a: ArrayLike, b: ArrayLike) -> NecessityAxis:
     >>> necessity_axis([3, None, None, None], [5, None, None, None])
     'deletion area'
     """
-    first, second = (reached(count_orders(v, name)) for v, name in ((a, "a"), (b, "b")))
+    first, second = (reached(inputs.count_orders(v, name)) for v, name in ((a, "a"), (b, "b")))
     inputs.same_length(a=first[0], b=second[0])
     either = (first[:, None] | second[None]).mean()
     return "deletion area" if either < MIN_DECISIVE - 1e-12 else "decisive K"
@@ -440,5 +409,5 @@ def already_minimal(msks: ArrayLike) -> bool:
     >>> already_minimal([1, 1, 7]), already_minimal([1, 2, None])
     (True, False)
     """
-    pooled = count_orders(msks, "msks").ravel()
+    pooled = inputs.count_orders(msks, "msks").ravel()
     return bool(np.median(np.where(reached(pooled), pooled, np.inf)) == 1)

@@ -1,4 +1,7 @@
-"""Deletion drop and Faithfulness AUC: the full bag against the bag without its top K tiles."""
+"""Deletion drop and Faithfulness AUC: the full bag against the bag without its top K tiles.
+
+``deletion_drop`` and ``faithfulness_auc`` take one slide, the functions below them a cohort.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +22,15 @@ PAPER_COUNTS = (16, 32, 64, 128, 256)
 
 
 def drops_from_full(full: Floats, probs: Floats, target: int | Integers) -> Floats:
-    """Full-bag probability of the target minus that of every step, ``[..., K]``.
-
-    Args:
-        full: ``[..., C]`` full-bag probabilities.
-        probs: ``[..., K, C]``, one curve or many of the same counts.
-        target: The class followed, one per curve.
-    """
-    whole = np.take_along_axis(full, np.asarray(target)[..., None], axis=-1)
-    drops: Floats = whole - followed_class(probs, target)
+    """Target's probability in the full bags ``[..., C]`` minus the curves' ``[..., K, C]``."""
+    before = np.take_along_axis(full, np.asarray(target)[..., None], axis=-1)
+    drops: Floats = before - followed_class(probs, target)
     return drops
 
 
 @card(
     title="Deletion drop",
     symbol=r"\Delta p(K)",
-    equation=r"p_y(\text{full}) - p_y(\text{without the top } K)",
     direction="higher",
     range=(-1.0, 1.0),
     needs="full-bag probabilities and one deletion curve",
@@ -61,7 +57,6 @@ def deletion_drop(
 @card(
     title="Faithfulness AUC",
     symbol=r"\mathrm{Faith.\,AUC}",
-    equation=r"K_{\max}^{-1} \sum_j \tfrac12 (\Delta p(K_j) + \Delta p(K_{j+1}))(K_{j+1} - K_j)",
     direction="higher",
     range=(-1.0, 1.0),
     needs="deletion drops at two or more counts, the paper's being 16, 32, 64, 128 and 256",
@@ -71,8 +66,7 @@ def deletion_drop(
 def faithfulness_auc(ks: ArrayLike, drops: ArrayLike, k_max: SupportsIndex = 256) -> float:
     r"""Faithfulness AUC: trapezoid rule over the deletion drops, divided by K_max.
 
-    .. math:: \frac{1}{K_{\max}} \sum_j
-       \frac{\Delta p(K_j) + \Delta p(K_{j+1})}{2}(K_{j+1} - K_j)
+    .. math:: K_{\max}^{-1} \sum_j \tfrac12 (\Delta p(K_j) + \Delta p(K_{j+1}))(K_{j+1} - K_j)
 
     Args:
         ks: Deletion counts, strictly increasing.
@@ -82,16 +76,13 @@ def faithfulness_auc(ks: ArrayLike, drops: ArrayLike, k_max: SupportsIndex = 256
     >>> faithfulness_auc([16, 32, 64, 128, 256], [0.016, 0.023, 0.036, 0.058, 0.090])
     0.05365625
     """
-    values = inputs.numbers(drops, "drops")
+    values = inputs.as_float_array(drops, "drops")
     counts = inputs.increasing(ks, len(values), lowest=0)
     ceiling = inputs.up_to(counts, k_max, "k_max")
     bounded = np.abs(values).max() <= 1
     inputs.require(bounded, "drops", "leaves [-1, 1]", "give differences of probabilities")
     inputs.require(len(counts) > 1, "ks", "has a single count", "an area needs two or more")
     return float(area_over_counts(values, counts, divisor=ceiling))
-
-
-# Deletion drops and Faithfulness AUC of a whole cohort at once.
 
 
 def drops_on_grid(
@@ -114,17 +105,15 @@ def drops_on_grid(
     array([[0.25, 0.5 ],
            [0.25,  nan]])
     """
-    whole = inputs.probabilities(full, "full")
-    followed = inputs.class_indices(targets, "targets", whole.shape[1])
-    n_slides = inputs.same_length(full=whole, targets=followed)
+    full_probs, followed = inputs.full_bags(full, targets)
     wanted = inputs.increasing(grid, lowest=0, name="grid")
 
-    def lost(part: Stack) -> Floats:
-        drops = drops_from_full(whole[part.rows], part.probs, followed[part.rows])
+    def drops_of(part: Stack) -> Floats:
+        drops = drops_from_full(full_probs[part.rows], part.probs, followed[part.rows])
         place = np.minimum(np.searchsorted(part.ks, wanted), len(part.ks) - 1)
         return np.where(part.ks[place] == wanted, drops[:, place], np.nan)
 
-    return fill(stacks, (n_slides, len(wanted)), lost)
+    return fill(stacks, (len(followed), len(wanted)), drops_of)
 
 
 def mean_drops(drops: ArrayLike) -> tuple[Floats, Integers]:
@@ -140,15 +129,13 @@ def mean_drops(drops: ArrayLike) -> tuple[Floats, Integers]:
     >>> means.tolist(), n.tolist()
     ([0.5, 0.5], [2, 1])
     """
-    table = inputs.numbers(drops, "drops", ndim=2, missing=True)
+    table = inputs.as_float_array(drops, "drops", ndim=2, missing=True)
     return defined_mean(table, axis=0), (~np.isnan(table)).sum(axis=0)
 
 
 @card(
     title="Faithfulness AUC of the paper",
     symbol=r"\mathrm{Faith.\,AUC}_{paper}",
-    equation=r"256^{-1} \sum_j \tfrac12 (\overline{\Delta p}(K_j) + \overline{\Delta p}(K_{j+1}))"
-    r"(K_{j+1} - K_j), \quad \overline{\Delta p}(K)\ \text{over the slides with}\ N > K",
     direction="higher",
     range=(-1.0, 1.0),
     needs="deletion drops of every slide at 16, 32, 64, 128 and 256",
@@ -158,8 +145,8 @@ def mean_drops(drops: ArrayLike) -> tuple[Floats, Integers]:
 def paper_faithfulness(drops: ArrayLike) -> float:
     r"""Faithfulness AUC as in the paper: drops averaged over slides first, area divided by 256.
 
-    .. math:: \frac{1}{256} \sum_j
-       \frac{\overline{\Delta p}(K_j) + \overline{\Delta p}(K_{j+1})}{2}(K_{j+1} - K_j)
+    .. math:: 256^{-1} \sum_j \tfrac12 (\overline{\Delta p}(K_j) + \overline{\Delta
+       p}(K_{j+1}))(K_{j+1} - K_j), \quad \overline{\Delta p}(K)\ \text{over the slides with}\ N > K
 
     with :math:`K_j` = 16, 32, 64, 128 and 256. NaN where a count was measured on no slide.
 
@@ -179,8 +166,6 @@ def paper_faithfulness(drops: ArrayLike) -> float:
 @card(
     title="Faithfulness AUC per slide",
     symbol=r"\mathrm{Faith.\,AUC}_s",
-    equation=r"K_m^{-1} \sum_j \tfrac12 (\Delta p_s(K_j) + \Delta p_s(K_{j+1}))(K_{j+1} - K_j), "
-    r"\quad K_m\ \text{the last of}\ 16, 32, 64, 128, 256\ \text{below}\ N_s",
     direction="higher",
     range=(-1.0, 1.0),
     needs="deletion drops of every slide at 16, 32, 64, 128 and 256, and its number of tiles",
@@ -192,7 +177,8 @@ def slide_faithfulness(
 ) -> Floats:
     r"""Faithfulness AUC of every slide at the paper's counts: an audit's deletion area.
 
-    .. math:: \frac{1}{K_m} \sum_j \frac{\Delta p_s(K_j) + \Delta p_s(K_{j+1})}{2}(K_{j+1} - K_j)
+    .. math:: K_m^{-1} \sum_j \tfrac12 (\Delta p_s(K_j) + \Delta p_s(K_{j+1}))(K_{j+1} - K_j), \quad
+       K_m\ \text{the last of}\ 16, 32, 64, 128, 256\ \text{below}\ N_s
 
     A bag of N tiles has no drop at K >= N: its area runs to the last count :math:`K_m` below N and
     is divided by it. NaN where fewer than two counts are left, or one of them was not measured.
@@ -206,7 +192,8 @@ def slide_faithfulness(
     >>> slide_faithfulness(drops, n_tiles=np.array([40, 20]))
     array([0.1875,    nan])
     """
-    table, sizes = inputs.numbers(drops, "drops", ndim=2, missing=True), inputs.bag_sizes(n_tiles)
+    table = inputs.as_float_array(drops, "drops", ndim=2, missing=True)
+    sizes = inputs.as_counts(n_tiles, "n_tiles")
     inputs.same_length(drops=table, n_tiles=sizes)
     ks = inputs.increasing(counts, name="counts")
     fix = f"give the drops at {', '.join(map(str, ks))}"

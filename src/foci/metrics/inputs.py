@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
-from collections.abc import Sequence, Sized
+from collections.abc import Iterator, Sequence, Sized
 from typing import SupportsIndex, TypeAlias
 
 import numpy as np
@@ -28,7 +29,18 @@ def require(condition: object, name: str, what: str, fix: str) -> None:
         raise FociError(name, what, fix)
 
 
-def numbers(values: Counts, name: str, ndim: int | None = 1, *, missing: bool = False) -> Floats:
+@contextlib.contextmanager
+def located(prefix: str) -> Iterator[None]:
+    """Errors inside also name the item that they are about."""
+    try:
+        yield
+    except FociError as error:
+        raise FociError(f"{prefix}{error.where}", error.what, error.fix) from error
+
+
+def as_float_array(
+    values: Counts, name: str, ndim: int | None = 1, *, missing: bool = False
+) -> Floats:
     """Convert to a non-empty float64 array of ``ndim`` dimensions; NaN only if ``missing``."""
     try:
         array = np.asarray(values, dtype=np.float64)
@@ -43,7 +55,7 @@ def numbers(values: Counts, name: str, ndim: int | None = 1, *, missing: bool = 
     return array
 
 
-def whole(value: SupportsIndex, name: str, lowest: int = 1) -> int:
+def as_int(value: SupportsIndex, name: str, lowest: int = 1) -> int:
     """Convert to an integer of at least ``lowest``."""
     try:
         number = operator.index(value)
@@ -51,6 +63,24 @@ def whole(value: SupportsIndex, name: str, lowest: int = 1) -> int:
         raise FociError(name, f"is {value!r}", "pass a whole number") from error
     require(number >= lowest, name, f"is {number}", f"pass {lowest} or more")
     return number
+
+
+def as_counts(values: ArrayLike, name: str, lowest: int = 1) -> Integers:
+    """Check tile counts from ``lowest`` on, such as the number of tiles of every slide."""
+    array = as_float_array(values, name)
+    counted = (array == np.floor(array)) & (array >= lowest)
+    require(counted.all(), name, f"holds values that are not counts >= {lowest}", "count tiles")
+    return array.astype(np.int64)
+
+
+def as_bool_mask(truth: ArrayLike, n_tiles: int, *, some: bool = False) -> Marks:
+    """Check one true/false mark per tile; with ``some``, at least one must be true."""
+    array = as_float_array(truth, "truth")
+    require(len(array) == n_tiles, "truth", f"has {len(array)} of {n_tiles} tiles", "mark them all")
+    require(np.isin(array, (0, 1)).all(), "truth", "is not true or false", "mark with 0 and 1")
+    marked = not some or array.any()
+    require(marked, "truth", "marks no tile", "leave slides without marked tiles out")
+    return array.astype(bool)
 
 
 def threshold(kappa: float, name: str = "kappa") -> float:
@@ -61,7 +91,7 @@ def threshold(kappa: float, name: str = "kappa") -> float:
 
 def thresholds(kappa: float | ArrayLike, n_slides: int) -> Floats:
     """Check a confidence in (0, 1] for all slides, or one per slide; one per slide, ``[S]``."""
-    array = numbers(kappa, "kappa", ndim=None)
+    array = as_float_array(kappa, "kappa", ndim=None)
     inside = (array > 0) & (array <= 1)
     bad = array.ravel()[inside.argmin()]
     require(inside.all(), "kappa", f"is {bad}", "pass a value above 0 and at most 1")
@@ -73,7 +103,7 @@ def thresholds(kappa: float | ArrayLike, n_slides: int) -> Floats:
 
 def probabilities(values: ArrayLike, name: str = "probs", ndim: int = 2) -> Floats:
     """Check class probabilities ``[..., C]``: C >= 2, in [0, 1], every row sums to 1."""
-    array = numbers(values, name, ndim)
+    array = as_float_array(values, name, ndim)
     require(array.shape[-1] > 1, name, "has a single class", "give the probability of every class")
     require(array.min() >= 0 and array.max() <= 1, name, "leaves [0, 1]", "give probabilities")
     off = np.abs(array.sum(axis=-1) - 1).max()
@@ -85,27 +115,26 @@ def increasing(
     ks: ArrayLike, length: int | None = None, *, lowest: int = 1, name: str = "ks"
 ) -> Integers:
     """Check tile counts: strictly increasing integers from ``lowest`` on, one per curve point."""
-    array = numbers(ks, name)
+    array = as_float_array(ks, name)
     if length is not None and array.size != length:
         fix = "give one count per curve point"
         raise FociError(name, f"has {array.size} counts for {length} curve points", fix)
-    counted = (array == np.floor(array)) & (array >= lowest)
-    require(counted.all(), name, f"holds values that are not counts >= {lowest}", "count tiles")
-    rises = (np.diff(array) > 0).all()
+    counts = as_counts(array, name, lowest)
+    rises = (np.diff(counts) > 0).all()
     require(rises, name, "is not strictly increasing", "sort the curve by its tile count")
-    return array.astype(np.int64)
+    return counts
 
 
 def class_index(target: SupportsIndex, n_classes: int) -> int:
     """Check a class index below ``n_classes``."""
-    index = whole(target, "target", lowest=0)
+    index = as_int(target, "target", lowest=0)
     require(index < n_classes, "target", f"is class {index}", f"pass a class up to {n_classes - 1}")
     return index
 
 
 def class_indices(values: ArrayLike, name: str, n_classes: int | None = None) -> Integers:
     """Check one class index per slide, below ``n_classes`` if that is given."""
-    array = numbers(values, name)
+    array = as_float_array(values, name)
     indexed = (array == np.floor(array)) & (array >= 0)
     require(indexed.all(), name, "holds values that are not classes", "number classes from 0")
     if n_classes is not None:
@@ -130,9 +159,17 @@ def full_bag(full: ArrayLike, n_classes: int | None = None) -> Floats:
     return array
 
 
+def full_bags(full: ArrayLike, targets: ArrayLike) -> tuple[Floats, Integers]:
+    """Check full-bag probabilities ``[S, C]``, and the class followed on each slide."""
+    array = probabilities(full, "full")
+    followed = class_indices(targets, "targets", array.shape[1])
+    same_length(full=array, targets=followed)
+    return array, followed
+
+
 def up_to(ks: Integers, limit: SupportsIndex, name: str) -> int:
     """Check that no count exceeds a limit, and return the limit."""
-    number = whole(limit, name)
+    number = as_int(limit, name)
     require(ks[-1] <= number, "ks", f"ends at {ks[-1]}, above {name} {number}", f"check {name}")
     return number
 
@@ -142,23 +179,28 @@ def counts(values: Counts, name: str = "msks", ndim: int = 1) -> Floats:
 
     Means over random orders are not whole, so any value of at least 1 is a count.
     """
-    array = numbers(values, name, ndim, missing=True)
+    array = as_float_array(values, name, ndim, missing=True)
     counted = np.isnan(array) | (array >= 1)
     require(counted.all(), name, "holds a count below 1", "count from 1; None if not reached")
     return array
 
 
-def bag_sizes(n_tiles: ArrayLike, name: str = "n_tiles") -> Integers:
-    """Check the number of tiles of every slide."""
-    array = numbers(n_tiles, name)
-    counted = (array == np.floor(array)) & (array >= 1)
-    require(counted.all(), name, "holds values that are not counts >= 1", "count tiles")
-    return array.astype(np.int64)
+def two_counts(**values: Counts) -> tuple[Floats, Floats]:
+    """:func:`counts` of two arguments, by their names, for the same slides."""
+    first, second = (counts(array, name) for name, array in values.items())
+    same_length(**dict(zip(values, (first, second), strict=True)))
+    return first, second
+
+
+def count_orders(values: ArrayLike, name: str) -> Floats:
+    """Check counts of one order or several, ``[R, S]``; NaN where a slide has none."""
+    several = np.ndim(as_float_array(values, name, ndim=None, missing=True)) == 2
+    return np.atleast_2d(counts(values, name, ndim=2 if several else 1))
 
 
 def mean_counts(values: ArrayLike, name: str) -> Floats:
     """Check mean tile counts of any shape; none may be NaN."""
-    array = numbers(values, name, ndim=None, missing=True)
+    array = as_float_array(values, name, ndim=None, missing=True)
     fix = "report Reach and the restricted mean instead"
     require(not np.isnan(array).any(), name, "has no MSK: no slide reaches kappa", fix)
     require(array.min() >= 0, name, "holds a negative tile count", "give mean MSK, one per seed")
@@ -174,24 +216,6 @@ def same_length(**arrays: Sized) -> int:
     length = next(iter(lengths.values()))
     require(length, next(iter(arrays)), "is empty", "pass at least one item")
     return length
-
-
-def marks(truth: ArrayLike, n_tiles: int, *, some: bool = False) -> Marks:
-    """Check one true/false mark per tile; with ``some``, at least one must be true."""
-    array = numbers(truth, "truth")
-    require(len(array) == n_tiles, "truth", f"has {len(array)} of {n_tiles} tiles", "mark them all")
-    require(np.isin(array, (0, 1)).all(), "truth", "is not true or false", "mark with 0 and 1")
-    marked = not some or array.any()
-    require(marked, "truth", "marks no tile", "leave slides without marked tiles out")
-    return array.astype(bool)
-
-
-def top(scores: Floats, k: SupportsIndex) -> Integers:
-    """Top-k tile indices: a stable descending sort, ties by tile index."""
-    count = whole(k, "k")
-    n = len(scores)
-    require(count <= n, "k", f"is {count} but the bag has {n} tiles", "pass a smaller k")
-    return np.argsort(-scores, kind="stable")[:count]
 
 
 def defined_mean(values: Floats, axis: int | None = None) -> Floats:

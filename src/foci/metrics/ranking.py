@@ -1,7 +1,9 @@
-"""Agreement of two rankings of a bag: Jaccard of the top K, Spearman.
+"""Orders of tiles: agreement of two rankings of a bag, and of one with marked tiles.
 
 Jaccard and Spearman are computed for all pairs of M rankings at once, as an audit needs them;
 :func:`scipy.stats.spearmanr` would compute p-values with them and warn about constant rankings.
+Marks come from an annotation or from the planted truth of a synthetic cohort. scikit-learn has
+precision and average precision too, but is not needed to run FOCI; the tests compare with it.
 """
 
 from __future__ import annotations
@@ -14,11 +16,22 @@ from scipy.stats import rankdata
 
 from foci.metrics import inputs
 from foci.metrics.cards import card
-from foci.metrics.inputs import Floats
+from foci.metrics.inputs import Floats, Integers
+
+_NEEDS = "one score and one true/false mark per tile"
+_LIMIT = "whether the model uses these tiles: a marked tile need not be the one that decides"
+
+
+def top(scores: Floats, k: SupportsIndex) -> Integers:
+    """Top-k tile indices: a stable descending sort, ties by tile index."""
+    count = inputs.as_int(k, "k")
+    n = len(scores)
+    inputs.require(count <= n, "k", f"is {count} but the bag has {n} tiles", "pass a smaller k")
+    return np.argsort(-scores, kind="stable")[:count]
 
 
 def _two_scores(first: ArrayLike, second: ArrayLike) -> tuple[Floats, Floats]:
-    a, b = inputs.numbers(first, "first"), inputs.numbers(second, "second")
+    a, b = inputs.as_float_array(first, "first"), inputs.as_float_array(second, "second")
     inputs.same_length(first=a, second=b)
     return a, b
 
@@ -27,7 +40,7 @@ def overlaps(scores: Floats, k: SupportsIndex) -> Floats:
     """:func:`jaccard_at_k` of every pair of rankings of a bag, ``[M, M]`` from ``[M, N]``."""
     members = np.zeros(scores.shape)
     for row, ranking in zip(members, scores, strict=True):
-        row[inputs.top(ranking, k)] = 1.0
+        row[top(ranking, k)] = 1.0
     shared = members @ members.T
     together: Floats = shared / (2 * members[0].sum() - shared)
     return together
@@ -48,7 +61,6 @@ def rank_correlations(scores: Floats) -> Floats:
 @card(
     title="Overlap of the top K",
     symbol=r"J(K)",
-    equation=r"|A_K \cap B_K| / |A_K \cup B_K|",
     direction="none",
     range=(0.0, 1.0),
     needs="two rankings of the same bag",
@@ -71,7 +83,6 @@ def jaccard_at_k(first: ArrayLike, second: ArrayLike, k: SupportsIndex) -> float
 @card(
     title="Spearman rank correlation",
     symbol=r"\rho_S",
-    equation=r"\mathrm{corr}(\mathrm{rank}(a), \mathrm{rank}(b))",
     direction="none",
     range=(-1.0, 1.0),
     needs="two rankings of the same bag",
@@ -89,20 +100,9 @@ def spearman(first: ArrayLike, second: ArrayLike) -> float:
     return float(rank_correlations(np.stack(_two_scores(first, second)))[0, 1])
 
 
-# Precision at k and average precision of a ranking against marked tiles.
-#
-# The marks come from an annotation or from the planted truth of a synthetic cohort. scikit-learn
-# has these metrics too, but is not needed to run FOCI; the tests compare with it.
-
-
-_NEEDS = "one score and one true/false mark per tile"
-_LIMIT = "whether the model uses these tiles: a marked tile need not be the one that decides"
-
-
 @card(
     title="Precision at k",
     symbol=r"P@k",
-    equation=r"k^{-1} \sum_{i \le k} t_{\pi(i)}",
     direction="higher",
     range=(0.0, 1.0),
     needs=_NEEDS,
@@ -117,15 +117,14 @@ def precision_at_k(scores: ArrayLike, truth: ArrayLike, k: SupportsIndex) -> flo
     >>> precision_at_k([0.9, 0.1, 0.8, 0.7], truth=[1, 1, 0, 1], k=2)
     0.5
     """
-    values = inputs.numbers(scores, "scores")
-    marks = inputs.marks(truth, len(values))
-    return float(marks[inputs.top(values, k)].mean())
+    values = inputs.as_float_array(scores, "scores")
+    marks = inputs.as_bool_mask(truth, len(values))
+    return float(marks[top(values, k)].mean())
 
 
 @card(
     title="Average precision",
     symbol=r"\mathrm{AUPRC}",
-    equation=r"\sum_n (R_n - R_{n-1}) P_n\ \text{over the distinct scores}",
     direction="higher",
     range=(0.0, 1.0),
     needs=_NEEDS,
@@ -135,13 +134,13 @@ def precision_at_k(scores: ArrayLike, truth: ArrayLike, k: SupportsIndex) -> flo
 def average_precision(scores: ArrayLike, truth: ArrayLike) -> float:
     r"""Area under the precision-recall curve by steps; tied tiles enter together.
 
-    .. math:: \mathrm{AUPRC} = \sum_n (R_n - R_{n-1}) P_n
+    .. math:: \mathrm{AUPRC} = \sum_n (R_n - R_{n-1}) P_n\ \text{over the distinct scores}
 
     >>> round(average_precision([0.9, 0.1, 0.8, 0.7], truth=[1, 0, 0, 1]), 6)
     0.833333
     """
-    values = inputs.numbers(scores, "scores")
-    marks = inputs.marks(truth, len(values), some=True)
+    values = inputs.as_float_array(scores, "scores")
+    marks = inputs.as_bool_mask(truth, len(values), some=True)
     order = np.argsort(-values, kind="stable")
     last_of_ties = np.append(np.diff(values[order]) != 0, True)
     found = np.cumsum(marks[order])[last_of_ties]

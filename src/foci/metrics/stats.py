@@ -1,4 +1,4 @@
-"""Bootstrap intervals over patients, paired between rankings."""
+"""Bootstrap intervals over patients, Wilcoxon's test, and which counts a number rests on."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ _MOST_KEPT = 2**25  # weights, 64 MiB: 2,000 draws of 16,000 patients
 _AT_ONCE = 2**20  # weights drawn in one call, 8 MiB
 MIN_DRAWS = 2
 """Draws below which there is no interval."""
+
+EXACT_UP_TO = 50  # pairs of Wilcoxon's test; above, the normal approximation
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def case_draws(
     what = f"has shape {labels.shape} for {n_slides} slides"
     inputs.require(labels.shape == (n_slides,), "cases", what, "name every slide's patient")
     names, case = np.unique(labels, return_inverse=True)
-    size = len(names), inputs.whole(n_boot, "n_boot"), seed
+    size = len(names), inputs.as_int(n_boot, "n_boot"), seed
     return case, (_kept_draws if size[0] * size[1] <= _MOST_KEPT else _drawn)(*size)
 
 
@@ -123,7 +125,7 @@ def case_means(
     >>> case_means([[1.0], [3.0]], cases=["a", "a"], n_boot=2).tolist()
     [[2.0], [2.0]]
     """
-    table = inputs.numbers(values, "values", ndim=2, missing=True)
+    table = inputs.as_float_array(values, "values", ndim=2, missing=True)
     case, weights = case_draws(cases, len(table), n_boot, seed)
     present = ~np.isnan(table)
     if present.all():
@@ -193,16 +195,10 @@ def paired_bootstrap(
     >>> result.estimate, result.low, result.high
     (1.0, 1.0, 1.0)
     """
-    first, second = inputs.numbers(base, "base"), inputs.numbers(foci, "foci")
+    first, second = inputs.as_float_array(base, "base"), inputs.as_float_array(foci, "foci")
     inputs.same_length(base=first, foci=second)
     differences = (first - second)[:, None]
     return mean_intervals(differences, cases, n_boot=n_boot, level=level, seed=seed)[0]
-
-
-# Wilcoxon's signed-rank test, exact for few pairs and with ties.
-
-
-EXACT_UP_TO = 50  # pairs; above, the normal approximation
 
 
 @dataclass(frozen=True)
@@ -232,11 +228,13 @@ def wilcoxon(base: ArrayLike, foci: ArrayLike) -> SignedRank:
     >>> wilcoxon(base=[9, 8, 7, 6, 5, 4, 3, 2, 1], foci=[0, 0, 0, 0, 0, 0, 0, 0, 1.5])
     SignedRank(statistic=1.0, pvalue=0.0078125, n_pairs=9, median_difference=-5.0, method='exact')
     """
-    first, second = inputs.numbers(base, "base"), inputs.numbers(foci, "foci")
+    first, second = inputs.as_float_array(base, "base"), inputs.as_float_array(foci, "foci")
     inputs.same_length(base=first, foci=second)
-    differences = _without_rounding(second - first, first, second)
-    median = float(np.median(second - first))
-    nonzero = differences[differences != 0]
+    differences = second - first
+    median = float(np.median(differences))
+    scale = max(float(np.abs(values).max()) for values in (first, second)) or 1.0
+    rounded = np.round(differences / scale, 12) * scale  # so that ties survive means over seeds
+    nonzero = rounded[rounded != 0]
     if nonzero.size == 0:
         return SignedRank(0.0, 1.0, 0, median, "exact")
     ranks = stats.rankdata(np.abs(nonzero))
@@ -248,13 +246,6 @@ def wilcoxon(base: ArrayLike, foci: ArrayLike) -> SignedRank:
     return SignedRank(statistic, pvalue, int(nonzero.size), median, "normal")
 
 
-def _without_rounding(differences: Floats, *of: Floats) -> Floats:
-    """Differences rounded to 1e-12 of the largest value, so that ties survive means over seeds."""
-    scale = max(float(np.abs(values).max()) for values in of) or 1.0
-    cleaned: Floats = np.round(differences / scale, 12) * scale
-    return cleaned
-
-
 def _exact_pvalue(ranks: Floats, statistic: float) -> float:
     """Two-sided p-value from the exact distribution of the rank sum under random signs."""
     doubled = np.rint(2 * ranks).astype(int)
@@ -264,9 +255,6 @@ def _exact_pvalue(ranks: Floats, statistic: float) -> float:
         shifted = np.concatenate([np.zeros(rank), chance[: len(chance) - rank]])
         chance = (chance + shifted) / 2
     return min(1.0, 2 * float(chance[: round(2 * statistic) + 1].sum()))
-
-
-# Which counts a ranking's numbers rest on: every one, or a grid, and with what error.
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,26 +279,17 @@ class Sampling:
 
     def of(self, slides: Chosen) -> Sampling:
         """The counts behind some slides."""
-        return Sampling(
-            inserted=self.inserted[..., slides],
-            deleted=self.deleted[..., slides],
-            walked=self.walked[..., slides],
-            msk_exact=self.msk_exact[..., slides],
-            aukc_error=self.aukc_error[..., slides],
-            n_deleted=self.n_deleted,
-        )
+        arrays = {name: getattr(self, name)[..., slides] for name in _ARRAYS}
+        return Sampling(**arrays, n_deleted=self.n_deleted)
 
     @classmethod
     def over_seeds(cls, seeds: Sequence[Sampling]) -> Sampling:
         """Stack the seeds of a ranking."""
-        return cls(
-            inserted=np.stack([one.inserted for one in seeds]),
-            deleted=np.stack([one.deleted for one in seeds]),
-            walked=np.stack([one.walked for one in seeds]),
-            msk_exact=np.stack([one.msk_exact for one in seeds]),
-            aukc_error=np.stack([one.aukc_error for one in seeds]),
-            n_deleted=sum(one.n_deleted for one in seeds),
-        )
+        arrays = {name: np.stack([getattr(one, name) for one in seeds]) for name in _ARRAYS}
+        return cls(**arrays, n_deleted=sum(one.n_deleted for one in seeds))
+
+
+_ARRAYS = ("inserted", "deleted", "walked", "msk_exact", "aukc_error")
 
 
 def sampling_of(
@@ -321,15 +300,9 @@ def sampling_of(
     msk: Floats,
     k_max: int,
 ) -> Sampling:
-    """The counts behind one seed.
+    """The counts behind one seed, with ``msk`` ``[S]`` as the first crossing (NaN for none).
 
-    Args:
-        insert: Insertion curves of the slides.
-        delete: Their deletion curves; empty where no tile was deleted.
-        targets: ``[S]`` the class followed on each slide.
-        n_tiles: ``[S]`` candidate tiles.
-        msk: ``[S]`` first crossing; NaN where there is none.
-        k_max: Largest count.
+    ``delete`` is empty where no tile was deleted.
     """
     walked, error = np.zeros((2, len(targets)))
     for part in insert:
