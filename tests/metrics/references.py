@@ -1,4 +1,4 @@
-"""Every metric once more, slowly and from its definition, in plain Python."""
+"""Slow references of the metrics, by the definitions, without NumPy."""
 
 import math
 from collections.abc import Sequence
@@ -184,3 +184,83 @@ def selected_only_auc(
             return math.nan
         kept.append(at.get(wanted, whole))
     return auc(kept, labels)
+
+
+def decisive_at(kept: Row, rest: Row, target: int, kappa: float, beta: float | None) -> bool:
+    lost = first_largest(rest) != target if beta is None else rest[target] <= beta
+    return first_largest(kept) == target and kept[target] >= kappa and lost
+
+
+def decisive_k(
+    insert_probs: Sequence[Row],
+    insert_ks: Sequence[int],
+    delete_probs: Sequence[Row],
+    delete_ks: Sequence[int],
+    target: int,
+    kappa: float,
+    beta: float | None = None,
+    *,
+    stable: bool = False,
+) -> int | None:
+    kept, rest = (
+        dict(zip(insert_ks, insert_probs, strict=True)),
+        dict(zip(delete_ks, delete_probs, strict=True)),
+    )
+    known = [k for k in sorted(kept) if k in rest]
+    for k in known:
+        asked = [other for other in known if other >= k] if stable else [k]
+        if all(decisive_at(kept[j], rest[j], target, kappa, beta) for j in asked):
+            return int(k)
+    return None
+
+
+def net_win_share(a: Sequence[Count], b: Sequence[Sequence[Count]], tie: float) -> float:
+    """One order against several; the place among infinite counts by hand."""
+    wins = []
+    for slide, own in enumerate(a):
+        for order in b:
+            other = order[slide]
+            if nan(own) or nan(other):
+                wins.append(float(nan(other)) - float(nan(own)))
+            else:
+                gap = (other or 0) - (own or 0)
+                wins.append(0.0 if abs(gap) <= tie else math.copysign(1.0, gap))
+    return mean(wins)
+
+
+def geometric_mean_ratio(a: Sequence[Count], b: Sequence[Count]) -> tuple[float, int]:
+    pairs = [(x, y) for x, y in zip(a, b, strict=True) if not nan(x) and not nan(y)]
+    tops, bottoms = (math.prod(pair[i] for pair in pairs) for i in (0, 1))
+    return (tops / bottoms) ** (1 / len(pairs)) if pairs else math.nan, len(pairs)
+
+
+def best_first(scores: Row) -> list[int]:
+    return sorted(range(len(scores)), key=lambda i: (-scores[i], i))
+
+
+def jaccard_at_k(first: Row, second: Row, k: int) -> float:
+    a, b = set(best_first(first)[:k]), set(best_first(second)[:k])
+    return len(a & b) / len(a | b)
+
+
+def spearman(first: Row, second: Row) -> float:
+    def mid_ranks(values: Row) -> list[float]:
+        return [sum(w < v for w in values) + sum(w == v for w in values) / 2 for v in values]
+
+    a, b = mid_ranks(first), mid_ranks(second)
+    da, db = [x - mean(a) for x in a], [x - mean(b) for x in b]
+    scale = math.sqrt(math.fsum(x * x for x in da) * math.fsum(x * x for x in db))
+    return math.fsum(x * y for x, y in zip(da, db, strict=True)) / scale if scale else math.nan
+
+
+def precision_at_k(scores: Row, truth: Sequence[int], k: int) -> float:
+    return sum(truth[i] for i in best_first(scores)[:k]) / k
+
+
+def average_precision(scores: Row, truth: Sequence[int]) -> float:
+    total = recall = 0.0
+    for bar in sorted(set(scores), reverse=True):
+        kept = [t for s, t in zip(scores, truth, strict=True) if s >= bar]
+        total += (sum(kept) / sum(truth) - recall) * sum(kept) / len(kept)
+        recall = sum(kept) / sum(truth)
+    return total

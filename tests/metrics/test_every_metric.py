@@ -1,8 +1,12 @@
-"""The tester that every registered metric passes, whoever adds it."""
+"""What every registered metric passes, whoever adds it: numbers, card and documentation."""
 
 import copy
 import dataclasses
+import doctest
 import inspect
+import json
+import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,7 +14,9 @@ import pytest
 import torch
 
 from foci import metrics
+from foci.errors import FociError
 from foci.metrics import CARDS
+from foci.metrics.cards import card
 from tests.metrics.trials import TRIALS
 
 N_DRAWS = 40
@@ -101,3 +107,55 @@ def test_every_metric_shows_an_example(name: str) -> None:
     text = inspect.getdoc(CARDS[name].function) or ""
     assert ">>>" in text
     assert f"{name}(" in text
+
+
+TEXTS = ("title", "symbol", "equation", "needs", "does_not_show", "source")
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_card_is_complete(name: str) -> None:
+    entry = CARDS[name]
+    assert entry.name == entry.function.__name__ == name
+    assert entry.direction in ("higher", "lower", "none")
+    assert entry.range[0] < entry.range[1]
+    assert all(getattr(entry, text).strip() for text in TEXTS)
+    assert entry.equation.count("{") == entry.equation.count("}")
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_card_survives_json(name: str) -> None:
+    record = json.loads(json.dumps(CARDS[name].as_dict(), allow_nan=False))
+    assert set(record) == {*TEXTS, "name", "direction", "range"}
+    assert [end if math.isfinite(end) else None for end in CARDS[name].range] == record["range"]
+
+
+def test_titles_and_symbols_are_unique() -> None:
+    for field in ("title", "symbol"):
+        values = [getattr(CARDS[name], field) for name in CARDS]
+        assert len(set(values)) == len(values)
+
+
+def test_decorator_returns_the_function_and_refuses_a_second_of_the_same_name() -> None:
+    def msk() -> int:
+        return 1
+
+    names = ("title", "symbol", "direction", "range", "needs", "does_not_show", "source")
+    settings = {name: getattr(CARDS["msk"], name) for name in names}
+    with pytest.raises(FociError, match="msk: is already a registered metric"):
+        card(**settings)(msk)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+
+
+@pytest.mark.parametrize("name", CARDS)
+def test_every_metric_has_a_section_with_an_example(name: str) -> None:
+    sections = PAGE.read_text().split("\n### ")[1:]
+    section = {text.partition("\n")[0]: text for text in sections}[name]
+    assert ">>>" in section
+    assert f"metrics.{name}(" in section
+
+
+def test_examples_run() -> None:
+    failed, tried = doctest.testfile(str(PAGE), module_relative=False)
+    assert (failed, tried > 50) == (0, True)

@@ -10,8 +10,24 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from foci import metrics
-from tests.metrics import order_references, ranking_references, references
-from tests.metrics.ranking_draws import marked, two_rankings, two_rankings_at_k
+from tests.metrics import references
+
+
+def two_rankings(rng: Generator) -> dict[str, Any]:
+    first, second = rng.integers(0, 5, size=(2, rng.integers(1, 9))).astype(float)
+    return {"first": first, "second": second}
+
+
+def two_rankings_at_k(rng: Generator) -> dict[str, Any]:
+    drawn = two_rankings(rng)
+    return drawn | {"k": int(rng.integers(1, len(drawn["first"]) + 1))}
+
+
+def marked(rng: Generator, *, at_k: bool) -> dict[str, Any]:
+    n = int(rng.integers(1, 7))
+    truth = rng.permutation(np.arange(n) < rng.integers(1, n + 1)).astype(int)
+    drawn = {"scores": rng.integers(0, 4, size=n).astype(float), "truth": truth}
+    return drawn | ({"k": int(rng.integers(1, n + 1))} if at_k else {})
 
 
 @dataclass(frozen=True)
@@ -155,13 +171,13 @@ TRIALS: dict[str, Trial] = {
     "msk_cond": Trial(lambda rng: {"msks": counts(rng)}, references.msk_cond),
     "aukc": Trial(lambda rng: curve(rng) | {"n_tiles": 60}, references.aukc),
     "stable_msk": Trial(at_kappa, references.stable_msk),
-    "decisive_k": Trial(decisive, order_references.decisive_k),
-    "stable_decisive_k": Trial(decisive, partial(order_references.decisive_k, stable=True)),
+    "decisive_k": Trial(decisive, references.decisive_k),
+    "stable_decisive_k": Trial(decisive, partial(references.decisive_k, stable=True)),
     "geometric_mean_ratio": Trial(
         lambda rng: {"a": counts(rng, 9), "b": counts(rng, 9)},
-        order_references.geometric_mean_ratio,
+        references.geometric_mean_ratio,
     ),
-    "net_win_share": Trial(against_orders, order_references.net_win_share),
+    "net_win_share": Trial(against_orders, references.net_win_share),
     "fallback_share": Trial(crossings, references.fallback_share),
     "reach_split": Trial(classified, references.reach_split),
     "restricted_mean": Trial(censored, references.restricted_mean),
@@ -187,10 +203,8 @@ TRIALS: dict[str, Trial] = {
     "specific_share": Trial(slides, share),
     "auc": Trial(predictions, references.auc),
     "selected_only_auc": Trial(selections, references.selected_only_auc),
-    "jaccard_at_k": Trial(two_rankings_at_k, ranking_references.jaccard_at_k),
-    "spearman": Trial(two_rankings, ranking_references.spearman),
-    "precision_at_k": Trial(lambda rng: marked(rng, at_k=True), ranking_references.precision_at_k),
-    "average_precision": Trial(
-        lambda rng: marked(rng, at_k=False), ranking_references.average_precision
-    ),
+    "jaccard_at_k": Trial(two_rankings_at_k, references.jaccard_at_k),
+    "spearman": Trial(two_rankings, references.spearman),
+    "precision_at_k": Trial(lambda rng: marked(rng, at_k=True), references.precision_at_k),
+    "average_precision": Trial(lambda rng: marked(rng, at_k=False), references.average_precision),
 }

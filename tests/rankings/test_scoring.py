@@ -1,18 +1,25 @@
-"""What a user may ask for, and what is refused."""
+"""What a user may ask for, what is refused, and the order that scores give."""
 
+import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor, nn
 
 import foci
 from foci import rankings
 from foci.backbones import CallableBackbone
 from foci.backbones.models.abmil import ABMIL
 from foci.errors import FociError
-from foci.rankings import RANKINGS, EmbeddedBag
+from foci.rankings import RANKINGS, EmbeddedBag, Ranking, requested
 from foci.rankings.registry import ranking
+from foci.selectors.heads import SelectorHead
+from foci.selectors.selector import Identity, Selector
 from tests.backbones.every import D_IN
 from tests.rankings.trials import bag_of, features, make
 
@@ -162,3 +169,123 @@ def test_no_closed_form_goes_around_an_overridden_answer() -> None:
     got = rankings.score("single-tile", model, x, target=1).scores
     want = torch.stack([torch.softmax(model(tile[None]), dim=-1)[1] for tile in x])
     np.testing.assert_allclose(got, want.detach(), atol=1e-12)
+
+
+def test_a_name_is_itself() -> None:
+    one = requested("leave-one-out")
+    assert (one.name, one.method, one.path, one.options) == (
+        "leave-one-out", "leave-one-out", None, {},
+    )  # fmt: skip
+    assert one.text == "leave-one-out"
+
+
+def test_a_file_is_named_by_its_stem_and_absolute(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    one = requested("from-file=maps/grad cam, v2.csv")
+    path = tmp_path / "maps" / "grad cam, v2.csv"
+    assert (one.name, one.method, one.path) == ("from-file-grad-cam-v2", "from-file", path)
+    assert one.options == {"path": path}
+    assert one.text == f"from-file={path}"
+    assert requested(one.text) == one
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (
+            "from-file",
+            "^ranking 'from-file': needs the file with the scores; write from-file=PATH$",
+        ),
+        ("from-file=", "^ranking 'from-file': needs the file with the scores"),
+        ("native=a.csv", "native takes no file; write native, or from-file=PATH$"),
+        ("from_file=a.csv", "from_file: is not a known ranking; did you mean 'from-file'"),
+    ],
+)
+def test_mistakes(text: str, says: str) -> None:
+    with pytest.raises(FociError, match=says):
+        requested(text)
+
+
+@given(st.lists(st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 2.0, np.inf]), min_size=1))
+def test_descending_with_ties_by_tile_index(scores: list[float]) -> None:
+    ranking = Ranking("r", "s", np.array(scores))
+    want = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
+    assert ranking.order.tolist() == want
+    assert ranking.order.dtype == np.int64
+    assert ranking.ranks[ranking.order].tolist() == list(range(len(scores)))
+
+
+def test_scores_are_a_read_only_copy() -> None:
+    scores = np.array([1, 2], dtype=np.float32)
+    ranking = Ranking("r", "s", scores)  # type: ignore[arg-type]
+    scores[0] = 9
+    assert ranking.scores.tolist() == [1.0, 2.0]
+    assert ranking.scores.dtype == np.float64
+    with pytest.raises(ValueError, match="read-only"):
+        ranking.scores[0] = 3
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 2)])
+def test_anything_but_one_score_per_tile_is_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(FociError, match=r"^slide-7: the ranking 'mine' has shape \["):
+        Ranking("mine", "slide-7", np.zeros(shape))
+
+
+def test_nan_is_refused_with_slide_tile_and_count() -> None:
+    message = r"^slide-7: the ranking 'mine' is NaN at tile 1 \(2 of 3 tiles\); check"
+    with pytest.raises(FociError, match=message):
+        Ranking("mine", "slide-7", np.array([0.0, np.nan, np.nan]))
+
+
+def test_one_score_per_tile_with_or_without_a_trailing_axis() -> None:
+    model, x = make("abmil", "paper"), features(5)
+    tokens = model.embed(x)
+    for head in (lambda t: t.sum(dim=1), lambda t: t.sum(dim=1, keepdim=True)):
+        got = rankings.score("selector", model, x, selector=head).scores
+        np.testing.assert_array_equal(got, tokens.sum(dim=1))
+
+
+def test_a_class_conditional_head_is_read_at_the_target() -> None:
+    model, x = make("abmil", "paper"), features(5)
+    head = nn.Linear(model.d_token, 3).double()
+    want = head(model.embed(x)).detach()
+    for target in range(3):
+        got = rankings.score("selector", model, x, target=target, selector=head).scores
+        np.testing.assert_array_equal(got, want[:, target])
+    predicted = int(model.predict(x).argmax())
+    got = rankings.score("selector", model, x, selector=head).scores
+    np.testing.assert_array_equal(got, want[:, predicted])
+
+
+def test_a_module_is_used_in_eval_mode_and_gets_its_mode_back() -> None:
+    model, x = make("abmil", "paper"), features(5)
+    head = nn.Sequential(nn.Linear(model.d_token, 1), nn.Dropout(0.9)).double().train()
+    first = rankings.score("selector", model, x, selector=head).scores
+    np.testing.assert_array_equal(rankings.score("selector", model, x, selector=head).scores, first)
+    np.testing.assert_allclose(first, head[0](model.embed(x)).detach()[:, 0])
+    assert head.training
+    assert head[1].training
+
+
+@pytest.mark.parametrize("shape", [(5, 2), (4,), (1, 5), ()])
+def test_another_shape_is_refused(shape: tuple[int, ...]) -> None:
+    def head(tokens: Tensor) -> Tensor:
+        return torch.zeros(shape)
+
+    message = r"^selector of slide bag: returned shape .* for 5 tiles and 3 classes; return \[5\], "
+    with pytest.raises(FociError, match=message):
+        rankings.score("selector", make("abmil", "paper"), features(5), selector=head)
+
+
+def test_a_fitted_selector_refuses_another_classifier() -> None:
+    model, other, x = make("abmil", "paper"), make("abmil", "paper"), features(5)
+    head = SelectorHead(model.d_token, 1).double()
+    fitted = Selector(head, model, Identity.of(model))
+    with torch.no_grad():
+        next(iter(other.parameters())).add_(0.5)
+    rankings.score("selector", model, x, selector=fitted)
+    rankings.score("selector", copy.deepcopy(model), x, selector=fitted)
+    with pytest.raises(FociError, match="is not the one that the selector was fitted on"):
+        rankings.score("selector", other, x, selector=fitted)

@@ -1,4 +1,4 @@
-"""Two rankings compared slide by slide: the definition, the interval, the result and its limits."""
+"""Two rankings against each other: slide by slide, and the tiles that one saves."""
 
 import math
 
@@ -11,14 +11,19 @@ from numpy.typing import NDArray
 from foci.errors import FociError
 from foci.metrics import (
     OrderComparison,
+    captured_headroom,
     case_means,
     compare_areas,
     compare_orders,
+    msk_cond,
     net_win_share,
     order_differences,
+    paired_msk,
+    shi,
+    shi_against_random,
 )
-from tests.metrics import order_references
-from tests.metrics.strategies import quick
+from tests.metrics import references
+from tests.metrics.strategies import msks, quick
 
 Cohort = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]
 
@@ -39,7 +44,7 @@ def test_differences_equal_the_definition(cohort: Cohort) -> None:
     a, b, _ = cohort
     got = order_differences(a, b)
     for slide in range(len(a)):
-        want = order_references.net_win_share([a[slide]], b[:, [slide]].tolist(), 0.0)
+        want = references.net_win_share([a[slide]], b[:, [slide]].tolist(), 0.0)
         assert got[slide] == pytest.approx(want, abs=1e-12)
 
 
@@ -54,10 +59,8 @@ def test_interval_equals_repeating_the_slides_of_drawn_patients(cohort: Cohort, 
     for weights in np.random.default_rng(seed).multinomial(len(names), equal, size=60):
         times = [weights[names.index(case)] for case in cases]
         rows = [row for row, n in enumerate(times) for _ in range(n)]
-        drawn.append(order_references.net_win_share(a[rows].tolist(), b[:, rows].tolist(), 0.0))
-    assert got.d == pytest.approx(
-        order_references.net_win_share(a.tolist(), b.tolist(), 0.0), abs=1e-12
-    )
+        drawn.append(references.net_win_share(a[rows].tolist(), b[:, rows].tolist(), 0.0))
+    assert got.d == pytest.approx(references.net_win_share(a.tolist(), b.tolist(), 0.0), abs=1e-12)
     ends = np.quantile(drawn, [0.1, 0.9]) if len(names) > 1 else [np.nan, np.nan]
     np.testing.assert_allclose((got.low, got.high), ends, atol=1e-12)
     assert (got.n_slides, got.n_cases) == (len(a), len(names))
@@ -205,3 +208,80 @@ def test_bad_input_is_refused() -> None:
         compare_areas([0.1], [[[0.1]]], ["p"])
     with pytest.raises(FociError, match="cases: holds None"):
         compare_orders([1, 2], [1, 2], ["p", None])
+
+
+tiles = st.floats(1, 256)
+
+
+def test_seeds_are_averaged_before_the_ratio() -> None:
+    base, foci = [2.0, 20.0], [1.0, 19.0]
+    assert shi(base, foci) == pytest.approx(1 - 10 / 11)
+
+
+def test_eps_guards_an_empty_base() -> None:
+    assert shi(0.0, 0.0) == 0.0
+    assert shi(1.0, 0.5, eps=1.0) == 0.25
+
+
+@quick
+@given(tiles, tiles)
+def test_sign_says_who_needs_fewer_tiles(base: float, foci: float) -> None:
+    value = shi(base, foci)
+    assert (value > 0) == (foci < base)
+    assert (value < 0) == (foci > base)
+    assert value < 1
+
+
+def test_beating_the_proxy_can_still_lose_to_chance() -> None:
+    proxy, selector, chance = 38.0, 17.0, [5.1, 4.9, 5.0]
+    assert shi(proxy, selector) == pytest.approx(0.5526, abs=1e-4)
+    assert shi_against_random(chance, selector) == pytest.approx(-2.4)
+
+
+def test_random_orders_of_several_seeds_are_averaged_together() -> None:
+    assert shi_against_random([[4.0, 6.0], [5.0, 5.0]], [2.0, 3.0]) == pytest.approx(0.5)
+
+
+@quick
+@given(tiles, tiles)
+def test_captured_headroom_is_one_at_the_bound_and_zero_at_the_start(a: float, b: float) -> None:
+    greedy, base = sorted((a, b))
+    if base > greedy:
+        assert captured_headroom(base, greedy, greedy) == 1
+        assert captured_headroom(base, base, greedy) == 0
+    else:
+        assert math.isnan(captured_headroom(base, base, greedy))
+
+
+def test_slides_of_one_ranking_only_are_counted_not_averaged() -> None:
+    pair = paired_msk(base=[10, 200, None], foci=[4, None, 1])
+    assert (pair.base, pair.foci) == (10, 4)
+    assert (pair.n_both, pair.n_base_only, pair.n_foci_only, pair.n_neither) == (1, 1, 1, 0)
+
+
+def test_no_common_slide_gives_no_means() -> None:
+    pair = paired_msk([1, None], [None, 1])
+    assert math.isnan(pair.base)
+    assert math.isnan(pair.foci)
+
+
+@quick
+@given(msks)
+def test_a_ranking_paired_with_itself_is_its_conditional_mean(values: list[int | None]) -> None:
+    pair = paired_msk(values, values)
+    mean = msk_cond(values)
+    if math.isnan(mean):
+        assert math.isnan(pair.base)
+        assert math.isnan(pair.foci)
+    else:
+        assert pair.base == pair.foci == mean
+    assert pair.n_both + pair.n_neither == len(values)
+
+
+@quick
+@given(msks)
+def test_swapping_the_rankings_swaps_the_result(values: list[int | None]) -> None:
+    other = values[::-1]
+    there, back = paired_msk(values, other), paired_msk(other, values)
+    assert (there.n_both, there.n_base_only) == (back.n_both, back.n_foci_only)
+    assert there.base == back.foci or math.isnan(there.base)

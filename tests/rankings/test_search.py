@@ -1,4 +1,4 @@
-"""Greedy searches against a search that forwards every subset."""
+"""Greedy searches and leave-one-out, against forwarding every subset."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from foci import rankings
+from foci import backbones, rankings
 from foci.backbones import Backbone, CallableBackbone
 from foci.errors import FociError
 from tests.backbones.every import D_IN
-from tests.rankings.trials import features, logits_of, make
+from tests.rankings.trials import OTHERS, POOLED, features, logits_of, make, probability
 
 MODELS = [("abmil", "paper"), ("acmil", "paper"), ("attrimil", "paper"), ("clam-mb", "official")]
 MODELS += [("asmil", "official"), ("transmil", "paper"), ("transmil", "official")]
@@ -120,3 +120,30 @@ def test_no_rounds_and_no_shortlist_are_refused(option: str) -> None:
             rankings.score(
                 "greedy-insertion", make("abmil", "paper"), features(3), **{option: value}
             )
+
+
+@pytest.mark.parametrize(("name", "preset"), [*POOLED, *OTHERS])
+def test_equals_forwarding_the_bag_without_the_tile(name: str, preset: str) -> None:
+    model, x = make(name, preset), features(7)
+    got = rankings.score("leave-one-out", model, x, target=2).scores
+    full = probability(model, x, range(7), 2)
+    rest = [[j for j in range(7) if j != i] for i in range(7)]
+    want = [full - probability(model, x, tiles, 2) for tiles in rest]
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-12)
+    assert np.ptp(got) > 1e-6
+
+
+@pytest.mark.parametrize("name", ["abmil", "transmil"])
+def test_the_only_tile_is_compared_with_no_prediction(name: str) -> None:
+    model, x = make(name, "paper"), features(1)
+    got = rankings.score("leave-one-out", model, x, target=1).scores
+    assert got.tolist() == pytest.approx([probability(model, x, [0], 1) - 1 / 3], abs=1e-12)
+
+
+def test_single_precision_is_close_to_double() -> None:
+    torch.manual_seed(0)
+    model = backbones.create("abmil", d_in=16, n_classes=2)
+    x = torch.randn(50, 16)
+    single = rankings.score("leave-one-out", model, x).scores
+    double = rankings.score("leave-one-out", model.double(), x).scores
+    np.testing.assert_allclose(single, double, rtol=0, atol=1e-7)

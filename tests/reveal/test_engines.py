@@ -9,11 +9,14 @@ from torch import Tensor
 
 from foci import backbones
 from foci.backbones import Backbone, CallableBackbone
+from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models.abmil import ABMIL
 from foci.backbones.models.transmil import TransMIL
 from foci.errors import FociError
-from foci.reveal import Revealer, choose_engine, curve, default_counts, engines
+from foci.reveal import EmbeddedBag, Revealer, choose_engine, curve, default_counts, engines
+from foci.reveal.engines import PooledTiles
 from tests.backbones.every import D_IN, EVERY, small
+from tests.rankings.trials import POOLED, features, make
 
 Mask = Tensor | None
 SIZES = (1, 2, 31, 256, 257, 1024)
@@ -101,9 +104,6 @@ def test_permuting_the_tiles_changes_nothing_for_order_free_models(seed: int, n:
             before = curve(model, x, sequence, direction=direction)
             after = curve(model, x[shuffle], moved[sequence], direction=direction)
             torch.testing.assert_close(after, before, rtol=0, atol=1e-9)
-
-
-MODELS = {name: small(name, "paper", 2).double().eval() for name in ("abmil", "transmil")}
 
 
 class Majority(torch.nn.Module):
@@ -254,3 +254,107 @@ def test_bad_input_is_one_line(change: dict[str, object], message: str) -> None:
     arguments = {"features": bag(3, torch.float32), "order": [0, 1, 2], "ks": [1], **change}
     with pytest.raises(FociError, match=message):
         curve(small("abmil", "paper", 2), **arguments)  # type: ignore[arg-type]
+
+
+def both(opened: EmbeddedBag, sequence: Tensor) -> tuple[Tensor, Tensor]:
+    return opened.curve(sequence), opened.curve(sequence, direction="delete")
+
+
+@torch.no_grad()
+def by_hand(model: Backbone, x: Tensor, sequence: Tensor) -> tuple[Tensor, Tensor]:
+    """The first k tiles, and all but the first k, forwarded alone and in bag order."""
+    n = len(x)
+    kept = [model.predict(x[sequence[:k].sort().values]) for k in range(1, min(256, n) + 1)]
+    left = [model.predict(x[sequence[k:].sort().values]) for k in range(min(256, n - 1) + 1)]
+    return torch.stack(kept), torch.stack(left)
+
+
+@pytest.mark.parametrize("n", [1, 2, 257])
+@pytest.mark.parametrize(("name", "preset"), EVERY)
+def test_every_count_in_both_directions_equals_one_forward_pass_each(
+    name: str, preset: str, n: int
+) -> None:
+    model = small(name, preset, 3).double().eval()
+    x, sequence = bag(n), order(n)
+    want = by_hand(model, x, sequence)
+    got = both(Revealer(model).open(x), sequence)
+    for ours, theirs in zip(got, want, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9)
+
+
+MODELS = {
+    name: small(name, "paper", 2).double().eval()
+    for name in ("abmil", "acmil", "attrimil", "transmil")
+}
+
+
+@given(st.sampled_from(sorted(MODELS)), st.integers(0, 9999), st.integers(1, 16))
+def test_small_bags_equal_one_forward_pass_each(name: str, seed: int, n: int) -> None:
+    model, x, sequence = MODELS[name], 3 * bag(n, seed=seed), order(n, seed)
+    for ours, theirs in zip(
+        both(EmbeddedBag(model, x), sequence), by_hand(model, x, sequence), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9)
+
+
+@given(st.integers(0, 9999), st.integers(2, 16))
+def test_deleting_is_inserting_the_reversed_order(seed: int, n: int) -> None:
+    opened = EmbeddedBag(MODELS["abmil"], bag(n, seed=seed))
+    sequence = order(n, seed)
+    inserted, deleted = both(opened, sequence)
+    backwards, forwards = both(opened, sequence.flip(0))
+    torch.testing.assert_close(deleted.flip(0), backwards, rtol=0, atol=1e-9)
+    torch.testing.assert_close(inserted.flip(0), forwards, rtol=0, atol=1e-9)
+
+
+class Bare(PooledTiles):
+    """Attention and values as given."""
+
+    def __init__(self, attention: torch.Tensor, values: torch.Tensor, plus_one: bool) -> None:
+        self.attention, self.values, self.plus_one = attention, values, plus_one
+
+
+@pytest.mark.parametrize("most", [engines._MOST_TERMS, 0])
+@pytest.mark.parametrize("plus_one", [False, True])
+@pytest.mark.parametrize("spread", [1.0, 200.0, 900.0])
+@pytest.mark.parametrize("value_rows", [1, 3])
+@pytest.mark.parametrize("sizes", [[1, 3, 9], [63, 50, 40], [64]])
+def test_every_prefix_of_every_order_equals_pooling_it_alone(
+    sizes: list[int],
+    value_rows: int,
+    spread: float,
+    plus_one: bool,
+    most: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engines, "_MOST_TERMS", most)
+    generator = torch.Generator().manual_seed(0)
+    attention = spread * torch.randn(64, 3, generator=generator, dtype=torch.float64)
+    values = torch.randn(64, value_rows, 5, generator=generator, dtype=torch.float64)
+    tiles = Bare(attention, values, plus_one)
+    for _ in range(3):
+        sequence = torch.randperm(64, generator=generator)
+        found = tiles.pooled(sequence, torch.tensor(sizes))
+        subsets = [sequence[:size] for size in sizes]
+        want = [
+            pool(softmax_weights(attention[own], plus_one=plus_one), values[own]) for own in subsets
+        ]
+        torch.testing.assert_close(found, torch.stack(want), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("direction", ["insert", "delete"])
+@pytest.mark.parametrize(("name", "preset"), POOLED)
+def test_several_orders_at_once_change_no_bit(name: str, preset: str, direction: str) -> None:
+    bag = EmbeddedBag(make(name, preset), features(40))
+    orders = [torch.randperm(40) for _ in range(4)]
+    together = bag.curves(orders, [1, 2, 30, 39], direction)  # type: ignore[arg-type]
+    for order, found in zip(orders, together, strict=True):
+        alone = bag.curve(order, [1, 2, 30, 39], direction)  # type: ignore[arg-type]
+        assert torch.equal(found, alone)
+
+
+def test_curves_and_searches_share_what_is_computed_of_a_bag() -> None:
+    name, preset = POOLED[0]
+    bag = EmbeddedBag(make(name, preset), features(8))
+    bag.full()
+    assert bag.candidates().tiles is bag._prefix_logits()  # type: ignore[attr-defined]
