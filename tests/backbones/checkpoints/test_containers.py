@@ -49,7 +49,7 @@ def test_tensors_equal_those_of_torch_load(legacy: bool, tmp_path: Path) -> None
     path = tmp_path / "tensors.pt"
     torch.save(tensors(), path, _use_new_zipfile_serialization=not legacy)
 
-    got = state_dict_of(read_content(path), path).tensors
+    got = state_dict_of(read_content(path), path)
 
     want = torch.load(path, weights_only=True)
     assert list(got) == list(want)
@@ -176,7 +176,7 @@ def test_a_damaged_file_is_read_or_refused(kind: str, tmp_path: Path, data: st.D
         damaged[place] = byte
     path.write_bytes(damaged)
     with contextlib.suppress(CheckpointError):
-        assert state_dict_of(read_content(path), path).tensors
+        assert state_dict_of(read_content(path), path)
 
 
 def prefixed(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

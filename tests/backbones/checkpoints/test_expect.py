@@ -191,7 +191,8 @@ def test_rounded_answers_that_fit_two_variants_are_refused(tmp_path: Path, cohor
     path = save_official(tmp_path, "clam-mb-ungated")
     table = printed(path, load(path), cohort, digits=1)
     with pytest.raises(
-        CheckpointError, match=r"cannot be told by clam-mb-ungated.csv: .* is off by"
+        CheckpointError,
+        match=r"agrees with clam-mb-ungated.csv in more than one variant: .* is off by",
     ):
         agree(path, table, cohort)
     found, _ = agree(path, table, cohort, plus_one=False, projection_activation="relu")

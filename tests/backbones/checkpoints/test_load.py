@@ -149,11 +149,11 @@ REFUSED: dict[str, tuple[dict[str, Tensor | None], str]] = {
     "missing": ({f"{LAST}.bias": None}, f"is CLAM-SB, but lacks {LAST}.bias; {FIX}"),
     "unexpected": (
         {"extra.weight": torch.zeros(1)},
-        f"is CLAM-SB, but holds also extra.weight; {FIX}",
+        f"is CLAM-SB, but also holds extra.weight; {FIX}",
     ),
     "many names are cut short": (
         {f"extra.{i}": torch.zeros(1) for i in range(20)},
-        "is CLAM-SB, but holds also extra.0, extra.1, extra.2, extra.3, extra.4, extra.5 and 14 "
+        "is CLAM-SB, but also holds extra.0, extra.1, extra.2, extra.3, extra.4, extra.5 and 14 "
         f"more; {FIX}",
     ),
     "input width": (
@@ -183,7 +183,7 @@ REFUSED: dict[str, tuple[dict[str, Tensor | None], str]] = {
     ),
     "one class": (
         {"classifiers.weight": torch.zeros(1, 8), "classifiers.bias": torch.zeros(1)},
-        "is CLAM-SB with 1 class; two are the least",
+        "is CLAM-SB with 1 class; give a classifier of two or more classes",
     ),
 }
 """Changed tensors of a CLAM-SB, None for those left out, and why the file is refused."""

@@ -150,8 +150,8 @@ def state_dict_of(content: Any, path: Path) -> StateDict:
     if metrics := _metrics(tensors):
         notes.append(f"metrics, left out: {listed(metrics)}")
     tensors = {key: tensor for key, tensor in tensors.items() if key not in metrics}
-    while tensors and (prefix := _shared_prefix(tensors)) is not None:
-        tensors = {key.removeprefix(prefix): tensor for key, tensor in tensors.items()}
+    while shared := [p for p in _PREFIXES if tensors and all(k.startswith(p) for k in tensors)]:
+        tensors = {key.removeprefix(shared[0]): tensor for key, tensor in tensors.items()}
     # CLAM puts its attention net alone into DataParallel. Only directly after attention_net.: the
     # ungated net has a module of its own further in.
     data_parallel = re.compile(r"^attention_net\.module\.")
@@ -226,7 +226,3 @@ def _metrics(tensors: dict[str, Tensor]) -> list[str]:
         return []
     buffers = [key for key in beside if not key.endswith((".weight", ".bias"))]
     return [key for key in buffers if _METRICS.search(key.partition(".")[0])]
-
-
-def _shared_prefix(tensors: dict[str, Tensor]) -> str | None:
-    return next((p for p in _PREFIXES if all(key.startswith(p) for key in tensors)), None)

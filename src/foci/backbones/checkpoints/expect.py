@@ -267,8 +267,8 @@ def _settle(where: str | Path, tried: Sequence[Tried], expected: Expected) -> Ag
     if alike:
         raise CheckpointError(
             where,
-            f"cannot be told by {file}: {best} is off by {best.difference:.2g}, "
-            f"{alike[0]} by {alike[0].difference:.2g}",
+            f"agrees with {file} in more than one variant: {best} is off by "
+            f"{best.difference:.2g}, {alike[0]} by {alike[0].difference:.2g}",
             "give more slides, more decimals or logits, or the option itself",
         )
     return Agreement(file, expected.kind, len(expected.bags), limit, best, tuple(tried))

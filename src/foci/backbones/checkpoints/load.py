@@ -185,13 +185,13 @@ def _assign(mapping: KeyMapping, format_name: str) -> tuple[Backbone, tuple[str,
     backbone = _empty_backbone(mapping)
     if backbone.n_classes < 2:
         what = f"is {format_name} with {backbone.n_classes} class"
-        raise state.refused(what, "two are the least")
+        raise state.refused(what, "give a classifier of two or more classes")
     places = {name: mapping.name_of(name) for name in backbone.state_dict()}
     if missing := [theirs for theirs in places.values() if theirs not in state]:
         raise state.refused(f"is {format_name}, but lacks {listed(missing)}", _FIX)
     used = set(places.values())
     if extra := [key for key in state if key not in used and not mapping.ignores(key)]:
-        raise state.refused(f"is {format_name}, but holds also {listed(extra)}", _FIX)
+        raise state.refused(f"is {format_name}, but also holds {listed(extra)}", _FIX)
     tensors: dict[str, Tensor] = {}
     for name, place in backbone.state_dict().items():
         theirs, tensor = places[name], state[places[name]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ WIDEST = 2**20
 _LONGEST_NAME = 80
 
 
-class StateDict:
+class StateDict(dict[str, Tensor]):
     """Named tensors with the path of their file.
 
     Args:
@@ -31,18 +31,11 @@ class StateDict:
     def __init__(
         self, path: Path, tensors: Mapping[str, Tensor], notes: tuple[str, ...] = ()
     ) -> None:
-        self.path, self.tensors, self.notes = path, dict(tensors), notes
+        super().__init__(tensors)
+        self.path, self.notes = path, notes
 
-    def __contains__(self, key: str) -> bool:
-        return key in self.tensors
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.tensors)
-
-    def __getitem__(self, key: str) -> Tensor:
-        if key not in self.tensors:
-            raise self.refused(f"lacks {key}", "give the whole state dict of the classifier")
-        return self.tensors[key]
+    def __missing__(self, key: str) -> Tensor:
+        raise self.refused(f"lacks {key}", "give the whole state dict of the classifier")
 
     def rows(self, layer: str) -> int:
         """Output width of a layer: first dimension of its weight."""
@@ -61,13 +54,13 @@ class StateDict:
         2
         """
         n = 0
-        while f"{layer.format(n)}.weight" in self.tensors:
+        while f"{layer.format(n)}.weight" in self:
             n += 1
         return n
 
     def replaced(self, tensors: Mapping[str, Tensor]) -> StateDict:
         """Copy with some tensors replaced or added."""
-        return StateDict(self.path, {**self.tensors, **tensors}, self.notes)
+        return StateDict(self.path, {**self, **tensors}, self.notes)
 
     def refused(self, what: str, fix: str) -> CheckpointError:
         """Error that names this file."""

@@ -130,7 +130,7 @@ def projection_names(state: StateDict, theirs: str, step: int = 3) -> dict[str, 
             and then one ``step`` after the other.
         step: Between two layers.
     """
-    most = len(state.tensors) if "{}" in theirs else 1
+    most = len(state) if "{}" in theirs else 1
     names = (theirs.format(i * step) for i in range(most))
     present = takewhile(lambda layer: f"{layer}.weight" in state, names)
     return {f"projection.{3 * i}": layer for i, layer in enumerate(present)}

@@ -75,7 +75,7 @@ def _earlier_mil_fc_mc(state: StateDict, options: Options) -> KeyMapping:
     for part in ("weight", "bias"):
         rows = [state[f"classifiers.{c}.{part}"] for c in range(n_classes)]
         joined[f"classifiers.{part}"] = torch.cat(rows)
-    others = {key: state[key] for key in state if not key.startswith("classifiers.")}
+    others = {key: one for key, one in state.items() if not key.startswith("classifiers.")}
     joined_state = StateDict(state.path, {**others, **joined}, state.notes)
     return _read_two_layers(joined_state, "mil-fc", "fc.0", "classifiers")
 
