@@ -281,12 +281,12 @@ class Printed(StudyNumbers):
         return Value.absent("not printed")
 
 
-PRINTED = Printed(COHORTS, BACKBONES, {})
+PRINTED = Printed(COHORTS, BACKBONES, {}, paper=PAPER)
 
 
 @pytest.mark.parametrize("cohort", COHORTS)
 def test_deltas_and_means_of_the_main_tables(cohort: str) -> None:
-    table = main_table(PRINTED, cohort, PAPER)
+    table = main_table(PRINTED, cohort)
     checked = 0
     for row in table.rows:
         for column in table.columns:
@@ -301,7 +301,7 @@ def test_deltas_and_means_of_the_main_tables(cohort: str) -> None:
 
 def test_the_21_shi() -> None:
     """Each is the printed one to within the rounding of the two printed counts it is made of."""
-    table = shi_table(PRINTED, PAPER)
+    table = shi_table(PRINTED)
     rows = {row.names[1].lower(): row for row in table.rows}
     exact = 0
     for cohort, backbone in product(COHORTS, BACKBONES):
@@ -320,7 +320,7 @@ def test_the_21_shi() -> None:
 
 
 def test_mean_shi_is_printed_too() -> None:
-    for row in shi_table(PRINTED, PAPER).rows:
+    for row in shi_table(PRINTED).rows:
         cell = row.cells["mean"]
         assert cell.paper is not None
         assert cell.value.mean == pytest.approx(cell.paper.mean, abs=0.01)

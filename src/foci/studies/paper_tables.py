@@ -1,7 +1,7 @@
 """The tables of the paper, each from the numbers of a study, in the order of the paper.
 
 A row is named as in the published numbers: a backbone, with ``+foci`` where a selector ranks its
-tiles. ``paper`` is None where the paper's numbers do not stand beside one's own.
+tiles.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from foci.metrics import shi
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.studies.cells import Cost
 from foci.studies.plan import MAIN, N_CAP
-from foci.studies.published import COHORTS, FOCI, PublishedNumber, PublishedNumbers
+from foci.studies.published import COHORTS, FOCI, PublishedNumber
 from foci.studies.read import (
     ABSENT,
     EVIDENCE,
@@ -60,29 +60,27 @@ ADAPTIVE = "paper-adaptive"
 CONTROL = "freeze-only"
 
 
-def paper_tables(
-    study: Study, numbers: StudyNumbers, paper: PublishedNumbers | None
-) -> Iterator[Table]:
+def paper_tables(study: Study, numbers: StudyNumbers) -> Iterator[Table]:
     """All of them, in the order of the paper; one without rows is empty."""
     settings, read = study.settings(study.seeds[0]), study.read
-    yield shi_table(numbers, paper)
-    yield compact_table(numbers, paper)
+    yield shi_table(numbers)
+    yield compact_table(numbers)
     for cohort in numbers.cohorts:
-        yield main_table(numbers, cohort, paper)
+        yield main_table(numbers, cohort)
     for budget in read.budgets:
         if budget < settings.k_max:
-            yield budget_table(numbers, paper, budget)
-    yield kappa_table(numbers, paper, read.kappas)
-    yield cap_table(numbers, paper, study.n_cap)
-    yield adaptive_table(numbers, paper)
-    yield selected_table(numbers, paper)
-    yield sweep_table(numbers, paper, read.selected_k)
-    yield gate_table(numbers, paper, settings.recipe)
-    yield loss_table(numbers, paper, settings.recipe)
-    yield faithfulness_table(numbers, paper)
-    yield across_table(numbers, paper)
-    yield predicted_table(numbers, paper)
-    yield efficiency_table(numbers, paper)
+            yield budget_table(numbers, budget)
+    yield kappa_table(numbers, read.kappas)
+    yield cap_table(numbers, study.n_cap)
+    yield adaptive_table(numbers)
+    yield selected_table(numbers)
+    yield sweep_table(numbers, read.selected_k)
+    yield gate_table(numbers, settings.recipe)
+    yield loss_table(numbers, settings.recipe)
+    yield faithfulness_table(numbers)
+    yield across_table(numbers)
+    yield predicted_table(numbers)
+    yield efficiency_table(numbers)
 
 
 def _deltas(columns: Sequence[Column]) -> tuple[Column, ...]:
@@ -106,7 +104,6 @@ def _pairs(numbers: StudyNumbers) -> Iterator[Place]:
 
 def _method_rows(
     numbers: StudyNumbers,
-    paper: PublishedNumbers | None,
     label: str,
     values: Callable[[Place, str], dict[str, Value]],
     methods: Sequence[tuple[str, str, str]] = METHODS[:3],
@@ -115,7 +112,7 @@ def _method_rows(
     return tuple(
         Row(
             (shown(place.backbone) + name,),
-            cells(values(place, ranking), paper, label, place.cohort, place.backbone + end),
+            cells(numbers, values(place, ranking), label, place.cohort, place.backbone + end),
             shown(place.cohort),
         )
         for place in _pairs(numbers)
@@ -132,7 +129,7 @@ def shi_of(numbers: StudyNumbers, place: Place, base: str = NATIVE) -> Value:
     return of_means(shi, *values)
 
 
-def shi_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+def shi_table(numbers: StudyNumbers) -> Table:
     """tab:shi, one row per backbone, grouped by family; SHI of every cohort and their mean."""
     rows = []
     families = {name: family.partition("/") for name, family in numbers.backbones.items()}
@@ -147,10 +144,9 @@ def shi_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
             for cohort, value in each.items():
                 # the paper's mean is over three cohorts: it stands beside a mean of the same three
                 comparable = cohort != "mean" or set(numbers.cohorts) == set(COHORTS)
-                printed = None
-                if paper and base == NATIVE and comparable:
-                    printed = paper.get("shi", cohort, backbone, "shi")
-                own[f"{cohort}{end}"] = Cell(value, printed)
+                printed = numbers.printed("shi", cohort, backbone, "shi")
+                beside = printed if base == NATIVE and comparable else None
+                own[f"{cohort}{end}"] = Cell(value, beside)
         rows.append(Row((kind, shown(backbone)), own, group))
     columns = [
         Column(f"{name}{end}", shown(name) + words, 3, "higher", signed=True)
@@ -182,7 +178,7 @@ def _over_cohorts(each: dict[str, Value]) -> Value:
     return Value(sum(means) / len(means), None, min(value.n for value in each.values()))
 
 
-def main_table(numbers: StudyNumbers, cohort: str, paper: PublishedNumbers | None) -> Table:
+def main_table(numbers: StudyNumbers, cohort: str) -> Table:
     """tab:main, every backbone under its own ranking and under others, one table per cohort."""
     ours = (
         RESTRICTED,
@@ -204,7 +200,7 @@ def main_table(numbers: StudyNumbers, cohort: str, paper: PublishedNumbers | Non
             for column in ours[1:]:
                 measure = Measure(column.key, ranking, "prediction")
                 values[column.key] = numbers.value(place, measure)
-            own = cells(values, paper, "main", cohort, backbone + end)
+            own = cells(numbers, values, "main", cohort, backbone + end)
             rows.append(Row((shown(backbone) + name,), own))
     return Table(
         label=f"main_{cohort}",
@@ -224,7 +220,7 @@ def main_table(numbers: StudyNumbers, cohort: str, paper: PublishedNumbers | Non
     )
 
 
-def budget_table(numbers: StudyNumbers, paper: PublishedNumbers | None, budget: int) -> Table:
+def budget_table(numbers: StudyNumbers, budget: int) -> Table:
     """tab:kmax32, reveal numbers within ``budget`` tiles, and which share of a bag it is."""
 
     def values(place: Place, ranking: str) -> dict[str, Value]:
@@ -237,7 +233,7 @@ def budget_table(numbers: StudyNumbers, paper: PublishedNumbers | None, budget: 
         title=f"At most {budget} tiles revealed, kappa 0.9, label view",
         heads=("Method",),
         columns=(*SRP, RESTRICTED, SHARE),
-        rows=_method_rows(numbers, paper, label, values),
+        rows=_method_rows(numbers, label, values),
         notes=(
             RESTRICTED_NOTE,
             "Where 32 tiles are nearly the whole bag, this table says little about compactness: "
@@ -246,9 +242,7 @@ def budget_table(numbers: StudyNumbers, paper: PublishedNumbers | None, budget: 
     )
 
 
-def kappa_table(
-    numbers: StudyNumbers, paper: PublishedNumbers | None, kappas: Sequence[float]
-) -> Table:
+def kappa_table(numbers: StudyNumbers, kappas: Sequence[float]) -> Table:
     """tab:kappa_sensitivity, the curves of the primary backbone read at other confidences."""
     label, backbone = "kappa_sensitivity", primary(numbers.backbones)
     rows = []
@@ -256,8 +250,8 @@ def kappa_table(
         for ranking, name in ((SELECTOR, f" {WITH}"), (NATIVE, "")):
             for kappa in kappas:
                 values = srp_values(numbers, Place(cohort, backbone), ranking, kappa=kappa)
-                printed = paper if ranking == SELECTOR and backbone == PRIMARY else None
-                own = cells(values, printed, label, cohort, f"{kappa:g}")
+                beside = ranking == SELECTOR and backbone == PRIMARY
+                own = cells(numbers, values, label, cohort, f"{kappa:g}", beside=beside)
                 rows.append(Row((shown(backbone) + name, f"{kappa:g}"), own, shown(cohort)))
     return Table(
         label=label,
@@ -269,7 +263,7 @@ def kappa_table(
     )
 
 
-def cap_table(numbers: StudyNumbers, paper: PublishedNumbers | None, n_cap: int) -> Table:
+def cap_table(numbers: StudyNumbers, n_cap: int) -> Table:
     """tab:ncap_sensitivity, other tile caps beside the study's own, where they were swept."""
     label = "ncap_sensitivity"
     rows = []
@@ -277,9 +271,9 @@ def cap_table(numbers: StudyNumbers, paper: PublishedNumbers | None, n_cap: int)
         swept = [place for place in _variants(numbers, main) if place.variant == N_CAP]
         places = {n_cap: main, **{place.n_cap or 0: place for place in swept}} if swept else {}
         for cap in sorted(places):
-            printed = paper if main.backbone == PRIMARY else None
+            beside = main.backbone == PRIMARY
             values = srp_values(numbers, places[cap], SELECTOR)
-            own = cells(values, printed, label, main.cohort, str(cap))
+            own = cells(numbers, values, label, main.cohort, str(cap), beside=beside)
             names = (f"{shown(main.backbone)} {WITH}", str(cap))
             rows.append(Row(names, own, shown(main.cohort)))
     return Table(
@@ -298,7 +292,7 @@ def _variants(numbers: StudyNumbers, main: Place) -> list[Place]:
     return [place for place in numbers.audits if (place.cohort, place.backbone) == same]
 
 
-def predicted_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+def predicted_table(numbers: StudyNumbers) -> Table:
     """tab:predicted_class_srp, reveal numbers that follow the model's own prediction."""
 
     def values(place: Place, ranking: str) -> dict[str, Value]:
@@ -314,7 +308,7 @@ def predicted_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Ta
         title="Reveal results for the predicted class: is the model's own decision recovered?",
         heads=("Method",),
         columns=(Column("reach", "Reach (share)", 3, "higher"), MSK, AUKC),
-        rows=_method_rows(numbers, paper, label, values, METHODS[:2]),
+        rows=_method_rows(numbers, label, values, METHODS[:2]),
         notes=("Correctness is not asked for here, so that Reach is higher than in label view.",),
     )
 
@@ -322,7 +316,7 @@ def predicted_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Ta
 # Ablations of the selector
 
 
-def gate_table(numbers: StudyNumbers, paper: PublishedNumbers | None, recipe: str) -> Table:
+def gate_table(numbers: StudyNumbers, recipe: str) -> Table:
     """tab:ablation, native ranking, control without losses, soft gate, and the main recipe."""
 
     def chosen(variant: str) -> bool:
@@ -333,12 +327,12 @@ def gate_table(numbers: StudyNumbers, paper: PublishedNumbers | None, recipe: st
         title="Gate of the selector",
         heads=("Backbone", "Method"),
         columns=(*SRP, RESTRICTED),
-        rows=_recipe_rows(numbers, paper, "ablation", recipe, chosen, native=True),
+        rows=_recipe_rows(numbers, "ablation", recipe, chosen, native=True),
         notes=(RESTRICTED_NOTE,),
     )
 
 
-def loss_table(numbers: StudyNumbers, paper: PublishedNumbers | None, recipe: str) -> Table:
+def loss_table(numbers: StudyNumbers, recipe: str) -> Table:
     """tab:lambda_ablation, each loss of the main recipe left out or weighted otherwise."""
 
     def chosen(variant: str) -> bool:
@@ -349,7 +343,7 @@ def loss_table(numbers: StudyNumbers, paper: PublishedNumbers | None, recipe: st
         title="Losses of the selector",
         heads=("Backbone", "Method"),
         columns=(*SRP, RESTRICTED),
-        rows=_recipe_rows(numbers, paper, "lambda_ablation", recipe, chosen, native=False),
+        rows=_recipe_rows(numbers, "lambda_ablation", recipe, chosen, native=False),
         notes=(
             RESTRICTED_NOTE,
             "no-x sets the weight of loss x to 0. The paper's freeze-only row has two seeds.",
@@ -359,7 +353,6 @@ def loss_table(numbers: StudyNumbers, paper: PublishedNumbers | None, recipe: st
 
 def _recipe_rows(
     numbers: StudyNumbers,
-    paper: PublishedNumbers | None,
     label: str,
     recipe: str,
     chosen: Callable[[str], bool],
@@ -375,14 +368,13 @@ def _recipe_rows(
         listed += [(v, v, SELECTOR) for v in variants] + [(recipe, MAIN, SELECTOR)]
         for row, variant, ranking in listed:
             values = srp_values(numbers, Place(main.cohort, main.backbone, variant), ranking)
-            printed = paper if main.backbone == PRIMARY else None
-            name = "own ranking" if ranking == NATIVE else row
-            found = cells(values, printed, label, main.cohort, row)
+            name, beside = "own ranking" if ranking == NATIVE else row, main.backbone == PRIMARY
+            found = cells(numbers, values, label, main.cohort, row, beside=beside)
             rows.append(Row((shown(main.backbone), name), found, shown(main.cohort)))
     return tuple(rows)
 
 
-def adaptive_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+def adaptive_table(numbers: StudyNumbers) -> Table:
     """tab:adaptive_k_settings; a single seed stands beside a single seed."""
     label = "adaptive_k_settings"
     rows = []
@@ -393,9 +385,9 @@ def adaptive_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Tab
             if scores is None:
                 continue
             printed = None
-            if paper is not None and k_min == 16 and main.backbone == PRIMARY:
+            if k_min == 16 and main.backbone == PRIMARY:
                 column = "val_aukc" if len(scores) > 1 else "val_aukc_seed42"
-                printed = paper.get(label, main.cohort, f"{alpha:g}", column)
+                printed = numbers.printed(label, main.cohort, f"{alpha:g}", column)
             names = (shown(main.cohort), shown(main.backbone), f"{alpha:g}", str(k_min))
             short = numbers.over(numbers.short_validation.get(place, {}))
             own = {
@@ -448,13 +440,13 @@ def _selected_values(numbers: StudyNumbers, place: Place) -> dict[str, Value]:
     return values
 
 
-def compact_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+def compact_table(numbers: StudyNumbers) -> Table:
     """tab:selected_only_compact, one row per cohort, for the primary backbone."""
     label, backbone = "selected_only_compact", primary(numbers.backbones)
     rows = []
     for cohort in numbers.cohorts:
         values = _selected_values(numbers, Place(cohort, backbone))
-        rows.append(Row((shown(cohort),), cells(values, paper, label, cohort, backbone)))
+        rows.append(Row((shown(cohort),), cells(numbers, values, label, cohort, backbone)))
     return Table(
         label=label,
         title=f"Selected-only AUC of {shown(backbone)}",
@@ -465,7 +457,7 @@ def compact_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Tabl
     )
 
 
-def selected_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+def selected_table(numbers: StudyNumbers) -> Table:
     """tab:selected_only, every backbone, with the differences to the full bag."""
 
     def values(place: Place, _: str) -> dict[str, Value]:
@@ -477,14 +469,12 @@ def selected_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Tab
         title="Selected-only AUC of every backbone, and its difference to the full bag",
         heads=("Predictor",),
         columns=(FULL, *KEPT, *_deltas(KEPT), SHARE),
-        rows=_method_rows(numbers, paper, "selected_only", values, METHODS[:1]),
+        rows=_method_rows(numbers, "selected_only", values, METHODS[:1]),
         notes=SELECTED_ONLY_NOTES,
     )
 
 
-def sweep_table(
-    numbers: StudyNumbers, paper: PublishedNumbers | None, counts: Sequence[int]
-) -> Table:
+def sweep_table(numbers: StudyNumbers, counts: Sequence[int]) -> Table:
     """AUC with the first K tiles for several K; selectors trained with K = 32 and adaptive K."""
     rows = []
     for main in _pairs(numbers):
@@ -502,8 +492,8 @@ def sweep_table(
             if place == adaptive and values[f"k{counts[0]}"].n == 0:
                 continue
             own = {key: Cell(value) for key, value in values.items()}
-            if paper is not None and place == adaptive and 16 in counts:
-                printed = paper.get("selected_only", cohort, backbone, "adaptive_k16")
+            if place == adaptive and 16 in counts:
+                printed = numbers.printed("selected_only", cohort, backbone, "adaptive_k16")
                 own["k16"] = Cell(values["k16"], printed)
             rows.append(Row((shown(backbone) + name,), own, shown(cohort)))
     return Table(
@@ -527,7 +517,7 @@ FAITHFULNESS_NOTES = (
 )
 
 
-def faithfulness_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+def faithfulness_table(numbers: StudyNumbers) -> Table:
     """tab:faithfulness, Faithfulness AUC and its drops, with and without selector."""
 
     def values(place: Place, ranking: str) -> dict[str, Value]:
@@ -547,12 +537,12 @@ def faithfulness_table(numbers: StudyNumbers, paper: PublishedNumbers | None) ->
             Column("slide_faithfulness", "per slide (ours)", 4, "higher"),
             Column("drop_slides", "slides above 256", 0),
         ),
-        rows=_method_rows(numbers, paper, "faithfulness", values),
+        rows=_method_rows(numbers, "faithfulness", values),
         notes=FAITHFULNESS_NOTES,
     )
 
 
-def across_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+def across_table(numbers: StudyNumbers) -> Table:
     """tab:faithfulness_xds, Faithfulness AUC of every cohort side by side."""
     label = "faithfulness_xds"
     rows = []
@@ -561,8 +551,8 @@ def across_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table
             own = {}
             for cohort in numbers.cohorts:
                 value = numbers.value(Place(cohort, backbone), Measure("faithfulness", ranking))
-                found = cells({"faithfulness": value}, paper, label, cohort, backbone + end)
-                own[cohort] = found["faithfulness"]
+                printed = numbers.printed(label, cohort, backbone + end, "faithfulness")
+                own[cohort] = Cell(value, printed)
             rows.append(Row((shown(backbone) + name,), own))
     return Table(
         label=label,
@@ -577,11 +567,14 @@ def across_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table
 # Cost
 
 
+EFFICIENCY = ("efficiency", "nsclc")
+"""Table and cohort of the printed costs."""
+
 PARAMETERS = Column("parameters_m", "parameters (M)", 2)
 RATIO = Column("srp_ratio", "reveal / inference", 1, "lower")
 
 
-def efficiency_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+def efficiency_table(numbers: StudyNumbers) -> Table:
     """tab:efficiency, with and without selector; only ratios stand beside the paper's."""
     columns = (
         PARAMETERS,
@@ -600,13 +593,12 @@ def efficiency_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> T
             continue
         devices.add(f"{cost.device} ({cost.machine}, {counted(cost.threads, 'thread')})")
         for own, (_, end, name) in zip((cost.native, cost.selector), METHODS[:2], strict=True):
-            values = {column.key: Value.absent(ABSENT) for column in columns}
-            found = {key: Cell(value) for key, value in (values | _cost_values(own)).items()}
-            if paper is not None:
-                row = backbone + end
-                found[RATIO.key] = Cell(found[RATIO.key].value, published_ratio(paper, row))
-                printed = paper.get("efficiency", "nsclc", row, PARAMETERS.key)
-                found[PARAMETERS.key] = Cell(found[PARAMETERS.key].value, printed)
+            printed = {
+                RATIO.key: _printed_ratio(numbers, backbone + end),
+                PARAMETERS.key: numbers.printed(*EFFICIENCY, backbone + end, PARAMETERS.key),
+            }
+            values = {column.key: Value.absent(ABSENT) for column in columns} | _cost_values(own)
+            found = {key: Cell(value, printed.get(key)) for key, value in values.items()}
             rows.append(Row((shown(backbone) + name,), found))
     where = f" on {', '.join(sorted(devices))}" if devices else ""
     return Table(
@@ -623,20 +615,16 @@ def efficiency_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> T
     )
 
 
-def published_ratio(paper: PublishedNumbers, row: str) -> PublishedNumber | None:
-    """Reveal over inference time of the paper's table; its milliseconds have one decimal.
-
-    >>> from foci.studies.published import published
-    >>> published_ratio(published(), "transmil").mean
-    91.0
-    """
-    at = ("efficiency", "nsclc", row)
-    inference, reveal = paper.get(*at, "inference_ms"), paper.get(*at, "srp_ms")
+def _printed_ratio(numbers: StudyNumbers, row: str) -> PublishedNumber | None:
+    """Reveal over inference time of the paper's table; its milliseconds have one decimal."""
+    times = (numbers.printed(*EFFICIENCY, row, name) for name in ("inference_ms", "srp_ms"))
+    inference, reveal = times
     if inference is None or reveal is None:
         return None
     ratio = reveal.mean / inference.mean
     digits = 0 if ratio >= 10 else 1
-    return PublishedNumber(*at, RATIO.key, round(ratio, digits), None, inference.seeds, digits)
+    rounded = round(ratio, digits)
+    return PublishedNumber(*EFFICIENCY, row, RATIO.key, rounded, None, inference.seeds, digits)
 
 
 def _cost_values(cost: Cost | None) -> dict[str, Value]:

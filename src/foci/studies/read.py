@@ -41,6 +41,7 @@ from foci.selectors.saved import METADATA, read_metadata
 from foci.studies.cells import SHORT, VALIDATION, CostResult, JointResult
 from foci.studies.folder import StudyFolder
 from foci.studies.plan import MAIN, N_CAP, Cell, Plan
+from foci.studies.published import PublishedNumber, PublishedNumbers, published
 from foci.studies.study import ReadBlock
 
 NATIVE, SELECTOR, RANDOM, EVIDENCE = "native", "selector", "random", "evidence"
@@ -380,6 +381,7 @@ class StudyNumbers:
         trained: AUC on the test slides as noted when a classifier was trained, by place and seed.
         joint: AUC on the validation slides before and after every epoch of joint training.
         costs: Time and memory by backbone.
+        paper: The paper's numbers; None where they do not stand beside one's own.
     """
 
     cohorts: tuple[str, ...]
@@ -392,6 +394,7 @@ class StudyNumbers:
     trained: Mapping[Place, Mapping[str, Reading]] = field(default_factory=dict)
     joint: Mapping[Place, Mapping[str, Sequence[float] | str]] = field(default_factory=dict)
     costs: Mapping[str, CostResult | str] = field(default_factory=dict)
+    paper: PublishedNumbers | None = None
 
     def value(self, place: Place, measure: Measure) -> Value:
         """A measure over the seeds of a place; seeds without it say why."""
@@ -403,6 +406,10 @@ class StudyNumbers:
     def over(self, readings: Mapping[str, Reading]) -> Value:
         """Average readings over seeds, with the spread of the study."""
         return Value.over(readings, self.spread)
+
+    def printed(self, label: str, cohort: str, row: str, column: str) -> PublishedNumber | None:
+        """What the paper prints in a cell of its tables; None where nothing stands beside."""
+        return None if self.paper is None else self.paper.get(label, cohort, row, column)
 
     def read(self, place: Place) -> dict[str, AuditReading]:
         """What was read of a place, by seed."""
@@ -454,6 +461,7 @@ def read_numbers(folder: StudyFolder) -> StudyNumbers:
             cell.backbone: _read(folder, plan, cell, CostResult.read)
             for cell in plan.select(kind="cost")
         },
+        paper=published() if study.published else None,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from foci.studies.published import PublishedNumber, PublishedNumbers
+from foci.studies.published import PublishedNumber
 from foci.studies.read import Measure, Place, StudyNumbers, Value
 from foci.words import decimals
 
@@ -244,14 +244,16 @@ def srp_values(
 
 
 def cells(
+    numbers: StudyNumbers,
     values: Mapping[str, Value],
-    paper: PublishedNumbers | None,
     label: str,
     cohort: str,
     row: str,
+    *,
+    beside: bool = True,
 ) -> dict[str, Cell]:
     """Values as cells, each beside what the paper prints in that table, cohort and row."""
     return {
-        column: Cell(value, None if paper is None else paper.get(label, cohort, row, column))
+        column: Cell(value, numbers.printed(label, cohort, row, column) if beside else None)
         for column, value in values.items()
     }

@@ -20,7 +20,7 @@ from foci.metrics import spearman, wilcoxon
 from foci.studies.folder import StudyFolder
 from foci.studies.formats import document, to_csv, to_latex, to_markdown
 from foci.studies.paper_tables import paper_tables, shi_of
-from foci.studies.published import COHORTS, PublishedNumber, PublishedNumbers, published
+from foci.studies.published import COHORTS, PublishedNumber, PublishedNumbers
 from foci.studies.read import (
     NATIVE,
     SELECTOR,
@@ -82,11 +82,10 @@ def write(folder: StudyFolder | str | Path) -> StudyTables:
 def build(folder: StudyFolder) -> StudyTables:
     """Read all finished cells and make every table that has a row."""
     study, numbers = folder.study, read_numbers(folder)
-    paper = published() if study.published else None
     made = (
-        *paper_tables(study, numbers, paper),
-        tests_table(numbers, paper),
-        hypotheses_table(numbers, paper),
+        *paper_tables(study, numbers),
+        tests_table(numbers),
+        hypotheses_table(numbers),
         preservation_table(numbers),
         joint_table(numbers),
     )
@@ -173,7 +172,7 @@ def _listed(values: Mapping[str, Any]) -> str:
 # Paired tests of selector against native ranking over (cohort, seed) pairs, per backbone
 
 
-def tests_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+def tests_table(numbers: StudyNumbers) -> Table:
     """Exact two-sided Wilcoxon signed-rank test of MSK_cond and of AUKC."""
     metrics = (("msk", "msk_cond", "MSK", 2), ("aukc", "aukc", "AUKC", 4))
     rows, columns = [], []
@@ -184,8 +183,7 @@ def tests_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
             found = compared_pairs(*_pairs_of(numbers, backbones, metric))
             for key, value in found.items():
                 column = f"{short}_{key}"
-                printed = None if paper is None else paper.get("tests", "all", name, column)
-                cells[column] = Cell(value, printed)
+                cells[column] = Cell(value, numbers.printed("tests", "all", name, column))
         rows.append(Row((shown(name),), cells))
     for short, _, head, digits in metrics:
         columns += [
@@ -243,7 +241,7 @@ def compared_pairs(base: Sequence[float], foci: Sequence[float]) -> dict[str, Va
 Of = Callable[[Place], Value]
 
 
-def hypotheses_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> Table:
+def hypotheses_table(numbers: StudyNumbers) -> Table:
     """H1 to H4, each with the number of pairs behind it."""
 
     def of(measure: Measure) -> Of:
@@ -266,7 +264,7 @@ def hypotheses_table(numbers: StudyNumbers, paper: PublishedNumbers | None) -> T
         saving,
         "positive: a long native ranking leaves room; partly built in, SHI contains MSK",
     )
-    printed = Cell(h2.cells["number"].value, _h2_of_the_paper(paper))
+    printed = Cell(h2.cells["number"].value, _h2_of_the_paper(numbers.paper))
     gains = [
         ("SHI", saving),
         ("deletion gain", gain("slide_faithfulness")),
