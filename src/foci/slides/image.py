@@ -30,8 +30,8 @@ PLAUSIBLE = (0.05, 20.0)
 
 _AGAIN = "copy it again, or leave it out"
 _MOST_AT_ONCE = 4096
-_AHEAD = 32
-"""Regions that are read ahead of the one that is used."""
+_THREADS, _AHEAD = 2, 32
+"""Threads that read regions, and regions that they read ahead of the one that is used."""
 
 
 class Box(NamedTuple):
@@ -176,22 +176,16 @@ def fitted(box: Box, longest: int) -> tuple[int, int]:
     return max(1, round(box.width * scale)), max(1, round(box.height * scale))
 
 
-def read_boxes(
-    slide: SlideImage, boxes: Iterable[Box], pixels: int, threads: int = 2
-) -> Iterator[Picture]:
+def read_boxes(slide: SlideImage, boxes: Iterable[Box], pixels: int) -> Iterator[Picture]:
     """Pictures of square regions, ``pixels`` wide, in order.
 
     They are read ahead by threads; OpenSlide is safe for them.
     """
-    size = (pixels, pixels)
-    if threads <= 1:
-        yield from (np.asarray(slide.read(box, size)) for box in boxes)
-        return
     left = iter(boxes)
-    pool = ThreadPoolExecutor(threads, thread_name_prefix="tiles")
+    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="tiles")
 
     def submit(box: Box) -> Future[Picture]:
-        return pool.submit(lambda: np.asarray(slide.read(box, size)))
+        return pool.submit(lambda: np.asarray(slide.read(box, (pixels, pixels))))
 
     try:
         waiting = deque(submit(box) for box in itertools.islice(left, _AHEAD))

@@ -84,10 +84,10 @@ def lay_tiles(slide: SlideImage, settings: TilingSettings) -> TileGrid:
     return TileGrid(corners, side, settings.tile)
 
 
-def tile_pictures(slide: SlideImage, grid: TileGrid, threads: int = 2) -> Iterator[Picture]:
+def tile_pictures(slide: SlideImage, grid: TileGrid) -> Iterator[Picture]:
     """Pictures of all tiles, in order."""
     boxes = [Box(int(x), int(y), grid.side, grid.side) for x, y in grid.coords]
-    return read_boxes(slide, boxes, grid.pixels, threads)
+    return read_boxes(slide, boxes, grid.pixels)
 
 
 def batched(pictures: Iterable[Picture], size: int) -> Iterator[NDArray[np.uint8]]:
