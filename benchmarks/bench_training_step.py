@@ -62,8 +62,9 @@ def main() -> None:
     batch = pad([x], [1])
     for name, plain, repeats in (("abmil", PlainABMIL(), 15), ("transmil", PlainTransMIL(), 3)):
         ours = foci.backbones.create(name, d_in=D, n_classes=C).train()
+        objective = ours.make_objective()
         straight = step(plain, lambda m=plain: F.cross_entropy(m(x), y))
-        contract = step(ours, lambda m=ours: m.objective(batch))
+        contract = step(ours, lambda o=objective: o(batch))
         base, own = seconds(straight, repeats), seconds(contract, repeats)
         base = (base + seconds(straight, repeats)) / 2
         print(

@@ -90,7 +90,7 @@ def test_gradients_reach_features_and_parameters() -> None:
     net = nn.Linear(2, 3)
     model = CallableBackbone(lambda x: net(x).mean(0), d_in=2, n_classes=3)
     x = torch.randn(4, 2, requires_grad=True)
-    model.objective(backbones.pad([x], labels=[1])).backward()
+    model.make_objective()(backbones.pad([x], labels=[1])).backward()
     assert x.grad is not None
     assert x.grad.any()
     assert net.weight.grad is not None

@@ -59,7 +59,7 @@ def test_its_objective_trains_whatever_shapes_the_prediction(
     shaping = reached(model)
     model.zero_grad()
 
-    loss = model.train().objective(batch)
+    loss = model.train().make_objective()(batch)
     loss.backward()
 
     assert loss.shape == ()

@@ -45,7 +45,7 @@ class Capabilities:
         order_free: Permuting the tiles leaves the logits unchanged.
         closed_form: ``prefixes`` gives every reveal count from one pass over the tiles.
         score: ``"native"`` if the classifier scores its tiles itself, ``"proxy"`` if ``scores``
-            is a documented stand-in (TransMIL), ``"none"`` if there is neither.
+            is a documented substitute (TransMIL), ``"none"`` if there is neither.
         gate_sites: Where a keep/drop gate may act: on the tile's feature before ``embed``
             (``"feature"``), on its unnormalised attention weight (``"attention"``).
         homogeneous: ``embed(g * x) == g * embed(x)`` for every gate g in [0, 1], so that gating a
@@ -227,13 +227,6 @@ class Backbone(nn.Module, ABC):
     def make_objective(self, **settings: Any) -> Objective:
         """The classifier's own training objective, with the state that it needs in training."""
         return self.objective_type(self, **settings)
-
-    def objective(self, batch: Batch) -> Tensor:
-        """Training loss of one batch under the classifier's own objective."""
-        if "_cached_objective" not in self.__dict__:  # not a submodule: not part of the model
-            self.__dict__["_cached_objective"] = self.make_objective()
-        loss: Tensor = self.__dict__["_cached_objective"](batch)
-        return loss
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Features ``[B, N, D]`` (or one bag ``[N, D]``) to logits ``[B, C]`` (or ``[C]``)."""

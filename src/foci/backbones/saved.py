@@ -23,8 +23,8 @@ WEIGHTS, RECORD = "weights.safetensors", "backbone.json"
 FORMAT = 1
 """Of ``backbone.json``; any other is refused."""
 
-_NO_WIDTHS = ("landmarks",)
-"""Whole numbers in a config that no tensor has as a dimension."""
+_NOT_WIDTHS = ("landmarks",)
+"""Integers in a config that no tensor has as a dimension."""
 
 
 class TrainingData(BaseModel):
@@ -59,11 +59,11 @@ class ModelRecord(BaseModel):
         config: The class's constructor arguments.
         fingerprint: Hash of architecture, config and weights.
         parameters: Number of parameters.
-        classes: Class names in the order of the logits; empty where nobody has said.
+        classes: Class names in the order of the logits; empty if unknown.
         n_cap: Most tiles per bag in training; None for all.
         recipe: How it was trained.
         trained_on: Slides of the training split.
-        data: Their features; None where nobody has said.
+        data: Their features; None if unknown.
         metrics: Scores by split and name.
         own_sha256: SHA-256 of all other entries.
     """
@@ -99,13 +99,13 @@ class ModelRecord(BaseModel):
         return self.n_cap if "n_cap" in self.model_fields_set else default
 
 
-def save(backbone: Backbone, folder: str | Path, **facts: Any) -> Path:
+def save(backbone: Backbone, folder: str | Path, **fields: Any) -> Path:
     """Save a classifier; the weights come first, so a folder with ``backbone.json`` is complete.
 
     Args:
         backbone: Of a registered architecture.
         folder: Created if it does not exist.
-        **facts: Further content of ``backbone.json``: classes, recipe, metrics, history.
+        **fields: Further content of ``backbone.json``: classes, recipe, metrics, history.
     """
     from safetensors.torch import save as to_bytes
 
@@ -122,7 +122,7 @@ def save(backbone: Backbone, folder: str | Path, **facts: Any) -> Path:
         "config": backbone.config,
         "parameters": sum(p.numel() for p in backbone.parameters()),
         "fingerprint": digest,
-        **facts,
+        **fields,
     }
     write_whole(folder / WEIGHTS, to_bytes(tensors, {"fingerprint": digest}))
     write_whole(folder / RECORD, json.dumps(with_own_hash(content), indent=2) + "\n")
@@ -133,18 +133,18 @@ def read_record(folder: str | Path) -> ModelRecord:
     """Read ``backbone.json``; refused if its entries no longer have their hash."""
     path = Path(folder) / RECORD
     try:
-        facts = read_json(path)
+        content = read_json(path)
     except FileNotFoundError:
         raise CheckpointError(path, "does not exist", "give a folder made by foci train") from None
     except ValueError as error:
         raise CheckpointError(path, f"is not JSON ({error})", "train again") from error
-    if not isinstance(facts, dict):
+    if not isinstance(content, dict):
         raise CheckpointError(path, "does not describe a backbone", "train again")
-    check_format(path, facts, FORMAT, "train again", CheckpointError)
-    if was_changed(facts):
+    check_format(path, content, FORMAT, "train again", CheckpointError)
+    if was_changed(content):
         raise CheckpointError(path, "was changed since it was written", EDITED)
     try:
-        return ModelRecord.model_validate(facts)
+        return ModelRecord.model_validate(content)
     except ValidationError:
         raise CheckpointError(path, "does not describe a backbone", "train again") from None
 
@@ -185,7 +185,7 @@ def _empty_backbone(record: ModelRecord, tensors: Mapping[str, Tensor], path: Pa
     dimensions = (width for tensor in tensors.values() for width in tensor.shape)
     widest = max(len(tensors), *dimensions, 0)
     for name, value in record.config.items():
-        if name not in _NO_WIDTHS and isinstance(value, int) and value > widest:
+        if name not in _NOT_WIDTHS and isinstance(value, int) and value > widest:
             what = f"has {name} of {value:.6g}, wider than any tensor of {WEIGHTS}"
             raise CheckpointError(path, what, "copy both files again")
     try:

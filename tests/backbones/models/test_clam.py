@@ -216,7 +216,7 @@ def test_dropout_is_drawn_once_for_both_terms() -> None:
     calls: list[int] = []
     model.projection.register_forward_hook(lambda *_: calls.append(1))
     model.attention.register_forward_hook(lambda *_: calls.append(1))
-    model.objective(pad(bags(20), [1]))
+    model.make_objective()(pad(bags(20), [1]))
     assert len(calls) == 2
 
 

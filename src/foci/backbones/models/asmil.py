@@ -223,7 +223,7 @@ class AnchorObjective(Objective, ABC):
         """The anchor, and the online module that it trails."""
 
     def begin_stage(self, stage: str, total_steps: int) -> None:
-        """Let the anchor start where the online attention stands."""
+        """Start the anchor as a copy of the online attention."""
         anchor, online = self.pair()
         anchor.load_state_dict(online.state_dict())
 

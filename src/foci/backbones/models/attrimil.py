@@ -149,7 +149,7 @@ def neighbourhoods(coords: Tensor, stride: int) -> Tensor:
     neighbours. Where there is none, the tile stands in for it.
 
     Args:
-        coords: ``[N, 2]`` whole-numbered positions of the tiles present.
+        coords: ``[N, 2]`` integer positions of the tiles present.
         stride: Distance between neighbouring tiles in the units of ``coords``.
 
     >>> neighbourhoods(torch.tensor([[0, 0], [256, 0]]), stride=256).tolist()

@@ -145,7 +145,7 @@ class MeanMIL(PooledBackbone):
     .. math:: h_i = \mathrm{ReLU}(W x_i), \qquad
        \ell = \frac1N \sum_i (U h_i + b) = U \Big(\frac1N \sum_i h_i\Big) + b
 
-    It is attention pooling with equal weights. There is no attention to rank tiles by; the stand-in
+    It is attention pooling with equal weights. There is no attention to rank tiles by; the proxy
     is the tile's own logit for the class that the full bag predicts. Trained with cross-entropy.
     The arguments are those of :class:`BestTile`.
     """
@@ -169,7 +169,7 @@ class MeanMIL(PooledBackbone):
 
     @property
     def capabilities(self) -> Capabilities:
-        """As every pooling, but the tile score is a stand-in."""
+        """As every pooling, but the tile score is a proxy."""
         return replace(super().capabilities, score="proxy")
 
     def attend(self, tokens: Tensor) -> Tensor:

@@ -48,7 +48,7 @@ def save_run(
     tensors |= {f"objective/{k}": v for k, v in objective.state_dict().items()}
     for index, slots in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{index}/{name}": value for name, value in slots.items()}
-    facts = {
+    progress = {
         "key": key,
         "stage": state.stage,
         "epoch": state.epoch,
@@ -56,7 +56,7 @@ def save_run(
         "history": state.history,
     }
     plain = {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}
-    write_whole(path, save(plain, {"run": json.dumps(facts)}))
+    write_whole(path, save(plain, {"run": json.dumps(progress)}))
 
 
 def stored_key(path: Path) -> str | None:
@@ -79,11 +79,11 @@ def load_run(
 
     try:
         with safe_open(path, framework="pt") as file:
-            facts = json.loads(file.metadata()["run"])
+            progress = json.loads(file.metadata()["run"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError, KeyError, TypeError, ValueError):
         return None
-    if facts.pop("key") != key:
+    if progress.pop("key") != key:
         return None
     model.load_state_dict(_part(tensors, "model"))
     objective.load_state_dict(_part(tensors, "objective"))
@@ -92,7 +92,7 @@ def load_run(
         index, slot = name.split("/")
         slots.setdefault(int(index), {})[slot] = tensor
     optimizer.load_state_dict({**optimizer.state_dict(), "state": slots})
-    return RunState(best=_part(tensors, "best"), **facts)
+    return RunState(best=_part(tensors, "best"), **progress)
 
 
 def _part(tensors: dict[str, torch.Tensor], name: str) -> dict[str, torch.Tensor]:

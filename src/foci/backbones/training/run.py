@@ -189,12 +189,12 @@ def _killed_at_its_end(folder: Path, cohort: Cohort, key: str) -> TrainedBackbon
     if stored_key(folder / STATE) != key:
         raise _occupied(folder)
     record = read_record(folder)
-    facts = record.model_extra or {}
+    extra = record.model_extra or {}
     return TrainedBackbone(
         load_folder(folder, record),
-        [EpochReport(**epoch) for epoch in facts["history"]],
+        [EpochReport(**epoch) for epoch in extra["history"]],
         record.metrics,
-        tuple(facts["notes"][len(cohort.notes) :]),
+        tuple(extra["notes"][len(cohort.notes) :]),
     )
 
 
