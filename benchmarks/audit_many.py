@@ -25,6 +25,7 @@ import foci
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings
 from foci.bags import Cohort, Slide
+from foci.progress import showing
 from foci.reports import write_report
 
 TILES, WIDTH = 256, 64
@@ -46,7 +47,8 @@ def main() -> None:
         model = foci.backbones.create("abmil", d_in=WIDTH, n_classes=2).eval().requires_grad_(False)
         settings = AuditSettings(rankings=("native", "evidence", "random"), split="test")
         watch = Watch(options.step)
-        audit = run(model, cohort, settings, out / "audit", progress=watch, workers=1)
+        with showing(watch):
+            audit = run(model, cohort, settings, out / "audit", workers=1)
         print(f"summary and tables   {time.process_time() - watch.last:8.1f} s of processor time")
         start = time.process_time()
         page = write_report(audit, out / "report.html")

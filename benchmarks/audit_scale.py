@@ -24,6 +24,7 @@ from foci.audits.run import run
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.bags import Cohort, Slide
+from foci.progress import showing
 from foci.rankings import random_controls
 from foci.reveal import Revealer
 from foci.studies.cells import peak_mb
@@ -55,7 +56,8 @@ def main() -> None:
 
         watch = Watch()
         before = alone()
-        peak = peak_mb(lambda: run(model, cohort, settings, folder / "audit", progress=watch))
+        with showing(watch):
+            peak = peak_mb(lambda: run(model, cohort, settings, folder / "audit"))
         audit = time.perf_counter() - watch.started
         engine = (before + alone()) / 2  # a busy machine slows down in phases
     n = options.slides

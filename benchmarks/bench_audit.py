@@ -40,6 +40,7 @@ from foci.backbones import Backbone
 from foci.backbones.models.transmil import TransMIL
 from foci.bags import Cohort
 from foci.bags.store import BagStore
+from foci.progress import showing
 from foci.reveal import EmbeddedBag
 
 TILES, WIDTH, SMALL = 1024, 1536, 96
@@ -73,16 +74,12 @@ def row(name: str, n_slides: int, dense: bool) -> None:
         units = [unit(model, bag)]
         clock = Clock()
         settings = AuditSettings(recipe_settings=SHORT, dense=dense)
-        with clock.watching(), torch.no_grad():
-            done = audit_run.run(
-                model,
-                cohort,
-                settings,
-                Path(folder, "audit"),
-                progress=lambda items, what: clock.between(
-                    items, what, lambda: units.append(unit(model, bag))
-                ),
-            )
+
+        def between(items: Any, what: str) -> Any:
+            return clock.between(items, what, lambda: units.append(unit(model, bag)))
+
+        with clock.watching(), torch.no_grad(), showing(between):
+            done = audit_run.run(model, cohort, settings, Path(folder, "audit"))
             clock.stop()
         own, plain = (statistics.median(times) for times in zip(*units, strict=True))
         costs = {part: clock.spent[part] / n_slides / own for part in PARTS}

@@ -8,8 +8,8 @@ import pytest
 import rich.console
 
 import foci.api
-from foci import progress
-from foci.progress import chosen_progress, silent, track
+import foci.progress
+from foci.progress import Progress, is_shown, showing, track
 
 
 def on_terminal(monkeypatch: pytest.MonkeyPatch, yes: bool) -> None:
@@ -21,43 +21,60 @@ def in_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rich.console, "_is_jupyter", lambda: True)
 
 
+def shown(progress: Progress | bool | None = None) -> Any:
+    """What shows a loop inside a block."""
+    with showing(progress):
+        return foci.progress._shown.get()
+
+
 def test_by_default_it_is_shown_on_a_terminal_and_in_a_notebook(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     on_terminal(monkeypatch, False)
-    assert chosen_progress(None) is silent
+    assert shown() is None
     in_notebook(monkeypatch)
-    assert chosen_progress(None) is track
+    assert shown() is foci.progress._display
     monkeypatch.delitem(sys.modules, "ipykernel")
-    assert chosen_progress(None) is silent
+    assert shown() is None
     on_terminal(monkeypatch, True)
-    assert chosen_progress(None) is track
+    assert shown() is foci.progress._display
 
 
 def test_it_can_be_switched_on_and_off_or_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     on_terminal(monkeypatch, True)
-    assert chosen_progress(False) is silent
+    assert shown(False) is None
     on_terminal(monkeypatch, False)
-    assert chosen_progress(True) is track
+    assert shown(True) is foci.progress._display
+    seen: list[str] = []
 
     def own(items: Any, what: str) -> Any:
+        seen.append(what)
         return items
 
-    assert chosen_progress(own) is own
+    with showing(own):
+        assert is_shown()
+        with showing(False):
+            assert not is_shown()
+            assert list(track([1, 2], "inside")) == [1, 2]
+        assert list(track([1, 2], "outside")) == [1, 2]
+    assert list(track([1, 2], "after")) == [1, 2]
+    assert seen == ["outside"]
 
 
 def test_a_terminal_gets_a_bar_and_a_file_plain_lines(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", -1.0)
+    monkeypatch.setattr(foci.progress, "_SECONDS_BETWEEN_LINES", -1.0)
     on_terminal(monkeypatch, False)
-    assert list(track([1, 2], "reading")) == [1, 2]
+    with showing(True):
+        assert list(track([1, 2], "reading")) == [1, 2]
     assert "reading: 1/2, " in capsys.readouterr().err
     on_terminal(monkeypatch, True)
-    assert list(track([1, 2], "reading")) == [1, 2]
-    shown = capsys.readouterr().err
-    assert "reading" in shown
-    assert "1/2," not in shown
+    with showing(True):
+        assert list(track([1, 2], "reading")) == [1, 2]
+    drawn = capsys.readouterr().err
+    assert "reading" in drawn
+    assert "1/2," not in drawn
 
 
 @pytest.mark.parametrize("widgets", [True, False])
@@ -66,25 +83,26 @@ def test_a_notebook_without_widgets_gets_plain_lines(
 ) -> None:
     on_terminal(monkeypatch, False)
     in_notebook(monkeypatch)
-    monkeypatch.setattr(progress, "find_spec", lambda name: object() if widgets else None)
+    monkeypatch.setattr(foci.progress, "find_spec", lambda name: object() if widgets else None)
     for way in ("bar", "lines"):
-        monkeypatch.setattr(progress, f"_{way}", lambda items, what, way=way: way)
-    assert track([1, 2], "reading") == ("bar" if widgets else "lines")
+        monkeypatch.setattr(foci.progress, f"_{way}", lambda items, what, way=way: way)
+    with showing(True):
+        assert track([1, 2], "reading") == ("bar" if widgets else "lines")
 
 
-@pytest.mark.parametrize(("given", "passed"), [(None, silent), (True, track), (False, silent)])
-def test_an_audit_in_python_passes_it_on(
-    monkeypatch: pytest.MonkeyPatch, given: bool | None, passed: object
+@pytest.mark.parametrize(("given", "is_on"), [(None, False), (True, True), (False, False)])
+def test_an_audit_in_python_switches_it_on(
+    monkeypatch: pytest.MonkeyPatch, given: bool | None, is_on: bool
 ) -> None:
     on_terminal(monkeypatch, False)
-    got: list[object] = []
+    got: list[bool] = []
 
     def run(*arguments: Any, **options: Any) -> Any:
-        got.append(options["progress"])
-        raise RuntimeError("enough")
+        got.append(is_shown())
+        raise RuntimeError("stop here")
 
     monkeypatch.setattr(foci.api, "run", run)
     monkeypatch.setattr(foci.api, "_opened", lambda *given: (None, None, {}))
-    with pytest.raises(RuntimeError, match="enough"):
+    with pytest.raises(RuntimeError, match="stop here"):
         foci.audit("m", None, **({} if given is None else {"progress": given}))  # type: ignore[arg-type]
-    assert got == [passed]
+    assert got == [is_on]

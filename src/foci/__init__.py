@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from foci.bags import Bag, Cohort
     from foci.errors import FociError
 
-logging.getLogger("foci").addHandler(logging.NullHandler())  # silent unless somebody asks for it
+_LOG = logging.getLogger("foci")  # messages of a run are INFO
+_LOG.addHandler(logging.NullHandler())  # silent unless somebody asks for them
+_LOG.setLevel(logging.INFO)
 
 __all__ = [
     "Audit",

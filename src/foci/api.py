@@ -21,7 +21,7 @@ from foci.backbones.saved import ModelRecord
 from foci.bags import N_CAP, Cohort
 from foci.configuration import configure
 from foci.errors import FociError
-from foci.progress import Progress, chosen_progress
+from foci.progress import Progress, showing
 from foci.reports.notebook import notebook_html
 from foci.reports.report import write_report
 from foci.words import counted
@@ -116,10 +116,8 @@ def audit(
     given |= {} if name is None else {"name": name}
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix="foci-audit-")
     folder = Path(kept.name, "audit") if kept is not None else Path(str(out))
-    shown = chosen_progress(progress)
-    done = run(
-        backbone, cohort, chosen, folder, force=force, workers=workers, progress=shown, **given
-    )
+    with showing(progress):
+        done = run(backbone, cohort, chosen, folder, force=force, workers=workers, **given)
     if kept is None:
         write_report(done)
     return Audit(done.folder, done._measured, kept, changed=done.changed)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import Protocol, TypeVar
 
@@ -37,27 +39,30 @@ class Sized(Protocol[T_co]):
 
 
 class Progress(Protocol):
-    """A function that wraps a loop to show its progress, as :func:`track` does.
-
-    The default everywhere is ``lambda items, what: items``, which shows nothing.
-    """
+    """A function that wraps a loop to show its progress."""
 
     def __call__(self, items: Sized[T], what: str, /) -> Iterable[T]:
         """Yield the items; ``what`` says in a word or two what is done with them."""
 
 
+_shown: ContextVar[Progress | None] = ContextVar("foci_progress", default=None)
+
+
 def track(items: Sized[T], what: str) -> Iterable[T]:
-    """Yield the items while showing progress on standard error."""
-    return _bar(items, what) if _has_bars() else _lines(items, what)
+    """Yield the items, and show progress where :func:`showing` has switched that on.
+
+    Every loop of FOCI that may take a while goes through here.
+    """
+    progress = _shown.get()
+    return items if progress is None else progress(items, what)
 
 
-def silent(items: Sized[T], what: str) -> Iterable[T]:
-    """Yield the items and show nothing."""
-    return items
+@contextmanager
+def showing(progress: Progress | bool | None = None) -> Iterator[None]:
+    """Show the progress of every loop inside the block; nothing is shown outside of one.
 
-
-def chosen_progress(progress: Progress | bool | None) -> Progress:
-    """What shows the progress of a call in Python.
+    The command line shows its messages in the same blocks: a step of something larger is silent in
+    ``showing(False)``.
 
     Args:
         progress: True or False switches it on or off; None shows it where somebody looks on, which
@@ -66,8 +71,23 @@ def chosen_progress(progress: Progress | bool | None) -> Progress:
     if progress is None:
         progress = sys.stderr.isatty() or _in_notebook()
     if isinstance(progress, bool):
-        return track if progress else silent
-    return progress
+        token = _shown.set(_display if progress else None)
+    else:
+        token = _shown.set(progress)
+    try:
+        yield
+    finally:
+        _shown.reset(token)
+
+
+def is_shown() -> bool:
+    """Whether progress is shown."""
+    return _shown.get() is not None
+
+
+def _display(items: Sized[T], what: str) -> Iterable[T]:
+    """Show a bar on standard error, or lines where no bar can be drawn."""
+    return _bar(items, what) if _has_bars() else _lines(items, what)
 
 
 def _has_bars() -> bool:

@@ -14,6 +14,7 @@ from foci.backbones import save
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
 from foci.errors import FociError
+from foci.progress import showing
 from tests.makers import features as write
 from tests.makers.audits import audit, model
 from tests.makers.cohorts import D_IN, read
@@ -47,8 +48,8 @@ class Meddler:
 def test_an_audit(files: Path) -> None:
     meddler = Meddler(files, "s09", "revealing", 3)  # its slide has been revealed
     says = r"s09\.h5: was changed during the audit; leave it alone and start again"
-    with pytest.raises(FociError, match=says):
-        audit(files, changes=QUICK, progress=meddler)
+    with showing(meddler), pytest.raises(FociError, match=says):
+        audit(files, changes=QUICK)
     assert not (files / "out").exists()  # nothing of the mixture stays
     assert audit(files, changes=QUICK).manifest.status == "complete"
 
@@ -59,8 +60,9 @@ def test_several_files_are_counted(files: Path) -> None:
             replace_features(self.files, "s10")
             return super().__call__(items, what)
 
-    with pytest.raises(FociError, match=r"was changed during the audit \(and 1 more\);"):
-        audit(files, changes=QUICK, progress=Twice(files, "s09", "revealing", 1))
+    says = r"was changed during the audit \(and 1 more\);"
+    with showing(Twice(files, "s09", "revealing", 1)), pytest.raises(FociError, match=says):
+        audit(files, changes=QUICK)
 
 
 def test_the_file_of_the_model(files: Path) -> None:
@@ -76,8 +78,9 @@ def test_the_file_of_the_model(files: Path) -> None:
 
 def test_a_fit(files: Path) -> None:
     meddler = Meddler(files, "s00", "fit 2/", 1)
-    with pytest.raises(FociError, match=r"s00\.h5: was changed during the fit; leave it alone"):
-        selectors.fit(model(), read(files), short("paper-ste"), out=files / "out", progress=meddler)
+    says = r"s00\.h5: was changed during the fit; leave it alone"
+    with showing(meddler), pytest.raises(FociError, match=says):
+        selectors.fit(model(), read(files), short("paper-ste"), out=files / "out")
     assert list((files / "out").iterdir()) == []
     fitted = selectors.fit(model(), read(files), short("paper-ste"), out=files / "out")
     assert len(fitted.history) == 2
@@ -87,8 +90,9 @@ def test_a_training(files: Path) -> None:
     small: dict[str, Any] = {"widths": {"d": 8, "hidden": 4}}
     recipe = TrainingRecipe(epochs=2)
     meddler = Meddler(files, "s10", "train 2/", 1)  # a slide of test, which is only scored
-    with pytest.raises(FociError, match=r"s10\.h5: was changed during the training; leave"):
-        train_into(files / "out", "abmil", read(files), recipe, progress=meddler, **small)
+    says = r"s10\.h5: was changed during the training; leave"
+    with showing(meddler), pytest.raises(FociError, match=says):
+        train_into(files / "out", "abmil", read(files), recipe, **small)
     assert list((files / "out").iterdir()) == []
     train_into(files / "out", "abmil", read(files), recipe, **small)
     assert json.loads((files / "out" / "backbone.json").read_text())["slides"]["test"] == 5

@@ -13,7 +13,7 @@ from foci.audits import StoredAudit
 from foci.audits.jobs import RankingJob
 from foci.audits.manifest import read_manifest
 from foci.errors import FociError
-from foci.progress import Sized
+from foci.progress import Sized, showing
 from foci.rankings import EmbeddedBag
 from tests.makers.audits import audit, content
 
@@ -121,7 +121,8 @@ def dying(items: Sized[int], what: str) -> Iterator[int]:
 
 
 def dies_with_two_workers(files: Path) -> None:
-    audit(files, workers=2, progress=dying)
+    with showing(dying):
+        audit(files, workers=2)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
@@ -140,7 +141,10 @@ def test_killed_with_two_workers(files: Path) -> None:
 
 
 def test_only_what_is_missing_is_computed(
-    files: Path, audited: StoredAudit, monkeypatch: pytest.MonkeyPatch
+    files: Path,
+    audited: StoredAudit,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     lost = ("selector-0/00001.parquet", "random/00001.parquet")
     with dies_before(*lost), pytest.raises(Killed):
@@ -159,14 +163,14 @@ def test_only_what_is_missing_is_computed(
 
     monkeypatch.setattr(RankingJob, "rank", watched)
     monkeypatch.setattr("foci.selectors.fit", lambda *a, **k: pytest.fail("fitted again"))
-    lines: list[str] = []
-    audit(files, say=lines.append)
+    caplog.clear()
+    audit(files)
     assert ranked == [
         ("s11", "selector-0"), ("s11", "random"), ("s12", "selector-0"), ("s12", "random"),
         ("s13", "native"), ("s13", "selector-0"), ("s13", "random"),
     ]  # fmt: skip
-    assert lines == [
-        f"{files / 'out'}: going on with what is there",
+    assert caplog.messages == [
+        f"{files / 'out'}: resuming with what is there",
         "note: no training slide had class b as target: scores for it are untrained",
     ]
     assert without_places(content(files / "out")) == without_places(content(audited.folder))

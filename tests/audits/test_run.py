@@ -110,12 +110,11 @@ def spoil(features: Path) -> None:
     write.trident(features / "s12.h5", write.features(4, D_IN), write.grid(3))
 
 
-def test_bad_slides_are_skipped_and_listed(files: Path) -> None:
+def test_bad_slides_are_skipped_and_listed(files: Path, caplog: pytest.LogCaptureFixture) -> None:
     spoil(files / "features")
     (files / "features" / "s00.h5").unlink()
     (files / "features" / "s01.h5").write_bytes(b"")
-    lines: list[str] = []
-    found = audit(files, say=lines.append)
+    found = audit(files)
     assert [s.slide_id for s in found.slides] == ["s13"]
     reasons = {s.slide_id: str(s.skipped) for s in found.skipped}
     assert list(reasons) == ["s09", "s10", "s11", "s12", "s00", "s01"]
@@ -128,7 +127,7 @@ def test_bad_slides_are_skipped_and_listed(files: Path) -> None:
     with (found.folder / "tables" / "skipped.csv").open() as file:
         assert {row["slide_id"]: row["reason"] for row in csv.DictReader(file)} == reasons
     for name in ("s09", "s10", "s11", "s12", "s01"):
-        assert f"skipped {name}: {reasons[name]}" in lines
+        assert f"skipped {name}: {reasons[name]}" in caplog.messages
     assert found.curves.slide_ids == ("s13",)
 
 
@@ -191,9 +190,10 @@ def without_scores() -> Backbone:
     return CallableBackbone(lambda x: 3 * x.mean(0)[:2], D_IN, 2)
 
 
-def test_a_function_is_audited_without_native(files: Path) -> None:
-    lines: list[str] = []
-    found = run(without_scores(), read(files), settings(), files / "out", say=lines.append)
+def test_a_function_is_audited_without_native(
+    files: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = run(without_scores(), read(files), settings(), files / "out")
     assert found.curves.rankings == ("evidence", "selector", "random")
     assert found.answers.map.answer == "not assessable"
     assert found.answers.map.sentences == [
@@ -202,18 +202,19 @@ def test_a_function_is_audited_without_native(files: Path) -> None:
     note, readout = found.manifest.notes
     assert note == "callable has no tile score of its own: there is no native ranking"
     assert readout.startswith("readout: ")
-    assert f"note: {note}" in lines
+    assert f"note: {note}" in caplog.messages
 
 
 def test_a_complete_audit_is_not_computed_again(
-    audited: StoredAudit, monkeypatch: pytest.MonkeyPatch
+    audited: StoredAudit, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = {path: path.stat().st_mtime_ns for path in audited.folder.rglob("*")}
     monkeypatch.setattr("foci.bags.store.read_bag", lambda *a, **k: pytest.fail("read again"))
-    lines: list[str] = []
-    again = audit(audited.folder.parent, say=lines.append)
+    again = audit(audited.folder.parent)
     assert again.summary == audited.summary
-    assert lines == [f"{audited.folder}: this audit is complete, nothing is computed again"]
+    assert caplog.messages == [
+        f"{audited.folder}: this audit is complete, nothing is computed again"
+    ]
     assert {path: path.stat().st_mtime_ns for path in audited.folder.rglob("*")} == before
 
 

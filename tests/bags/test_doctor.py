@@ -8,7 +8,7 @@ import pytest
 
 from foci.bags.cohort import CohortOptions
 from foci.bags.doctor import Check, examine
-from foci.progress import Progress
+from foci.progress import showing
 from tests.makers import features as write
 
 
@@ -35,11 +35,10 @@ def checked(
     labels: Path | None = None,
     *,
     sample: int | None = None,
-    progress: Progress = lambda items, what: items,
     **options: Any,
 ) -> list[Check]:
     cohort = CohortOptions(features=features, labels=labels, **options)
-    return examine(cohort, sample=sample, progress=progress)
+    return examine(cohort, sample=sample)
 
 
 def by_name(checks: list[Check]) -> dict[str, Check]:
@@ -100,7 +99,8 @@ def test_sampling_reads_fewer_files(features: Path) -> None:
         seen.extend(names)
         return seen
 
-    checks = checked(features, progress=watch, sample=3)
+    with showing(watch):
+        checks = checked(features, sample=3)
     assert seen == ["s00", "s11", "s23"]
     assert by_name(checks)["files"].detail == "3 of 24 files read"
 

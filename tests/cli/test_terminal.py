@@ -11,8 +11,9 @@ import pytest
 import typer
 
 from foci.bags import cache
-from foci.cli.terminal import logged, prepared, safe
+from foci.cli.terminal import logged, messages, prepared, safe
 from foci.errors import LONGEST, FociError, printable
+from foci.progress import showing
 from tests.cli.invoke import Foci
 from tests.makers import features as write
 
@@ -49,10 +50,11 @@ def test_doctor_never_prints_a_name_raw(foci: Foci, tmp_path: Path) -> None:
 def test_a_skipped_slide_is_named_without_control_characters(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
+    from foci.audits.sources import announce
     from foci.bags import Cohort
-    from foci.cli.terminal import announce
 
-    announce(Cohort.read(features(tmp_path / "f", 3), cache=False).readable())
+    with messages():
+        announce(Cohort.read(features(tmp_path / "f", 3), cache=False).readable())
     out = capsys.readouterr().out
     assert out.startswith("warning: 1 of 4 slides are skipped (25 %)")
     assert f"skipped {SHOWN}: " in out
@@ -133,6 +135,24 @@ def test_the_log_gets_the_traceback(
     assert "ZeroDivisionError: unforeseen" in log
     assert "ZeroDivisionError: unforeseen" in " ".join(done.out.split())
     assert logging.getLogger("foci").handlers[1:] == []
+
+
+def test_messages_are_printed_except_in_steps_of_something_larger(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    logger = logging.getLogger("foci.tests")
+    logger.info("before")
+    with messages():
+        logger.info("one of %d %%", 100)
+        logger.warning("beware")
+        logger.error("ALARM, of a kind: a sentence")
+        logger.debug("a detail")
+        with showing(False):
+            logger.warning("of a step")
+    assert capsys.readouterr() == (
+        "one of 100 %\nwarning: beware\nALARM, of a kind: a sentence\n",
+        "",
+    )
 
 
 def test_a_log_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,19 +31,17 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def alone(tiny: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[DemoResult, list[str]]:
-    """A demo made by one process, and its messages."""
-    out, messages = tmp_path_factory.mktemp("alone") / "demo", []
-    return run_demo(out, slides=24, settings=QUICK, workers=1, say=messages.append), messages
+def alone(tiny: None, tmp_path_factory: pytest.TempPathFactory) -> DemoResult:
+    """A demo made by one process."""
+    out = tmp_path_factory.mktemp("alone") / "demo"
+    return run_demo(out, slides=24, settings=QUICK, workers=1)
 
 
-def test_from_nothing_to_a_comparison(alone: tuple[DemoResult, list[str]]) -> None:
-    done, messages = alone
-    assert [audit.manifest.name for audit in done.audits] == ["abmil", "acmil"]
-    assert messages[0] == "training and auditing abmil, acmil; one after the other"
-    page = done.comparison.read_text(encoding="utf-8")
+def test_from_nothing_to_a_comparison(alone: DemoResult) -> None:
+    assert [audit.manifest.name for audit in alone.audits] == ["abmil", "acmil"]
+    page = alone.comparison.read_text(encoding="utf-8")
     assert "Synthetic slides: no patient" in page
-    for audit in done.audits:
+    for audit in alone.audits:
         truth = audit.manifest.truth
         assert truth.n_slides == len(audit.slides)  # every slide has witnesses
         assert 0.01 < truth.chance < 0.1
@@ -52,18 +50,16 @@ def test_from_nothing_to_a_comparison(alone: tuple[DemoResult, list[str]]) -> No
         assert "Synthetic slides: no patient" in report
 
 
-def test_what_is_finished_is_kept(alone: tuple[DemoResult, list[str]]) -> None:
-    first = alone[0]
-    stamps = {p: p.stat().st_mtime_ns for p in (first.folder / "models").rglob("*.*")}
-    curves = {a.folder / "curves.parquet" for a in first.audits}
+def test_what_is_finished_is_kept(alone: DemoResult, caplog: pytest.LogCaptureFixture) -> None:
+    stamps = {p: p.stat().st_mtime_ns for p in (alone.folder / "models").rglob("*.*")}
+    curves = {a.folder / "curves.parquet" for a in alone.audits}
     stamps |= {path: path.stat().st_mtime_ns for path in curves}
-    run_demo(first.folder, slides=24, settings=QUICK, workers=1)
+    run_demo(alone.folder, slides=24, settings=QUICK, workers=1)
+    assert caplog.messages[0] == "training and auditing abmil, acmil; one after the other"
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
 
 
-def test_processes_give_the_same_numbers(
-    alone: tuple[DemoResult, list[str]], tmp_path: Path
-) -> None:
+def test_processes_give_the_same_numbers(alone: DemoResult, tmp_path: Path) -> None:
     beside = run_demo(tmp_path / "beside", slides=24, settings=QUICK, workers=2)
-    for one, other in zip(alone[0].audits, beside.audits, strict=True):
+    for one, other in zip(alone.audits, beside.audits, strict=True):
         assert one.summary.to_json() == other.summary.to_json()

@@ -68,10 +68,11 @@ def test_counts_scores_and_delta_p_are_the_audit_s(audit: StoredAudit) -> None:
     assert np.isnan(native.delta_p).sum() == 32 - ((deleted.ks >= 1) & (deleted.ks <= 32)).sum()
 
 
-def test_msk_tiles_or_32_with_a_note(audit: StoredAudit, tmp_path: Path) -> None:
-    said: list[str] = []
+def test_msk_tiles_or_32_with_a_note(
+    audit: StoredAudit, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     names = audit.curves.slide_ids
-    done = export(audit, tmp_path, ["csv"], names, rankings=["native"], say=said.append)
+    done = export(audit, tmp_path, ["csv"], names, rankings=["native"])
     msk = audit.measured().metrics["prediction"]["native"].msk[0]
     n = audit.measured().views["prediction"].n_tiles
     for name, count, most in zip(names, msk, n, strict=True):
@@ -82,17 +83,16 @@ def test_msk_tiles_or_32_with_a_note(audit: StoredAudit, tmp_path: Path) -> None
         assert len(rows) == (min(32, most) if np.isnan(count) else count)
         assert [int(row["rank"]) for row in rows] == list(range(1, len(rows) + 1))
     lacking = [name for name, count in zip(names, msk, strict=True) if np.isnan(count)]
-    assert len(said) == len(lacking)
-    assert all("no msk under native; the first" in line for line in said)
+    assert len(caplog.messages) == len(lacking)
+    assert all("no msk under native; the first" in line for line in caplog.messages)
 
 
-def test_a_slide_without_positions_costs_only_itself(audit: StoredAudit, tmp_path: Path) -> None:
-    said: list[str] = []
-    done = export(
-        audit, tmp_path, ["geojson", "csv", "svg"], [UNPLACED, PLAIN], k="4", say=said.append
-    )
+def test_a_slide_without_positions_costs_only_itself(
+    audit: StoredAudit, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    done = export(audit, tmp_path, ["geojson", "csv", "svg"], [UNPLACED, PLAIN], k="4")
     assert list(done.skipped) == [UNPLACED]
-    assert said == [
+    assert caplog.messages == [
         f"skipped {UNPLACED}: {UNPLACED}: has no tile positions in level-0 pixels; "
         "audit features that store coordinates"
     ]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from foci.slides.find import find_images, match_images
@@ -11,19 +12,23 @@ from foci.slides.thumbnails import LONGEST, read_thumbnails, write_thumbnails
 from tests.makers.slides import squares, write_bounded
 
 
-def test_a_thumbnail_covers_the_scanned_part(tmp_path: Path) -> None:
+def test_a_thumbnail_covers_the_scanned_part(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     slides = tmp_path / "slides"
     slides.mkdir()
     write_bounded(slides / "a.scn", squares(4, 3, 256), (1000, 700))
     (slides / "bad.svs").write_text("a text")
-    said: list[str] = []
     search = match_images([("a", None), ("bad", None), ("c", None)], find_images(slides))
-    made = write_thumbnails(search, tmp_path, say=said.append)
+    made = write_thumbnails(search, tmp_path)
     assert read_thumbnails(tmp_path) == made
     assert list(made) == ["a"]
     assert made["a"].box == Box(1000, 700, 1024, 768)
     assert made["a"].how == "name"
-    assert [line.split(":")[0] for line in said] == ["no picture of c", "no picture of bad"]
+    assert [line.split(":")[0] for line in caplog.messages] == [
+        "no picture of c",
+        "no picture of bad",
+    ]
     with Image.open(tmp_path / "thumbnails" / made["a"].file) as picture:
         assert picture.size == (LONGEST, LONGEST * 3 // 4)
         pixels = np.asarray(picture).astype(int)

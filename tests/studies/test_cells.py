@@ -16,7 +16,6 @@ from foci.audits.prepare import ready_to_fit
 from foci.backbones import fingerprint
 from foci.bags import Cohort
 from foci.errors import FociError
-from foci.progress import silent
 from foci.selectors import recipe, vary
 from foci.selectors.fitting import new_head
 from foci.selectors.losses import unit_box
@@ -102,7 +101,7 @@ def test_the_validation_area_ends_at_the_count(study: StudyFolder) -> None:
     model = backbones.load(result(study, kind="train", backbone="abmil"))
     fitted = selectors.load(result(study, kind="fit", variant="paper-adaptive"), model)
     cohort = read_cohort(study.study.cohorts["one"], None, 8)
-    val = ready_to_fit(cohort, study.study.cohorts["one"].split_seed, silent).split("val")
+    val = ready_to_fit(cohort, study.study.cohorts["one"].split_seed).split("val")
     by_hand = []
     for slide in val:
         bag, target = val.bag(slide.slide_id), val.target(slide.slide_id)

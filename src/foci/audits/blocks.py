@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +19,9 @@ from foci.audits.workers import Workers
 from foci.bags import Bag, Slide
 from foci.bags.store import BagStore
 from foci.errors import FociError
-from foci.progress import Progress
+from foci.progress import track
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class BlockReveal:
         wanted = tuple(slide for slide in slides if slide.slide_id in kept)
         return Block(number, wanted, columns, written)
 
-    def __call__(self, block: Block, say: Callable[[str], None]) -> Iterator[Slide]:
+    def __call__(self, block: Block) -> Iterator[Slide]:
         """Compute a block slide by slide and write it at the end; yields every slide that is done.
 
         The next bag is read while the curves of one are computed.
@@ -94,7 +97,7 @@ class BlockReveal:
         records: list[AuditedSlide] = []
         revealed: list[RevealedSlide] = []
         for slide, bag in _read_ahead(block.slides, self._read):
-            result = self._one(block, jobs, slide, bag, say)
+            result = self._one(block, jobs, slide, bag)
             if isinstance(result, RevealedSlide):
                 revealed.append(result)
             records.append(result.slide if isinstance(result, RevealedSlide) else result)
@@ -111,12 +114,7 @@ class BlockReveal:
         return self.reveal.staged(self.store.bag(slide))
 
     def _one(
-        self,
-        block: Block,
-        jobs: Sequence[RankingJob],
-        slide: Slide,
-        bag: Future[Bag],
-        say: Callable[[str], None],
+        self, block: Block, jobs: Sequence[RankingJob], slide: Slide, bag: Future[Bag]
     ) -> RevealedSlide | AuditedSlide:
         try:
             result = self.reveal(slide, bag.result(), jobs)
@@ -124,7 +122,7 @@ class BlockReveal:
             if block.written is not None:
                 raise
             reason = str(error)
-            say(f"skipped {slide.slide_id}: {reason}")
+            _LOG.info("skipped %s: %s", slide.slide_id, reason)
             return AuditedSlide(slide.slide_id, slide.case_id, slide.label, skipped=reason)
         if block.written is not None and result.slide not in block.written:
             raise FociError(
@@ -139,8 +137,6 @@ def reveal_blocks(
     *,
     workers: int = 1,
     threads: int | None = None,
-    progress: Progress,
-    say: Callable[[str], None],
     spare: Callable[[], bool] = lambda: False,
 ) -> None:
     """Compute and write all missing results; every bag is read once for all ranking jobs.
@@ -152,18 +148,18 @@ def reveal_blocks(
         work: Computes a block.
         workers: Processes that compute blocks side by side; 1 computes them here.
         threads: Of torch, in each process; None leaves them as they are.
-        progress: Progress bar over the slides.
-        say: Called with every message for the user.
         spare: What this process does while it waits for others; see :meth:`Workers.run`.
     """
     blocks = work.missing(slides)
     total = range(sum(len(block.slides) for block in blocks))
     if workers > 1:
-        done = Workers(work, min(workers, len(blocks)), threads or 1).run(blocks, say, spare)
+        done = Workers(work, min(workers, len(blocks)), threads or 1).run(blocks, spare)
     else:
-        done = (slide for block in blocks for slide in work(block, say))
+        done = (slide for block in blocks for slide in work(block))
     with _threads(threads):
-        for _ in progress(total, "revealing slides"):
+        for step in track(total, "revealing slides"):
+            if work.steady is not None and step == len(total) // 2:
+                work.steady.check("halfway through the run")
             next(done)
         for _ in done:  # blocks of which an earlier run has skipped all slides
             pass

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 import torch
@@ -21,7 +20,6 @@ from foci.bags import Cohort
 from foci.bags.bag import many_skipped
 from foci.bags.splits import SPLITS
 from foci.errors import BagError, ChangedError, CohortError, FociError, WidthError
-from foci.progress import Progress, Sized
 from foci.rankings import RANKINGS
 from foci.selectors.gated import choose_site
 from foci.selectors.selector import full_logits
@@ -77,7 +75,6 @@ def split_slides(
     cohort: Cohort,
     settings: AuditSettings,
     split_seed: int,
-    progress: Progress,
     *,
     fits: bool = True,
 ) -> SplitSlides:
@@ -90,7 +87,6 @@ def split_slides(
         cohort: As read from its table.
         settings: Of the audit.
         split_seed: Of the patient split.
-        progress: Around the reading of slides to fit on.
         fits: Whether selectors are fitted in the audit; False where they are given: then only the
             audited slides matter, and a split is made if there is none.
     """
@@ -102,21 +98,21 @@ def split_slides(
         )
         notes = (*cohort.notes, *([note] if unsplit else _left_out(cohort, settings)))
         return SplitSlides(None, audited, _skipped(cohort, cohort), notes)
-    whole = ready_to_fit(cohort, split_seed, progress)
+    whole = ready_to_fit(cohort, split_seed)
     fitting = replace(whole, slides=tuple(s for s in whole if s.split in FITTING))
     notes = (*whole.notes, *_left_out(whole, settings))
     own = fitting if fits else None
     return SplitSlides(own, whole.split(settings.split), _skipped(whole, cohort), notes)
 
 
-def ready_to_fit(cohort: Cohort, split_seed: int, progress: Progress) -> Cohort:
+def ready_to_fit(cohort: Cohort, split_seed: int) -> Cohort:
     """Read the slides of ``train`` and ``val`` once, skip unreadable ones, make missing splits.
 
     Other slides are not read, unless the split has still to be made.
     """
     unsplit = all(slide.split is None for slide in cohort)
     needed = [s for s in cohort if unsplit or s.split in FITTING]
-    read = replace(cohort, slides=tuple(needed)).readable(progress)
+    read = replace(cohort, slides=tuple(needed)).readable()
     good = {slide.slide_id for slide in read}
     wanted = {slide.slide_id for slide in needed}
     rest = tuple(s for s in cohort if s.slide_id in good or s.slide_id not in wanted)
@@ -326,8 +322,6 @@ def check_width(cohort: Cohort) -> None:
 # Check that a model is deterministic, and that its answer does not drift during a run.
 
 
-T = TypeVar("T")
-
 _TOLERANCE = 1e-4
 """Allowed difference in probability; GPU sums may differ in their last digits between calls."""
 
@@ -370,17 +364,6 @@ class DriftCheck:
                 f"by {gap:.2g} from those at the start",
                 "make it forget what it has seen (counters, running statistics, caches)",
             )
-
-    def halfway(self, progress: Progress) -> Progress:
-        """A progress bar that also asks again when half of its items are done."""
-
-        def checked(items: Sized[T], what: str) -> Iterator[T]:
-            for step, item in enumerate(progress(items, what)):
-                if step == len(items) // 2:
-                    self.check("halfway through the run")
-                yield item
-
-        return checked
 
 
 def check_deterministic(backbone: Backbone, cohort: Cohort) -> DriftCheck | None:

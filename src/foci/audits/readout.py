@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,11 +18,13 @@ from foci.backbones.freezing import frozen
 from foci.bags import Cohort
 from foci.metrics import compare_areas, compare_orders
 from foci.metrics.compare import DIFFERENT_CASES
-from foci.progress import Progress
+from foci.progress import track
 from foci.rankings import EmbeddedBag, Ranking, score
 from foci.reveal import Revealer
 from foci.selectors import FittedSelector
 from foci.selectors.criterion import OrderReading, read_orders
+
+_LOG = logging.getLogger(__name__)
 
 EVIDENCE, SELECTOR = "evidence", "selector"
 RULE = (
@@ -37,7 +40,6 @@ def choose_readout(
     fitting: Cohort | None,
     settings: AuditSettings,
     selectors: Mapping[int, FittedSelector],
-    progress: Progress,
 ) -> Readout | None:
     """The ranking that wins on the decided validation slides; no audited slide is read.
 
@@ -48,7 +50,6 @@ def choose_readout(
         fitting: Slides with splits ``train`` and ``val``; None if no selector is fitted.
         settings: With ``readout``; whatever is not ``"auto"`` is taken as it is.
         selectors: The fitted selectors by seed; their mean rank is judged.
-        progress: Progress bar over the validation slides.
 
     Returns:
         The choice and its table; None where there is nothing to choose from.
@@ -64,7 +65,7 @@ def choose_readout(
     readings: dict[str, list[OrderReading]] = {name: [] for name in rankers}
     cases: list[str] = []
     revealer = Revealer(backbone, recheck=())
-    for slide in progress(fitting.split("val").slides, "choosing the readout"):
+    for slide in track(fitting.split("val").slides, "choosing the readout"):
         bag = revealer.open(fitting.store.bag(slide))
         with frozen(backbone):
             full = bag.full().numpy()
@@ -131,17 +132,13 @@ def with_readout(
     backbone: Backbone,
     fitting: Cohort | None,
     selectors: Mapping[int, FittedSelector],
-    progress: Progress,
-    say: Callable[[str], None],
 ) -> Manifest:
     """The manifest with the readout settled; a run that goes on keeps its choice."""
-    made = manifest.readout or choose_readout(
-        backbone, fitting, manifest.settings, selectors, progress
-    )
+    made = manifest.readout or choose_readout(backbone, fitting, manifest.settings, selectors)
     if made is None:
         return manifest
     for line in in_words(made):
-        say(line)
+        _LOG.info(line)
     settings = manifest.settings.model_copy(update={"readout": made.chosen})
     return manifest.model_copy(update={"readout": made, "settings": settings})
 

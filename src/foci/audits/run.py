@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+import logging
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from foci.audits.agreement import Agreements, PairAgreement
@@ -38,6 +39,7 @@ from foci.audits.reveal import SlideReveal
 from foci.audits.run_folder import locked_run_folder, remove_parts, state_of, tidy
 from foci.audits.selectors import PretrainedSelectors, described, fit_selectors, on_fitting
 from foci.audits.settings import AuditSettings
+from foci.audits.sources import announce
 from foci.audits.summary import Summary
 from foci.audits.tables import write_tables
 from foci.audits.workers import default_workers, threads_of
@@ -53,7 +55,8 @@ from foci.files.hashes import Unchanged
 from foci.files.lock import alone_in
 from foci.files.run_log import RunLog
 from foci.processes import frozen_gc, preload
-from foci.progress import Progress
+
+_LOG = logging.getLogger(__name__)
 
 
 def run(
@@ -75,8 +78,6 @@ def run(
     model_files: Unchanged | None = None,
     force: bool = False,
     workers: int | None = 1,
-    progress: Progress = lambda items, what: items,
-    say: Callable[[str], None] = lambda line: None,
 ) -> StoredAudit:
     """Audit a frozen classifier, or resume an earlier run of the same audit.
 
@@ -103,8 +104,6 @@ def run(
         force: Replace another audit in the folder.
         workers: Processes that reveal blocks of slides side by side; None for one per core, where
             every one has at least two blocks. Their number changes no byte.
-        progress: Progress bar around every long loop.
-        say: Called with every message for the user.
 
     Raises:
         FociError: If model, cohort and settings do not fit together, the folder holds something
@@ -112,131 +111,132 @@ def run(
             deterministic, or its weights, answers or files or the features change during the audit.
     """
     folder = Path(out)
-    ready = PretrainedSelectors.read(selectors, backbone, settings)
-    cohort, settings, changed = admit(backbone, cohort, settings, fits=ready is None)
-    features = Unchanged(files_read(cohort))
-    inputs = run_inputs(
-        backbone, cohort, settings, split_seed, {} if ready is None else ready.hashes
-    )
-    versions = versions_of(backbone)
-    if state_of(folder, inputs, versions, force=force) == "finished":
-        return _finished(folder, say)
-    check_width(cohort)
-    check_function(backbone, cohort)
-    steady = check_deterministic(backbone, cohort)
-    with (
-        frozen_gc(),
-        locked_run_folder(folder, inputs, versions, force=force) as state,
-        RunLog(folder, f"audit of {name}", say) as say,
-    ):
-        if state == "finished":  # by another run, while this one checked the model
-            return _finished(folder, say)
-        if state == "new":
-            manifest = new_manifest(
-                backbone, settings, inputs,
-                name=name, classes=cohort.classes, sources=sources or {}, model_notes=model_notes,
-                overlapping_patients=overlapping_patients(cohort),
-                agreement=agreement,
-            )  # fmt: skip
-            write_manifest(folder, manifest)
-        else:
-            manifest = read_manifest(folder)
-            say(f"{folder}: going on with what is there")
-        say.log(*map(line_of, (*model_notes, *cohort.notes)))
-        division = split_slides(cohort, settings, split_seed, progress, fits=ready is None)
-        for slide in division.skipped[len(cohort.skipped) :]:
-            say(f"skipped {slide.slide_id}: {slide.skipped}")
-        for note in (*division.notes[len(cohort.notes) :], *changed):
-            say(line_of(note))
-        parts = PartialResults(folder)
-        slides = division.audited.slides
-        blocks = n_blocks(slides, settings.block)
-        workers = workers or default_workers(blocks, device_and_dtype(backbone)[0])
-        if workers > 1:
-            preload()
-        if ready is not None:
-            ready.place(folder)
-        with eval_mode(backbone):
-            fitted_on = division.fitting
-            fitted = (
-                fit_selectors(backbone, fitted_on, settings, folder, progress=progress, say=say)
-                if ready is not None or fitted_on is not None
-                else {}
-            )
-            for note in on_fitting(fitted):
-                say(f"note: {note}")
-            manifest = with_readout(manifest, backbone, fitted_on, fitted, progress, say)
-            settings = settings.model_copy(update={"readout": manifest.settings.readout})
-            jobs = ranking_jobs(settings, fitted)
-            reveal = SlideReveal(backbone, settings, cohort.classes)
-            work = BlockReveal(cohort.store, reveal, jobs, parts, steady)
-            if manifest.threads is None:  # a run that goes on keeps those of its first part
-                manifest = manifest.model_copy(update={"threads": threads_of(workers)})
-                write_manifest(folder, manifest)
-            bar = progress if steady is None else steady.halfway(progress)
-            agreements = Agreements(columns_of(jobs))
-            try:
-                with Assembly(folder, parts, blocks, jobs, agreements.add) as assembly:
-                    reveal_blocks(
-                        slides, work, workers=workers, threads=manifest.threads, progress=bar,
-                        say=say, spare=assembly.merge_next,
-                    )  # fmt: skip
-                    if steady is not None:
-                        steady.check("at the end of the run")
-                    for files in (features, model_files):
-                        if files is not None:
-                            files.check("the audit")
-                    assembly.finish([slide.slide_id for slide in slides], division.skipped)
-            except ChangedError:
-                remove_parts(folder)
-                raise
-
-        audit = StoredAudit(folder)
-        summary = _conclude(audit, settings, agreements.over_slides())
-        learned = {slide.slide_id for slide in division.fitting or ()}
-        encoders = {name: e for name, e in cohort.store.encoders.items() if name in learned}
-        found = [
-            *alarms,
-            *find_alarms(
-                audit.slides, audit.measured(settings).views, cohort.classes,
-                record=record, trained_on=trained_on, fitted=encoders,
-                overlapping=manifest.overlapping_patients,
-            ),
-        ]  # fmt: skip
-        changed = (*changed, *not_compared(audit.slides, record))
-        left_out = {slide.slide_id for slide in audit.skipped}
-        many = many_left_out(cohort, len(audit.slides), left_out)
-        said = [*notes, *model_notes, *division.notes, *changed, *on_fitting(fitted)]
-        manifest = manifest.model_copy(
-            update={
-                "slides": SlideCounts(
-                    train=division.count("train"),
-                    val=division.count("val"),
-                    audited=len(audit.slides),
-                    skipped=len(audit.skipped),
-                ),
-                "features_sha256": features_digest(audit.slides),
-                "selectors": [described(selector, folder) for selector in fitted.values()],
-                "alarms": found,
-                "notes": [*([many] if many else []), *said, *in_words(manifest.readout)],
-                "answers": summary.answers.in_short,
-                "files": file_hashes(folder),
-                "finished": now(),
-                "status": "complete",
-            }
+    with RunLog(folder, f"audit of {name}", held=True) as log:
+        announce(cohort, model_notes, alarms)
+        ready = PretrainedSelectors.read(selectors, backbone, settings)
+        cohort, settings, changed = admit(backbone, cohort, settings, fits=ready is None)
+        features = Unchanged(files_read(cohort))
+        inputs = run_inputs(
+            backbone, cohort, settings, split_seed, {} if ready is None else ready.hashes
         )
-        write_manifest(folder, manifest)
-        with contextlib.suppress(OSError):
-            remove_parts(folder)
-    return StoredAudit(folder, audit._measured)
+        versions = versions_of(backbone)
+        if state_of(folder, inputs, versions, force=force) == "finished":
+            return _finished(folder)
+        check_width(cohort)
+        check_function(backbone, cohort)
+        steady = check_deterministic(backbone, cohort)
+        with (
+            frozen_gc(),
+            locked_run_folder(folder, inputs, versions, force=force) as state,
+        ):
+            log.begin()
+            if state == "finished":  # by another run, while this one checked the model
+                return _finished(folder)
+            if state == "new":
+                manifest = new_manifest(
+                    backbone, settings, inputs,
+                    name=name, classes=cohort.classes, sources=sources or {},
+                    model_notes=model_notes,
+                    overlapping_patients=overlapping_patients(cohort),
+                    agreement=agreement,
+                )  # fmt: skip
+                write_manifest(folder, manifest)
+            else:
+                manifest = read_manifest(folder)
+                _LOG.info("%s: resuming with what is there", folder)
+            division = split_slides(cohort, settings, split_seed, fits=ready is None)
+            for slide in division.skipped[len(cohort.skipped) :]:
+                _LOG.info("skipped %s: %s", slide.slide_id, slide.skipped)
+            for note in (*division.notes[len(cohort.notes) :], *changed):
+                _LOG.info(line_of(note))
+            parts = PartialResults(folder)
+            slides = division.audited.slides
+            blocks = n_blocks(slides, settings.block)
+            workers = workers or default_workers(blocks, device_and_dtype(backbone)[0])
+            if workers > 1:
+                preload()
+            if ready is not None:
+                ready.place(folder)
+            with eval_mode(backbone):
+                fitted_on = division.fitting
+                fitted = (
+                    fit_selectors(backbone, fitted_on, settings, folder)
+                    if ready is not None or fitted_on is not None
+                    else {}
+                )
+                for note in on_fitting(fitted):
+                    _LOG.info("note: %s", note)
+                manifest = with_readout(manifest, backbone, fitted_on, fitted)
+                settings = settings.model_copy(update={"readout": manifest.settings.readout})
+                jobs = ranking_jobs(settings, fitted)
+                reveal = SlideReveal(backbone, settings, cohort.classes)
+                work = BlockReveal(cohort.store, reveal, jobs, parts, steady)
+                if manifest.threads is None:  # a run that goes on keeps those of its first part
+                    manifest = manifest.model_copy(update={"threads": threads_of(workers)})
+                    write_manifest(folder, manifest)
+                agreements = Agreements(columns_of(jobs))
+                try:
+                    with Assembly(folder, parts, blocks, jobs, agreements.add) as assembly:
+                        reveal_blocks(
+                            slides, work,
+                            workers=workers, threads=manifest.threads, spare=assembly.merge_next,
+                        )  # fmt: skip
+                        if steady is not None:
+                            steady.check("at the end of the run")
+                        for files in (features, model_files):
+                            if files is not None:
+                                files.check("the audit")
+                        assembly.finish([slide.slide_id for slide in slides], division.skipped)
+                except ChangedError:
+                    remove_parts(folder)
+                    raise
+
+            audit = StoredAudit(folder)
+            summary = _conclude(audit, settings, agreements.over_slides())
+            learned = {slide.slide_id for slide in division.fitting or ()}
+            encoders = {name: e for name, e in cohort.store.encoders.items() if name in learned}
+            found = [
+                *alarms,
+                *find_alarms(
+                    audit.slides, audit.measured(settings).views, cohort.classes,
+                    record=record, trained_on=trained_on, fitted=encoders,
+                    overlapping=manifest.overlapping_patients,
+                ),
+            ]  # fmt: skip
+            changed = (*changed, *not_compared(audit.slides, record))
+            left_out = {slide.slide_id for slide in audit.skipped}
+            many = many_left_out(cohort, len(audit.slides), left_out)
+            said = [*notes, *model_notes, *division.notes, *changed, *on_fitting(fitted)]
+            manifest = manifest.model_copy(
+                update={
+                    "slides": SlideCounts(
+                        train=division.count("train"),
+                        val=division.count("val"),
+                        audited=len(audit.slides),
+                        skipped=len(audit.skipped),
+                    ),
+                    "features_sha256": features_digest(audit.slides),
+                    "selectors": [described(selector, folder) for selector in fitted.values()],
+                    "alarms": found,
+                    "notes": [*([many] if many else []), *said, *in_words(manifest.readout)],
+                    "answers": summary.answers.in_short,
+                    "files": file_hashes(folder),
+                    "finished": now(),
+                    "status": "complete",
+                }
+            )
+            write_manifest(folder, manifest)
+            with contextlib.suppress(OSError):
+                remove_parts(folder)
+        return StoredAudit(folder, audit._measured)
 
 
-def _finished(folder: Path, say: Callable[[str], None]) -> StoredAudit:
+def _finished(folder: Path) -> StoredAudit:
     """Open an audit that an earlier run has completed."""
     with contextlib.suppress(OSError, FociError), alone_in(folder):  # killed at its very end
         remove_parts(folder)
         tidy(folder)
-    say(f"{folder}: this audit is complete, nothing is computed again")
+    _LOG.info("%s: this audit is complete, nothing is computed again", folder)
     return StoredAudit.load(folder)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,11 @@ from foci.bags import Cohort
 from foci.errors import FociError
 from foci.files.atomic import write_whole
 from foci.files.hashes import file_digest
-from foci.progress import Progress
 from foci.selectors import FittedSelector
 from foci.selectors.recipes import SelectorRecipe
 from foci.selectors.saved import METADATA, STATE, WEIGHTS, SelectorMetadata, read_metadata
+
+_LOG = logging.getLogger(__name__)
 
 
 def fit_selectors(
@@ -28,9 +30,6 @@ def fit_selectors(
     cohort: Cohort | None,
     settings: AuditSettings,
     folder: Path,
-    *,
-    progress: Progress,
-    say: Callable[[str], None],
 ) -> dict[int, FittedSelector]:
     """Fit one selector per seed; load those that an earlier run has finished.
 
@@ -39,8 +38,6 @@ def fit_selectors(
         cohort: With splits ``train`` and ``val``, all readable; None where all are there already.
         settings: Recipe, fit target, seeds.
         folder: The audit folder.
-        progress: Progress bar over the steps of an epoch.
-        say: Called with one line per selector.
     """
     fitted: dict[int, FittedSelector] = {}
     criterion = settings.chosen_by
@@ -59,9 +56,8 @@ def fit_selectors(
             out=own,
             criterion=criterion,
             memory_gb=settings.memory_gb,
-            progress=progress,
         )
-        say(f"selector of seed {seed}: {_result(fitted[seed], criterion)}")
+        _LOG.info("selector of seed %d: %s", seed, _result(fitted[seed], criterion))
     return fitted
 
 

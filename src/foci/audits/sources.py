@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,10 +14,14 @@ from foci.backbones import Backbone
 from foci.backbones.checkpoints import Agreement, CheckpointFacts, OpenCheckpoint, agree
 from foci.backbones.saved import RECORD, WEIGHTS, ModelRecord
 from foci.bags import N_CAP, Cohort
+from foci.bags.bag import many_skipped
+from foci.bags.cohort import line_of
 from foci.errors import CohortError, FociError
 from foci.files.hashes import Unchanged
 from foci.rankings.from_file import read_scores
 from foci.words import counted, some
+
+_LOG = logging.getLogger(__name__)
 
 
 def check_class_names(given: Sequence[str], model: Sequence[str]) -> None:
@@ -141,6 +146,22 @@ def open_sources(inputs: Inputs, device: str) -> Sources:
         agreement=agreement,
         model_files=files,
     )
+
+
+def announce(cohort: Cohort, notes: Sequence[str] = (), alarms: Sequence[Alarm] = ()) -> None:
+    """Log alarms, the assumptions about model and slides, and the skipped slides with reasons.
+
+    Where more than 10 % of the slides are skipped, that comes first.
+    """
+    many = many_skipped(len(cohort.skipped), len(cohort) + len(cohort.skipped))
+    if many is not None:
+        _LOG.warning(many)
+    for alarm in alarms:
+        _LOG.error("ALARM, %s: %s", alarm.kind, alarm.sentence)
+    for note in (*notes, *cohort.notes):
+        _LOG.info(line_of(note))
+    for slide in cohort.skipped:
+        _LOG.info("skipped %s: %s", slide.slide_id, slide.reason)
 
 
 def model_files(path: Path) -> Unchanged:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import pickle
 import signal
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from foci.audits.blocks import Block, BlockReveal
     from foci.bags import Slide
 
+
+_LOG = logging.getLogger(__name__)
 
 BLOCKS_PER_WORKER = 2
 """A process has to import torch first; with fewer blocks for each it would not pay."""
@@ -64,14 +67,11 @@ class Workers:
             raise FociError("workers", what, "give --workers 1") from error
         self.number, self.threads = number, threads
 
-    def run(
-        self, blocks: Sequence[Block], say: Callable[[str], None], spare: Callable[[], bool]
-    ) -> Iterator[Slide]:
+    def run(self, blocks: Sequence[Block], spare: Callable[[], bool]) -> Iterator[Slide]:
         """Compute all blocks; yields every slide that is done, in no particular order.
 
         Args:
             blocks: The blocks.
-            say: Called with every message for the user.
             spare: Called while no process has a message; returns False if there was nothing to do.
         """
         preload()
@@ -88,7 +88,7 @@ class Workers:
                 there.close()
                 processes.append(process)
                 ends.append(here)
-            yield from _served(ends, deque(range(len(blocks))), say, spare)
+            yield from _served(ends, deque(range(len(blocks))), spare)
         finally:
             for started in processes:
                 started.terminate()
@@ -96,12 +96,7 @@ class Workers:
                 started.join()
 
 
-def _served(
-    ends: list[Connection],
-    left: deque[int],
-    say: Callable[[str], None],
-    spare: Callable[[], bool],
-) -> Iterator[Slide]:
+def _served(ends: list[Connection], left: deque[int], spare: Callable[[], bool]) -> Iterator[Slide]:
     """Hand blocks to every process, until none is left and every one is idle.
 
     While there are plenty, each has one more at hand than it computes, so that none waits for us.
@@ -118,7 +113,7 @@ def _served(
             if kind == "slide":
                 yield content
             elif kind == "said":
-                say(content)
+                _LOG.info(content)
             elif kind == "error":
                 raise content
             else:
@@ -156,6 +151,18 @@ def _ended(*, starting: bool) -> FociError:
     return FociError("a worker process", what, fix)
 
 
+class _ToParent(logging.Handler):
+    """Sends the messages of a process to its parent, which logs them."""
+
+    def __init__(self, end: Connection) -> None:
+        super().__init__(logging.INFO)
+        self._end = end
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not record.exc_info:
+            self._end.send(("said", record.getMessage()))
+
+
 def _work(work: bytes, blocks: Sequence[Block], end: Connection, threads: int) -> None:
     """Main function of a process: compute blocks until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops us
@@ -163,12 +170,13 @@ def _work(work: bytes, blocks: Sequence[Block], end: Connection, threads: int) -
     # Our own bytes, as multiprocessing would make them; but it would move weights to shared memory.
     reveal: BlockReveal = pickle.loads(work)  # noqa: S301
     gc.freeze()  # nothing that was loaded will ever be garbage
+    logging.getLogger("foci").addHandler(_ToParent(end))
     try:
         end.send(("free", None))
         while True:
             block = blocks[end.recv()]
             try:
-                for slide in reveal(block, lambda line: end.send(("said", line))):
+                for slide in reveal(block):
                     end.send(("slide", slide))
                 if reveal.steady is not None:  # the parent's copy of the model computes nothing
                     reveal.steady.check("in a worker process")

@@ -20,7 +20,7 @@ from foci.bags.store import N_CAP, BagStore, BagStream
 from foci.bags.tables import write_csv
 from foci.errors import CohortError
 from foci.files.hashes import stamp
-from foci.progress import Progress
+from foci.progress import track
 from foci.words import counted
 
 COLUMNS = ("slide_id", "case_id", "label", "split", "site", "slide_path", "feature_path")
@@ -202,10 +202,10 @@ class Cohort:
         """Iterate over all bags, one at a time; bad ones are listed in ``.skipped``."""
         return BagStream(self.store, self.slides)
 
-    def readable(self, progress: Progress = lambda items, what: items) -> Cohort:
+    def readable(self) -> Cohort:
         """Read every bag once, which fills the cache, and leave out the bad slides."""
         stream = self.bags()
-        good = {bag.slide_id for bag in progress(stream, "reading bags")}
+        good = {bag.slide_id for bag in track(stream, "reading bags")}
         if not good:
             first = stream.skipped[0].reason if stream.skipped else "it has no slides"
             raise CohortError("cohort", f"no slide can be read ({first})", "run foci doctor")

@@ -21,7 +21,7 @@ from foci.bags.layouts.layout import reading
 from foci.bags.matching import Matched, find_features
 from foci.bags.store import N_CAP
 from foci.errors import BagError, EmptyBagError, FociError, NotFiniteError
-from foci.progress import Progress
+from foci.progress import track
 from foci.words import counted, some, tally
 
 Status = Literal["PASS", "WARN", "FAIL"]
@@ -50,7 +50,6 @@ def examine(
     options: CohortOptions,
     *,
     sample: int | None = None,
-    progress: Progress = lambda items, what: items,
 ) -> list[Check]:
     """Run every check that the given inputs allow; a refusal becomes a FAIL, never a crash.
 
@@ -59,7 +58,6 @@ def examine(
     Args:
         options: Feature folder, and label table if there is one.
         sample: Read only this many files, spread over the folder; None for all.
-        progress: Wraps the loop over files; :func:`foci.progress.track` shows a bar.
     """
     try:
         files = find_features(options.features)
@@ -77,7 +75,7 @@ def examine(
     names = sorted(files)
     if sample is not None and sample < len(names):
         names = [names[i] for i in np.linspace(0, len(names) - 1, sample).astype(int)]
-    facts = [_read(name, files[name], options) for name in progress(names, "reading")]
+    facts = [_read(name, files[name], options) for name in track(names, "reading")]
     checks = [*_feature_checks(facts, len(files)), *table]
     bad = sum(one.problem is not None for one in facts)
     if line := many_skipped(bad + missing, len(facts) + missing):

@@ -28,7 +28,7 @@ from foci.cli.commands import (
     view,
 )
 from foci.cli.help import FociTyper, grouped
-from foci.cli.terminal import logged, prepared
+from foci.cli.terminal import logged, messages, prepared
 from foci.errors import FociError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -71,7 +71,7 @@ def version(
 def main() -> None:
     """Entry point; an error of ours or of the system is one line and exit code 2."""
     try:
-        with prepared(), logged():
+        with prepared(), logged(), messages():
             app()
     except FociError as error:
         _end(error)

@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -17,10 +17,11 @@ import typer
 
 from foci import viewer
 from foci.errors import FociError, printable
+from foci.files.run_log import in_plain_words
+from foci.progress import is_shown, showing
 
 if TYPE_CHECKING:
     from foci.audits import StoredAudit
-    from foci.audits.records import Alarm
     from foci.bags import Cohort
     from foci.studies.folder import StudyFolder
 
@@ -104,6 +105,26 @@ def logged() -> Iterator[None]:
         handler.close()
 
 
+class _Lines(logging.Handler):
+    """Prints a message as one line; tracebacks are for ``FOCI_LOG``."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if is_shown() and not record.exc_info:
+            say(in_plain_words(record))
+
+
+@contextlib.contextmanager
+def messages() -> Iterator[None]:
+    """Print FOCI's messages and show progress, except in blocks of ``showing(False)``."""
+    handler, logger = _Lines(logging.INFO), logging.getLogger("foci")
+    logger.addHandler(handler)
+    try:
+        with showing(True):
+            yield
+    finally:
+        logger.removeHandler(handler)
+
+
 # Print notes and skipped slides before a long run.
 
 
@@ -123,28 +144,6 @@ def starting(what: str) -> None:
 def say(line: str) -> None:
     """Print one line; control characters in it, of a slide's name for instance, are escaped."""
     typer.echo(printable(line))
-
-
-def announce(
-    cohort: Cohort,
-    model_notes: Sequence[str] = (),
-    alarms: Sequence[Alarm] = (),
-    say: Callable[[str], None] = say,
-) -> None:
-    """Print alarms, the assumptions about model and slides, and the skipped slides with reasons.
-
-    Where more than 10 % of the slides are skipped, that is said first.
-    """
-    from foci.bags.cohort import line_of
-
-    if line := many_skipped_of(cohort):
-        say(f"warning: {line}")
-    for alarm in alarms:
-        say(f"ALARM, {alarm.kind}: {alarm.sentence}")
-    for note in (*model_notes, *cohort.notes):
-        say(line_of(note))
-    for slide in cohort.skipped:
-        say(f"skipped {slide.slide_id}: {slide.reason}")
 
 
 def many_skipped_of(cohort: Cohort) -> str | None:
@@ -223,11 +222,10 @@ def picture_slides(
 
     An image is named by ``slide_path`` in the cohort's table, or found in ``slides`` by name.
     """
-    from foci.progress import track
     from foci.slides.find import find_images, match_images
     from foci.slides.thumbnails import write_thumbnails
 
     paths = {slide.slide_id: slide.slide_path for slide in cohort}
     wanted = [(slide.slide_id, paths.get(slide.slide_id)) for slide in audit.slides]
     search = match_images(wanted, find_images(slides))
-    write_thumbnails(search, audit.folder, slide_mpp=slide_mpp, progress=track, say=typer.echo)
+    write_thumbnails(search, audit.folder, slide_mpp=slide_mpp)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from foci.backbones.training import EpochReport
     from foci.backbones.training.run import TrainingConfiguration
     from foci.bags import Cohort
+
+_LOG = logging.getLogger(__name__)
 
 
 COLOUR = {"good": "bold green", "part": "bold yellow", "bad": "bold red", "none": "bold"}
@@ -339,17 +342,14 @@ def splits_from(table: Cohort, configuration: TrainingConfiguration) -> str:
 
 
 class EpochLines:
-    """Say each epoch, and after the first one how long the others will take.
+    """Logs each epoch, and after the first one how long the others will take.
 
     Args:
-        say: Called with every line.
         clock: Seconds that pass.
     """
 
-    def __init__(
-        self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self.say, self.clock = say, clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
         self.done = self.total = 0
         self._began: float | None = None
 
@@ -357,18 +357,18 @@ class EpochLines:
         """Begin, after ``done`` of ``total`` epochs."""
         self.done, self.total, self._began = done, total, self.clock()
         if done:
-            self.say(f"going on after {done} of {counted(total, 'epoch')}")
+            _LOG.info("resuming after %d of %s", done, counted(total, "epoch"))
 
     def __call__(self, epoch: EpochReport) -> None:
-        """Say one epoch."""
+        """Log one epoch."""
         self.done += 1
-        self.say(_line(epoch))
+        _LOG.info(_line(epoch))
         if self._began is None:
             return
         seconds, left = self.clock() - self._began, self.total - self.done
         self._began = None
         if left:
-            self.say(
+            _LOG.info(
                 f"one epoch took {duration(seconds)}: about {duration(left * seconds)} for "
                 f"{counted(left, 'more epoch')}; Ctrl-C keeps every finished epoch, and the same "
                 "command goes on"

@@ -25,7 +25,7 @@ from foci.demo.cohort import (
 )
 from foci.demo.folder import Parameters
 from foci.files.atomic import sweep, whole_file
-from foci.progress import Progress
+from foci.progress import track
 
 SLIDES = "slides"
 """Folder of the images in the demo folder."""
@@ -66,14 +66,12 @@ Look = tuple[int, int, int, int]
 def paint_slides(
     folder: Path,
     parameters: Parameters,
-    progress: Progress = lambda items, what: items,
 ) -> Path:
     """Paint every slide of a demo cohort; images that are already there are kept.
 
     Args:
         folder: The demo folder.
         parameters: Of the cohort in it.
-        progress: Wraps the loop over slides.
 
     Returns:
         The folder of the images.
@@ -83,7 +81,7 @@ def paint_slides(
     sweep(out)
     plans, palette = parameters.plans(), parameters.palette()
     drawn = parameters.planted(plans)
-    for plan in progress(plans, "painting slides"):
+    for plan in track(plans, "painting slides"):
         slide, path = next(drawn), out / f"{plan.slide_id}.tiff"
         if not path.exists():
             with whole_file(path, durable=False) as temporary:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,9 +26,12 @@ from foci.backbones.training.run import STATE, train_into
 from foci.bags import Cohort
 from foci.demo.folder import COHORT, FEATURES, TRUTH, make
 from foci.demo.painting import SLIDES
+from foci.progress import showing
 from foci.reports import write_comparison, write_report
 from foci.slides.find import find_images, match_images
 from foci.slides.thumbnails import write_thumbnails
+
+_LOG = logging.getLogger(__name__)
 
 MODELS_FOLDER, AUDITS_FOLDER, COMPARISON = "models", "audits", "comparison.html"
 
@@ -96,7 +100,6 @@ def run_demo(
     classes: int = 2,
     settings: AuditSettings = SETTINGS,
     workers: int | None = None,
-    say: Callable[[str], None] = lambda line: None,
 ) -> DemoResult:
     """Make the embedded cohort, train three classifiers, audit each, and compare them.
 
@@ -109,20 +112,20 @@ def run_demo(
         classes: 2 or 3 types of tumour.
         settings: Of the audits.
         workers: Processes, each with one thread; None for one per core, 1 for this process alone.
-        say: Called with lines of text on the progress.
     """
     folder = make(out, seed=seed, slides=slides, classes=classes)
     jobs = [(model, folder, seed, settings) for model in MODELS]
     workers = min(workers or os.cpu_count() or 1, len(jobs))
     how = "one after the other" if workers == 1 else f"{workers} at a time"
-    say(f"training and auditing {', '.join(m.name for m in MODELS)}; {how}")
+    _LOG.info("training and auditing %s; %s", ", ".join(model.name for model in MODELS), how)
     started = time.monotonic()
     for name in _each(jobs, workers):
-        say(f"{name}: trained and audited ({time.monotonic() - started:.0f} s)")
+        _LOG.info("%s: trained and audited (%.0f s)", name, time.monotonic() - started)
     audits = tuple(StoredAudit.load(folder / AUDITS_FOLDER / model.name) for model in MODELS)
     return DemoResult(folder, audits, write_comparison(audits, folder / COMPARISON))
 
 
+@showing(False)
 def train_and_audit(model: DemoModel, folder: Path, seed: int, settings: AuditSettings) -> str:
     """One classifier, from the cohort in ``folder`` to its report; returns its name."""
     cohort = Cohort.read(folder / FEATURES, folder / COHORT, keep=1000)

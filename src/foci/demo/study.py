@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -94,18 +93,12 @@ def make_study(out: str | Path, *, slides: int = SLIDES_OF_A_STUDY, seed: int = 
     return StudyFolder(folder)
 
 
-def run_miniature(
-    folder: StudyFolder,
-    *,
-    workers: int | None = None,
-    say: Callable[[str], None] = lambda line: None,
-) -> Tally:
+def run_miniature(folder: StudyFolder, *, workers: int | None = None) -> Tally:
     """Run the cells of the miniature study that are not done.
 
     Args:
         folder: Of :func:`make_study`.
         workers: Cells at the same time; None for one per core where Ray is installed, else 1.
-        say: Called with lines of text on the progress.
     """
     possible = os.cpu_count() or 1 if find_spec("ray") is not None else 1
     workers = workers or possible
@@ -116,5 +109,5 @@ def run_miniature(
             from foci.studies.engine.ray_cluster import RayCluster
 
             engine = stack.enter_context(RayCluster(folder, workers=workers))
-        report = stack.enter_context(StudyProgress(engine.slots, say))
+        report = stack.enter_context(StudyProgress(engine.slots))
         return run_plan(folder, plan, engine, report=report)

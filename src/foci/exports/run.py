@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from foci.exports.geojson import feature_collection, to_text
 from foci.exports.tables import RankedSlide, columns_to_export, ranked_slides, write_tiles
 from foci.files.atomic import whole_file, write_whole
 from foci.slides.image import file_name
+
+_LOG = logging.getLogger(__name__)
 
 FIGURES = ("png", "pdf", "svg")
 FORMATS = ("geojson", "csv", *FIGURES)
@@ -38,7 +41,6 @@ def export(
     images: Mapping[str, Path] | None = None,
     slide_mpp: float | None = None,
     marks: Marks | None = None,
-    say: Callable[[str], None] = lambda line: None,
 ) -> Exported:
     """Write the first tiles of slides as GeoJSON, CSV and figures.
 
@@ -52,7 +54,6 @@ def export(
         images: Image of every slide that has one.
         slide_mpp: Micrometres per level-0 pixel of images that do not say.
         marks: Annotated tiles, see :func:`foci.audits.audit.read_marks`.
-        say: Called with one line per note.
     """
     unknown = [name for name in formats if name not in FORMATS]
     if unknown:
@@ -67,12 +68,15 @@ def export(
         image = (images or {}).get(name)
         for column in ranked.columns:
             if not column.as_asked:
-                say(f"{name}: no {k} under {column.name}; the first {len(column)} tiles instead")
+                _LOG.info(
+                    "%s: no %s under %s; the first %d tiles instead",
+                    name, k, column.name, len(column),
+                )  # fmt: skip
         try:
             files += _one(ranked, folder, formats, image, slide_mpp)
         except SlideError as error:
             skipped[name] = str(error)
-            say(f"skipped {name}: {error}")
+            _LOG.info("skipped %s: %s", name, error)
     return Exported(tuple(files), skipped)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from foci.audits.folder import REPORT
 from foci.files.atomic import sweep, write_whole
-from foci.progress import Progress, silent
+from foci.progress import track
 from foci.reports.html import render
 from foci.reports.models import StudyPayload
 from foci.reports.report import write_report
@@ -30,15 +30,12 @@ from foci.words import counted, decimals
 PAGE = "study.html"
 
 
-def write_study_page(
-    folder: StudyFolder | str | Path, *, reports: bool = True, progress: Progress = silent
-) -> Path:
+def write_study_page(folder: StudyFolder | str | Path, *, reports: bool = True) -> Path:
     """Write tables, figures and ``study.html`` of a study from whatever is finished.
 
     Args:
         folder: The study.
         reports: Whether audits without a report get one.
-        progress: Wraps the audits whose reports are written.
 
     Returns:
         Path of the page.
@@ -47,7 +44,7 @@ def write_study_page(
     made = tables.write(study)
     drawn = figures.write(study, made.numbers)
     if reports:
-        _write_reports(study, progress)
+        _write_reports(study)
     finished = sum(len(found) for found in audit_folders(study).values())
     page = render(
         "study.html.j2",
@@ -78,10 +75,10 @@ def write_study_page(
     return path
 
 
-def _write_reports(study: StudyFolder, progress: Progress) -> None:
+def _write_reports(study: StudyFolder) -> None:
     every = [path for found in audit_folders(study).values() for path in found.values()]
     missing = [path for path in every if not (path / REPORT).is_file()]
-    for path in progress(missing, "reports"):
+    for path in track(missing, "reports"):
         write_report(path)
 
 

@@ -19,7 +19,6 @@ from foci.bags import Cohort
 from foci.bags.cohort import files_read, what_is_read
 from foci.errors import ChangedError, CohortError, FociError
 from foci.files.hashes import Unchanged, digest
-from foci.progress import Progress
 from foci.selectors.criterion import CRITERIA
 from foci.selectors.gated import GatedBackbone, choose_site, gate_backbone
 from foci.selectors.heads import Head
@@ -46,7 +45,6 @@ def fit(
     memory_gb: float = 4.0,
     model_files: Unchanged | None = None,
     report: Callable[[FitEpoch], None] = lambda epoch: None,
-    progress: Progress = lambda items, what: items,
 ) -> FittedSelector:
     """Train a selector on a frozen backbone.
 
@@ -70,7 +68,6 @@ def fit(
         memory_gb: Memory for embedded bags that are kept between epochs.
         model_files: Files that the backbone was loaded from; they must stay as they are.
         report: Called after every epoch.
-        progress: Wraps the steps of an epoch.
 
     Raises:
         FociError: If the backbone passes no gradient to its tiles, if it or a feature file changes
@@ -117,7 +114,6 @@ def fit(
                     criterion=None if score is None else lambda: score(selector),
                     compare=compare,
                     report=report,
-                    progress=progress,
                 )
                 notes = _notes(backbone, chosen, bags, train)
                 for files in (features, model_files):

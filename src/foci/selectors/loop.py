@@ -15,7 +15,7 @@ from foci.backbones.training.loop import epoch_order
 from foci.backbones.training.resume import RunState, load_run, save_run, snapshot
 from foci.bags import Slide
 from foci.errors import FociError
-from foci.progress import Progress
+from foci.progress import track
 from foci.selectors.criterion import tune
 from foci.selectors.heads import EvidenceHead, Head, scores_at
 from foci.selectors.losses import GatedBatch, loss_terms, total
@@ -53,7 +53,6 @@ def run(
     criterion: Callable[[], float] | None,
     compare: Callable[[], None],
     report: Callable[[FitEpoch], None],
-    progress: Progress,
 ) -> tuple[dict[str, Tensor], list[FitEpoch]]:
     """Train for all epochs, or for those that are left after an interruption.
 
@@ -67,7 +66,6 @@ def run(
         criterion: Scores the head after an epoch, higher is better; None takes ``-val_loss``.
         compare: Called before a state is written; raises if the classifier has changed.
         report: Called after every epoch.
-        progress: Wraps the steps of an epoch.
 
     Returns:
         The weights of the best epoch, and one entry per epoch.
@@ -101,7 +99,7 @@ def run(
     patience = math.inf if schedule.patience is None else schedule.patience
     while state.epoch < epochs and state.epoch - best_epoch < patience:
         number = state.epoch + 1
-        rate, loss, terms = train_epoch(fit, optimizer, number, progress)
+        rate, loss, terms = train_epoch(fit, optimizer, number)
         if not all(bool(weight.isfinite().all()) for weight in fit.head.parameters()):
             raise _diverged(fit, number, "weights are not finite")
         val_loss, val_terms = validate(fit)
@@ -152,7 +150,7 @@ def _diverged(fit: Fit, number: int, what: str) -> FociError:
 
 
 def train_epoch(
-    fit: Fit, optimizer: torch.optim.Optimizer, number: int, progress: Progress
+    fit: Fit, optimizer: torch.optim.Optimizer, number: int
 ) -> tuple[float, float, dict[str, float]]:
     """One pass over the training slides: last learning rate, mean loss and mean terms."""
     recipe, size = fit.recipe, fit.recipe.schedule.batch_size
@@ -161,7 +159,7 @@ def train_epoch(
     steps = math.ceil(len(order) / size)
     mean = _Mean()
     rate = recipe.schedule.peak
-    for step in progress(range(steps), f"fit {number}/{recipe.schedule.epochs}"):
+    for step in track(range(steps), f"fit {number}/{recipe.schedule.epochs}"):
         rate = recipe.schedule.rate((number - 1) * steps + step, steps)
         for group in optimizer.param_groups:
             group["lr"] = rate

@@ -13,7 +13,7 @@ from foci.bags.doctor import Check
 from foci.bags.layouts import read_bag
 from foci.bags.matching import find_features
 from foci.errors import BagError, FociError, SlideError
-from foci.progress import Progress
+from foci.progress import track
 from foci.slides.find import FoundSlide, find_images, match_images
 from foci.slides.image import SlideImage
 from foci.slides.tiling import NEARLY
@@ -39,7 +39,6 @@ def check_slides(
     folder: Path,
     *,
     sample: int | None = None,
-    progress: Progress = lambda items, what: items,
 ) -> list[Check]:
     """Are slides found for all bags, do coordinates lie inside, does the tile size agree?
 
@@ -47,7 +46,6 @@ def check_slides(
         options: Feature folder, and label table if there is one.
         folder: Of the whole-slide images.
         sample: Look at only this many slides, spread over the cohort; None for all.
-        progress: Wraps the loop over slides.
     """
     try:
         _, matched = find_slides(
@@ -66,7 +64,7 @@ def check_slides(
     found = list(search.found)
     if sample is not None and sample < len(found):
         found = [found[i] for i in np.linspace(0, len(found) - 1, sample).astype(int)]
-    seen = [_look(bags[one.slide_id], one, options) for one in progress(found, "slides")]
+    seen = [_look(bags[one.slide_id], one, options) for one in track(found, "slides")]
     checks = [_matching(len(bags), search.missing), _readable(seen)]
     good = [one for one in seen if not one.unreadable]
     return [*checks, _inside(good), _resolution(good)] if good else checks

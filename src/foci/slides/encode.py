@@ -7,7 +7,8 @@ a later run knows which files it may keep.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +24,13 @@ from foci.bags.layouts.hdf5 import attribute, open_file
 from foci.errors import BagError, FociError, SlideError
 from foci.files.atomic import sweep, whole_file, write_whole
 from foci.files.hashes import check_format, digest
-from foci.progress import Progress
+from foci.progress import track
 from foci.slides.encoders import Encoder
 from foci.slides.find import FoundSlide, Search
 from foci.slides.image import SlideImage
 from foci.slides.tiling import TilingSettings, batched, lay_tiles, magnification, tile_pictures
+
+_LOG = logging.getLogger(__name__)
 
 MANIFEST = "encode.json"
 _FORMAT = 1
@@ -109,8 +112,6 @@ def encode_slides(
     slide_mpp: float | None = None,
     batch: int = 64,
     force: bool = False,
-    progress: Progress = lambda items, what: items,
-    say: Callable[[str], None] = lambda line: None,
 ) -> EncodedFolder:
     """Encode slides into one feature file each; a bad slide costs only itself.
 
@@ -125,8 +126,6 @@ def encode_slides(
         slide_mpp: Micrometres per level-0 pixel, for slides that do not say.
         batch: Tiles that are encoded together.
         force: Encode everything again, also over features of other settings.
-        progress: Wraps the loop over slides.
-        say: Called with one line per skipped slide.
     """
     geometry = f"{tiling.magnification}x_{tiling.tile}px_0px_overlap"
     folder = Path(out) / geometry / f"features_{encoder.name}"
@@ -144,9 +143,9 @@ def encode_slides(
     done: list[EncodedSlide] = []
     skipped = list(slides.missing)
     for missing in skipped:
-        say(f"skipped {missing.slide_id}: {missing.reason}")
+        _LOG.info("skipped %s: %s", missing.slide_id, missing.reason)
     try:
-        for found in progress(slides.found, "encoding"):
+        for found in track(slides.found, "encoding"):
             path = folder / f"{found.slide_id}.h5"
             try:
                 encoded = None if force else _finished(path, found, run)
@@ -156,7 +155,7 @@ def encode_slides(
                 done.append(encoded)
             except SlideError as error:
                 skipped.append(Skipped(found.slide_id, str(error)))
-                say(f"skipped {found.slide_id}: {error}")
+                _LOG.info("skipped %s: %s", found.slide_id, error)
     finally:
         listed |= {slide.slide_id: slide for slide in done}
         _write_manifest(folder, run, listed, skipped)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+import logging
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from foci.errors import SlideError
 from foci.files.atomic import write_whole
-from foci.progress import Progress
+from foci.progress import track
 from foci.slides.find import FoundSlide, Search
 from foci.slides.image import Box, SlideImage, file_name
+
+_LOG = logging.getLogger(__name__)
 
 FOLDER, INDEX = "thumbnails", "index.json"
 LONGEST, QUALITY = 512, 70
@@ -47,8 +49,6 @@ def write_thumbnails(
     audit: Path,
     *,
     slide_mpp: float | None = None,
-    progress: Progress = lambda items, what: items,
-    say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Thumbnail]:
     """Write the thumbnails of an audit's slides; a slide that cannot be read has none.
 
@@ -56,19 +56,17 @@ def write_thumbnails(
         slides: The audited slides and their images.
         audit: The audit folder.
         slide_mpp: Micrometres per level-0 pixel of images that do not say.
-        progress: Wraps the loop over slides.
-        say: Called with one line per slide without a picture.
     """
     folder = audit / FOLDER
     folder.mkdir(exist_ok=True)
     index: dict[str, Thumbnail] = {}
     for missing in slides.missing:
-        say(f"no picture of {missing.slide_id}: {missing.reason}")
-    for found in progress(slides.found, "thumbnails"):
+        _LOG.info("no picture of %s: %s", missing.slide_id, missing.reason)
+    for found in track(slides.found, "thumbnails"):
         try:
             index[found.slide_id] = _write(found, folder, slide_mpp)
         except SlideError as error:
-            say(f"no picture of {found.slide_id}: {error}")
+            _LOG.info("no picture of %s: %s", found.slide_id, error)
     content = _INDEX.dump_python(index, mode="json")
     write_whole(folder / INDEX, json.dumps(content, indent=1) + "\n")
     return index

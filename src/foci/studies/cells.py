@@ -37,7 +37,7 @@ from foci.backbones.training.run import train_into, trainable, with_train_and_va
 from foci.bags import Bag, Cohort, Slide
 from foci.errors import ChangedError, FociError
 from foci.files.atomic import write_whole
-from foci.progress import silent
+from foci.progress import showing
 from foci.reveal import Revealer
 from foci.selectors.criterion import aukc_on_grid
 from foci.selectors.fitting import new_head
@@ -66,6 +66,7 @@ Scores = dict[str, float | None]
 """``auc`` (None where a class is absent), ``accuracy`` and ``loss``, on the validation slides."""
 
 
+@showing(False)
 def compute(folder: StudyFolder, cell: Cell, needed: tuple[Path, ...], out: Path) -> None:
     """Compute a cell on a GPU if one is visible; what a killed process has done is resumed.
 
@@ -124,7 +125,7 @@ def _check_unchanged(study: Study, cell: Cell, cohort: Cohort) -> None:
 
 def _ready(sources: Sources) -> Cohort:
     """The slides that the classifier can read, split by patients where no table does."""
-    return ready_to_fit(for_backbone(sources.cohort, sources.backbone), sources.split_seed, silent)
+    return ready_to_fit(for_backbone(sources.cohort, sources.backbone), sources.split_seed)
 
 
 def _train(study: Study, cell: Cell, out: Path, device: str) -> None:

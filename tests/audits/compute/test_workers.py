@@ -46,7 +46,7 @@ def test_cores_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_work_that_cannot_be_sent_is_one_line() -> None:
     with pytest.raises(FociError, match=r"^workers: cannot be sent to another .* give --workers 1"):
-        Workers(lambda block, say: iter(()), 2, 1)  # type: ignore[arg-type]
+        Workers(lambda block: iter(()), 2, 1)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("n_blocks", "ahead"), [(0, 0), (1, 0), (2, 0), (3, 0), (4, 1), (9, 5)])
@@ -71,7 +71,7 @@ def test_one_block_more_than_each_computes_while_there_are_plenty(
         return True
 
     left = deque(range(n_blocks))
-    seen = list(workers._served([here for here, _ in pairs], left, print, turn))
+    seen = list(workers._served([here for here, _ in pairs], left, turn))
     assert sorted(seen) == sorted(handed) == list(range(n_blocks))
     assert waiting == ahead
     assert not left
@@ -84,7 +84,7 @@ def test_a_script_without_a_guard_is_told_what_to_do(tmp_path: Path) -> None:
     script = tmp_path / "mine.py"
     script.write_text(
         "from foci.audits.workers import Workers\n"
-        "list(Workers('work', 1, 1).run(['block'], print, lambda: False))\n"
+        "list(Workers('work', 1, 1).run(['block'], lambda: False))\n"
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert done.returncode == 1

@@ -42,28 +42,28 @@ def test_the_split_and_the_classes_are_said_before_training(foci: Foci, folder: 
     assert "splits: made by patient, 70, 10 and 20 % of each class, seed 2\n" in made.out
 
 
-def test_the_time_is_estimated_after_the_first_epoch() -> None:
-    said: list[str] = []
+def test_the_time_is_estimated_after_the_first_epoch(caplog: pytest.LogCaptureFixture) -> None:
     seconds = iter([100.0, 130.0])
-    lines = EpochLines(said.append, clock=lambda: next(seconds))
+    lines = EpochLines(clock=lambda: next(seconds))
     lines.starting(0, 40)
     lines(report(1))
-    assert said[0].startswith("train  1/20  loss 0.500")
-    assert said[1] == (
+    assert caplog.messages[0].startswith("train  1/20  loss 0.500")
+    assert caplog.messages[1] == (
         "one epoch took 30 s: about 20 min for 39 more epochs; Ctrl-C keeps every finished epoch, "
         "and the same command goes on"
     )
     lines(report(2))
-    assert len(said) == 3
+    assert len(caplog.messages) == 3
 
 
-def test_a_run_that_goes_on_says_from_where_and_the_last_epoch_needs_no_estimate() -> None:
-    said: list[str] = []
-    lines = EpochLines(said.append)
+def test_a_resumed_run_says_from_where_and_the_last_epoch_needs_no_estimate(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lines = EpochLines()
     lines.starting(19, 20)
     lines(report(20))
-    assert said[0] == "going on after 19 of 20 epochs"
-    assert len(said) == 2
+    assert caplog.messages[0] == "resuming after 19 of 20 epochs"
+    assert len(caplog.messages) == 2
 
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, epochs: int) -> None:

@@ -134,20 +134,18 @@ def test_rate_and_time_left() -> None:
     assert left_text(Tally(10, done=2, left=1200.0), 2, 0.5) == "30.0 cells/min, 10 min left"
 
 
-def test_one_line_per_cell_without_a_terminal() -> None:
-    said: list[str] = []
-    with StudyProgress(2, said.append, bar=False) as report:
+def test_one_line_per_cell_without_a_terminal(caplog: pytest.LogCaptureFixture) -> None:
+    with StudyProgress(2, bar=False) as report:
         report(CELL, Outcome("k", 42.0), Tally(3, done=1, left=84.0))
         report(CELL, *FAILED)
     pattern = r"\[1/3\] train/one/abmil/1: 42 s; [\d.]+ cells/min, 42 s left"
-    assert re.fullmatch(pattern, said[0])
-    assert said[1] == "[2/3] train/one/abmil/1: FAILED: it diverged"
+    assert re.fullmatch(pattern, caplog.messages[0])
+    assert caplog.messages[1] == "[2/3] train/one/abmil/1: FAILED: it diverged"
 
 
-def test_a_bar_on_a_terminal_and_failures_in_lines() -> None:
-    said: list[str] = []
-    with StudyProgress(2, said.append, bar=True) as report:
+def test_a_bar_on_a_terminal_and_failures_in_lines(caplog: pytest.LogCaptureFixture) -> None:
+    with StudyProgress(2, bar=True) as report:
         report(CELL, Outcome("k", 42.0), Tally(3, done=1))
-        assert said == []
+        assert caplog.messages == []
         report(CELL, *FAILED)
-    assert said == ["[2/3] train/one/abmil/1: FAILED: it diverged"]
+    assert caplog.messages == ["[2/3] train/one/abmil/1: FAILED: it diverged"]

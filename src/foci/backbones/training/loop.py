@@ -23,7 +23,7 @@ from foci.bags.bag import spacing
 from foci.bags.cohort import what_is_read
 from foci.errors import FociError
 from foci.files.hashes import digest
-from foci.progress import Progress
+from foci.progress import track
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,6 @@ def train(
     state_file: Path | None = None,
     starting: Callable[[int, int], None] = lambda done, total: None,
     report: Callable[[EpochReport], None] = lambda epoch: None,
-    progress: Progress = lambda items, what: items,
 ) -> list[EpochReport]:
     """Train in place with the classifier's own objective; the best validation epoch is kept.
 
@@ -75,7 +74,6 @@ def train(
         state_file: Written after every epoch; the caller removes it at the end.
         starting: Called once, with the epochs that are done and all epochs of the run.
         report: Called after every epoch.
-        progress: Wraps the steps of an epoch, given a description.
 
     Returns:
         One report per epoch, those of a resumed run included.
@@ -118,7 +116,7 @@ def train(
             rates = [_rate(recipe, epoch * steps + step, steps) for step in range(steps)]
             batches = (
                 batch_of(train_cohort, order[step * size : (step + 1) * size]).to(device)
-                for step in progress(range(steps), f"{name} {epoch + 1}/{recipe.epochs}")
+                for step in track(range(steps), f"{name} {epoch + 1}/{recipe.epochs}")
             )
             loss, terms = _epoch(objective, optimizer, batches, rates, recipe.clip)
             where = f"{backbone.architecture}, {name} epoch {epoch + 1}"

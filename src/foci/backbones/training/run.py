@@ -26,7 +26,6 @@ from foci.errors import ChangedError, CohortError
 from foci.files.atomic import sweep
 from foci.files.hashes import Unchanged, digest
 from foci.files.lock import alone_in
-from foci.progress import Progress
 from foci.words import counted, tally
 
 STATE = "training.safetensors"
@@ -90,7 +89,6 @@ def train_into(
     score: Callable[[Predictions], Scores] | None = None,
     starting: Callable[[int, int], None] = lambda done, total: None,
     report: Callable[[EpochReport], None] = lambda epoch: None,
-    progress: Progress = lambda items, what: items,
 ) -> TrainedBackbone:
     """Train a classifier on a cohort's train split and write it to a folder.
 
@@ -109,7 +107,6 @@ def train_into(
             accuracy. A split that it fails on is written without scores, and a note says so.
         starting: Called once, with the epochs that are done and all epochs of the run.
         report: Called after every epoch.
-        progress: Wraps the steps of an epoch.
     """
     folder = Path(folder)
     _check_free(folder)
@@ -137,7 +134,6 @@ def train_into(
                 state_file=folder / STATE,
                 starting=starting,
                 report=report,
-                progress=progress,
             )
             metrics, notes = _scored(backbone, parts, score or _loss_and_accuracy)
             data = _training_data(training)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,6 +25,8 @@ from foci.processes import preload
 
 if TYPE_CHECKING:
     from foci.audits.settings import AuditConfiguration
+
+_LOG = logging.getLogger(__name__)
 
 
 @cohort_options()
@@ -157,13 +160,11 @@ def _run(
     from foci.audits.run import run
     from foci.audits.sources import open_sources
     from foci.cli.options import choose
-    from foci.cli.terminal import announce, end_if_many, picture_slides, say, say_next, say_pages
+    from foci.cli.terminal import end_if_many, picture_slides, say_next, say_pages
     from foci.cli.text import show
-    from foci.progress import track
     from foci.reports import write_report
 
     sources = open_sources(configuration, choose(configuration.device))
-    announce(sources.cohort, sources.model_notes, sources.alarms)
     done = run(
         sources.backbone,
         sources.cohort,
@@ -180,13 +181,11 @@ def _run(
         model_files=sources.model_files,
         force=force,
         workers=workers,
-        progress=track,
-        say=say,
     )
     skipped = {slide.slide_id for slide in done.skipped}
     many = many_left_out(sources.cohort, len(done.slides), skipped)
     if many is not None:
-        say(f"warning: {many}")
+        _LOG.warning(many)
     show(done)
     if slides is not None:
         picture_slides(done, sources.cohort, slides, configuration.mpp)

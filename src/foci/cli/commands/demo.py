@@ -60,9 +60,8 @@ def demo(
     if slides:
         from foci.demo.folder import Parameters
         from foci.demo.painting import paint_slides
-        from foci.progress import track
 
-        images = paint_slides(folder, Parameters(seed, number, classes), track)
+        images = paint_slides(folder, Parameters(seed, number, classes))
         typer.echo(f"Their images are in {images}.")
     if cohort_only:
         return
@@ -73,7 +72,7 @@ def demo(
     from foci.cli.terminal import say_next, say_pages
     from foci.demo.run import run_demo
 
-    done = run_demo(out, seed=seed, slides=number, classes=classes, say=typer.echo)
+    done = run_demo(out, seed=seed, slides=number, classes=classes)
     typer.echo("")
     show(compare(done.audits))
     found = [_planted_tiles_found(a, a.manifest.truth) for a in done.audits if a.manifest.truth]
@@ -87,14 +86,13 @@ def _study(out: Path, number: int | None, seed: int, workers: int | None) -> Non
     """The paper's matrix in miniature, from cohorts to ``study.html``."""
     from foci.cli.terminal import say, say_study_page
     from foci.demo.study import SLIDES_OF_A_STUDY, make_study, run_miniature
-    from foci.progress import track
     from foci.reports import write_study_page
 
     folder = make_study(out, slides=number or SLIDES_OF_A_STUDY, seed=seed)
     say(f"Two tasks on synthetic slides, seven backbones and two seeds: {len(folder.plan())} cells")
-    tally = run_miniature(folder, workers=workers, say=say)
+    tally = run_miniature(folder, workers=workers)
     say(f"{tally.done} of {tally.total} cells done, {len(tally.failed)} failed")
-    say_study_page(folder, write_study_page(folder, progress=track))
+    say_study_page(folder, write_study_page(folder))
 
 
 def _planted_tiles_found(audit: StoredAudit, truth: TruthRecord) -> str:

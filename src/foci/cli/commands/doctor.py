@@ -37,14 +37,13 @@ def doctor(
     from foci.bags.cohort import CohortOptions
     from foci.bags.doctor import examine
     from foci.configuration import configure
-    from foci.progress import track
 
     options = configure(CohortOptions, cohort)
-    checks = examine(options, sample=sample, progress=track)
+    checks = examine(options, sample=sample)
     if slides is not None:
         from foci.slides.checks import check_slides
 
-        checks += check_slides(options, slides, sample=sample, progress=track)
+        checks += check_slides(options, slides, sample=sample)
     if as_json:
         typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
     else:

@@ -39,7 +39,6 @@ def encode(
     starting("looking for slides")
     from foci.cli.options import choose
     from foci.configuration import configure
-    from foci.progress import track
     from foci.slides.encode import encode_slides
     from foci.slides.encoders import ENCODERS, EncoderOptions
     from foci.slides.find import every_image
@@ -60,8 +59,6 @@ def encode(
             slide_mpp=slide_mpp,
             batch=batch,
             force=force,
-            progress=track,
-            say=typer.echo,
         )
     except KeyboardInterrupt:
         typer.echo("foci: stopped; give the same command again to go on", err=True)

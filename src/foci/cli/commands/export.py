@@ -79,7 +79,6 @@ def export(
         images=images,
         slide_mpp=slide_mpp,
         marks=None if truth is None else read_marks(truth),
-        say=typer.echo,
     )
     for path in done.files:
         typer.echo(f"wrote {path}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,8 @@ from foci.errors import FociError
 if TYPE_CHECKING:
     from foci.selectors import FitEpoch
     from foci.selectors.recipes import Target
+
+_LOG = logging.getLogger(__name__)
 
 
 @cohort_options(required=("features",))
@@ -56,12 +59,11 @@ def fit(
     from foci import selectors
     from foci.audits.prepare import check_width, for_backbone, ready_to_fit
     from foci.audits.settings import Inputs
-    from foci.audits.sources import open_sources
+    from foci.audits.sources import announce, open_sources
     from foci.cli.options import choose
-    from foci.cli.terminal import announce, end_if_many, many_skipped_of
+    from foci.cli.terminal import end_if_many, many_skipped_of
     from foci.configuration import configure
     from foci.files.run_log import RunLog
-    from foci.progress import track
 
     changes, model_options = _parted(settings(change, "--set"))
     plan = selectors.vary(selectors.recipe(recipe), changes)
@@ -80,11 +82,11 @@ def fit(
     selectors.check_free(out)
     slides = for_backbone(sources.cohort, backbone)
     check_width(slides)
-    slides = ready_to_fit(slides, sources.split_seed, track)
+    slides = ready_to_fit(slides, sources.split_seed)
     criterion = plan.choose_by if choose_by is None else choose_by.value
     shown = None if criterion == "loss" else f"val {criterion}"
-    with RunLog(out, f"fit {plan.name}", typer.echo) as say:
-        announce(slides, sources.model_notes, sources.alarms, say)
+    with RunLog(out, f"fit {plan.name}"):
+        announce(slides, sources.model_notes, sources.alarms)
         fitted = selectors.fit(
             backbone,
             slides,
@@ -95,14 +97,13 @@ def fit(
             criterion=criterion,
             memory_gb=memory_gb,
             model_files=sources.model_files,
-            report=lambda epoch: say(_line(epoch, shown)),
-            progress=track,
+            report=lambda epoch: _LOG.info(_line(epoch, shown)),
         )
-        say(f"{plan.name}: gate at the {fitted.site}, best epoch {fitted.best_epoch}")
+        _LOG.info("%s: gate at the %s, best epoch %d", plan.name, fitted.site, fitted.best_epoch)
         for note in fitted.notes:
-            say(f"note: {note}")
-        say("the backbone is unchanged: parameters, buffers and full-bag logits compared")
-        say(f"wrote {out}")
+            _LOG.info("note: %s", note)
+        _LOG.info("the backbone is unchanged: parameters, buffers and full-bag logits compared")
+        _LOG.info("wrote %s", out)
     end_if_many(many_skipped_of(slides))
 
 

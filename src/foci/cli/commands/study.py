@@ -241,7 +241,7 @@ def _run(
         engine = stack.enter_context(
             RayCluster(folder, workers=own, address=address, threads=threads, gpus=gpus)
         )
-    progress = stack.enter_context(StudyProgress(engine.slots, say))
+    progress = stack.enter_context(StudyProgress(engine.slots))
     return run_plan(folder, plan, engine, only=kinds, report=progress)
 
 
@@ -300,14 +300,13 @@ def tables(
     No model is run. What is missing is a gap with its reason; give the command again later.
     """
     starting("reading the study")
-    from foci.progress import track
     from foci.reports import write_study_page
     from foci.studies.figures import FOLDER as FIGURES
     from foci.studies.folder import StudyFolder
     from foci.studies.tables import FOLDER as TABLES
 
     folder = StudyFolder(study)
-    page = write_study_page(folder, reports=reports, progress=track)
+    page = write_study_page(folder, reports=reports)
     say(f"tables are in {folder.path / TABLES}, figures in {folder.path / FIGURES}")
     say_study_page(folder, page)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,11 +13,13 @@ from foci.cli.terminal import starting
 from foci.errors import FociError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from foci.backbones.training.run import TrainingConfiguration
     from foci.bags import Cohort
     from foci.cli.text import EpochLines
+
+_LOG = logging.getLogger(__name__)
 
 
 @cohort_options(without=("classes",))
@@ -107,7 +110,6 @@ def _run(configuration: TrainingConfiguration) -> None:
     from foci.cli.terminal import end_if_many, many_skipped_of
     from foci.cli.text import EpochLines
     from foci.files.run_log import RunLog
-    from foci.progress import track
 
     out, given = configuration.out, configuration.recipe_settings
     name, preset, widths = configuration.backbone, configuration.preset, configuration.widths
@@ -116,58 +118,47 @@ def _run(configuration: TrainingConfiguration) -> None:
     key = request_key(name, preset, widths, recipe, table)
     done = finished(out, key)
     if done is not None:
-        typer.echo(f"{out}: this training is complete, nothing is computed again")
-        _show_scores(done.metrics, typer.echo)
+        _LOG.info("%s: this training is complete, nothing is computed again", out)
+        _show_scores(done.metrics)
         return
-    log = RunLog(out, f"train {name}", typer.echo)
-    epochs = EpochLines(log)
+    epochs = EpochLines()
     try:
-        with log:
-            slides = _prepared(table.readable(track), table, configuration, log)
-            _train(slides, configuration, key, epochs, log)
+        with RunLog(out, f"train {name}"):
+            slides = _prepared(table.readable(), table, configuration)
+            _train(slides, configuration, key, epochs)
         end_if_many(many_skipped_of(slides))
     except KeyboardInterrupt:
         typer.echo(f"foci: {epochs.stopped}", err=True)
         raise typer.Exit(130) from None
 
 
-def _prepared(
-    readable: Cohort,
-    table: Cohort,
-    configuration: TrainingConfiguration,
-    say: Callable[[str], None],
-) -> Cohort:
+def _prepared(readable: Cohort, table: Cohort, configuration: TrainingConfiguration) -> Cohort:
     """The slides to train on, split; says how, and what was left out."""
     from dataclasses import replace
 
+    from foci.audits.sources import announce
     from foci.backbones.training.run import trainable, with_train_and_val
-    from foci.cli.terminal import announce
     from foci.cli.text import split_lines, splits_from
 
     slides = trainable(with_train_and_val(readable, configuration.seed))
     slides = replace(slides, notes=(*slides.notes, *_without_auc(slides)))
-    announce(slides, say=say)
+    announce(slides)
     for line in split_lines(slides, splits_from(table, configuration)):
-        say(line)
+        _LOG.info(line)
     return slides
 
 
 def _train(
-    slides: Cohort,
-    configuration: TrainingConfiguration,
-    key: str,
-    epochs: EpochLines,
-    say: Callable[[str], None],
+    slides: Cohort, configuration: TrainingConfiguration, key: str, epochs: EpochLines
 ) -> None:
     from foci.audits.numbers import split_scores
     from foci.backbones.training import training_recipe
     from foci.backbones.training.run import train_into
     from foci.cli.options import choose
-    from foci.progress import track
 
     name = configuration.backbone
     recipe, line = training_recipe(name, slides.classes, configuration.recipe_settings)
-    say(line)
+    _LOG.info(line)
     result = train_into(
         configuration.out,
         name,
@@ -180,22 +171,19 @@ def _train(
         score=split_scores,
         starting=epochs.starting,
         report=epochs,
-        progress=track,
     )
-    _show_scores(result.metrics, say)
+    _show_scores(result.metrics)
     for note in result.notes:
-        say(f"note: {note}")
-    say(f"wrote {configuration.out}")
+        _LOG.info("note: %s", note)
+    _LOG.info("wrote %s", configuration.out)
 
 
-def _show_scores(
-    metrics: Mapping[str, Mapping[str, float | None]], say: Callable[[str], None]
-) -> None:
+def _show_scores(metrics: Mapping[str, Mapping[str, float | None]]) -> None:
     from foci.cli.text import number
 
     for split, values in metrics.items():
         shown = ", ".join(f"{name} {number(value, 3)}" for name, value in values.items())
-        say(f"{split}: {shown}")
+        _LOG.info("%s: %s", split, shown)
 
 
 def _without_auc(cohort: Cohort) -> list[str]:

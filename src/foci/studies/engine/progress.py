@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
@@ -13,18 +13,21 @@ from foci.studies.engine.schedule import Tally
 from foci.studies.engine.work import Outcome
 from foci.studies.plan import Cell
 
+_LOG = logging.getLogger(__name__)
+
 
 class StudyProgress:
     """Reports cells as they end, with their rate and the time that is left.
 
+    Where there is no terminal every cell is a message, else only a failed one.
+
     Args:
         slots: How many cells are under way at the same time.
-        say: Called with one line per cell where there is no terminal, and per failed cell.
         bar: Whether to draw a bar; None for a bar on a terminal.
     """
 
-    def __init__(self, slots: int, say: Callable[[str], None], *, bar: bool | None = None) -> None:
-        self._slots, self._say = slots, say
+    def __init__(self, slots: int, *, bar: bool | None = None) -> None:
+        self._slots = slots
         self._start, self._first = time.monotonic(), 0
         self._bar: Any = None
         self._wanted = sys.stderr.isatty() if bar is None else bar
@@ -58,11 +61,12 @@ class StudyProgress:
                 self._task, total=tally.total, completed=tally.ended,
                 description=f"{rest}; last: {cell.name}",
             )  # fmt: skip
+        ended = f"[{tally.ended}/{tally.total}] {cell.name}"
         if outcome.error is not None:
-            self._say(f"[{tally.ended}/{tally.total}] {cell.name}: FAILED: {outcome.error}")
+            _LOG.error("%s: FAILED: %s", ended, outcome.error)
         elif self._bar is None:
             took = duration(outcome.seconds)
-            self._say(f"[{tally.ended}/{tally.total}] {cell.name}: {took}; {rest}")
+            _LOG.info("%s: %s; %s", ended, took, rest)
 
 
 def left_text(tally: Tally, slots: int, rate: float) -> str:
