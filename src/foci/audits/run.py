@@ -129,7 +129,6 @@ def run(
             frozen_gc(),
             locked_run_folder(folder, inputs, versions, force=force) as state,
         ):
-            log.begin()
             if state == "finished":  # by another run, while this one checked the model
                 return _finished(folder)
             if state == "new":
@@ -144,6 +143,7 @@ def run(
             else:
                 manifest = read_manifest(folder)
                 _LOG.info("%s: resuming with what is there", folder)
+            log.begin()  # with a manifest the folder is known to hold an audit
             division = split_slides(cohort, settings, split_seed, fits=ready is None)
             for slide in division.skipped[len(cohort.skipped) :]:
                 _LOG.info("skipped %s: %s", slide.slide_id, slide.skipped)

@@ -316,6 +316,6 @@ def test_stopped_and_started_again(
     seen.clear()
     done = foci(*command(folder, *NO_SELECTOR))
     assert done.code == 0, done.err
-    assert "going on with what is there" in done.out
+    assert "resuming with what is there" in done.out
     assert seen == ["s11", "s12", "s13"]  # the first block was whole
     assert len(StoredAudit.load(folder / "out").slides) == 5

@@ -91,7 +91,7 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(
     )
     done = foci(*command(folder, "abmil", "m", *QUICK))
     assert done.code == 0, done.err
-    assert "going on after 2 of 3 epochs\n" in done.out
+    assert "resuming after 2 of 3 epochs\n" in done.out
     assert "train 2/3" not in done.out
     log = (folder / "m" / LOG).read_text()
     assert [line.split(" ", 1)[1] for line in log.splitlines()].count("stopped") == 1
