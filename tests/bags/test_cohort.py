@@ -20,7 +20,7 @@ from foci.bags.cohort import (
     warning,
     what_is_read,
 )
-from foci.bags.doctor import check_leakage
+from foci.bags.doctor import check_overlap
 from foci.bags.store import BagStore
 from foci.configuration import configure
 from foci.errors import CohortError, FociError
@@ -374,13 +374,13 @@ def test_every_overlapping_patient_with_the_splits_in_order() -> None:
 
 
 def test_doctor_lists_all_of_them() -> None:
-    check = check_leakage(OVERLAPPING)
+    check = check_overlap(OVERLAPPING)
     assert (check.name, check.status) == ("leakage", "FAIL")
     listed = ("A (train and test)", "C (train and val and test)")
     assert check.detail == f"2 patients are in two splits: {', '.join(listed)}"
     assert check.items == listed
     assert check.fix.endswith("or keep these patients: --allow-patient-overlap")
-    allowed = check_leakage(OVERLAPPING, allowed=True)
+    allowed = check_overlap(OVERLAPPING, allowed=True)
     assert (allowed.status, allowed.detail, allowed.items) == ("WARN", check.detail, listed)
     assert "what is measured on their slides is too good" in allowed.fix
 

@@ -59,14 +59,34 @@ class BagCache:
             os.utime(path)
         except (OSError, SafetensorError, KeyError, TypeError, ValueError):
             return None
-        return _assemble(arrays, json.loads(stored["bag"]))
+        facts = json.loads(stored["bag"])
+        origin = facts.pop("provenance")
+        origin |= {"path": Path(origin["path"]), "notes": tuple(origin["notes"])}
+        return Bag(
+            features=arrays["features"].astype(np.float32, copy=False),
+            coords=arrays.get("coords"),
+            kept=arrays.get("kept"),
+            provenance=Provenance(**origin),
+            **facts,
+        )
 
     def put(self, key: str, bag: Bag) -> None:
         """Store a bag; on a full or read-only disk nothing is stored."""
         from safetensors.numpy import save
 
-        arrays, facts = _take_apart(bag)
-        text = json.dumps(facts)
+        arrays: dict[str, np.ndarray[Any, Any]] = {"features": bag.features}
+        with np.errstate(over="ignore"):
+            half = bag.features.astype(np.float16)
+        if np.array_equal(half.astype(np.float32), bag.features):
+            arrays["features"] = half
+        if bag.coords is not None:
+            arrays["coords"] = bag.coords
+        if bag.kept is not None:
+            arrays["kept"] = bag.kept
+        names = ("slide_id", "unit", "patch_size", "patch_size_inferred", "n_in_file")
+        facts = {name: getattr(bag, name) for name in names}
+        provenance = {**asdict(bag.provenance), "path": str(bag.provenance.path)}
+        text = json.dumps({**facts, "provenance": provenance})
         entry = json.dumps({"bag": text, "crc32": _checksum(arrays, text)})
         with contextlib.suppress(OSError):
             self.root.mkdir(parents=True, exist_ok=True)
@@ -117,32 +137,3 @@ def _checksum(arrays: dict[str, np.ndarray[Any, Any]], facts: str) -> str:
         crc = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), crc)
         crc = zlib.crc32(np.ascontiguousarray(array).data, crc)
     return f"{crc:08x}"
-
-
-def _take_apart(bag: Bag) -> tuple[dict[str, np.ndarray[Any, Any]], dict[str, Any]]:
-    arrays: dict[str, np.ndarray[Any, Any]] = {"features": bag.features}
-    with np.errstate(over="ignore"):
-        half = bag.features.astype(np.float16)
-    if np.array_equal(half.astype(np.float32), bag.features):
-        arrays["features"] = half
-    if bag.coords is not None:
-        arrays["coords"] = bag.coords
-    if bag.kept is not None:
-        arrays["kept"] = bag.kept
-    names = ("slide_id", "unit", "patch_size", "patch_size_inferred", "n_in_file")
-    facts = {name: getattr(bag, name) for name in names}
-    provenance = {**asdict(bag.provenance), "path": str(bag.provenance.path)}
-    return arrays, {**facts, "provenance": provenance}
-
-
-def _assemble(arrays: dict[str, Any], facts: dict[str, Any]) -> Bag:
-    origin = facts.pop("provenance")
-    return Bag(
-        features=arrays["features"].astype(np.float32, copy=False),
-        coords=arrays.get("coords"),
-        kept=arrays.get("kept"),
-        provenance=Provenance(
-            origin["layout"], Path(origin["path"]), origin["encoder"], tuple(origin["notes"])
-        ),
-        **facts,
-    )

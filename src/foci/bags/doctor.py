@@ -226,10 +226,10 @@ def _table_checks(rows: SlideRows, matched: Matched, options: CohortOptions) -> 
     else:
         return []
     allowed = bool(options.allow_patient_overlap)
-    return [*checks, check_leakage(matched.slides, allowed), *_classes(matched.slides)]
+    return [*checks, check_overlap(matched.slides, allowed), *_classes(matched.slides)]
 
 
-def check_leakage(slides: Sequence[Slide], allowed: bool = False) -> Check:
+def check_overlap(slides: Sequence[Slide], allowed: bool = False) -> Check:
     """Every patient in two splits, with these splits."""
     overlap = [
         f"{case} ({' and '.join(names)})" for case, names in overlapping_patients(slides).items()

@@ -12,11 +12,6 @@ from foci.errors import CohortError
 _FOLD = re.compile(r"fold_(\d+)")
 
 
-def _matches(columns: tuple[str, ...]) -> bool:
-    """Columns ``slide_id`` and ``fold_0``, ``fold_1``, ..."""
-    return "slide_id" in columns and any(_FOLD.fullmatch(name) for name in columns)
-
-
 def _read(table: Table, options: ImportOptions) -> SlideRows:
     """One fold, the first unless another is chosen."""
     table.require("case_id", "slide_id")
@@ -28,14 +23,8 @@ def _read(table: Table, options: ImportOptions) -> SlideRows:
     taken = {"case_id", "slide_id", *folds.values()}
     label = choose_label(table, taken, options.label_column)
     slide_ids = table.unique(table.filled("slide_id"))
-    cells = zip(
-        slide_ids,
-        table.filled("case_id"),
-        table.filled(label),
-        split_column(table, folds[fold]),
-        strict=True,
-    )
-    slides = tuple(Slide(*row) for row in cells)
+    cases, labels = table.filled("case_id"), table.filled(label)
+    slides = tuple(map(Slide, slide_ids, cases, labels, split_column(table, folds[fold])))
     if options.fold is None and len(folds) > 1:
         return SlideRows(slides, (f"fold {fold} of {len(folds)} is used",))
     return SlideRows(slides)
@@ -43,7 +32,7 @@ def _read(table: Table, options: ImportOptions) -> SlideRows:
 
 IMPORTER = Importer(
     "Patho-Bench (case_id, slide_id, a label, fold_0, fold_1, ...)",
-    _matches,
+    lambda columns: "slide_id" in columns and any(map(_FOLD.fullmatch, columns)),
     _read,
     options=("label_column", "fold"),
 )

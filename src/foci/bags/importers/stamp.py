@@ -13,11 +13,6 @@ from foci.errors import CohortError
 _NAMED = 5
 
 
-def _matches(columns: tuple[str, ...]) -> bool:
-    """A clinical table has a column ``PATIENT``, and no ``FILENAME``."""
-    return "PATIENT" in columns and "FILENAME" not in columns
-
-
 def _read(table: Table, options: ImportOptions) -> SlideRows:
     """Join both tables; a note counts and names what is left over on either side.
 
@@ -66,7 +61,7 @@ def _note(what: str, names: list[str]) -> str:
 
 IMPORTER = Importer(
     "STAMP (PATIENT and label columns, with a slide table PATIENT, FILENAME)",
-    _matches,
+    lambda columns: "PATIENT" in columns and "FILENAME" not in columns,
     _read,
     options=("slide_table", "label_column"),
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from foci.bags.bag import Slide, SlideRows
 from foci.bags.importers.importer import Importer, ImportOptions, derived_cases_note, split_column
 from foci.bags.matching import case_of
@@ -11,17 +9,12 @@ from foci.bags.tables import Table
 from foci.words import some
 
 
-def _matches(columns: tuple[str, ...]) -> bool:
-    """Any table with a column ``slide_id``."""
-    return "slide_id" in columns
-
-
 def _read(table: Table, options: ImportOptions) -> SlideRows:
     """Columns beyond ``slide_id`` and the label are optional; relative paths start at the table.
 
     A slide without a label can be audited, so an empty label is none.
     """
-    label = options.label_column or "label"
+    folder, label = table.path.parent, options.label_column or "label"
     table.require("slide_id")
     table.require(label, fix="name the label column with --label-column")
     slide_ids = table.unique(table.filled("slide_id"))
@@ -43,21 +36,17 @@ def _read(table: Table, options: ImportOptions) -> SlideRows:
             label=labels[index],
             split=named[index],
             site=row.get("site") or None,
-            slide_path=_path(table, row.get("slide_path")),
-            feature_path=_path(table, row.get("feature_path")),
+            slide_path=folder / text if (text := row.get("slide_path")) else None,
+            feature_path=folder / text if (text := row.get("feature_path")) else None,
         )
         for index, row in enumerate(table.rows)
     )
     return SlideRows(slides, tuple(notes))
 
 
-def _path(table: Table, text: str | None) -> Path | None:
-    return table.path.parent / text if text else None
-
-
 IMPORTER = Importer(
     "FOCI or CLAM (slide_id, case_id, label; optional split, site, slide_path, feature_path)",
-    _matches,
+    lambda columns: "slide_id" in columns,
     _read,
     options=("label_column",),
 )

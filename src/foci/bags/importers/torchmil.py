@@ -12,11 +12,6 @@ from foci.bags.tables import Table
 from foci.errors import CohortError
 
 
-def _matches(columns: tuple[str, ...]) -> bool:
-    """Columns ``bag_name`` and ``split``."""
-    return {"bag_name", "split"} <= set(columns)
-
-
 def _read(table: Table, options: ImportOptions) -> SlideRows:
     """Labels from ``labels/<bag>.npy`` beside the table."""
     folder = table.path.parent
@@ -52,5 +47,7 @@ def _label(path: Path) -> str:
 
 
 IMPORTER = Importer(
-    "torchmil (bag_name, split, with labels/<bag>.npy beside the table)", _matches, _read
+    "torchmil (bag_name, split, with labels/<bag>.npy beside the table)",
+    lambda columns: {"bag_name", "split"} <= set(columns),
+    _read,
 )

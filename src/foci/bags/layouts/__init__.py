@@ -85,7 +85,7 @@ def detect(path: Path) -> str:
             return name
     with hdf5.open_file(path) as file:
         if "features" in list(file):
-            hdf5.require(file, "features", path)
+            hdf5.require(file, "features")
         found = ", ".join(sorted(file)) or "nothing"
     raise BagError(
         path,

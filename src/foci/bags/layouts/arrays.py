@@ -28,7 +28,7 @@ _DAMAGE = (
 
 def _read_npz(path: Path, mpp: float | None) -> Stored:
     """Keys ``features`` (or ``feats``), optionally ``coords`` and ``patch_size_level0``."""
-    arrays = load_npz(path, *_FEATURE_KEYS, "coords", "patch_size_level0", one_of=_FEATURE_KEYS)
+    arrays = load_npz(path, *_FEATURE_KEYS, also=("coords", "patch_size_level0"))
     size = arrays.get("patch_size_level0")
     return Stored(
         features=next(arrays[key] for key in _FEATURE_KEYS if key in arrays),
@@ -53,13 +53,13 @@ def load_npy(path: Path) -> NDArray[Any]:
         return _array(file, path)
 
 
-def load_npz(path: Path, *names: str, one_of: tuple[str, ...]) -> dict[str, NDArray[Any]]:
-    """Arrays of a ``.npz`` file by name, where it has them; others are never read.
+def load_npz(path: Path, *one_of: str, also: tuple[str, ...] = ()) -> dict[str, NDArray[Any]]:
+    """Arrays of a ``.npz`` file by name; others are never read.
 
     Args:
         path: The file.
-        names: Arrays to read.
         one_of: Names of which one must be there; only the first that is there is read.
+        also: Arrays to read where there are any.
     """
     with _open(path) as file, zipfile.ZipFile(file) as archive:
         held = {member.removesuffix(".npy"): member for member in archive.namelist()}
@@ -69,8 +69,8 @@ def load_npz(path: Path, *names: str, one_of: tuple[str, ...]) -> dict[str, NDAr
             what = f"has no array '{one_of[0]}' (it holds {found})"
             raise BagError(path, what, "rename the array")
         arrays = {}
-        for name in names:
-            if name in held and (name == first or name not in one_of):
+        for name in (first, *also):
+            if name in held:
                 with archive.open(held[name]) as member:
                     arrays[name] = _array(member, path)
         return arrays

@@ -7,9 +7,11 @@ side at level 0 = ``patch_size`` x ``downsample`` (x ``custom_downsample`` in ol
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 
 from foci.bags.layouts import hdf5
 from foci.bags.layouts.layout import Layout, Stored, one_number
@@ -19,14 +21,13 @@ from foci.bags.layouts.tensor_file import load_array
 def _matches_h5(path: Path) -> bool:
     """Anything with a plain ``features`` dataset: the most general layout, tried last."""
     with hdf5.open_file(path) as file:
-        return isinstance(hdf5.item(file, "features", path), h5py.Dataset)
+        return isinstance(hdf5.item(file, "features"), h5py.Dataset)
 
 
 def _read_h5(path: Path, mpp: float | None) -> Stored:
     """Coordinates are level-0 pixels, top-left."""
     with hdf5.open_file(path) as file:
-        features = hdf5.numbers(hdf5.require(file, "features", path), path)
-        coords = hdf5.coordinates(file, path)
+        features, coords = hdf5.numbers(file, "features"), hdf5.coordinates(file)
     return Stored(features=features, coords=coords, patch_size=_level0_patch_size(path))
 
 
@@ -37,27 +38,26 @@ def _read_pt(path: Path, mpp: float | None) -> Stored:
     if twin is None:
         return Stored(features=features, notes=("no h5_files beside it: no coordinates",))
     with hdf5.open_file(twin) as file:
-        coords = hdf5.coordinates(file, twin)
-    rows = features.shape[-2] if features.ndim > 1 else features.size
-    if (
-        coords is not None
-        and (found := coords.shape[-2] if coords.ndim > 1 else coords.size) != rows
-    ):
-        note = f"{twin.name} has {found} coordinates for {rows} tiles: not used"
+        coords = hdf5.coordinates(file)
+    if coords is not None and (found := _rows(coords)) != (wanted := _rows(features)):
+        note = f"{twin.name} has {found} coordinates for {wanted} tiles: not used"
         return Stored(features=features, notes=(note,))
     return Stored(features=features, coords=coords, patch_size=_level0_patch_size(twin))
+
+
+def _rows(array: NDArray[Any]) -> int:
+    return array.shape[-2] if array.ndim > 1 else array.size
 
 
 def _level0_patch_size(path: Path) -> float | None:
     for source in _patch_files(path):
         with hdf5.open_file(source) as file:
-            coords = hdf5.require(file, "coords", source)
-            size = hdf5.number_attribute(coords, "patch_size", source)
+            coords = hdf5.require(file, "coords")
+            size = hdf5.number_attribute(coords, "patch_size")
             if size is None:
                 continue
-            levels = hdf5.attribute(
-                coords, "downsample"
-            )  # of x and y, which differ in the last digits
+            # one of x and one of y, which differ in the last digits
+            levels = hdf5.attribute(coords, "downsample")
             scale = 1.0 if levels is None else np.max(np.asarray(levels, dtype=float))
             custom = hdf5.attribute(coords, "custom_downsample")
             return (

@@ -66,7 +66,7 @@ def open_file(path: Path) -> Iterator[h5py.File]:
             _OPEN.files = before
 
 
-def item(file: h5py.File, name: str, path: Path) -> h5py.Dataset | h5py.Group | None:
+def item(file: h5py.File, name: str) -> h5py.Dataset | h5py.Group | None:
     """What a file holds under a name, or None; links to other files are refused, not followed."""
     for _ in range(_MOST_LINKS):
         place, target = "", None
@@ -78,7 +78,7 @@ def item(file: h5py.File, name: str, path: Path) -> h5py.Dataset | h5py.Group | 
                 return None
             if isinstance(link, h5py.ExternalLink):
                 what = f"'{place[1:]}' is a link to another file, which FOCI does not follow"
-                raise BagError(path, what, "copy the data into the file (h5copy)")
+                raise BagError(file.filename, what, "copy the data into the file (h5copy)")
             if isinstance(link, h5py.SoftLink):
                 start = "" if link.path.startswith("/") else place.rpartition("/")[0]
                 target = "/".join([start, link.path, *parts[number + 1 :]])
@@ -86,24 +86,26 @@ def item(file: h5py.File, name: str, path: Path) -> h5py.Dataset | h5py.Group | 
         if target is None:
             return file[name]
         name = target
-    raise BagError(path, f"'{name}' is a chain of links without end", "write a plain dataset")
+    what = f"'{name}' is a chain of links without end"
+    raise BagError(file.filename, what, "write a plain dataset")
 
 
-def require(file: h5py.File, name: str, path: Path) -> h5py.Dataset:
+def require(file: h5py.File, name: str) -> h5py.Dataset:
     """A dataset by name; the error lists what the file has instead."""
-    found = item(file, name, path)
+    found = item(file, name)
     if isinstance(found, h5py.Dataset):
         return found
     if isinstance(found, h5py.Group):
         inside = ", ".join(sorted(found)) or "nothing"
         fix = "write the features of one encoder as a plain dataset"
-        raise BagError(path, f"'{name}' is a group (it holds {inside})", fix)
-    held = ", ".join(sorted(file)) or "nothing"
-    raise BagError(path, f"has no dataset '{name}' (it holds {held})", "check which tool wrote it")
+        raise BagError(file.filename, f"'{name}' is a group (it holds {inside})", fix)
+    what = f"has no dataset '{name}' (it holds {', '.join(sorted(file)) or 'nothing'})"
+    raise BagError(file.filename, what, "check which tool wrote it")
 
 
-def numbers(dataset: h5py.Dataset, path: Path) -> NDArray[Any]:
+def numbers(file: h5py.File, name: str) -> NDArray[Any]:
     """The content of a dataset, if the file itself holds it and it is not too large."""
+    dataset, path = require(file, name), Path(file.filename)
     name = dataset.name.rpartition("/")[2]
     if dataset.external or dataset.is_virtual:
         what = f"'{name}' keeps its numbers in another file, which FOCI does not follow"
@@ -123,11 +125,9 @@ def numbers(dataset: h5py.Dataset, path: Path) -> NDArray[Any]:
     return array
 
 
-def coordinates(file: h5py.File, path: Path) -> NDArray[Any] | None:
+def coordinates(file: h5py.File) -> NDArray[Any] | None:
     """The dataset ``coords``, or None if there is none."""
-    if item(file, "coords", path) is None:
-        return None
-    return numbers(require(file, "coords", path), path)
+    return None if item(file, "coords") is None else numbers(file, "coords")
 
 
 def attribute(holder: h5py.HLObject, name: str) -> Any:
@@ -149,15 +149,15 @@ def attribute(holder: h5py.HLObject, name: str) -> Any:
     return value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
 
 
-def number_attribute(holder: h5py.HLObject, name: str, path: Path) -> float | None:
+def number_attribute(holder: h5py.HLObject, name: str) -> float | None:
     """An attribute that is a positive number, or None if it is absent."""
     value = attribute(holder, name)
-    return None if value is None else one_number(value, name, path)
+    return None if value is None else one_number(value, name, holder.file.filename)
 
 
-def name_attribute(holder: h5py.HLObject, name: str, path: Path) -> str | None:
+def name_attribute(holder: h5py.HLObject, name: str) -> str | None:
     """An attribute that is text, or None if it is absent."""
-    return one_name(attribute(holder, name), name, path)
+    return one_name(attribute(holder, name), name, holder.file.filename)
 
 
 # Heaps, in which an HDF5 file keeps texts of variable length. The library walks a heap object by

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from numpy.typing import NDArray
-
 from foci.bags.layouts.arrays import load_npy, load_npz
 from foci.bags.layouts.layout import Layout, Stored, one_name, one_number
 from foci.bags.layouts.tensor_file import load_array
@@ -16,39 +14,27 @@ from foci.files.bounds import read_json
 _CONFIG = "bags_config.json"
 
 
-def _matches(path: Path) -> bool:
-    """An ``.index.npz`` lies beside the file."""
-    return _index(path) is not None
-
-
 def _read(path: Path, mpp: float | None) -> Stored:
     """The side of a tile is ``tile_um / mpp`` where the resolution is known, else inferred."""
-    config = _config(path)
-    source, tile_um = path.parent / _CONFIG, config.get("tile_um")
-    size = None
+    index, source = _index(path), path.parent / _CONFIG
+    assert index is not None, "matches() has seen the index"  # noqa: S101
+    centres = load_npy(index) if index.suffix == ".npy" else load_npz(index, "arr_0")["arr_0"]
+    config = _config(source)
+    tile_um, size = config.get("tile_um"), None
     if isinstance(tile_um, (int, float)) and mpp:  # "20x" where tiles are given so
         size = one_number(tile_um, "tile_um", source) / mpp
     extractor = config.get("extractor")
     name = extractor.get("class") if isinstance(extractor, dict) else extractor
     return Stored(
         features=load_array(path),
-        coords=_centres(path),
+        coords=centres,
         origin="centre",
         patch_size=size,
         encoder=one_name(name, "extractor", source),
     )
 
 
-def _centres(path: Path) -> NDArray[Any]:
-    index = _index(path)
-    assert index is not None, "_matches() has seen the index"  # noqa: S101
-    if index.suffix == ".npy":
-        return load_npy(index)
-    return load_npz(index, "arr_0", one_of=("arr_0",))["arr_0"]
-
-
-def _config(path: Path) -> dict[str, Any]:
-    source = path.parent / _CONFIG
+def _config(source: Path) -> dict[str, Any]:
     if not source.is_file():
         return {}
     try:
@@ -71,4 +57,6 @@ def _sidecars(path: Path) -> tuple[Path, ...]:
     return tuple(f for f in files if f is not None and f.is_file())
 
 
-LAYOUT = Layout("slideflow .pt + index", (".pt",), _matches, _read, _sidecars)
+LAYOUT = Layout(
+    "slideflow .pt + index", (".pt",), lambda path: _index(path) is not None, _read, _sidecars
+)

@@ -19,7 +19,7 @@ _HISTORIC_UNITS, _HISTORIC_UM = 224.0, 256.0
 def _matches(path: Path) -> bool:
     """The features are called ``feats``."""
     with hdf5.open_file(path) as file:
-        return hdf5.item(file, "feats", path) is not None
+        return hdf5.item(file, "feats") is not None
 
 
 def _read(path: Path, mpp: float | None) -> Stored:
@@ -30,12 +30,12 @@ def _read(path: Path, mpp: float | None) -> Stored:
             raise BagError(
                 path, f"holds {kind} features, one vector for many tiles", "use tile features"
             )
-        features = hdf5.numbers(hdf5.require(file, "feats", path), path)
-        stored = hdf5.coordinates(file, path)
-        unit = hdf5.name_attribute(file, "unit", path)
-        size = hdf5.number_attribute(file, "tile_size_um", path)
-        size = hdf5.number_attribute(file, "tile_size", path) if size is None else size
-        encoder = hdf5.name_attribute(file, "extractor", path)
+        features = hdf5.numbers(file, "feats")
+        stored = hdf5.coordinates(file)
+        unit = hdf5.name_attribute(file, "unit")
+        size = hdf5.number_attribute(file, "tile_size_um")
+        size = hdf5.number_attribute(file, "tile_size") if size is None else size
+        encoder = hdf5.name_attribute(file, "extractor")
     if stored is None:
         return Stored(features=features, encoder=encoder)
 

@@ -16,35 +16,32 @@ from foci.bags.layouts.layout import Layout, Stored
 def _matches(path: Path) -> bool:
     """``coords`` carries ``patch_size_level0``."""
     with hdf5.open_file(path) as file:
-        coords = hdf5.item(file, "coords", path)
+        coords = hdf5.item(file, "coords")
         return coords is not None and "patch_size_level0" in coords.attrs
 
 
 def _read(path: Path, mpp: float | None) -> Stored:
     """Coordinates are level-0 pixels, top-left."""
     with hdf5.open_file(path) as file:
-        features = hdf5.require(file, "features", path)
-        coords = hdf5.require(file, "coords", path)
         return Stored(
-            features=hdf5.numbers(features, path),
-            coords=hdf5.numbers(coords, path),
-            patch_size=hdf5.number_attribute(coords, "patch_size_level0", path),
-            encoder=hdf5.name_attribute(features, "encoder", path),
+            features=hdf5.numbers(file, "features"),
+            coords=hdf5.numbers(file, "coords"),
+            patch_size=hdf5.number_attribute(hdf5.require(file, "coords"), "patch_size_level0"),
+            encoder=hdf5.name_attribute(hdf5.require(file, "features"), "encoder"),
         )
 
 
 def _matches_uni2h(path: Path) -> bool:
     """``features`` has three axes."""
     with hdf5.open_file(path) as file:
-        features = hdf5.item(file, "features", path)
+        features = hdf5.item(file, "features")
         return isinstance(features, h5py.Dataset) and len(features.shape or ()) == 3
 
 
 def _read_uni2h(path: Path, mpp: float | None) -> Stored:
     """The patch size is not in the file and is inferred from the spacing of the tiles."""
     with hdf5.open_file(path) as file:
-        features = hdf5.numbers(hdf5.require(file, "features", path), path)
-        return Stored(features=features, coords=hdf5.coordinates(file, path))
+        return Stored(features=hdf5.numbers(file, "features"), coords=hdf5.coordinates(file))
 
 
 LAYOUT = Layout("TRIDENT .h5", hdf5.ENDINGS, _matches, _read)
