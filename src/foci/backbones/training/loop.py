@@ -28,17 +28,10 @@ from foci.progress import track
 
 @dataclass(frozen=True)
 class EpochReport:
-    """Losses and accuracy of one epoch.
+    """Losses and accuracy of one epoch, counted from 1, of the ``epochs`` of a stage.
 
-    Attributes:
-        stage: Name of the objective's stage.
-        epoch: Counted from 1.
-        epochs: How many the stage has.
-        loss: Mean training loss.
-        terms: Mean of the loss's terms.
-        val_loss: Cross-entropy on the validation slides.
-        val_accuracy: Accuracy on them.
-        best: Whether the validation loss is the smallest so far.
+    ``loss`` and its ``terms`` are means over the training steps, ``val_loss`` is the cross-entropy
+    on the validation slides, ``best`` whether it is the smallest so far.
     """
 
     stage: str
