@@ -138,7 +138,7 @@ def compare(name: str, recipe: SelectorRecipe, n_bags: int, repeats: int) -> tup
     view = FeatureGated(backbone) if site == "feature" else AttentionFromFeatures(backbone)
 
     def fast() -> float:
-        return train_epoch(fit, optimizer, 1, lambda items, what: items)[1]
+        return train_epoch(fit, optimizer, 1)[1]
 
     def slow() -> float:
         return straightforward(slow_head, slow_optimizer, view, cohort, recipe, columns)
@@ -175,7 +175,7 @@ def compare_views(
 
 
 def _step(fit: Fit, optimizer: torch.optim.Optimizer) -> float:
-    return train_epoch(fit, optimizer, 1, lambda items, what: items)[1]
+    return train_epoch(fit, optimizer, 1)[1]
 
 
 def _validation(fit: Fit) -> float:

@@ -164,7 +164,7 @@ def pieces(touching: Neighbours) -> NDArray[np.int64]:
 def grow(
     touching: Neighbours, seed: int, appeal: NDArray[Any], size: int, within: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Grow a region from ``seed``, at each step by its most appealing neighbour.
+    """Grow a region ``[N]`` from ``seed``, at each step by its most appealing neighbour.
 
     The region is connected at every step, and smaller than ``size`` only where ``within`` ends.
     Written by hand because no library does it: flooding in SciPy has neither an order nor a size.
@@ -175,9 +175,6 @@ def grow(
         appeal: ``[N]``, higher joins earlier; the lower tile index breaks ties.
         size: Number of tiles wanted.
         within: ``[N]`` bool, the tiles that may join.
-
-    Returns:
-        ``[N]`` bool.
 
     >>> line = [[1], [0, 2], [1, 3], [2]]
     >>> grow(line, 1, np.array([0, 9, 5, 7]), 3, np.ones(4, dtype=bool)).tolist()
@@ -209,15 +206,8 @@ def smooth_field(
     .. math:: f(u) = \sqrt{2/M} \sum_{m=1}^{M} \cos(2\pi\, k_m \cdot u / \lambda + \varphi_m),
        \qquad k_m \sim \mathcal{N}(0, I / 4), \quad \varphi_m \sim \mathcal{U}(0, 2\pi)
 
-    which tends to a Gaussian process with a squared-exponential kernel as M grows (M = 24 here).
-
-    Args:
-        rng: Source of randomness.
-        places: ``[n, 2]``, where the field is wanted.
-        wavelength: :math:`\lambda`, in the units of ``places``.
-
-    Returns:
-        ``[n]``.
+    at places u ``[n, 2]``, with the wavelength :math:`\lambda` in their units. It tends to a
+    Gaussian process with a squared-exponential kernel as M grows (M = 24 here).
     """
     waves = rng.normal(scale=0.5, size=(2, _WAVES))
     phases = rng.uniform(0, 2 * np.pi, size=_WAVES)
@@ -401,24 +391,13 @@ def encode(
     site: int,
     hard: bool,
 ) -> NDArray[np.float32]:
-    r"""Features of the tiles of one slide.
+    r"""Features ``[N, D]`` of the tiles of one slide; those of a hard one carry less.
 
     .. math:: x_i = \mu_{t(i)} + \sum_c a_{ic} v_c + b_{\text{site}} + s + 0.5\, \varepsilon_i,
        \qquad s \sim \mathcal{N}(0, 0.1^2 I) \text{ once per slide}, \quad
        \varepsilon_i \sim \mathcal{N}(0, I)
 
     with the amounts :math:`a_{ic}` of :func:`class_amounts`.
-
-    Args:
-        rng: Source of randomness.
-        palette: Directions shared by the cohort.
-        tissue: What the tiles show.
-        label: Class of the slide.
-        site: Where it was stained and scanned.
-        hard: Whether its witnesses carry less.
-
-    Returns:
-        ``[N, D]``.
     """
     amounts = class_amounts(rng, tissue, label=label, classes=len(palette.classes), hard=hard)
     shift = palette.sites[site] + rng.normal(scale=_SLIDE, size=WIDTH)
@@ -430,7 +409,7 @@ def encode(
 def class_amounts(
     rng: np.random.Generator, tissue: TissueMap, *, label: int, classes: int, hard: bool
 ) -> NDArray[np.float64]:
-    r"""How much of each class's direction every tile holds.
+    r"""How much of each class's direction every tile holds, ``[N, C]``.
 
     .. math:: a_{ic} = m_c\, u_{ic}\, [i \in \text{tumour}]
        + g\, w_i\, [i \in \text{witnesses}, c = y] + d_i\, [i \in \text{distractors}, c = o]
@@ -442,9 +421,6 @@ def class_amounts(
     - :math:`d_i \sim \mathcal{U}(1.6, 2.6)` of a class o drawn once per slide, whatever y.
 
     Only the second term depends on y.
-
-    Returns:
-        ``[N, C]``.
     """
     n = len(tissue.kind)
     amounts = rng.uniform(*_MIXTURE, size=classes) * rng.uniform(*_UNEVEN, size=(n, classes))

@@ -32,7 +32,7 @@ from foci.files.bounds import read_json
 from foci.slides.encode import write_trident
 
 FEATURES, COHORT, TRUTH = "features_demo", "cohort.csv", "tile_truth.parquet"
-README, FACTS = "README.md", "demo.json"
+README, RECORD = "README.md", "demo.json"
 ENCODER = "foci-demo"
 
 _VERSION = 1
@@ -204,8 +204,8 @@ def _write(folder: Path, parameters: Parameters, plans: list[PlannedSlide]) -> N
         splits=_counts([row["split"] for row in rows], ["train", "val", "test"]),
     )
     (folder / README).write_text(text, encoding="utf-8")
-    facts = json.dumps(asdict(parameters), indent=2) + "\n"
-    (folder / FACTS).write_text(facts, encoding="utf-8")
+    record = json.dumps(asdict(parameters), indent=2) + "\n"
+    (folder / RECORD).write_text(record, encoding="utf-8")
 
 
 def _counts(values: Sequence[str], order: Sequence[str]) -> str:
@@ -219,7 +219,7 @@ def _is_made(out: Path, parameters: Parameters, plans: list[PlannedSlide]) -> bo
         return False
     elsewhere = "choose another folder, or delete this one"
     try:
-        found = read_json(out / FACTS)
+        found = read_json(out / RECORD)
     except (OSError, ValueError):
         raise FociError(out, "exists and is not a FOCI demo", elsewhere) from None
     if found != asdict(parameters):

@@ -63,18 +63,10 @@ Look = tuple[int, int, int, int]
 """Arguments of :func:`tile_picture`."""
 
 
-def paint_slides(
-    folder: Path,
-    parameters: Parameters,
-) -> Path:
-    """Paint every slide of a demo cohort; images that are already there are kept.
+def paint_slides(folder: Path, parameters: Parameters) -> Path:
+    """Paint every slide of a demo folder and return the folder of the images.
 
-    Args:
-        folder: The demo folder.
-        parameters: Of the cohort in it.
-
-    Returns:
-        The folder of the images.
+    Images that are already there are kept.
     """
     out = folder / SLIDES
     out.mkdir(exist_ok=True)
@@ -185,16 +177,13 @@ def _blocks(canvas: NDArray[np.uint8]) -> Iterator[bytes]:
 
 @cache
 def tile_picture(kind: int, label: int, glands: int, variant: int) -> NDArray[np.uint8]:
-    """A tile of 256 x 256 pixels; the same arguments always give the same pixels.
+    """A tile ``[256, 256, 3]``; the same arguments always give the same pixels.
 
     Args:
         kind: Index into :data:`foci.demo.cohort.KINDS`.
         label: The class that the glands show.
         glands: How many of them; 0 on all other tiles.
         variant: Below :data:`VARIANTS`.
-
-    Returns:
-        ``[256, 256, 3]``.
     """
     colour, nuclei, radius = _TISSUE[KINDS[kind]]
     rng = np.random.default_rng((kind, label, glands, variant))

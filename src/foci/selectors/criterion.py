@@ -105,13 +105,8 @@ def tune(
     """Set the mix of a head: the best single column, or its sum with another one.
 
     Every mix is read on decided training slides, at the predicted class, and judged by
-    :func:`net_gain` over evidence. Nothing is set where no mix gains.
-
-    Args:
-        head: Its mix is set.
-        bags: The bags of the fit.
-        slides: The training slides.
-        generator: Draws :data:`TUNING_SLIDES` of them where there are more.
+    :func:`net_gain` over evidence. Nothing is set where no mix gains. Where there are more slides
+    than :data:`TUNING_SLIDES`, the generator draws so many of them.
 
     Returns:
         Whether a mix was set.
@@ -188,11 +183,7 @@ def aukc_on_grid(
 ) -> float:
     """AUKC of one slide at the counts of :data:`AUKC_COUNTS` up to ``k_max``.
 
-    Args:
-        bag: The slide.
-        scores: ``[N]``, one per tile; the highest is revealed first.
-        target: The class followed.
-        k_max: Largest count.
+    The tile with the highest of the scores ``[N]`` is revealed first, the target class followed.
     """
     ks = sorted({min(k, len(bag)) for k in AUKC_COUNTS if k <= k_max})
     order = scores.argsort(descending=True, stable=True)

@@ -346,13 +346,7 @@ def choose_site(backbone: Backbone, sites: Sequence[GateSite]) -> GateSite:
 
 
 def gate_backbone(backbone: Backbone, site: GateSite, *, dense: bool = False) -> GatedBackbone:
-    """The cheapest exact way to gate a backbone at a site.
-
-    Args:
-        backbone: The frozen classifier.
-        site: Where the gate acts.
-        dense: See :class:`~foci.selectors.gated.TokenGated`.
-    """
+    """The cheapest exact way to gate a backbone at a site; ``dense`` as in :class:`TokenGated`."""
     if site == "feature":
         homogeneous = backbone.capabilities.homogeneous
         return TokenGated(backbone, dense=dense) if homogeneous else FeatureGated(backbone)

@@ -187,7 +187,7 @@ def loss_terms(
         gated: The gated classifier.
         gate_rule: Turns scores into gates.
         k: ``[B]`` tiles to keep.
-        weights: Of the losses, with their thresholds.
+        weights: Only their thresholds, and which terms are wanted.
         generator: Noise of a soft gate; None for none.
     """
     mask, targets = batch.mask, batch.targets
