@@ -13,7 +13,7 @@ import torch
 from foci import backbones, selectors
 from foci.audits import StoredAudit
 from foci.audits.prepare import ready_to_fit
-from foci.backbones import fingerprint
+from foci.backbones import Backbone, fingerprint
 from foci.bags import Cohort
 from foci.errors import FociError
 from foci.selectors import recipe, vary
@@ -61,31 +61,45 @@ def result(study: StudyFolder, **wanted: object) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def model(study: StudyFolder, tally: Tally) -> Backbone:
+    return backbones.load(result(study, kind="train", backbone="abmil"))
+
+
+@pytest.fixture(scope="module")
+def main(study: StudyFolder, tally: Tally) -> StoredAudit:
+    return StoredAudit.load(result(study, kind="audit", backbone="abmil", variant="main"))
+
+
+@pytest.fixture(scope="module")
+def record(study: StudyFolder, tally: Tally) -> dict[str, Any]:
+    """What the training of the model has noted."""
+    folder = result(study, kind="train", backbone="abmil")
+    return dict(json.loads((folder / "backbone.json").read_text()))
+
+
 def test_all_cells_are_done(study: StudyFolder, tally: Tally) -> None:
     assert (tally.done, tally.failed, tally.skipped) == (len(study.plan()), {}, {})
     assert not any((study.path / "work").iterdir())
     assert all(study.seconds(cell) is not None for cell in study.plan())
 
 
-def test_train(study: StudyFolder) -> None:
-    folder = result(study, kind="train", backbone="abmil")
-    assert backbones.load(folder).config["d"] == 16
-    facts = json.loads((folder / "backbone.json").read_text())
-    assert facts["recipe"]["seed"] == 1
-    assert facts["n_cap"] == 8
-    assert set(facts["metrics"]["test"]) == {"auc", "accuracy", "loss"}
+def test_train(model: Backbone, record: dict[str, Any]) -> None:
+    assert model.config["d"] == 16
+    assert (record["recipe"]["seed"], record["n_cap"]) == (1, 8)
+    assert set(record["metrics"]["test"]) == {"auc", "accuracy", "loss"}
 
 
-def test_the_audit_takes_the_selector_of_the_fit(study: StudyFolder) -> None:
-    model = backbones.load(result(study, kind="train", backbone="abmil"))
+def test_the_audit_takes_the_selector_of_the_fit(
+    study: StudyFolder, model: Backbone, main: StoredAudit
+) -> None:
     fitted = result(study, kind="fit", backbone="abmil", variant="main")
     assert selectors.load(fitted, model).seed == 1
-    audit = StoredAudit.load(result(study, kind="audit", backbone="abmil", variant="main"))
-    own = audit.folder / "selectors" / "seed-1" / "selector.safetensors"
+    own = main.folder / "selectors" / "seed-1" / "selector.safetensors"
     assert own.read_bytes() == (fitted / "selector.safetensors").read_bytes()
-    assert audit.curves.rankings == ("native", "selector", "random", "evidence")
-    assert audit.manifest.settings.fit_target == "label"
-    assert audit.manifest.name == "one/abmil/1/main"
+    assert main.curves.rankings == ("native", "selector", "random", "evidence")
+    assert main.manifest.settings.fit_target == "label"
+    assert main.manifest.name == "one/abmil/1/main"
 
 
 def test_an_adaptive_budget_is_validated_up_to_32_tiles(study: StudyFolder) -> None:
@@ -97,8 +111,7 @@ def test_an_adaptive_budget_is_validated_up_to_32_tiles(study: StudyFolder) -> N
     assert not (result(study, kind="fit", variant="main", backbone="abmil") / VALIDATION).exists()
 
 
-def test_the_validation_area_ends_at_the_count(study: StudyFolder) -> None:
-    model = backbones.load(result(study, kind="train", backbone="abmil"))
+def test_the_validation_area_ends_at_the_count(study: StudyFolder, model: Backbone) -> None:
     fitted = selectors.load(result(study, kind="fit", variant="paper-adaptive"), model)
     cohort = read_cohort(study.study.cohorts["one"], None, 8)
     val = ready_to_fit(cohort, study.study.cohorts["one"].split_seed).split("val")
@@ -111,39 +124,33 @@ def test_the_validation_area_ends_at_the_count(study: StudyFolder) -> None:
     assert validation_aukc(fitted, val, "label", 2) == pytest.approx(np.mean(by_hand), abs=1e-5)
 
 
-def test_variants_have_only_the_ranking_that_varies(study: StudyFolder) -> None:
+def test_variants_have_only_the_ranking_that_varies(study: StudyFolder, main: StoredAudit) -> None:
     audit = StoredAudit.load(result(study, kind="audit", variant="paper-adaptive"))
     assert audit.curves.rankings == ("selector",)
-    main = StoredAudit.load(result(study, kind="audit", backbone="abmil", variant="main"))
     assert audit.curves.slide_ids == main.curves.slide_ids
     assert audit.manifest.backbone.fingerprint == main.manifest.backbone.fingerprint
 
 
-def test_another_cap_with_the_same_selector(study: StudyFolder) -> None:
+def test_another_cap_with_the_same_selector(study: StudyFolder, main: StoredAudit) -> None:
     audit = StoredAudit.load(result(study, kind="audit", variant="n_cap"))
-    main = StoredAudit.load(result(study, kind="audit", backbone="abmil", variant="main"))
     assert audit.manifest.selectors == main.manifest.selectors
     assert audit.curves.rankings == ("native", "selector")
     assert {slide.n_tiles for slide in audit.slides} == {4}
     assert {slide.n_tiles for slide in main.slides} == {7, 8}
 
 
-def test_joint(study: StudyFolder) -> None:
+def test_joint(study: StudyFolder, record: dict[str, Any]) -> None:
     joint = JointResult.read(result(study, kind="joint"))
-    facts = json.loads(
-        (result(study, kind="train", backbone="abmil") / "backbone.json").read_text()
-    )
-    np.testing.assert_allclose(joint.before["loss"], facts["metrics"]["val"]["loss"], rtol=1e-6)
-    assert joint.before["auc"] == facts["metrics"]["val"]["auc"]
+    np.testing.assert_allclose(joint.before["loss"], record["metrics"]["val"]["loss"], rtol=1e-6)
+    assert joint.before["auc"] == record["metrics"]["val"]["auc"]
     assert len(joint.epochs) == 1
     assert joint.epochs[0]["loss"] != joint.before["loss"]
 
 
-def test_cost(study: StudyFolder) -> None:
+def test_cost(study: StudyFolder, model: Backbone) -> None:
     cost = CostResult.read(result(study, kind="cost", backbone="abmil"))
     assert (cost.device, cost.threads, cost.slides) == ("cpu", 1, ("s18", "s19"))
     assert cost.n_tiles == (8, 8)
-    model = backbones.load(result(study, kind="train", backbone="abmil"))
     own = sum(p.numel() for p in model.parameters())
     assert cost.native is not None
     assert cost.selector is not None
@@ -155,11 +162,12 @@ def test_cost(study: StudyFolder) -> None:
         assert min(one.inference_ms, one.srp_ms, one.ratio) > 0
 
 
-def test_times_are_medians_of_turns(study: StudyFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_are_medians_of_turns(
+    study: StudyFolder, model: Backbone, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A prediction takes 1, 9 and 2 s by this clock, the reveal after it 30, 10 and 20 s."""
     seconds = [0.0, 1.0, 1.0, 31.0, 31.0, 40.0, 40.0, 50.0, 50.0, 52.0, 52.0, 72.0]
     monkeypatch.setattr(cells.time, "perf_counter", iter(seconds).__next__)
-    model = backbones.load(result(study, kind="train", backbone="abmil"))
     bag = next(iter(read_cohort(study.study.cohorts["one"], None, 8).bags()))
     cost = cells.measure(model, [bag], None, 4, 3)
     assert (cost.inference_ms, cost.srp_ms, cost.ratio) == (2000.0, 20_000.0, 10.0)

@@ -73,7 +73,7 @@ def test_paths_start_from_the_file(tmp_path: Path) -> None:
         ({"backbones": {"abmil": {"training": {"seed": 1}}}}, "give the seeds of the study"),
         ({"cohorts": {"a": {"feature": "f"}}}, "is not a setting of a cohort; did you mean"),
         ({"cohorts": {"a": {"features": "f", "n_cap": 9}}}, "give it once, for the study"),
-        ({"cohorts": {}}, "cohorts: are none"),
+        ({"cohorts": {}}, "cohorts: is empty; give at least one"),
         ({"cohorts": []}, "cohorts: "),
         ({"cohorts": "f"}, "cohorts: cannot be 'f'; give names and their settings"),
         ({"seeds": [1, 1]}, "seeds: cannot be [1, 1]; give each once"),

@@ -14,7 +14,7 @@ from foci.reports.models import StudyPayload
 from foci.reports.report import write_report
 from foci.studies import figures, tables
 from foci.studies.folder import StudyFolder
-from foci.studies.read import audit_folders
+from foci.studies.read import Place, audit_folders
 from foci.studies.table import (
     Cell,
     Column,
@@ -43,9 +43,13 @@ def write_study_page(folder: StudyFolder | str | Path, *, reports: bool = True) 
     study = folder if isinstance(folder, StudyFolder) else StudyFolder(folder)
     made = tables.write(study)
     drawn = figures.write(study, made.numbers)
+    audits = audit_folders(study)
+    finished = [path for found in audits.values() for path in found.values()]
     if reports:
-        _write_reports(study)
-    finished = sum(len(found) for found in audit_folders(study).values())
+        missing = [path for path in finished if not (path / REPORT).is_file()]
+        for path in track(missing, "reports"):
+            write_report(path)
+    svgs = study.path / figures.FOLDER
     page = render(
         "study.html.j2",
         StudyPayload(name=study.study.name),
@@ -53,7 +57,7 @@ def write_study_page(folder: StudyFolder | str | Path, *, reports: bool = True) 
         name=study.study.name,
         facts=f"{counted(len(made.numbers.cohorts), 'cohort')}, "
         f"{counted(len(made.numbers.backbones), 'backbone')}, "
-        f"{counted(len(study.study.seeds), 'seed')}; {counted(finished, 'audit')} finished of "
+        f"{counted(len(study.study.seeds), 'seed')}; {counted(len(finished), 'audit')} finished of "
         f"{len(study.plan().select(kind='audit'))}.",
         header=made.header,
         beside=study.study.published,
@@ -62,24 +66,18 @@ def write_study_page(folder: StudyFolder | str | Path, *, reports: bool = True) 
             {
                 "label": figure.label,
                 "caption": figure.caption,
-                "source": _embedded(study.path / figures.FOLDER / f"{figure.label}.svg"),
+                "source": "data:image/svg+xml;base64,"
+                + base64.b64encode((svgs / f"{figure.label}.svg").read_bytes()).decode("ascii"),
             }
             for figure in drawn
         ],
-        audits=_audits(study),
+        audits=_audits(study, audits),
         notes=study.plan().notes,
     )
     path = study.path / PAGE
     sweep(study.path)
     write_whole(path, page)
     return path
-
-
-def _write_reports(study: StudyFolder) -> None:
-    every = [path for found in audit_folders(study).values() for path in found.values()]
-    missing = [path for path in every if not (path / REPORT).is_file()]
-    for path in track(missing, "reports"):
-        write_report(path)
 
 
 def _table(table: Table) -> dict[str, Any]:
@@ -120,13 +118,10 @@ def _cell(cell: Cell | None, column: Column, reasons: list[str]) -> dict[str, An
     }
 
 
-def _embedded(svg: Path) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.read_bytes()).decode("ascii")
-
-
-def _audits(study: StudyFolder) -> list[dict[str, Any]]:
+def _audits(study: StudyFolder, audits: dict[Place, dict[str, Path]]) -> list[dict[str, Any]]:
+    """Links to the reports of every place, by seed."""
     rows = []
-    for place, found in audit_folders(study).items():
+    for place, found in audits.items():
         links = []
         for seed, path in found.items():
             report = path / REPORT

@@ -119,7 +119,7 @@ def _open(study: Study, cell: Cell, model: Path, device: str) -> Sources:
 
 def _check_unchanged(study: Study, cell: Cell, cohort: Cohort) -> None:
     if data_digest(cohort, study.cohorts[cell.cohort].split_seed) != cell.data:
-        what = "was changed since the study was planned"
+        what = "has changed since the study was planned"
         raise ChangedError(f"cohort {cell.cohort}", what, "run foci study plan again")
 
 
@@ -166,14 +166,7 @@ def _fit(study: Study, cell: Cell, sources: Sources, out: Path) -> None:
 
 
 def validation_aukc(fitted: FittedSelector, val: Cohort, target: Target, k_max: int) -> float:
-    """Mean AUKC of the validation slides up to a count, over the grid that chooses the epoch.
-
-    Args:
-        fitted: The selector.
-        val: The validation slides.
-        target: The class followed: the label's, or the predicted one.
-        k_max: Largest count.
-    """
+    """Mean AUKC of the validation slides up to ``k_max``, over the grid that chooses the epoch."""
     revealer = Revealer(fitted.best.backbone, recheck=())
     areas = []
     for slide in val:
@@ -326,7 +319,7 @@ _MB = 1024**2
 
 
 def peak_mb(function: Callable[[], Any], device: str = "cpu") -> float:
-    """How far a call lifts the memory in use, in MiB; NaN where that cannot be read.
+    """How much a call adds to the memory in use, in MiB; NaN where that cannot be read.
 
     Args:
         function: The call.

@@ -159,16 +159,7 @@ def _grid(
     sharey: bool = True,
     **lines: Any,
 ) -> Figure:
-    """Backbones x cohorts, with a legend of the rankings.
-
-    Args:
-        numbers: Of the study.
-        draw: Draws one panel.
-        labels: Of the x-axis and the y-axis.
-        height: Of one panel in inches.
-        sharey: Whether all panels have the same y-axis.
-        **lines: How the lines of the legend look.
-    """
+    """Backbones x cohorts, each panel drawn by ``draw``, with a legend of lines by ranking."""
     from matplotlib.lines import Line2D
 
     names, cohorts = list(numbers.backbones), numbers.cohorts
@@ -211,7 +202,7 @@ def _ticks(k_max: int) -> list[int]:
 
 
 def drawn_counts(k_max: int) -> Integers:
-    """Every count up to 32, then ever fewer: what a logarithmic axis can show.
+    """Every count up to 32, then fewer and fewer: what a logarithmic axis can show.
 
     >>> drawn_counts(80)[-9:].tolist()
     [40, 44, 48, 52, 56, 60, 64, 72, 80]
@@ -449,15 +440,9 @@ def deletion_curves(numbers: StudyNumbers) -> StudyFigure | None:
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """One ranking of one slide.
+    """One ranking of one slide: corners ``[N, 2]`` and side of its tiles, its first tiles in order.
 
-    Attributes:
-        slide: The slide.
-        ranking: ``backbone/ranking``.
-        corners: ``[N, 2]`` of all its tiles.
-        side: Of a tile.
-        first: Positions of its first tiles, best first.
-        msk: Tiles until the label reaches kappa; None if it never does.
+    ``ranking`` is ``backbone/ranking``; ``msk`` is None where the label never reaches kappa.
     """
 
     slide: str
@@ -501,7 +486,7 @@ def _overlays(folder: StudyFolder, wanted: Overlays, name: str) -> list[Overlay]
     audit = StoredAudit.load(next(iter(folders.values())))
     if ranking not in audit.curves.rankings:
         known = ", ".join(audit.curves.rankings)
-        raise FociError(name, "is not among the audited rankings", f"they are {known}")
+        raise FociError(name, "is not among the audited rankings", f"known: {known}")
     sizes = {slide.slide_id: slide.patch_size for slide in audit.slides}
     found: list[Overlay] = []
     for tiles in audit.tiles():

@@ -63,12 +63,7 @@ def to_csv(table: Table) -> str:
 
 
 def to_markdown(table: Table, header: Sequence[str] = ()) -> str:
-    """Title, what differs from the paper, the table, notes and the reasons of gaps.
-
-    Args:
-        table: The table.
-        header: Sentences on what differs from the paper's setting.
-    """
+    """Title, header (what differs from the paper), the table, notes and the reasons of gaps."""
     reasons: list[str] = []
     width = len(table.heads) + len(table.columns)
     rows = [[*table.heads, *(column.heading for column in table.columns)], ["---"] * width]
@@ -109,12 +104,7 @@ def _one_line(text: str) -> str:
 
 
 def to_latex(table: Table, header: Sequence[str] = ()) -> str:
-    """A float with caption and label, for ``booktabs``; the header stands above it as comments.
-
-    Args:
-        table: The table.
-        header: Sentences on what differs from the paper's setting.
-    """
+    """A float with caption and label, for ``booktabs``; the header stands above it as comments."""
     reasons: list[str] = []
     width = len(table.heads) + len(table.columns)
     fit = r"\resizebox{\linewidth}{!}{" if width > WIDE else ""

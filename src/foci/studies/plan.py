@@ -99,7 +99,7 @@ class Plan:
 
     def __getitem__(self, key: str) -> Cell:
         if key not in self._by_key:
-            what = "is no cell of this plan: study.yaml or a cohort was changed meanwhile"
+            what = "is not a cell of this plan: study.yaml or a cohort has changed"
             raise FociError(key, what, "start the study again")
         return self._by_key[key]
 
@@ -138,7 +138,9 @@ class Plan:
             )
             return cls(cells, tuple(content["notes"]))
         except (KeyError, TypeError) as error:
-            raise FociError("plan.json", f"is no plan ({error})", "run foci study plan") from None
+            raise FociError(
+                "plan.json", f"is not a plan ({error})", "run foci study plan"
+            ) from None
 
 
 # From a study to its cells, each with the key of everything that decides its result

@@ -279,7 +279,7 @@ class Study(_Block):
     def _names_exist(self) -> Study:
         for where, entries in (("cohorts", self.cohorts), ("backbones", self.backbones)):
             if not entries:
-                raise FociError(where, "are none", "give at least one")
+                raise FociError(where, "is empty", "give at least one")
         if len({*self.seeds}) != len(self.seeds) or not self.seeds:
             raise FociError("seeds", f"cannot be {list(self.seeds)}", "give each once")
 
@@ -483,12 +483,7 @@ _FOCI = """
 
 
 def template(name: str, profile: str = PAPER) -> str:
-    """Text of a new, commented ``study.yaml``.
-
-    Args:
-        name: Of the study.
-        profile: ``"paper"`` or ``"foci"``.
-    """
+    """Text of a new, commented ``study.yaml`` for a profile, ``"paper"`` or ``"foci"``."""
     if profile not in (PAPER, FOCI):
         raise FociError("--profile", f"cannot be {profile!r}", f"choose {PAPER} or {FOCI}")
     paper, seeds = profile == PAPER, SEEDS[profile]

@@ -63,9 +63,6 @@ def write(folder: StudyFolder | str | Path) -> StudyTables:
     """Make all tables and write them into ``tables/`` as CSV, Markdown and LaTeX.
 
     ``tables/all.tex`` is a document that includes every table.
-
-    Args:
-        folder: The study.
     """
     opened = folder if isinstance(folder, StudyFolder) else StudyFolder(folder)
     made = build(opened)

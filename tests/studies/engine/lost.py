@@ -40,7 +40,13 @@ def copied(study: StudyFolder, to: Path) -> StudyFolder:
     return StudyFolder(to)
 
 
-def results(study: StudyFolder) -> dict[str, Any]:
+def check_equal(study: StudyFolder, reference: StudyFolder) -> None:
+    """Both have left the same bytes, and give the same tables and figures."""
+    assert _results(study) == _results(reference)
+    assert _drawn(study) == _drawn(reference)
+
+
+def _results(study: StudyFolder) -> dict[str, Any]:
     """Everything that the cells have left, byte for byte; times and logs excepted."""
     found: dict[str, Any] = {}
     for cell in study.plan():
@@ -53,7 +59,7 @@ def results(study: StudyFolder) -> dict[str, Any]:
     return found
 
 
-def drawn(study: StudyFolder) -> dict[str, bytes]:
+def _drawn(study: StudyFolder) -> dict[str, bytes]:
     """Every table and figure of a study, byte for byte."""
     figures.write(study, tables.write(study).numbers)
     files = [path for name in ("tables", "figures") for path in (study.path / name).iterdir()]

@@ -41,8 +41,7 @@ def test_a_worker_that_is_killed(reference: StudyFolder, tmp_path: Path) -> None
     killer.join()
     assert killed
     assert (tally.done, tally.failed) == (tally.total, {})
-    assert lost.results(study) == lost.results(reference)
-    assert lost.drawn(study) == lost.drawn(reference)
+    lost.check_equal(study, reference)
 
 
 @slow
@@ -58,8 +57,7 @@ def test_a_driver_that_is_killed(reference: StudyFolder, tmp_path: Path) -> None
     assert len(done) < len(study.plan())
     again = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert again.returncode == 0, again.stderr
-    assert lost.results(study) == lost.results(reference)
-    assert lost.drawn(study) == lost.drawn(reference)
+    lost.check_equal(study, reference)
 
 
 @slow
@@ -86,8 +84,7 @@ def test_a_node_that_is_lost(reference: StudyFolder, tmp_path: Path) -> None:
     finally:
         cluster.shutdown()
     assert (tally.done, tally.failed) == (tally.total, {})
-    assert lost.results(study) == lost.results(reference)
-    assert lost.drawn(study) == lost.drawn(reference)
+    lost.check_equal(study, reference)
 
 
 @slow

@@ -87,8 +87,7 @@ def test_a_real_array_is_cancelled_and_given_again(tmp_path: Path) -> None:
     done = [cell for cell in study.plan() if study.result(cell)]
     assert len(done) < len(study.plan())
     _wait(_submit(study))
-    assert lost.results(study) == lost.results(reference)
-    assert lost.drawn(study) == lost.drawn(reference)
+    lost.check_equal(study, reference)
 
 
 def _submit(study: StudyFolder) -> str:
