@@ -1,11 +1,21 @@
 """Packages are layers: the contracts in pyproject.toml hold, and CONTRIBUTING.md lists them."""
 
+import logging
 import re
+from collections.abc import Iterator
 
+import pytest
 from importlinter.application.use_cases import create_report, read_user_options
 from importlinter.cli import lint_imports
 from importlinter.configuration import configure
 from tools.architecture_picture import ROOT, layers
+
+
+@pytest.fixture(autouse=True)
+def foci_logger() -> Iterator[None]:
+    """import-linter disables all loggers that exist; tests that follow read FOCI's."""
+    yield
+    logging.getLogger("foci").disabled = False
 
 
 def test_the_import_contracts_hold() -> None:
