@@ -57,17 +57,14 @@ def test_an_error_of_the_system_names_the_file(
 
 
 def test_a_folder_appears_only_when_it_is_complete(tmp_path: Path) -> None:
-    with whole_folder(tmp_path / "out" / "run") as folder:
-        (folder / "a").write_text("1")
-        assert not (tmp_path / "out" / "run").exists()
-    assert (tmp_path / "out" / "run" / "a").read_text() == "1"
-
-
-def test_a_failed_folder_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError), whole_folder(tmp_path / "run") as folder:
         (folder / "a").write_text("1")
         raise RuntimeError
     assert list(tmp_path.iterdir()) == []
+    with whole_folder(tmp_path / "out" / "run") as folder:
+        (folder / "a").write_text("1")
+        assert not (tmp_path / "out" / "run").exists()
+    assert (tmp_path / "out" / "run" / "a").read_text() == "1"
 
 
 def test_a_file_written_bit_by_bit_replaces_the_old_one_at_the_end(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def _run(figures: Figures, first: int, cases: int, seed: int, good: Path, place:
         [*command, str(good), str(place)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
     )
     assert process.stdout is not None
-    case, begun, rest = first, time.monotonic(), b""
+    case, started, rest = first, time.monotonic(), b""
     try:
         while True:
             ready, _, _ = select.select([process.stdout], [], [], 3 * SECONDS)
@@ -73,10 +73,10 @@ def _run(figures: Figures, first: int, cases: int, seed: int, good: Path, place:
             *lines, rest = (rest + content).split(b"\n")
             for line in lines:
                 case, outcome, what, *peak = json.loads(line)
-                if outcome == "begun":
-                    begun = time.monotonic()
+                if outcome == "started":
+                    started = time.monotonic()
                 else:
-                    figures.add(case, outcome, what, time.monotonic() - begun, *peak)
+                    figures.add(case, outcome, what, time.monotonic() - started, *peak)
                     case += 1
     finally:
         process.kill()

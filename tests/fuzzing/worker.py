@@ -55,7 +55,7 @@ def main(seed: int, first: int, beyond: int, good: str, place: str) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for case in range(first, beyond):
-        _say(case, "begun", "")
+        _say(case, "started", "")
         outcome, what = run(case, seed, Path(good), Path(place))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         _say(case, outcome, what, peak)

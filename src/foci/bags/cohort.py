@@ -120,9 +120,9 @@ class Cohort:
         if classes is not None:
             names = tuple(classes)
             check_labels(slides, names)
-        if not isinstance(cache, (BagCache, bool)):
-            cache = BagCache(cache)
-        disk = (BagCache() if cache else None) if isinstance(cache, bool) else cache
+        disk = BagCache() if cache is True else cache if isinstance(cache, BagCache) else None
+        if isinstance(cache, (str, Path)):
+            disk = BagCache(cache)
         store = BagStore(n_cap=n_cap, layout=layout, mpp=mpp, cache=disk, keep=keep)
         return cls(slides, names, skipped, notes, store)
 

@@ -107,11 +107,8 @@ def find_features(folder: str | Path) -> dict[str, Path]:
         if known is None or is_clam_pair(known, path):
             found[path.stem] = path
         elif not is_clam_pair(path, known):
-            raise BagError(
-                path,
-                f"slide {path.stem!r} is also in {known}",
-                "point at the folder of one encoder and one tile size",
-            )
+            fix = "point at the folder of one encoder and one tile size"
+            raise BagError(path, f"slide {path.stem!r} is also in {known}", fix)
     if not found:
         endings = ", ".join(sorted(suffixes()))
         raise BagError(folder, f"holds no feature files ({endings})", "check the path")

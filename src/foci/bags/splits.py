@@ -246,6 +246,7 @@ def meet(placement: Placement, quotas: Quotas, counts: Sequence[int]) -> Placeme
     """
     groups = tuple(placement)
     open_splits = [s for s, wanted in enumerate(counts) if wanted]
+    goal = least_miss(gcd(*(size for _, size in groups)), counts)
 
     def score(rows: _Rows) -> tuple[int, int]:
         current = dict(zip(groups, rows, strict=True))
@@ -254,46 +255,45 @@ def meet(placement: Placement, quotas: Quotas, counts: Sequence[int]) -> Placeme
     def sizes(rows: _Rows) -> tuple[int, ...]:
         return tuple(_slides_per_split(dict(zip(groups, rows, strict=True))))
 
-    goal = least_miss(gcd(*(size for _, size in groups)), counts)
-    best = tuple(placement.values())
-    best = _search(best, score, sizes, open_splits, goal)
-    best = _search(best, score, lambda rows: rows, open_splits, goal)
+    def search(start: _Rows, state: Callable[[_Rows], object]) -> _Rows:
+        """Keeps one placement per ``state``, and stops at a miss of ``goal``."""
+        best, best_score = start, score(start)
+        heap, seen = [(sum(best_score), start)], {state(start)}
+        while heap and best_score[0] > goal and len(seen) < _MOST_TRIALS:
+            _, rows = heapq.heappop(heap)
+            for moved in _moves(rows, open_splits):
+                if state(moved) not in seen:
+                    seen.add(state(moved))
+                    moved_score = score(moved)
+                    heapq.heappush(heap, (sum(moved_score), moved))
+                    if moved_score < best_score:
+                        best, best_score = moved, moved_score
+        return best
+
+    best = search(search(tuple(placement.values()), sizes), lambda rows: rows)
     return dict(zip(groups, best, strict=True))
 
 
-def _search(
-    start: _Rows,
-    score: Callable[[_Rows], tuple[int, int]],
-    state: Callable[[_Rows], object],
-    splits: Sequence[int],
-    goal: int,
-) -> _Rows:
-    """Best-first search; keeps one placement per ``state``, stops at a miss of ``goal``."""
-    best, best_score = start, score(start)
-    heap, seen = [(sum(best_score), start)], {state(start)}
-    while heap and best_score[0] > goal and len(seen) < _MOST_TRIALS:
-        _, rows = heapq.heappop(heap)
-        for moved in _moves(rows, splits):
-            if state(moved) not in seen:
-                seen.add(state(moved))
-                moved_score = score(moved)
-                heapq.heappush(heap, (sum(moved_score), moved))
-                if moved_score < best_score:
-                    best, best_score = moved, moved_score
-    return best
+def _moves(rows: _Rows, splits: Sequence[int]) -> Iterator[_Rows]:
+    """Every placement that moving one patient leads to."""
+    for index, row in enumerate(rows):
+        for source, target in permutations(splits, 2):
+            if row[source]:
+                changed = list(row)
+                changed[source] -= 1
+                changed[target] += 1
+                yield (*rows[:index], tuple(changed), *rows[index + 1 :])
 
 
 def _slides_per_split(placement: Placement) -> list[int]:
-    """Size of every split."""
     rows = [[size * patients for patients in row] for (_, size), row in placement.items()]
     return [sum(column) for column in zip(*rows, strict=True)]
 
 
 def miss(placement: Placement, counts: Sequence[int]) -> int:
     """Slides too many or too few, over all splits."""
-    return sum(
-        abs(n - wanted) for n, wanted in zip(_slides_per_split(placement), counts, strict=True)
-    )
+    sizes = _slides_per_split(placement)
+    return sum(abs(n - wanted) for n, wanted in zip(sizes, counts, strict=True))
 
 
 def least_miss(unit: int, counts: Sequence[int]) -> int:
@@ -316,14 +316,3 @@ def imbalance(placement: Placement, quotas: Quotas) -> int:
         for s, patients in enumerate(row):
             off[stratum][s] += size * patients
     return max(abs(slides) for shares in off.values() for slides in shares)
-
-
-def _moves(rows: _Rows, splits: Sequence[int]) -> Iterator[_Rows]:
-    """Every placement that moving one patient leads to."""
-    for index, row in enumerate(rows):
-        for source, target in permutations(splits, 2):
-            if row[source]:
-                changed = list(row)
-                changed[source] -= 1
-                changed[target] += 1
-                yield (*rows[:index], tuple(changed), *rows[index + 1 :])

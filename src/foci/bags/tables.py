@@ -64,21 +64,13 @@ class Table:
         return values
 
     def require(self, *names: str, fix: str = "") -> None:
-        """Raise an error unless the table has all these columns.
-
-        Args:
-            names: Columns that must be there.
-            fix: What to do besides renaming a column.
-        """
+        """Refuse a table without one of these columns; ``fix`` is what helps besides renaming."""
         for name in names:
             if name not in self.columns:
+                what = f"has no column {name!r} (its columns: {', '.join(self.columns)})"
                 near = nearest(name, self.columns)
                 hint = f"rename {near!r} to {name!r}" if near else "add or rename the column"
-                raise CohortError(
-                    self.path,
-                    f"has no column {name!r} (its columns: {', '.join(self.columns)})",
-                    f"{hint}, or {fix}" if fix else hint,
-                )
+                raise CohortError(self.path, what, f"{hint}, or {fix}" if fix else hint)
 
 
 def nearest(name: str, columns: Iterable[str], likeness: float = 0.6) -> str | None:
@@ -181,18 +173,15 @@ def _assemble(
         columns.pop()
     for name in columns:
         if columns.count(name) > 1:
-            raise CohortError(
-                f"{path}, line {first}", f"two columns are called {name!r}", "rename or remove one"
-            )
+            what = f"two columns are called {name!r}"
+            raise CohortError(f"{path}, line {first}", what, "rename or remove one")
     rows = []
     for number, cells in body:
         short, rest = len(columns) - len(cells), cells[len(columns) :]
         if any(rest) or (short > 0 and not ragged_ends):
-            raise CohortError(
-                f"{path}, line {number}",
-                f"has {len(cells)} cells where the header has {len(columns)}",
-                "look for a missing or extra delimiter",
-            )
+            what = f"has {len(cells)} cells where the header has {len(columns)}"
+            fix = "look for a missing or extra delimiter"
+            raise CohortError(f"{path}, line {number}", what, fix)
         rows.append(dict(zip(columns, [*cells, *[""] * short], strict=False)))
     return Table(tuple(columns), rows, path, tuple(number for number, _ in body))
 

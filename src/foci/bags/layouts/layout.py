@@ -168,13 +168,9 @@ def check_size(shape: tuple[int, ...], itemsize: int, path: Path) -> None:
             raise FociError(MAX_BAG_GB, f"is {given!r}", "give gigabytes, such as 4")
     size = math.prod(shape) * max(itemsize, 4)
     if size > limit * 1e9:
-        claimed = " x ".join(map(str, shape))
-        raise BagError(
-            path,
-            f"claims {claimed} numbers, {size / 1e9:.1f} GB in memory where {limit:g} GB are "
-            "allowed",
-            f"extract the slide again, or raise {MAX_BAG_GB} if it is right",
-        )
+        needed = f"{' x '.join(map(str, shape))} numbers, {size / 1e9:.1f} GB in memory"
+        fix = f"extract the slide again, or raise {MAX_BAG_GB} if it is right"
+        raise BagError(path, f"claims {needed} where {limit:g} GB are allowed", fix)
 
 
 # Arrays: of the right type and shape, finite, exact.

@@ -36,7 +36,6 @@ def test_shares() -> None:
 def test_the_script_of_the_page_rounds_alike(digits: int) -> None:
     script = f"console.log(JSON.stringify({json.dumps(HALVES)}.map((v) => v.toFixed({digits}))))"
     shown = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
-    unsigned_zero = [
-        text.lstrip("-") if float(text) == 0 else text for text in json.loads(shown.stdout)
-    ]
+    texts = json.loads(shown.stdout)
+    unsigned_zero = [text.lstrip("-") if float(text) == 0 else text for text in texts]
     assert [decimals(value, digits) for value in HALVES] == unsigned_zero
