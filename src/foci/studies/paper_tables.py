@@ -617,8 +617,8 @@ def efficiency_table(numbers: StudyNumbers) -> Table:
 
 def _printed_ratio(numbers: StudyNumbers, row: str) -> PublishedNumber | None:
     """Reveal over inference time of the paper's table; its milliseconds have one decimal."""
-    times = (numbers.printed(*EFFICIENCY, row, name) for name in ("inference_ms", "srp_ms"))
-    inference, reveal = times
+    inference = numbers.printed(*EFFICIENCY, row, "inference_ms")
+    reveal = numbers.printed(*EFFICIENCY, row, "srp_ms")
     if inference is None or reveal is None:
         return None
     ratio = reveal.mean / inference.mean

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from types import TracebackType
 from typing import Any
 
 from foci.progress import duration
@@ -43,12 +42,7 @@ class StudyProgress:
             self._task = self._bar.add_task("starting", total=None)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 

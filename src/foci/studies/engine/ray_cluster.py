@@ -9,7 +9,6 @@ import socket
 import stat
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from foci.errors import FociError
@@ -69,12 +68,7 @@ class RayCluster:
         )(_task)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._ray.shutdown()
 
     @property
