@@ -105,7 +105,7 @@ def test_without_the_option_overlapping_patients_are_listed_and_refused(
     (leakage,) = [check for check in json.loads(checked.out) if check["name"] == "leakage"]
     assert leakage["status"] == "FAIL"
     assert leakage["items"] == [f"{case} (train and test)" for case in OVERLAPPING]
-    assert leakage["fix"].endswith("or go on with them: --allow-patient-overlap")
+    assert leakage["fix"].endswith("or keep these patients: --allow-patient-overlap")
     refused = foci("train", "abmil", "--features", "features", *COHORT, "--out", "m")
     assert refused.code == 2
     assert refused.err == (

@@ -367,6 +367,11 @@ def choose_classes(
 WARNING = "patient overlap: "
 """How the note on these patients begins, wherever it is shown."""
 
+OVERLAP_FIX = (
+    "put all slides of a patient into one split, or split again by patient, or keep these "
+    "patients: --allow-patient-overlap"
+)
+
 PatientOverlap = Mapping[str, tuple[str, ...]]
 """Splits of every patient in more than one split, by patient."""
 
@@ -393,12 +398,8 @@ def check_leakage(slides: Iterable[Slide]) -> None:
     if overlap:
         case, names = next(iter(overlap.items()))
         more = f" (and {len(overlap) - 1} more patients)" if len(overlap) > 1 else ""
-        raise CohortError(
-            f"patient {case}",
-            f"is in {' and '.join(names)}{more}",
-            "put all slides of a patient into one split, or split again by patient, or keep "
-            "these patients: --allow-patient-overlap (foci doctor lists them)",
-        )
+        what = f"is in {' and '.join(names)}{more}"
+        raise CohortError(f"patient {case}", what, f"{OVERLAP_FIX} (foci doctor lists them)")
 
 
 def warning(overlap: PatientOverlap) -> str:

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from foci.bags.bag import Slide, SlideRows, many_skipped, share_on_grid, spacing
-from foci.bags.cohort import CohortOptions, find_slides, overlapping_patients
+from foci.bags.cohort import OVERLAP_FIX, CohortOptions, find_slides, overlapping_patients
 from foci.bags.layouts import read_bag
 from foci.bags.layouts.layout import reading
 from foci.bags.matching import Matched, find_features
@@ -242,11 +242,7 @@ def check_overlap(slides: Sequence[Slide], allowed: bool = False) -> Check:
     if allowed:
         fix = "allowed by --allow-patient-overlap; what is measured on their slides is too good"
         return Check("leakage", "WARN", found, fix, tuple(overlap))
-    fix = (
-        "put all slides of a patient into one split, or split again by patient, or keep these "
-        "patients: --allow-patient-overlap"
-    )
-    return Check("leakage", "FAIL", found, fix, tuple(overlap))
+    return Check("leakage", "FAIL", found, OVERLAP_FIX, tuple(overlap))
 
 
 def _matching(rows: int, matched: Matched) -> Check:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -163,17 +163,14 @@ def match(slides: Sequence[Slide], files: Mapping[str, Path]) -> Matched:
     taken as it is, unless ``files`` holds another file of that slide, which is ambiguous. A file
     belongs to one row only.
     """
-    shortened: dict[str, list[str]] = defaultdict(list)
-    for name in files:
-        shortened[short(name)].append(name)
+    known = Names(files)
     has_paths = any(slide.feature_path is not None for slide in slides)
     found: list[Slide] = []
     missing: list[Skipped] = []
     owner: dict[Path, str] = {}
     named: set[str] = set()
     for slide in slides:
-        exact = slide.slide_id in files
-        names = [slide.slide_id] if exact else shortened.get(short(slide.slide_id), [])
+        names = known.like(slide.slide_id)
         path, reason = _file(slide, {name: files[name] for name in names})
         if len(names) == 1:
             named.add(names[0])
@@ -219,6 +216,20 @@ def _file(slide: Slide, candidates: Mapping[str, Path]) -> tuple[Path | None, st
             "correct or empty its feature_path, or give the folder that it names",
         )
     return path, ""
+
+
+class Names:
+    """Names of slides, found by names that may lack or add a file ending or a TCGA UUID."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.exact = dict.fromkeys(names)  # in their order
+        self._short: dict[str, list[str]] = defaultdict(list)
+        for name in self.exact:
+            self._short[short(name)].append(name)
+
+    def like(self, name: str) -> list[str]:
+        """The name itself, or else all that differ only in file ending and UUID."""
+        return [name] if name in self.exact else self._short.get(short(name), [])
 
 
 def short(slide_id: str) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from foci.bags.bag import Slide, SlideRows
-from foci.bags.matching import parse_barcode, short
+from foci.bags.matching import Names, parse_barcode
 from foci.bags.tables import Table
 from foci.errors import CohortError
 from foci.words import counted
@@ -167,18 +166,20 @@ def apply_splits(slides: Sequence[Slide], table: Table, among: str) -> SlideRows
         CohortError: If a slide is in two splits, a name fits several slides, or the split table
             names no slide of the cohort.
     """
-    find = _Finder(slides)
+    known = Names(slide.slide_id for slide in slides)
     chosen: dict[str, str] = {}
     unknown: list[str] = []
-    for name, split in _members(table, find):
-        slide_id = find(name)
-        if slide_id is None and (several := find.alike(name)):
-            what = f"{name!r} fits several slides of {among} ({', '.join(sorted(several)[:3])})"
+    for name, split in _members(table, known):
+        # pandas writes a numeric name in a column with gaps as 123.0
+        whole = name.removesuffix(".0")
+        found = known.like(name if name in known.exact or whole not in known.exact else whole)
+        if len(found) > 1:
+            what = f"{name!r} fits several slides of {among} ({', '.join(sorted(found)[:3])})"
             raise CohortError(table.path, what, "write the full name into the split table")
-        if slide_id is None:
+        if not found:
             unknown.append(name)
-        elif chosen.setdefault(slide_id, split) != split:
-            what = f"slide {slide_id!r} is in both {chosen[slide_id]} and {split}"
+        elif chosen.setdefault(found[0], split) != split:
+            what = f"slide {found[0]!r} is in both {chosen[found[0]]} and {split}"
             raise CohortError(table.path, what, "keep it in one of them")
     outside = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
     if unknown and not chosen:
@@ -196,32 +197,7 @@ def apply_splits(slides: Sequence[Slide], table: Table, among: str) -> SlideRows
     return SlideRows(assigned, tuple(notes))
 
 
-class _Finder:
-    """Finds slides of the cohort by the names that a split table uses.
-
-    The name may lack a TCGA UUID or a file ending, or have one too many, and pandas writes a
-    numeric name in a column with gaps as ``123.0``.
-    """
-
-    def __init__(self, slides: Sequence[Slide]) -> None:
-        self.ids = {slide.slide_id for slide in slides}
-        self.short: dict[str, list[str]] = defaultdict(list)
-        for slide_id in self.ids:
-            self.short[short(slide_id)].append(slide_id)
-
-    def __call__(self, name: str) -> str | None:
-        for candidate in (name, name.removesuffix(".0")):
-            if candidate in self.ids:
-                return candidate
-        alike = self.alike(name)
-        return alike[0] if len(alike) == 1 else None
-
-    def alike(self, name: str) -> list[str]:
-        """Slides with the same name but for file ending and UUID."""
-        return self.short.get(short(name), [])
-
-
-def _members(table: Table, find: _Finder) -> Iterator[tuple[str, str]]:
+def _members(table: Table, known: Names) -> Iterator[tuple[str, str]]:
     """Every (slide name, split) of the table."""
     if {"slide_id", "split"} <= set(table.columns):
         pairs = zip(table.filled("slide_id"), split_column(table, "split"), strict=True)
@@ -240,19 +216,20 @@ def _members(table: Table, find: _Finder) -> Iterator[tuple[str, str]]:
             for row, name in cells
             if row[name].lower() == "true"
         )
-    if _is_descriptor(table, index, values, find):
+    if _is_descriptor(table, index, values, known):
         what = "counts slides per class but does not name them"
         fix = "give the file without '_descriptor' in its name"
         raise CohortError(table.path, what, fix)
     return ((row[name], split_name(name, where)) for row, name in cells)
 
 
-def _is_descriptor(table: Table, index: list[str], values: set[str], find: _Finder) -> bool:
+def _is_descriptor(table: Table, index: list[str], values: set[str], known: Names) -> bool:
     """CLAM's table of class counts, ``splits_0_descriptor.csv``, by its name or its content."""
     if table.path.stem.endswith("_descriptor"):
         return True
     numbered = not index or [row[index[0]] for row in table.rows] == [
         str(number) for number in range(len(table.rows))
     ]
-    counts = all(value.removesuffix(".0").isdecimal() for value in values)
-    return not numbered and counts and not any(find(value) for value in values)
+    numbers = {value.removesuffix(".0") for value in values}
+    counts = all(number.isdecimal() for number in numbers)
+    return not numbered and counts and not any(known.like(number) for number in numbers)
