@@ -86,7 +86,7 @@ def test_a_file_is_read_once_until_it_changes(
     ("lines", "message"),
     [
         (["s1,0,1", "s1,2,1"], r"scores.csv, slide s1: tile 1 has no score \(1 of 3 tiles"),
-        (["s1,0,1", "s1,1,1", "s1,1,2"], r"slide s1: tile 1 is there twice; keep one row per"),
+        (["s1,0,1", "s1,1,1", "s1,1,2"], r"slide s1: tile 1 occurs twice; keep one row per"),
         (["s1,0,1", "s1,1,nan", "s1,2,1"], r"slide s1: the score of tile 1 is NaN \(1 of 3"),
         (["s1,0,1", "s1,1,", "s1,2,1"], r"scores.csv, line 3: the cell 'score' is '', not a n"),
         (["s1,0,1", "s1,one,1"], r"scores.csv, line 3: the cell 'tile' is 'one', not a number"),

@@ -92,12 +92,7 @@ def class_auc_draws(
        + \tfrac12 \mathbf{1}[p_i = p_j]\big)}{\sum_i w_i^{(b)} \sum_j w_j^{(b)}},
        \qquad y_i = c,\ y_j \ne c
 
-    Args:
-        probs: ``[S, C]`` class probabilities.
-        labels: ``[S]`` class indices.
-        cases: The patient of every slide.
-        n_boot: Number of draws.
-        seed: Same seed, same draws as :func:`foci.metrics.case_means`.
+    The draws are those of :func:`foci.metrics.case_means`.
 
     Returns:
         ``[n_boot, C]``; NaN where all or no slides of a draw are of the class.

@@ -124,17 +124,9 @@ def compare_orders(
 ) -> OrderComparison:
     """Compare two rankings by tile counts: :func:`net_win_share`, its interval, and a result.
 
-    Patients are resampled as in :func:`foci.metrics.case_means`; comparisons of the same slides
-    with the same seed use the same draws.
-
-    Args:
-        a: ``[S]`` or ``[R, S]`` counts, NaN where there is none.
-        b: The same slides under the other ranking, ``[S]`` or ``[R', S]``.
-        cases: The patient of every slide.
-        n_boot: Bootstrap draws.
-        level: Coverage of the interval.
-        tie: Counts that differ by at most this are equal.
-        seed: Seeds the draws.
+    Counts as in :func:`order_differences`. Patients, ``cases`` ``[S]``, are resampled as in
+    :func:`foci.metrics.case_means`; comparisons of the same slides with the same seed use the same
+    draws.
 
     >>> compare_orders([1] * 12, [2] * 12, cases=range(12)).result
     'better'
@@ -222,12 +214,8 @@ def shi(base: ArrayLike, foci: ArrayLike, eps: float = EPS) -> float:
        (\overline{\mathrm{MSK}}_{base} + \epsilon)
 
     The seeds are averaged first and the ratio is taken once, as in the paper's table. Near one
-    tile the ratio explodes: read it beside the counts.
-
-    Args:
-        base: Conditional MSK of the native ranking, a number or one per seed.
-        foci: The same under the selector.
-        eps: Guards against a base of 0.
+    tile the ratio explodes: read it beside the counts. ``base`` and ``foci`` are conditional MSK of
+    the native ranking and of the selector, a number or one per seed.
 
     >>> round(shi(7.33, 3.21), 3)
     0.562

@@ -117,10 +117,7 @@ def drops_on_grid(
 
 
 def mean_drops(drops: ArrayLike) -> tuple[Floats, Integers]:
-    """Mean deletion drop at every count, over the slides that were measured there.
-
-    Args:
-        drops: ``[S, G]``, :func:`drops_on_grid`.
+    """Mean of :func:`drops_on_grid` at every count, over the slides that were measured there.
 
     Returns:
         The means (NaN where no slide was measured), and the number of slides behind each.
@@ -148,10 +145,8 @@ def paper_faithfulness(drops: ArrayLike) -> float:
     .. math:: 256^{-1} \sum_j \tfrac12 (\overline{\Delta p}(K_j) + \overline{\Delta
        p}(K_{j+1}))(K_{j+1} - K_j), \quad \overline{\Delta p}(K)\ \text{over the slides with}\ N > K
 
-    with :math:`K_j` = 16, 32, 64, 128 and 256. NaN where a count was measured on no slide.
-
-    Args:
-        drops: ``[S, 5]``, :func:`drops_on_grid` at the paper's counts, NaN where not measured.
+    with :math:`K_j` = 16, 32, 64, 128 and 256, the counts of ``drops``, ``[S, 5]`` of
+    :func:`drops_on_grid`. NaN where a count was measured on no slide.
 
     >>> round(paper_faithfulness([[0.016, 0.023, 0.036, 0.058, 0.090]]), 6)
     0.053656

@@ -181,15 +181,8 @@ def paired_bootstrap(
 ) -> Interval:
     r"""Paired bootstrap interval of ``mean(base) - mean(foci)``, patients resampled.
 
-    One pair of rankings, with the draws of :func:`foci.metrics.case_means`.
-
-    Args:
-        base: One finite number per slide, for instance :func:`foci.metrics.restricted` counts.
-        foci: The same slides under the other ranking.
-        cases: The patient of every slide.
-        n_boot: Number of draws.
-        level: Coverage of the interval.
-        seed: Seeds the draws.
+    One pair of rankings, with one finite number per slide, for instance
+    :func:`foci.metrics.restricted` counts, and the draws of :func:`foci.metrics.case_means`.
 
     >>> result = paired_bootstrap([5.0, 6.0, 9.0], [4.0, 5.0, 8.0], cases=["a", "a", "b"])
     >>> result.estimate, result.low, result.high

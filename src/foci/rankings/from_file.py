@@ -1,4 +1,4 @@
-"""Rank by scores from a file."""
+"""Rank by scores from a table with one row per tile."""
 
 from __future__ import annotations
 
@@ -20,12 +20,6 @@ from foci.errors import FociError
 from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
 
-# Read a table of tile scores, by slide and tile.
-
-
-Places = NDArray[np.float64]
-"""``[M, 1]`` tile indices or ``[M, 2]`` corners (x, y), as they stand in the file."""
-
 
 @dataclass(frozen=True, eq=False)
 class ScoreFile:
@@ -34,12 +28,13 @@ class ScoreFile:
     Attributes:
         path: The file.
         by: The columns that identify the tile of a row: ``("tile",)`` or ``("x", "y")``.
-        slides: Places ``[M, 1 or 2]`` and scores ``[M]`` of every slide.
+        slides: Places ``[M, 1 or 2]`` (tile index, or corner x and y) and scores ``[M]`` of every
+            slide.
     """
 
     path: Path
     by: tuple[str, ...]
-    slides: dict[str, tuple[Places, NDArray[np.float64]]]
+    slides: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
 
     def named(self, slide_id: str) -> str | None:
         """What the file calls a slide: its name, but for a file ending or a TCGA UUID."""
@@ -151,18 +146,19 @@ def from_file(bag: EmbeddedBag, *, path: str | Path, column: str = "score") -> T
         column: Name of the score's column.
     """
     file = read_scores(path, column)
-    if file.named(bag.slide_id) is None:
+    name = file.named(bag.slide_id)
+    if name is None:
         near = difflib.get_close_matches(bag.slide_id, file.slides, n=1)
         what = f"has no slide {bag.slide_id!r} ({len(file.slides)} slides)"
         fix = f"did you mean {near[0]!r}?" if near else "use the slide names of the cohort"
         raise FociError(file.path, what, fix)
     known = bag.bag or Bag(bag.slide_id, bag.features.cpu().float().numpy())
-    return torch.from_numpy(_match(file, known))
+    return torch.from_numpy(_match(file, name, known))
 
 
-def _match(file: ScoreFile, bag: Bag) -> NDArray[np.float64]:
+def _match(file: ScoreFile, name: str, bag: Bag) -> NDArray[np.float64]:
     """Scores ``[N]`` of one bag, in bag order."""
-    places, scores = file.slides[file.named(bag.slide_id) or bag.slide_id]
+    places, scores = file.slides[name]
     where = f"{file.path}, slide {bag.slide_id}"
     wanted = _places(file, bag, where)
     row_of = _rows(places, where, " and ".join(file.by))
@@ -170,26 +166,18 @@ def _match(file: ScoreFile, bag: Bag) -> NDArray[np.float64]:
     if file.by == ("tile",):
         unknown |= {place for place in row_of if not 0 <= place[0] < bag.n_total}
     if unknown:
-        raise FociError(
-            where,
-            f"{_say(min(unknown))} is none of the slide's {bag.n_total} tiles",
-            "score the tiles of the same feature file",
-        )
+        what = f"{_named(min(unknown))} is none of the slide's {bag.n_total} tiles"
+        raise FociError(where, what, "score the tiles of the same feature file")
     missing = [place for place in wanted if place not in row_of]
     if missing:
-        raise FociError(
-            where,
-            f"{_say(missing[0])} has no score ({len(missing)} of {len(bag)} tiles have none)",
-            "score every tile of the bag",
-        )
+        share = f"{len(missing)} of {len(bag)} tiles have none"
+        what = f"{_named(missing[0])} has no score ({share})"
+        raise FociError(where, what, "score every tile of the bag")
     matched: NDArray[np.float64] = scores[[row_of[place] for place in wanted]]
     bad = np.flatnonzero(np.isnan(matched))
     if len(bad):
-        raise FociError(
-            where,
-            f"the score of {_say(wanted[bad[0]])} is NaN ({len(bad)} of {len(bag)} tiles)",
-            "give every tile a number",
-        )
+        what = f"the score of {_named(wanted[bad[0]])} is NaN ({len(bad)} of {len(bag)} tiles)"
+        raise FociError(where, what, "give every tile a number")
     return matched
 
 
@@ -207,17 +195,17 @@ def _places(file: ScoreFile, bag: Bag, where: str) -> list[tuple[int, ...]]:
     return places
 
 
-def _rows(places: Places, where: str, columns: str) -> dict[tuple[int, ...], int]:
+def _rows(places: NDArray[np.float64], where: str, columns: str) -> dict[tuple[int, ...], int]:
     """Row of every place; refuses fractions and repetitions."""
     if not (np.isfinite(places) & (places == np.floor(places))).all():
         raise FociError(where, f"{columns} must be whole numbers", "correct or delete those rows")
     row_of: dict[tuple[int, ...], int] = {}
     for row, place in enumerate(map(tuple, places.astype(np.int64).tolist())):
         if place in row_of:
-            raise FociError(where, f"{_say(place)} is there twice", "keep one row per tile")
+            raise FociError(where, f"{_named(place)} occurs twice", "keep one row per tile")
         row_of[place] = row
     return row_of
 
 
-def _say(place: tuple[int, ...]) -> str:
+def _named(place: tuple[int, ...]) -> str:
     return f"tile {place[0]}" if len(place) == 1 else f"the tile at x={place[0]}, y={place[1]}"

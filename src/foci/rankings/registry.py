@@ -115,12 +115,7 @@ def available(backbone: Backbone | None = None) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """One score per tile; higher scores are revealed earlier.
-
-    Attributes:
-        name: Which ranking it is.
-        slide_id: The slide.
-        scores: ``[N]`` float64, one per tile in bag order; read-only.
+    """One score per tile, ``scores`` ``[N]`` in float64 and read-only; the highest comes first.
 
     >>> ranking = Ranking("native", "slide-1", np.array([0.5, 2.0, 0.5, -1.0]))
     >>> ranking.order.tolist()
