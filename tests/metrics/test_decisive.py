@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from foci.errors import FociError
 from foci.metrics import (
+    Stack,
     already_minimal,
     classes_without_decisive_sets,
     decisive_k,
@@ -159,12 +160,16 @@ def cohort(rng: np.random.Generator, n_slides: int) -> dict[str, list[Any]]:
     return made
 
 
+def stacked(made: dict[str, list[Any]]) -> tuple[tuple[Stack, ...], tuple[Stack, ...]]:
+    kept = stack(made["kept"], made["ks"])
+    return kept, stack(made["rest"], made["without"], lowest=0)
+
+
 @quick
 @given(st.integers(0, 10_000), kappas, st.sampled_from([None, 0.2]))
 def test_equals_one_slide_at_a_time(seed: int, kappa: float, beta: float | None) -> None:
     made = cohort(np.random.default_rng(seed), 30)
-    insert = stack(made["kept"], made["ks"])
-    delete = stack(made["rest"], made["without"], lowest=0)
+    insert, delete = stacked(made)
     got = decisive_points(insert, delete, made["t"], made["n"], kappa, 256, beta)
     slides = list(zip(*(made[k] for k in ("kept", "ks", "rest", "without", "t")), strict=True))
     np.testing.assert_array_equal(
@@ -185,8 +190,7 @@ def test_equals_one_slide_at_a_time(seed: int, kappa: float, beta: float | None)
 @given(st.integers(0, 10_000), st.integers(1, 14))
 def test_a_smaller_budget_only_hides_counts(seed: int, k_max: int) -> None:
     made = cohort(np.random.default_rng(seed), 20)
-    insert = stack(made["kept"], made["ks"])
-    delete = stack(made["rest"], made["without"], lowest=0)
+    insert, delete = stacked(made)
     wide = decisive_points(insert, delete, made["t"], made["n"], 0.5, 256)
     cut = decisive_points(insert, delete, made["t"], made["n"], 0.5, k_max)
     np.testing.assert_array_equal(cut.count, np.where(wide.count <= k_max, wide.count, np.nan))
@@ -221,8 +225,7 @@ def test_a_slide_of_one_tile_needs_no_deletion_curve() -> None:
 def test_one_confidence_per_slide(seed: int) -> None:
     rng = np.random.default_rng(seed)
     made = cohort(rng, 12)
-    insert = stack(made["kept"], made["ks"])
-    delete = stack(made["rest"], made["without"], lowest=0)
+    insert, delete = stacked(made)
     each = rng.choice([0.4, 0.6, 0.8], size=12)
     full = np.full((12, 3), 1 / 3)
     got = decisive_points(insert, delete, made["t"], made["n"], each)
@@ -241,8 +244,7 @@ def test_one_confidence_per_slide(seed: int) -> None:
 def test_several_confidences_in_one_go(seed: int) -> None:
     rng = np.random.default_rng(seed)
     made = cohort(rng, 12)
-    insert = stack(made["kept"], made["ks"])
-    delete = stack(made["rest"], made["without"], lowest=0)
+    insert, delete = stacked(made)
     targets, sizes, full = np.array(made["t"]), np.array(made["n"]), np.full((12, 3), 1 / 3)
     needed_each = rng.choice([0.4, 0.6, 0.8], size=(3, 12))
     first = first_counts(insert, targets, needed_each)

@@ -107,18 +107,6 @@ def test_numpy_class_indices_are_welcome() -> None:
     np.testing.assert_array_equal(got, rankings.score("single-tile", model, x, target=2).scores)
 
 
-def test_an_embedded_bag_is_embedded_once_for_all_rankings() -> None:
-    model = make("abmil", "paper")
-    calls: list[int] = []
-    handle = model.projection.register_forward_hook(lambda *_: calls.append(1))  # type: ignore[union-attr]
-    view = EmbeddedBag(model, bag_of(5))
-    for name in ("native", "single-tile", "leave-one-out", "greedy-insertion"):
-        for target in (0, 1, None):
-            rankings.score(name, model, view, target=target)
-    handle.remove()
-    assert len(calls) == 1
-
-
 def test_an_embedded_bag_belongs_to_its_backbone() -> None:
     view = EmbeddedBag(make("abmil", "paper"), bag_of(5))
     with pytest.raises(FociError, match=r"^slide-1: was embedded by another backbone; "):

@@ -246,8 +246,8 @@ def test_arrays_serve_as_well_as_tensors() -> None:
         ({"ks": torch.tensor([2, 1], dtype=torch.uint8)}, "ks: is not increasing"),
         ({"ks": []}, "ks: is not a list of counts"),
         ({"direction": "up"}, "direction: cannot be 'up'"),
-        ({"features": torch.zeros(3, 5)}, "features: have shape 3 x 5, not tiles x 32"),
-        ({"features": torch.zeros(0, 32)}, "features: have shape 0 x 32"),
+        ({"features": torch.zeros(3, 5)}, "bag: has features of shape 3 x 5, not tiles x 32"),
+        ({"features": torch.zeros(0, 32)}, "bag: has features of shape 0 x 32"),
     ],
 )
 def test_bad_input_is_one_line(change: dict[str, object], message: str) -> None:

@@ -318,14 +318,9 @@ class Specificity:
     @property
     def specific(self) -> bool:
         """The target is reached, and reached before its rival."""
-        counts = [np.nan if k is None else float(k) for k in (self.target_msk, self.rival_msk)]
-        return bool(comes_first(*np.array(counts)))
-
-
-def comes_first(target: Floats, rival: Floats) -> Marks:
-    """Where the target is reached, and reached before its rival; NaN is never reached."""
-    first: Marks = ~np.isnan(target) & ~(rival <= target)
-    return first
+        if self.target_msk is None:
+            return False
+        return self.rival_msk is None or self.target_msk < self.rival_msk
 
 
 @card(
@@ -609,12 +604,12 @@ def operating_points(
         rival = runners_up(full_probs[part.rows], target)
         steps = sufficient_steps(part.probs, target, threshold)
         rival_steps = sufficient_steps(part.probs, rival, threshold)
-        count = first_crossing(steps, part.ks)
+        count, rival_count = first_crossing(steps, part.ks), first_crossing(rival_steps, part.ks)
         found[:, part.rows] = (
             count,
             stable_from(steps, part.ks),
             area_over_counts(followed_class(part.probs, target), part.ks),
-            comes_first(count, first_crossing(rival_steps, part.ks)),
+            reached(count) & ~(rival_count <= count),  # NaN is never reached
         )
     return OperatingPoints(*found)
 

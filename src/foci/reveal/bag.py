@@ -15,6 +15,7 @@ from foci.backbones.base import class_index, declared
 from foci.backbones.freezing import device_and_dtype, frozen, to_model
 from foci.backbones.models._pooled import PooledBackbone
 from foci.bags import Bag
+from foci.errors import FociError
 from foci.reveal import KAPPA, Direction
 from foci.reveal.engines import (
     Batches,
@@ -32,7 +33,6 @@ from foci.reveal.prefixes import (
     Prefixes,
     at_least_one,
     check_counts,
-    check_features,
     check_order,
     default_counts,
 )
@@ -76,9 +76,6 @@ class Revealer:
             bag: A bag, or its features ``[N, D]``.
             tokens: ``[N, d]``, where the bag is embedded already.
         """
-        if not isinstance(bag, Bag):
-            bag = torch.as_tensor(bag)
-            check_features(bag, self.backbone.d_in)
         return EmbeddedBag(self.backbone, bag, tokens=tokens, revealer=self)
 
     @contextlib.contextmanager
@@ -146,7 +143,11 @@ class EmbeddedBag:
         self.bag = bag if isinstance(bag, Bag) else None
         self.slide_id = bag.slide_id if isinstance(bag, Bag) else "bag"
         features = bag.x if isinstance(bag, Bag) else torch.as_tensor(bag).detach()
-        check_features(features, backbone.d_in, self.slide_id)
+        if features.dim() != 2 or not len(features) or features.shape[1] != backbone.d_in:
+            shape = " x ".join(map(str, features.shape))
+            what = f"has features of shape {shape}, not tiles x {backbone.d_in}"
+            fix = "give one bag of the features that the backbone was trained on"
+            raise FociError(self.slide_id, what, fix)
         self.features = to_model(features, backbone)
         self._revealer = Revealer(backbone) if revealer is None else revealer
         self._computed: dict[str, Any] = {} if tokens is None else {"tokens": tokens}

@@ -58,20 +58,6 @@ def default_counts(n_tiles: int, direction: Direction) -> Tensor:
     return torch.arange(0, min(K_MAX, n_tiles - 1) + 1)
 
 
-def check_features(features: Tensor, d_in: int, slide_id: str | None = None) -> None:
-    """Refuse anything but one bag ``[N, d_in]`` with at least one tile."""
-    if features.dim() != 2 or not len(features) or features.shape[1] != d_in:
-        shape = " x ".join(map(str, features.shape))
-        where, what = (
-            ("features", "have shape") if slide_id is None else (slide_id, "has features of shape")
-        )
-        raise FociError(
-            where,
-            f"{what} {shape}, not tiles x {d_in}",
-            "give one bag of the features that the backbone was trained on",
-        )
-
-
 def check_order(order: Indices, n_tiles: int) -> Tensor:
     """Tile indices as a tensor ``[N]``; refused unless every tile occurs exactly once."""
     order = _as_tensor(order)
