@@ -155,7 +155,7 @@ class Clock:
             (audit_slide, "_audited_slide", reading(audit_slide._audited_slide)),
             (EmbeddedBag, "full", self.timed(EmbeddedBag.full, lambda *a: "embedding")),
             (RankingJob, "rank", self.timed(RankingJob.rank, lambda *a: "ranking")),
-            (EmbeddedBag, "_revealed", self.timed(EmbeddedBag._revealed, direction)),
+            (EmbeddedBag, "curve", self.timed(EmbeddedBag.curve, direction)),
             (audit_slide.SlideReveal, "_job", revealed),
             (PartialResults, "_write", staticmethod(writing(PartialResults._write))),
             (Assembly, "finish", writing(Assembly.finish)),
