@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -183,12 +184,14 @@ def test_bad_slides_cost_only_themselves(
 
     vanishing = folder / "vanishes.tiff"
     monkeypatch.setattr(Path, "open", locked)
-    read = SlideImage.read
+    read, one_at_a_time = SlideImage.read, threading.Lock()
 
     def reading(slide: SlideImage, box: Any, size: tuple[int, int]) -> Any:
-        if slide.path == vanishing and size == (256, 256) and vanishing.exists():
-            vanishing.write_bytes(b"")  # what is open already is empty too
-            vanishing.unlink(missing_ok=True)
+        with one_at_a_time:
+            if slide.path == vanishing and size == (256, 256) and vanishing.exists():
+                with vanishing.open("r+b") as file:
+                    vanishing.unlink()
+                    file.truncate()  # what is open already is empty too
         return read(slide, box, size)
 
     monkeypatch.setattr(SlideImage, "read", reading)

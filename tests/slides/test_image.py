@@ -87,3 +87,12 @@ def test_what_is_no_slide_is_refused_in_one_line(tmp_path: Path) -> None:
         SlideImage(tmp_path / "empty.svs")
     with pytest.raises(SlideError, match="no such file"):
         SlideImage(tmp_path / "none.svs")
+
+
+def test_after_an_error_every_read_is_refused(tmp_path: Path) -> None:
+    path = write_slide(tmp_path / "a.tiff", squares(4, 4, 256))
+    with SlideImage(path) as slide:
+        path.write_bytes(b"")
+        for _ in range(2):  # the second time already the search for a level fails
+            with pytest.raises(SlideError, match="is cut short or damaged"):
+                slide.read(slide.bounds, (1024, 1024))

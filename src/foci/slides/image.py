@@ -111,12 +111,12 @@ class SlideImage:
         from PIL import Image
 
         scale = min(box.width / size[0], box.height / size[1])
-        level = self._slide.get_best_level_for_downsample(scale * 1.001)  # 3.9998 is meant as 4
-        down = self._slide.level_downsamples[level]
-        wanted = (max(1, round(box.width / down)), max(1, round(box.height / down)))
-        if max(wanted) > _MOST_AT_ONCE and min(size) > 1:
-            return self._in_quarters(box, size)
-        try:
+        try:  # after an error, of another thread too, every call raises it
+            level = self._slide.get_best_level_for_downsample(scale * 1.001)  # 3.9998 is meant as 4
+            down = self._slide.level_downsamples[level]
+            wanted = (max(1, round(box.width / down)), max(1, round(box.height / down)))
+            if max(wanted) > _MOST_AT_ONCE and min(size) > 1:
+                return self._in_quarters(box, size)
             region = self._slide.read_region((box.x, box.y), level, wanted)
         except openslide.OpenSlideError as error:
             gone = not self.path.exists()
