@@ -27,7 +27,8 @@ def _matches_h5(path: Path) -> bool:
 def _read_h5(path: Path, mpp: float | None) -> Stored:
     """Coordinates are level-0 pixels, top-left."""
     with hdf5.open_file(path) as file:
-        features, coords = hdf5.numbers(file, "features"), hdf5.coordinates(file)
+        features = hdf5.numbers(hdf5.require(file, "features"), path)
+        coords = hdf5.coordinates(file, path)
     return Stored(features=features, coords=coords, patch_size=_level0_patch_size(path))
 
 
@@ -38,7 +39,7 @@ def _read_pt(path: Path, mpp: float | None) -> Stored:
     if twin is None:
         return Stored(features=features, notes=("no h5_files beside it: no coordinates",))
     with hdf5.open_file(twin) as file:
-        coords = hdf5.coordinates(file)
+        coords = hdf5.coordinates(file, twin)
     if coords is not None and (found := _rows(coords)) != (wanted := _rows(features)):
         note = f"{twin.name} has {found} coordinates for {wanted} tiles: not used"
         return Stored(features=features, notes=(note,))
@@ -53,7 +54,7 @@ def _level0_patch_size(path: Path) -> float | None:
     for source in _patch_files(path):
         with hdf5.open_file(source) as file:
             coords = hdf5.require(file, "coords")
-            size = hdf5.number_attribute(coords, "patch_size")
+            size = hdf5.number_attribute(coords, "patch_size", source)
             if size is None:
                 continue
             # one of x and one of y, which differ in the last digits

@@ -103,9 +103,8 @@ def require(file: h5py.File, name: str) -> h5py.Dataset:
     raise BagError(file.filename, what, "check which tool wrote it")
 
 
-def numbers(file: h5py.File, name: str) -> NDArray[Any]:
+def numbers(dataset: h5py.Dataset, path: Path) -> NDArray[Any]:
     """The content of a dataset, if the file itself holds it and it is not too large."""
-    dataset, path = require(file, name), Path(file.filename)
     name = dataset.name.rpartition("/")[2]
     if dataset.external or dataset.is_virtual:
         what = f"'{name}' keeps its numbers in another file, which FOCI does not follow"
@@ -125,9 +124,9 @@ def numbers(file: h5py.File, name: str) -> NDArray[Any]:
     return array
 
 
-def coordinates(file: h5py.File) -> NDArray[Any] | None:
+def coordinates(file: h5py.File, path: Path) -> NDArray[Any] | None:
     """The dataset ``coords``, or None if there is none."""
-    return None if item(file, "coords") is None else numbers(file, "coords")
+    return None if item(file, "coords") is None else numbers(require(file, "coords"), path)
 
 
 def attribute(holder: h5py.HLObject, name: str) -> Any:
@@ -149,15 +148,15 @@ def attribute(holder: h5py.HLObject, name: str) -> Any:
     return value.item() if hasattr(value, "item") and getattr(value, "size", 1) == 1 else value
 
 
-def number_attribute(holder: h5py.HLObject, name: str) -> float | None:
+def number_attribute(holder: h5py.HLObject, name: str, path: Path) -> float | None:
     """An attribute that is a positive number, or None if it is absent."""
     value = attribute(holder, name)
-    return None if value is None else one_number(value, name, holder.file.filename)
+    return None if value is None else one_number(value, name, path)
 
 
-def name_attribute(holder: h5py.HLObject, name: str) -> str | None:
+def name_attribute(holder: h5py.HLObject, name: str, path: Path) -> str | None:
     """An attribute that is text, or None if it is absent."""
-    return one_name(attribute(holder, name), name, holder.file.filename)
+    return one_name(attribute(holder, name), name, path)
 
 
 # Heaps, in which an HDF5 file keeps texts of variable length. The library walks a heap object by

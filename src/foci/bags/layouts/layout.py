@@ -243,7 +243,7 @@ def tile_coords(array: NDArray[Any], path: Path) -> NDArray[np.float64]:
     return coords
 
 
-def one_number(value: Any, name: str, path: str | Path) -> float:
+def one_number(value: Any, name: str, path: Path) -> float:
     """A size such as ``patch_size_level0``: a positive number, or an array of one and the same.
 
     >>> one_number([256, 256], "patch_size_level0", Path("s.h5"))
@@ -258,7 +258,7 @@ def one_number(value: Any, name: str, path: str | Path) -> float:
     raise BagError(path, what, "extract the slide again")
 
 
-def one_name(value: Any, name: str, path: str | Path) -> str | None:
+def one_name(value: Any, name: str, path: Path) -> str | None:
     """A name such as that of the encoder: text, or None."""
     if value is None or isinstance(value, str):
         return value

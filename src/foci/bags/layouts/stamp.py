@@ -30,12 +30,12 @@ def _read(path: Path, mpp: float | None) -> Stored:
             raise BagError(
                 path, f"holds {kind} features, one vector for many tiles", "use tile features"
             )
-        features = hdf5.numbers(file, "feats")
-        stored = hdf5.coordinates(file)
-        unit = hdf5.name_attribute(file, "unit")
-        size = hdf5.number_attribute(file, "tile_size_um")
-        size = hdf5.number_attribute(file, "tile_size") if size is None else size
-        encoder = hdf5.name_attribute(file, "extractor")
+        features = hdf5.numbers(hdf5.require(file, "feats"), path)
+        stored = hdf5.coordinates(file, path)
+        unit = hdf5.name_attribute(file, "unit", path)
+        size = hdf5.number_attribute(file, "tile_size_um", path)
+        size = hdf5.number_attribute(file, "tile_size", path) if size is None else size
+        encoder = hdf5.name_attribute(file, "extractor", path)
     if stored is None:
         return Stored(features=features, encoder=encoder)
 

@@ -23,11 +23,12 @@ def _matches(path: Path) -> bool:
 def _read(path: Path, mpp: float | None) -> Stored:
     """Coordinates are level-0 pixels, top-left."""
     with hdf5.open_file(path) as file:
+        features, coords = hdf5.require(file, "features"), hdf5.require(file, "coords")
         return Stored(
-            features=hdf5.numbers(file, "features"),
-            coords=hdf5.numbers(file, "coords"),
-            patch_size=hdf5.number_attribute(hdf5.require(file, "coords"), "patch_size_level0"),
-            encoder=hdf5.name_attribute(hdf5.require(file, "features"), "encoder"),
+            features=hdf5.numbers(features, path),
+            coords=hdf5.numbers(coords, path),
+            patch_size=hdf5.number_attribute(coords, "patch_size_level0", path),
+            encoder=hdf5.name_attribute(features, "encoder", path),
         )
 
 
@@ -41,7 +42,8 @@ def _matches_uni2h(path: Path) -> bool:
 def _read_uni2h(path: Path, mpp: float | None) -> Stored:
     """The patch size is not in the file and is inferred from the spacing of the tiles."""
     with hdf5.open_file(path) as file:
-        return Stored(features=hdf5.numbers(file, "features"), coords=hdf5.coordinates(file))
+        features = hdf5.numbers(hdf5.require(file, "features"), path)
+        return Stored(features=features, coords=hdf5.coordinates(file, path))
 
 
 LAYOUT = Layout("TRIDENT .h5", hdf5.ENDINGS, _matches, _read)
