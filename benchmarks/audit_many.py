@@ -22,8 +22,9 @@ import numpy as np
 import torch
 
 import foci
-from foci.audits.run import run
+from foci.audits.run import RunOptions, run
 from foci.audits.settings import AuditSettings
+from foci.audits.sources import Sources
 from foci.bags import Cohort, Slide
 from foci.progress import showing
 from foci.reports import write_report
@@ -48,7 +49,7 @@ def main() -> None:
         settings = AuditSettings(rankings=("native", "evidence", "random"), split="test")
         watch = Watch(options.step)
         with showing(watch):
-            audit = run(model, cohort, settings, out / "audit", workers=1)
+            audit = run(Sources(model, cohort), settings, out / "audit", RunOptions(workers=1))
         print(f"summary and tables   {time.process_time() - watch.last:8.1f} s of processor time")
         start = time.process_time()
         page = write_report(audit, out / "report.html")

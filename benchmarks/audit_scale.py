@@ -22,6 +22,7 @@ import torch
 import foci
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings
+from foci.audits.sources import Sources
 from foci.backbones import Backbone
 from foci.bags import Cohort, Slide
 from foci.progress import showing
@@ -57,7 +58,7 @@ def main() -> None:
         watch = Watch()
         before = alone()
         with showing(watch):
-            peak = peak_mb(lambda: run(model, cohort, settings, folder / "audit"))
+            peak = peak_mb(lambda: run(Sources(model, cohort), settings, folder / "audit"))
         audit = time.perf_counter() - watch.started
         engine = (before + alone()) / 2  # a busy machine slows down in phases
     n = options.slides

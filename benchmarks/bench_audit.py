@@ -36,6 +36,7 @@ from foci.audits import run as audit_run
 from foci.audits.jobs import RankingJob
 from foci.audits.parts import Assembly, PartialResults
 from foci.audits.settings import AuditSettings
+from foci.audits.sources import Sources
 from foci.backbones import Backbone
 from foci.backbones.models.transmil import TransMIL
 from foci.bags import Cohort
@@ -79,7 +80,7 @@ def row(name: str, n_slides: int, dense: bool) -> None:
             return clock.between(items, what, lambda: units.append(unit(model, bag)))
 
         with clock.watching(), torch.no_grad(), showing(between):
-            done = audit_run.run(model, cohort, settings, Path(folder, "audit"))
+            done = audit_run.run(Sources(model, cohort), settings, Path(folder, "audit"))
             clock.stop()
         own, plain = (statistics.median(times) for times in zip(*units, strict=True))
         costs = {part: clock.spent[part] / n_slides / own for part in PARTS}

@@ -24,6 +24,7 @@ import foci
 from foci.audits import StoredAudit
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings
+from foci.audits.sources import Sources
 from foci.backbones import Backbone
 from foci.bags import Cohort, Slide
 
@@ -65,7 +66,7 @@ def timed(model: Backbone, folder: Path, name: str, verified: bool) -> tuple[flo
     cache = folder / ("cache" if verified else "cache-without")
     start, cpu = time.perf_counter(), time.process_time()
     cohort = Cohort.read(folder / "features", folder / "cohort.csv", cache=cache, keep=4)
-    run(model, cohort, SETTINGS, folder / name)
+    run(Sources(model, cohort), SETTINGS, folder / name)
     StoredAudit.load(folder / name)
     return time.perf_counter() - start, time.process_time() - cpu
 
@@ -75,7 +76,7 @@ def unverified() -> Iterator[None]:
     """Without checksums, stamps and hashes; such cache entries need a folder of their own."""
     with (
         mock.patch("foci.bags.cache._checksum", return_value=""),
-        mock.patch("foci.audits.run.files_read", return_value=[]),
+        mock.patch("foci.audits.prepare.files_read", return_value=[]),
         mock.patch("foci.audits.audit.changed_files", return_value=()),
     ):
         yield

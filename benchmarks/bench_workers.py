@@ -28,8 +28,9 @@ from pathlib import Path
 import torch
 
 import foci
-from foci.audits.run import run
+from foci.audits.run import RunOptions, run
 from foci.audits.settings import AuditSettings
+from foci.audits.sources import Sources
 from foci.bags import Cohort
 from foci.processes import preload, warm_context
 
@@ -140,7 +141,9 @@ def audit(
         ready.release()
         start.wait()
         try:
-            run(backbone, cohort, settings, Path(out, "audit"), workers=workers)
+            run(
+                Sources(backbone, cohort), settings, Path(out, "audit"), RunOptions(workers=workers)
+            )
         finally:
             done.release()
 

@@ -23,6 +23,7 @@ import foci
 from foci.audits import StoredAudit
 from foci.audits.run import run
 from foci.audits.settings import AuditSettings
+from foci.audits.sources import Sources
 from foci.bags import Cohort
 
 SHORT = {"schedule.epochs": 1, "schedule.warmup": 0}
@@ -50,7 +51,7 @@ def main() -> None:
         for dense in (False, True):
             begun = time.process_time()
             audits.append(
-                run(model, some(cohort, options.slides),
+                run(Sources(model, some(cohort, options.slides)),
                     settings.model_copy(update={"dense": dense}),
                     Path(place, f"audit-{dense}"), selectors=selectors)
             )  # fmt: skip

@@ -28,6 +28,7 @@ import torch
 import foci.audits.manifest
 import foci.audits.run
 from foci import selectors
+from foci.audits.sources import Sources
 from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
 from foci.bags import Cohort
@@ -63,7 +64,7 @@ def _cohort(files: Path, case: Path) -> Cohort:
 def small_audit(files: Path, case: Path) -> None:
     """An audit with one selector, in three blocks, and its report."""
     chosen = settings(rankings=("native", "selector", "random"), recipe_settings=LEARNED)
-    write_report(foci.audits.run.run(model(), _cohort(files, case), chosen, case / "out"))
+    write_report(foci.audits.run.run(Sources(model(), _cohort(files, case)), chosen, case / "out"))
 
 
 def small_training(files: Path, case: Path) -> None:

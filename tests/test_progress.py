@@ -102,7 +102,7 @@ def test_an_audit_in_python_switches_it_on(
         raise RuntimeError("stop here")
 
     monkeypatch.setattr(foci.api, "run", run)
-    monkeypatch.setattr(foci.api, "_opened", lambda *given: (None, None, {}))
+    monkeypatch.setattr(foci.api, "open_sources", lambda *given, **options: None)
     with pytest.raises(RuntimeError, match="stop here"):
         foci.audit("m", None, **({} if given is None else {"progress": given}))  # type: ignore[arg-type]
     assert got == [is_on]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,22 +10,16 @@ from typing import Any
 
 from foci.audits import StoredAudit, Summary
 from foci.audits.audit import recompute
-from foci.audits.records import Alarm
-from foci.audits.run import run
+from foci.audits.run import RunOptions, run
 from foci.audits.settings import AuditSettings, Kappa, View
-from foci.audits.sources import model_files, model_metadata, other_order, with_alphabetical_classes
+from foci.audits.sources import open_sources
 from foci.backbones import Backbone
-from foci.backbones.checkpoints import Agreement, OpenCheckpoint, agree, check_answers
-from foci.backbones.saved import ModelRecord
-from foci.bags import N_CAP, Cohort
+from foci.bags import Cohort
 from foci.configuration import configure
-from foci.errors import FociError
 from foci.progress import Progress, showing
 from foci.reports.notebook import notebook_html
 from foci.reports.report import write_report
 from foci.words import counted
-
-_LOG = logging.getLogger("foci")
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,87 +105,13 @@ def audit(
     foci.errors.FociError: model: is a function; wrap it: foci.backbones.CallableBackbone(...)
     """
     chosen = configure(AuditSettings, settings)
-    backbone, cohort, given = _opened(model, cohort, expect, model_options or {})
-    given |= {} if name is None else {"name": name}
+    sources = open_sources(model, cohort, model_options=model_options or {}, expect=expect)
+    if name is not None:
+        sources = replace(sources, name=name)
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix="foci-audit-")
     folder = Path(kept.name, "audit") if kept is not None else Path(str(out))
     with showing(progress):
-        done = run(backbone, cohort, chosen, folder, force=force, workers=workers, **given)
+        done = run(sources, chosen, folder, RunOptions(force=force, workers=workers))
     if kept is None:
         write_report(done)
     return Audit(done.folder, done._measured, kept, changed=done.changed)
-
-
-def _opened(
-    model: object, cohort: Cohort, expect: str | Path | None, options: Mapping[str, Any]
-) -> tuple[Backbone, Cohort, dict[str, Any]]:
-    """The classifier, the cohort as it was trained to read it, and what the audit is told of it."""
-    if isinstance(model, Backbone):
-        if options:
-            raise FociError("model_options", "are given with a model", "give them to load()")
-        told = {"name": model.architecture, "model_notes": model.notes}
-        met = None if expect is None else check_answers(model, expect, cohort)
-        return model, cohort, _with_agreement(told, met, expect)
-    if not isinstance(model, str | Path):
-        fix = "wrap it: foci.backbones.CallableBackbone(...)"
-        raise FociError("model", f"is a {type(model).__name__}", fix)
-    path = Path(model)
-    files, file, agreement = model_files(path), OpenCheckpoint(path), None
-    alarms, cohort = _swapped(cohort, file.record), _as_trained(cohort, file.record)
-    if expect is None:
-        checkpoint = file.load(**options)
-    else:
-        checkpoint, agreement = agree(file, expect, cohort, **options)
-    given = {
-        **vars(model_metadata(checkpoint.facts)),
-        "sources": {"model": str(path.resolve())},
-        "alarms": alarms,
-        "model_files": files,
-    }
-    for note in given["model_notes"]:
-        _LOG.warning("%s: %s", path, note)
-    return checkpoint.backbone, cohort, _with_agreement(given, agreement, expect)
-
-
-def _swapped(cohort: Cohort, record: ModelRecord | None) -> list[Alarm]:
-    """An alarm if somebody put the classes in another order than the model's."""
-    names = () if record is None else record.classes
-    chosen = list(cohort.classes) != sorted(cohort.classes)  # not the order of a plain table
-    swapped = other_order(cohort.classes, names) if names and chosen else None
-    return [] if swapped is None else [swapped]
-
-
-def _with_agreement(
-    given: dict[str, Any], agreement: Agreement | None, expect: str | Path | None
-) -> dict[str, Any]:
-    if agreement is None:
-        return given
-    sources = {**given.get("sources", {}), "expect": str(Path(str(expect)).resolve())}
-    notes = (*given["model_notes"], agreement.note)
-    return {**given, "model_notes": notes, "sources": sources, "agreement": agreement}
-
-
-def _as_trained(cohort: Cohort, record: ModelRecord | None) -> Cohort:
-    """Give the cohort the model's classes and tile cap; what the caller chose is kept."""
-    if record is not None:
-        cohort = _with_cap(cohort, record.tile_cap(cohort.store.n_cap))
-        if record.classes:
-            return cohort.with_classes(record.classes)
-    if not cohort.classes or list(cohort.classes) != sorted(cohort.classes):
-        return cohort  # there are none, or somebody has put them in order
-    return with_alphabetical_classes(cohort)
-
-
-def _with_cap(cohort: Cohort, n_cap: int | None) -> Cohort:
-    """Cut bags as in training, unless the cohort was read with a cap of its own."""
-    store = cohort.store
-    if n_cap == store.n_cap:
-        return cohort
-    if store.n_cap == N_CAP:
-        return replace(cohort, store=store.with_cap(n_cap))
-    cut = f"the cohort keeps {_cap(store.n_cap)} per bag, the model was trained with {_cap(n_cap)}"
-    return replace(cohort, notes=(*cohort.notes, cut))
-
-
-def _cap(n_cap: int | None) -> str:
-    return "all tiles" if n_cap is None else f"at most {counted(n_cap, 'tile')}"

@@ -9,6 +9,7 @@ import torch
 from foci import rankings
 from foci.audits import StoredAudit
 from foci.audits.run import run
+from foci.audits.sources import Sources
 from foci.backbones import Backbone, load
 from foci.reveal import curve
 from tests.makers.audits import settings
@@ -57,7 +58,7 @@ def model(request: pytest.FixtureRequest, tmp_path: Path) -> Backbone:
 
 def test_a_whole_audit(model: Backbone, cohort_folder: Path, tmp_path: Path) -> None:
     cohort = read(cohort_folder)
-    audit: StoredAudit = run(model, cohort, settings(rankings=RANKINGS), tmp_path / "out")
+    audit: StoredAudit = run(Sources(model, cohort), settings(rankings=RANKINGS), tmp_path / "out")
 
     assert audit.curves.rankings == RANKINGS
     assert audit.summary.n_slides == 5

@@ -12,6 +12,7 @@ import pytest
 from foci.audits import StoredAudit
 from foci.audits.folder import SUMMARY
 from foci.audits.run import run
+from foci.audits.sources import Sources
 from foci.cli.text import show
 from foci.reports import write_report
 from tests.makers.audits import model, settings
@@ -29,7 +30,7 @@ def told(folder: Path, n: int, tiles: int, case: str | None, **changes: Any) -> 
     files = write_cohort(folder, rows(n, tiles, case))
     chosen = settings(rankings=("native", "evidence", "random"), **changes)
     cohort = read(files).with_classes(("a", "b"))
-    return run(model(), cohort, chosen, files / "out")
+    return run(Sources(model(), cohort), chosen, files / "out")
 
 
 def in_words(audit: StoredAudit) -> str:

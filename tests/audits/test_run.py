@@ -12,6 +12,7 @@ from foci import rankings, selectors
 from foci.audits import StoredAudit
 from foci.audits.reveal import SlideReveal
 from foci.audits.run import run
+from foci.audits.sources import Sources
 from foci.backbones import Backbone, CallableBackbone, fingerprint
 from foci.errors import FociError
 from foci.reveal import Revealer
@@ -78,7 +79,7 @@ def test_stored_scores_are_what_the_rankings_say(audited: StoredAudit) -> None:
 def test_the_model_is_the_same_afterwards(files: Path) -> None:
     backbone = model().requires_grad_(True).train()
     before = fingerprint(backbone)
-    run(backbone, read(files), settings(rankings=("native",)), files / "out")
+    run(Sources(backbone, read(files)), settings(rankings=("native",)), files / "out")
     assert fingerprint(backbone) == before
     assert backbone.training
     assert all(p.requires_grad and p.grad is None for p in backbone.parameters())
@@ -96,7 +97,7 @@ def test_a_model_that_is_edited_meanwhile_voids_the_audit(
 
     monkeypatch.setattr(SlideReveal, "__call__", edits)
     with pytest.raises(FociError, match="backbone abmil: changed while it was audited"):
-        run(backbone, read(files), settings(rankings=("native",)), files / "out")
+        run(Sources(backbone, read(files)), settings(rankings=("native",)), files / "out")
     assert not (files / "out").exists()
 
 
@@ -145,7 +146,7 @@ def test_a_slide_that_one_ranking_refuses_is_skipped_in_all(files: Path) -> None
 
     backbone = CallableBackbone(lambda x: x.mean(0)[:2], D_IN, 2, scores=torn)
     chosen = settings(rankings=("random", "native"))
-    found = run(backbone, read(files), chosen, files / "out")
+    found = run(Sources(backbone, read(files)), chosen, files / "out")
     assert found.curves.slide_ids == ("s09", "s10", "s11", "s13")
     (skipped,) = found.skipped
     assert "s12: the ranking 'native' is NaN at tile 0" in str(skipped.skipped)
@@ -153,7 +154,7 @@ def test_a_slide_that_one_ranking_refuses_is_skipped_in_all(files: Path) -> None
 
 
 def test_without_labels_everything_works(files: Path) -> None:
-    found = run(model(), read(files, labels=False), settings(), files / "out")
+    found = run(Sources(model(), read(files, labels=False)), settings(), files / "out")
     assert set(found.summary.views) == {"prediction"}
     assert found.manifest.classes == ["class 0", "class 1"]
     assert all(slide.label is None for slide in found.slides)
@@ -163,10 +164,10 @@ def test_without_labels_everything_works(files: Path) -> None:
 
 def test_labels_change_no_curve(files: Path) -> None:
     chosen = settings(rankings=("native", "leave-one-out"))
-    first = run(model(), read(files), chosen, files / "out")
+    first = run(Sources(model(), read(files)), chosen, files / "out")
     table = files / "labels.csv"
     table.write_text(table.read_text().replace(",a,", ",x,").replace(",b,", ",a,"))
-    second = run(model(), read(files), chosen, files / "other")
+    second = run(Sources(model(), read(files)), chosen, files / "other")
     name = "curves.parquet"
     assert (first.folder / name).read_bytes() == (second.folder / name).read_bytes()
 
@@ -193,7 +194,7 @@ def without_scores() -> Backbone:
 def test_a_function_is_audited_without_native(
     files: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    found = run(without_scores(), read(files), settings(), files / "out")
+    found = run(Sources(without_scores(), read(files)), settings(), files / "out")
     assert found.curves.rankings == ("evidence", "selector", "random")
     assert found.answers.map.answer == "not assessable"
     assert found.answers.map.sentences == [
@@ -261,7 +262,9 @@ def test_sizes_of_blocks_change_no_number(files: Path, audited: StoredAudit) -> 
 
 def test_slides_that_the_model_was_trained_on_are_said(files: Path) -> None:
     chosen = settings(rankings=["native"])
-    found = run(model(), read(files), chosen, files / "seen", trained_on={"s09", "s00"})
+    found = run(
+        Sources(model(), read(files), trained_on=frozenset({"s09", "s00"})), chosen, files / "seen"
+    )
     (alarm,) = [alarm for alarm in found.manifest.alarms if alarm.kind == "training slides"]
     assert alarm.sentence.startswith("1 of the 5 audited slides are among those")
     assert alarm.slides == ["s09"]

@@ -20,6 +20,7 @@ from foci.audits.parts import PartialResults
 from foci.audits.records import Alarm
 from foci.audits.reveal import SlideReveal
 from foci.audits.run import run
+from foci.audits.sources import Sources
 from foci.backbones import CallableBackbone
 from foci.backbones.saved import RECORD, read_record
 from foci.backbones.training import TrainingRecipe
@@ -131,7 +132,7 @@ def test_encoders_are_mixed_too_where_only_the_selector_sees_the_other(folder: P
     encode(folder, ["s00"], "conch_v15")
     model = backbones.load(folder / "abmil")
     chosen = settings(rankings=("native", "selector"))
-    found = run(model, read(folder, n_cap=1024), chosen, folder / "fitted")
+    found = run(Sources(model, read(folder, n_cap=1024)), chosen, folder / "fitted")
     (alarm,) = [one for one in found.manifest.alarms if one.kind == "mixed encoders"]
     assert alarm.slides == ["s00"]
 

@@ -11,8 +11,9 @@ import torch
 from foci import backbones
 from foci.audits import StoredAudit
 from foci.audits.folder import MANIFEST
-from foci.audits.run import run
+from foci.audits.run import RunOptions, run
 from foci.audits.settings import AuditSettings
+from foci.audits.sources import Sources
 from foci.backbones import Backbone
 from foci.configuration import configure
 from foci.files.run_log import LOG
@@ -46,10 +47,18 @@ def settings(**changes: Any) -> AuditSettings:
 
 
 def audit(
-    folder: Path, out: str = "out", changes: dict[str, Any] | None = None, **more: Any
+    folder: Path,
+    out: str = "out",
+    changes: dict[str, Any] | None = None,
+    *,
+    force: bool = False,
+    workers: int = 1,
+    **more: Any,
 ) -> StoredAudit:
+    """Audit the cohort of a folder; ``more`` are fields of :class:`Sources`."""
     chosen = {"rankings": ("native", "selector", "random"), **(changes or {})}
-    return run(model(), read(folder), settings(**chosen), folder / out, **more)
+    sources, options = Sources(model(), read(folder), **more), RunOptions(force, workers)
+    return run(sources, settings(**chosen), folder / out, options)
 
 
 def content(folder: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -31,7 +31,6 @@ from foci.audits.records import Alarm, Readout, Record
 from foci.audits.settings import AuditSettings
 from foci.audits.stored import AgreementRecord
 from foci.backbones import Backbone, CallableBackbone, fingerprint
-from foci.backbones.checkpoints import Agreement
 from foci.backbones.freezing import device_and_dtype, eval_mode
 from foci.bags import Cohort
 from foci.bags.cohort import PatientOverlap, stamps
@@ -39,6 +38,9 @@ from foci.files.atomic import write_whole
 from foci.files.hashes import digest, file_digest, with_own_hash
 from foci.selectors.saved import RESULT
 from foci.selectors.selector import Identity
+
+if TYPE_CHECKING:
+    from foci.audits.prepare import Prepared
 
 
 class ManifestHead(Record):
@@ -296,40 +298,31 @@ def versions_of(backbone: Backbone) -> dict[str, str]:
     }
 
 
-def new_manifest(
-    backbone: Backbone,
-    settings: AuditSettings,
-    inputs: Mapping[str, Any],
-    *,
-    name: str,
-    classes: Iterable[str],
-    sources: Mapping[str, str],
-    model_notes: Iterable[str],
-    overlapping_patients: PatientOverlap,
-    agreement: Agreement | None = None,
-) -> Manifest:
+def new_manifest(prepared: Prepared, overlapping_patients: PatientOverlap) -> Manifest:
     """Manifest of a new run, before it has any results."""
-    agreed = {} if agreement is None else {"agreement": AgreementRecord.of(agreement)}
+    sources, backbone, inputs = prepared.sources, prepared.backbone, prepared.inputs
+    agreed = sources.agreement
+    agreement = {} if agreed is None else {"agreement": AgreementRecord.of(agreed)}
     return Manifest(
         format=FORMAT,
         status="running",
         key=digest(inputs),
-        name=name,
-        settings=settings,
-        sources=dict(sources),
+        name=sources.name,
+        settings=prepared.settings,
+        sources=dict(sources.places),
         backbone=BackboneRecord(
             architecture=backbone.architecture,
             parameters=sum(p.numel() for p in backbone.parameters()),
             fingerprint=fingerprint(backbone),
             score=backbone.capabilities.score,
-            notes=list(model_notes),
-            **agreed,
+            notes=list(sources.model_notes),
+            **agreement,
         ),
-        classes=list(classes),
-        split=settings.split,
+        classes=list(prepared.cohort.classes),
+        split=prepared.settings.split,
         run_inputs=dict(inputs),
         versions={
-            **versions_of(backbone),
+            **prepared.versions,
             "python": platform.python_version(),
             "numpy": np.__version__,
         },

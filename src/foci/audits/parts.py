@@ -9,22 +9,30 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from foci.audits import stored as curve_rows
-from foci.audits import stored as slide_rows
-from foci.audits import stored as tile_rows
 from foci.audits.folder import CURVES, PARTS, RANKINGS, SLIDES, readable
 from foci.audits.jobs import RankingJob
-from foci.audits.reveal import RevealedSlide
-from foci.audits.stored import CURVE_SCHEMA, REPEATED, AuditedSlide, RankedTiles
+from foci.audits.stored import (
+    CURVE_SCHEMA,
+    REPEATED,
+    AuditedSlide,
+    RankedTiles,
+    curves_to_arrow,
+    read_slides,
+    scores_to_arrow,
+    slides_to_arrow,
+)
 from foci.errors import CohortError, FociError
 from foci.files.atomic import whole_file
+
+if TYPE_CHECKING:
+    from foci.audits.reveal import RevealedSlide
 
 SCORES = pa.field("scores", pa.list_(pa.float64()))
 """Stored in the first row of a slide; null in its other rows, and for random orders."""
@@ -62,7 +70,7 @@ class PartialResults:
         if not path.exists():
             return None
         with readable(path):
-            return slide_rows.read_slides(path)
+            return read_slides(path)
 
     def write_slides(
         self, block: int, slides: Sequence[AuditedSlide], revealed: Sequence[RevealedSlide]
@@ -75,7 +83,7 @@ class PartialResults:
             places["tiles"][row] = result.tiles
             if result.coords is not None:
                 places["x"][row], places["y"][row] = result.coords.T
-        table = slide_rows.slides_to_arrow(slides)
+        table = slides_to_arrow(slides)
         for field in PLACES:
             table = table.append_column(field, pa.array(places[field.name], field.type))
         self._write(table, self._path(SLIDES_PART, block))
@@ -85,9 +93,7 @@ class PartialResults:
         results = [slide.jobs[job.column] for slide in revealed]
         curves = [curve for own in results for curve in own.curves]
         scores = [s for own in results for s in (own.scores, *[None] * (len(own.curves) - 1))]
-        table = curve_rows.curves_to_arrow(curves).append_column(
-            SCORES, pa.array(scores, SCORES.type)
-        )
+        table = curves_to_arrow(curves).append_column(SCORES, pa.array(scores, SCORES.type))
         self._write(table, self._path(job.column, block))
 
     def places(self, block: int) -> pa.Table:
@@ -110,7 +116,7 @@ class PartialResults:
     def _write(table: pa.Table, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as temporary:
-            pq.write_table(table, temporary, use_dictionary=curve_rows.REPEATED)
+            pq.write_table(table, temporary, use_dictionary=REPEATED)
 
 
 # Merge the partial results of a run into its Parquet tables, one block in memory at a time.
@@ -185,7 +191,7 @@ class Assembly:
             what = f"has no slide that can be audited ({slides[0].skipped})"
             raise CohortError("cohort", what, "run foci doctor")
         with whole_file(self.folder / SLIDES) as temporary:
-            pq.write_table(slide_rows.slides_to_arrow(slides), temporary)
+            pq.write_table(slides_to_arrow(slides), temporary)
         return slides
 
     def _merge(self, number: int) -> None:
@@ -259,7 +265,7 @@ def _tiles(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> li
 
 
 def _joined(slides: Sequence[RankedTiles]) -> pa.Table:
-    return pa.concat_tables([tile_rows.scores_to_arrow(slide) for slide in slides]).combine_chunks()
+    return pa.concat_tables([scores_to_arrow(slide) for slide in slides]).combine_chunks()
 
 
 def _scores(part: pa.Table) -> list[NDArray[Any]]:

@@ -1,25 +1,31 @@
-"""Divide a cohort into slides for fitting selectors and slides to audit."""
+"""Prepare an audit: do model, cohort and settings fit, which slides are for what, is it stable?"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from foci.audits.manifest import run_inputs, versions_of
+from foci.audits.selectors import PretrainedSelectors
 from foci.audits.settings import PROFILES, AuditSettings
-from foci.audits.sources import check_maps
+from foci.audits.sources import Sources, check_maps
 from foci.audits.stored import AuditedSlide
 from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.freezing import eval_mode, fingerprint
 from foci.backbones.training.run import with_train_and_val
 from foci.bags import Cohort
 from foci.bags.bag import many_skipped
+from foci.bags.cohort import files_read
 from foci.bags.splits import SPLITS
 from foci.errors import BagError, ChangedError, CohortError, FociError, WidthError
+from foci.files.hashes import Unchanged
 from foci.rankings import RANKINGS
 from foci.selectors.gated import choose_site
 from foci.selectors.selector import full_logits
@@ -27,6 +33,72 @@ from foci.testing import quick_check
 from foci.words import counted
 
 FITTING = ("train", "val")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An audit that is known to be possible; nothing is written yet.
+
+    Attributes:
+        sources: The classifier, and the slides as it reads them.
+        settings: Adapted to both.
+        notes: On every change.
+        pretrained: Selectors that are given; None where they are fitted in the audit.
+        inputs: Everything that decides the numbers, see :func:`foci.audits.manifest.run_inputs`.
+        versions: Software versions, and the device.
+        features: The feature files, which must stay as they are.
+    """
+
+    sources: Sources
+    settings: AuditSettings
+    notes: tuple[str, ...]
+    pretrained: PretrainedSelectors | None
+    inputs: Mapping[str, Any]
+    versions: Mapping[str, str]
+    features: Unchanged
+
+    @property
+    def backbone(self) -> Backbone:
+        """The classifier."""
+        return self.sources.backbone
+
+    @property
+    def cohort(self) -> Cohort:
+        """The slides."""
+        return self.sources.cohort
+
+    def with_readout(self, readout: str) -> Prepared:
+        """The same with the readout that was chosen."""
+        return replace(self, settings=self.settings.model_copy(update={"readout": readout}))
+
+    def check_model(self) -> DriftCheck | None:
+        """Check the classifier on the first slides; its answer, for checks during the run."""
+        check_width(self.cohort)
+        check_function(self.backbone, self.cohort)
+        return check_deterministic(self.backbone, self.cohort)
+
+
+def prepare(sources: Sources, settings: AuditSettings, selectors: Sequence[Path]) -> Prepared:
+    """Check that classifier, cohort and settings fit together; no feature file is read.
+
+    Args:
+        sources: The classifier and the slides.
+        settings: Of the audit.
+        selectors: Folders of fitted selectors; none where they are fitted in the audit.
+    """
+    backbone = sources.backbone
+    given = PretrainedSelectors.read(selectors, backbone, settings)
+    cohort, settings, notes = admit(backbone, sources.cohort, settings, fits=given is None)
+    hashes = {} if given is None else given.hashes
+    return Prepared(
+        sources=replace(sources, cohort=cohort),
+        settings=settings,
+        notes=notes,
+        pretrained=given,
+        inputs=run_inputs(backbone, cohort, settings, sources.split_seed, hashes),
+        versions=versions_of(backbone),
+        features=Unchanged(files_read(cohort)),
+    )
 
 
 @dataclass(frozen=True)

@@ -361,6 +361,12 @@ class Inputs(CohortOptions, ModelOptions):
 
     split_seed: NonNegativeInt | None = None
 
+    @property
+    def opening(self) -> dict[str, Any]:
+        """Arguments of :func:`foci.audits.sources.open_sources` besides model and cohort."""
+        names = ("model_options", "expect", "expect_tolerance", "split_seed")
+        return {name: getattr(self, name) for name in names}
+
 
 class AuditConfiguration(AuditSettings, Inputs):
     """Everything that ``foci audit`` needs: settings, model, cohort, output folder and device.

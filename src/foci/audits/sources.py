@@ -1,21 +1,25 @@
-"""The order of the classes: the model's own, whatever order somebody gives."""
+"""The model and the cohort of an audit or a fit, opened the same way for every caller.
+
+The order of the classes is the model's own, whatever order somebody gives.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from foci.audits.records import Alarm
-from foci.audits.settings import NATIVE, AuditSettings, Inputs
+from foci.audits.settings import NATIVE, AuditSettings
 from foci.backbones import Backbone
-from foci.backbones.checkpoints import Agreement, CheckpointFacts, OpenCheckpoint, agree
+from foci.backbones.checkpoints import Agreement, OpenCheckpoint, agree, check_answers
 from foci.backbones.saved import RECORD, WEIGHTS, ModelRecord
 from foci.bags import N_CAP, Cohort
 from foci.bags.bag import many_skipped
-from foci.bags.cohort import line_of
+from foci.bags.cohort import CohortOptions, line_of
 from foci.errors import CohortError, FociError
 from foci.files.hashes import Unchanged
 from foci.rankings.from_file import read_scores
@@ -24,128 +28,113 @@ from foci.words import counted, some
 _LOG = logging.getLogger(__name__)
 
 
-def check_class_names(given: Sequence[str], model: Sequence[str]) -> None:
-    """Refuse class names that are not those of the model.
-
-    Raises:
-        CohortError: If a name is missing or not known to the model.
-    """
-    if sorted(given) != sorted(model):
-        raise CohortError(
-            "classes",
-            f"are {', '.join(given)}, but the model was trained on {', '.join(model)}",
-            "leave them out, and name the labels as in training",
-        )
-
-
-def other_order(given: Sequence[str], model: Sequence[str]) -> Alarm | None:
-    """Say that classes were given in another order than the model's, which is used instead.
-
-    >>> other_order(("a", "b"), ("a", "b")) is None
-    True
-    """
-    if not given or tuple(given) == tuple(model):
-        return None
-    return Alarm(
-        kind="class order",
-        sentence=(
-            f"The classes were given in the order {', '.join(given)}; the model was trained with "
-            f"{', '.join(model)}, and that order is used: outputs and labels are matched by name."
-        ),
-        numbers={"classes": len(model)},
-    )
-
-
-# The model and the cohort that a configuration names.
-
-
-@dataclass(frozen=True)
-class ModelMetadata:
-    """What an audit records of a model beside its weights.
-
-    Attributes:
-        name: Name of its folder or file.
-        split_seed: Seed of the patient split that it was trained with.
-        model_notes: What was assumed when the checkpoint was read.
-        trained_on: Slides that it was trained on.
-        record: All that its folder says; None for any other checkpoint.
-    """
-
-    name: str
-    split_seed: int
-    model_notes: tuple[str, ...]
-    trained_on: frozenset[str]
-    record: ModelRecord | None
-
-
 @dataclass(frozen=True)
 class Sources:
     """What an audit is of, or what a selector is fitted to.
 
     Attributes:
-        backbone: The frozen classifier.
-        cohort: The slides; none is read yet.
+        backbone: The frozen classifier; an audit runs on its device and leaves it unchanged.
+        cohort: The slides, none of which is read yet; classes in the classifier's order.
         name: What people call the model.
         split_seed: Of the patient split, if the table has none.
-        model_notes: What was assumed when the checkpoint was read.
+        model_notes: What was assumed when the model was loaded.
+        notes: Further sentences for the report.
         trained_on: Slides that the model was trained on, as far as its folder says.
-        record: All that the model's folder says; None for any other checkpoint.
+        record: All that the model's folder says, to compare the cohort with; None for others.
         alarms: What was found wrong while both were read.
         places: Where everything came from, for the manifest.
-        agreement: How the answers of the user's own code were met, if they were given.
         model_files: Files that the model was loaded from, to notice if they are replaced.
+        agreement: How the answers of the user's own code agree, if they were given.
     """
 
     backbone: Backbone
     cohort: Cohort
-    name: str
-    split_seed: int
-    model_notes: tuple[str, ...]
-    trained_on: frozenset[str]
-    record: ModelRecord | None
-    alarms: tuple[Alarm, ...]
-    places: dict[str, str]
-    model_files: Unchanged
+    name: str = "model"
+    split_seed: int = 0
+    model_notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    trained_on: frozenset[str] = frozenset()
+    record: ModelRecord | None = None
+    alarms: tuple[Alarm, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
+    model_files: Unchanged = field(default_factory=lambda: Unchanged(()))
     agreement: Agreement | None = None
 
 
-def open_sources(inputs: Inputs, device: str) -> Sources:
-    """Load the model and read the label table.
+def open_sources(
+    model: Backbone | str | Path,
+    data: Cohort | CohortOptions,
+    *,
+    model_options: Mapping[str, Any] = MappingProxyType({}),
+    expect: str | Path | None = None,
+    expect_tolerance: float | None = None,
+    split_seed: int | None = None,
+    device: str | None = None,
+) -> Sources:
+    """Load the model and read the label table, or take either as it is.
 
-    Tile cap and split seed are those that the model was trained with, unless the inputs say
-    otherwise. Classes are always in the model's order, if its folder names them.
+    Classes are always in the model's order, if its folder names them. Tile cap and split seed are
+    those that the model was trained with, unless somebody chose others.
+
+    Args:
+        model: A backbone, a folder of ``foci train`` or a checkpoint file.
+        data: A cohort, or what to read it with.
+        model_options: What a checkpoint's tensors do not show.
+        expect: Table of answers of the user's own code, which decide the options left open.
+        expect_tolerance: Largest difference from them; None for the usual one.
+        split_seed: Of the patient split; None for the model's.
+        device: Where the model goes; None leaves it where it is.
 
     Raises:
-        FociError: If the inputs name other classes than the model's folder.
+        FociError: If something else than a model is given, other classes than the model's are, or
+            the model's answers are not the expected ones.
     """
-    files, file, agreement = model_files(inputs.model), OpenCheckpoint(inputs.model), None
-    cohort, alarms = _cohort(inputs, file.record)
-    if inputs.expect is None:
-        checkpoint = file.load(**inputs.model_options)
-    else:
-        checkpoint, agreement = agree(
-            file,
-            inputs.expect,
-            cohort,
-            tolerance=inputs.expect_tolerance,
-            device=device,
-            **inputs.model_options,
+    if not isinstance(model, Backbone | str | Path):
+        fix = "wrap it: foci.backbones.CallableBackbone(...)"  # type: ignore[unreachable]
+        raise FociError("model", f"is a {type(model).__name__}", fix)
+    places = {} if isinstance(data, Cohort) else _places(data)
+    if not isinstance(model, Backbone):
+        places["model"] = str(Path(model).resolve())
+    if expect is not None:
+        places["expect"] = str(Path(expect).resolve())
+    agreement = None
+    if isinstance(model, Backbone):
+        if model_options:
+            raise FociError("model_options", "are given with a model", "give them to load()")
+        cohort = data if isinstance(data, Cohort) else data.read(n_cap=N_CAP)
+        if expect is not None:
+            agreement = check_answers(model, expect, cohort)
+        sources = Sources(
+            model, cohort, model.architecture, split_seed or 0, model.notes, places=places
         )
-    model = model_metadata(checkpoint.facts)
-    agreed = () if agreement is None else (agreement.note,)
-    return Sources(
-        backbone=checkpoint.backbone.to(device),
-        cohort=cohort,
-        name=model.name,
-        split_seed=model.split_seed if inputs.split_seed is None else inputs.split_seed,
-        model_notes=(*model.model_notes, *agreed),
-        trained_on=model.trained_on,
-        record=model.record,
-        alarms=alarms,
-        places=_described(inputs),
-        agreement=agreement,
-        model_files=files,
-    )
+    else:
+        files, file = model_files(Path(model)), OpenCheckpoint(model)
+        cohort, alarms = _as_trained(data, file.record)
+        if expect is None:
+            checkpoint = file.load(**model_options)
+        else:
+            checkpoint, agreement = agree(
+                file, expect, cohort,
+                tolerance=expect_tolerance, device=device or "cpu", **model_options,
+            )  # fmt: skip
+        path, record = checkpoint.facts.path, checkpoint.facts.record
+        trained = 0 if record is None else record.split_seed
+        sources = Sources(
+            backbone=checkpoint.backbone,
+            cohort=cohort,
+            name=path.stem if record is None else path.resolve().name,
+            split_seed=trained if split_seed is None else split_seed,
+            model_notes=checkpoint.facts.notes,
+            trained_on=frozenset(() if record is None else record.trained_on),
+            record=record,
+            alarms=alarms,
+            places=places,
+            model_files=files,
+        )
+    if agreement is not None:
+        notes = (*sources.model_notes, agreement.note)
+        sources = replace(sources, model_notes=notes, agreement=agreement)
+    return sources if device is None else replace(sources, backbone=sources.backbone.to(device))
 
 
 def announce(cohort: Cohort, notes: Sequence[str] = (), alarms: Sequence[Alarm] = ()) -> None:
@@ -169,43 +158,66 @@ def model_files(path: Path) -> Unchanged:
     return Unchanged([path / RECORD, path / WEIGHTS] if path.is_dir() else [path])
 
 
-def model_metadata(facts: CheckpointFacts) -> ModelMetadata:
-    """Name, split seed, notes and training slides of a model, as far as its checkpoint says.
+def _as_trained(
+    data: Cohort | CohortOptions, record: ModelRecord | None
+) -> tuple[Cohort, tuple[Alarm, ...]]:
+    """The cohort with the model's classes and tile cap, and an alarm if classes were swapped.
 
-    Args:
-        facts: Of the load that gave the backbone, so that the notes are about that backbone.
+    A tile cap that the caller chose is kept. Class names in alphabetical order are those of a
+    plain table; in any other order somebody has put them.
     """
-    record = facts.record
-    if record is None:
-        return ModelMetadata(facts.path.stem, 0, facts.notes, frozenset(), None)
-    name, trained_on = facts.path.resolve().name, frozenset(record.trained_on)
-    return ModelMetadata(name, record.split_seed, facts.notes, trained_on, record)
+    names = () if record is None else tuple(record.classes)
+    if isinstance(data, Cohort):
+        cohort = data if record is None else _with_cap(data, record.tile_cap(data.store.n_cap))
+        given = data.classes if list(data.classes) != sorted(data.classes) else ()
+        cohort = cohort.with_classes(names) if names else cohort
+    else:
+        given = tuple(data.classes or ())
+        if names and given and sorted(given) != sorted(names):
+            what = f"are {', '.join(given)}, but the model was trained on {', '.join(names)}"
+            fix = "leave them out, and name the labels as in training"
+            raise CohortError("classes", what, fix)
+        own = data.model_copy(update={"classes": names}) if names else data
+        cohort = own.read(n_cap=N_CAP if record is None else record.tile_cap(N_CAP))
+    if names:
+        return cohort, _swapped(given, names)
+    if given or not cohort.classes:
+        return cohort, ()
+    assumed = (
+        f"the checkpoint does not name its classes: taken to be {', '.join(cohort.classes)}, "
+        "in this order"
+    )
+    return replace(cohort, notes=(*cohort.notes, assumed)), ()
 
 
-def _cohort(inputs: Inputs, record: ModelRecord | None) -> tuple[Cohort, tuple[Alarm, ...]]:
-    names = () if record is None else record.classes
-    n_cap = N_CAP if record is None else record.tile_cap(N_CAP)
-    if not names:
-        cohort = inputs.read(n_cap=n_cap)
-        return cohort if inputs.classes else with_alphabetical_classes(cohort), ()
-    given = inputs.classes or names
-    check_class_names(given, names)
-    swapped = other_order(given, names)
-    own = inputs.model_copy(update={"classes": names})
-    return own.read(n_cap=n_cap), () if swapped is None else (swapped,)
+def _swapped(given: Sequence[str], names: Sequence[str]) -> tuple[Alarm, ...]:
+    if not given or tuple(given) == tuple(names):
+        return ()
+    sentence = (
+        f"The classes were given in the order {', '.join(given)}; the model was trained with "
+        f"{', '.join(names)}, and that order is used: outputs and labels are matched by name."
+    )
+    return (Alarm(kind="class order", sentence=sentence, numbers={"classes": len(names)}),)
 
 
-def with_alphabetical_classes(cohort: Cohort) -> Cohort:
-    """The cohort as it is, and a note that the order of its classes was assumed."""
-    if not cohort.classes:
+def _with_cap(cohort: Cohort, n_cap: int | None) -> Cohort:
+    """Cut bags as in training, unless the cohort was read with a cap of its own."""
+    store = cohort.store
+    if n_cap == store.n_cap:
         return cohort
-    names = ", ".join(cohort.classes)
-    note = f"the checkpoint does not name its classes: taken to be {names}, in this order"
-    return replace(cohort, notes=(*cohort.notes, note))
+    if store.n_cap == N_CAP:
+        return replace(cohort, store=store.with_cap(n_cap))
+    kept, trained = (
+        "all tiles" if cap is None else f"at most {counted(cap, 'tile')}"
+        for cap in (store.n_cap, n_cap)
+    )
+    cut = f"the cohort keeps {kept} per bag, the model was trained with {trained}"
+    return replace(cohort, notes=(*cohort.notes, cut))
 
 
-def _described(inputs: Inputs) -> dict[str, str]:
-    own = inputs.model_dump(exclude={"out", *AuditSettings.model_fields}, exclude_none=True)
+def _places(options: CohortOptions) -> dict[str, str]:
+    """Everything that a configuration says of model and cohort, as text."""
+    own = options.model_dump(exclude={"out", *AuditSettings.model_fields}, exclude_none=True)
     return {name: _text(value) for name, value in own.items() if value != {}}
 
 
@@ -217,9 +229,6 @@ def _text(value: Any) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-# Check the score files of an audit: somebody else's maps, among the rankings or as the map.
-
-
 def check_maps(cohort: Cohort, settings: AuditSettings) -> tuple[str, ...]:
     """Read every score file before the run; notes on the map, and on slides without scores.
 
@@ -227,22 +236,19 @@ def check_maps(cohort: Cohort, settings: AuditSettings) -> tuple[str, ...]:
         FociError: If a file cannot be read, or has scores of none of the slides to audit.
     """
     notes: list[str] = []
+    present = {slide.split for slide in cohort} - {None}
+    audited = [slide for slide in cohort if not present or slide.split == settings.split]
     for name, path in settings.map_files.items():
         if name == NATIVE:
             notes.append(
                 f"the ranking 'native' is the map of {path.name}, not the model's own scores"
             )
-        notes += _without_scores(path, cohort, settings)
+        file = read_scores(path)
+        without = [slide.slide_id for slide in audited if file.named(slide.slide_id) is None]
+        if len(without) == len(audited):
+            what = f"has scores of none of the {counted(len(audited), 'slide')} to audit"
+            first = f"(first slide: {without[0]}; first in the file: {next(iter(file.slides))})"
+            raise FociError(path, f"{what} {first}", "use the slide names of the cohort")
+        if without:
+            notes.append(f"{path.name} has no scores of {some(without)}: not audited")
     return tuple(notes)
-
-
-def _without_scores(path: Path, cohort: Cohort, settings: AuditSettings) -> list[str]:
-    file = read_scores(path)
-    present = {slide.split for slide in cohort} - {None}
-    audited = [slide for slide in cohort if not present or slide.split == settings.split]
-    without = [slide.slide_id for slide in audited if file.named(slide.slide_id) is None]
-    if len(without) == len(audited):
-        what = f"has scores of none of the {counted(len(audited), 'slide')} to audit"
-        first = f"(first slide: {without[0]}; first in the file: {next(iter(file.slides))})"
-        raise FociError(path, f"{what} {first}", "use the slide names of the cohort")
-    return [f"{path.name} has no scores of {some(without)}: not audited"] if without else []

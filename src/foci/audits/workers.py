@@ -20,7 +20,7 @@ from foci.errors import FociError
 from foci.processes import preload, warm_context
 
 if TYPE_CHECKING:
-    from foci.audits.blocks import Block, BlockReveal
+    from foci.audits.reveal import Block, BlockReveal
     from foci.bags import Slide
 
 
@@ -178,8 +178,8 @@ def _work(work: bytes, blocks: Sequence[Block], end: Connection, threads: int) -
             try:
                 for slide in reveal(block):
                     end.send(("slide", slide))
-                if reveal.steady is not None:  # the parent's copy of the model computes nothing
-                    reveal.steady.check("in a worker process")
+                if reveal.drift is not None:  # the parent's copy of the model computes nothing
+                    reveal.drift.check("in a worker process")
                 end.send(("free", None))
             except FociError as error:
                 end.send(("error", error))

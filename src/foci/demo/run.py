@@ -19,6 +19,7 @@ from foci.audits import StoredAudit
 from foci.audits.audit import attach, read_marks
 from foci.audits.run import run as run_audit
 from foci.audits.settings import AuditSettings
+from foci.audits.sources import Sources
 from foci.backbones import load
 from foci.backbones.saved import RECORD
 from foci.backbones.training import TrainingRecipe
@@ -135,7 +136,8 @@ def train_and_audit(model: DemoModel, folder: Path, seed: int, settings: AuditSe
         train_into(trained, model.name, cohort, recipe, widths=model.widths)
     backbone = load(trained)
     where = folder / AUDITS_FOLDER / model.name
-    audit = run_audit(backbone, cohort, settings, where, name=model.name, notes=(NOTE,))
+    sources = Sources(backbone, cohort, model.name, notes=(NOTE,))
+    audit = run_audit(sources, settings, where)
     if (folder / SLIDES).is_dir():
         ids = [(slide.slide_id, None) for slide in audit.slides]
         write_thumbnails(match_images(ids, find_images(folder / SLIDES)), audit.folder)

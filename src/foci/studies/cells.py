@@ -17,6 +17,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -27,7 +28,7 @@ from pydantic import BaseModel, ConfigDict
 from foci import rankings, selectors
 from foci.audits.numbers import split_scores
 from foci.audits.prepare import for_backbone, ready_to_fit
-from foci.audits.run import run
+from foci.audits.run import RunOptions, run
 from foci.audits.settings import Inputs
 from foci.audits.sources import Sources, open_sources
 from foci.backbones.base import Backbone
@@ -112,7 +113,8 @@ def _open(study: Study, cell: Cell, model: Path, device: str) -> Sources:
     ready_made = cell.seed in backbone.models.get(cell.cohort, {})
     options = backbone.model_options if ready_made else {}
     given = {**own, "fold": fold, "n_cap": cell.n_cap, "model": model, "model_options": options}
-    sources = open_sources(Inputs(**given), device)
+    inputs = Inputs(**given)
+    sources = open_sources(inputs.model, inputs, **inputs.opening, device=device)
     _check_unchanged(study, cell, sources.cohort)
     return sources
 
@@ -179,20 +181,9 @@ def validation_aukc(fitted: FittedSelector, val: Cohort, target: Target, k_max: 
 
 def _audit(study: Study, cell: Cell, sources: Sources, selector: Path | None, out: Path) -> None:
     """Audit a classifier, with the selector of a fit cell, into an audit folder."""
-    run(
-        sources.backbone,
-        sources.cohort,
-        audit_settings(study, cell),
-        out,
-        name=cell.name.removeprefix("audit/"),
-        split_seed=sources.split_seed,
-        model_notes=sources.model_notes,
-        trained_on=sources.trained_on,
-        record=sources.record,
-        alarms=sources.alarms,
-        selectors=() if selector is None else (selector,),
-        model_files=sources.model_files,
-    )
+    named = replace(sources, name=cell.name.removeprefix("audit/"))
+    given = () if selector is None else (selector,)
+    run(named, audit_settings(study, cell), out, RunOptions(selectors=given))
 
 
 class _Result(BaseModel):

@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foci.audits import StoredAudit, adaptive_counts
+from foci.audits import StoredAudit, jobs
 from foci.audits.jobs import counts_beyond
 from foci.audits.measure import Threshold
 from foci.audits.run import run
 from foci.audits.settings import SHARE, SHARES
+from foci.audits.sources import Sources
 from foci.bags import Cohort
 from foci.metrics.inputs import Floats
 from tests.makers.audits import model, settings
@@ -37,9 +38,9 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoredAudit, StoredA
     folder = tmp_path_factory.mktemp("adaptive")
     cohort, chosen = planted_tests(folder), {**CHOSEN, "rankings": RANKINGS}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(adaptive_counts, "EVERY_COUNT_UP_TO", 64)
+        patch.setattr(jobs, "EVERY_COUNT_UP_TO", 64)
         few_counts, dense = (
-            run(BACKBONE, cohort, settings(**chosen, dense=dense), folder / str(dense))
+            run(Sources(BACKBONE, cohort), settings(**chosen, dense=dense), folder / str(dense))
             for dense in (False, True)
         )
     return few_counts, dense
@@ -79,7 +80,7 @@ def test_relative_crossings_and_decisive_counts_of_small_bags_are_exact(
     _, dense = both
     chosen = settings(**CHOSEN, rankings=("native", "random"), relative=True)
     cohort = planted_tests(tmp_path)
-    asked = run(BACKBONE, cohort, chosen, tmp_path / "relative")
+    asked = run(Sources(BACKBONE, cohort), chosen, tmp_path / "relative")
     few, every = asked.measured(), dense.measured(chosen)
     for ranking in ("native", "random"):
         a, b = few.metrics["prediction"][ranking], every.metrics["prediction"][ranking]

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from foci.audits import workers
-from foci.audits.blocks import Block, BlockReveal, n_blocks, reveal_blocks
 from foci.audits.jobs import RankingJob
 from foci.audits.parts import PartialResults
 from foci.audits.prepare import DriftCheck, check_deterministic
-from foci.audits.reveal import SlideReveal
+from foci.audits.reveal import Block, BlockReveal, SlideReveal, n_blocks, reveal_blocks
 from foci.backbones import CallableBackbone
 from foci.bags import Slide
 from foci.errors import ChangedError, FociError
@@ -99,6 +99,41 @@ def test_a_worker_that_is_killed_costs_its_block(files: Path) -> None:
     reveal_blocks(cohort.slides, work, workers=2, threads=1)
     for path in sorted(whole.folder.rglob("*.parquet")):
         assert (parts.folder / path.relative_to(whole.folder)).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_the_model_is_asked_again_halfway(files: Path, n: int) -> None:
+    calls: list[int] = []
+
+    def counted(x: Tensor) -> Tensor:
+        calls.append(len(x))
+        return 3 * x.mean(0)[:2]
+
+    backbone = CallableBackbone(counted, D_IN, 2)
+    cohort = read(files).split("test")
+    drift = check_deterministic(backbone, cohort)
+    assert drift is not None
+    assert (drift.slide_id, len(calls)) == ("s09", 2)
+    asked: list[tuple[str, int]] = []
+    done = 0
+
+    class Watched(DriftCheck):
+        def check(self, when: str) -> None:
+            asked.append((when, done))
+            super().check(when)
+
+    def progress(items: Any, what: str) -> Any:
+        nonlocal done
+        for item in items:
+            yield item
+            done += 1
+
+    own = Watched(backbone, drift.slide_id, drift.x, drift.first, drift.weights)
+    reveal = SlideReveal(backbone, settings())
+    work = BlockReveal(cohort.store, reveal, UNITS[1:], PartialResults(files / "out"), own)
+    with showing(progress):
+        reveal_blocks(cohort.slides[:n], work)
+    assert asked == [("halfway through the run", n // 2)]
 
 
 class DriftsInWorkers(DriftCheck):

@@ -19,7 +19,8 @@ from tests.makers.audits import model
 
 def opened(files: Path, path: str, **more: Any) -> Sources:
     places = {"model": files / path, "features": files / "features", "out": files / "out"}
-    return open_sources(read_configuration(None, {**places, **more}, {}), "cpu")
+    inputs = read_configuration(None, {**places, **more}, {})
+    return open_sources(inputs.model, inputs, **inputs.opening, device="cpu")
 
 
 def save(files: Path, **facts: Any) -> Path:

@@ -14,6 +14,7 @@ from foci.audits import StoredAudit
 from foci.audits.compare import differences
 from foci.audits.manifest import first_difference, run_inputs
 from foci.audits.run import run
+from foci.audits.sources import Sources
 from foci.backbones import Backbone, CallableBackbone
 from foci.errors import FociError
 from tests.makers.audits import model, settings
@@ -46,7 +47,7 @@ def audited(
     folder: Path, out: str, backbone: Backbone | None = None, **changes: Any
 ) -> StoredAudit:
     chosen = settings(**{"rankings": ("native", "random"), **changes})
-    return run(backbone or model(), read(folder), chosen, folder / out)
+    return run(Sources(backbone or model(), read(folder)), chosen, folder / out)
 
 
 def curves_of(audit: StoredAudit, ranking: str) -> list[np.ndarray]:

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foci.audits import StoredAudit, readout
-from foci.audits.readout import choose_readout, in_words, judged
+from foci.audits import StoredAudit, selectors
 from foci.audits.records import Readout, ReadoutRow
+from foci.audits.selectors import choose_readout, in_words, judged
 from foci.errors import FociError
 from foci.rankings import Ranking
 from foci.selectors.criterion import OrderReading
@@ -37,12 +37,12 @@ def test_the_choice_is_stored_with_its_table_and_used(audited: StoredAudit) -> N
 
 def test_no_audited_slide_is_read_for_it(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cohort, seen = read(files), []
-    monkeypatch.setattr(readout, "read_orders", lambda bag, *a, **k: seen.append(bag.slide_id)
+    monkeypatch.setattr(selectors, "read_orders", lambda bag, *a, **k: seen.append(bag.slide_id)
                         or [OrderReading(1, 1, 0.1)] * 2)  # fmt: skip
     monkeypatch.setattr(
-        readout, "mean_rank", lambda rankings: Ranking("selector", "s", np.ones(99))
+        selectors, "mean_rank", lambda rankings: Ranking("selector", "s", np.ones(99))
     )
-    made = choose_readout(model(), cohort, settings(**EVERY), {}, lambda items, what: items)
+    made = choose_readout(model(), cohort, settings(**EVERY), {})
     assert made is not None
     assert seen
     assert {next(s for s in cohort if s.slide_id == name).split for name in seen} == {"val"}

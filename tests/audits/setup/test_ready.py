@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.run import run
+from foci.audits.run import RunOptions, run
+from foci.audits.sources import Sources
 from foci.errors import FociError
 from foci.selectors import fit
 from tests.makers.audits import LEARNED, audit, content, model, settings
@@ -30,7 +31,7 @@ def selector(files: Path) -> Path:
 
 def ready(files: Path, selector: Path, out: str = "ready", **changes: object) -> StoredAudit:
     chosen = settings(rankings=RANKINGS, **changes)
-    return run(model(), read(files), chosen, files / out, selectors=[selector])
+    return run(Sources(model(), read(files)), chosen, files / out, RunOptions(selectors=[selector]))
 
 
 def test_the_curves_are_those_of_an_audit_that_fits(files: Path, selector: Path) -> None:
@@ -55,7 +56,9 @@ def test_it_needs_no_slides_to_fit_on(files: Path, selector: Path) -> None:
 
 def test_only_the_ranking_that_varies(files: Path, selector: Path) -> None:
     chosen = settings(rankings=("selector",))
-    done = run(model(), read(files), chosen, files / "one", selectors=[selector])
+    done = run(
+        Sources(model(), read(files)), chosen, files / "one", RunOptions(selectors=[selector])
+    )
     assert done.curves.rankings == ("selector",)
     assert done.summary.n_slides == 5
 
@@ -92,4 +95,9 @@ def test_another_selector_is_refused(
 def test_the_selector_of_another_classifier(files: Path, selector: Path) -> None:
     chosen = settings(rankings=RANKINGS, recipe_settings=LEARNED)
     with pytest.raises(FociError, match="is not the one that the selector was fitted on"):
-        run(model(seed=1), read(files), chosen, files / "x", selectors=[selector])
+        run(
+            Sources(model(seed=1), read(files)),
+            chosen,
+            files / "x",
+            RunOptions(selectors=[selector]),
+        )

@@ -14,7 +14,7 @@ from tests.makers.cohorts import make_files, read
 
 
 def split_up(cohort: Cohort, split_seed: int = 0, **changes: object) -> SplitSlides:
-    return split_slides(cohort, settings(**changes), split_seed, lambda items, what: items)
+    return split_slides(cohort, settings(**changes), split_seed)
 
 
 def names(cohort: Cohort | None, split: str | None = None) -> list[str]:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from foci.audits.prepare import check_deterministic
 from foci.audits.run import run
+from foci.audits.sources import Sources
 from foci.backbones import CallableBackbone
 from foci.errors import FociError
 from tests.makers.audits import model, settings
@@ -29,11 +30,11 @@ def test_a_function_with_dropout_is_refused_before_anything_is_written(files: Pa
     module = with_dropout().requires_grad_(False)
     chosen = settings(rankings=("random",))
     with pytest.raises(FociError, match=says) as refused:
-        run(hidden(module), read(files), chosen, files / "out")
+        run(Sources(hidden(module), read(files)), chosen, files / "out")
     assert "\n" not in str(refused.value)
     assert not (files / "out").exists()
     module.eval()
-    found = run(hidden(module), read(files), chosen, files / "out")
+    found = run(Sources(hidden(module), read(files)), chosen, files / "out")
     assert len(found.slides) == 5
 
 
@@ -63,23 +64,6 @@ def test_slides_that_cannot_be_read_are_passed_over(files: Path) -> None:
         (files / "features" / f"{name}.h5").write_bytes(b"cut")
     with pytest.raises(FociError, match="on s02 its probabilities"):
         check_deterministic(hidden(with_dropout()), read(files))
-
-
-@pytest.mark.parametrize("n", [1, 2, 5])
-def test_the_answer_is_asked_for_again_halfway(files: Path, n: int) -> None:
-    calls: list[int] = []
-
-    def counted(x: Tensor) -> Tensor:
-        calls.append(len(x))
-        return x.mean(0)[:2]
-
-    steady = check_deterministic(CallableBackbone(counted, D_IN, 2), read(files))
-    assert steady is not None
-    assert (steady.slide_id, len(calls)) == ("s00", 2)
-    bar = steady.halfway(lambda items, what: items)
-    seen = [(item, len(calls)) for item in bar(range(n), "slides")]
-    assert [item for item, _ in seen] == list(range(n))
-    assert [times for _, times in seen] == [2] * (n // 2) + [3] * (n - n // 2)
 
 
 def test_no_readable_slide_leaves_nothing_to_ask(files: Path) -> None:

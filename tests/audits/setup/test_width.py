@@ -6,6 +6,7 @@ import pytest
 
 from foci.audits.prepare import check_width, for_backbone
 from foci.audits.run import run
+from foci.audits.sources import Sources
 from foci.errors import BagError
 from tests.makers import features as write
 from tests.makers.audits import model, settings
@@ -22,7 +23,7 @@ def test_a_cohort_of_another_width_is_refused_in_one_line(
         "use the features that the model was trained on$"
     )
     with pytest.raises(BagError, match=message):
-        run(model(), read(tmp_path), chosen, tmp_path / "out")
+        run(Sources(model(), read(tmp_path)), chosen, tmp_path / "out")
     assert caplog.messages == []
     assert not (tmp_path / "out").exists()
 
@@ -32,7 +33,7 @@ def test_slides_of_another_width_among_others_are_skipped(files: Path) -> None:
         write.trident(files / "features" / f"{name}.h5", write.features(4, 6), write.grid(4))
     (files / "features" / "s01.h5").write_bytes(b"cut")
     check_width(for_backbone(read(files), model()))
-    done = run(model(), read(files), settings(rankings=("native",)), files / "out")
+    done = run(Sources(model(), read(files)), settings(rankings=("native",)), files / "out")
     assert [slide.slide_id for slide in done.skipped] == ["s10"]
 
 

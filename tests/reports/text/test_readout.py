@@ -7,8 +7,8 @@ import pytest
 
 from foci.audits import StoredAudit
 from foci.audits.folder import MANIFEST
-from foci.audits.readout import RULE, judged
 from foci.audits.records import Readout
+from foci.audits.selectors import RULE, judged
 from foci.reports.report import write_report
 from foci.reports.text import NOTHING, readout_of
 from foci.selectors.criterion import OrderReading

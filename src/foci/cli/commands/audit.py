@@ -157,31 +157,19 @@ def _run(
     configuration: AuditConfiguration, force: bool, workers: int | None, slides: Path | None
 ) -> None:
     from foci.audits.prepare import many_left_out
-    from foci.audits.run import run
+    from foci.audits.run import RunOptions, run
     from foci.audits.sources import open_sources
     from foci.cli.options import choose
     from foci.cli.terminal import end_if_many, picture_slides, say_next, say_pages
     from foci.cli.text import show
     from foci.reports import write_report
 
-    sources = open_sources(configuration, choose(configuration.device))
-    done = run(
-        sources.backbone,
-        sources.cohort,
-        configuration.settings,
-        configuration.out,
-        name=sources.name,
-        split_seed=sources.split_seed,
-        sources=sources.places,
-        model_notes=sources.model_notes,
-        trained_on=sources.trained_on,
-        record=sources.record,
-        alarms=sources.alarms,
-        agreement=sources.agreement,
-        model_files=sources.model_files,
-        force=force,
-        workers=workers,
+    device = choose(configuration.device)
+    sources = open_sources(
+        configuration.model, configuration, **configuration.opening, device=device
     )
+    options = RunOptions(force=force, workers=workers)
+    done = run(sources, configuration.settings, configuration.out, options)
     skipped = {slide.slide_id for slide in done.skipped}
     many = many_left_out(sources.cohort, len(done.slides), skipped)
     if many is not None:

@@ -77,7 +77,8 @@ def fit(
         "split_seed": split_seed,
         **cohort,
     }
-    sources = open_sources(configure(Inputs, given), choose(device))
+    inputs = configure(Inputs, given)
+    sources = open_sources(inputs.model, inputs, **inputs.opening, device=choose(device))
     backbone = sources.backbone
     selectors.check_free(out)
     slides = for_backbone(sources.cohort, backbone)
