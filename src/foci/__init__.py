@@ -9,7 +9,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from foci._version import __version__ as __version__
-from foci.lazy import lazy_names
+from foci.registry import lazy_names
 
 if TYPE_CHECKING:
     from foci import (

@@ -56,6 +56,10 @@ class CheckpointError(FociError):
     """Weights that cannot become a backbone."""
 
 
+class ChangedError(FociError):
+    """A classifier or a file that changed while a run depended on it."""
+
+
 def printable(text: str) -> str:
     r"""Text that is safe to show in a terminal: control characters become escapes.
 
@@ -66,7 +70,10 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii")
+        for c in text
+    )
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
@@ -79,13 +86,5 @@ def shortened(text: str, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[:half]}...{text[-half:]}"
 
 
-class ChangedError(FociError):
-    """A classifier or a file that changed while a run depended on it."""
-
-
 def _one_line(text: str) -> str:
     return shortened(printable(" ".join(text.split())))
-
-
-def _escaped(character: str) -> str:
-    return character.encode("unicode_escape", "surrogatepass").decode("ascii")

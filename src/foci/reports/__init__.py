@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from foci.lazy import lazy_names
+from foci.registry import lazy_names
 
 if TYPE_CHECKING:
     from foci.reports.report import write_comparison, write_report

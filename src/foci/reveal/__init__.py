@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from foci.lazy import lazy_names
+from foci.registry import lazy_names
 
 if TYPE_CHECKING:
     from torch import Tensor
