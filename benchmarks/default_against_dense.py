@@ -71,25 +71,24 @@ def some(cohort: Cohort, number: int) -> Cohort:
 def compare(adaptive: StoredAudit, dense: StoredAudit) -> None:
     """Print what agrees and what does not."""
     views = {audit: audit.measured(audit.manifest.settings) for audit in (adaptive, dense)}
-    for view, by_ranking in views[adaptive].metrics.items():
+    for view in views[adaptive].tables:
         equal = total = inside = 0
         largest, bounds, misses, decisive, found = 0.0, [], [], 0, 0
-        for name, own in by_ranking.items():
-            full = views[dense].metrics[view][name]
+        for name in views[adaptive].curves.rankings:
+            own, full = (views[audit].of(name, view) for audit in (adaptive, dense))
             same = (own.msk == full.msk) | (np.isnan(own.msk) & np.isnan(full.msk))
             equal, total = equal + int(same.sum()), total + same.size
             error = np.abs(own.aukc - full.aukc)
-            inside += int((error <= own.sampling.aukc_error + 1e-6).sum())
+            inside += int((error <= own.aukc_error + 1e-6).sum())
             largest = max(largest, float(error.max()))
-            bounds.append(own.sampling.aukc_error.mean())
-            if own.decisive is None or full.decisive is None:
-                continue
-            a, b = own.decisive.count, full.decisive.count[: len(own.decisive.count)]
+            bounds.append(own.aukc_error.mean())
+            deleted = own.deleted.any(axis=1)
+            a, b = own.decisive[deleted], full.decisive[deleted]
             agree = (a == b) | (np.isnan(a) & np.isnan(b))
             decisive, found = decisive + int(agree.sum()), found + agree.size
             names = views[adaptive].curves.slide_ids
             misses += [
-                f"{name} {order}, {names[views[adaptive].views[view].rows[slide]]}: "
+                f"{name} {order}, {names[views[adaptive].rows(view)[slide]]}: "
                 f"{a[order, slide]:g} instead of {b[order, slide]:g}"
                 for order, slide in zip(*np.nonzero(~agree), strict=True)
             ]
@@ -99,7 +98,10 @@ def compare(adaptive: StoredAudit, dense: StoredAudit) -> None:
         for miss in misses:
             print(f"  {miss}")
         reach = [
-            {name: audit.summary.views[view][name].reach.estimate for name in by_ranking}
+            {
+                name: audit.summary.views[view][name].reach.estimate
+                for name in views[adaptive].curves.rankings
+            }
             for audit in (adaptive, dense)
         ]
         print(f"{view}: Reach {'equal' if reach[0] == reach[1] else reach}")

@@ -8,10 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from foci.audits import Manifest, Summary
-from foci.audits.answer_records import Answers
-from foci.audits.decided import DecidedNumbers
 from foci.audits.records import AlarmKind
-from foci.audits.summary import RankingNumbers
+from foci.audits.summary import Answers, DecidedNumbers, RankingNumbers
 from foci.metrics.answers import Belief, BetterOrder
 
 DOCS = Path(__file__).parents[2] / "docs"

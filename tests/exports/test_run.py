@@ -73,8 +73,8 @@ def test_msk_tiles_or_32_with_a_note(
 ) -> None:
     names = audit.curves.slide_ids
     done = export(audit, tmp_path, ["csv"], names, rankings=["native"])
-    msk = audit.measured().metrics["prediction"]["native"].msk[0]
-    n = audit.measured().views["prediction"].n_tiles
+    msk = audit.measured().of("native").msk[0]
+    n = audit.measured().slides.n_tiles
     for name, count, most in zip(names, msk, n, strict=True):
         path = tmp_path / f"{file_name(name)}.csv"
         assert path in done.files

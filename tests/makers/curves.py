@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, Curve, CurveTable, RankedTiles
 from foci.audits.agreement import agreement
-from foci.audits.conclude import summarise
 from foci.audits.folder import column
 from foci.audits.measure import measure_slides
+from foci.audits.numbers import summarise
 from foci.audits.settings import AnalysisSettings, View
 from foci.audits.summary import Summary
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
 from foci.audits.agreement import agreement
-from foci.audits.conclude import summarise
 from foci.audits.folder import CURVES, FORMAT, MANIFEST, SUMMARY
+from foci.audits.numbers import summarise
 from foci.files.hashes import file_digest
 from foci.rankings.controls import uniform_scores
 from tests.makers.curves import DELETION

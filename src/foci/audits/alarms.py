@@ -1,4 +1,8 @@
-"""Alarms about the bags themselves: the same one twice, tiles that are all zero."""
+"""What makes the numbers of an audit doubtful: alarms, and caveats beside the numbers.
+
+An alarm says that numbers may not mean what they seem to mean: the wrong features, labels, classes
+or slides. A caveat says what is undefined or needs care, with the reason.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from foci.audits.measure import SlideMetrics, ViewSlides
-from foci.audits.numbers import RANDOM
+from foci.audits.measure import MeasuredSlides, WholeSlides
 from foci.audits.records import Alarm
 from foci.audits.settings import AnalysisSettings, View
 from foci.audits.stored import AuditedSlide
@@ -26,231 +29,58 @@ from foci.words import counted, in_percent, some, tally
 ZERO_SHARE = 0.5
 """Share of zero tiles from which a bag is named."""
 
+FAR_BELOW_CHANCE = 0.4
+"""An AUC up to this, whose whole interval lies below 0.5, is far below chance."""
 
-def duplicate_bags(slides: Sequence[AuditedSlide]) -> Alarm | None:
-    """Slides that hold the same features under several names."""
-    by_content = defaultdict[str | None, list[AuditedSlide]](list)
-    for slide in slides:
-        by_content[slide.fingerprint].append(slide)
-    groups = [same for same in by_content.values() if len(same) > 1]
-    if not groups:
-        return None
-    named = [slide.slide_id for same in groups for slide in same]
-    unlike = sum(len({slide.label for slide in same} - {None}) > 1 for same in groups)
-    sentence = (
-        f"{some(named)} hold the same features as another slide: "
-        f"{counted(len(slides), 'audited slide')} are only {len(by_content)} different ones, so "
-        "that means count some of them again and intervals are too narrow."
-    )
-    if unlike:
-        sentence += f" {counted(unlike, 'group')} of equal bags with different labels."
-    return Alarm(
-        kind="duplicate bags",
-        sentence=sentence,
-        numbers={"slides": len(named), "different": len(by_content), "audited": len(slides)},
-        slides=named,
-    )
+TEST_MARGIN = 0.05
+"""A score this far below the model's own, whose whole interval lies below it, is clearly below."""
+
+CONSTANT = 0.01
+"""Probabilities that differ by less than this over all slides are one answer."""
+
+DRAWS, LEVEL = 1000, 0.95
+RANDOM = "random"
 
 
-def zero_tiles(slides: Sequence[AuditedSlide]) -> Alarm | None:
-    """Slides of whose tiles at least half have no features."""
-    bad = [s for s in slides if s.n_zero is not None and s.n_zero >= ZERO_SHARE * s.n_tiles]
-    if not bad:
-        return None
-    worst = max(bad, key=lambda slide: (slide.n_zero or 0) / slide.n_tiles)
-    named = [slide.slide_id for slide in bad]
-    return Alarm(
-        kind="zero tiles",
-        sentence=(
-            f"Half or more of the tiles are all zero in {some(named)}; in {worst.slide_id} "
-            f"{worst.n_zero} of {worst.n_tiles}. Such tiles were padded or never encoded: extract "
-            "these slides again."
-        ),
-        numbers={"slides": len(bad), "worst_share": (worst.n_zero or 0) / worst.n_tiles},
-        slides=named,
-    )
-
-
-# Caveats beside the numbers: what is undefined or needs care, in plain sentences.
-
-
-def caveats(
-    views: Mapping[View, ViewSlides],
-    measured: Mapping[View, Mapping[str, SlideMetrics]],
+def find_alarms(
+    slides: Sequence[AuditedSlide],
+    whole: WholeSlides,
     classes: Sequence[str],
-    settings: AnalysisSettings,
-    numbers: Mapping[View, Mapping[str, RankingNumbers]],
-) -> list[str]:
-    """List everything that is undefined or needs care, with the reason.
+    *,
+    record: ModelRecord | None = None,
+    trained_on: Collection[str] = (),
+    fitted: Mapping[str, str | None] | None = None,
+    overlapping: Collection[str] = (),
+) -> list[Alarm]:
+    """All alarms, those that question the most numbers first.
+
+    None of them depends on the threshold or the budget.
 
     Args:
-        views: The slides of every view.
-        measured: Metrics of every slide, by view and ranking.
-        classes: Class names.
-        settings: Threshold and budget.
-        numbers: Numbers of every ranking, by view.
+        slides: The audited slides.
+        whole: What the model answers to them.
+        classes: Class names, in the model's order.
+        record: What the model's folder says; None for any other model.
+        trained_on: Slides that the model was trained on, if known.
+        fitted: Encoder of every slide that selectors were fitted on, None where the file names
+            none.
+        overlapping: Patients in more than one split.
     """
-    everyone, labelled = views["prediction"], views.get("label")
-    by_ranking = measured["prediction"]
-    return [
-        *_patients(everyone, settings),
-        *_labels(everyone, labelled, classes, settings),
-        *_unreached(by_ranking, settings),
-        *_counts(numbers["prediction"]),
-        *_relative(by_ranking),
-        *_faithfulness(everyone, by_ranking),
-        *_selected(labelled, numbers["prediction"]),
-        *_spurious(labelled, numbers.get("label", {})),
-    ]
-
-
-def _patients(everyone: ViewSlides, settings: AnalysisSettings) -> list[str]:
-    """What one patient, too few draws or single tiles leave open."""
-    said = []
-    if len(everyone) == 1:
-        said.append("One slide was audited: there are no intervals, and it says nothing of others.")
-    elif len(set(everyone.cases)) == 1:
-        said.append(
-            "All slides come from one patient: there are no intervals, and no number carries over "
-            "to other patients."
-        )
-    elif settings.n_boot < MIN_DRAWS:
-        draws = counted(settings.n_boot, "bootstrap draw")
-        said.append(f"{draws} cannot give an interval: there is none. Raise n_boot.")
-    if (everyone.n_tiles == 1).all():
-        said.append("Every slide has a single tile: all rankings are the same, whatever they say.")
-    return said
-
-
-def _labels(
-    everyone: ViewSlides,
-    labelled: ViewSlides | None,
-    classes: Sequence[str],
-    settings: AnalysisSettings,
-) -> list[str]:
-    if labelled is None:
-        said = ["No audited slide has a label: AUC, accuracy and the label view are left out."]
-        if settings.target == "label":
-            said.append("The label view cannot come first: the prediction view does.")
-        return said
-    said = []
-    lacking = len(everyone) - len(labelled)
-    if lacking:
-        said.append(
-            f"{lacking} of {len(everyone)} slides {'has' if lacking == 1 else 'have'} no label: "
-            f"AUC, accuracy and the label view rest on the other {len(labelled)}."
-        )
-    absent = [name for i, name in enumerate(classes) if i not in labelled.labels]
-    if absent:
-        said.append(f"No audited slide is of class {', '.join(absent)}: AUC is undefined.")
-    return said
-
-
-def _unreached(by_ranking: Mapping[str, SlideMetrics], settings: AnalysisSettings) -> list[str]:
-    said = []
-    for name, measured in by_ranking.items():
-        silent = int((measured.reached.sum(axis=1) == 0).sum())
-        n = len(measured.msk)
-        drawn = "orders" if name == RANDOM else "seeds"
-        which = f"{name} reaches" if n == 1 else f"{silent} of {n} {drawn} of {name} reach"
-        if silent:
-            said.append(
-                f"{which} {settings.kappa:g} on no slide within {counted(settings.k_max, 'tile')}: "
-                "it has no MSK there; read the restricted mean instead."
-            )
-    return said
-
-
-def _counts(numbers: Mapping[str, RankingNumbers]) -> list[str]:
-    """What was not computed at every count, and what that does to the numbers."""
-    behind = {name: own.counts for name, own in numbers.items()}
-    sparse = [own for own in behind.values() if own.insertion == "grid"]
-    said = []
-    if sparse:
-        bounds = sum(own.n_bounds for own in sparse)
-        exact = "MSK and Reach are exact" if not bounds else f"MSK is an upper bound {bounds} times"
-        worst = max(own.aukc_error for own in sparse)
-        said.append(
-            f"Tiles were revealed at every count up to the crossing and on a grid beyond: {exact}; "
-            f"a mean AUKC is off by at most {worst:.3f}; stable MSK, falling back "
-            "and the highest confidence are read off the grid."
-        )
-    if any(own.deletion == "grid" for own in behind.values()):
-        said.append("Tiles were deleted on a grid of counts: decisive K is an upper bound.")
-    few = behind.get(RANDOM)
-    n_orders = len(numbers[RANDOM].reach_seeds) if few is not None else 0
-    if few is not None and 0 < few.n_deleted < n_orders:
-        said.append(
-            f"Tiles were deleted under {few.n_deleted} of {n_orders} random orders; "
-            "--dense computes every count under every order."
-        )
-    return said
-
-
-def _relative(by_ranking: Mapping[str, SlideMetrics]) -> list[str]:
-    """Crossings of a share of the full bag's confidence that were not looked for count by count."""
-    bounds = 0
-    for own in by_ranking.values():
-        whole, walked = own.sampling.inserted, own.sampling.walked
-        relative = [counts.msk for threshold, counts in own.at.items() if threshold.relative]
-        bounds += sum(int((~(whole | (msk <= walked))).sum()) for msk in relative)
-    if not bounds:
-        return []
-    return [
-        f"Relative to the slide's own confidence, MSK is an upper bound {bounds} times: an audit "
-        "with --kappa relative or --dense finds it exactly."
-    ]
-
-
-def _faithfulness(everyone: ViewSlides, by_ranking: Mapping[str, SlideMetrics]) -> list[str]:
-    short = int((everyone.n_tiles <= PAPER_COUNTS[1]).sum())
-    said = []
-    if short:
-        said.append(
-            f"{counted(short, 'slide')} with {PAPER_COUNTS[1]} tiles or fewer: left out of the "
-            "Faithfulness AUC."
-        )
-    lost = [
-        name
-        for name, measured in by_ranking.items()
-        if short < len(everyone) and np.isnan(measured.faithfulness).all()
-    ]
-    if lost:
-        counts = ", ".join(map(str, PAPER_COUNTS))
-        said.append(f"Deletion was not measured at {counts}: no Faithfulness AUC.")
-    return said
-
-
-def _selected(labelled: ViewSlides | None, numbers: Mapping[str, RankingNumbers]) -> list[str]:
-    if labelled is None or len(set(labelled.labels.tolist())) < labelled.full.shape[1]:
-        return []  # no AUC is defined at all, which _labels says
-    kept = [own.selected_only for own in numbers.values() if own.selected_only is not None]
-    said = []
-    if any(one.auc is None for one in kept):
-        said.append(f"K = {kept[0].k} was not revealed: no selected-only AUC.")
-    if any(one.adaptive_auc is None for one in kept):
-        largest = max(adaptive_budget(int(n)) for n in labelled.n_tiles)
-        said.append(
-            f"The adaptive counts (up to {largest} tiles) were not all revealed: no adaptive AUC."
-        )
-    return said
-
-
-def _spurious(labelled: ViewSlides | None, numbers: Mapping[str, RankingNumbers]) -> list[str]:
-    if labelled is None:
-        return []
-    accuracy = float((labelled.predictions == labelled.labels).mean())
-    above = [name for name, n in numbers.items() if n.reach.estimate > accuracy]
-    if not above:
-        return []
-    return [
-        f"In the label view {', '.join(above)} reach{'es' if len(above) == 1 else ''} more slides "
-        f"than the model classifies correctly ({in_percent(accuracy)}): on "
-        "misclassified slides an order can cross the threshold for the true class by accident."
-    ]
-
-
-# Alarms about where slides come from: encoders, slides and patients of the training.
+    data = None if record is None else record.data
+    constant = constant_answer(whole)
+    found = (
+        other_encoder(slides, data),
+        mixed_encoders(slides, fitted or {}),
+        below_chance(whole.labelled, classes),
+        below_test_figure(whole.labelled, record),
+        constant,
+        None if constant else single_class(whole, classes),
+        training_slides(slides, data, trained_on),
+        patient_overlap(slides, overlapping),
+        duplicate_bags(slides),
+        zero_tiles(slides),
+    )
+    return [alarm for alarm in found if alarm is not None]
 
 
 def other_encoder(slides: Sequence[AuditedSlide], data: TrainingData | None) -> Alarm | None:
@@ -367,24 +197,9 @@ def _names(encoders: Iterable[str | None]) -> str:
     return " and ".join(sorted({name for name in encoders if name is not None}))
 
 
-# Alarms about a model's answers to whole slides: wrong way round, too bad, or always the same.
-
-
-FAR_BELOW_CHANCE = 0.4
-"""An AUC up to this, whose whole interval lies below 0.5, is far below chance."""
-
-TEST_MARGIN = 0.05
-"""A score this far below the model's own, whose whole interval lies below it, is clearly below."""
-
-CONSTANT = 0.01
-"""Probabilities that differ by less than this over all slides are one answer."""
-
-DRAWS, LEVEL = 1000, 0.95
-
-
-def below_chance(labelled: ViewSlides | None, classes: Sequence[str]) -> Alarm | None:
+def below_chance(labelled: WholeSlides | None, classes: Sequence[str]) -> Alarm | None:
     """AUC far below 0.5: classes in another order, or labels of another task."""
-    if labelled is None or _patients_of(labelled) < MIN_CASES:
+    if labelled is None or len(set(labelled.cases)) < MIN_CASES:
         return None
     estimates = class_aucs(labelled.full, labelled.labels)
     if not (estimates <= FAR_BELOW_CHANCE).any():
@@ -406,9 +221,9 @@ def below_chance(labelled: ViewSlides | None, classes: Sequence[str]) -> Alarm |
     )
 
 
-def below_test_figure(labelled: ViewSlides | None, record: ModelRecord | None) -> Alarm | None:
+def below_test_figure(labelled: WholeSlides | None, record: ModelRecord | None) -> Alarm | None:
     """AUC (or accuracy, without one) clearly below what the model reached on its test split."""
-    if labelled is None or record is None or _patients_of(labelled) < MIN_CASES:
+    if labelled is None or record is None or len(set(labelled.cases)) < MIN_CASES:
         return None
     aucs = class_aucs(labelled.full, labelled.labels)
     auc, before = float(aucs.mean()), record.test_score("auc")
@@ -418,7 +233,11 @@ def below_test_figure(labelled: ViewSlides | None, record: ModelRecord | None) -
         draws = class_auc_draws(labelled.full, labelled.labels, labelled.cases, DRAWS)
         return _below("AUC", percentile_interval(auc, draws.mean(axis=1), LEVEL), before)
     before = record.test_score("accuracy")
-    return None if before is None else _below("Accuracy", _accuracy(labelled), before)
+    if before is None:
+        return None
+    right: Floats = (labelled.predictions == labelled.labels).astype(np.float64)
+    draws = case_means(right[:, None], labelled.cases, DRAWS)[:, 0]
+    return _below("Accuracy", percentile_interval(float(right.mean()), draws, LEVEL), before)
 
 
 def _below(name: str, here: Interval, before: float) -> Alarm | None:
@@ -436,7 +255,7 @@ def _below(name: str, here: Interval, before: float) -> Alarm | None:
     )
 
 
-def constant_answer(everyone: ViewSlides) -> Alarm | None:
+def constant_answer(everyone: WholeSlides) -> Alarm | None:
     """The same probabilities for every slide, unless they are all of one class and rightly so."""
     if len(everyone) < 2 or (everyone.predictions == everyone.labels).all():
         return None
@@ -454,13 +273,11 @@ def constant_answer(everyone: ViewSlides) -> Alarm | None:
     )
 
 
-def single_class(
-    everyone: ViewSlides, labelled: ViewSlides | None, classes: Sequence[str]
-) -> Alarm | None:
+def single_class(everyone: WholeSlides, classes: Sequence[str]) -> Alarm | None:
     """One predicted class for all slides, unless they are all of that class."""
     if len(everyone) < MIN_CASES or len(set(everyone.predictions.tolist())) > 1:
         return None
-    known = Counter() if labelled is None else Counter(classes[i] for i in labelled.labels)
+    known = Counter(classes[label] for label in everyone.labels if label >= 0)
     predicted = classes[everyone.predictions[0]]
     if set(known) == {predicted}:
         return None
@@ -475,16 +292,6 @@ def single_class(
     )
 
 
-def _patients_of(group: ViewSlides) -> int:
-    return len(set(group.cases))
-
-
-def _accuracy(labelled: ViewSlides) -> Interval:
-    right: Floats = (labelled.predictions == labelled.labels).astype(np.float64)
-    draws = case_means(right[:, None], labelled.cases, DRAWS)[:, 0]
-    return percentile_interval(float(right.mean()), draws, LEVEL)
-
-
 def _with_ends(one: Interval) -> str:
     return (
         f"{one.estimate:.3f} ({LEVEL:.0%} interval over patients {one.low:.3f} to {one.high:.3f})"
@@ -495,46 +302,221 @@ def _numbers(name: str, one: Interval) -> dict[str, float]:
     return {name: one.estimate, "low": one.low, "high": one.high}
 
 
-# All alarms of an audit, those that question the most numbers first.
+def duplicate_bags(slides: Sequence[AuditedSlide]) -> Alarm | None:
+    """Slides that hold the same features under several names."""
+    by_content = defaultdict[str | None, list[AuditedSlide]](list)
+    for slide in slides:
+        by_content[slide.fingerprint].append(slide)
+    groups = [same for same in by_content.values() if len(same) > 1]
+    if not groups:
+        return None
+    named = [slide.slide_id for same in groups for slide in same]
+    unlike = sum(len({slide.label for slide in same} - {None}) > 1 for same in groups)
+    sentence = (
+        f"{some(named)} hold the same features as another slide: "
+        f"{counted(len(slides), 'audited slide')} are only {len(by_content)} different ones, so "
+        "that means count some of them again and intervals are too narrow."
+    )
+    if unlike:
+        sentence += f" {counted(unlike, 'group')} of equal bags with different labels."
+    return Alarm(
+        kind="duplicate bags",
+        sentence=sentence,
+        numbers={"slides": len(named), "different": len(by_content), "audited": len(slides)},
+        slides=named,
+    )
 
 
-def find_alarms(
-    slides: Sequence[AuditedSlide],
-    views: Mapping[View, ViewSlides],
+def zero_tiles(slides: Sequence[AuditedSlide]) -> Alarm | None:
+    """Slides of whose tiles at least half have no features."""
+    bad = [s for s in slides if s.n_zero is not None and s.n_zero >= ZERO_SHARE * s.n_tiles]
+    if not bad:
+        return None
+    worst = max(bad, key=lambda slide: (slide.n_zero or 0) / slide.n_tiles)
+    named = [slide.slide_id for slide in bad]
+    return Alarm(
+        kind="zero tiles",
+        sentence=(
+            f"Half or more of the tiles are all zero in {some(named)}; in {worst.slide_id} "
+            f"{worst.n_zero} of {worst.n_tiles}. Such tiles were padded or never encoded: extract "
+            "these slides again."
+        ),
+        numbers={"slides": len(bad), "worst_share": (worst.n_zero or 0) / worst.n_tiles},
+        slides=named,
+    )
+
+
+# Caveats
+
+
+def caveats(
+    measured: MeasuredSlides,
     classes: Sequence[str],
-    *,
-    record: ModelRecord | None = None,
-    trained_on: Collection[str] = (),
-    fitted: Mapping[str, str | None] | None = None,
-    overlapping: Collection[str] = (),
-) -> list[Alarm]:
-    """Compare the audited slides with each other, with the model's record and with its answers.
-
-    None of it depends on the threshold or the budget.
+    settings: AnalysisSettings,
+    numbers: Mapping[View, Mapping[str, RankingNumbers]],
+) -> list[str]:
+    """List everything that is undefined or needs care, with the reason.
 
     Args:
-        slides: The audited slides.
-        views: The same slides, by view.
-        classes: Class names, in the model's order.
-        record: What the model's folder says; None for any other model.
-        trained_on: Slides that the model was trained on, if known.
-        fitted: Encoder of every slide that selectors were fitted on, None where the file names
-            none.
-        overlapping: Patients in more than one split.
+        measured: What was measured on the slides.
+        classes: Class names.
+        settings: Threshold and budget.
+        numbers: Numbers of every ranking, by view.
     """
-    everyone, labelled = views["prediction"], views.get("label")
-    data = None if record is None else record.data
-    constant = constant_answer(everyone)
-    found = (
-        other_encoder(slides, data),
-        mixed_encoders(slides, fitted or {}),
-        below_chance(labelled, classes),
-        below_test_figure(labelled, record),
-        constant,
-        None if constant else single_class(everyone, labelled, classes),
-        training_slides(slides, data, trained_on),
-        patient_overlap(slides, overlapping),
-        duplicate_bags(slides),
-        zero_tiles(slides),
+    own, labelled = numbers["prediction"], measured.slides.labelled
+    return [
+        *_on_patients(measured.slides, settings),
+        *_on_labels(measured.slides, labelled, classes, settings),
+        *_on_unreached(measured, settings),
+        *_on_counts(own),
+        *_on_relative(measured),
+        *_on_faithfulness(measured),
+        *_on_selected(labelled, own),
+        *_on_accidents(labelled, numbers.get("label", {})),
+    ]
+
+
+def _on_patients(slides: WholeSlides, settings: AnalysisSettings) -> list[str]:
+    """What one patient, too few draws or single tiles leave open."""
+    notes = []
+    if len(slides) == 1:
+        notes.append(
+            "One slide was audited: there are no intervals, and it says nothing of others."
+        )
+    elif len(set(slides.cases)) == 1:
+        notes.append(
+            "All slides come from one patient: there are no intervals, and no number carries over "
+            "to other patients."
+        )
+    elif settings.n_boot < MIN_DRAWS:
+        draws = counted(settings.n_boot, "bootstrap draw")
+        notes.append(f"{draws} cannot give an interval: there is none. Raise n_boot.")
+    if (slides.n_tiles == 1).all():
+        notes.append("Every slide has a single tile: all rankings are the same, whatever they say.")
+    return notes
+
+
+def _on_labels(
+    slides: WholeSlides,
+    labelled: WholeSlides | None,
+    classes: Sequence[str],
+    settings: AnalysisSettings,
+) -> list[str]:
+    if labelled is None:
+        notes = ["No audited slide has a label: AUC, accuracy and the label view are left out."]
+        if settings.target == "label":
+            notes.append("The label view cannot come first: the prediction view does.")
+        return notes
+    notes = []
+    lacking = len(slides) - len(labelled)
+    if lacking:
+        notes.append(
+            f"{lacking} of {len(slides)} slides {'has' if lacking == 1 else 'have'} no label: "
+            f"AUC, accuracy and the label view rest on the other {len(labelled)}."
+        )
+    absent = [name for i, name in enumerate(classes) if i not in labelled.labels]
+    if absent:
+        notes.append(f"No audited slide is of class {', '.join(absent)}: AUC is undefined.")
+    return notes
+
+
+def _on_unreached(measured: MeasuredSlides, settings: AnalysisSettings) -> list[str]:
+    notes = []
+    for name in measured.curves.rankings:
+        reached = measured.of(name).reached
+        n, silent = len(reached), int((reached.sum(axis=1) == 0).sum())
+        drawn = "orders" if name == RANDOM else "seeds"
+        which = f"{name} reaches" if n == 1 else f"{silent} of {n} {drawn} of {name} reach"
+        if silent:
+            notes.append(
+                f"{which} {settings.kappa:g} on no slide within {counted(settings.k_max, 'tile')}: "
+                "it has no MSK there; read the restricted mean instead."
+            )
+    return notes
+
+
+def _on_counts(numbers: Mapping[str, RankingNumbers]) -> list[str]:
+    """What was not computed at every count, and what that does to the numbers."""
+    behind = {name: own.counts for name, own in numbers.items()}
+    sparse = [own for own in behind.values() if own.insertion == "grid"]
+    notes = []
+    if sparse:
+        bounds = sum(own.n_bounds for own in sparse)
+        exact = "MSK and Reach are exact" if not bounds else f"MSK is an upper bound {bounds} times"
+        worst = max(own.aukc_error for own in sparse)
+        notes.append(
+            f"Tiles were revealed at every count up to the crossing and on a grid beyond: {exact}; "
+            f"a mean AUKC is off by at most {worst:.3f}; stable MSK, falling back "
+            "and the highest confidence are read off the grid."
+        )
+    if any(own.deletion == "grid" for own in behind.values()):
+        notes.append("Tiles were deleted on a grid of counts: decisive K is an upper bound.")
+    if RANDOM in numbers:
+        n_deleted, n_orders = behind[RANDOM].n_deleted, len(numbers[RANDOM].reach_seeds)
+        if 0 < n_deleted < n_orders:
+            notes.append(
+                f"Tiles were deleted under {n_deleted} of {n_orders} random orders; "
+                "--dense computes every count under every order."
+            )
+    return notes
+
+
+def _on_relative(measured: MeasuredSlides) -> list[str]:
+    """Crossings of a share of the full bag's confidence that were not looked for count by count."""
+    own = measured.tables["prediction"]
+    shares = [threshold for threshold in own.thresholds if threshold.relative]
+    exact = [own.revealed_all | (own.at(own.msk_at, share) <= own.walked) for share in shares]
+    bounds = sum(int((~known).sum()) for known in exact)
+    if not bounds:
+        return []
+    return [
+        f"Relative to the slide's own confidence, MSK is an upper bound {bounds} times: an audit "
+        "with --kappa relative or --dense finds it exactly."
+    ]
+
+
+def _on_faithfulness(measured: MeasuredSlides) -> list[str]:
+    sizes = measured.slides.n_tiles
+    short = int((sizes <= PAPER_COUNTS[1]).sum())
+    notes = []
+    if short:
+        notes.append(
+            f"{counted(short, 'slide')} with {PAPER_COUNTS[1]} tiles or fewer: left out of the "
+            "Faithfulness AUC."
+        )
+    undefined = (
+        np.isnan(measured.of(name).faithfulness).all() for name in measured.curves.rankings
     )
-    return [alarm for alarm in found if alarm is not None]
+    if short < len(sizes) and any(undefined):
+        counts = ", ".join(map(str, PAPER_COUNTS))
+        notes.append(f"Deletion was not measured at {counts}: no Faithfulness AUC.")
+    return notes
+
+
+def _on_selected(labelled: WholeSlides | None, numbers: Mapping[str, RankingNumbers]) -> list[str]:
+    if labelled is None or len(set(labelled.labels.tolist())) < labelled.full.shape[1]:
+        return []  # no AUC is defined at all, which _on_labels says
+    kept = [own.selected_only for own in numbers.values() if own.selected_only is not None]
+    notes = []
+    if any(one.auc is None for one in kept):
+        notes.append(f"K = {kept[0].k} was not revealed: no selected-only AUC.")
+    if any(one.adaptive_auc is None for one in kept):
+        largest = max(adaptive_budget(int(n)) for n in labelled.n_tiles)
+        notes.append(
+            f"The adaptive counts (up to {largest} tiles) were not all revealed: no adaptive AUC."
+        )
+    return notes
+
+
+def _on_accidents(labelled: WholeSlides | None, numbers: Mapping[str, RankingNumbers]) -> list[str]:
+    if labelled is None:
+        return []
+    accuracy = float((labelled.predictions == labelled.labels).mean())
+    above = [name for name, n in numbers.items() if n.reach.estimate > accuracy]
+    if not above:
+        return []
+    return [
+        f"In the label view {', '.join(above)} reach{'es' if len(above) == 1 else ''} more slides "
+        f"than the model classifies correctly ({in_percent(accuracy)}): on "
+        "misclassified slides an order can cross the threshold for the true class by accident."
+    ]

@@ -14,8 +14,6 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from foci.audits.agreement import agreement
-from foci.audits.answer_records import Answers
-from foci.audits.conclude import summarise
 from foci.audits.folder import (
     AGAIN,
     CHANGED,
@@ -32,10 +30,11 @@ from foci.audits.folder import (
 )
 from foci.audits.manifest import Manifest, TruthRecord, write_manifest
 from foci.audits.measure import MeasuredSlides, measure_slides
+from foci.audits.numbers import summarise
 from foci.audits.records import Alarm
 from foci.audits.settings import RELATIVE, AnalysisSettings, AuditSettings, Kappa, View
 from foci.audits.stored import AuditedSlide, CurveTable, RankedTiles, read_slides, read_tiles, runs
-from foci.audits.summary import Summary
+from foci.audits.summary import Answers, Summary
 from foci.errors import FociError
 from foci.files.hashes import changed_files, check_format, was_changed
 from foci.metrics import average_precision, precision_at_k

@@ -1,64 +1,107 @@
-"""Slides of the prediction view and of the label view, with the target class of each."""
+"""Measure every slide of an audit under every order of its tiles.
+
+Stored curves become one table of columns, ``[O, S]`` each: O orders (a ranking with one of its
+seeds) and S slides. Summary, CSV tables, report and viewer read that table and nothing else. It is
+made for one block of slides at a time, and blocks are joined along the slides: a slide's numbers
+depend on its own curves alone.
+
+A *view* says which class is followed on every slide: the one that the model predicts, or the label.
+It is a vector of target classes. :func:`followed` is the only place where outputs of the model are
+read for a target.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import groupby
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from foci.audits.records import plain
 from foci.audits.settings import SHARE, SHARES, AnalysisSettings, View
 from foci.audits.stored import AuditedSlide, CurveTable, Order
+from foci.audits.summary import CurveBand
 from foci.errors import FociError
-from foci.metrics import (
-    decisive_points,
-    drops_on_grid,
-    operating_points,
-    restricted,
-    slide_faithfulness,
-    stack,
-)
+from foci.metrics import inputs, slide_faithfulness, stack
 from foci.metrics.curve import (
-    OperatingPoints,
-    Stack,
-    first_counts,
-    followed_class,
-    on_grid,
-    reached,
+    area_error,
+    area_over_counts,
+    first_crossing,
+    runners_up,
+    stable_from,
 )
-from foci.metrics.decisive import PAPER_BETA, decisive_counts
+from foci.metrics.decisive import PAPER_BETA
 from foci.metrics.deletion import PAPER_COUNTS
-from foci.metrics.inputs import Chosen, Floats, Integers, Marks, defined_mean
-from foci.metrics.stats import Sampling, sampling_of
+from foci.metrics.inputs import Floats, Integers, Marks
 from foci.reveal import Curve
+
+_TOGETHER = 1536  # curves that are measured in one go
+_FEW = 1 / 3
+_HEADLINES = ("selector", "native")
 
 
 @dataclass(frozen=True, eq=False)
-class ViewSlides:
-    """The S slides of one view, with target classes, labels and full-bag probabilities.
+class Followed:
+    """Outputs of the model as seen from the class that is followed, one value per output.
 
     Attributes:
-        rows: ``[S]`` positions of the slides in the curve table.
-        targets: ``[S]`` target class of the view.
-        labels: ``[S]`` true class; -1 if unknown.
-        full: ``[S, C]`` full-bag probabilities.
-        n_tiles: ``[S]`` number of candidate tiles.
-        cases: Patient of each slide.
+        confidence: What is compared with a threshold: the probability of the class.
+        kept: Whether the model decides for the class. Where it does not, the decision has flipped.
     """
 
-    rows: Integers
-    targets: Integers
+    confidence: Floats
+    kept: Marks
+
+    def sure(self, threshold: float | Floats) -> Marks:
+        """Where the model decides for the class with at least this confidence."""
+        marks: Marks = self.kept & (self.confidence >= threshold)
+        return marks
+
+
+def followed(outputs: Floats, targets: int | Integers) -> Followed:
+    """Read the model's outputs for a target class.
+
+    Where two classes are largest, the model decides for the one with the lower index.
+
+    Args:
+        outputs: ``[..., C]`` class probabilities: of whole slides ``[S, C]``, of one curve
+            ``[K, C]``, of several curves ``[S, K, C]``.
+        targets: The class that is followed, one for all or one per slide.
+
+    >>> curve = followed(np.array([[0.75, 0.25], [0.1, 0.9]]), 1)
+    >>> curve.confidence.tolist(), curve.kept.tolist(), curve.sure(0.9).tolist()
+    ([0.25, 0.9], [False, True], [False, True])
+    """
+    classes = np.asarray(targets)
+    each = classes.reshape(classes.shape + (1,) * (outputs.ndim - 1 - classes.ndim))
+    confidence = np.take_along_axis(outputs, each[..., None], axis=-1)[..., 0]
+    return Followed(confidence, outputs.argmax(axis=-1) == each)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeSlides:
+    """What is known of S slides with all their tiles.
+
+    Attributes:
+        ids: Name of each slide.
+        cases: Patient of each slide.
+        labels: ``[S]`` true class; -1 if unknown.
+        full: ``[S, C]`` full-bag probabilities.
+        n_tiles: ``[S]`` candidate tiles.
+    """
+
+    ids: tuple[str, ...]
+    cases: tuple[str, ...]
     labels: Integers
     full: Floats
     n_tiles: Integers
-    cases: tuple[str, ...]
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.ids)
 
     @property
     def predictions(self) -> Integers:
@@ -68,114 +111,57 @@ class ViewSlides:
 
     @property
     def sure(self) -> Floats:
-        """``[S]`` probability that the full bag gives to the class followed."""
-        sure: Floats = np.take_along_axis(self.full, self.targets[:, None], axis=1)[:, 0]
-        return sure
+        """``[S]`` confidence of the model in its prediction."""
+        return followed(self.full, self.predictions).confidence
+
+    @property
+    def labelled(self) -> WholeSlides | None:
+        """The slides that have a label; None if there is none."""
+        rows = np.flatnonzero(self.labels >= 0)
+        return self.of(rows) if len(rows) else None
+
+    def of(self, rows: Integers) -> WholeSlides:
+        """Some of the slides."""
+        return WholeSlides(
+            ids=tuple(self.ids[row] for row in rows),
+            cases=tuple(self.cases[row] for row in rows),
+            labels=self.labels[rows],
+            full=self.full[rows],
+            n_tiles=self.n_tiles[rows],
+        )
 
     def cases_of(self, chosen: Marks) -> list[str]:
         """Patients of the slides marked in ``[S]``, slide by slide."""
         return [case for case, kept in zip(self.cases, chosen, strict=True) if kept]
 
-    def repeated(self, times: int) -> ViewSlides:
-        """The same slides several times over, as if each copy were a slide of its own."""
-        return ViewSlides(
-            rows=np.tile(self.rows, times),
-            targets=np.tile(self.targets, times),
-            labels=np.tile(self.labels, times),
-            full=np.tile(self.full, (times, 1)),
-            n_tiles=np.tile(self.n_tiles, times),
-            cases=self.cases * times,
-        )
 
-    def followed_by(self, other: ViewSlides, chosen: Integers) -> ViewSlides:
-        """These slides, then those of another view at the positions ``chosen``."""
-        return ViewSlides(
-            rows=np.concatenate([self.rows, other.rows[chosen]]),
-            targets=np.concatenate([self.targets, other.targets[chosen]]),
-            labels=np.concatenate([self.labels, other.labels[chosen]]),
-            full=np.concatenate([self.full, other.full[chosen]]),
-            n_tiles=np.concatenate([self.n_tiles, other.n_tiles[chosen]]),
-            cases=(*self.cases, *(other.cases[row] for row in chosen)),
-        )
-
-    def of(self, curves: Sequence[Curve]) -> list[Curve]:
-        """Select the curves of these slides from those of all slides."""
-        return [curves[row] for row in self.rows]
-
-
-def followed_once(views: Sequence[ViewSlides]) -> tuple[ViewSlides, list[Chosen]]:
-    """Slides of several views of the same slides, none twice with the same class to follow.
-
-    Returns:
-        The slides of the first view, then those of the others that follow another class; and where
-        the slides of every view are among them.
-    """
-    first, *others = views
-    together, places = first, list[Chosen]([slice(0, len(first))])
-    for other in others:
-        differs = np.flatnonzero(other.targets != first.targets)
-        place = np.arange(len(first))
-        place[differs] = len(together) + np.arange(len(differs))
-        together = together.followed_by(other, differs)
-        places.append(place)
-    return together, places
-
-
-def slides_by_view(
+def whole_slides(
     curves: CurveTable, slides: Sequence[AuditedSlide], classes: Sequence[str]
-) -> dict[View, ViewSlides]:
-    """Views of an audit: all slides by prediction, labelled slides by label.
-
-    There is no label view if no slide has a label.
-    """
+) -> WholeSlides:
+    """The slides of a curve table, in its order."""
     by_id = {slide.slide_id: slide for slide in slides}
     missing = [name for name in curves.slide_ids if name not in by_id]
     if missing:
         raise FociError(missing[0], "has curves but is not among the slides", "audit again")
     ordered = [by_id[name] for name in curves.slide_ids]
-    first = curves.rankings[0]
-    stored = curves.get(first, curves.seeds(first)[0])
-    full = np.stack([curve.full for curve in stored])
-    everyone = ViewSlides(
-        rows=np.arange(len(stored)),
-        targets=full.argmax(axis=1),
-        labels=np.array([_class(slide, classes) for slide in ordered]),
-        full=full,
-        n_tiles=np.array([curve.n_tiles for curve in stored]),
+    index = {name: number for number, name in enumerate(classes)}
+    for slide in ordered:
+        if slide.label is not None and slide.label not in index:
+            what = f"has the label {slide.label!r}, which is no class of the model"
+            raise FociError(slide.slide_id, what, f"classes: {', '.join(classes)}")
+    stored = curves.get(*curves.orders[0])
+    return WholeSlides(
+        ids=curves.slide_ids,
         cases=tuple(slide.case_id for slide in ordered),
+        labels=np.array([-1 if s.label is None else index[s.label] for s in ordered]),
+        full=inputs.probabilities([curve.full for curve in stored], "full"),
+        n_tiles=np.array([curve.n_tiles for curve in stored]),
     )
-    labelled = np.flatnonzero(everyone.labels >= 0)
-    views: dict[View, ViewSlides] = {"prediction": everyone}
-    if len(labelled):
-        views["label"] = ViewSlides(
-            rows=labelled,
-            targets=everyone.labels[labelled],
-            labels=everyone.labels[labelled],
-            full=full[labelled],
-            n_tiles=everyone.n_tiles[labelled],
-            cases=tuple(everyone.cases[row] for row in labelled),
-        )
-    return views
-
-
-def _class(slide: AuditedSlide, classes: Sequence[str]) -> int:
-    if slide.label is None:
-        return -1
-    if slide.label not in classes:
-        what = f"has the label {slide.label!r}, which is no class of the model"
-        raise FociError(slide.slide_id, what, f"classes: {', '.join(classes)}")
-    return list(classes).index(slide.label)
-
-
-# Confidence that counts as recovered: one for all slides, or a share of each slide's own.
-
-
-_FEW = 1 / 3
 
 
 @dataclass(frozen=True, order=True)
 class Threshold:
-    """A confidence, absolute or relative to the full bag.
+    """Confidence that counts as recovered: one for all slides, or relative to each slide's own.
 
     Attributes:
         value: The confidence, or the share of the full bag's own confidence.
@@ -186,16 +172,15 @@ class Threshold:
     value: float
     relative: bool = False
 
-    def needed(self, group: ViewSlides) -> Floats:
-        """``[S]`` probability that each slide has to reach."""
-        return self.value * group.sure if self.relative else np.full(len(group), self.value)
+    def needed(self, whole: Floats) -> Floats:
+        """``[S]`` confidence that each slide has to reach, given ``[S]`` that of its full bag."""
+        return self.value * whole if self.relative else np.full(len(whole), self.value)
 
-    def decided(self, group: ViewSlides) -> Marks:
-        """Mark the slides whose full bag gives its prediction at least this probability."""
+    def decided(self, slides: WholeSlides) -> Marks:
+        """Mark the slides whose full bag gives its prediction at least this confidence."""
         if self.relative:
-            return np.ones(len(group), dtype=np.bool_)
-        marks: Marks = group.full.max(axis=1) >= self.value
-        return marks
+            return np.ones(len(slides), dtype=np.bool_)
+        return followed(slides.full, slides.predictions).sure(self.value)
 
 
 def absolute(settings: AnalysisSettings) -> tuple[Threshold, ...]:
@@ -203,35 +188,387 @@ def absolute(settings: AnalysisSettings) -> tuple[Threshold, ...]:
     return tuple(Threshold(value) for value in sorted({*settings.kappas, settings.kappa}))
 
 
-def few_decided(group: ViewSlides, settings: AnalysisSettings) -> bool:
+def few_decided(slides: WholeSlides, settings: AnalysisSettings) -> bool:
     """Whether the model is kappa sure of fewer than a third of the slides."""
-    return len(group) > 0 and float(Threshold(settings.kappa).decided(group).mean()) < _FEW
+    return len(slides) > 0 and float(Threshold(settings.kappa).decided(slides).mean()) < _FEW
 
 
-def relative(group: ViewSlides, settings: AnalysisSettings) -> tuple[Threshold, ...]:
+def relative(slides: WholeSlides, settings: AnalysisSettings) -> tuple[Threshold, ...]:
     """Shares of each slide's own confidence: where asked for, and where few slides are decided."""
-    wanted = settings.relative or few_decided(group, settings)
+    wanted = settings.relative or few_decided(slides, settings)
     return tuple(Threshold(share, relative=True) for share in (SHARES if wanted else ()))
 
 
-# Mean reveal curve over a cohort, with a band, for one ranking.
+@dataclass(frozen=True, eq=False, repr=False)
+class Measured:
+    """What is measured of O orders on S slides, ``[O, S]`` each; NaN where there is no number.
+
+    Attributes:
+        orders: Ranking and seed of every row.
+        thresholds: The last axis of ``msk_at`` and ``decisive_at``: the audit's own, those of the
+            sensitivity, and those relative to the full bag.
+        k_max: Where counts are censored.
+        msk: Minimum Sufficient K.
+        stable: Stable MSK.
+        aukc: Area under the K-curve.
+        aukc_error: Bound on its error; 0 where every count was revealed.
+        specific: 1 where the target comes before its rival, else 0.
+        peak: Largest confidence at any count.
+        walked: Largest count up to which every one was revealed.
+        revealed_all: Whether every count up to ``min(K_max, N)`` was revealed.
+        deleted: Whether tiles were deleted.
+        deleted_all: Whether every count up to ``min(K_max, N - 1)`` was deleted.
+        drops: ``[O, S, D]`` loss of confidence at the reported deletion counts.
+        area: Mean of these losses.
+        faithfulness: Faithfulness AUC, at the paper's counts.
+        both_ways: Whether a count up to K_max is known in both directions, or there is one tile.
+        decisive: Decisive K: these tiles suffice, and without them the decision flips.
+        decisive_paper: In the paper's form: at most 0.2 of the confidence is left.
+        flips_back: Whether there is a decisive K, and a later count is not decisive.
+        msk_at: ``[O, S, T]`` MSK at every threshold.
+        decisive_at: ``[O, S, T]`` decisive K at every threshold.
+    """
+
+    orders: tuple[Order, ...]
+    thresholds: tuple[Threshold, ...]
+    k_max: int
+    msk: Floats
+    stable: Floats
+    aukc: Floats
+    aukc_error: Floats
+    specific: Floats
+    peak: Floats
+    walked: Floats
+    revealed_all: Marks
+    deleted: Marks
+    deleted_all: Marks
+    drops: Floats
+    area: Floats
+    faithfulness: Floats
+    both_ways: Marks
+    decisive: Floats
+    decisive_paper: Floats
+    flips_back: Marks
+    msk_at: Floats
+    decisive_at: Floats
+
+    @property
+    def restricted(self) -> Floats:
+        """Counts, ``k_max`` where not reached."""
+        return np.fmin(self.msk, float(self.k_max))
+
+    @property
+    def reached(self) -> Floats:
+        """1 where reached, else 0."""
+        return (~np.isnan(self.msk)).astype(np.float64)
+
+    @property
+    def with_deletions(self) -> Measured:
+        """The orders whose tiles were deleted; all of them if none were."""
+        rows = np.flatnonzero(self.deleted.any(axis=1))
+        return self._rows(rows) if 0 < len(rows) < len(self.orders) else self
+
+    @property
+    def with_decisive(self) -> Measured | None:
+        """The orders whose decisive K is known on every slide; None if there is none."""
+        rows = np.flatnonzero(self.deleted.any(axis=1) & self.both_ways.all(axis=1))
+        if not len(rows):
+            return None
+        return self if len(rows) == len(self.orders) else self._rows(rows)
+
+    def of(self, ranking: str) -> Measured:
+        """The orders of one ranking."""
+        rows = [row for row, (name, _) in enumerate(self.orders) if name == ranking]
+        return self._rows(slice(rows[0], rows[-1] + 1))
+
+    def on(self, slides: Integers) -> Measured:
+        """Some of the slides."""
+        return self._each(lambda column: np.take(column, slides, axis=1))
+
+    def at(self, columns: Floats, threshold: Threshold) -> Floats:
+        """``[O, S]`` of ``msk_at`` or ``decisive_at``: the counts at one threshold."""
+        return np.ascontiguousarray(columns[..., self.thresholds.index(threshold)])
+
+    def _rows(self, rows: slice | Integers) -> Measured:
+        numbers = np.arange(len(self.orders))[rows]
+        kept = self._each(lambda column: column[rows])
+        return replace(kept, orders=tuple(self.orders[number] for number in numbers))
+
+    def _each(self, change: Callable[[NDArray[Any]], NDArray[Any]]) -> Measured:
+        columns: dict[str, Any] = {name: change(getattr(self, name)) for name in _COLUMNS}
+        return replace(self, **columns)
+
+
+_COLUMNS = [f.name for f in fields(Measured) if f.name not in ("orders", "thresholds", "k_max")]
+
+
+def joined(blocks: Sequence[Measured]) -> Measured:
+    """Blocks of slides as one table."""
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(block, name) for block in blocks], axis=1)
+        for name in _COLUMNS
+    }
+    return replace(blocks[0], **columns)
 
 
 @dataclass(frozen=True, eq=False)
-class MeanCurve:
-    """Mean probability of the target at every count, with a band.
+class Block:
+    """Slides that are measured together, each for one class; a slide may occur for two classes.
 
     Attributes:
-        ks: ``[G]`` counts.
-        mean: Mean over the slides.
-        low: Lower end of the band.
-        high: Upper end of the band.
+        rows: ``[S]`` positions of the slides in the curve table.
+        targets: ``[S]`` the class that is followed on each.
+        sizes: ``[S]`` candidate tiles.
+        full: ``[S, C]`` full-bag probabilities.
     """
 
-    ks: Integers
-    mean: Floats
-    low: Floats
-    high: Floats
+    rows: Integers
+    targets: Integers
+    sizes: Integers
+    full: Floats
+
+    @cached_property
+    def whole(self) -> Floats:
+        """``[S]`` full-bag confidence in the class that is followed."""
+        return followed(self.full, self.targets).confidence
+
+    def of(self, chosen: slice | Integers) -> Block:
+        """Some of the slides."""
+        return Block(*(getattr(self, f.name)[chosen] for f in fields(self)))
+
+
+def measure(
+    curves: CurveTable,
+    block: Block,
+    thresholds: tuple[Threshold, ...],
+    grid: Integers,
+    settings: AnalysisSettings,
+) -> tuple[Measured, Floats]:
+    """Measure one block of slides under every order.
+
+    Args:
+        curves: They end at ``settings.k_max``.
+        block: The slides.
+        thresholds: At least one.
+        grid: ``[G]`` counts of the mean curve.
+        settings: Threshold, budget, deletion counts.
+
+    Returns:
+        The columns, and ``[O, S, G]`` confidence at the counts of the grid. Between its counts, and
+        after its last one, a curve holds its value.
+    """
+    orders, n = tuple(curves.orders), len(block.rows)
+    revealed = [curves.get(*order)[row] for order in orders for row in block.rows]
+    having = np.array([i for i, order in enumerate(orders) if curves.deletions(*order)], dtype=int)
+    deleted = [curves.deletions(*orders[i])[row] for i in having for row in block.rows]
+    places = (having[:, None] * n + np.arange(n)).ravel()
+    tried = np.flatnonzero(np.bincount(np.concatenate([[1], *(c.ks for c in deleted)]).astype(int)))
+    tried = tried[(tried >= 1) & (tried <= settings.k_max)]
+
+    flat = block.of(np.tile(np.arange(n), len(orders)))  # orders as if they were more slides
+    needed = np.stack([threshold.needed(flat.whole) for threshold in thresholds])
+    columns, support, held = _reveal(revealed, flat, needed, tried, grid, settings)
+    more, left, flipped = _delete(deleted, places, flat, tried, settings)
+    columns |= more
+
+    # decisive K: counts known in both directions that suffice, and without which the decision flips
+    known = ~(np.isnan(support) | np.isnan(left))
+    sufficient, flips = known & (support >= settings.kappa), known & flipped
+    both = sufficient & flips
+    count = first_crossing(both, tried)
+    columns["both_ways"] = (flat.sizes == 1) | known.any(axis=1)
+    columns["decisive"] = count
+    columns["decisive_paper"] = first_crossing(sufficient & (left <= PAPER_BETA), tried)
+    columns["flips_back"] = np.any(known & ~both & (tried > count[:, None]), axis=1)
+    each = [first_crossing(flips & (support >= one[:, None]), tried) for one in needed]
+    columns["decisive_at"] = np.stack(each, axis=-1)
+    table = {
+        name: column.reshape(len(orders), n, *column.shape[1:]) for name, column in columns.items()
+    }
+    return Measured(orders, thresholds, settings.k_max, **table), held.reshape(len(orders), n, -1)
+
+
+def _reveal(
+    curves: Sequence[Curve],
+    block: Block,
+    needed: Floats,
+    tried: Integers,
+    grid: Integers,
+    settings: AnalysisSettings,
+) -> tuple[dict[str, NDArray[Any]], Floats, Floats]:
+    """Columns of insertion curves, support at the counts ``tried``, confidence on the ``grid``.
+
+    Support is the confidence, -1 where the model decides for another class, NaN where not known.
+    """
+    n, rivals = len(curves), runners_up(block.full, block.targets)
+    names = ("msk", "stable", "aukc", "aukc_error", "specific", "peak", "walked")
+    columns = {name: np.full(n, np.nan) for name in names}
+    columns["msk_at"] = np.full((n, len(needed)), np.nan)
+    support, held = np.full((n, len(tried)), np.nan), np.empty((n, len(grid)))
+    for part in stack([c.probs for c in curves], [c.ks for c in curves]):
+        at, ks, seen = part.rows, part.ks, followed(part.probs, block.targets[part.rows])
+        sufficient = seen.sure(settings.kappa)
+        rival = followed(part.probs, rivals[at]).sure(settings.kappa)
+        columns["msk"][at] = count = first_crossing(sufficient, ks)
+        columns["msk_at"][at] = first_crossing(seen.sure(needed[:, at, None]), ks).T
+        columns["stable"][at] = stable_from(sufficient, ks)
+        columns["aukc"][at] = area_over_counts(seen.confidence, ks)
+        columns["aukc_error"][at] = area_error(seen.confidence, ks)
+        columns["specific"][at] = sufficient.any(axis=-1) & ~(first_crossing(rival, ks) <= count)
+        columns["peak"][at] = seen.confidence.max(axis=-1)
+        columns["walked"][at] = _without_gap(ks)
+        held[at] = seen.confidence[:, np.maximum(np.searchsorted(ks, grid, side="right") - 1, 0)]
+        support[at] = _known_at(tried, ks, np.where(seen.kept, seen.confidence, -1))
+    columns["revealed_all"] = columns["walked"] >= np.minimum(settings.k_max, block.sizes)
+    return columns, support, held
+
+
+def _delete(
+    curves: Sequence[Curve],
+    places: Integers,
+    block: Block,
+    tried: Integers,
+    settings: AnalysisSettings,
+) -> tuple[dict[str, NDArray[Any]], Floats, Marks]:
+    """Columns of deletion curves, confidence and flips at the counts ``tried``.
+
+    ``places`` says where in the block the curves belong: not every order has deletion curves.
+    """
+    n, counts = len(block.rows), np.array(sorted({*PAPER_COUNTS, *settings.deletion}))
+    lost, left = np.full((n, len(counts)), np.nan), np.full((n, len(tried)), np.nan)
+    flipped, deleted, walked = np.zeros((n, len(tried)), bool), np.zeros(n, bool), np.zeros(n)
+    parts = stack([c.probs for c in curves], [c.ks for c in curves], lowest=0) if curves else ()
+    for part in parts:
+        at, ks = places[part.rows], part.ks
+        seen = followed(part.probs, block.targets[at])
+        lost[at] = block.whole[at, None] - _known_at(counts, ks, seen.confidence)
+        left[at] = _known_at(tried, ks, seen.confidence)
+        flipped[at] = _known_at(tried, ks, ~seen.kept) == 1
+        deleted[at], walked[at] = True, _without_gap(ks[ks > 0])
+    reported, paper = (lost[:, np.isin(counts, of)] for of in (settings.deletion, PAPER_COUNTS))
+    columns = {
+        "deleted": deleted,
+        "deleted_all": walked >= np.minimum(settings.k_max, block.sizes - 1),
+        "drops": reported,
+        "area": slide_faithfulness(reported, block.sizes, settings.deletion),
+        "faithfulness": slide_faithfulness(paper, block.sizes),
+    }
+    return columns, left, flipped
+
+
+def _known_at(counts: Integers, ks: Integers, values: NDArray[Any]) -> Floats:
+    """``[S, K]`` values of curves at other counts; NaN where a count was not measured."""
+    steps = np.minimum(np.searchsorted(ks, counts), len(ks) - 1)
+    return np.where(ks[steps] == counts, values[:, steps], np.nan)
+
+
+def _without_gap(ks: Integers) -> int:
+    """Largest count k such that 1, 2, ..., k are all among the counts."""
+    return int((ks == np.arange(1, len(ks) + 1)).sum())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MeasuredSlides:
+    """The curves within the budget, and what was measured on them.
+
+    Attributes:
+        curves: Cut at the largest count.
+        slides: All audited slides.
+        targets: By view, ``[S]`` the class that is followed on every slide; -1 where there is none.
+        tables: By view, the columns of the slides that it follows.
+        mean_curves: By view and ranking.
+    """
+
+    curves: CurveTable
+    slides: WholeSlides
+    targets: dict[View, Integers]
+    tables: dict[View, Measured]
+    mean_curves: dict[View, dict[str, CurveBand]]
+
+    def rows(self, view: View) -> Integers:
+        """Positions of the slides of a view."""
+        return np.flatnonzero(self.targets[view] >= 0)
+
+    def slides_of(self, view: View) -> WholeSlides:
+        """The slides of a view."""
+        return self.slides.of(self.rows(view))
+
+    def of(self, ranking: str, view: View = "prediction") -> Measured:
+        """The columns of one ranking."""
+        return self.tables[view].of(ranking)
+
+    @property
+    def headline(self) -> str:
+        """The ranking by which slides are sorted: the selector where there is one."""
+        names = self.curves.rankings
+        return next((name for name in _HEADLINES if name in names), names[0])
+
+    @property
+    def hardest_first(self) -> Integers:
+        """Slides by tiles needed under :attr:`headline`, then by the area under the curve."""
+        own = self.of(self.headline)
+        needed, area = own.restricted.mean(axis=0), own.aukc.mean(axis=0)
+        return np.lexsort((area, -needed)).astype(np.int64)
+
+
+def measure_slides(
+    curves: CurveTable,
+    slides: Sequence[AuditedSlide],
+    classes: Sequence[str],
+    settings: AnalysisSettings,
+) -> MeasuredSlides:
+    """MSK, AUKC, Faithfulness and the rest of every slide, under every ranking, in every view.
+
+    A slide is measured once for every class that a view follows on it.
+
+    Args:
+        curves: The stored curves.
+        slides: The slides that have curves.
+        classes: Class names, in the model's order.
+        settings: Threshold and budget.
+    """
+    whole, revealed = whole_slides(curves, slides, classes), curves.up_to(settings.k_max)
+    views: dict[View, Integers] = {"prediction": whole.predictions}
+    places: dict[View, Integers] = {"prediction": np.arange(len(whole))}
+    block = Block(places["prediction"], whole.predictions, whole.n_tiles, whole.full)
+    if (whole.labels >= 0).any():
+        labels = views["label"] = whole.labels
+        differs = np.flatnonzero((labels >= 0) & (labels != whole.predictions))
+        place = np.arange(len(whole))
+        place[differs] = len(whole) + np.arange(len(differs))
+        places["label"] = place[labels >= 0]
+        both = np.append(block.rows, differs)
+        targets = np.append(block.targets, labels[differs])
+        block = Block(both, targets, whole.n_tiles[both], whole.full[both])
+
+    grids: dict[View, dict[str, Integers]] = {}
+    for view, target in views.items():
+        chosen = np.flatnonzero(target >= 0)
+        grids[view] = {
+            name: common_counts([c[row] for c in revealed.every_seed(name) for row in chosen])
+            for name in revealed.rankings
+        }
+    grid = np.unique(np.concatenate([ks for own in grids.values() for ks in own.values()]))
+    shares = (Threshold(SHARE, relative=True), *relative(whole, settings))
+    thresholds = tuple(dict.fromkeys((*absolute(settings), *shares)))
+
+    orders, blocks = revealed.orders, []
+    held = np.empty((len(orders), len(block.rows), len(grid)))
+    size = max(1, _TOGETHER // len(orders))
+    for part in (slice(start, start + size) for start in range(0, len(block.rows), size)):
+        columns, held[:, part] = measure(revealed, block.of(part), thresholds, grid, settings)
+        blocks.append(columns)
+    table = joined(blocks)
+    bands: dict[View, dict[str, CurveBand]] = {view: {} for view in views}
+    for view, place in places.items():
+        for name, ks in grids[view].items():
+            rows = [row for row, (ranking, _) in enumerate(orders) if ranking == name]
+            own = np.take(held[rows[0] : rows[-1] + 1], place, axis=1)
+            if len(ks) < len(grid):
+                own = np.take(own, np.searchsorted(grid, ks), axis=2)
+            bands[view][name] = mean_curve(ks, own, over_orders=name == "random")
+    tables = {view: table.on(place) for view, place in places.items()}
+    return MeasuredSlides(revealed, whole, views, tables, bands)
 
 
 def common_counts(curves: Sequence[Curve]) -> Integers:
@@ -249,449 +586,17 @@ def common_counts(curves: Sequence[Curve]) -> Integers:
     return np.flatnonzero((shared == reaching) & (shared > 0))
 
 
-def spread_over_slides(ks: Integers, tables: Sequence[Floats]) -> MeanCurve:
-    """Mean and quartiles over slides of ``[S, G]`` tables, averaged over seeds first."""
-    each = np.mean(tables, axis=0)
-    low, high = np.quantile(each, [0.25, 0.75], axis=0)
-    return MeanCurve(ks, each.mean(axis=0), low, high)
+def mean_curve(ks: Integers, tables: Floats, *, over_orders: bool) -> CurveBand:
+    """Mean over seeds and slides of ``[R, S, G]`` confidences, with a band.
 
-
-def spread_over_orders(ks: Integers, tables: Sequence[Floats]) -> MeanCurve:
-    """Mean, minimum and maximum over random orders of the cohort mean of ``[S, G]`` tables."""
-    means = np.stack([table.mean(axis=0) for table in tables])
-    return MeanCurve(ks, means.mean(axis=0), means.min(axis=0), means.max(axis=0))
-
-
-# MSK and decisive K of every slide at a threshold: do these tiles suffice, and are they needed?
-
-
-@dataclass(frozen=True, eq=False)
-class Decisive:
-    """Decisive K of R seeds on S slides, ``[R, S]`` each (``[S]`` for one seed).
-
-    Attributes:
-        count: Decisive K, flip form; NaN where there is none.
-        stable: The count from which both conditions hold at every later count.
-        outcome: ``"count"``, ``"beyond"``, ``"none"`` or ``"not assessable"``.
-        flips_back: Whether a decisive count exists and a later one is not decisive.
-        paper: The paper's form: at most 0.2 of the target's probability is left.
-        exact: Whether every count up to ``min(K_max, N - 1)`` was tried.
+    The band holds the quartiles over slides, or the smallest and the largest mean over orders.
     """
-
-    count: Floats
-    stable: Floats
-    outcome: NDArray[np.str_]
-    flips_back: Marks
-    paper: Floats
-    exact: Marks
-
-    def of(self, slides: Chosen) -> Decisive:
-        """Decisive K of some slides."""
-        return Decisive(
-            count=self.count[..., slides],
-            stable=self.stable[..., slides],
-            outcome=self.outcome[..., slides],
-            flips_back=self.flips_back[..., slides],
-            paper=self.paper[..., slides],
-            exact=self.exact[..., slides],
-        )
-
-    @classmethod
-    def over_seeds(cls, seeds: Sequence[Decisive]) -> Decisive:
-        """Stack the seeds of a ranking."""
-        return cls(
-            count=np.stack([one.count for one in seeds]),
-            stable=np.stack([one.stable for one in seeds]),
-            outcome=np.stack([one.outcome for one in seeds]),
-            flips_back=np.stack([one.flips_back for one in seeds]),
-            paper=np.stack([one.paper for one in seeds]),
-            exact=np.stack([one.exact for one in seeds]),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class CountsAt:
-    """MSK and decisive K at one threshold, ``[R, S]`` each (``[S]`` for one seed).
-
-    Decisive K has the seeds whose tiles were deleted.
-
-    Attributes:
-        msk: NaN where not reached.
-        decisive: NaN where there is none; None where deletion was not measured.
-    """
-
-    msk: Floats
-    decisive: Floats | None
-
-    def of(self, slides: Chosen) -> CountsAt:
-        """The counts of some slides."""
-        decisive = None if self.decisive is None else self.decisive[..., slides]
-        return CountsAt(self.msk[..., slides], decisive)
-
-    @classmethod
-    def over_seeds(cls, seeds: Sequence[CountsAt]) -> CountsAt:
-        """Stack the seeds of a ranking."""
-        counts = [one.decisive for one in seeds if one.decisive is not None]
-        known = np.stack(counts) if counts else None
-        return cls(np.stack([one.msk for one in seeds]), known)
-
-
-def decisive_of(
-    insert: Sequence[Stack], delete: Sequence[Stack], group: ViewSlides, kappa: float, k_max: int
-) -> Decisive | None:
-    """Decisive K of one seed in both forms; None where no counts are known in both directions."""
-    if not delete:
-        return None
-    try:
-        flip = decisive_points(insert, delete, group.targets, group.n_tiles, kappa, k_max)
-    except FociError:  # an audit may reveal and delete at counts of its own that never meet
-        return None
-    paper = decisive_points(
-        insert, delete, group.targets, group.n_tiles, kappa, k_max, beta=PAPER_BETA
+    if over_orders:
+        means = np.stack([table.mean(axis=0) for table in tables])
+        low, high = means.min(axis=0), means.max(axis=0)
+    else:
+        means = tables.mean(axis=0)
+        low, high = np.quantile(means, [0.25, 0.75], axis=0)
+    return CurveBand(
+        ks=ks.tolist(), mean=plain(means.mean(axis=0)), low=plain(low), high=plain(high)
     )
-    return Decisive(
-        count=flip.count,
-        stable=flip.stable,
-        outcome=flip.outcome,
-        flips_back=flip.flips_back,
-        paper=paper.count,
-        exact=_dense(delete, group, k_max),
-    )
-
-
-def counts_at(
-    insert: Sequence[Stack],
-    delete: Sequence[Stack],
-    group: ViewSlides,
-    thresholds: Sequence[Threshold],
-    k_max: int,
-) -> dict[Threshold, CountsAt]:
-    """MSK and decisive K of one seed at every threshold.
-
-    Args:
-        insert: Insertion curves of the slides.
-        delete: Their deletion curves; empty where decisive K is not to be had.
-        group: The slides and the classes followed.
-        thresholds: At least one.
-        k_max: Largest count.
-    """
-    needed = np.stack([threshold.needed(group) for threshold in thresholds])
-    msk = first_counts(insert, group.targets, needed)
-    decisive: Sequence[Floats | None] = [None] * len(thresholds)
-    if delete:
-        counts = decisive_counts(insert, delete, group.targets, group.n_tiles, needed, k_max)
-        decisive = list(counts)
-    return {
-        threshold: CountsAt(*counts)
-        for threshold, counts in zip(thresholds, zip(msk, decisive, strict=True), strict=True)
-    }
-
-
-def _dense(delete: Sequence[Stack], group: ViewSlides, k_max: int) -> Marks:
-    """``[S]`` whether tiles were deleted at every count up to ``min(K_max, N - 1)``."""
-    dense = np.ones(len(group), dtype=bool)
-    for part in delete:
-        tried = ((part.ks >= 1) & (part.ks <= k_max)).sum()
-        dense[part.rows] = tried >= np.minimum(k_max, group.n_tiles[part.rows] - 1)
-    return dense
-
-
-# Measure rankings seed by seed (random orders one by one) on every slide.
-
-
-_TOGETHER = 4096  # curves: of few slides, all orders are measured in one go
-
-
-@dataclass(frozen=True, eq=False)
-class MeasuredSeed:
-    """What is measured of one seed on S slides; see :class:`SlideMetrics` for the names."""
-
-    points: OperatingPoints
-    table: Floats
-    drops: Floats
-    faithfulness: Floats
-    area: Floats
-    peak: Floats
-    decisive: Decisive | None
-    at: dict[Threshold, CountsAt]
-    sampling: Sampling
-
-    def of(self, slides: Chosen) -> MeasuredSeed:
-        """What was measured of some slides."""
-        return MeasuredSeed(
-            points=self.points.of(slides),
-            table=self.table[slides],
-            drops=self.drops[slides],
-            faithfulness=self.faithfulness[slides],
-            area=self.area[slides],
-            peak=self.peak[slides],
-            decisive=None if self.decisive is None else self.decisive.of(slides),
-            at={threshold: counts.of(slides) for threshold, counts in self.at.items()},
-            sampling=self.sampling.of(slides),
-        )
-
-
-def measure_seeds(
-    curves: CurveTable,
-    orders: Sequence[Order],
-    group: ViewSlides,
-    settings: AnalysisSettings,
-    ks: Integers,
-    shares: Sequence[Threshold],
-) -> list[MeasuredSeed]:
-    """Measure rankings, each with one of its seeds, on the slides of a view.
-
-    A slide's numbers depend on its own curves alone, so all orders of a small cohort are measured
-    as if they were more slides: that costs a fraction of the time, and gives the same bits.
-
-    Args:
-        curves: They end at ``settings.k_max``.
-        orders: Rankings and seeds.
-        group: The slides and the classes followed.
-        settings: Thresholds and counts.
-        ks: Counts of the mean curve.
-        shares: Thresholds relative to each slide's own confidence.
-    """
-    return [
-        one
-        for _, alike in groupby(orders, lambda order: bool(curves.deletions(*order)))
-        for some in in_batches(list(alike), len(group))
-        for one in _together(curves, some, group, settings, ks, shares)
-    ]
-
-
-def in_batches(orders: Sequence[Order], n_slides: int) -> Iterator[Sequence[Order]]:
-    """As many orders at a time as fit into memory, at least one."""
-    most = max(1, _TOGETHER // max(1, n_slides))
-    return (orders[start : start + most] for start in range(0, len(orders), most))
-
-
-def _together(
-    curves: CurveTable,
-    orders: Sequence[Order],
-    group: ViewSlides,
-    settings: AnalysisSettings,
-    ks: Integers,
-    shares: Sequence[Threshold],
-) -> list[MeasuredSeed]:
-    inserted = [c for order in orders for c in group.of(curves.get(*order))]
-    removed = [curves.deletions(*order) for order in orders]
-    deleted = [c for own in removed if own for c in group.of(own)]
-    found = _measured(inserted, deleted, group.repeated(len(orders)), shares, settings, ks)
-    if len(orders) > 1 and deleted and found.decisive is None:  # a single one may still have some
-        alone = (_together(curves, [one], group, settings, ks, shares) for one in orders)
-        return [one for own in alone for one in own]
-    size = len(group)
-    return [found.of(slice(n * size, (n + 1) * size)) for n in range(len(orders))]
-
-
-def _measured(
-    inserted: Sequence[Curve],
-    deleted: Sequence[Curve],
-    group: ViewSlides,
-    shares: Sequence[Threshold],
-    settings: AnalysisSettings,
-    ks: Integers,
-) -> MeasuredSeed:
-    insert = stack([c.probs for c in inserted], [c.ks for c in inserted])
-    delete = stack([c.probs for c in deleted], [c.ks for c in deleted], lowest=0) if deleted else ()
-    grid = np.array(sorted({*PAPER_COUNTS, *settings.deletion}))
-    lost = np.full((len(group), len(grid)), np.nan)
-    if delete:
-        lost = drops_on_grid(delete, group.full, group.targets, grid)
-    reported, paper = np.isin(grid, settings.deletion), np.isin(grid, PAPER_COUNTS)
-    points = operating_points(insert, group.full, group.targets, settings.kappa)
-    decisive = decisive_of(insert, delete, group, settings.kappa, settings.k_max)
-    thresholds = (*absolute(settings), Threshold(SHARE, relative=True), *shares)
-    both_ways = delete if decisive is not None else ()
-    at = counts_at(insert, both_ways, group, tuple(dict.fromkeys(thresholds)), settings.k_max)
-    return MeasuredSeed(
-        points=points,
-        table=on_grid(insert, group.targets, ks),
-        drops=lost[:, reported],
-        faithfulness=slide_faithfulness(lost[:, paper], group.n_tiles),
-        area=slide_faithfulness(lost[:, reported], group.n_tiles, settings.deletion),
-        peak=_peak(insert, group.targets),
-        decisive=decisive,
-        at=at,
-        sampling=sampling_of(
-            insert, delete, group.targets, group.n_tiles, points.msk, settings.k_max
-        ),
-    )
-
-
-def _peak(stacks: Sequence[Stack], targets: Integers) -> Floats:
-    """Largest probability of the target at any count, ``[S]``."""
-    peak = np.empty(len(targets))
-    for part in stacks:
-        peak[part.rows] = followed_class(part.probs, targets[part.rows]).max(axis=-1)
-    return peak
-
-
-# Measure every slide of an audit once: MSK, AUKC, deletion drops per slide and seed.
-
-
-_HEADLINES = ("selector", "native")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SlideMetrics:
-    """R seeds (or random orders) of one ranking on S slides.
-
-    Attributes:
-        ranking: Its name.
-        k_max: Where counts are censored.
-        msk: ``[R, S]`` Minimum Sufficient K; NaN where not reached.
-        stable: ``[R, S]`` the same for the stable MSK.
-        aukc: ``[R, S]`` area under the K-curve.
-        specific: ``[R, S]`` 1 where the target comes before its rival, else 0.
-        faithfulness: ``[R, S]`` Faithfulness AUC; NaN where a slide has too few tiles.
-        drops: ``[S, D]`` deletion drops, mean over the seeds; NaN where not measured.
-        curve: The mean reveal curve.
-        area: ``[R, S]`` mean deletion drop over the reported counts; NaN where not measured.
-        peak: ``[R, S]`` largest probability of the target at any count.
-        decisive: What the decision hangs on; None where deletion was not measured at shared counts.
-        at: MSK and decisive K by threshold: the audit's own, those of the sensitivity, and
-            those relative to the full bag.
-        sampling: Which counts the numbers rest on.
-
-    Faithfulness, area and decisive K have the seeds whose tiles were deleted.
-    """
-
-    ranking: str
-    k_max: int
-    msk: Floats
-    stable: Floats
-    aukc: Floats
-    specific: Floats
-    faithfulness: Floats
-    drops: Floats
-    curve: MeanCurve
-    area: Floats
-    peak: Floats
-    decisive: Decisive | None
-    at: Mapping[Threshold, CountsAt]
-    sampling: Sampling
-
-    @cached_property
-    def restricted(self) -> Floats:
-        """``[R, S]`` counts, ``k_max`` where not reached."""
-        return np.stack([restricted(row, self.k_max) for row in self.msk])
-
-    @cached_property
-    def reached(self) -> Floats:
-        """``[R, S]`` 1 where reached, else 0."""
-        return reached(self.msk).astype(np.float64)
-
-
-def measure_rankings(
-    curves: CurveTable, views: Mapping[View, ViewSlides], settings: AnalysisSettings
-) -> dict[str, dict[View, SlideMetrics]]:
-    """Measure the slides of every view under every ranking; curves end at ``settings.k_max``.
-
-    A slide that two views follow to the same class is measured once, if they hold the same slides.
-    Rankings are measured together where their mean curves have the same counts.
-    """
-    first, *others = views.values()
-    if any(not np.array_equal(first.rows, other.rows) for other in others):
-        alone = [measure_rankings(curves, {view: views[view]}, settings) for view in views]
-        return {name: {v: m for one in alone for v, m in one[name].items()} for name in alone[0]}
-    group, places = followed_once(list(views.values()))
-    grids = {
-        name: common_counts([c for own in curves.every_seed(name) for c in first.of(own)])
-        for name in curves.rankings
-    }
-    alike: dict[bytes, list[Order]] = {}
-    for order in curves.orders:
-        alike.setdefault(grids[order[0]].tobytes(), []).append(order)
-    measured: dict[str, list[MeasuredSeed]] = {name: [] for name in grids}
-    for orders in alike.values():
-        ks, shares = grids[orders[0][0]], relative(first, settings)
-        found = measure_seeds(curves, orders, group, settings, ks, shares)
-        for (name, _), one in zip(orders, found, strict=True):
-            measured[name].append(one)
-    return {
-        name: {
-            view: _over_seeds(name, [one.of(place) for one in own], grids[name], settings)
-            for view, place in zip(views, places, strict=True)
-        }
-        for name, own in measured.items()
-    }
-
-
-def _over_seeds(
-    ranking: str, measured: Sequence[MeasuredSeed], ks: Integers, settings: AnalysisSettings
-) -> SlideMetrics:
-    spread = spread_over_orders if ranking == "random" else spread_over_slides
-    decisive = [one.decisive for one in measured if one.decisive is not None]
-    deleted = [one for one in measured if one.sampling.n_deleted] or measured
-    return SlideMetrics(
-        ranking=ranking,
-        k_max=settings.k_max,
-        msk=np.stack([one.points.msk for one in measured]),
-        stable=np.stack([one.points.stable for one in measured]),
-        aukc=np.stack([one.points.aukc for one in measured]),
-        specific=np.stack([one.points.specific for one in measured]),
-        faithfulness=np.stack([one.faithfulness for one in deleted]),
-        drops=defined_mean(np.stack([one.drops for one in measured]), axis=0),
-        curve=spread(ks, [one.table for one in measured]),
-        area=np.stack([one.area for one in deleted]),
-        peak=np.stack([one.peak for one in measured]),
-        decisive=Decisive.over_seeds(decisive) if decisive else None,
-        sampling=Sampling.over_seeds([one.sampling for one in measured]),
-        at={
-            threshold: CountsAt.over_seeds([one.at[threshold] for one in measured])
-            for threshold in measured[0].at
-        },
-    )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class MeasuredSlides:
-    """The curves within the budget, and what was measured on them.
-
-    Attributes:
-        curves: Cut at the largest count.
-        views: The slides of every view.
-        metrics: By view and ranking.
-    """
-
-    curves: CurveTable
-    views: dict[View, ViewSlides]
-    metrics: dict[View, dict[str, SlideMetrics]]
-
-    @property
-    def headline(self) -> str:
-        """The ranking by which slides are sorted: the selector where there is one."""
-        names = self.curves.rankings
-        return next((name for name in _HEADLINES if name in names), names[0])
-
-    @property
-    def hardest_first(self) -> Integers:
-        """Slides by tiles needed under :attr:`headline`, then by the area under the curve."""
-        own = self.metrics["prediction"][self.headline]
-        needed, area = own.restricted.mean(axis=0), own.aukc.mean(axis=0)
-        return np.lexsort((area, -needed)).astype(np.int64)
-
-
-def measure_slides(
-    curves: CurveTable,
-    slides: Sequence[AuditedSlide],
-    classes: Sequence[str],
-    settings: AnalysisSettings,
-) -> MeasuredSlides:
-    """MSK, AUKC, Faithfulness and the rest of every slide, under every ranking, in every view.
-
-    This is the only place where slides are measured: summary, CSV tables and report read it.
-
-    Args:
-        curves: The stored curves.
-        slides: The slides that have curves.
-        classes: Class names, in the model's order.
-        settings: Threshold and budget.
-    """
-    views = slides_by_view(curves, slides, classes)
-    revealed = curves.up_to(settings.k_max)
-    measured = measure_rankings(revealed, views, settings)
-    metrics = {view: {name: own[view] for name, own in measured.items()} for view in views}
-    return MeasuredSlides(revealed, views, metrics)

@@ -1,26 +1,40 @@
-"""Bootstrap over patients, with the same draws for all rankings of a view (paired)."""
+"""Every number of an audit from what was measured on its slides: means, intervals, comparisons.
+
+All rankings of a view share their bootstrap draws over patients, so that differences between them
+are paired.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from foci.audits.agreement import PairAgreement
+from foci.audits.alarms import caveats
+from foci.audits.answers import answer_questions
+from foci.audits.folder import FORMAT
 from foci.audits.jobs import KEPT
-from foci.audits.measure import SlideMetrics, ViewSlides, in_batches
-from foci.audits.records import CountsBehind, Interval, Mean, Paired, Saving, SignedRankTest, plain
-from foci.audits.settings import AnalysisSettings
+from foci.audits.measure import Measured, MeasuredSlides, Threshold, WholeSlides
+from foci.audits.records import Mean, plain
+from foci.audits.settings import SHARE, AnalysisSettings, View
 from foci.audits.stored import CurveTable
 from foci.audits.summary import (
-    CurveBand,
+    ClassNumbers,
+    CountQuartiles,
+    CountsBehind,
+    DecidedNumbers,
     FullBag,
     MeanDrops,
+    Paired,
     RankingNumbers,
+    Saving,
     SelectedOnly,
+    SignedRankTest,
+    Summary,
     Survival,
-    median_k,
 )
 from foci.metrics import (
     auc,
@@ -40,35 +54,80 @@ from foci.metrics import (
 )
 from foci.metrics.cohort import adaptive_budgets, kept_alone
 from foci.metrics.compare import relative_saving
-from foci.metrics.inputs import Floats, Integers, defined_mean
-from foci.metrics.stats import Sampling, draws_between, mean_intervals
+from foci.metrics.inputs import Floats, Integers, Marks, defined_mean
+from foci.metrics.stats import draws_between, mean_intervals
 
 if TYPE_CHECKING:
     from foci.backbones.training import Predictions
 
+NATIVE, RANDOM, GREEDY = "native", "random", "greedy-insertion"
+Draws = Mapping[str, Floats]
+"""Bootstrap means of one ranking by number, ``[B]`` each; none where there is one patient."""
 
-@dataclass(frozen=True, eq=False)
-class Resampled:
-    """Bootstrap means of one ranking, ``[B]`` each: one value per draw, none of one patient.
 
-    Attributes:
-        msk_cond: Conditional MSK, averaged over the seeds.
-        restricted: Restricted mean K.
-        reach: Share of slides that reach.
-        aukc: Area under the K-curve.
-        faithfulness: Faithfulness AUC.
+def summarise(
+    measured: MeasuredSlides,
+    curves: CurveTable,
+    classes: Sequence[str],
+    settings: AnalysisSettings,
+    agreement: Sequence[PairAgreement],
+    n_skipped: int = 0,
+) -> Summary:
+    """Average metrics over slides, compare the rankings, and answer the three questions.
+
+    Args:
+        measured: Metrics of every slide, at the threshold and budget of ``settings``.
+        curves: The stored curves, up to the budget of the run.
+        classes: Class names, in the model's order.
+        settings: Threshold, budget, first view, intervals; they may differ from those of the run.
+        agreement: Of every pair of rankings.
+        n_skipped: Number of skipped slides.
     """
+    slides, labelled = measured.slides, measured.slides.labelled
+    kept = selected_only(curves, measured)
+    decided = {
+        name: decided_numbers(measured.of(name), slides, settings, classes)
+        for name in curves.rankings
+    }
+    numbers: dict[View, dict[str, RankingNumbers]] = {}
+    for view in measured.tables:
+        drawn = resample(measured, view, settings.n_boot)
+        numbers[view] = {
+            name: ranking_numbers(
+                name,
+                measured,
+                view,
+                drawn,
+                settings,
+                selected_only=kept[name],
+                decided=decided[name] if view == "prediction" else None,
+            )
+            for name in curves.rankings
+        }
+    right = None if labelled is None else labelled.predictions == labelled.labels
+    return Summary(
+        format=FORMAT,
+        classes=list(classes),
+        n_slides=len(slides),
+        n_cases=len(set(slides.cases)),
+        n_skipped=n_skipped,
+        kappa=settings.kappa,
+        k_max=settings.k_max,
+        level=settings.level,
+        first_view=settings.target if settings.target in numbers else "prediction",
+        full_bag=FullBag(
+            auc=None if labelled is None else auc_or_none(labelled.full, labelled.labels),
+            accuracy=None if right is None else float(right.mean()),
+        ),
+        rankings=list(curves.rankings),
+        views=numbers,
+        agreement=list(agreement),
+        answers=answer_questions(measured, classes, settings, decided),
+        notes=caveats(measured, classes, settings, numbers),
+    )
 
-    msk_cond: Floats
-    restricted: Floats
-    reach: Floats
-    aukc: Floats
-    faithfulness: Floats
 
-
-def resample(
-    rankings: Sequence[SlideMetrics], cases: Sequence[str], n_boot: int
-) -> dict[str, Resampled]:
+def resample(measured: MeasuredSlides, view: View, n_boot: int) -> dict[str, Draws]:
     r"""Resample patients and recompute every mean, with the same draws for all rankings.
 
     The conditional MSK is a ratio, so each seed has its own column and the mean over the seeds is
@@ -81,108 +140,109 @@ def resample(
     The other means run over all slides, so the seeds are averaged before the slides. One patient
     leaves nothing to draw: then there are no draws.
     """
-    columns, ends = [], []
-    for own in rankings:
-        over_seeds = [
-            defined_mean(values, axis=0)
-            for values in (own.restricted, own.reached, own.aukc, own.faithfulness)
-        ]
-        columns += [*over_seeds, *own.msk]
+    cases = measured.slides_of(view).cases
+    columns: list[Floats] = []
+    ends = []
+    for name in measured.curves.rankings:
+        own = measured.of(name, view)
+        averaged = own.restricted, own.reached, own.aukc, own.with_deletions.faithfulness
+        columns += [*(defined_mean(values, axis=0) for values in averaged), *own.msk]
         ends.append(len(columns))
     draws = draws_between(case_means(np.column_stack(columns), cases, n_boot), cases)
-    drawn = {}
-    for own, part in zip(rankings, np.split(draws, ends[:-1], axis=1), strict=True):
-        restricted, reach, aukc, faithfulness = part[:, :4].T
-        msk_cond = defined_mean(part[:, 4:], axis=1)
-        drawn[own.ranking] = Resampled(msk_cond, restricted, reach, aukc, faithfulness)
+    drawn: dict[str, Draws] = {}
+    parts = np.split(draws, ends[:-1], axis=1)
+    for name, part in zip(measured.curves.rankings, parts, strict=True):
+        over_slides = dict(
+            zip(("restricted", "reach", "aukc", "faithfulness"), part.T, strict=False)
+        )
+        drawn[name] = {**over_slides, "msk_cond": defined_mean(part[:, 4:], axis=1)}
     return drawn
-
-
-# Numbers of one ranking in one view: means, bootstrap intervals, comparisons.
-
-
-NATIVE, RANDOM, GREEDY = "native", "random", "greedy-insertion"
 
 
 def ranking_numbers(
     name: str,
-    metrics: Mapping[str, SlideMetrics],
-    drawn: Mapping[str, Resampled],
-    slides: ViewSlides,
+    measured: MeasuredSlides,
+    view: View,
+    drawn: Mapping[str, Draws],
     settings: AnalysisSettings,
-    kept: SelectedOnly | None,
+    **more: Any,
 ) -> RankingNumbers:
-    """Average one ranking over the slides and compare it with native and random.
+    """Average one ranking over the slides of a view and compare it with native and random.
 
     Args:
         name: Name of the ranking.
-        metrics: Metrics of every slide, by ranking.
-        drawn: Their bootstrap means, by ranking.
-        slides: The slides of the view.
+        measured: Metrics of every slide.
+        view: The view.
+        drawn: Bootstrap means of the view, by ranking.
         settings: Threshold, budget, level.
-        kept: AUC with only the first tiles kept.
+        more: Numbers of the ranking that were computed apart.
     """
-    own, draws, level = metrics[name], drawn[name], settings.level
-    counts = [msk_cond(row) for row in own.msk]
+    own, cases = measured.of(name, view), measured.slides_of(view).cases
+    values = {
+        "restricted": own.restricted,
+        "reach": own.reached,
+        "aukc": own.aukc,
+        "faithfulness": own.with_deletions.faithfulness,
+    }
+    counts = np.array([msk_cond(row) for row in own.msk])
+    estimates = {key: float(defined_mean(defined_mean(v, axis=1))) for key, v in values.items()}
+    estimates["msk_cond"] = float(defined_mean(counts))
+    seeds = {key: defined_mean(table, axis=1) for key, table in values.items()}
+    seeds["msk_cond"] = counts
+    for key, estimate in estimates.items():
+        more[key] = _interval(estimate, drawn[name][key], settings.level)
+        more[f"{key}_seeds"] = plain(seeds[key])
     stable = [restricted_mean(row, settings.k_max) for row in own.stable]
     fallback = [fallback_share(*rows) for rows in zip(own.msk, own.stable, strict=True)]
-    mean_drop, n_dropped = mean_drops(own.drops)
+    drops = defined_mean(own.drops, axis=0)
+    mean_drop, n_dropped = mean_drops(drops)
     km = kaplan_meier(own.msk.ravel(), settings.k_max)
-    survival = Survival(
-        ks=km.ks.astype(np.int64).tolist(),
-        survival=km.survival.tolist(),
-        **_ends(_still_open(own.msk, km.ks), slides, settings),
-    )
-    correct, wrong = _reach_by_correctness(own, slides)
-    compared = name != NATIVE and NATIVE in metrics
-    native = metrics[NATIVE] if compared else own
+    # [S, K] share of the seeds under which a slide needs more than each count
+    still_open = (np.where(np.isnan(own.msk), np.inf, own.msk)[:, :, None] > km.ks).mean(axis=0)
+    correct, wrong = _reach_by_correctness(own, measured.slides_of(view))
+    native = measured.of(NATIVE, view) if NATIVE in drawn and name != NATIVE else None
     return RankingNumbers(
-        msk_cond=_interval(float(defined_mean(np.array(counts))), draws.msk_cond, level),
-        msk_cond_seeds=_listed(np.array(counts)),
-        restricted=_mean(own.restricted, draws.restricted, level),
-        restricted_seeds=_per_seed(own.restricted),
-        reach=_mean(own.reached, draws.reach, level),
-        reach_seeds=_per_seed(own.reached),
         reach_correct=correct,
         reach_wrong=wrong,
-        aukc=_mean(own.aukc, draws.aukc, level),
-        aukc_seeds=_per_seed(own.aukc),
         stable_restricted=float(np.mean(stable)),
         fallback=float(defined_mean(np.array(fallback))),
         specific=float(own.specific.mean()),
-        faithfulness=_interval(_over_seeds(own.faithfulness), draws.faithfulness, level),
-        faithfulness_seeds=_per_seed(own.faithfulness),
         drops=MeanDrops(
             ks=list(settings.deletion),
-            mean=_listed(mean_drop),
-            n_slides=n_dropped.tolist(),
-            **_ends(own.drops, slides, settings),
+            mean=plain(mean_drop),
+            n_slides=plain(n_dropped),
+            **_ends(drops, cases, settings),
         ),
-        km=survival,
-        median_k=median_k(survival.ks, survival.survival),
-        mean_curve=CurveBand(**vars(own.curve)),
-        shi_native=_saving_against(NATIVE, name, metrics, drawn, level),
-        shi_random=_saving_against(RANDOM, name, metrics, drawn, level),
-        paired=_paired(native, own) if compared else None,
-        wilcoxon=_signed_rank(native, own, slides.cases) if compared else None,
-        captured=_captured(name, metrics),
-        selected_only=kept,
-        counts=_counts_behind(own.sampling),
+        km=Survival(
+            ks=km.ks.astype(np.int64).tolist(),
+            survival=km.survival.tolist(),
+            **_ends(still_open, cases, settings),
+        ),
+        median_k=None if km.median is None else int(km.median),
+        mean_curve=measured.mean_curves[view][name],
+        shi_native=_saving_against(NATIVE, name, measured, view, drawn, settings.level),
+        shi_random=_saving_against(RANDOM, name, measured, view, drawn, settings.level),
+        paired=None if native is None else _paired(native, own),
+        wilcoxon=None if native is None else _signed_rank(native, own, cases),
+        captured=_captured(name, measured, view),
+        counts=_counts_behind(own),
+        **more,
     )
 
 
-def _counts_behind(sampling: Sampling) -> CountsBehind:
+def _counts_behind(own: Measured) -> CountsBehind:
     deletion: Literal["dense", "grid", "none"] = "none"
-    if sampling.n_deleted:
-        rows = sampling.deleted[sampling.deleted.any(axis=1)]
-        deletion = "dense" if len(rows) == sampling.n_deleted and rows.all() else "grid"
+    n_deleted = int(own.deleted.any(axis=1).sum())
+    if n_deleted:
+        rows = own.deleted_all[own.deleted_all.any(axis=1)]
+        deletion = "dense" if len(rows) == n_deleted and rows.all() else "grid"
     return CountsBehind(
-        insertion="dense" if sampling.inserted.all() else "grid",
+        insertion="dense" if own.revealed_all.all() else "grid",
         deletion=deletion,
-        n_deleted=sampling.n_deleted,
-        n_bounds=int((~sampling.msk_exact).sum()),
-        aukc_error=float(sampling.aukc_error.mean()),
-        aukc_error_max=float(sampling.aukc_error.max()),
+        n_deleted=n_deleted,
+        n_bounds=int((~(own.revealed_all | (own.msk <= own.walked))).sum()),
+        aukc_error=float(own.aukc_error.mean()),
+        aukc_error_max=float(own.aukc_error.max()),
     )
 
 
@@ -197,47 +257,17 @@ def per_patient(values: Floats, cases: Sequence[str]) -> Floats:
     return means
 
 
-def _interval(estimate: float, draws: Floats, level: float) -> Interval:
-    return Interval(**asdict(percentile_interval(estimate, draws, level)))
+def _interval(estimate: float, draws: Floats, level: float) -> dict[str, float]:
+    return asdict(percentile_interval(estimate, draws, level))
 
 
-def _mean(values: Floats, draws: Floats, level: float) -> Mean:
-    return Mean(**asdict(percentile_interval(_over_seeds(values), draws, level)))
-
-
-def _ends(
-    values: Floats, slides: ViewSlides, settings: AnalysisSettings
-) -> dict[str, list[float | None]]:
+def _ends(values: Floats, cases: Sequence[str], settings: AnalysisSettings) -> dict[str, Any]:
     """Ends of the intervals over patients of the mean of every column of ``[S, M]``."""
-    found = mean_intervals(values, slides.cases, n_boot=settings.n_boot, level=settings.level)
-    return {end: plain([getattr(one, end) for one in found]) for end in ("low", "high")}
+    found = mean_intervals(values, cases, n_boot=settings.n_boot, level=settings.level)
+    return {"low": [one.low for one in found], "high": [one.high for one in found]}
 
 
-def _still_open(msk: Floats, ks: Floats) -> Floats:
-    """``[S, K]`` share of the seeds under which a slide needs more than each count."""
-    needed = np.where(np.isnan(msk), np.inf, msk)
-    share: Floats = (needed[:, :, None] > ks).mean(axis=0)
-    return share
-
-
-def _per_seed(values: Floats) -> list[float | None]:
-    """Mean of ``[R, S]`` over the slides, for every seed."""
-    return _listed(defined_mean(values, axis=1))
-
-
-def _over_seeds(values: Floats) -> float:
-    """Mean of ``[R, S]`` over the slides, then over the seeds."""
-    return float(defined_mean(defined_mean(values, axis=1)))
-
-
-def _listed(values: Floats) -> list[float | None]:
-    listed: list[float | None] = plain(values)
-    return listed
-
-
-def _reach_by_correctness(
-    own: SlideMetrics, slides: ViewSlides
-) -> tuple[float | None, float | None]:
+def _reach_by_correctness(own: Measured, slides: WholeSlides) -> tuple[float | None, float | None]:
     """Reach on correctly classified and on misclassified slides; None without labels."""
     labelled = slides.labels >= 0
     if not labelled.any():
@@ -251,112 +281,165 @@ def _reach_by_correctness(
 def _saving_against(
     base: str,
     name: str,
-    metrics: Mapping[str, SlideMetrics],
-    drawn: Mapping[str, Resampled],
+    measured: MeasuredSlides,
+    view: View,
+    drawn: Mapping[str, Draws],
     level: float,
 ) -> Saving | None:
     """SHI computed from means over the seeds, its paired patient interval, SHI of each seed.
 
     A seed that reaches no slide has no MSK and is left out of the mean.
     """
-    if base == name or base not in metrics:
+    if base == name or base not in drawn:
         return None
-    before = [count for count in map(msk_cond, metrics[base].msk) if not np.isnan(count)]
-    after = [msk_cond(row) for row in metrics[name].msk]
-    defined = [count for count in after if not np.isnan(count)]
+    before, after = ([msk_cond(row) for row in measured.of(n, view).msk] for n in (base, name))
+    before, defined = ([n for n in own if not np.isnan(n)] for own in (before, after))
     if not before or not defined:
         return Saving(estimate=None, low=None, high=None, seeds=[None] * len(after))
-    draws = relative_saving(drawn[base].msk_cond, drawn[name].msk_cond)
-    interval = percentile_interval(shi(before, defined), draws, level)
+    draws = relative_saving(drawn[base]["msk_cond"], drawn[name]["msk_cond"])
     seeds = [None if np.isnan(count) else shi(before, count) for count in after]
-    return Saving(**asdict(interval), seeds=seeds)
+    return Saving(**_interval(shi(before, defined), draws, level), seeds=seeds)
 
 
-def _paired(base: SlideMetrics, own: SlideMetrics) -> Paired:
+def _paired(base: Measured, own: Measured) -> Paired:
     """Mean MSK of two rankings on the slides that both reach with all of their seeds."""
     return Paired(**asdict(paired_msk(base.msk.mean(axis=0), own.msk.mean(axis=0))))
 
 
-def _signed_rank(base: SlideMetrics, own: SlideMetrics, cases: Sequence[str]) -> SignedRankTest:
+def _signed_rank(base: Measured, own: Measured, cases: Sequence[str]) -> SignedRankTest:
     """Wilcoxon signed-rank test on restricted counts, averaged per patient to one pair."""
     result = wilcoxon(per_patient(base.restricted, cases), per_patient(own.restricted, cases))
     return SignedRankTest(statistic=result.statistic, pvalue=result.pvalue, n_pairs=result.n_pairs)
 
 
-def _captured(name: str, metrics: Mapping[str, SlideMetrics]) -> float | None:
+def _captured(name: str, measured: MeasuredSlides, view: View) -> float | None:
     """Share of the saving of greedy search that a ranking captures; None if not all were run."""
-    if NATIVE not in metrics or GREEDY not in metrics or name in (NATIVE, GREEDY):
+    if not {NATIVE, GREEDY} <= set(measured.curves.rankings) or name in (NATIVE, GREEDY):
         return None
-    base, foci, greedy = (metrics[n].restricted.mean(axis=1) for n in (NATIVE, name, GREEDY))
-    return captured_headroom(base, foci, greedy)
+    counts = [measured.of(n, view).restricted.mean(axis=1) for n in (NATIVE, name, GREEDY)]
+    return captured_headroom(*counts)
 
 
-# Classification AUC with all tiles, and with only the selected tiles kept.
+def decided_numbers(
+    own: Measured, slides: WholeSlides, settings: AnalysisSettings, classes: Sequence[str]
+) -> DecidedNumbers:
+    """Medians, means and shares of one ranking over decided slides; seeds are pooled.
+
+    Args:
+        own: The ranking on all slides, in the prediction view.
+        slides: The slides.
+        settings: Threshold, budget, intervals.
+        classes: Class names, in the model's order.
+    """
+    decided, reaches = Threshold(settings.kappa).decided(slides), own.reached > 0
+    longer = np.broadcast_to(slides.n_tiles > own.k_max, own.msk.shape)
+    at_share = own.at(own.msk_at, Threshold(SHARE, relative=True))
+    gains = (own.peak - slides.sure)[~decided & reaches]
+    per_class = {}
+    for index, name in enumerate(classes):
+        chosen = decided & (slides.predictions == index)
+        decisive = _decisive(own, slides, chosen)
+        per_class[name] = ClassNumbers(
+            n_slides=int(chosen.sum()),
+            msk=CountQuartiles.over(own.msk[:, chosen], longer[:, chosen]),
+            decisive=decisive["decisive"],
+            decisive_share=decisive["decisive_share"],
+        )
+    return DecidedNumbers(
+        n_slides=int(decided.sum()),
+        msk=CountQuartiles.over(own.msk[:, decided], longer[:, decided]),
+        stable=CountQuartiles.over(own.stable[:, decided], longer[:, decided]),
+        restricted=_restricted(own, slides, decided, settings),
+        fallback=_share((own.stable != own.msk)[:, decided], reaches[:, decided]),
+        **_decisive(own, slides, decided),
+        relative=CountQuartiles.over(at_share, longer),
+        undecided_crosses=_share(reaches[:, ~decided]),
+        undecided_overshoot=float(gains.mean()) if len(gains) else None,
+        per_class=per_class,
+    )
 
 
-def full_bag(labelled: ViewSlides | None) -> FullBag:
-    """AUC and accuracy with all tiles; None without labels, AUC also if a class is absent."""
-    if labelled is None:
-        return FullBag(auc=None, accuracy=None)
-    right = labelled.predictions == labelled.labels
-    return FullBag(auc=auc_or_none(labelled.full, labelled.labels), accuracy=float(right.mean()))
+def _decisive(measured: Measured, slides: WholeSlides, decided: Marks) -> dict[str, Any]:
+    """The fields that decisive K fills."""
+    own = measured.with_decisive
+    if own is None:
+        names = ("decisive", "decisive_share", "decisive_paper", "decisive_paper_share")
+        return {**dict.fromkeys((*names, "flips_back")), "exact": False}
+    kept = np.broadcast_to((slides.n_tiles > 1) & decided, own.decisive.shape)
+    longer = np.broadcast_to(slides.n_tiles - 1 > own.k_max, own.decisive.shape)[kept]
+    counts, paper = own.decisive[kept], own.decisive_paper[kept]
+    return {
+        "decisive": CountQuartiles.over(counts, longer),
+        "decisive_share": _share(~np.isnan(counts)),
+        "decisive_paper": CountQuartiles.over(paper, longer),
+        "decisive_paper_share": _share(~np.isnan(paper)),
+        "flips_back": _share(own.flips_back[kept], ~np.isnan(counts)),
+        "exact": bool(own.deleted_all.all()),
+    }
 
 
-def selected_only(
-    curves: CurveTable, labelled: ViewSlides | None
-) -> dict[str, SelectedOnly | None]:
+def _restricted(
+    own: Measured, slides: WholeSlides, decided: Marks, settings: AnalysisSettings
+) -> Mean | None:
+    """Mean over decided slides, ``min(K_max, N)`` where a slide never reaches."""
+    if not decided.any():
+        return None
+    ceiling = np.minimum(own.k_max, slides.n_tiles)
+    values = np.where(np.isnan(own.msk), ceiling, own.msk).mean(axis=0)[decided]
+    cases = slides.cases_of(decided)
+    draws = draws_between(case_means(values[:, None], cases, settings.n_boot)[:, 0], cases)
+    return Mean(**_interval(float(values.mean()), draws, settings.level))
+
+
+def _share(marks: Marks, among: Marks | None = None) -> float | None:
+    """Share of true marks, of all or of those that are ``among``; None of none."""
+    flat = marks.ravel() if among is None else marks[among]
+    return float(flat.mean()) if len(flat) else None
+
+
+def selected_only(curves: CurveTable, measured: MeasuredSlides) -> dict[str, SelectedOnly | None]:
     """AUC with only the first 32 (or the adaptive number of) tiles kept, by ranking.
 
     Averaged over the seeds. None without labels; an AUC is None where a count was not revealed or a
     class is absent.
+
+    Args:
+        curves: The stored curves: these tiles are kept whatever the budget.
+        measured: The slides.
     """
+    labelled = measured.slides.labelled
     if labelled is None:
         return dict.fromkeys(curves.rankings)
-    aucs = _aucs(curves, labelled)
-    return {
-        ranking: SelectedOnly(
+    sizes, rows = labelled.n_tiles, measured.rows("label")
+    budgets = np.full(len(labelled), KEPT), adaptive_budgets(sizes)
+    found: dict[str, SelectedOnly | None] = {}
+    for ranking in curves.rankings:
+        aucs: list[list[float | None]] = []
+        for own in curves.every_seed(ranking):
+            stacks = stack([own[row].probs for row in rows], [own[row].ks for row in rows])
+            kept = (kept_alone(stacks, sizes, labelled.full, budget) for budget in budgets)
+            aucs.append([auc_or_none(probs, labelled.labels) for probs in kept])
+        fixed, adaptive = (_mean_of_seeds(values) for values in zip(*aucs, strict=True))
+        found[ranking] = SelectedOnly(
             k=KEPT,
-            auc=_mean_of_seeds([fixed for fixed, _ in aucs[ranking]]),
-            adaptive_auc=_mean_of_seeds([adaptive for _, adaptive in aucs[ranking]]),
-            n_whole=int((labelled.n_tiles <= KEPT).sum()),
+            auc=fixed,
+            adaptive_auc=adaptive,
+            n_whole=int((sizes <= KEPT).sum()),
             n_slides=len(labelled),
         )
-        for ranking in curves.rankings
-    }
-
-
-def auc_or_none(probs: Floats, labels: Integers) -> float | None:
-    """AUC, or None where a class is absent or a probability is missing."""
-    defined = _every_class(labels, probs.shape[1]) and not np.isnan(probs).any()
-    return auc(probs, labels) if defined else None
-
-
-def _every_class(labels: Integers, n_classes: int) -> bool:
-    return set(range(n_classes)) == set(labels.tolist())
-
-
-def _aucs(
-    curves: CurveTable, labelled: ViewSlides
-) -> dict[str, list[tuple[float | None, float | None]]]:
-    """AUC at the fixed and at the adaptive number of tiles of every seed, by ranking."""
-    aucs: dict[str, list[tuple[float | None, float | None]]] = {}
-    for orders in in_batches(curves.orders, len(labelled)):
-        chosen = [curve for order in orders for curve in labelled.of(curves.get(*order))]
-        again = labelled.repeated(len(orders))
-        stacks = stack([c.probs for c in chosen], [c.ks for c in chosen])
-        budgets = np.full(len(again), KEPT), adaptive_budgets(again.n_tiles)
-        kept = (kept_alone(stacks, again.n_tiles, again.full, budget) for budget in budgets)
-        split = (np.split(probs, len(orders)) for probs in kept)
-        for (ranking, _), fixed, adaptive in zip(orders, *split, strict=True):
-            both = auc_or_none(fixed, labelled.labels), auc_or_none(adaptive, labelled.labels)
-            aucs.setdefault(ranking, []).append(both)
-    return aucs
+    return found
 
 
 def _mean_of_seeds(values: Sequence[float | None]) -> float | None:
     """Mean over the seeds; None where one has no value."""
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if len(known) == len(values) else None
+
+
+def auc_or_none(probs: Floats, labels: Integers) -> float | None:
+    """AUC, or None where a class is absent or a probability is missing."""
+    every_class = set(range(probs.shape[1])) == set(labels.tolist())
+    return auc(probs, labels) if every_class and not np.isnan(probs).any() else None
 
 
 def split_scores(predictions: Predictions) -> dict[str, float | None]:

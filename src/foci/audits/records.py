@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -94,32 +95,6 @@ class Mean(Interval):
     estimate: Defined
 
 
-class Saving(Interval):
-    """SHI computed from means over the seeds, with its interval, and the SHI of each seed."""
-
-    seeds: Numbers
-
-
-class CountsBehind(Record):
-    """Which counts the numbers of a ranking rest on: every one (dense), or a grid.
-
-    Attributes:
-        insertion: ``"dense"`` if every count up to K_max was revealed on every slide.
-        deletion: ``"dense"`` if every count was deleted; ``"none"`` if no tile was.
-        n_deleted: Seeds or random orders whose tiles were deleted.
-        n_bounds: Slides (and seeds) whose MSK is an upper bound: a count below was left out.
-        aukc_error: Mean over the slides of the bound on the error of their area; 0 if dense.
-        aukc_error_max: The largest of them.
-    """
-
-    insertion: Literal["dense", "grid"]
-    deletion: Literal["dense", "grid", "none"]
-    n_deleted: int
-    n_bounds: int
-    aukc_error: Defined
-    aukc_error_max: Defined
-
-
 Axis = Literal["sufficiency", "necessity"]
 Measure = Literal["MSK", "decisive K", "deletion area"]
 
@@ -158,17 +133,8 @@ class AxisComparison(Record):
         cls, axis: Axis, measure: Measure, found: OrderComparison, *, informative: bool = True
     ) -> AxisComparison:
         """The record of a comparison; ``informative`` is false where the axis does not count."""
-        return cls(
-            axis=axis,
-            measure=measure,
-            d=found.d,
-            low=found.low,
-            high=found.high,
-            n_slides=found.n_slides,
-            n_cases=found.n_cases,
-            n_differ=found.n_differ,
-            result=found.result if informative else "already minimal",
-        )
+        result = {} if informative else {"result": "already minimal"}
+        return cls(axis=axis, measure=measure, **{**asdict(found), **result})
 
 
 class ReadoutRow(Record):
@@ -223,22 +189,3 @@ class Readout(Record):
         """How many slides chose, and of how many patients."""
         slides = counted(self.n_slides, "decided validation slide")
         return f"{slides} of {counted(self.n_cases, 'patient')}"
-
-
-class Paired(Record):
-    """Mean MSK of native (``base``) and this ranking (``foci``) on slides that both reach."""
-
-    base: Number
-    foci: Number
-    n_both: int
-    n_base_only: int
-    n_foci_only: int
-    n_neither: int
-
-
-class SignedRankTest(Record):
-    """Wilcoxon signed-rank test against native on restricted counts, one pair per patient."""
-
-    statistic: Number
-    pvalue: Number
-    n_pairs: int

@@ -17,7 +17,6 @@ from pathlib import Path
 from foci.audits.agreement import PairAgreement
 from foci.audits.alarms import find_alarms, not_compared
 from foci.audits.audit import StoredAudit
-from foci.audits.conclude import summarise
 from foci.audits.folder import SUMMARY, TABLES
 from foci.audits.jobs import ranking_jobs
 from foci.audits.manifest import (
@@ -29,6 +28,7 @@ from foci.audits.manifest import (
     read_manifest,
     write_manifest,
 )
+from foci.audits.numbers import summarise
 from foci.audits.parts import features_digest
 from foci.audits.prepare import Prepared, SplitSlides, many_left_out, prepare, split_slides
 from foci.audits.reveal import n_blocks, reveal
@@ -175,7 +175,7 @@ def _conclude(
     learned = {slide.slide_id for slide in slides.fitting or ()}
     encoders = {name: e for name, e in cohort.store.encoders.items() if name in learned}
     found = find_alarms(
-        audit.slides, measured.views, cohort.classes,
+        audit.slides, measured.slides, cohort.classes,
         record=sources.record, trained_on=sources.trained_on, fitted=encoders,
         overlapping=manifest.overlapping_patients,
     )  # fmt: skip

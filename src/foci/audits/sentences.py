@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from foci.audits.answer_records import CountQuantile, OrderComparison
-from foci.audits.decided import DecidedNumbers, DecidedView
 from foci.audits.measure import few_decided
 from foci.audits.records import AxisComparison
+from foci.audits.summary import CountQuantile, DecidedNumbers, OrderComparison
 from foci.metrics.answers import MIN_CASES, Belief, BetterOrder
 from foci.words import counted, decimals
+
+if TYPE_CHECKING:
+    from foci.audits.answers import DecidedView
 
 _BELIEFS: Mapping[Belief, str] = {
     "yes": "The map's order beats random orders on every axis that can tell them apart.",
@@ -31,16 +34,18 @@ _ORDERS: Mapping[BetterOrder, str] = {
     "inconclusive": "The data do not settle whether the candidate is better.",
 }
 _SINGLE_TILES = "Every decided slide has a single tile: all orders are the same one."
+_RESULTS = {
+    "better": "better than",
+    "worse": "worse than",
+    "same": "as good as",
+    "unclear": "not told apart from",
+}
 
 
-def on_map(
-    answer: Belief,
-    comparison: OrderComparison | None,
-    view: DecidedView,
-) -> list[str]:
+def on_map(answer: Belief, comparison: OrderComparison | None, view: DecidedView) -> list[str]:
     """Why the map can, or cannot, be believed."""
     if comparison is None:
-        missing = [name for name in ("native", "random") if name not in view.metrics]
+        missing = [name for name in ("native", "random") if name not in view.rankings]
         if missing:
             run = "was" if len(missing) == 1 else "were"
             return [f"{' and '.join(missing)} {run} not run: the map was not compared with chance."]
@@ -63,12 +68,12 @@ def on_order(
             return [_not_assessable(view)]
         against_chance = [] if chance is None else _axes(chance)
         return ["No candidate was compared with the map's order.", *against_chance]
-    told = [_ORDERS.get(answer) or _not_assessable(view), *_axes(native)]
+    lines = [_ORDERS.get(answer) or _not_assessable(view), *_axes(native)]
     if chance is not None and answer in ("headroom", "inconclusive"):
-        told += _axes(chance)
+        lines += _axes(chance)
     if selector is not None:
-        told.append(_training(selector))
-    return told
+        lines.append(_training(selector))
+    return lines
 
 
 def tiles_in_short(numbers: DecidedNumbers, k_max: int) -> str:
@@ -83,47 +88,47 @@ def on_tiles(
     ranking: str, numbers: DecidedNumbers, view: DecidedView, without: list[str]
 ) -> list[str]:
     """How many tiles the decision hangs on, under which order, on how many slides."""
-    k_max, n = view.settings.k_max, len(view.group)
+    k_max, n = view.settings.k_max, len(view.measured.slides)
     undecided = n - view.n_decided
-    told = []
-    few = few_decided(view.group, view.settings)
+    lines = []
+    few = few_decided(view.measured.slides, view.settings)
     if few:
-        told.append(
+        lines.append(
             f"The model is less than {view.threshold.value:g} sure of {undecided} of "
             f"{counted(n, 'slide')}: read the relative answers beside these."
         )
     if not view.n_decided:
-        return [*told, _not_assessable(view)]
+        return [*lines, _not_assessable(view)]
     if numbers.decisive is None or numbers.msk is None:
         why = "No decided slide has deletion curves that could tell."
-        return [*told, _SINGLE_TILES if view.only_single_tiles else why]
+        return [*lines, _SINGLE_TILES if view.only_single_tiles else why]
     low, high = (in_words(end, k_max) for end in (numbers.decisive.low, numbers.decisive.high))
     median = in_words(numbers.decisive.median, k_max)
     if numbers.decisive.median.missing is None:
         bound = "" if numbers.exact else " (upper bounds: not every count was tried)"
-        told.append(
+        lines.append(
             f"Under the {ranking} order the decision hangs on {median} tiles on the median slide; "
             f"quartiles {low} and {high}{bound}."
         )
     else:
         within = f"of up to {k_max} tiles" if numbers.decisive.median.missing == "beyond" else ""
-        told.append(
+        lines.append(
             f"Under the {ranking} order the median slide has no decisive set {within}".rstrip()
             + f"; quartiles {low} and {high}."
         )
-    told.append(
+    lines.append(
         f"{in_words(numbers.msk.median, k_max)} would already suffice on the median slide (MSK)."
         if numbers.msk.median.missing is None
         else "On the median slide no revealed count suffices (MSK)."
     )
     if undecided and not few:
-        told.append(f"{counted(undecided, 'slide')} that the model has not decided stay out.")
+        lines.append(f"{counted(undecided, 'slide')} that the model has not decided stay out.")
     if view.n_cases == 1:
         whose = "one slide" if view.n_decided == 1 else "one patient"
-        told.append(f"All of this is of {whose}: it says nothing of others.")
+        lines.append(f"All of this is of {whose}: it says nothing of others.")
     if without:
-        told.append(f"No decisive sets within {k_max} tiles: {', '.join(without)}.")
-    return told
+        lines.append(f"No decisive sets within {k_max} tiles: {', '.join(without)}.")
+    return lines
 
 
 def in_words(count: CountQuantile, k_max: int) -> str:
@@ -167,11 +172,13 @@ def _axis(comparison: OrderComparison, axis: AxisComparison) -> str:
             f"{axis.axis.capitalize()}: {second} needs one tile on half of the slides, "
             f"so that {first} has no room to need fewer."
         )
-    share = f"{_signed(axis.d)}, {_ends(axis)}"
+    ends = "no interval"
+    if axis.low is not None and axis.high is not None:
+        ends = f"{_signed(axis.low)} to {_signed(axis.high)}"
     return (
-        f"{axis.axis.capitalize()} ({axis.measure}): {first} is {_verb(axis.result)} {second} "
-        f"(net share of slides {share}; {axis.n_differ} of {counted(axis.n_cases, 'patient')} "
-        "differ)."
+        f"{axis.axis.capitalize()} ({axis.measure}): {first} is {_RESULTS[axis.result]} {second} "
+        f"(net share of slides {_signed(axis.d)}, {ends}; {axis.n_differ} of "
+        f"{counted(axis.n_cases, 'patient')} differ)."
     )
 
 
@@ -180,25 +187,10 @@ def _signed(value: float) -> str:
     return text.replace("-", "\N{MINUS SIGN}") if text.startswith("-") else f"+{text}"
 
 
-def _ends(axis: AxisComparison) -> str:
-    if axis.low is None or axis.high is None:
-        return "no interval"
-    return f"{_signed(axis.low)} to {_signed(axis.high)}"
-
-
-def _verb(result: str) -> str:
-    return {
-        "better": "better than",
-        "worse": "worse than",
-        "same": "as good as",
-        "unclear": "not told apart from",
-    }[result]
-
-
 def _training(selector: OrderComparison) -> str:
     """Whether a trained selector adds anything to the training-free ranking."""
-    axes = [axis for axis in (selector.sufficiency, selector.necessity) if axis is not None]
-    results = {axis.result for axis in axes}
+    axes = selector.sufficiency, selector.necessity
+    results = {axis.result for axis in axes if axis is not None}
     if "better" in results and "worse" not in results:
         return f"Training pays here: the selector beats {selector.second}."
     if "worse" in results and "better" not in results:

@@ -1,27 +1,118 @@
-"""Schema of ``summary.json``: every number that a report, a table or the terminal shows."""
+"""Schema of ``summary.json``: every number and answer that report, tables and terminal show."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Literal
+
+import numpy as np
+from pydantic import Field
 
 from foci.audits.agreement import PairAgreement
-from foci.audits.answer_records import Answers
-from foci.audits.decided import DecidedNumbers
 from foci.audits.records import (
+    AxisComparison,
     Counts,
-    CountsBehind,
+    Defined,
     Interval,
     Mean,
     Number,
     Numbers,
-    Paired,
     Record,
-    Saving,
-    SignedRankTest,
 )
 from foci.audits.settings import View
+from foci.metrics import quantiles_with_missing
+from foci.metrics.answers import Belief, BetterOrder
+from foci.metrics.inputs import Floats, Marks
 from foci.words import counted
+
+Question = Literal["map", "order"]
+
+
+class CountQuantile(Record):
+    """A quantile of tile counts in which a missing count is infinite.
+
+    Attributes:
+        value: The count; None where the quantile falls on slides without one.
+        missing: Then, whether counts go on beyond K_max or there is none at all.
+    """
+
+    value: Number
+    missing: Literal["beyond", "none"] | None = None
+
+
+class CountQuartiles(Record):
+    """Quartiles of tile counts over slides; missing counts are infinite."""
+
+    low: CountQuantile
+    median: CountQuantile
+    high: CountQuantile
+
+    @classmethod
+    def over(cls, counts: Floats, longer: Marks) -> CountQuartiles | None:
+        """Quartiles over all slides and seeds; a missing count is censored where tiles remain."""
+        flat = counts.ravel()
+        if not len(flat):
+            return None
+        found = quantiles_with_missing(flat, longer.ravel() & np.isnan(flat))
+        low, median, high = (CountQuantile(**asdict(one)) for one in found)
+        return cls(low=low, median=median, high=high)
+
+
+class ClassNumbers(Record):
+    """One ranking on the decided slides of one predicted class.
+
+    Attributes:
+        n_slides: Decided slides that are predicted so.
+        msk: Quartiles of MSK.
+        decisive: Quartiles of decisive K; None where it was not measured.
+        decisive_share: Share of these slides of two or more tiles that have one.
+    """
+
+    n_slides: int
+    msk: CountQuartiles | None
+    decisive: CountQuartiles | None
+    decisive_share: Number
+
+
+class DecidedNumbers(Record):
+    """One ranking on the slides that the model has decided, and on the others.
+
+    Counts are censored at ``min(K_max, N)`` of each slide.
+
+    Attributes:
+        n_slides: Decided slides.
+        msk: Quartiles of MSK; a slide that never reaches counts as infinite.
+        stable: The same for the stable MSK.
+        restricted: Mean MSK; ``min(K_max, N)`` where a slide never reaches.
+        fallback: Share of reaching slides that fall back below kappa later.
+        decisive: Quartiles of decisive K (the decision flips); None where it was not measured.
+        decisive_share: Share of the decided slides of two or more tiles that have one.
+        decisive_paper: Quartiles in the paper's form (at most 0.2 of the probability is left).
+        decisive_paper_share: Share of slides that have one in that form.
+        flips_back: Share of slides with a decisive K on which the decision comes back later.
+        exact: Whether every count was tried; otherwise decisive K is an upper bound.
+        relative: Quartiles of MSK at 0.95 of the full bag's own confidence, over *all* slides.
+        undecided_crosses: Share of the undecided slides on which the ranking crosses kappa.
+        undecided_overshoot: On those, mean confidence gained over the whole slide.
+        per_class: The main numbers by predicted class.
+    """
+
+    n_slides: int
+    msk: CountQuartiles | None
+    stable: CountQuartiles | None
+    restricted: Mean | None
+    fallback: Number
+    decisive: CountQuartiles | None
+    decisive_share: Number
+    decisive_paper: CountQuartiles | None
+    decisive_paper_share: Number
+    flips_back: Number
+    exact: bool
+    relative: CountQuartiles | None
+    undecided_crosses: Number
+    undecided_overshoot: Number
+    per_class: dict[str, ClassNumbers] = Field(default_factory=dict)
 
 
 class MeanDrops(Record):
@@ -86,6 +177,51 @@ class SelectedOnly(Record):
     adaptive_auc: Number
     n_whole: int
     n_slides: int
+
+
+class Saving(Interval):
+    """SHI computed from means over the seeds, with its interval, and the SHI of each seed."""
+
+    seeds: Numbers
+
+
+class Paired(Record):
+    """Mean MSK of native (``base``) and this ranking (``foci``) on slides that both reach."""
+
+    base: Number
+    foci: Number
+    n_both: int
+    n_base_only: int
+    n_foci_only: int
+    n_neither: int
+
+
+class SignedRankTest(Record):
+    """Wilcoxon signed-rank test against native on restricted counts, one pair per patient."""
+
+    statistic: Number
+    pvalue: Number
+    n_pairs: int
+
+
+class CountsBehind(Record):
+    """Which counts the numbers of a ranking rest on: every one (dense), or a grid.
+
+    Attributes:
+        insertion: ``"dense"`` if every count up to K_max was revealed on every slide.
+        deletion: ``"dense"`` if every count was deleted; ``"none"`` if no tile was.
+        n_deleted: Seeds or random orders whose tiles were deleted.
+        n_bounds: Slides (and seeds) whose MSK is an upper bound: a count below was left out.
+        aukc_error: Mean over the slides of the bound on the error of their area; 0 if dense.
+        aukc_error_max: The largest of them.
+    """
+
+    insertion: Literal["dense", "grid"]
+    deletion: Literal["dense", "grid", "none"]
+    n_deleted: int
+    n_bounds: int
+    aukc_error: Defined
+    aukc_error_max: Defined
 
 
 class RankingNumbers(Record):
@@ -154,6 +290,141 @@ class FullBag(Record):
     accuracy: Number
 
 
+class OrderComparison(Record):
+    """One ranking against another, on both axes.
+
+    Attributes:
+        first: The ranking that is judged.
+        second: The ranking it is judged against.
+        sufficiency: None where it cannot be compared.
+        necessity: None where it cannot be compared.
+        ratio: Geometric mean of MSK under the first over that under the second, on the slides
+            that both reach; the size of a difference, never part of a rule.
+        n_ratio: How many slides those are.
+    """
+
+    first: str
+    second: str
+    sufficiency: AxisComparison | None
+    necessity: AxisComparison | None
+    ratio: Number
+    n_ratio: int
+
+
+class MapAnswer(Record):
+    """Can I believe the map? Native against random orders."""
+
+    answer: Belief
+    sentences: list[str]
+    comparison: OrderComparison | None
+
+
+class TilesAnswer(Record):
+    """How many tiles does the decision hang on? Decisive K under the ranking in use.
+
+    Attributes:
+        answer: The median in words.
+        sentences: What it rests on.
+        ranking: The ranking in use.
+        decisive: Quartiles of decisive K; None where it was not measured.
+        n_slides: Decided slides of two or more tiles.
+        share: Share of them that have a decisive K.
+        without: Classes without decisive sets within K_max.
+    """
+
+    answer: str
+    sentences: list[str]
+    ranking: str
+    decisive: CountQuartiles | None
+    n_slides: int
+    share: Number
+    without: list[str]
+
+
+class OrderAnswer(Record):
+    """Is there a better order? The candidate against native, and against random orders.
+
+    Attributes:
+        candidate: The ranking that is tried; None without one.
+        against_native: None where native was not run.
+        against_random: None where random orders were not run.
+        selector: The trained selector against ``evidence``, where both were run.
+    """
+
+    answer: BetterOrder
+    sentences: list[str]
+    candidate: str | None
+    against_native: OrderComparison | None
+    against_random: OrderComparison | None
+    selector: OrderComparison | None
+
+
+class AnswersAt(Record):
+    """The answers at another threshold, each with its own decided slides."""
+
+    kappa: float
+    n_decided: int
+    n_cases: int
+    map: Belief
+    order: BetterOrder
+
+
+class AnswersAtShare(Record):
+    """The answers at a share of each slide's own full-bag confidence, on all slides.
+
+    Attributes:
+        share: A tile set suffices where it gives this share of the full bag's probability.
+        n_slides: All audited slides.
+        n_cases: Their patients.
+        map: Can I believe the map?
+        order: Is there a better order?
+        ranking: The ranking in use, as in the answer on tiles.
+        msk: Quartiles of its MSK.
+        decisive: Quartiles of its decisive K; None where it was not measured.
+    """
+
+    share: float
+    n_slides: int
+    n_cases: int
+    map: Belief
+    order: BetterOrder
+    ranking: str
+    msk: CountQuartiles | None
+    decisive: CountQuartiles | None
+
+
+class Answers(Record):
+    """The three answers of an audit, all in the prediction view over decided slides.
+
+    Attributes:
+        n_slides: Audited slides.
+        n_decided: Those of which the model itself is at least kappa sure.
+        n_cases: Patients of the decided slides.
+        map: Can I believe the map?
+        tiles: How many tiles does the decision hang on?
+        order: Is there a better order?
+        sensitivity: The same at other thresholds.
+        sensitive: Questions with two different conclusive answers among the thresholds.
+        relative: The same relative to each slide's own confidence, where it was asked for or
+            fewer than a third of the slides are decided.
+    """
+
+    n_slides: int
+    n_decided: int
+    n_cases: int
+    map: MapAnswer
+    tiles: TilesAnswer
+    order: OrderAnswer
+    sensitivity: list[AnswersAt]
+    sensitive: list[Question]
+    relative: list[AnswersAtShare] = Field(default_factory=list)
+
+    @property
+    def in_short(self) -> dict[str, str]:
+        """The answers by question, in a few words."""
+        return {"map": self.map.answer, "tiles": self.tiles.answer, "order": self.order.answer}
+
+
 class Summary(Record):
     """All numbers of an audit.
 
@@ -207,13 +478,3 @@ class Summary(Record):
         """Text of ``summary.json``; equal numbers give equal bytes."""
         content = self.model_dump(mode="json")
         return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def median_k(ks: Sequence[int], survival: Sequence[float]) -> int | None:
-    """Median of a Kaplan-Meier curve: tiles after which half of the slides have reached, or None.
-
-    >>> median_k(ks=[0, 1, 4], survival=[1.0, 0.6, 0.2])
-    4
-    """
-    half = (k for k, left in zip(ks, survival, strict=True) if left <= 0.5)
-    return next(half, None)

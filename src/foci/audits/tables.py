@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from foci.audits.agreement import PairAgreement
-from foci.audits.answer_records import CountQuartiles
-from foci.audits.decided import DecidedNumbers
 from foci.audits.measure import MeasuredSlides
 from foci.audits.numbers import GREEDY
 from foci.audits.records import Interval, plain
 from foci.audits.settings import View
 from foci.audits.stored import AuditedSlide
-from foci.audits.summary import RankingNumbers, Summary
+from foci.audits.summary import CountQuartiles, DecidedNumbers, RankingNumbers, Summary
 from foci.files.atomic import write_whole
 from foci.metrics import seed_spread
 from foci.metrics.inputs import defined_mean
@@ -113,30 +111,29 @@ def _slide_rows(
 ) -> Iterator[Row]:
     """Metrics of every slide in the prediction view, averaged over seeds; one row per slide."""
     columns: dict[str, list[float | None]] = {}
-    for name, own in measured.metrics["prediction"].items():
-        for key, values in (
-            ("msk", own.restricted),
-            ("reach", own.reached),
-            ("aukc", own.aukc),
-            ("faithfulness", own.faithfulness),
-        ):
-            columns[f"{key}:{name}"] = plain(defined_mean(values, axis=0))
-        if own.decisive is not None:
-            columns[f"decisive:{name}"] = plain(defined_mean(own.decisive.count, axis=0))
-            found = (~np.isnan(own.decisive.count)).mean(axis=0)
-            columns[f"decisive_found:{name}"] = plain(found)
-    everyone = measured.views["prediction"]
-    by_id = {slide.slide_id: slide for slide in slides}
-    for row, name in enumerate(measured.curves.slide_ids):
-        predicted = int(everyone.targets[row])
+    for name in measured.curves.rankings:
+        own = measured.of(name)
+        values = {
+            "msk": own.restricted,
+            "reach": own.reached,
+            "aukc": own.aukc,
+            "faithfulness": own.with_deletions.faithfulness,
+        }
+        if own.with_decisive is not None:
+            values["decisive"] = own.with_decisive.decisive
+            values["decisive_found"] = (~np.isnan(values["decisive"])).astype(np.float64)
+        for key, table in values.items():
+            columns[f"{key}:{name}"] = plain(defined_mean(table, axis=0))
+    whole, by_id = measured.slides, {slide.slide_id: slide for slide in slides}
+    for row, (name, predicted) in enumerate(zip(whole.ids, whole.predictions, strict=True)):
         yield {
             "slide_id": name,
             "case_id": by_id[name].case_id,
             "label": by_id[name].label,
             "predicted": classes[predicted],
-            "p_predicted": float(everyone.full[row, predicted]),
-            "n_tiles": int(everyone.n_tiles[row]),
-            **{column: values[row] for column, values in columns.items()},
+            "p_predicted": float(whole.full[row, predicted]),
+            "n_tiles": int(whole.n_tiles[row]),
+            **{column: each[row] for column, each in columns.items()},
         }
 
 

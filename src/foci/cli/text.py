@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from foci.audits import StoredAudit, Summary
-    from foci.audits.answer_records import Answers, CountQuartiles
     from foci.audits.records import Alarm, Interval
-    from foci.audits.summary import RankingNumbers
+    from foci.audits.summary import Answers, CountQuartiles, RankingNumbers
     from foci.backbones.training import EpochReport
     from foci.backbones.training.run import TrainingConfiguration
     from foci.bags import Cohort

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from foci.audits import AuditedSlide, RankedTiles, StoredAudit
 from foci.audits.audit import Marks
 from foci.audits.folder import column
-from foci.audits.measure import MeasuredSlides
+from foci.audits.measure import MeasuredSlides, followed
 from foci.bags.tables import write_csv
 from foci.errors import FociError, SlideError
 from foci.reports.payload import by_interest
@@ -98,7 +98,7 @@ def count_of(measured: MeasuredSlides, row: int, chosen: Column, k: str) -> tupl
         chosen: The ranking.
         k: ``"msk"``, ``"decisive"``, ``"all"`` or a number.
     """
-    n = int(measured.views["prediction"].n_tiles[row])
+    n = int(measured.slides.n_tiles[row])
     if k == "all":
         return n, True
     if k in ("msk", "decisive"):
@@ -111,11 +111,8 @@ def count_of(measured: MeasuredSlides, row: int, chosen: Column, k: str) -> tupl
 
 def measured_count(measured: MeasuredSlides, row: int, chosen: Column, which: str) -> int | None:
     """MSK or decisive K of one slide under one ranking; None where there is none."""
-    ranking, seed = chosen
-    own = measured.metrics["prediction"][ranking]
-    at = measured.curves.seeds(ranking).index(seed)
-    counts = own.msk if which == "msk" else None if own.decisive is None else own.decisive.count
-    value = np.nan if counts is None else counts[at, row]
+    own = measured.tables["prediction"]
+    value = (own.msk if which == "msk" else own.decisive)[own.orders.index(chosen), row]
     return None if np.isnan(value) else int(value)
 
 
@@ -201,17 +198,16 @@ def ranked_slides(
     measured, wanted = audit.measured(), set(slide_ids)
     row_of = {name: row for row, name in enumerate(measured.curves.slide_ids)}
     by_id = {slide.slide_id: slide for slide in audit.slides}
-    everyone = measured.views["prediction"]
     for tiles in audit.tiles(wanted):
         row = row_of[tiles.slide_id]
-        target = int(everyone.targets[row])
+        target = int(measured.targets["prediction"][row])
         mask = None if marks is None else marks.get(tiles.slide_id)
         yield RankedSlide(
             slide=by_id[tiles.slide_id],
             tiles=tiles,
             columns=tuple(_column(audit, tiles, row, target, one, k) for one in columns),
             predicted=audit.manifest.classes[target],
-            p=float(everyone.full[row, target]),
+            p=float(measured.slides.full[row, target]),
             witness=None if mask is None else mask[tiles.tiles],
         )
 
@@ -239,7 +235,7 @@ def _at(curve: Curve, target: int, count: int) -> NDArray[np.float64]:
     """Probability of the target at the counts 1 to ``count``; NaN where not measured."""
     values = np.full(count, np.nan)
     inside = (curve.ks >= 1) & (curve.ks <= count)
-    values[curve.ks[inside] - 1] = curve.probs[inside, target]
+    values[curve.ks[inside] - 1] = followed(curve.probs, target).confidence[inside]
     return values
 
 

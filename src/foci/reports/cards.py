@@ -7,10 +7,9 @@ from typing import Literal
 
 from latex2mathml.converter import convert
 
-from foci.audits.answer_records import Answers, CountQuartiles, OrderComparison
 from foci.audits.manifest import Manifest
 from foci.audits.records import AxisComparison
-from foci.audits.summary import Summary
+from foci.audits.summary import Answers, CountQuartiles, OrderComparison, Summary
 from foci.errors import FociError
 from foci.reports.text import (
     Answer,

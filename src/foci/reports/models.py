@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, TypeAdapter
 
-from foci.audits.answer_records import CountQuartiles
 from foci.audits.records import Counts, Interval, Mean, Numbers, Record
 from foci.audits.settings import View
-from foci.audits.summary import CurveBand, MeanDrops, SelectedOnly, Survival
+from foci.audits.summary import CountQuartiles, CurveBand, MeanDrops, SelectedOnly, Survival
 from foci.metrics.answers import Belief, BetterOrder
 
 Packed = tuple[int, int, str]

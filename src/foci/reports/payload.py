@@ -15,11 +15,10 @@ from pydantic import BaseModel
 
 from foci.audits import AuditedSlide, Curve, RankedTiles, StoredAudit, Summary
 from foci.audits.folder import column
-from foci.audits.measure import MeasuredSlides, SlideMetrics
+from foci.audits.measure import MeasuredSlides, followed
 from foci.audits.records import plain
 from foci.audits.settings import AnalysisSettings, View
 from foci.audits.summary import RankingNumbers
-from foci.metrics.curve import sufficient_steps
 from foci.metrics.inputs import Floats, Integers, defined_mean
 from foci.reports.models import (
     COARSE,
@@ -127,26 +126,25 @@ def slide_columns(measured: MeasuredSlides, slides: Sequence[AuditedSlide]) -> S
 
     A slide without a label has None in the label view.
     """
-    everyone = measured.views["prediction"]
+    whole = measured.slides
     by_id = {slide.slide_id: slide for slide in slides}
-    names = measured.curves.slide_ids
     return SlideColumns(
-        id=list(names),
-        case=[by_id[name].case_id for name in names],
-        label=[None if label < 0 else int(label) for label in everyone.labels],
-        predicted=everyone.targets.tolist(),
-        p=rounded(everyone.full.max(axis=1), 5),
-        n=everyone.n_tiles.tolist(),
+        id=list(whole.ids),
+        case=[by_id[name].case_id for name in whole.ids],
+        label=[None if label < 0 else int(label) for label in whole.labels],
+        predicted=whole.predictions.tolist(),
+        p=rounded(whole.sure, 5),
+        n=whole.n_tiles.tolist(),
         measures={
-            view: {name: _measures(measured, view, one) for name, one in by_ranking.items()}
-            for view, by_ranking in measured.metrics.items()
+            view: {name: _measures(measured, view, name) for name in measured.curves.rankings}
+            for view in measured.tables
         },
     )
 
 
-def _measures(measured: MeasuredSlides, view: View, own: SlideMetrics) -> SlideMeasures:
+def _measures(measured: MeasuredSlides, view: View, ranking: str) -> SlideMeasures:
     """Metrics of one ranking on every slide, averaged over its seeds."""
-    rows, n = measured.views[view].rows, len(measured.curves.slide_ids)
+    own, rows, n = measured.of(ranking, view), measured.rows(view), len(measured.slides)
 
     def spread(values: Floats) -> list[float | None]:
         column = np.full(n, np.nan)
@@ -155,8 +153,9 @@ def _measures(measured: MeasuredSlides, view: View, own: SlideMetrics) -> SlideM
         return spaced
 
     unmeasured = np.full((1, len(rows)), np.nan)
-    decisive = unmeasured if own.decisive is None else own.decisive.count
-    found = unmeasured if own.decisive is None else (~np.isnan(decisive)).astype(np.float64)
+    decided = own.with_decisive
+    decisive = unmeasured if decided is None else decided.decisive
+    found = unmeasured if decided is None else (~np.isnan(decisive)).astype(np.float64)
     return SlideMeasures(
         k=spread(own.restricted),
         reach=spread(own.reached),
@@ -164,7 +163,7 @@ def _measures(measured: MeasuredSlides, view: View, own: SlideMetrics) -> SlideM
         decisive=spread(decisive),
         found=spread(found),
         aukc=spread(own.aukc),
-        faithfulness=spread(own.faithfulness),
+        faithfulness=spread(own.with_deletions.faithfulness),
     )
 
 
@@ -262,7 +261,7 @@ class SlideDetails:
 
     def bytes_of(self, row: int) -> int:
         """Estimate the bytes of a packed slide, rather too low than too high."""
-        n = int(self.measured.views["prediction"].n_tiles[row])
+        n = int(self.measured.slides.n_tiles[row])
         steps = min(len(self.ks), n)
         curves = len(self.columns) * FINE + 3 * COARSE
         orders = len(self.columns) * max(n - 1, 1).bit_length()
@@ -294,19 +293,17 @@ class SlideDetails:
 
     def _views(self, row: int) -> list[View]:
         """Views of a slide: prediction, and label if that is another class."""
-        everyone = self.measured.views["prediction"]
-        label = everyone.labels[row]
-        differs = label >= 0 and label != everyone.targets[row]
+        label = self.measured.slides.labels[row]
+        differs = label >= 0 and label != self.measured.targets["prediction"][row]
         return ["prediction", "label"] if differs else ["prediction"]
 
     def _view(self, row: int, view: View) -> ViewDetail:
-        group = self.measured.views[view]
-        place = int(np.flatnonzero(group.rows == row)[0])
-        target = int(group.targets[place])
+        target = int(self.measured.targets[view][row])
+        place = int(np.searchsorted(self.measured.rows(view), row))
         msk, stable, falls_back = {}, {}, {}
         for name, (ranking, seed) in self.columns.items():
             at = self.measured.curves.seeds(ranking).index(seed)
-            own = self.measured.metrics[view][ranking]
+            own = self.measured.of(ranking, view)
             msk[name] = _whole(own.msk[at, place])
             stable[name] = _whole(own.stable[at, place])
             falls_back[name] = falls_back_at(
@@ -314,7 +311,7 @@ class SlideDetails:
             )
         ks, bits = self._counts(row), EXACT_P if self.whole else FINE
         return ViewDetail(
-            full=cut_to(float(group.full[place, target]), 5),
+            full=cut_to(float(self.measured.slides.full[row, target]), 5),
             curves={
                 name: pack_probabilities(
                     _drawn_at(ks, self._curve(row, ranking, seed), target), bits
@@ -353,7 +350,7 @@ def falls_back_at(curve: Curve, target: int, kappa: float, first: int | None) ->
     """First count after the first sufficient one that does not suffice; None where all do."""
     if first is None:
         return None
-    lost = (curve.ks > first) & ~sufficient_steps(curve.probs, target, kappa)
+    lost = (curve.ks > first) & ~followed(curve.probs, target).sure(kappa)
     return int(curve.ks[lost][0]) if lost.any() else None
 
 
@@ -363,7 +360,7 @@ def _whole(count: float) -> int | None:
 
 def _drawn_at(ks: Integers, curve: Curve, target: int) -> Floats:
     """A curve at the counts of its slide; a straight line where it has none of its own."""
-    probs = curve.probs[:, target]
+    probs = followed(curve.probs, target).confidence
     return probs if np.array_equal(ks, curve.ks) else np.interp(ks, curve.ks, probs)
 
 

@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal
 
-from foci.audits.answer_records import Answers, CountQuartiles, OrderComparison
 from foci.audits.manifest import Manifest
 from foci.audits.records import AxisComparison, Interval, Measure, Readout, ReadoutRow
 from foci.audits.sentences import in_words
 from foci.audits.settings import AuditSettings, View
-from foci.audits.summary import CurveBand, MeanDrops, RankingNumbers, Summary, Survival
+from foci.audits.summary import (
+    Answers,
+    CountQuartiles,
+    CurveBand,
+    MeanDrops,
+    OrderComparison,
+    RankingNumbers,
+    Summary,
+    Survival,
+)
 from foci.metrics import seed_spread
 from foci.reports.models import AuditPayload
 from foci.words import counted, decimals, in_percent
@@ -110,7 +118,7 @@ def with_spread(interval: Interval | None, digits: int = 1) -> str:
 def quartiles(counts: CountQuartiles | None, k_max: int) -> str:
     """Format a median of counts, with its quartiles.
 
-    >>> from foci.audits.answer_records import CountQuantile
+    >>> from foci.audits.summary import CountQuantile
     >>> one, more = CountQuantile(value=3.0), CountQuantile(value=None, missing="beyond")
     >>> quartiles(CountQuartiles(low=one, median=one, high=more), 256)
     '3 (3 to more than 256)'

@@ -504,11 +504,10 @@ def _overlays(folder: StudyFolder, wanted: Overlays, name: str) -> list[Overlay]
 def _msk_of(audit: StoredAudit, slide: str, ranking: str) -> float | None:
     """Tiles until the label of a slide reaches kappa; None if it never does or has no label."""
     measured, row = audit.measured(), audit.curves.slide_ids.index(slide)
-    label = measured.views.get("label")
-    if label is None or row not in label.rows:
+    if measured.slides.labels[row] < 0:
         return None
-    at = int(np.flatnonzero(label.rows == row)[0])
-    count = float(measured.metrics["label"][ranking].msk[0, at])
+    at = np.searchsorted(measured.rows("label"), row)
+    count = float(measured.of(ranking, "label").msk[0, at])
     return None if np.isnan(count) else count
 
 

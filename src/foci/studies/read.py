@@ -18,9 +18,10 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from foci.audits import StoredAudit
-from foci.audits.measure import MeasuredSlides, SlideMetrics, Threshold, measure_slides
+from foci.audits.measure import MeasuredSlides, Threshold, measure_slides
 from foci.audits.numbers import auc_or_none
 from foci.audits.settings import AuditSettings, View
+from foci.audits.summary import CurveBand
 from foci.backbones.saved import RECORD
 from foci.errors import FociError
 from foci.files.bounds import read_json
@@ -244,7 +245,7 @@ def read_audit(audit: StoredAudit, block: ReadBlock) -> AuditReading:
             measured[k_max] = measure_slides(audit.curves, audit.slides, manifest.classes, settings)
         numbers |= dict(_sufficiency(measured[k_max], settings, name))
     own = measured[stored.k_max]
-    slides, label = own.views["prediction"], own.metrics.get("label", {})
+    slides, curves = own.slides, own.mean_curves.get("label", {})
     share = float((np.minimum(slides.n_tiles, KEPT) / slides.n_tiles).mean())
     numbers |= dict(_deletion(own))
     numbers |= dict(_selected(audit, own, block))
@@ -253,8 +254,8 @@ def read_audit(audit: StoredAudit, block: ReadBlock) -> AuditReading:
     encoders = Counter(slide.encoder for slide in audit.slides if slide.encoder is not None)
     return AuditReading(
         numbers=numbers,
-        curves={name: _every_count(metrics, stored.k_max) for name, metrics in label.items()},
-        msk={name: metrics.msk[0] for name, metrics in label.items()},
+        curves={name: _every_count(curve, stored.k_max) for name, curve in curves.items()},
+        msk={name: own.of(name, "label").msk[0] for name in curves},
         n_slides=len(slides),
         n_cases=len(set(slides.cases)),
         median_tiles=float(np.median(slides.n_tiles)),
@@ -271,11 +272,12 @@ def _sufficiency(
 ) -> Iterator[tuple[Measure, Reading]]:
     """Conditional MSK, Reach in percent, AUKC and restricted mean."""
     views: tuple[View, ...] = ("label", "prediction")
-    for view in views:
-        for name, own in measured.metrics.get(view, {}).items():
+    for view in (view for view in views if view in measured.tables):
+        for name in measured.curves.rankings:
+            own = measured.of(name, view)
             yield Measure("aukc", name, view, k_max=k_max), float(own.aukc.mean())
             for kappa in (None, *settings.kappas):
-                counts = own.msk if kappa is None else own.at[Threshold(kappa)].msk
+                counts = own.msk if kappa is None else own.at(own.msk_at, Threshold(kappa))
                 reaches = ~np.isnan(counts)
                 mean: Reading = f"no slide reaches {settings.kappa if kappa is None else kappa:g}"
                 if reaches.any():
@@ -289,9 +291,14 @@ def _sufficiency(
 
 def _deletion(measured: MeasuredSlides) -> Iterator[tuple[Measure, Reading]]:
     """Mean drops at the paper's counts, and the paper's Faithfulness AUC; label view."""
-    for name, own in measured.metrics.get("label", {}).items():
-        largest = int(measured.views["label"].n_tiles.max())
-        means, n_slides = mean_drops(own.drops)
+    labelled = measured.slides.labelled
+    if labelled is None:
+        return
+    largest = int(labelled.n_tiles.max())
+    for name in measured.curves.rankings:
+        own = measured.of(name, "label")
+        drops = defined_mean(own.drops, axis=0)
+        means, n_slides = mean_drops(drops)
         absent: str | None = None
         for k, mean, n in zip(PAPER_COUNTS, means, n_slides, strict=True):
             few = f"no slide has more than {k} tiles"
@@ -299,8 +306,8 @@ def _deletion(measured: MeasuredSlides) -> Iterator[tuple[Measure, Reading]]:
             absent = absent or (None if n else reason)
             yield Measure("drop", name, k=k), float(mean) if n else reason
             yield Measure("drop_slides", name, k=k), float(n)
-        yield Measure("faithfulness", name), absent or paper_faithfulness(own.drops)
-        per_slide = float(defined_mean(own.faithfulness.ravel()))
+        yield Measure("faithfulness", name), absent or paper_faithfulness(drops)
+        per_slide = float(defined_mean(own.with_deletions.faithfulness.ravel()))
         few = "no slide was deleted at two of the paper's counts"
         yield Measure("slide_faithfulness", name), few if np.isnan(per_slide) else per_slide
 
@@ -309,7 +316,7 @@ def _selected(
     audit: StoredAudit, measured: MeasuredSlides, block: ReadBlock
 ) -> Iterator[tuple[Measure, Reading]]:
     """AUC with all tiles, and with only the first K."""
-    labelled = measured.views.get("label")
+    labelled = measured.slides.labelled
     if labelled is None:
         return
     full, n_tiles = auc_or_none(labelled.full, labelled.labels), labelled.n_tiles
@@ -323,7 +330,8 @@ def _selected(
         for k, kept in counts.items():
             areas = []
             for seed in audit.curves.seeds(name):
-                curves = labelled.of(audit.curves.get(name, seed))
+                stored = audit.curves.get(name, seed)
+                curves = [stored[row] for row in measured.rows("label")]
                 probs, ks = [curve.probs for curve in curves], [curve.ks for curve in curves]
                 areas.append(
                     selected_only_auc(probs, ks, n_tiles, labelled.full, labelled.labels, kept)
@@ -356,10 +364,10 @@ def _decided(audit: StoredAudit) -> Iterator[tuple[Measure, Reading]]:
             yield Measure("decisive_share", name, "prediction"), 100 * decided.decisive_share
 
 
-def _every_count(metrics: SlideMetrics, k_max: int) -> Floats:
+def _every_count(curve: CurveBand, k_max: int) -> Floats:
     """Mean curve at 1, 2, ..., K_max; between its counts and after its last it holds its value."""
-    held = np.searchsorted(metrics.curve.ks, np.arange(1, k_max + 1), side="right") - 1
-    values: Floats = metrics.curve.mean[np.maximum(held, 0)]
+    held = np.searchsorted(curve.ks, np.arange(1, k_max + 1), side="right") - 1
+    values: Floats = np.array(curve.mean, dtype=np.float64)[np.maximum(held, 0)]
     return values
 
 

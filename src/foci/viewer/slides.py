@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import RankedTiles, StoredAudit
-from foci.audits.measure import MeasuredSlides
+from foci.audits.measure import MeasuredSlides, followed
 from foci.audits.settings import View
 from foci.errors import FociError, SlideError
 from foci.metrics.curve import reached
@@ -162,17 +162,15 @@ def compared(audit: StoredAudit) -> tuple[str, str | None]:
     candidate = audit.answers.order.candidate
     if candidate in names and candidate != native:
         return native, candidate
-    own = measured.metrics["prediction"]
     others = [name for name in names if name != native]
-    return native, min(others, key=lambda name: own[name].restricted.mean(), default=None)
+    return native, min(others, key=lambda name: measured.of(name).restricted.mean(), default=None)
 
 
 def _flags(catalogue: Catalogue, native: str, best: str | None) -> SlideFlags:
     audit, measured = catalogue.audit, catalogue.audit.measured()
-    everyone = measured.views["prediction"]
     names = [name for name in (native, best) if name is not None]
     return SlideFlags(
-        undecided=(everyone.sure < audit.manifest.settings.kappa).tolist(),
+        undecided=(measured.slides.sure < audit.manifest.settings.kappa).tolist(),
         falls_back=_falls_back(measured, names).tolist(),
         shared=_shared(audit, [catalogue.details.columns_of(name) for name in names]),
         image=[name in catalogue.paths for name in measured.curves.slide_ids],
@@ -183,7 +181,7 @@ def _falls_back(measured: MeasuredSlides, names: list[str]) -> NDArray[np.bool_]
     """Slides on which a seed of one of the rankings reaches kappa and loses it again."""
     found = np.zeros(len(measured.curves.slide_ids), dtype=np.bool_)
     for name in names:
-        own = measured.metrics["prediction"][name]
+        own = measured.of(name)
         found |= (reached(own.msk) & (own.stable != own.msk)).any(axis=0)
     return found
 
@@ -259,19 +257,14 @@ def _check_tiles(catalogue: Catalogue, number: int) -> None:
     catalogue.corner(number, 0)
 
 
-def _target(catalogue: Catalogue, number: int, view: View) -> int:
-    """The class that is followed on a slide."""
-    group = catalogue.audit.measured().views[view]
-    return int(group.targets[np.flatnonzero(group.rows == number)[0]])
-
-
 def _deletions(catalogue: Catalogue, number: int, view: View) -> dict[str, DeletionCurve]:
-    curves, target = catalogue.audit.curves, _target(catalogue, number, view)
+    curves = catalogue.audit.curves
+    target = int(catalogue.audit.measured().targets[view][number])
     found = {}
     for name, (ranking, seed) in catalogue.details.columns.items():
         deleted = curves.deletions(ranking, seed)
         if deleted and len(deleted[number].ks):
             curve = deleted[number]
-            p = np.round(curve.probs[:, target], 6).tolist()
+            p = np.round(followed(curve.probs, target).confidence, 6).tolist()
             found[name] = DeletionCurve(ks=curve.ks.tolist(), p=p)
     return found

@@ -54,24 +54,25 @@ def same(a: Floats, b: Floats) -> bool:
 def test_crossings_and_drops_are_exact(both: tuple[StoredAudit, StoredAudit], ranking: str) -> None:
     few_counts, dense = both
     few, every = few_counts.measured(), dense.measured()
-    for view, group in few.views.items():
-        a, b = few.metrics[view][ranking], every.metrics[view][ranking]
+    for view in few.tables:
+        a, b = few.of(ranking, view), every.of(ranking, view)
         assert same(a.msk, b.msk)
         assert same(a.specific, b.specific)
+        deleted = a.deleted.any(axis=1)
+        assert deleted.any()
         np.testing.assert_allclose(
-            a.faithfulness, b.faithfulness[: len(a.faithfulness)], rtol=0, atol=1e-5
+            a.faithfulness[deleted], b.faithfulness[deleted], rtol=0, atol=1e-5
         )
-        error, bound = np.abs(a.aukc - b.aukc), a.sampling.aukc_error
-        assert (error <= bound + 1e-5).all()
+        assert (np.abs(a.aukc - b.aukc) <= a.aukc_error + 1e-5).all()
         if view == "prediction":
-            assert Threshold(SHARE, relative=True) in a.at
-            for threshold, counts in a.at.items():
-                decided = threshold.decided(group)
-                assert same(counts.msk[:, decided], b.at[threshold].msk[:, decided])
-        assert a.decisive is not None
-        assert b.decisive is not None
-        exact = b.decisive.count[: len(a.decisive.count)]
-        assert not (a.decisive.count < exact).any()  # an upper bound
+            assert Threshold(SHARE, relative=True) in a.thresholds
+            for threshold in a.thresholds:
+                decided = threshold.decided(few.slides)
+                msk, exact = (own.at(own.msk_at, threshold)[:, decided] for own in (a, b))
+                assert same(msk, exact)
+        assert a.both_ways[deleted].all()
+        assert b.both_ways.all()
+        assert not (a.decisive[deleted] < b.decisive[deleted]).any()  # an upper bound
 
 
 def test_relative_crossings_and_decisive_counts_of_small_bags_are_exact(
@@ -83,17 +84,16 @@ def test_relative_crossings_and_decisive_counts_of_small_bags_are_exact(
     asked = run(Sources(BACKBONE, cohort), chosen, tmp_path / "relative")
     few, every = asked.measured(), dense.measured(chosen)
     for ranking in ("native", "random"):
-        a, b = few.metrics["prediction"][ranking], every.metrics["prediction"][ranking]
+        a, b = few.of(ranking), every.of(ranking)
+        deleted = a.deleted.any(axis=1)
+        assert deleted.any()
         for share in SHARES:
             threshold = Threshold(share, relative=True)
-            assert same(a.at[threshold].msk, b.at[threshold].msk)
-            found, exact = a.at[threshold].decisive, b.at[threshold].decisive
-            assert found is not None
-            assert exact is not None
-            assert same(found, exact[: len(found)])  # small bags: every count is deleted
-        assert a.decisive is not None
-        assert b.decisive is not None
-        assert same(a.decisive.count, b.decisive.count[: len(a.decisive.count)])
+            assert same(a.at(a.msk_at, threshold), b.at(b.msk_at, threshold))
+            # small bags: every count is deleted
+            found, exact = (one.at(one.decisive_at, threshold)[deleted] for one in (a, b))
+            assert same(found, exact)
+        assert same(a.decisive[deleted], b.decisive[deleted])
     assert not any("Relative to the slide" in note for note in asked.summary.notes)
 
 

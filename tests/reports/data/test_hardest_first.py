@@ -24,4 +24,4 @@ def test_the_headline_is_the_selector_or_what_there_is(
     assert audit.measured().headline == "selector"
     other = unlabelled.measured()
     assert other.headline == "native"
-    assert set(other.views) == {"prediction"}
+    assert set(other.tables) == {"prediction"}

@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 
 from foci.audits import StoredAudit, Summary
-from foci.audits.answer_records import Answers, OrderComparison
+from foci.audits.summary import Answers, OrderComparison
 from foci.metrics.answers import Belief, BetterOrder, conclusive
 from foci.reports.cards import answer_cards
 from foci.reports.text import MAP, MINUS, ORDER, TILES, ComparisonLine, answers, evidence, tone_of

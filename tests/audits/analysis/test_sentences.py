@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from foci.audits.answer_records import OrderComparison
-from foci.audits.decided import result_of
+from foci.audits.answers import result_of
 from foci.audits.records import AxisComparison
 from foci.audits.sentences import on_map, on_order
+from foci.audits.summary import OrderComparison
 
 
 def axis(result: str, d: float = -0.254, **more: Any) -> AxisComparison:
@@ -33,7 +33,7 @@ def against(second: str, *axes: AxisComparison | None, first: str = "native") ->
 
 def view(**more: Any) -> Any:
     usual = {
-        "metrics": {"native": 1, "random": 2}, "n_decided": 30, "n_cases": 20,
+        "rankings": ("native", "random"), "n_decided": 30, "n_cases": 20,
         "has_intervals": True, "only_single_tiles": False, "settings": SimpleNamespace(n_boot=1),
     }  # fmt: skip
     return SimpleNamespace(**{**usual, **more})
@@ -64,8 +64,8 @@ def test_the_map_against_chance_on_both_axes() -> None:
         ({"n_cases": 1}, "Only 1 patient with decided slides: at least"),
         ({"has_intervals": False}, "1 bootstrap draw cannot give an interval: raise n_boot."),
         ({}, "No axis can tell these orders apart."),
-        ({"metrics": {"native": 1}}, "random was not run: the map was not compared with chance."),
-        ({"metrics": {}}, "native and random were not run: the map was not compared with chance."),
+        ({"rankings": ("native",)}, "random was not run: the map was not compared with chance."),
+        ({"rankings": ()}, "native and random were not run: the map was not compared with chance."),
     ],
 )
 def test_why_there_is_no_answer(more: dict[str, Any], says: str) -> None:

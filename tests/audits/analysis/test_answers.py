@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from foci.audits import Curve, CurveTable, Summary
-from foci.audits.answer_records import Answers
+from foci.audits.summary import Answers, CountQuartiles
 from tests.makers.curves import (
     CLASSES,
     Pair,
@@ -288,3 +288,37 @@ def test_slides_in_any_order_and_doubled_within_their_patient(doubled: bool) -> 
         a, b = getattr(first, axis), getattr(second, axis)
         assert (a.d, a.low, a.high) == pytest.approx((b.d, b.low, b.high))
         assert (a.n_cases, a.n_differ, a.result) == (b.n_cases, b.n_differ, b.result)
+
+
+# Quartiles of counts in which a missing one is infinite
+
+
+NAN = float("nan")
+
+
+def ends(counts: list[float], longer: list[bool]) -> list[tuple[float | None, str | None]]:
+    found = CountQuartiles.over(np.array(counts), np.array(longer))
+    assert found is not None
+    return [(one.value, one.missing) for one in (found.low, found.median, found.high)]
+
+
+def test_of_no_slide_there_are_none() -> None:
+    assert CountQuartiles.over(np.empty((2, 0)), np.empty((2, 0), dtype=bool)) is None
+
+
+def test_without_missing_counts_they_are_the_usual_ones() -> None:
+    counts = [9.0, 1.0, 3.0, 5.0, 7.0]
+    assert ends(counts, [True] * 5) == [(3, None), (5, None), (7, None)]
+
+
+@pytest.mark.parametrize(("longer", "missing"), [([True] * 5, "beyond"), ([False] * 5, "none")])
+def test_a_quantile_on_missing_slides_says_why(longer: list[bool], missing: str) -> None:
+    assert ends([1.0, 2.0, 3.0, NAN, NAN], longer) == [(2, None), (3, None), (None, missing)]
+
+
+def test_seeds_are_pooled() -> None:
+    counts, longer = np.array([[1.0, 3.0], [5.0, NAN]]), np.zeros((2, 2), dtype=bool)
+    pooled = CountQuartiles.over(counts, longer)
+    assert pooled == CountQuartiles.over(counts.T, longer.T)
+    assert pooled is not None
+    assert pooled.median.value == 4

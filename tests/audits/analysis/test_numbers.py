@@ -1,14 +1,16 @@
-"""One ranking against another."""
+"""One ranking against another, and the draws that all of them share."""
 
 import math
 
 import numpy as np
 import pytest
 
-from foci.audits.numbers import per_patient
-from foci.audits.records import Saving
+from foci.audits.measure import measure_slides
+from foci.audits.numbers import per_patient, resample
+from foci.audits.summary import Saving
 from foci.metrics import case_means, shi
-from tests.makers.curves import Counts, Settings, summary_of
+from foci.metrics.inputs import defined_mean
+from tests.makers.curves import CLASSES, Counts, Settings, slides, summary_of, table
 
 
 def saved(counts: Counts, cases: list[str], n_boot: int) -> Saving:
@@ -58,3 +60,27 @@ def test_draws_without_a_reached_slide_are_left_out() -> None:
     result = saved({"native": [[None, 4]], "selector": [[1, 2]]}, ["a", "b"], n_boot=400)
     assert math.isfinite(result.low)
     assert math.isfinite(result.high)
+
+
+# Draws
+
+
+def test_rankings_share_their_draws() -> None:
+    counts = {"native": [[4, 8, None, 12]], "selector": [[2, 4, 6, 8], [4, None, 6, 8]]}
+    cases = ["A", "A", "B", "C"]
+    measured = measure_slides(table(counts), slides(cases, [None] * 4), CLASSES, Settings())
+    drawn = resample(measured, "prediction", 50)
+    assert drawn["native"]["msk_cond"].shape == (50,)
+    # each ranking by itself, from the same seed, gives the same draws
+    for name in counts:
+        own = measured.of(name)
+        alone = case_means(own.msk.T, cases, 50)
+        np.testing.assert_allclose(drawn[name]["msk_cond"], defined_mean(alone, axis=1))
+        np.testing.assert_allclose(
+            drawn[name]["restricted"],
+            case_means(own.restricted.mean(axis=0)[:, None], cases, 50)[:, 0],
+        )
+    # a draw of patient B alone: native reaches nothing there
+    missing = np.isnan(drawn["native"]["msk_cond"])
+    np.testing.assert_array_equal(drawn["native"]["reach"][missing], 0)
+    assert (drawn["selector"]["faithfulness"] == 0).all()

@@ -1,0 +1,233 @@
+"""Alarms: who is named, and who is not; on slides and probabilities written down by hand."""
+
+import numpy as np
+import pytest
+
+from foci.audits.alarms import (
+    below_chance,
+    below_test_figure,
+    constant_answer,
+    duplicate_bags,
+    mixed_encoders,
+    not_compared,
+    other_encoder,
+    single_class,
+    training_slides,
+    zero_tiles,
+)
+from foci.audits.measure import WholeSlides
+from foci.audits.stored import AuditedSlide
+from foci.backbones.saved import ModelRecord, TrainingData
+
+CLASSES = ("a", "b", "c")
+
+
+def slide(name: str, encoder: str | None = None, content: str = "", **more: object) -> AuditedSlide:
+    facts = {"n_tiles": 10, "n_total": 10, **more}
+    return AuditedSlide(name, name, encoder=encoder, fingerprint=content or name, **facts)
+
+
+def data(*encoders: str, **slides: str) -> TrainingData:
+    return TrainingData(width=8, encoders=dict.fromkeys(encoders, 3), fingerprints=slides)
+
+
+def model(known: TrainingData | None = None, **metrics: float | None) -> ModelRecord:
+    return ModelRecord(
+        format=1,
+        architecture="abmil",
+        config={},
+        fingerprint="0",
+        parameters=1,
+        metrics={"test": {**metrics}},
+        data=known,
+    )
+
+
+def group(
+    full: list[list[float]], labels: list[int], cases: list[str] | None = None
+) -> WholeSlides:
+    names = tuple(f"P{i}" for i in range(len(labels)))
+    sizes = np.full(len(labels), 9)
+    return WholeSlides(names, tuple(cases or names), np.array(labels), np.array(full), sizes)
+
+
+def two(p: list[float], labels: list[int], cases: list[str] | None = None) -> WholeSlides:
+    return group([[1 - v, v] for v in p], labels, cases)
+
+
+# Features
+
+
+def test_an_encoder_is_known_by_its_letters_and_digits() -> None:
+    slides = [slide("s0", "UNI-v2"), slide("s1", "uni_v2"), slide("s2", None)]
+    assert other_encoder(slides, data("uni_v2")) is None
+    assert mixed_encoders(slides, {}) is None
+    alarm = other_encoder([*slides, slide("s3", "uni_v1")], data("uni_v2"))
+    assert alarm is not None
+    assert alarm.slides == ["s3"]
+
+
+def test_nothing_to_compare_with_is_no_alarm() -> None:
+    slides = [slide("s0", "conch")]
+    assert other_encoder(slides, None) is None
+    assert other_encoder(slides, data()) is None
+    assert training_slides(slides, None, ()) is None
+
+
+def test_what_could_not_be_compared_is_said() -> None:
+    named, silent = slide("s0", "conch"), slide("s1")
+    assert not_compared([named], None) == []
+    assert not_compared([named], model(data("conch"))) == []
+    assert not_compared([silent], model(data())) == []
+    assert "does not say which features" in not_compared([named], model(None))[0]
+    assert "name no encoder: it cannot be" in not_compared([named], model(data()))[0]
+    (note,) = not_compared([named, silent], model(data("uni")))
+    assert note.startswith("1 of 2 audited slides are of files that name no encoder: whether it is")
+
+
+def test_training_slides_by_name_and_by_content() -> None:
+    slides = [slide("s0"), slide("new", content="x"), slide("t1"), slide("s3")]
+    alarm = training_slides(slides, data(old="x", t1="t1"), {"old", "t1"})
+    assert alarm is not None
+    assert alarm.slides == ["new", "t1"]
+    assert alarm.numbers == {"slides": 2, "renamed": 1, "audited": 4}
+    by_name = training_slides(slides, None, {"t1"})
+    assert by_name is not None
+    assert "under other names" not in by_name.sentence
+
+
+# Bags
+
+
+def test_different_bags_raise_no_alarm() -> None:
+    assert duplicate_bags([]) is None
+    assert duplicate_bags([slide("a"), slide("b")]) is None
+
+
+def test_equal_bags_are_counted_and_named() -> None:
+    found = duplicate_bags(
+        [
+            slide("a", None, "x"),
+            slide("b"),
+            *(slide(n, None, "x" if n == "c" else "y") for n in "cde"),
+        ]
+    )
+    assert found is not None
+    assert found.slides == ["a", "c", "d", "e"]
+    assert found.numbers == {"slides": 4, "different": 3, "audited": 5}
+    assert found.sentence.startswith("4 slides (a, c, d, ...) hold the same features as another")
+    assert "5 audited slides are only 3 different ones" in found.sentence
+    assert "labels" not in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("labels", "torn"), [(("A", "B"), True), (("A", "A"), False), (("A", None), False)]
+)
+def test_equal_bags_with_different_labels_are_said(
+    labels: tuple[str | None, ...], torn: bool
+) -> None:
+    bags = [slide(str(i), None, "same", label=one) for i, one in enumerate(labels)]
+    found = duplicate_bags(bags)
+    assert found is not None
+    assert found.sentence.endswith("1 group of equal bags with different labels.") is torn
+
+
+@pytest.mark.parametrize(("n_zero", "named"), [(None, False), (0, False), (4, False), (5, True)])
+def test_a_bag_is_named_from_half_of_zero_tiles_on(n_zero: int | None, named: bool) -> None:
+    assert (zero_tiles([slide("a", n_tiles=10, n_zero=n_zero)]) is not None) is named
+
+
+def test_the_worst_bag_is_given_by_share_and_not_by_number() -> None:
+    found = zero_tiles(
+        [slide("many", n_tiles=100, n_zero=60), slide("most", n_tiles=10, n_zero=9), slide("fine")]
+    )
+    assert found is not None
+    assert found.slides == ["many", "most"]
+    assert "in most 9 of 10." in found.sentence
+    assert found.numbers == {"slides": 2, "worst_share": 0.9}
+
+
+# Answers to whole slides
+
+
+WRONG = [0.9, 0.8, 0.7, 0.1, 0.2, 0.3]
+LABELS = [0, 0, 0, 1, 1, 1]
+
+
+def test_an_auc_of_zero_is_an_alarm_from_six_patients_on() -> None:
+    alarm = below_chance(two(WRONG, LABELS), CLASSES[:2])
+    assert alarm is not None
+    assert alarm.numbers == {"auc": 0.0, "low": 0.0, "high": 0.0}
+    assert alarm.sentence.startswith(
+        "AUC is 0.000 (95% interval over patients 0.000 to 0.000), far"
+    )
+    five = ["P0", "P0", "P1", "P2", "P3", "P4"]
+    assert below_chance(two(WRONG, LABELS, five), CLASSES[:2]) is None
+    assert below_chance(None, CLASSES[:2]) is None
+
+
+def test_chance_itself_is_no_alarm() -> None:
+    rng = np.random.default_rng(0)
+    raised = sum(
+        below_chance(two(rng.random(40).tolist(), [0, 1] * 20), CLASSES[:2]) is not None
+        for _ in range(60)
+    )
+    assert raised <= 5  # one end of a 95 % interval
+
+
+def test_two_of_three_classes_in_the_wrong_order_are_named() -> None:
+    sure = np.eye(3) * 0.8 + 0.2 / 3
+    labels = [0, 1, 2] * 6
+    swapped = [sure[[1, 0, 2][label]].tolist() for label in labels]
+    alarm = below_chance(group(swapped, labels), CLASSES)
+    assert alarm is not None
+    assert alarm.sentence.startswith("AUC of a against the rest is 0.250")
+    assert below_chance(group([sure[label].tolist() for label in labels], labels), CLASSES) is None
+
+
+@pytest.mark.parametrize(
+    ("test", "raised"),
+    [(None, False), (0.6, False), (0.99, True), (0.5, False)],
+)
+def test_the_models_own_figure(test: float | None, raised: bool) -> None:
+    p, labels = [0.4, 0.6] * 30, [0, 1, 1, 0] * 15  # AUC 0.5
+    alarm = below_test_figure(two(p, labels), model(auc=test))
+    assert (alarm is not None) == raised
+    if alarm is not None:
+        assert "AUC is 0.500" in alarm.sentence
+        assert "clearly below 0.990" in alarm.sentence
+
+
+def test_a_small_drop_is_no_alarm_however_many_slides() -> None:
+    right = two([0.1, 0.9] * 2000 + [0.9, 0.1] * 60, [0, 1] * 2060)
+    assert below_test_figure(right, model(auc=0.99)) is None  # 0.971: clearly less, but by 0.02
+    assert below_test_figure(right, model(auc=1.03)) is not None
+
+
+def test_accuracy_where_there_is_no_auc() -> None:
+    wrong = two([0.9] * 10 + [0.2] * 2, [0] * 12)  # one class: no AUC
+    alarm = below_test_figure(wrong, model(auc=0.95, accuracy=0.9))
+    assert alarm is not None
+    assert alarm.sentence.startswith("Accuracy is 0.167")
+    assert below_test_figure(wrong, model(accuracy=0.2)) is None
+    assert below_test_figure(wrong, None) is None
+
+
+def test_the_same_answer() -> None:
+    assert constant_answer(two([0.301, 0.302, 0.309], [0, 1, 1])) is not None
+    assert constant_answer(two([0.30, 0.31], [0, 1])) is None
+    assert constant_answer(two([0.3], [1])) is None
+    assert constant_answer(two([0.999, 0.998], [1, 1])) is None, "right about all of them"
+    assert constant_answer(two([0.999, 0.998], [-1, -1])) is not None
+
+
+def test_one_class() -> None:
+    p = [0.6, 0.7, 0.8, 0.6, 0.7, 0.8]
+    both, ones = two(p, LABELS), two(p, [1] * 6)
+    assert single_class(both, CLASSES[:2]) is not None
+    assert single_class(ones, CLASSES[:2]) is None, "they are all of that class"
+    unlabelled = single_class(two(p, [-1] * 6), CLASSES[:2])
+    assert unlabelled is not None
+    assert "and no label says otherwise" in unlabelled.sentence
+    assert single_class(two(p[:5], LABELS[:5]), CLASSES[:2]) is None, "five may be chance"
+    assert single_class(two(WRONG, LABELS), CLASSES[:2]) is None
