@@ -21,7 +21,7 @@ import torch
 
 import foci
 from foci.audits import StoredAudit
-from foci.audits.run import run
+from foci.audits.run import RunOptions, run
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources
 from foci.bags import Cohort
@@ -53,7 +53,7 @@ def main() -> None:
             audits.append(
                 run(Sources(model, some(cohort, options.slides)),
                     settings.model_copy(update={"dense": dense}),
-                    Path(place, f"audit-{dense}"), selectors=selectors)
+                    Path(place, f"audit-{dense}"), RunOptions(selectors=selectors))
             )  # fmt: skip
             name = "dense" if dense else "default"
             print(f"{name}: {time.process_time() - begun:.0f} s", flush=True)
