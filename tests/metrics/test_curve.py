@@ -26,7 +26,7 @@ from foci.metrics import (
     stack,
     truncate,
 )
-from foci.metrics.curve import MAX_MEAN_DEVIATION, area_error, area_over_counts, on_grid
+from foci.metrics.curve import MAX_MEAN_DEVIATION, area_error, area_over_counts
 from tests.metrics.strategies import Curve, curves, kappas, msks, quick
 
 
@@ -333,17 +333,6 @@ def test_every_number_equals_that_of_the_single_curve(
         )
         found = (got.msk[i], got.stable[i], got.aukc[i], got.specific[i])
         np.testing.assert_allclose(found, want, rtol=0, atol=1e-12)
-
-
-def test_a_curve_keeps_its_last_value_on_the_grid() -> None:
-    probs = [[[0.9, 0.1], [0.7, 0.3]], [[0.5, 0.5], [0.4, 0.6], [0.2, 0.8]]]
-    got = on_grid(stack(probs, [[1, 2], [1, 2, 4]]), np.array([0, 1]), np.array([1, 2, 3, 4]))
-    np.testing.assert_array_equal(got, [[0.9, 0.7, 0.7, 0.7], [0.5, 0.6, 0.6, 0.8]])
-
-
-def test_a_curve_that_starts_late_begins_with_its_first_value() -> None:
-    got = on_grid(stack([[[0.4, 0.6]]], [[3]]), np.array([1]), np.array([1, 5]))
-    np.testing.assert_array_equal(got, [[0.6, 0.6]])
 
 
 def test_long_stacks_are_cut_into_blocks() -> None:

@@ -22,8 +22,6 @@ from foci.metrics import (
     stable_decisive_k,
     stack,
 )
-from foci.metrics.curve import first_counts
-from foci.metrics.decisive import decisive_counts
 from tests.metrics import references
 from tests.metrics.strategies import Curve, curves, kappas, quick
 
@@ -237,23 +235,6 @@ def test_one_confidence_per_slide(seed: int) -> None:
         np.testing.assert_array_equal(
             points.msk[rows], operating_points(insert, full, made["t"], float(kappa)).msk[rows]
         )
-
-
-@quick
-@given(st.integers(0, 10_000))
-def test_several_confidences_in_one_go(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    made = cohort(rng, 12)
-    insert, delete = stacked(made)
-    targets, sizes, full = np.array(made["t"]), np.array(made["n"]), np.full((12, 3), 1 / 3)
-    needed_each = rng.choice([0.4, 0.6, 0.8], size=(3, 12))
-    first = first_counts(insert, targets, needed_each)
-    decisive = decisive_counts(insert, delete, targets, sizes, needed_each, 256)
-    for row, needed in enumerate(needed_each):
-        alone = operating_points(insert, full, targets, needed).msk
-        np.testing.assert_array_equal(first[row], alone)
-        flips = decisive_points(insert, delete, targets, sizes, needed).count
-        np.testing.assert_array_equal(decisive[row], flips)
 
 
 def test_bad_input_is_refused_with_the_slide() -> None:

@@ -19,7 +19,7 @@ from scipy.integrate import trapezoid
 from foci.errors import FociError
 from foci.metrics import inputs
 from foci.metrics.cards import card
-from foci.metrics.inputs import Chosen, Counts, Floats, Integers, Marks
+from foci.metrics.inputs import Counts, Floats, Integers, Marks
 
 MAX_MEAN_DEVIATION = 0.05
 """How far, on average, counts that were left out may lie outside the range of those around them."""
@@ -571,12 +571,6 @@ class OperatingPoints:
     aukc: Floats
     specific: Floats
 
-    def of(self, slides: Chosen) -> OperatingPoints:
-        """Metrics of some slides."""
-        return OperatingPoints(
-            self.msk[slides], self.stable[slides], self.aukc[slides], self.specific[slides]
-        )
-
 
 def operating_points(
     stacks: Sequence[Stack],
@@ -612,34 +606,6 @@ def operating_points(
             reached(count) & ~(rival_count <= count),  # NaN is never reached
         )
     return OperatingPoints(*found)
-
-
-def first_counts(stacks: Sequence[Stack], targets: Integers, kappas: Floats) -> Floats:
-    """MSK of every slide at the confidences ``[T, S]``, as ``[T, S]``; NaN where not reached.
-
-    >>> curves = stack([[[0.6, 0.4], [0.05, 0.95]], [[0.5, 0.5]]], [[1, 2], [1]])
-    >>> first_counts(curves, np.array([1, 0]), np.array([[0.9, 0.9], [0.5, 0.5]]))
-    array([[ 2., nan],
-           [ 2.,  1.]])
-    """
-    counts = np.full(kappas.shape, np.nan)
-    for part in stacks:
-        steps = sufficient_steps(part.probs, targets[part.rows], kappas[:, part.rows])
-        counts[:, part.rows] = first_crossing(steps, part.ks)
-    return counts
-
-
-def on_grid(stacks: Sequence[Stack], targets: Integers, grid: Integers) -> Floats:
-    """Probability of the target at every count of a grid, ``[S, G]``.
-
-    Between its counts, and after its last one, a curve holds its value.
-    """
-
-    def at_last_count(part: Stack) -> Floats:
-        last = np.searchsorted(part.ks, grid, side="right") - 1
-        return followed_class(part.probs, targets[part.rows])[:, np.maximum(last, 0)]
-
-    return fill(stacks, (len(targets), len(grid)), at_last_count)
 
 
 def fill(

@@ -281,22 +281,6 @@ def decisive_points(
     return DecisivePoints(count, stable, outcome, reached(count) & (stable != count))
 
 
-def decisive_counts(
-    insert: Sequence[Stack],
-    delete: Sequence[Stack],
-    targets: Integers,
-    n_tiles: Integers,
-    kappas: Floats,
-    k_max: int,
-) -> Floats:
-    """:func:`decisive_points` at the confidences ``[T, S]`` in one go: the counts, ``[T, S]``."""
-    counts = np.full(kappas.shape, np.nan)
-    for rows, shared, kept, left in _candidates(insert, delete, targets, n_tiles, k_max):
-        steps = decisive_steps(kept, left, targets[rows], kappas[:, rows])
-        counts[:, rows] = first_crossing(steps, shared)
-    return counts
-
-
 def _candidates(
     insert: Sequence[Stack],
     delete: Sequence[Stack],

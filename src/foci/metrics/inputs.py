@@ -15,8 +15,6 @@ from foci.errors import FociError
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Marks: TypeAlias = NDArray[np.bool_]
-Chosen: TypeAlias = slice | Integers
-"""Positions of some slides, in this order."""
 Counts: TypeAlias = ArrayLike | Sequence[float | None]
 """Minimum Sufficient K of many slides; None or NaN where a slide does not reach."""
 

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from foci.metrics import inputs
-from foci.metrics.curve import Stack, area_error, followed_class
-from foci.metrics.inputs import Chosen, Floats, Integers, Marks
+from foci.metrics.inputs import Floats, Integers
 
 Weights: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """How often each patient is drawn, in the smallest type that holds it: convert before adding."""
@@ -248,73 +247,3 @@ def _exact_pvalue(ranks: Floats, statistic: float) -> float:
         shifted = np.concatenate([np.zeros(rank), chance[: len(chance) - rank]])
         chance = (chance + shifted) / 2
     return min(1.0, 2 * float(chance[: round(2 * statistic) + 1].sum()))
-
-
-@dataclass(frozen=True, eq=False)
-class Sampling:
-    """Counts behind the curves of R seeds on S slides, ``[R, S]`` each (``[S]`` for one seed).
-
-    Attributes:
-        inserted: Whether every count up to ``min(K_max, N)`` was revealed.
-        deleted: Whether every count up to ``min(K_max, N - 1)`` was deleted.
-        walked: Largest count up to which every one was revealed.
-        msk_exact: Whether every count below the first crossing was revealed.
-        aukc_error: Bound on the error of the area; 0 where every count was revealed.
-        n_deleted: Number of seeds whose tiles were deleted.
-    """
-
-    inserted: Marks
-    deleted: Marks
-    walked: Floats
-    msk_exact: Marks
-    aukc_error: Floats
-    n_deleted: int
-
-    def of(self, slides: Chosen) -> Sampling:
-        """The counts behind some slides."""
-        arrays = {name: getattr(self, name)[..., slides] for name in _ARRAYS}
-        return Sampling(**arrays, n_deleted=self.n_deleted)
-
-    @classmethod
-    def over_seeds(cls, seeds: Sequence[Sampling]) -> Sampling:
-        """Stack the seeds of a ranking."""
-        arrays = {name: np.stack([getattr(one, name) for one in seeds]) for name in _ARRAYS}
-        return cls(**arrays, n_deleted=sum(one.n_deleted for one in seeds))
-
-
-_ARRAYS = ("inserted", "deleted", "walked", "msk_exact", "aukc_error")
-
-
-def sampling_of(
-    insert: Sequence[Stack],
-    delete: Sequence[Stack],
-    targets: Integers,
-    n_tiles: Integers,
-    msk: Floats,
-    k_max: int,
-) -> Sampling:
-    """The counts behind one seed, with ``msk`` ``[S]`` as the first crossing (NaN for none).
-
-    ``delete`` is empty where no tile was deleted.
-    """
-    walked, error = np.zeros((2, len(targets)))
-    for part in insert:
-        walked[part.rows] = _without_gap(part.ks)
-        error[part.rows] = area_error(followed_class(part.probs, targets[part.rows]), part.ks)
-    removed = np.zeros(len(targets))
-    for part in delete:
-        removed[part.rows] = _without_gap(part.ks[part.ks > 0])
-    inserted = walked >= np.minimum(k_max, n_tiles)
-    return Sampling(
-        inserted=inserted,
-        deleted=removed >= np.minimum(k_max, n_tiles - 1),
-        walked=walked,
-        msk_exact=inserted | (msk <= walked),
-        aukc_error=error,
-        n_deleted=int(bool(delete)),
-    )
-
-
-def _without_gap(ks: Integers) -> int:
-    """Largest count k such that 1, 2, ..., k are all among the counts."""
-    return int((ks == np.arange(1, len(ks) + 1)).sum())

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from foci.audits import Curve, CurveTable
 from foci.audits import measure as module
 from foci.audits.measure import (
+    Block,
     Measured,
     MeasuredSlides,
     Threshold,
@@ -19,12 +20,14 @@ from foci.audits.measure import (
     few_decided,
     followed,
     mean_curve,
+    measure,
     measure_slides,
     relative,
     whole_slides,
 )
 from foci.errors import FociError
-from tests.makers.curves import CLASSES, Settings, curve, slides, table
+from foci.metrics import decisive_points, drops_on_grid, operating_points, stack
+from tests.makers.curves import CLASSES, Settings, curve, random_table, slides, table, two
 
 B, T = CLASSES
 COUNTS = {"native": [[2, 4]], "random": [[1, None], [3, 8]]}
@@ -183,6 +186,53 @@ def test_decisive_k_needs_both_conditions_at_a_count_known_in_both_directions() 
     assert steady.at(steady.msk_at, Threshold(0.7)).item() == 1
     with pytest.raises(ValueError, match="not in tuple"):
         steady.at(steady.msk_at, Threshold(0.4))
+
+
+def test_a_curve_holds_its_value_between_its_counts_and_has_its_first_before_them() -> None:
+    ks = [np.array([2, 4]), np.array([3])]
+    p = [np.array([0.6, 0.8]), np.array([0.7])]
+    curves = CurveTable.of(
+        Curve(f"s{i}", "native", None, "insert", 9, ks[i], two(p[i], 1), two(0.9, 1))
+        for i in range(2)
+    )
+    whole = whole_slides(curves, slides(["A", "B"], [None] * 2, [9, 9]), CLASSES)
+    block = Block(np.array([0, 1]), whole.predictions, whole.n_tiles, whole.full)
+    _, held = measure(curves, block, (Threshold(0.9),), np.arange(1, 6), Settings())
+    np.testing.assert_array_equal(held, [[[0.6, 0.6, 0.6, 0.8, 0.8], [0.7] * 5]])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_are_the_metrics_of_every_order(seed: int) -> None:
+    """Against the metrics of a cohort, order by order, at every threshold."""
+    n, k_max, names = 12, 50, ["a", "b", "c"]
+    curves = random_table(seed, n, len(names))
+    labels = [names[i] for i in np.random.default_rng(seed).integers(0, 3, n)]
+    sizes = [c.n_tiles for c in curves.get("native")]
+    settings = Settings(kappa=0.5, kappas=(0.4, 0.7), k_max=k_max, relative=True)
+    found = measure_slides(curves, slides(list("ABCDEFGHIJKL"), labels, sizes), names, settings)
+    full = found.slides.full
+    for view, table_ in found.tables.items():
+        target = found.targets[view]
+        for row, order in enumerate(table_.orders):
+            kept, gone = found.curves.get(*order), found.curves.deletions(*order)
+            insert = stack([c.probs for c in kept], [c.ks for c in kept])
+            delete = stack([c.probs for c in gone], [c.ks for c in gone], lowest=0)
+            points = operating_points(insert, full, target, 0.5)
+            for name in ("msk", "stable", "aukc", "specific"):
+                np.testing.assert_array_equal(getattr(table_, name)[row], getattr(points, name))
+            flips = decisive_points(insert, delete, target, sizes, 0.5, k_max)
+            np.testing.assert_array_equal(table_.decisive[row], flips.count)
+            np.testing.assert_array_equal(table_.flips_back[row], flips.flips_back)
+            paper = decisive_points(insert, delete, target, sizes, 0.5, k_max, beta=0.2)
+            np.testing.assert_array_equal(table_.decisive_paper[row], paper.count)
+            drops = drops_on_grid(delete, full, target, settings.deletion)
+            np.testing.assert_array_equal(table_.drops[row], drops)
+            for threshold in table_.thresholds:
+                needed = threshold.needed(followed(full, target).confidence)
+                first = operating_points(insert, full, target, needed).msk
+                np.testing.assert_array_equal(table_.at(table_.msk_at, threshold)[row], first)
+                both = decisive_points(insert, delete, target, sizes, needed, k_max).count
+                np.testing.assert_array_equal(table_.at(table_.decisive_at, threshold)[row], both)
 
 
 # Blocks and orders
