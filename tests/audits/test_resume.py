@@ -194,7 +194,9 @@ def test_other_software_does_not_go_on(files: Path, monkeypatch: pytest.MonkeyPa
     with dies_at(2), pytest.raises(Killed):
         audit(files, changes=quick)
     monkeypatch.setattr("torch.__version__", "1.0")
-    with pytest.raises(FociError, match=r"begun with torch 2\..*, this is 1\.0; go on with 2\."):
+    with pytest.raises(
+        FociError, match=r"started with torch 2\..*, this is 1\.0; resume it with 2\."
+    ):
         audit(files, changes=quick)
 
 

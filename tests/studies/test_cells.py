@@ -102,6 +102,14 @@ def test_the_audit_takes_the_selector_of_the_fit(
     assert main.manifest.name == "one/abmil/1/main"
 
 
+def test_the_audit_names_its_sources(study: StudyFolder, main: StoredAudit) -> None:
+    entry = study.study.cohorts["one"]
+    trained = result(study, kind="train", backbone="abmil")
+    assert main.manifest.sources["model"] == str(trained.resolve())
+    assert main.manifest.sources["features"] == str(entry.features.resolve())
+    assert main.manifest.sources["labels"] == str(entry.labels.resolve())
+
+
 def test_an_adaptive_budget_is_validated_up_to_32_tiles(study: StudyFolder) -> None:
     fitted = result(study, kind="fit", variant="paper-adaptive")
     stored = json.loads((fitted / "selector.json").read_text())

@@ -1,6 +1,7 @@
-"""Store partial results of a run: one Parquet file per block of slides and ranking job.
+"""Partial results of a run: one Parquet file per block of slides and ranking job.
 
-Every file is either complete or absent, so a killed run can resume.
+Every file is either complete or absent, so a killed run can resume. At the end they are merged into
+the tables of the audit, one block in memory at a time.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ PLACES = [pa.field(name, pa.list_(pa.int64())) for name in ("tiles", "x", "y")]
 """Index and coordinates of candidate tiles; null if the slide was skipped or has no coordinates."""
 
 SLIDES_PART = "slides"
+_AGAIN = "give the same foci audit command again, with --force"
 
 
 class PartialResults:
@@ -119,12 +121,6 @@ class PartialResults:
             pq.write_table(table, temporary, use_dictionary=REPEATED)
 
 
-# Merge the partial results of a run into its Parquet tables, one block in memory at a time.
-
-
-_AGAIN = "give the same foci audit command again, with --force"
-
-
 class Assembly:
     """Merges blocks of partial results into Parquet tables, in order, as they are written.
 
@@ -185,8 +181,14 @@ class Assembly:
         """
         for number in range(len(self.blocks), self.n_blocks):
             self._merge(number)
-        _check_slides(self.parts, self.blocks, wanted)
-        slides = (*(slide for block in self.blocks for slide in block), *others)
+        audited = [slide for block in self.blocks for slide in block]
+        stored = [slide.slide_id for slide in audited]
+        if stored != list(wanted):
+            lost = [name for name in wanted if name not in set(stored)]
+            other = "holds other slides than the cohort"
+            what = f"does not hold slide {lost[0]}" if lost else other
+            raise FociError(self.parts.folder, what, _AGAIN)
+        slides = (*audited, *others)
         if not self.writers:
             what = f"has no slide that can be audited ({slides[0].skipped})"
             raise CohortError("cohort", what, "run foci doctor")
@@ -195,12 +197,18 @@ class Assembly:
         return slides
 
     def _merge(self, number: int) -> None:
-        slides = _block(self.parts, number, self.jobs)
+        slides, lost = self.parts.slides(number), self.parts.missing(number, self.jobs)
+        if slides is None or lost:
+            name = "slides" if slides is None else lost[0].column
+            raise FociError(self.parts.folder, f"has lost block {number} of {name}", _AGAIN)
         # a block of which every slide was skipped would be an empty row group
         if any(slide.skipped is None for slide in slides):
-            self._write(CURVES, _curves(self.parts, number, self.jobs), REPEATED)
+            tables = [self.parts.job(number, job, CURVE_SCHEMA.names) for job in self.jobs]
+            curves = pa.concat_tables(tables).cast(CURVE_SCHEMA)
+            self._write(CURVES, curves.combine_chunks(), REPEATED)
             ranked = _tiles(self.parts, number, self.jobs)
-            self._write(RANKINGS, _joined(ranked), repeated=True)
+            rows = pa.concat_tables([scores_to_arrow(slide) for slide in ranked])
+            self._write(RANKINGS, rows.combine_chunks(), repeated=True)
             for slide in ranked:
                 self.seen(slide)
         self.blocks.append(slides)
@@ -221,33 +229,6 @@ def features_digest(slides: Iterable[AuditedSlide]) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def _block(
-    parts: PartialResults, number: int, jobs: Sequence[RankingJob]
-) -> tuple[AuditedSlide, ...]:
-    """Slides of a block, after a check that none of its files is missing."""
-    slides = parts.slides(number)
-    lost = parts.missing(number, jobs)
-    if slides is None or lost:
-        name = "slides" if slides is None else lost[0].column
-        raise FociError(parts.folder, f"has lost block {number} of {name}", _AGAIN)
-    return slides
-
-
-def _check_slides(
-    parts: PartialResults, blocks: Sequence[Sequence[AuditedSlide]], wanted: Sequence[str]
-) -> None:
-    stored = [slide.slide_id for block in blocks for slide in block]
-    if stored != list(wanted):
-        lost = [name for name in wanted if name not in set(stored)]
-        what = f"does not hold slide {lost[0]}" if lost else "holds other slides than the cohort"
-        raise FociError(parts.folder, what, _AGAIN)
-
-
-def _curves(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> pa.Table:
-    tables = [parts.job(number, job, CURVE_SCHEMA.names) for job in jobs]
-    return pa.concat_tables(tables).cast(CURVE_SCHEMA).combine_chunks()
-
-
 def _tiles(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> list[RankedTiles]:
     stored = [job for job in jobs if job.stored]
     scores = {job.column: _scores(parts.job(number, job, [SCORES.name])) for job in stored}
@@ -262,10 +243,6 @@ def _tiles(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> li
         )
         for place, row in enumerate(kept)
     ]
-
-
-def _joined(slides: Sequence[RankedTiles]) -> pa.Table:
-    return pa.concat_tables([scores_to_arrow(slide) for slide in slides]).combine_chunks()
 
 
 def _scores(part: pa.Table) -> list[NDArray[Any]]:

@@ -33,6 +33,9 @@ from foci.testing import quick_check
 from foci.words import counted
 
 FITTING = ("train", "val")
+_LOOKED_AT = 16
+_TOLERANCE = 1e-4
+"""Allowed difference in probability; GPU sums may differ in their last digits between calls."""
 
 
 @dataclass(frozen=True)
@@ -123,13 +126,7 @@ class SplitSlides:
 
 
 def check_splits(cohort: Cohort, settings: AuditSettings, *, fits: bool = True) -> None:
-    """Check that the cohort has the splits that the audit needs; no file is read.
-
-    Args:
-        cohort: The slides.
-        settings: Of the audit.
-        fits: Whether selectors are fitted in the audit; False where they are given.
-    """
+    """Check that the cohort has the splits that the audit needs; no file is read."""
     present = {slide.split for slide in cohort} - {None}
     if not present and settings.fits_selectors:
         present = {*SPLITS}  # split_slides will make them
@@ -144,11 +141,7 @@ def check_splits(cohort: Cohort, settings: AuditSettings, *, fits: bool = True) 
 
 
 def split_slides(
-    cohort: Cohort,
-    settings: AuditSettings,
-    split_seed: int,
-    *,
-    fits: bool = True,
+    cohort: Cohort, settings: AuditSettings, split_seed: int, *, fits: bool = True
 ) -> SplitSlides:
     """Divide a cohort into fitting and audited slides; skip unreadable slides for fitting.
 
@@ -211,15 +204,12 @@ def many_left_out(cohort: Cohort, audited: int, skipped: Collection[str]) -> str
 
 def _skipped(checked: Cohort, table: Cohort) -> tuple[AuditedSlide, ...]:
     rows = {slide.slide_id: slide for slide in table}
-    return tuple(
-        AuditedSlide(
-            slide_id=entry.slide_id,
-            case_id=rows[entry.slide_id].case_id if entry.slide_id in rows else entry.slide_id,
-            label=rows[entry.slide_id].label if entry.slide_id in rows else None,
-            skipped=entry.reason,
-        )
-        for entry in checked.skipped
-    )
+    found = []
+    for entry in checked.skipped:
+        row = rows.get(entry.slide_id)
+        case_id, label = (entry.slide_id, None) if row is None else (row.case_id, row.label)
+        found.append(AuditedSlide(entry.slide_id, case_id, label, skipped=entry.reason))
+    return tuple(found)
 
 
 def _left_out(cohort: Cohort, settings: AuditSettings) -> list[str]:
@@ -230,7 +220,7 @@ def _left_out(cohort: Cohort, settings: AuditSettings) -> list[str]:
     ]
 
 
-# Check that classifier, cohort and settings fit together, and that a function is usable.
+# Do classifier, cohort and settings fit together?
 
 
 def admit(
@@ -304,8 +294,12 @@ def _lacks(cohort: Cohort, settings: AuditSettings) -> str | None:
 
 def for_backbone(cohort: Cohort, backbone: Backbone) -> Cohort:
     """Adapt a cohort to a classifier: features of its width, one class name per output."""
-    store = cohort.store.for_model(backbone.d_in)
-    return replace(cohort, classes=_classes(backbone, cohort), store=store)
+    classes = cohort.classes or tuple(f"class {number}" for number in range(backbone.n_classes))
+    if len(classes) != backbone.n_classes:
+        what = f"have {len(classes)} classes ({', '.join(classes)}), the model has "
+        fix = "give the model's classes in its order"
+        raise CohortError("labels", f"{what}{backbone.n_classes}", fix)
+    return replace(cohort, classes=classes, store=cohort.store.for_model(backbone.d_in))
 
 
 def _without_native(
@@ -318,19 +312,6 @@ def _without_native(
     rest = tuple(name for name in settings.rankings if name != "native")
     note = f"{backbone.architecture} has no tile score of its own: there is no native ranking"
     return settings.model_copy(update={"rankings": rest}), (note,)
-
-
-def _classes(backbone: Backbone, cohort: Cohort) -> tuple[str, ...]:
-    if not cohort.classes:
-        return tuple(f"class {number}" for number in range(backbone.n_classes))
-    if len(cohort.classes) != backbone.n_classes:
-        names = ", ".join(cohort.classes)
-        raise CohortError(
-            "labels",
-            f"have {len(cohort.classes)} classes ({names}), the model has {backbone.n_classes}",
-            "give the model's classes in its order",
-        )
-    return cohort.classes
 
 
 def check_function(backbone: Backbone, cohort: Cohort) -> None:
@@ -359,20 +340,14 @@ def check_function(backbone: Backbone, cohort: Cohort) -> None:
         return
 
 
-# Refuse features of another width than the classifier reads, in one line for the whole cohort.
-
-
-_LOOKED_AT = 16
-
-
 def check_width(cohort: Cohort) -> None:
     """Look at a few slides, until one has features that the classifier can read.
 
     Args:
-        cohort: Adapted to a classifier, see :func:`foci.audits.prepare.for_backbone`.
+        cohort: Adapted to a classifier, see :func:`for_backbone`.
 
     Raises:
-        BagError: If all that can be read have another width.
+        BagError: If all that can be read have another width; one line for the whole cohort.
     """
     wrong: list[WidthError] = []
     places = np.unique(np.linspace(0, len(cohort) - 1, min(len(cohort), _LOOKED_AT)).astype(int))
@@ -391,11 +366,7 @@ def check_width(cohort: Cohort) -> None:
         raise BagError(first.where, f"{first.what} ({seen})", first.fix)
 
 
-# Check that a model is deterministic, and that its answer does not drift during a run.
-
-
-_TOLERANCE = 1e-4
-"""Allowed difference in probability; GPU sums may differ in their last digits between calls."""
+# Is the model deterministic, and does its answer stay the same?
 
 
 @dataclass(frozen=True, eq=False)
@@ -416,6 +387,11 @@ class DriftCheck:
     first: Tensor
     weights: str
 
+    @property
+    def name(self) -> str:
+        """The classifier, in errors."""
+        return f"backbone {self.backbone.architecture}"
+
     def check(self, when: str) -> None:
         """Hash the weights and ask again.
 
@@ -423,15 +399,14 @@ class DriftCheck:
             ChangedError: If the weights differ, or the probabilities by more than rounding.
         """
         if fingerprint(self.backbone) != self.weights:
-            raise ChangedError(
-                _named(self.backbone), "changed while it was audited", "leave it alone, try again"
-            )
+            what = "changed while it was audited"
+            raise ChangedError(self.name, what, "leave it alone, try again")
         with eval_mode(self.backbone):
             now = full_logits(self.backbone, [self.x])[0]
         gap = _gap(self.first, now)
         if gap > _allowed(now):
             raise ChangedError(
-                _named(self.backbone),
+                self.name,
                 f"the model's answer drifts: on {self.slide_id} its probabilities {when} differ "
                 f"by {gap:.2g} from those at the start",
                 "make it forget what it has seen (counters, running statistics, caches)",
@@ -460,7 +435,7 @@ def check_deterministic(backbone: Backbone, cohort: Cohort) -> DriftCheck | None
         gap = _gap(first, second)
         if gap > _allowed(first):
             raise FociError(
-                _named(backbone),
+                f"backbone {backbone.architecture}",
                 f"the model gives two answers to one bag: on {slide.slide_id} its probabilities "
                 f"differ by {gap:.2g}",
                 "put it in eval mode (model.eval()), or switch off its randomness",
@@ -478,7 +453,3 @@ def _gap(first: Tensor, second: Tensor) -> float:
 def _allowed(logits: Tensor) -> float:
     digits = torch.finfo(logits.dtype).eps if logits.is_floating_point() else 0.0
     return max(_TOLERANCE, 8 * digits)
-
-
-def _named(backbone: Backbone) -> str:
-    return f"backbone {backbone.architecture}"

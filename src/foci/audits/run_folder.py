@@ -1,10 +1,14 @@
-"""Remove what an audit wrote into its folder: by name, without following a link."""
+"""The folder of a run: is it new, started or finished, whose is it, and what may be removed.
+
+``run`` resumes in a folder whose manifest has the same key, that is a digest of everything that
+decides the numbers. Files are removed by name, without following a link.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -29,9 +33,11 @@ from foci.files.hashes import check_format, digest
 from foci.files.lock import LOCK, alone_in
 from foci.files.run_log import LOG
 from foci.selectors import saved
-from foci.selectors.saved import METADATA
 from foci.slides import thumbnails
 
+State = Literal["new", "started", "finished"]
+
+_REDO = "give --force to redo it, or another --out"
 _REPORT = re.compile(
     r"report(-kappa-[0-9.e-]+)?(-relative)?(-k-[0-9]+)?(-prediction|-label)?\.html"
 )
@@ -41,83 +47,10 @@ _SEED = re.compile(r"seed-[0-9]+")
 _PART = re.compile(r"[0-9]{5,}\.parquet")
 
 
-def clear(folder: Path) -> None:
-    """Remove the files that an audit writes, and no others.
-
-    The manifest stays until it is replaced: without it, FOCI would not recognise its own folder.
-    """
-    sweep(folder, deep=True)
-    remove_parts(folder)
-    for name in (SLIDES, CURVES, RANKINGS, SUMMARY):
-        (folder / name).unlink(missing_ok=True)
-    for path in _entries(folder):
-        if _REPORT.fullmatch(path.name):
-            path.unlink(missing_ok=True)
-    seeds = [path for path in _entries(folder / SELECTORS) if _SEED.fullmatch(path.name)]
-    for place in seeds:
-        _remove(place, saved.FILES)
-    _remove(folder / SELECTORS, ())
-    _remove(folder / TABLES, TABLE_FILES)
-    pictures = folder / thumbnails.FOLDER
-    shown = [path.name for path in _entries(pictures) if path.suffix == ".jpg"]
-    _remove(pictures, [*shown, thumbnails.INDEX])
-
-
-def remove_parts(folder: Path) -> None:
-    """Remove the partial results of a run."""
-    for place in _entries(folder / PARTS):
-        _remove(place, [path.name for path in _entries(place) if _PART.fullmatch(path.name)])
-    _remove(folder / PARTS, ())
-
-
-def remove_locks(folder: Path) -> None:
-    """Remove the locks that killed fits left in the folders of their seeds."""
-    for place in _entries(folder / SELECTORS):
-        if _SEED.fullmatch(place.name) and _own(place):
-            (place / LOCK).unlink(missing_ok=True)
-
-
-def check_no_links(folder: Path) -> None:
-    """Refuse a folder in which a run would write through a link into another one."""
-    for place in (folder / PARTS, folder / SELECTORS, folder / TABLES, folder / thumbnails.FOLDER):
-        for path in (place, *_entries(place)):
-            if path.is_symlink() and path.is_dir():
-                what = "is a link to another folder"
-                raise FociError(path, what, "remove the link, or choose another --out")
-
-
-def _own(folder: Path) -> bool:
-    return folder.is_dir() and not folder.is_symlink()
-
-
-def _entries(folder: Path) -> Iterator[Path]:
-    """What is in a folder; nothing if it is a link, or none."""
-    return iter(sorted(folder.iterdir()) if _own(folder) else ())
-
-
-def _remove(folder: Path, names: list[str] | tuple[str, ...]) -> None:
-    """Remove these files of a folder, and the folder if nothing else is in it."""
-    if not _own(folder):
-        return
-    for name in names:
-        path = folder / name
-        if path.is_symlink() or path.is_file():
-            path.unlink(missing_ok=True)
-    if not any(folder.iterdir()):
-        folder.rmdir()
-
-
-# Check whether an audit folder is new, begun or finished, and lock it for one run.
-
-
-State = Literal["new", "begun", "finished"]
-_REDO = "give --force to redo it, or another --out"
-
-
 def state_of(
     folder: Path, inputs: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
 ) -> State:
-    """Whether a folder is new, begun or finished for this audit; refuse to mix two audits.
+    """Whether a folder is new, started or finished for this audit; refuse to mix two audits.
 
     Args:
         folder: The audit folder, existing or not.
@@ -141,37 +74,51 @@ def state_of(
             raise FociError(folder, f"holds an audit without its {gone}", "give --force")
         return "finished"
     for name, version in versions.items():
-        begun = head.versions.get(name)
-        if begun != version:
-            what = f"holds an audit that was begun with {name} {begun}, this is {version}"
-            raise FociError(folder, what, f"go on with {begun}, or {_REDO}")
-    return "begun"
+        first = head.versions.get(name)
+        if first != version:
+            what = f"holds an audit that was started with {name} {first}, this is {version}"
+            raise FociError(folder, what, f"resume it with {first}, or {_REDO}")
+    return "started"
 
 
 @contextlib.contextmanager
-def entered(
+def locked_run_folder(
     folder: Path, inputs: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
 ) -> Iterator[State]:
-    """Create, lock and clean up a folder for one run; yields its state, see :func:`state_of`."""
+    """Create, lock and clean up a folder for one run; yields its state, see :func:`state_of`.
+
+    A run that is refused before its first results leaves nothing behind: its manifest would make
+    the next run, with the mistake corrected, demand ``--force``. Slides that were computed and
+    selectors that were fitted stay, with the manifest that they need.
+    """
+    existed = folder.exists()
     state_of(folder, inputs, versions, force=force)  # raises before anything is changed
     folder.mkdir(parents=True, exist_ok=True)
-    with alone_in(folder):
-        state = state_of(folder, inputs, versions, force=force)
-        check_no_links(folder)
-        if state == "new":
-            clear(folder)
-        tidy(folder)
-        yield state
-
-
-def tidy(folder: Path) -> None:
-    """Remove what killed runs and reports left in a folder that is locked."""
-    sweep(folder, deep=True)
-    remove_locks(folder)
+    try:
+        with alone_in(folder):
+            state = state_of(folder, inputs, versions, force=force)
+            check_no_links(folder)
+            if state == "new":
+                clear(folder)
+            tidy(folder)
+            try:
+                yield state
+            except FociError:
+                fitted = (folder / SELECTORS).glob(f"*/{saved.METADATA}")
+                if state == "new" and not (folder / PARTS).exists() and not any(fitted):
+                    clear(folder)
+                    for name in (MANIFEST, LOG):
+                        (folder / name).unlink(missing_ok=True)
+                raise
+    except FociError:
+        if not existed:
+            with contextlib.suppress(OSError):  # it is not empty
+                folder.rmdir()
+        raise
 
 
 def _manifest(folder: Path) -> ManifestHead | None:
-    """Read the head of the folder's manifest; None if a new audit may begin there."""
+    """Read the head of the folder's manifest; None if a new audit may start there."""
     if not folder.exists():
         return None
     if not folder.is_dir():
@@ -189,36 +136,68 @@ def _manifest(folder: Path) -> ManifestHead | None:
     raise FociError(path, "is not the manifest of an audit", "choose another --out")
 
 
-# A run that is refused before its first results leaves nothing behind.
+def clear(folder: Path) -> None:
+    """Remove the files that an audit writes, and no others.
 
-
-@contextlib.contextmanager
-def locked_run_folder(
-    folder: Path, inputs: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
-) -> Iterator[State]:
-    """As :func:`~foci.audits.run_folder.entered`, but a refusal removes what a new run has begun.
-
-    Its manifest would make the next run, with the mistake corrected, demand ``--force``. Slides
-    that were computed and selectors that were fitted stay, with the manifest that they need.
+    The manifest stays until it is replaced: without it, FOCI would not recognise its own folder.
     """
-    existed = folder.exists()
-    try:
-        with entered(folder, inputs, versions, force=force) as state:
-            try:
-                yield state
-            except FociError:
-                if state == "new" and not _has_results(folder):
-                    clear(folder)
-                    for name in (MANIFEST, LOG):
-                        (folder / name).unlink(missing_ok=True)
-                raise
-    except FociError:
-        if not existed:
-            with contextlib.suppress(OSError):  # it is not empty
-                folder.rmdir()
-        raise
+    sweep(folder, deep=True)
+    remove_parts(folder)
+    for name in (SLIDES, CURVES, RANKINGS, SUMMARY):
+        (folder / name).unlink(missing_ok=True)
+    for path in _entries(folder):
+        if _REPORT.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+    for place in _entries(folder / SELECTORS):
+        if _SEED.fullmatch(place.name):
+            _remove(place, saved.FILES)
+    _remove(folder / SELECTORS, ())
+    _remove(folder / TABLES, TABLE_FILES)
+    pictures = folder / thumbnails.FOLDER
+    shown = [path.name for path in _entries(pictures) if path.suffix == ".jpg"]
+    _remove(pictures, [*shown, thumbnails.INDEX])
 
 
-def _has_results(folder: Path) -> bool:
-    fitted = (folder / SELECTORS).glob(f"*/{METADATA}")
-    return (folder / PARTS).exists() or any(fitted)
+def tidy(folder: Path) -> None:
+    """Remove what killed runs, fits and reports left in a folder that is locked."""
+    sweep(folder, deep=True)
+    for place in _entries(folder / SELECTORS):
+        if _SEED.fullmatch(place.name) and _own(place):
+            (place / LOCK).unlink(missing_ok=True)
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove the partial results of a run."""
+    for place in _entries(folder / PARTS):
+        _remove(place, [path.name for path in _entries(place) if _PART.fullmatch(path.name)])
+    _remove(folder / PARTS, ())
+
+
+def check_no_links(folder: Path) -> None:
+    """Refuse a folder in which a run would write through a link into another one."""
+    for place in (folder / PARTS, folder / SELECTORS, folder / TABLES, folder / thumbnails.FOLDER):
+        for path in (place, *_entries(place)):
+            if path.is_symlink() and path.is_dir():
+                what = "is a link to another folder"
+                raise FociError(path, what, "remove the link, or choose another --out")
+
+
+def _own(folder: Path) -> bool:
+    return folder.is_dir() and not folder.is_symlink()
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What is in a folder; nothing if it is a link, or none."""
+    return sorted(folder.iterdir()) if _own(folder) else []
+
+
+def _remove(folder: Path, names: Sequence[str]) -> None:
+    """Remove these files of a folder, and the folder if nothing else is in it."""
+    if not _own(folder):
+        return
+    for name in names:
+        path = folder / name
+        if path.is_symlink() or path.is_file():
+            path.unlink(missing_ok=True)
+    if not any(folder.iterdir()):
+        folder.rmdir()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.audits.run_folder import check_no_links, clear, remove_locks, remove_parts
+from foci.audits.run_folder import check_no_links, clear, remove_parts, tidy
 from foci.errors import FociError
 from foci.files.lock import LOCK
 from foci.selectors.saved import FILES
@@ -61,13 +61,13 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
     (audit / "selectors" / "seed-0").symlink_to(elsewhere)
     clear(audit)
     remove_parts(audit)
-    remove_locks(audit)
+    tidy(audit)
     assert files(elsewhere) == {"00000.parquet", "rankings.csv", "selector.safetensors", LOCK}
 
 
 def test_locks_of_fits_that_were_killed_go(tmp_path: Path) -> None:
     fill(tmp_path, tuple(f"selectors/{name}/{LOCK}" for name in ("seed-0", "seed-3", "mine")))
-    remove_locks(tmp_path)
+    tidy(tmp_path)
     assert files(tmp_path) == {f"selectors/mine/{LOCK}"}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from foci.audits import StoredAudit
 from foci.audits.folder import TABLE_FILES
-from foci.audits.run_folder import clear, entered, state_of
+from foci.audits.run_folder import clear, locked_run_folder, state_of
 from foci.errors import FociError
 from foci.files.atomic import sweep
 from foci.files.hashes import digest
@@ -30,29 +30,29 @@ def test_new_and_empty_folders(tmp_path: Path) -> None:
     out = tmp_path / "a" / "b"
     assert state_of(out, DECIDED, VERSIONS, force=False) == "new"
     assert not out.exists()
-    with entered(out, DECIDED, VERSIONS, force=False) as state:
+    with locked_run_folder(out, DECIDED, VERSIONS, force=False) as state:
         assert state == "new"
         assert [path.name for path in out.iterdir()] == [LOCK]
     for name in (".writing-x", LOCK):  # killed before the first manifest
         (out / name).touch()
     assert state_of(out, DECIDED, VERSIONS, force=False) == "new"
-    with entered(out, DECIDED, VERSIONS, force=False) as state:
+    with locked_run_folder(out, DECIDED, VERSIONS, force=False) as state:
         assert state == "new"
     assert list(out.iterdir()) == []
 
 
-def test_what_was_begun_is_kept(tmp_path: Path) -> None:
+def test_what_was_started_is_kept(tmp_path: Path) -> None:
     out = manifest(tmp_path / "out")
     for name in ("curves.parquet", ".writing-x"):
         (out / name).touch()
-    with entered(out, DECIDED, VERSIONS, force=False) as state:
-        assert state == "begun"
+    with locked_run_folder(out, DECIDED, VERSIONS, force=False) as state:
+        assert state == "started"
     assert sorted(path.name for path in out.iterdir()) == ["curves.parquet", "manifest.json"]
 
 
 def test_the_same_audit(tmp_path: Path) -> None:
     out = manifest(tmp_path / "out")
-    assert state_of(out, DECIDED, VERSIONS, force=False) == "begun"
+    assert state_of(out, DECIDED, VERSIONS, force=False) == "started"
     manifest(out, "complete", files={"curves.parquet": "ab"})
     with pytest.raises(
         FociError, match=r"holds an audit without its curves\.parquet; give --force"
@@ -68,7 +68,9 @@ def test_another_audit(tmp_path: Path) -> None:
     says = "holds an audit with kappa = 0.9, not 0.8; give --force to redo it, or another --out"
     with pytest.raises(FociError, match=says):
         state_of(out, {**DECIDED, "kappa": 0.8}, VERSIONS, force=False)
-    with pytest.raises(FociError, match="begun with torch 2, this is 3; go on with 2, or give"):
+    with pytest.raises(
+        FociError, match="started with torch 2, this is 3; resume it with 2, or give"
+    ):
         state_of(out, DECIDED, {**VERSIONS, "torch": "3"}, force=False)
 
 
@@ -120,7 +122,7 @@ def test_force_removes_what_an_audit_makes_and_nothing_else(tmp_path: Path) -> N
     for name in made + mine:
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).touch()
-    with entered(out, {"kappa": 0.1}, VERSIONS, force=True) as state:
+    with locked_run_folder(out, {"kappa": 0.1}, VERSIONS, force=True) as state:
         assert state == "new"
     left = sorted(p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file())
     assert left == sorted([*mine, "manifest.json"])
@@ -142,7 +144,7 @@ def test_force_follows_no_link(tmp_path: Path, place: str) -> None:
     says = f"{place}: is a link to another folder; remove the link, or choose another --out"
     with (
         pytest.raises(FociError, match=says),
-        entered(out, {"kappa": 0.1}, VERSIONS, force=True),
+        locked_run_folder(out, {"kappa": 0.1}, VERSIONS, force=True),
     ):
         pass
     clear(out)
@@ -154,7 +156,7 @@ def test_a_linked_file_loses_its_link_only(tmp_path: Path) -> None:
     (tmp_path / "curves.parquet").write_text("mine")
     out = manifest(tmp_path / "out")
     (out / "curves.parquet").symlink_to(tmp_path / "curves.parquet")
-    with entered(out, {"kappa": 0.1}, VERSIONS, force=True):
+    with locked_run_folder(out, {"kappa": 0.1}, VERSIONS, force=True):
         assert not (out / "curves.parquet").is_symlink()
     assert (tmp_path / "curves.parquet").read_text() == "mine"
 
@@ -163,7 +165,7 @@ def test_locks_of_killed_fits_are_swept(tmp_path: Path) -> None:
     out = manifest(tmp_path / "out")
     (out / "selectors" / "seed-0").mkdir(parents=True)
     (out / "selectors" / "seed-0" / LOCK).touch()
-    with entered(out, DECIDED, VERSIONS, force=False):
+    with locked_run_folder(out, DECIDED, VERSIONS, force=False):
         assert not (out / "selectors" / "seed-0" / LOCK).exists()
 
 
