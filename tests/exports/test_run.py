@@ -113,7 +113,7 @@ def test_hostile_names_stay_in_the_folder(audit: StoredAudit, tmp_path: Path) ->
 
 
 def test_an_unknown_format_or_count_is_refused(audit: StoredAudit, tmp_path: Path) -> None:
-    with pytest.raises(FociError, match=r"--to jpg: is no format; known: geojson, csv, png"):
+    with pytest.raises(FociError, match=r"--to jpg: is not a format; known: geojson, csv, png"):
         export(audit, tmp_path, ["jpg"], [PLAIN])
-    with pytest.raises(FociError, match=r"--k some: is no number of tiles"):
+    with pytest.raises(FociError, match=r"--k some: is not a number of tiles"):
         export(audit, tmp_path, ["csv"], [PLAIN], k="some")

@@ -46,7 +46,7 @@ def test_a_figure_is_a_picture(client: TestClient) -> None:
 
 def test_what_cannot_be_exported_says_why(client: TestClient, images: dict[str, Path]) -> None:
     assert client.get("/api/slides/5/export/docx").json() == {
-        "error": "docx: is no format; known: png, svg, pdf, geojson, csv"
+        "error": "docx: is not a format; known: png, svg, pdf, geojson, csv"
     }
     list(images.values())[1].unlink()
     answer = client.get("/api/slides/5/export/geojson?k=3")

@@ -1,4 +1,8 @@
-"""Pictures of the slide behind the exported tiles: an overview, and crops of single tiles."""
+"""Figure of one slide for print: rankings side by side on the tissue, and their first tiles.
+
+:func:`look` reads the pictures of the slide, :func:`write_figure` draws them: one column per
+ranking, its first K tiles outlined on the overview, and crops of the first of these below.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +25,53 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.gridspec import SubplotSpec
 
+WIDTH = 7.2
+"""Inches of a figure: a printed page, both columns."""
 
+DPI = 300
 OVERVIEW = 1400
 """Longer side of an overview in pixels: 300 per inch at the width of a printed panel."""
 
 CROP = 256
 CROPS = 8
-"""Tiles that are shown as pictures."""
+"""Tiles that are shown as pictures, and the pixels of each."""
 
-_MARGIN = 0.04
+_CROPS_PER_ROW = 4
+_NUMBERED = 3
+_POINTS_FOR_NUMBER = 12
+"""The number of a tile at least this wide stands on it, otherwise above it."""
+
+_INCHES_OF_TEXT = 0.75
+_STYLE: Any = {
+    "font.size": 7,
+    "font.family": "sans-serif",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "foci",
+    "pdf.fonttype": 42,
+}
+_UNDATED: dict[str, dict[str, Any]] = {
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "ModDate": None},
+    "svg": {"Date": None},
+}
+
+COLOURS = ("#ffd60a", "#00e5ff", "#7cfc00", "#ff9f1c", "#ffffff")
+"""Of rankings on stained tissue: bright, far from pink and violet, distinct for everybody."""
+
+
+def colour_of(at: int) -> str:
+    """Colour of the ranking at a position; they repeat after the fifth."""
+    return COLOURS[at % len(COLOURS)]
+
+
+def rgb_of(at: int) -> tuple[int, int, int]:
+    """The same as red, green and blue.
+
+    >>> rgb_of(0)
+    (255, 214, 10)
+    """
+    red, green, blue = bytes.fromhex(colour_of(at)[1:])
+    return red, green, blue
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,19 +107,24 @@ def look(
     Raises:
         SlideError: If the image cannot be read, or is not that of these tiles.
     """
-    box = extent(ranked.corners, ranked.side)
+    corners, side = ranked.corners, ranked.side
+    box = extent(corners, side)
     if image is None:
         return Tissue(box, None, {}, slide_mpp, (0, 0))
     with SlideImage(image, slide_mpp) as slide:
-        outside = beyond(ranked.corners, ranked.side, slide.size)
+        outside = ((corners < 0) | (corners + side > np.array(slide.size))).any(axis=1).sum()
         if outside:
-            what = f"{outside} of {len(ranked.corners)} tiles lie outside the image"
+            what = f"{outside} of {len(corners)} tiles lie outside the image"
             raise SlideError(image, what, "check that the features were made from this slide")
         origin = slide.bounds.x, slide.bounds.y
         if not pictures:
             return Tissue(box, None, {}, slide.mpp, origin)
         overview = np.asarray(slide.read(box, fitted(box, OVERVIEW)))
-        crops = {one.name: _crops(slide, ranked, one) for one in ranked.columns}
+        crops = {}
+        for column in ranked.columns:
+            first = corners[column.order[:CROPS]].tolist()
+            boxes = [Box(x, y, side, side) for x, y in first]
+            crops[column.name] = list(read_boxes(slide, boxes, CROP))
         return Tissue(box, overview, crops, slide.mpp, origin)
 
 
@@ -88,37 +135,61 @@ def extent(corners: NDArray[np.int64], side: int) -> Box:
     Box(x=88, y=88, width=324, height=224)
     """
     low, high = corners.min(axis=0), corners.max(axis=0) + side
-    margin = int(_MARGIN * (high - low).max())
+    margin = int(0.04 * (high - low).max())
     width, height = (high - low + 2 * margin).tolist()
     return Box(int(low[0]) - margin, int(low[1]) - margin, width, height)
 
 
-def beyond(corners: NDArray[np.int64], side: int, size: tuple[int, int]) -> int:
-    """Number of tiles that lie, in part or whole, outside an image of this size."""
-    outside = (corners < 0).any(axis=1) | (corners + side > np.array(size)).any(axis=1)
-    return int(outside.sum())
+def write_figure(ranked: RankedSlide, tissue: Tissue, path: Path, kind: str) -> None:
+    """Draw a slide and write it as ``png``, ``pdf`` or ``svg``; equal input gives equal bytes."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        fix = "pip install 'foci-mil[plots]'"
+        raise FociError("matplotlib", f"cannot be loaded ({error})", fix) from error
+    with matplotlib.rc_context(_STYLE):
+        draw(ranked, tissue).savefig(path, format=kind, dpi=DPI, metadata=_UNDATED[kind])
 
 
-def _crops(slide: SlideImage, ranked: RankedSlide, column: RankedColumn) -> list[Picture]:
-    first = ranked.corners[column.order[:CROPS]]
-    boxes = [Box(int(x), int(y), ranked.side, ranked.side) for x, y in first]
-    return list(read_boxes(slide, boxes, CROP))
+def draw(ranked: RankedSlide, tissue: Tissue) -> Figure:
+    """One column per ranking: the first K tiles outlined on the tissue, then their pictures."""
+    from matplotlib.figure import Figure
+
+    columns = ranked.columns
+    panel = WIDTH / len(columns)
+    overview = min(panel * tissue.box.height / tissue.box.width, 1.3 * WIDTH / 2)
+    crops = 0.0 if tissue.overview is None else 0.62 * panel
+    figure = Figure(figsize=(WIDTH, overview + crops + _INCHES_OF_TEXT), layout="constrained")
+    ratios = [overview, crops] if crops else [overview]
+    grid = figure.add_gridspec(len(ratios), len(columns), height_ratios=ratios)
+    for at, column in enumerate(columns):
+        colour = colour_of(at)
+        _draw_overview(figure.add_subplot(grid[0, at]), ranked, column, tissue, colour)
+        if crops:
+            _draw_crops(figure, grid[1, at], ranked, column, tissue.crops[column.name], colour)
+    label = "" if ranked.slide.label is None else f", label {ranked.slide.label}"
+    figure.suptitle(
+        f"{ranked.slide.slide_id}: predicted {ranked.predicted} with p = {ranked.p:.3f} "
+        f"from {len(ranked.tiles)} tiles{label}",
+        fontsize=8,
+    )
+    figure.supxlabel(textwrap.fill(_caption(ranked, tissue), 140), fontsize=6)
+    return figure
 
 
-# Panels of a figure: tissue with outlined tiles and scale bar, and pictures of the first tiles.
+def _caption(ranked: RankedSlide, tissue: Tissue) -> str:
+    parts = ["Outlined: the first K tiles of each ranking, 1 to 3 numbered."]
+    if tissue.crops and any((~np.isnan(column.delta_p)).any() for column in ranked.columns):
+        parts.append("Δp: drop of p when the tiles up to this one are removed.")
+    if ranked.witness is not None:
+        parts.append("White dots: annotated tiles; * a picture of one.")
+    if tissue.mpp is None:
+        parts.append("No scale bar: the resolution is unknown.")
+    parts.append("Model-sufficient, not diagnostic.")
+    return " ".join(parts)
 
 
-WIDTH = 7.2
-"""Inches of a figure: a printed page, both columns."""
-
-_NUMBERED = 3
-_ROOM_FOR_NUMBER = 12
-"""Points: the number of a tile at least this wide stands on it, otherwise above it."""
-
-_ACROSS = 4
-
-
-def draw_overview(
+def _draw_overview(
     axes: Axes, ranked: RankedSlide, column: RankedColumn, tissue: Tissue, colour: str
 ) -> None:
     """The slide, the first tiles outlined, annotated tiles dotted, and a scale bar."""
@@ -139,8 +210,8 @@ def draw_overview(
         axes.scatter(
             centres[:, 0], centres[:, 1], s=1.2, c="white", edgecolors="black", linewidths=0.2
         )
-    room = axes.get_position().width * WIDTH * 72 * ranked.side / box.width
-    inside = room > _ROOM_FOR_NUMBER
+    points = axes.get_position().width * WIDTH * 72 * ranked.side / box.width
+    inside = points > _POINTS_FOR_NUMBER
     for rank, at in enumerate(column.order[:_NUMBERED], 1):
         x, y = ranked.corners[at]
         axes.annotate(
@@ -154,12 +225,13 @@ def draw_overview(
             fontweight="bold",
             bbox={"boxstyle": "round,pad=0.15", "fc": colour, "ec": "black", "lw": 0.4},
         )
-    axes.set_title(_heading(column), fontsize=7)
+    reached = "κ never reached" if column.msk is None else f"MSK {column.msk}"
+    axes.set_title(f"{column.name}: first {len(column)} tiles ({reached})", fontsize=7)
     if tissue.mpp is not None:
-        _scale_bar(axes, tissue, tissue.mpp)
+        _scale_bar(axes, box, tissue.mpp)
 
 
-def draw_crops(
+def _draw_crops(
     figure: Figure,
     place: SubplotSpec,
     ranked: RankedSlide,
@@ -168,9 +240,9 @@ def draw_crops(
     colour: str,
 ) -> None:
     """Pictures of the first tiles in order, each with its rank and delta p."""
-    grid = place.subgridspec(-(-CROPS // _ACROSS), _ACROSS, wspace=0.05, hspace=0.05)
+    grid = place.subgridspec(-(-CROPS // _CROPS_PER_ROW), _CROPS_PER_ROW, wspace=0.05, hspace=0.05)
     for at, picture in enumerate(crops):
-        axes = figure.add_subplot(grid[at // _ACROSS, at % _ACROSS])
+        axes = figure.add_subplot(grid[at // _CROPS_PER_ROW, at % _CROPS_PER_ROW])
         axes.imshow(picture)
         axes.set_xticks([])
         axes.set_yticks([])
@@ -179,23 +251,8 @@ def draw_crops(
             spine.set_linewidth(1.2)
         star = "*" if ranked.witness is not None and ranked.witness[column.order[at]] else ""
         drop = column.delta_p[at]
-        said = "" if math.isnan(drop) else f" Δp {round(drop, 2) + 0.0:.2f}"  # never -0.00
-        axes.set_title(f"#{at + 1}{star}{said}", fontsize=5, pad=1.5)
-
-
-def nice_length(widest: float) -> float:
-    """The largest of 1, 2 and 5 times a power of ten that is not above ``widest``.
-
-    >>> nice_length(730.0), nice_length(1400.0), nice_length(4.9)
-    (500.0, 1000.0, 2.0)
-    """
-    power = 10.0 ** math.floor(math.log10(widest))
-    return max(step * power for step in (1, 2, 5) if step * power <= widest)
-
-
-def _heading(column: RankedColumn) -> str:
-    reached = "κ never reached" if column.msk is None else f"MSK {column.msk}"
-    return f"{column.name}: first {len(column)} tiles ({reached})"
+        measured = "" if math.isnan(drop) else f" Δp {round(drop, 2) + 0.0:.2f}"  # never -0.00
+        axes.set_title(f"#{at + 1}{star}{measured}", fontsize=5, pad=1.5)
 
 
 def _squares(ranked: RankedSlide, tiles: Any, colour: str, width: float) -> Any:
@@ -208,9 +265,8 @@ def _squares(ranked: RankedSlide, tiles: Any, colour: str, width: float) -> Any:
     )
 
 
-def _scale_bar(axes: Axes, tissue: Tissue, mpp: float) -> None:
+def _scale_bar(axes: Axes, box: Box, mpp: float) -> None:
     """A bar of a round length at the bottom left, at most a quarter of the width."""
-    box = tissue.box
     length = nice_length(box.width * mpp / 4)
     text = f"{length / 1000:g} mm" if length >= 1000 else f"{length:g} µm"
     left, bottom = box.x + 0.03 * box.width, box.y + 0.97 * box.height
@@ -228,109 +284,11 @@ def _scale_bar(axes: Axes, tissue: Tissue, mpp: float) -> None:
     )
 
 
-# Colours of rankings on stained tissue: bright, far from pink and violet, told apart by all.
+def nice_length(widest: float) -> float:
+    """The largest of 1, 2 and 5 times a power of ten that is not above ``widest``.
 
-
-COLOURS = ("#ffd60a", "#00e5ff", "#7cfc00", "#ff9f1c", "#ffffff")
-
-
-def colour_of(at: int) -> str:
-    """Colour of the ranking at a position; they repeat after the fifth."""
-    return COLOURS[at % len(COLOURS)]
-
-
-def rgb_of(at: int) -> tuple[int, int, int]:
-    """The same as red, green and blue.
-
-    >>> rgb_of(0)
-    (255, 214, 10)
+    >>> nice_length(730.0), nice_length(1400.0), nice_length(4.9)
+    (500.0, 1000.0, 2.0)
     """
-    text = colour_of(at)
-    red, green, blue = (int(text[i : i + 2], 16) for i in (1, 3, 5))
-    return red, green, blue
-
-
-# Figure of one slide for print: rankings side by side on the tissue, and their first tiles.
-
-
-DPI = 300
-_INCHES_OF_TEXT = 0.75
-_STYLE = {
-    "font.size": 7,
-    "font.family": "sans-serif",
-    "svg.fonttype": "none",
-    "svg.hashsalt": "foci",
-    "pdf.fonttype": 42,
-}
-
-
-def write_figure(ranked: RankedSlide, tissue: Tissue, path: Path, kind: str) -> None:
-    """Draw a slide and write it as ``png``, ``pdf`` or ``svg``; equal input gives equal bytes.
-
-    Args:
-        ranked: The slide with its rankings.
-        tissue: Its pictures.
-        path: File to write.
-        kind: Format.
-    """
-    matplotlib = _matplotlib()
-    undated: dict[str, Any] = {
-        "png": {"Software": None},
-        "pdf": {"CreationDate": None, "ModDate": None},
-        "svg": {"Date": None},
-    }
-    with matplotlib.rc_context(_STYLE):
-        figure = draw(ranked, tissue)
-        figure.savefig(path, format=kind, dpi=DPI, metadata=undated[kind])
-
-
-def draw(ranked: RankedSlide, tissue: Tissue) -> Figure:
-    """One column per ranking: the first K tiles outlined on the tissue, then their pictures."""
-    from matplotlib.figure import Figure
-
-    columns = ranked.columns
-    panel = WIDTH / len(columns)
-    overview = min(panel * tissue.box.height / tissue.box.width, 1.3 * WIDTH / 2)
-    crops = 0.0 if tissue.overview is None else 0.62 * panel
-    figure = Figure(figsize=(WIDTH, overview + crops + _INCHES_OF_TEXT), layout="constrained")
-    ratios = [overview, crops] if crops else [overview]
-    grid = figure.add_gridspec(len(ratios), len(columns), height_ratios=ratios)
-    for at, column in enumerate(columns):
-        colour = colour_of(at)
-        draw_overview(figure.add_subplot(grid[0, at]), ranked, column, tissue, colour)
-        if crops:
-            draw_crops(figure, grid[1, at], ranked, column, tissue.crops[column.name], colour)
-    figure.suptitle(_title(ranked), fontsize=8)
-    figure.supxlabel(textwrap.fill(_caption(ranked, tissue), 140), fontsize=6)
-    return figure
-
-
-def _title(ranked: RankedSlide) -> str:
-    label = "" if ranked.slide.label is None else f", label {ranked.slide.label}"
-    said = f"predicted {ranked.predicted} with p = {ranked.p:.3f}"
-    return f"{ranked.slide.slide_id}: {said} from {len(ranked.tiles)} tiles{label}"
-
-
-def _caption(ranked: RankedSlide, tissue: Tissue) -> str:
-    parts = ["Outlined: the first K tiles of each ranking, 1 to 3 numbered."]
-    if tissue.crops and any(map(_any_measured, ranked.columns)):
-        parts.append("Δp: drop of p when the tiles up to this one are removed.")
-    if ranked.witness is not None:
-        parts.append("White dots: annotated tiles; * a picture of one.")
-    if tissue.mpp is None:
-        parts.append("No scale bar: the resolution is unknown.")
-    parts.append("Model-sufficient, not diagnostic.")
-    return " ".join(parts)
-
-
-def _any_measured(column: Any) -> bool:
-    return any(not math.isnan(value) for value in column.delta_p)
-
-
-def _matplotlib() -> Any:
-    try:
-        import matplotlib
-    except ImportError as error:
-        fix = "pip install 'foci-mil[plots]'"
-        raise FociError("matplotlib", f"cannot be loaded ({error})", fix) from error
-    return matplotlib
+    power = 10.0 ** math.floor(math.log10(widest))
+    return max(step * power for step in (1, 2, 5) if step * power <= widest)

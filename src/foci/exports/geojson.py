@@ -27,23 +27,23 @@ def feature_collection(
         colour: Red, green and blue, 0 to 255.
         origin: Where QuPath begins to count: the top-left corner of the scanned part.
     """
-    corners, side = ranked.corners, ranked.side
-    scores = ranked.tiles.scores[column.name]
+    corners, side, tiles = ranked.corners, ranked.side, ranked.tiles
     features = []
     for rank, position in enumerate(column.order, 1):
         x, y = (int(a) - b for a, b in zip(corners[position], origin, strict=True))
-        tile = int(ranked.tiles.tiles[position])
+        right, bottom = x + side, y + side
+        outline = [[x, y], [right, y], [right, bottom], [x, bottom], [x, y]]
         measured = {
             "foci:rank": rank,
-            "foci:score": float(scores[position]),
+            "foci:score": float(tiles.scores[column.name][position]),
             "foci:p revealed": float(column.revealed[rank - 1]),
             "foci:delta p": float(column.delta_p[rank - 1]),
         }
         features.append(
             {
                 "type": "Feature",
-                "id": tile_uuid(ranked.slide.slide_id, column.name, tile),
-                "geometry": {"type": "Polygon", "coordinates": [_ring(x, y, side)]},
+                "id": tile_uuid(ranked.slide.slide_id, column.name, int(tiles.tiles[position])),
+                "geometry": {"type": "Polygon", "coordinates": [outline]},
                 "properties": {
                     "objectType": "detection",
                     "name": f"{column.name} {rank}",
@@ -64,9 +64,3 @@ def tile_uuid(slide_id: str, column: str, tile: int) -> str:
 def to_text(collection: dict[str, Any]) -> str:
     """As JSON; NaN and infinity, which QuPath refuses, are an error."""
     return json.dumps(collection, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def _ring(x: int, y: int, side: int) -> list[list[int]]:
-    """The closed outline of a square tile."""
-    right, bottom = x + side, y + side
-    return [[x, y], [right, y], [right, bottom], [x, bottom], [x, y]]

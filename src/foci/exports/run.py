@@ -10,7 +10,7 @@ from pathlib import Path
 from foci.audits import StoredAudit
 from foci.audits.audit import Marks
 from foci.errors import FociError, SlideError
-from foci.exports.figures import Tissue, look, rgb_of, write_figure
+from foci.exports.figures import look, rgb_of, write_figure
 from foci.exports.geojson import feature_collection, to_text
 from foci.exports.tables import RankedSlide, columns_to_export, ranked_slides, write_tiles
 from foci.files.atomic import whole_file, write_whole
@@ -48,7 +48,7 @@ def export(
         audit: A finished audit.
         out: Folder.
         formats: Of :data:`FORMATS`.
-        slide_ids: Slides.
+        slide_ids: Slides to export.
         rankings: Names, with or without a seed; default is the first seed of every ranking.
         k: Number of tiles: ``"msk"``, ``"decisive"``, ``"all"`` or a number.
         images: Image of every slide that has one.
@@ -57,7 +57,7 @@ def export(
     """
     unknown = [name for name in formats if name not in FORMATS]
     if unknown:
-        raise FociError(f"--to {unknown[0]}", "is no format", f"known: {', '.join(FORMATS)}")
+        raise FociError(f"--to {unknown[0]}", "is not a format", f"known: {', '.join(FORMATS)}")
     columns = columns_to_export(audit.measured(), rankings)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -65,7 +65,6 @@ def export(
     skipped: dict[str, str] = {}
     for ranked in ranked_slides(audit, slide_ids, columns, k, marks):
         name = ranked.slide.slide_id
-        image = (images or {}).get(name)
         for column in ranked.columns:
             if not column.as_asked:
                 _LOG.info(
@@ -73,14 +72,14 @@ def export(
                     name, k, column.name, len(column),
                 )  # fmt: skip
         try:
-            files += _one(ranked, folder, formats, image, slide_mpp)
+            files += _write_slide(ranked, folder, formats, (images or {}).get(name), slide_mpp)
         except SlideError as error:
             skipped[name] = str(error)
             _LOG.info("skipped %s: %s", name, error)
     return Exported(tuple(files), skipped)
 
 
-def _one(
+def _write_slide(
     ranked: RankedSlide,
     folder: Path,
     formats: Sequence[str],
@@ -94,22 +93,15 @@ def _one(
     if drawn or "geojson" in formats:
         tissue = look(ranked, image, slide_mpp, pictures=bool(drawn))
         for kind in drawn:
-            with whole_file(folder / f"{stem}.{kind}", durable=False) as temporary:
-                write_figure(ranked, tissue, temporary, kind)
             files.append(folder / f"{stem}.{kind}")
+            with whole_file(files[-1], durable=False) as temporary:
+                write_figure(ranked, tissue, temporary, kind)
         if "geojson" in formats:
-            files += _geojson(ranked, tissue, folder, stem)
+            for at, column in enumerate(ranked.columns):
+                found = feature_collection(ranked, column, rgb_of(at), tissue.origin)
+                files.append(folder / f"{stem}.{column.name}.geojson")
+                write_whole(files[-1], to_text(found), durable=False)
     if "csv" in formats:
         files.append(folder / f"{stem}.csv")
         write_tiles(ranked, files[-1])
-    return files
-
-
-def _geojson(ranked: RankedSlide, tissue: Tissue, folder: Path, stem: str) -> list[Path]:
-    files = []
-    for at, column in enumerate(ranked.columns):
-        path = folder / f"{stem}.{column.name}.geojson"
-        found = feature_collection(ranked, column, rgb_of(at), tissue.origin)
-        write_whole(path, to_text(found), durable=False)
-        files.append(path)
     return files

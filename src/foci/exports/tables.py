@@ -1,4 +1,4 @@
-"""Choose what is exported: slides, rankings, number of tiles."""
+"""What is exported of a slide: which slides and rankings, their first tiles, and these as CSV."""
 
 from __future__ import annotations
 
@@ -32,24 +32,16 @@ WITHOUT_COUNT = 32
 def slides_to_export(
     audit: StoredAudit, named: Sequence[str] = (), most_telling: int = MOST_TELLING
 ) -> list[str]:
-    """The named slides, or the most telling ones: hardest, most compact, and between, in turn.
-
-    Args:
-        audit: A finished audit.
-        named: Slides.
-        most_telling: How many the audit chooses if none is named.
-    """
+    """The named slides, or the most telling ones: hardest, most compact, and between, in turn."""
     known = audit.curves.slide_ids
-    if named:
-        lost = [name for name in named if name not in known]
-        if lost:
-            skipped = {slide.slide_id: slide.skipped for slide in audit.skipped}
-            why = skipped.get(lost[0])
+    if not named:
+        return [known[row] for row in by_interest(audit.measured().hardest_first)[:most_telling]]
+    for name in named:
+        if name not in known:
+            why = {slide.slide_id: slide.skipped for slide in audit.skipped}.get(name)
             what = f"was skipped ({why})" if why else f"is not in {audit.folder}"
-            raise FociError(lost[0], what, f"slides: {', '.join(known[:3])}, ...")
-        return list(dict.fromkeys(named))
-    rows = by_interest(audit.measured().hardest_first)[:most_telling]
-    return [known[row] for row in rows]
+            raise FociError(name, what, f"slides: {', '.join(known[:3])}, ...")
+    return list(dict.fromkeys(named))
 
 
 def read_names(path: Path) -> list[str]:
@@ -68,9 +60,7 @@ def read_names(path: Path) -> list[str]:
 def columns_to_export(measured: MeasuredSlides, named: Sequence[str] = ()) -> list[Column]:
     """Rankings whose orders are stored, the first seed of each; or those named.
 
-    Args:
-        measured: The audit's slides.
-        named: ``"native"``, or with a seed ``"selector-1"``.
+    A name is ``"native"``, or with a seed ``"selector-1"``.
     """
     curves = measured.curves
     stored = {
@@ -82,21 +72,18 @@ def columns_to_export(measured: MeasuredSlides, named: Sequence[str] = ()) -> li
     firsts = {ranking: (ranking, seed) for ranking, seed in reversed(stored.values())}
     if not named:
         return [firsts[ranking] for ranking in curves.rankings if ranking in firsts]
-    lost = [name for name in named if name not in stored and name not in firsts]
-    if lost:
-        what = "is not a stored ranking of this audit"
-        raise FociError(lost[0], what, f"known: {', '.join(stored)}")
-    return [stored[name] if name in stored else firsts[name] for name in named]
+    chosen = firsts | stored
+    for name in named:
+        if name not in chosen:
+            what = "is not a stored ranking of this audit"
+            raise FociError(name, what, f"known: {', '.join(stored)}")
+    return [chosen[name] for name in named]
 
 
 def count_of(measured: MeasuredSlides, row: int, chosen: Column, k: str) -> tuple[int, bool]:
-    """How many tiles are exported, and whether ``k`` could be had.
+    """How many tiles of a slide are exported, and whether the slide has the count asked for.
 
-    Args:
-        measured: The audit's slides.
-        row: The slide.
-        chosen: The ranking.
-        k: ``"msk"``, ``"decisive"``, ``"all"`` or a number.
+    ``k`` is ``"msk"``, ``"decisive"``, ``"all"`` or a number.
     """
     n = int(measured.slides.n_tiles[row])
     if k == "all":
@@ -105,7 +92,9 @@ def count_of(measured: MeasuredSlides, row: int, chosen: Column, k: str) -> tupl
         count = measured_count(measured, row, chosen, k)
         return (min(n, WITHOUT_COUNT), False) if count is None else (count, True)
     if not (k.isascii() and k.isdigit() and len(k) < 10) or int(k) < 1:
-        raise FociError(f"--k {k}", "is no number of tiles", "give msk, decisive, all or a number")
+        raise FociError(
+            f"--k {k}", "is not a number of tiles", "give msk, decisive, all or a number"
+        )
     return min(int(k), n), True
 
 
@@ -114,9 +103,6 @@ def measured_count(measured: MeasuredSlides, row: int, chosen: Column, which: st
     own = measured.tables["prediction"]
     value = (own.msk if which == "msk" else own.decisive)[own.orders.index(chosen), row]
     return None if np.isnan(value) else int(value)
-
-
-# The first tiles of a slide under one ranking, with what the audit measured of each.
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,15 +154,24 @@ class RankedSlide:
     @property
     def corners(self) -> NDArray[np.int64]:
         """``[N, 2]`` top-left corners in level-0 pixels; an error where there are none."""
-        if self.tiles.coords is None or self.slide.unit != "px" or self.slide.patch_size is None:
-            what = "has no tile positions in level-0 pixels"
-            raise SlideError(self.slide.slide_id, what, "audit features that store coordinates")
-        return self.tiles.coords
+        return corners_of(self.slide, self.tiles)
 
     @property
     def side(self) -> int:
         """Side of a tile in level-0 pixels."""
         return self.slide.patch_size or 1
+
+
+def corners_of(slide: AuditedSlide, tiles: RankedTiles) -> NDArray[np.int64]:
+    """``[N, 2]`` top-left corners of a slide's tiles in level-0 pixels.
+
+    Raises:
+        SlideError: If the audit has none.
+    """
+    if tiles.coords is None or slide.unit != "px" or slide.patch_size is None:
+        what = "has no tile positions in level-0 pixels"
+        raise SlideError(slide.slide_id, what, "audit features that store coordinates")
+    return tiles.coords
 
 
 def ranked_slides(
@@ -186,13 +181,13 @@ def ranked_slides(
     k: str,
     marks: Marks | None = None,
 ) -> Iterator[RankedSlide]:
-    """The slides, in the order of the audit.
+    """The slides with the first tiles of their rankings, in the order of the audit.
 
     Args:
         audit: A finished audit.
-        slide_ids: Slides.
-        columns: Rankings.
-        k: See :func:`foci.exports.tables.count_of`.
+        slide_ids: Slides to export.
+        columns: Rankings to export.
+        k: Number of tiles, see :func:`count_of`.
         marks: Annotated tiles.
     """
     measured, wanted = audit.measured(), set(slide_ids)
@@ -239,9 +234,6 @@ def _at(curve: Curve, target: int, count: int) -> NDArray[np.float64]:
     return values
 
 
-# Tiles as a CSV table: one row per ranking and tile.
-
-
 COLUMNS = (
     "slide_id", "ranking", "rank", "tile", "x", "y", "side", "score", "p_revealed", "delta_p",
     "witness",
@@ -249,29 +241,29 @@ COLUMNS = (
 
 
 def write_tiles(ranked: RankedSlide, path: Path) -> None:
-    """Write the first tiles of every ranking; ``witness`` is empty where nothing is annotated."""
-    rows = [row for column in ranked.columns for row in _rows(ranked, column)]
+    """Write a CSV table of the first tiles of every ranking, one row per ranking and tile.
+
+    ``witness`` is empty where nothing is annotated.
+    """
+    placed, witness, rows = ranked.tiles.coords, ranked.witness, []
+    for own in ranked.columns:
+        for rank, at in enumerate(own.order, 1):
+            x, y = ("", "") if placed is None else placed[at].tolist()
+            row = (
+                ranked.slide.slide_id,
+                own.name,
+                rank,
+                ranked.tiles.tiles[at],
+                x,
+                y,
+                ranked.slide.patch_size or "",
+                repr(float(ranked.tiles.scores[own.name][at])),
+                _number(own.revealed[rank - 1]),
+                _number(own.delta_p[rank - 1]),
+                "" if witness is None else int(witness[at]),
+            )
+            rows.append(dict(zip(COLUMNS, map(str, row), strict=True)))
     write_csv(path, list(COLUMNS), rows)
-
-
-def _rows(ranked: RankedSlide, column: RankedColumn) -> Iterator[dict[str, str]]:
-    placed, witness = ranked.tiles.coords, ranked.witness
-    scores = ranked.tiles.scores[column.name]
-    for rank, at in enumerate(column.order, 1):
-        x, y = ("", "") if placed is None else map(str, placed[at].tolist())
-        yield {
-            "slide_id": ranked.slide.slide_id,
-            "ranking": column.name,
-            "rank": str(rank),
-            "tile": str(ranked.tiles.tiles[at]),
-            "x": x,
-            "y": y,
-            "side": str(ranked.slide.patch_size or ""),
-            "score": repr(float(scores[at])),
-            "p_revealed": _number(column.revealed[rank - 1]),
-            "delta_p": _number(column.delta_p[rank - 1]),
-            "witness": "" if witness is None else str(int(witness[at])),
-        }
 
 
 def _number(value: float) -> str:

@@ -1,4 +1,4 @@
-"""The viewer as a web application: routes, and how errors become answers."""
+"""The viewer as a web application: its page, its routes, and how errors become answers."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import contextlib
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, wraps
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import anyio.to_thread
-from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -28,42 +25,14 @@ from foci.viewer.marks import Mark, MarkBook
 from foci.viewer.security import LOOPBACK, Guard
 from foci.viewer.slides import Catalogue, NoSuchSlideError, cohort_of, image_of, plain, slide_of
 
-# The files of the viewer's page, read once: HTML, script and style sheet.
-
-
 FOLDER = Path(__file__).parent / "page"
-BUNDLE = FOLDER / "bundle"
-TYPES = {
+PAGE_TYPES = {
     "index.html": "text/html; charset=utf-8",
     "viewer.js": "text/javascript; charset=utf-8",
     "viewer.css": "text/css; charset=utf-8",
     "LICENCES.txt": "text/plain; charset=utf-8",
 }
 """Every file that is served, with its media type: no other is ever opened."""
-
-
-@dataclass(frozen=True)
-class PageFile:
-    """Content and media type."""
-
-    content: bytes
-    media_type: str
-
-
-def load_page(bundle: Path = BUNDLE) -> dict[str, PageFile]:
-    """Read the page, and what ``npm run build`` has made for it, by file name."""
-    found = {}
-    for name, media_type in TYPES.items():
-        path = FOLDER / name if name == "index.html" else bundle / name
-        if not path.is_file():
-            fix = "run python3 dev.py run ... , or npm ci and npm run build in web/"
-            raise FociError(path, "is not built", fix)
-        found[name] = PageFile(path.read_bytes(), media_type)
-    return found
-
-
-# Files of one slide as it is on the screen: figure for print, GeoJSON for QuPath, table.
-
 
 DOWNLOAD_TYPES = {
     "png": "image/png",
@@ -75,43 +44,6 @@ DOWNLOAD_TYPES = {
 _DRAWING = threading.Lock()
 """Figures take memory and matplotlib's settings are global: one at a time."""
 
-
-def download(
-    catalogue: Catalogue, number: int, kind: str, rankings: Sequence[str], k: str
-) -> tuple[str, bytes]:
-    """Name and content of one file.
-
-    Args:
-        catalogue: The audit with its slides.
-        number: The slide.
-        kind: Of :data:`TYPES`.
-        rankings: Rankings, with or without a seed; GeoJSON holds the first of them.
-        k: Number of tiles, as ``foci export --k`` takes it.
-
-    Raises:
-        FociError: If there is no such ranking or count, or the image cannot be read.
-    """
-    if kind not in DOWNLOAD_TYPES:
-        raise FociError(kind, "is no format", f"known: {', '.join(DOWNLOAD_TYPES)}")
-    name = catalogue.slide_id(number)
-    chosen = list(rankings)[:1] if kind == "geojson" else rankings
-    with tempfile.TemporaryDirectory(prefix="foci-") as folder, _DRAWING:
-        done = export(
-            catalogue.audit,
-            folder,
-            [kind],
-            [name],
-            rankings=chosen,
-            k=k,
-            images=catalogue.paths,
-            slide_mpp=catalogue.slide_mpp,
-        )
-        if not done.files:
-            raise FociError(name, f"cannot be exported ({done.skipped[name]})", "see the reason")
-        path = Path(done.files[0])
-        return path.name, path.read_bytes()
-
-
 _KEPT = {"Cache-Control": "private, max-age=3600"}
 """For pictures, whose address changes with the file."""
 
@@ -122,6 +54,18 @@ _MOST_BYTES = 4096
 """Of a mark."""
 
 Answer = Callable[[Request], Response]
+
+
+def load_page() -> dict[str, bytes]:
+    """Read the page, and what ``npm run build`` has made for it, by file name."""
+    found = {}
+    for name in PAGE_TYPES:
+        path = FOLDER / name if name == "index.html" else FOLDER / "bundle" / name
+        if not path.is_file():
+            fix = "run python3 dev.py run ... , or npm ci and npm run build in web/"
+            raise FociError(path, "is not built", fix)
+        found[name] = path.read_bytes()
+    return found
 
 
 def viewer_app(
@@ -144,16 +88,14 @@ def viewer_app(
     cohort = lru_cache(maxsize=1)(lambda: to_json(cohort_of(catalogue)))
 
     def file(name: str) -> Response:
-        found = page.get(name)
-        if found is None:
+        if name not in page:
             return Response(status_code=404)
-        return Response(found.content, media_type=found.media_type)
+        return Response(page[name], media_type=PAGE_TYPES[name])
 
     def tile(request: Request) -> Response:
         path = catalogue.image(request.path_params["number"])
         asked = [request.path_params[name] for name in ("level", "column", "row")]
-        content = None if path is None else catalogue.pictures.part(path, *asked)
-        return _jpeg(content)
+        return _jpeg(None if path is None else catalogue.pictures.part(path, *asked))
 
     def crop(request: Request) -> Response:
         number = request.path_params["number"]
@@ -171,25 +113,27 @@ def viewer_app(
         rankings = [name for name in query.get("rankings", "").split(",") if name]
         number, k = request.path_params["number"], query.get("k", "msk")
         name, content = download(catalogue, number, kind, rankings, k)
-        said = f"attachment; filename*=UTF-8''{quote(name)}"
-        return Response(
-            content, media_type=DOWNLOAD_TYPES[kind], headers={"Content-Disposition": said}
-        )
+        headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
+        return Response(content, media_type=DOWNLOAD_TYPES[kind], headers=headers)
 
     def slide(request: Request) -> Response:
-        return _json(slide_of(catalogue, request.path_params["number"]))
+        return _json(to_json(slide_of(catalogue, request.path_params["number"])))
+
+    def write(body: bytes) -> Response:
+        marks.add(Mark.of(catalogue, body))
+        return Response(status_code=204)
 
     async def mark(request: Request) -> Response:
         body = await _limited(request)
         if body is None:
             return JSONResponse({"error": "too long"}, 413)
-        return await run_in_threadpool(_answered(lambda _: _write(marks, catalogue, body)), request)
+        return await run_in_threadpool(_answered(lambda request: write(body)), request)
 
     return Starlette(
         routes=[
             Route("/", lambda request: file("index.html")),
             Route("/static/{name}", lambda request: file(request.path_params["name"])),
-            Route("/api/cohort", _answered(lambda request: _text(cohort()))),
+            Route("/api/cohort", _answered(lambda request: _json(cohort()))),
             Route("/api/slides/{number:int}", _answered(slide)),
             Route("/api/slides/{number:int}/image", _answered(image)),
             Route(
@@ -226,11 +170,6 @@ def _answered(answer: Answer) -> Answer:
     return safe
 
 
-def _write(marks: MarkBook, catalogue: Catalogue, body: bytes) -> Response:
-    marks.add(Mark.of(catalogue, body))
-    return Response(status_code=204)
-
-
 async def _limited(request: Request) -> bytes | None:
     """The body of a request; None where it is too long, without reading all of it."""
     body = b""
@@ -247,9 +186,33 @@ def _jpeg(content: bytes | None) -> Response:
     return Response(content, media_type="image/jpeg", headers=_KEPT)
 
 
-def _json(data: BaseModel) -> Response:
-    return _text(to_json(data))
-
-
-def _text(content: Any) -> Response:
+def _json(content: str) -> Response:
     return Response(content, media_type="application/json")
+
+
+def download(
+    catalogue: Catalogue, number: int, kind: str, rankings: Sequence[str], k: str
+) -> tuple[str, bytes]:
+    """Name and content of one file of a slide; GeoJSON holds the first of the rankings.
+
+    Raises:
+        FociError: If there is no such ranking or count, or the image cannot be read.
+    """
+    if kind not in DOWNLOAD_TYPES:
+        raise FociError(kind, "is not a format", f"known: {', '.join(DOWNLOAD_TYPES)}")
+    name = catalogue.slide_id(number)
+    chosen = list(rankings)[:1] if kind == "geojson" else rankings
+    with tempfile.TemporaryDirectory(prefix="foci-") as folder, _DRAWING:
+        done = export(
+            catalogue.audit,
+            folder,
+            [kind],
+            [name],
+            rankings=chosen,
+            k=k,
+            images=catalogue.paths,
+            slide_mpp=catalogue.slide_mpp,
+        )
+        if not done.files:
+            raise FociError(name, f"cannot be exported ({done.skipped[name]})", "see the reason")
+        return done.files[0].name, done.files[0].read_bytes()

@@ -63,12 +63,8 @@ class Mark:
             what = f"cannot be read ({error.errors()[0]['msg']})"
             raise FociError("mark", what, "reload the page") from None
         tiles = catalogue.tiles(sent.slide)
-        known = sent.ranking in tiles.scores and sent.tile < len(tiles)
-        if (
-            not known
-            or sent.rank > len(tiles)
-            or (tiles.order(sent.ranking)[sent.rank - 1] != sent.tile)
-        ):
+        known = sent.ranking in tiles.scores and max(sent.tile + 1, sent.rank) <= len(tiles)
+        if not known or tiles.order(sent.ranking)[sent.rank - 1] != sent.tile:
             raise FociError("mark", "is of a tile that is not there", "reload the page")
         x, y = ("", "") if tiles.coords is None else map(str, tiles.coords[sent.tile].tolist())
         return cls(

@@ -117,9 +117,6 @@ class ViewerSlide(Record):
     message: str | None
 
 
-# JSON Schema of what the viewer's server sends, for the generated TypeScript types.
-
-
 ViewerData = Annotated[ViewerCohort | ViewerSlide, Field(discriminator="kind")]
 
 

@@ -1,4 +1,4 @@
-"""Keep whole-slide images open between requests, with one cache of pixels for all of them."""
+"""Pictures of whole-slide images for the browser: open files, pyramid geometry, JPEG parts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import io
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,16 @@ MOST = 10
 
 CACHE_BYTES = 16 << 20
 """Decoded pixels that OpenSlide keeps, for all images together."""
+
+SIDE = 512
+"""Pixels of a picture of the pyramid."""
+
+CROP = 192
+"""Pixels of a crop of one audited tile."""
+
+QUALITY = 80
+_READERS = 2
+"""Reads at a time: each may need as much memory as a whole level of a slide without others."""
 
 Stamp = tuple[int, int, int]
 """Time of the last change, size, and inode of a file."""
@@ -93,19 +102,12 @@ def stamp_of(path: Path) -> Stamp:
     return now.st_mtime_ns, now.st_size, now.st_ino
 
 
-# Geometry of a slide as a pyramid of square pictures, each level twice as fine as the one above.
-#
-# OpenSeadragon counts levels from a single pixel: level ``l`` of an image of width ``W`` has width
-# :math:`W / 2^{L - l}`, where :math:`L` is the finest level.
-
-
-SIDE = 512
-"""Pixels of a picture."""
-
-
 @dataclass(frozen=True)
 class Pyramid:
-    """The scanned part of a slide.
+    """The scanned part of a slide as square pictures, each level twice as fine as the one above.
+
+    OpenSeadragon counts levels from a single pixel: level ``l`` of an image of width ``W`` has
+    width :math:`W / 2^{L - l}`, where :math:`L` is the finest level.
 
     Attributes:
         bounds: Its place in level-0 pixels.
@@ -143,28 +145,17 @@ class Pyramid:
         return box, (math.ceil(width / down), math.ceil(height / down))
 
 
-# Read parts of slides as JPEG, and keep those that were asked for last.
-
-
-QUALITY = 80
-CROP = 192
-"""Pixels of a crop of one audited tile."""
-
-_READERS = 2
-"""Reads at a time: each may need as much memory as a whole level of a slide without others."""
-
-
 class Pictures:
     """JPEG pictures of slides; safe for threads.
 
     Args:
         images: Opens the slides.
-        cache_bytes: Room for finished pictures.
+        cache_bytes: Bytes of finished pictures that are kept, those that were asked for last.
     """
 
     def __init__(self, images: OpenImages, cache_bytes: int = CACHE_BYTES) -> None:
         self.images = images
-        self._room, self._used = cache_bytes, 0
+        self._cache_bytes, self._used = cache_bytes, 0
         self._kept: OrderedDict[tuple[Path, Stamp, Box, tuple[int, int]], bytes] = OrderedDict()
         self._lock, self._readers = threading.Lock(), threading.BoundedSemaphore(_READERS)
 
@@ -188,20 +179,17 @@ class Pictures:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         with self._readers:
-            content = _encoded(self._read(path, lambda: self.images.get(path).read(box, size)))
+            try:
+                content = _encoded(self.images.get(path).read(box, size))
+            except SlideError:
+                self.images.drop(path)
+                raise
         with self._lock:
             self._used += len(content) - len(self._kept.pop(key, b""))
             self._kept[key] = content
-            while self._used > self._room:
+            while self._used > self._cache_bytes:
                 self._used -= len(self._kept.popitem(last=False)[1])
         return content
-
-    def _read(self, path: Path, read: Callable[[], Picture]) -> Picture:
-        try:
-            return read()
-        except SlideError:
-            self.images.drop(path)
-            raise
 
 
 def _encoded(picture: Picture) -> bytes:

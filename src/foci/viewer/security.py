@@ -35,8 +35,6 @@ HEADERS = {
 LONGEST = 1000
 """Characters of an address that the viewer's page could ask for."""
 
-_WITHOUT = "Open the address that foci view has printed: it carries the token."
-
 
 class Guard:
     """Refuse requests from strangers, and protect the page (ASGI middleware).
@@ -72,7 +70,8 @@ class Guard:
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
                 if given and refused is None:
-                    headers.append("Set-Cookie", self._set_cookie())
+                    cookie = f"{self._cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/"
+                    headers.append("Set-Cookie", cookie)
             await send(message)
 
         if refused is None:
@@ -82,10 +81,12 @@ class Guard:
 
     def _refusal(self, request: Request, given: str) -> tuple[int, str] | None:
         """Status and reason of a refusal; None for a request that may pass."""
-        if not self._known(request.headers.get("host", "")):
+        name = hostname(request.headers.get("host", ""))
+        if name not in self._hosts and not (self._any_address and _is_address(name)):
             return 400, "This server does not go by that name."
-        if not self._same(given or request.cookies.get(self._cookie, "")):
-            return 403, _WITHOUT
+        shown = given or request.cookies.get(self._cookie, "")
+        if not secrets.compare_digest(shown.encode(), self._token.encode()):  # constant time
+            return 403, "Open the address that foci view has printed: it carries the token."
         if len(request.url.path) + len(request.url.query) > LONGEST:
             return 414, "This address is too long."
         site = request.headers.get("sec-fetch-site", "same-origin")
@@ -96,17 +97,6 @@ class Guard:
             if request.headers.get("origin") != own:
                 return 403, "Only the viewer's own page may write."
         return None
-
-    def _known(self, host: str) -> bool:
-        name = hostname(host)
-        return name in self._hosts or (self._any_address and _is_address(name))
-
-    def _same(self, given: str) -> bool:
-        """Compare with the token in constant time."""
-        return secrets.compare_digest(given.encode(), self._token.encode())
-
-    def _set_cookie(self) -> str:
-        return f"{self._cookie}={self._token}; HttpOnly; SameSite=Strict; Path=/"
 
 
 def cookie_name(token: str) -> str:

@@ -18,30 +18,11 @@ from foci.viewer.marks import MarkBook
 from foci.viewer.security import LOOPBACK, new_token
 from foci.viewer.slides import Catalogue
 
-# Give memory back as soon as a picture is sent, so that the server stays small.
-
+PORT = 8765
+_PORTS_TRIED = 20
 
 _ARENAS, _MAPPED, _TRIMMED = -8, -3, -1
 """Of glibc's mallopt: M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD."""
-
-
-def save_memory() -> None:
-    """Set up the allocators for a server that reads many pictures in several threads.
-
-    Decoded pictures are mapped and unmapped one by one instead of staying in the heap, threads
-    share two heaps, and Arrow keeps no pool of its own. Only glibc has these settings; elsewhere
-    nothing happens.
-    """
-    pa.set_memory_pool(pa.system_memory_pool())
-    with contextlib.suppress(AttributeError, OSError, TypeError):
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(_ARENAS, 2)
-        mallopt(_MAPPED, 256 << 10)
-        mallopt(_TRIMMED, 1 << 20)
-
-
-PORT = 8765
-_TRIED = 20
 
 
 def serve(
@@ -71,11 +52,11 @@ def serve(
         fix = f"pip install '{EXTRA}'"
         raise FociError(error.name or "uvicorn", f"cannot be loaded ({error})", fix) from error
     save_memory()
-    local, token = is_loopback(host), new_token()
-    names = (*LOOPBACK, host.lower()) if local else (*LOOPBACK, host.lower(), socket.gethostname())
+    local, token, machine = is_loopback(host), new_token(), socket.gethostname()
+    names = [*LOOPBACK, host.lower()] if local else [*LOOPBACK, host.lower(), machine]
     app = viewer_app(catalogue, marks, token, names, any_address=not local)
     with listening(host, port) as sock:
-        shown = host if local or host not in ("0.0.0.0", "::") else socket.gethostname()  # noqa: S104
+        shown = machine if host in ("0.0.0.0", "::") else host  # noqa: S104
         shown = f"[{shown}]" if ":" in shown else shown
         url = f"http://{shown}:{sock.getsockname()[1]}/?token={token}"
         if not local:
@@ -94,11 +75,26 @@ def serve(
         uvicorn.Server(config).run(sockets=[sock])
 
 
+def save_memory() -> None:
+    """Set up the allocators for a server that reads many pictures in several threads.
+
+    Decoded pictures are mapped and unmapped one by one instead of staying in the heap, threads
+    share two heaps, and Arrow keeps no pool of its own. Only glibc has these settings; elsewhere
+    nothing happens.
+    """
+    pa.set_memory_pool(pa.system_memory_pool())
+    with contextlib.suppress(AttributeError, OSError, TypeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(_ARENAS, 2)
+        mallopt(_MAPPED, 256 << 10)
+        mallopt(_TRIMMED, 1 << 20)
+
+
 def listening(host: str, port: int | None) -> socket.socket:
     """A socket that listens: on the port asked for, or the first free one."""
-    wanted = range(PORT, PORT + _TRIED) if port is None else [port]
+    wanted = [*range(PORT, PORT + _PORTS_TRIED), 0] if port is None else [port]
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for one in (*wanted, *([0] if port is None else [])):
+    for one in wanted:
         sock = socket.socket(family, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from foci.audits import RankedTiles, StoredAudit
 from foci.audits.measure import MeasuredSlides, followed
 from foci.audits.settings import View
-from foci.errors import FociError, SlideError
+from foci.errors import FociError
+from foci.exports.tables import corners_of
 from foci.metrics.curve import reached
 from foci.reports.payload import SlideDetails, cohort_payload, longest_counts
 from foci.reports.text import LINE, answers
@@ -28,6 +29,9 @@ from foci.viewer.models import (
     ViewerSlide,
 )
 from foci.viewer.pictures import SIDE, OpenImages, Pictures, Pyramid, stamp_of
+
+FIRST = 8
+"""Tiles that two rankings are compared by."""
 
 _TILES_KEPT = 12
 
@@ -67,11 +71,7 @@ class Catalogue:
         return SlideDetails(measured, self.audit.slides, counts, kappa, whole=True)
 
     def slide_id(self, number: int) -> str:
-        """Name of a slide.
-
-        Raises:
-            NoSuchSlideError: If the audit has no slide of this number.
-        """
+        """Name of a slide; a number that the audit does not have raises NoSuchSlideError."""
         known = self.audit.curves.slide_ids
         if not 0 <= number < len(known):
             raise NoSuchSlideError(f"slide {number}", "is not in this audit", "choose another")
@@ -82,31 +82,21 @@ class Catalogue:
         return self.paths.get(self.slide_id(number))
 
     def corner(self, number: int, tile: int) -> tuple[int, int, int]:
-        """Top-left corner and side of a tile in level-0 pixels.
-
-        Args:
-            number: The slide.
-            tile: Position of the tile in the slide's bag.
-        """
+        """Top-left corner and side in level-0 pixels of the tile at a position of the bag."""
         tiles, slide = self.tiles(number), self._by_id[self.slide_id(number)]
         if not 0 <= tile < len(tiles):
             raise NoSuchSlideError(f"tile {tile}", "is not on this slide", "choose another")
-        if tiles.coords is None or slide.unit != "px" or slide.patch_size is None:
-            what = "has no tile positions in level-0 pixels"
-            raise SlideError(slide.slide_id, what, "audit features that store coordinates")
-        x, y = tiles.coords[tile].tolist()
-        return x, y, slide.patch_size
+        x, y = corners_of(slide, tiles)[tile].tolist()
+        return x, y, slide.patch_size or 1
 
     def _tiles(self, number: int) -> RankedTiles:
         return next(iter(self.audit.tiles([self.slide_id(number)])))
 
 
 def images_of(audit: StoredAudit, folder: Path | None) -> dict[str, Path]:
-    """Images of an audit's slides: those in a folder, by name, or those that it was shown.
+    """Images of an audit's slides: those in a folder, by name.
 
-    Args:
-        audit: A finished audit.
-        folder: Folder of images; None for those whose thumbnails lie in the audit folder.
+    Without a folder, those whose thumbnails lie in the audit folder.
     """
     if folder is None:
         return {name: one.image for name, one in read_thumbnails(audit.folder).items()}
@@ -114,15 +104,8 @@ def images_of(audit: StoredAudit, folder: Path | None) -> dict[str, Path]:
     return {found.slide_id: found.path for found in match_images(wanted, find_images(folder)).found}
 
 
-# Collect the cohort for the viewer: answers, slide table, and what its presets choose by.
-
-
-FIRST = 8
-"""Tiles that two rankings are compared by."""
-
-
 def cohort_of(catalogue: Catalogue) -> ViewerCohort:
-    """The cohort of an audit."""
+    """The cohort of an audit: answers, slide table, and what the presets of the table choose by."""
     audit = catalogue.audit
     summary = audit.summary
     native, best = compared(audit)
@@ -199,13 +182,9 @@ def _shared(audit: StoredAudit, columns: list[list[str]]) -> list[float | None]:
     return [by_slide.get(name) for name in names]
 
 
-# Collect one slide for the viewer: tiles, curves, and how to get its pictures.
-
-
 def slide_of(catalogue: Catalogue, number: int) -> ViewerSlide:
-    """One slide; an image that cannot be read is a message, not an error."""
-    tiles = catalogue.tiles(number)
-    detail = catalogue.details.pack(number, tiles)
+    """One slide: tiles, curves and pictures; an unreadable image is a message, not an error."""
+    detail = catalogue.details.pack(number, catalogue.tiles(number))
     pyramid, message = image_of(catalogue, number)
     return ViewerSlide(
         number=number,
