@@ -9,10 +9,10 @@ from foci.backbones import CallableBackbone
 from foci.backbones.base import GateSite
 from foci.bags import Cohort
 from foci.errors import BagError, FociError
+from foci.selectors import Target
 from foci.selectors.gated import gate_backbone
 from foci.selectors.losses import unit_box
 from foci.selectors.prepared import PreparedBags
-from foci.selectors.recipes import Target
 from tests.backbones.every import small
 from tests.makers.cohorts import planted
 

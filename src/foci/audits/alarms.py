@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from foci.audits.records import Alarm
 from foci.audits.settings import AnalysisSettings, View
 from foci.audits.stored import AuditedSlide
 from foci.audits.summary import RankingNumbers
-from foci.backbones.saved import ModelRecord, TrainingData
 from foci.metrics import case_means, percentile_interval
 from foci.metrics.answers import MIN_CASES
 from foci.metrics.cohort import adaptive_budget, class_auc_draws, class_aucs
@@ -25,6 +25,9 @@ from foci.metrics.deletion import PAPER_COUNTS
 from foci.metrics.inputs import Floats
 from foci.metrics.stats import MIN_DRAWS, Interval
 from foci.words import counted, in_percent, some, tally
+
+if TYPE_CHECKING:
+    from foci.backbones.saved import ModelRecord, TrainingData
 
 ZERO_SHARE = 0.5
 """Share of zero tiles from which a bag is named."""

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from foci.audits.folder import column
-from foci.audits.settings import SHARE, SHARES, AuditSettings
+from foci.audits.settings import KEPT, SHARE, SHARES, AuditSettings
 from foci.metrics.cohort import adaptive_budget
 from foci.metrics.curve import sufficient_steps
 from foci.rankings import Ranking, score
@@ -149,9 +149,6 @@ def _selected(bag: EmbeddedBag, selector: FittedSelector) -> Ranking:
 
 
 # Counts
-
-KEPT = 32
-"""Tiles that are kept for the selected-only AUC, as in the paper."""
 
 DELETED_ORDERS = 3
 """Random orders whose tiles are deleted too; all of them if dense."""

@@ -1,4 +1,7 @@
-"""Schema of ``manifest.json``: what was audited, with which settings, software and files."""
+"""Schema of ``manifest.json``: what was audited, with which settings, software and files.
+
+A stored audit is read without torch: the functions that look at a model import it themselves.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
 from pydantic import Field
 
 from foci._version import __version__
@@ -30,17 +32,14 @@ from foci.audits.folder import (
 from foci.audits.records import Alarm, Readout, Record
 from foci.audits.settings import AuditSettings
 from foci.audits.stored import AgreementRecord
-from foci.backbones import Backbone, CallableBackbone, fingerprint
-from foci.backbones.freezing import device_and_dtype, eval_mode
 from foci.bags import Cohort
 from foci.bags.cohort import PatientOverlap, stamps
 from foci.files.atomic import write_whole
 from foci.files.hashes import digest, file_digest, with_own_hash
-from foci.selectors.saved import RESULT
-from foci.selectors.selector import Identity
 
 if TYPE_CHECKING:
     from foci.audits.prepare import Prepared
+    from foci.backbones import Backbone
 
 
 class ManifestHead(Record):
@@ -256,6 +255,8 @@ def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def _model(backbone: Backbone) -> str:
+    from foci.selectors.selector import Identity
+
     identity, scores = Identity.of(backbone), _score_probe(backbone)
     if len(backbone.state_dict()):
         return digest([identity.architecture, backbone.config, identity.fingerprint, *scores])
@@ -264,6 +265,11 @@ def _model(backbone: Backbone) -> str:
 
 def _score_probe(backbone: Backbone) -> list[list[str]]:
     """The tile scores of a wrapped function for a fixed bag: no hash of weights covers them."""
+    import torch
+
+    from foci.backbones import CallableBackbone
+    from foci.backbones.freezing import device_and_dtype, eval_mode
+
     if not isinstance(backbone, CallableBackbone) or backbone.score_function is None:
         return []
     device, dtype = device_and_dtype(backbone)
@@ -291,6 +297,10 @@ def _plain(value: Any) -> str:
 
 def versions_of(backbone: Backbone) -> dict[str, str]:
     """Versions of foci and torch, and the device; a run resumes only with the same ones."""
+    import torch
+
+    from foci.backbones.freezing import device_and_dtype
+
     return {
         "foci": __version__,
         "torch": torch.__version__,
@@ -300,6 +310,8 @@ def versions_of(backbone: Backbone) -> dict[str, str]:
 
 def new_manifest(prepared: Prepared, overlapping_patients: PatientOverlap) -> Manifest:
     """Manifest of a new run, before it has any results."""
+    from foci.backbones import fingerprint
+
     sources, backbone, inputs = prepared.sources, prepared.backbone, prepared.inputs
     agreed = sources.agreement
     agreement = {} if agreed is None else {"agreement": AgreementRecord.of(agreed)}
@@ -335,6 +347,8 @@ def new_manifest(prepared: Prepared, overlapping_patients: PatientOverlap) -> Ma
 
 def file_hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of every file that holds numbers or weights, by its path in the folder."""
+    from foci.selectors.saved import RESULT
+
     paths = [folder / name for name in (SLIDES, CURVES, RANKINGS, SUMMARY)]
     paths += [folder / TABLES / name for name in sorted(TABLE_FILES)]
     paths += sorted(path for name in RESULT for path in (folder / SELECTORS).glob(f"seed-*/{name}"))

@@ -16,10 +16,9 @@ from foci.audits.agreement import PairAgreement
 from foci.audits.alarms import caveats
 from foci.audits.answers import answer_questions
 from foci.audits.folder import FORMAT
-from foci.audits.jobs import KEPT
 from foci.audits.measure import Measured, MeasuredSlides, Threshold, WholeSlides
 from foci.audits.records import Mean, plain
-from foci.audits.settings import SHARE, AnalysisSettings, View
+from foci.audits.settings import KEPT, SHARE, AnalysisSettings, View
 from foci.audits.stored import CurveTable
 from foci.audits.summary import (
     ClassNumbers,

@@ -29,7 +29,7 @@ from foci.errors import FociError
 from foci.files.bounds import read_text, yaml_value
 from foci.registry import Registry
 from foci.reveal import K_MAX, KAPPA
-from foci.selectors.recipes import ChooseBy, Target
+from foci.selectors import ChooseBy, Target
 
 if TYPE_CHECKING:
     from foci.rankings import RequestedRanking
@@ -43,6 +43,9 @@ FOCI, PAPER = "foci", "paper"
 
 View = Literal["prediction", "label"]
 """Which class is the target: the one predicted on the full bag, or the label."""
+
+KEPT = 32
+"""Tiles that are kept for the selected-only AUC, as in the paper."""
 
 KAPPAS = (0.7, 0.8, 0.9, 0.95)
 """Confidences of the paper's sensitivity table."""

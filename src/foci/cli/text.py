@@ -211,7 +211,7 @@ def _left_out(shape: _Shape) -> list[Text]:
     """What a wider terminal would show, in one line; none if everything is there."""
     from rich.text import Text
 
-    from foci.audits.jobs import KEPT
+    from foci.audits.settings import KEPT
 
     title = {n: _COLUMNS[n][0].format(kept=KEPT).replace("\n", " ") for n in _EVERY}
     names = [title[name] for name in _EVERY if name not in shape.columns]
@@ -247,7 +247,7 @@ def _table(summary: Summary, shape: _Shape) -> Table:
     """One row per ranking; columns with intervals show them below the estimate."""
     from rich.text import Text
 
-    from foci.audits.jobs import KEPT
+    from foci.audits.settings import KEPT
 
     table = plain_table()
     longest = max(map(len, summary.rankings))
@@ -279,7 +279,7 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
     """Explain the columns that are shown."""
     from rich.table import Table
 
-    from foci.audits.jobs import KEPT
+    from foci.audits.settings import KEPT
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False, style="dim")
     kappa, k_max = summary.kappa, summary.k_max

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from foci.rankings.controls import random_controls
+    from foci.rankings.ranking import Ranking
     from foci.rankings.registry import (
         RANKINGS,
         Need,
-        Ranking,
         RankingMethod,
         RequestedRanking,
         available,
@@ -39,7 +39,11 @@ __all__ = [
 _METHODS = ("controls", "evidence", "from_file", "gradient", "native", "search")
 """Importing them registers the rankings."""
 
-_MODULES = {"EmbeddedBag": "foci.reveal.bag", "random_controls": "foci.rankings.controls"}
+_MODULES = {
+    "EmbeddedBag": "foci.reveal.bag",
+    "Ranking": "foci.rankings.ranking",
+    "random_controls": "foci.rankings.controls",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -19,13 +19,14 @@ from foci.bags import Cohort
 from foci.bags.cohort import files_read, what_is_read
 from foci.errors import ChangedError, CohortError, FociError
 from foci.files.hashes import Unchanged, digest
+from foci.selectors import Target
 from foci.selectors.criterion import CRITERIA
 from foci.selectors.gated import GatedBackbone, choose_site, gate_backbone
 from foci.selectors.heads import Head
 from foci.selectors.loop import Fit, randomness, run
 from foci.selectors.losses import GatedBatch
 from foci.selectors.prepared import PreparedBags, read_bag
-from foci.selectors.recipes import SelectorRecipe, Target
+from foci.selectors.recipes import SelectorRecipe
 from foci.selectors.recipes import recipe as named
 from foci.selectors.saved import METADATA, STATE, fit_folder, head_shape, load, occupied, save
 from foci.selectors.selector import FitEpoch, FittedSelector, Identity, Selector, keep_frozen

@@ -21,16 +21,10 @@ from foci.backbones.base import GateSite
 from foci.configuration import configure
 from foci.errors import FociError
 from foci.registry import Registry
+from foci.selectors import ChooseBy, Target
 from foci.selectors.gates import Adaptive, Budget, Fixed, Gate, Octaves, Soft, Ste
 from foci.selectors.heads import HIDDEN, paper_width
 from foci.selectors.losses import Weights
-
-Target = Literal["label", "prediction"]
-"""The class that the kept tiles should support."""
-
-ChooseBy = Literal["aukc", "loss", "decisive"]
-"""Names of :data:`foci.selectors.criterion.CRITERIA`."""
-
 
 _MOST = 1e30  # a larger rate overflows single precision in AdamW
 

@@ -13,8 +13,7 @@ from foci.cli.terminal import starting
 from foci.errors import FociError
 
 if TYPE_CHECKING:
-    from foci.selectors import FitEpoch
-    from foci.selectors.recipes import Target
+    from foci.selectors import FitEpoch, Target
 
 _LOG = logging.getLogger(__name__)
 
