@@ -1,9 +1,9 @@
-"""List the differences between audits that make their numbers incomparable."""
+"""Compare audits in one table, a row each, and say which differences make numbers incomparable."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
@@ -15,136 +15,6 @@ from foci.audits.summary import RankingNumbers, Summary
 from foci.audits.tables import as_csv
 from foci.errors import FociError
 from foci.words import decimals, in_percent
-
-
-def differences(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
-    """List every difference that matters, one sentence each.
-
-    Args:
-        audits: Two or more audits.
-        names: Names of the audits in the table.
-
-    Raises:
-        FociError: If the audits share neither a slide nor a class.
-    """
-    slides = [{slide.slide_id for slide in audit.slides} for audit in audits]
-    classes = [set(audit.summary.classes) for audit in audits]
-    if not set.intersection(*slides) and not set.intersection(*classes):
-        fix = "compare audits of one task"
-        raise FociError(", ".join(names), "share neither a slide nor a class", fix)
-    return [
-        *_settings(audits, names),
-        *_recipes(audits, names),
-        *_slides(slides, names),
-        *_features(audits, names),
-        *_rankings(audits, names),
-    ]
-
-
-def _settings(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
-    """Compare settings; each counts only in audits whose rankings depend on it."""
-    compared: tuple[tuple[str, str, Callable[[StoredAudit], Any]], ...] = (
-        ("kappa differs", "counts answer different questions", lambda a: a.summary.kappa),
-        ("k_max differs", "restricted means end at different counts", lambda a: a.summary.k_max),
-        ("classes differ", "AUC is of different tasks", lambda a: ", ".join(a.summary.classes)),
-        ("fit_target differs", "selectors support different classes",
-         _if_run("selector", "fitted_for")),
-        ("choose_by differs", "epochs were chosen differently", _if_run("selector", "chosen_by")),
-        ("seeds differ", "selectors are of different fits", _if_run("selector", "seeds")),
-        ("random_orders differs", "means of random are over different orders",
-         _if_run("random", "random_orders")),
-        ("map differs", "native is not the same kind of map in each", _map),
-        ("deletion differs", "drops are of different counts", lambda a: _setting(a, "deletion")),
-        ("split differs", "slides may have been trained on", lambda a: _setting(a, "split")),
-    )  # fmt: skip
-    sentences = []
-    for what, consequence, read in compared:
-        every = [(name, read(audit)) for name, audit in zip(names, audits, strict=True)]
-        values = [(name, value) for name, value in every if value is not None]
-        if any(value != values[0][1] for _, value in values):
-            each = "; ".join(f"{name} {_text(value)}" for name, value in values)
-            sentences.append(f"{what} ({each}): {consequence}.")
-    return sentences
-
-
-def _setting(audit: StoredAudit, name: str) -> Any:
-    return getattr(audit.manifest.settings, name)
-
-
-def _if_run(ranking: str, name: str) -> Callable[[StoredAudit], Any]:
-    return lambda audit: _setting(audit, name) if ranking in audit.summary.rankings else None
-
-
-def _map(audit: StoredAudit) -> str:
-    return _setting(audit, "map") or "the model's own"
-
-
-def _recipes(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
-    """Compare recipes by all of their settings, whatever their names."""
-    fitted = [
-        (name, audit.manifest.settings)
-        for name, audit in zip(names, audits, strict=True)
-        if "selector" in audit.summary.rankings
-    ]
-    plans = [settings.plan.model_dump(exclude={"name"}) for _, settings in fitted]
-    if all(plan == plans[0] for plan in plans):
-        return []
-    each = "; ".join(
-        " with ".join([f"{name} {settings.recipe}", *_changes(settings.recipe_settings)])
-        for name, settings in fitted
-    )
-    return [f"recipe differs ({each}): selectors were fitted differently."]
-
-
-def _changes(given: Mapping[str, Any]) -> list[str]:
-    return [", ".join(f"{key}={value}" for key, value in given.items())] if given else []
-
-
-def _text(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
-def _slides(slides: Sequence[set[str]], names: Sequence[str]) -> list[str]:
-    common = set.intersection(*slides)
-    if all(own == common for own in slides):
-        return []
-    each = "; ".join(f"{name} {len(own)}" for name, own in zip(names, slides, strict=True))
-    together = "in common" if len(slides) == 2 else "in all of them"
-    return [f"slides differ ({each}; {len(common)} {together}): means are over different slides."]
-
-
-def _features(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
-    """Compare features pair by pair: two of three audits may share slides that the third lacks."""
-    seen = [
-        {slide.slide_id: (slide.n_tiles, slide.features_sha256) for slide in audit.slides}
-        for audit in audits
-    ]
-    differ = []
-    for (name, first), (other, second) in combinations(zip(names, seen, strict=True), 2):
-        shared = first.keys() & second.keys()
-        n = sum(first[slide] != second[slide] for slide in shared)
-        if n:
-            differ.append(f"{name} and {other} on {n} of {len(shared)} shared")
-    if not differ:
-        return []
-    return [f"features differ ({'; '.join(differ)}): a tile is not the same tile in each."]
-
-
-def _rankings(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
-    ran = [audit.summary.rankings for audit in audits]
-    every = dict.fromkeys(ranking for rankings in ran for ranking in rankings)
-    sentences = []
-    for ranking in every:
-        lacking = [
-            name for name, rankings in zip(names, ran, strict=True) if ranking not in rankings
-        ]
-        if lacking:
-            sentences.append(f"{ranking} was not run in {', '.join(lacking)}.")
-    return sentences
-
-
-# Compare audits in one table, a row each, as CSV or Markdown.
-
 
 VIEW: View = "prediction"
 """The view every audit has, with or without labels."""
@@ -189,12 +59,7 @@ class ComparisonRow:
 
     def answer(self, question: AnsweredQuestion) -> str:
         """Answer to a question in a few words."""
-        answers = self.summary.answers
-        return {
-            "map": answers.map.answer,
-            "tiles": answers.tiles.answer,
-            "order": answers.order.answer,
-        }[question]
+        return self.summary.answers.in_short[question]
 
 
 @dataclass(frozen=True)
@@ -214,13 +79,16 @@ class Comparison:
 
     def to_csv(self) -> str:
         """The table as CSV: all columns, floats with all digits."""
-        return as_csv([_flat(row, self.rankings) for row in self.rows])
+        return as_csv(map(self._flat, self.rows))
 
     def to_markdown(self) -> str:
         """The table as Markdown: alarms, tiles over all slides, headroom, faithfulness, answers."""
         header, *lines = self.cells()
         table = [header, ["---"] * len(header), *lines]
-        text = "\n".join("| " + " | ".join(map(_escaped, line)) + " |" for line in table)
+        text = "\n".join(
+            "| " + " | ".join(cell.replace("|", r"\|").replace("\n", " ") for cell in line) + " |"
+            for line in table
+        )
         alarms = "".join(
             f"**Alarm, {alarm.kind}, {row.name}:** {alarm.sentence}\n\n"
             for row in self.rows
@@ -231,27 +99,54 @@ class Comparison:
     def cells(self) -> list[list[str]]:
         """Header and rows of the Markdown table, as text."""
         tested = [ranking for ranking in self.rankings if ranking not in ("native", "random")]
+        ordered = [ranking for ranking in self.rankings if ranking != "random"]
         header = ["model", "architecture", "AUC"]
         header += [f"tiles, {ranking}" for ranking in self.rankings]
-        for ranking in tested:
-            header += [f"SHI of {ranking} vs native", f"SHI of {ranking} vs random"]
-        header += [f"faithfulness, {ranking}" for ranking in self.rankings if ranking != "random"]
-        return [[*header, *ANSWERS.values()], *(self._line(row, tested) for row in self.rows)]
+        header += [f"SHI of {name} vs {base}" for name in tested for base in ("native", "random")]
+        header += [f"faithfulness, {ranking}" for ranking in ordered]
+        lines = [[*header, *ANSWERS.values()]]
+        for row in self.rows:
+            cells = [row.name, row.architecture, _number(row.summary.full_bag.auc, 3)]
+            for ranking in self.rankings:
+                reach = row.interval("reach", ranking).estimate
+                reached = "" if reach is None else f" ({in_percent(reach)} reach)"
+                cells.append(_number(row.interval("restricted", ranking).estimate, 1) + reached)
+            for name in tested:
+                cells += [_spread(row.interval(key, name)) for key in ("shi_native", "shi_random")]
+            for name in ordered:
+                cells.append(_number(row.interval("faithfulness", name).estimate, 3))
+            lines.append([*cells, *(row.answer(question) or "-" for question in ANSWERS)])
+        return lines
 
-    def _line(self, row: ComparisonRow, tested: Sequence[str]) -> list[str]:
-        cells = [row.name, row.architecture, _number(row.summary.full_bag.auc, 3)]
+    def _flat(self, row: ComparisonRow) -> dict[str, Any]:
+        """One row of the CSV table."""
+        line: dict[str, Any] = {
+            "name": row.name,
+            "architecture": row.architecture,
+            **{key: getattr(row.summary, key) for key in COHORT},
+            **row.summary.full_bag.model_dump(),
+            "alarms": "; ".join(alarm.kind for alarm in row.alarms),
+        }
         for ranking in self.rankings:
-            reach = row.interval("reach", ranking).estimate
-            reached = "" if reach is None else f" ({in_percent(reach)} reach)"
-            cells.append(_number(row.interval("restricted", ranking).estimate, 1) + reached)
-        for ranking in tested:
-            cells += [
-                _spread(row.interval(f"shi_{base}", ranking)) for base in ("native", "random")
-            ]
-        for ranking in self.rankings:
-            if ranking != "random":
-                cells.append(_number(row.interval("faithfulness", ranking).estimate, 3))
-        return [*cells, *(row.answer(question) or "-" for question in ANSWERS)]
+            for key in INTERVALS:
+                interval = row.interval(key, ranking)
+                line[f"{key}:{ranking}"] = interval.estimate
+                line[f"{key}:{ranking}_low"] = interval.low
+                line[f"{key}:{ranking}_high"] = interval.high
+        return line | {f"answer:{question}": row.answer(question) for question in ANSWERS}
+
+
+def _number(value: float | None, digits: int) -> str:
+    """Format a number; a dash for None."""
+    return "-" if value is None else decimals(value, digits)
+
+
+def _spread(interval: Interval) -> str:
+    """Format an estimate with its interval."""
+    estimate = _number(interval.estimate, 2)
+    if interval.estimate is None or interval.low is None or interval.high is None:
+        return estimate
+    return f"{estimate} ({_number(interval.low, 2)} to {_number(interval.high, 2)})"
 
 
 def compare(audits: Sequence[StoredAudit]) -> Comparison:
@@ -266,18 +161,14 @@ def compare(audits: Sequence[StoredAudit]) -> Comparison:
         if times > 1:
             raise FociError(place, "is given twice", "name every audit once")
     names = distinct_names(audits)
-    rankings = tuple(dict.fromkeys(r for audit in audits for r in audit.summary.rankings))
-    notes = [*changed_notes(audits, names), *differences(audits, names)]
-    rows = tuple(
-        ComparisonRow(
-            name,
-            audit.manifest.backbone.architecture,
-            audit.summary,
-            audit.alarms,
-        )
-        for audit, name in zip(audits, names, strict=True)
+    return Comparison(
+        rankings=tuple(dict.fromkeys(r for audit in audits for r in audit.summary.rankings)),
+        rows=tuple(
+            ComparisonRow(name, audit.manifest.backbone.architecture, audit.summary, audit.alarms)
+            for audit, name in zip(audits, names, strict=True)
+        ),
+        notes=(*changed_notes(audits, names), *differences(audits, names)),
     )
-    return Comparison(rankings, rows, tuple(notes))
 
 
 def changed_notes(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
@@ -302,39 +193,114 @@ def distinct_names(audits: Sequence[StoredAudit]) -> list[str]:
     return names
 
 
-def _number(value: float | None, digits: int) -> str:
-    """Format a number; a dash for None."""
-    return "-" if value is None else decimals(value, digits)
+# Differences
 
 
-def _spread(interval: Interval) -> str:
-    """Format an estimate with its interval."""
-    if interval.estimate is None:
-        return "-"
-    estimate = _number(interval.estimate, 2)
-    if interval.low is None or interval.high is None:
-        return estimate
-    return f"{estimate} ({_number(interval.low, 2)} to {_number(interval.high, 2)})"
+def differences(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
+    """List every difference that matters, one sentence each.
 
+    Args:
+        audits: Two or more audits.
+        names: Names of the audits in the table.
 
-def _flat(row: ComparisonRow, rankings: Sequence[str]) -> dict[str, Any]:
-    """One row of the CSV table."""
-    summary = row.summary
-    line: dict[str, Any] = {
-        "name": row.name,
-        "architecture": row.architecture,
-        **{key: getattr(summary, key) for key in COHORT},
-        **summary.full_bag.model_dump(),
-        "alarms": "; ".join(alarm.kind for alarm in row.alarms),
+    Raises:
+        FociError: If the audits share neither a slide nor a class.
+    """
+    slides = [{slide.slide_id for slide in audit.slides} for audit in audits]
+    classes = [set(audit.summary.classes) for audit in audits]
+    if not set.intersection(*slides) and not set.intersection(*classes):
+        fix = "compare audits of one task"
+        raise FociError(", ".join(names), "share neither a slide nor a class", fix)
+    ran = [audit.summary.rankings for audit in audits]
+    lacking = {
+        ranking: [name for name, own in zip(names, ran, strict=True) if ranking not in own]
+        for ranking in dict.fromkeys(ranking for own in ran for ranking in own)
     }
-    for ranking in rankings:
-        for key in INTERVALS:
-            interval = row.interval(key, ranking)
-            line[f"{key}:{ranking}"] = interval.estimate
-            line[f"{key}:{ranking}_low"] = interval.low
-            line[f"{key}:{ranking}_high"] = interval.high
-    return line | {f"answer:{question}": row.answer(question) for question in ANSWERS}
+    return [
+        *_settings(audits, names),
+        *_recipes(audits, names),
+        *_slides(slides, names),
+        *_features(audits, names),
+        *(f"{ranking} was not run in {', '.join(own)}." for ranking, own in lacking.items() if own),
+    ]
 
 
-def _escaped(cell: str) -> str:
-    return cell.replace("|", r"\|").replace("\n", " ")
+def _settings(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
+    """Compare settings; each counts only in audits whose rankings depend on it."""
+
+    def setting(name: str, ranking: str | None = None) -> Callable[[StoredAudit], Any]:
+        return lambda audit: (
+            getattr(audit.manifest.settings, name)
+            if ranking is None or ranking in audit.summary.rankings
+            else None
+        )
+
+    compared: tuple[tuple[str, str, Callable[[StoredAudit], Any]], ...] = (
+        ("kappa differs", "counts answer different questions", lambda a: a.summary.kappa),
+        ("k_max differs", "restricted means end at different counts", lambda a: a.summary.k_max),
+        ("classes differ", "AUC is of different tasks", lambda a: ", ".join(a.summary.classes)),
+        ("fit_target differs", "selectors support different classes",
+         setting("fitted_for", "selector")),
+        ("choose_by differs", "epochs were chosen differently", setting("chosen_by", "selector")),
+        ("seeds differ", "selectors are of different fits", setting("seeds", "selector")),
+        ("random_orders differs", "means of random are over different orders",
+         setting("random_orders", "random")),
+        ("map differs", "native is not the same kind of map in each",
+         lambda a: a.manifest.settings.map or "the model's own"),
+        ("deletion differs", "drops are of different counts", setting("deletion")),
+        ("split differs", "slides may have been trained on", setting("split")),
+    )  # fmt: skip
+    sentences = []
+    for what, consequence, read in compared:
+        every = [(name, read(audit)) for name, audit in zip(names, audits, strict=True)]
+        values = [(name, value) for name, value in every if value is not None]
+        if any(value != values[0][1] for _, value in values):
+            each = "; ".join(
+                f"{name} {','.join(map(str, v)) if isinstance(v, (list, tuple)) else v}"
+                for name, v in values
+            )
+            sentences.append(f"{what} ({each}): {consequence}.")
+    return sentences
+
+
+def _recipes(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
+    """Compare recipes by all of their settings, whatever their names."""
+    fitted = [
+        (name, audit.manifest.settings)
+        for name, audit in zip(names, audits, strict=True)
+        if "selector" in audit.summary.rankings
+    ]
+    plans = [settings.plan.model_dump(exclude={"name"}) for _, settings in fitted]
+    if all(plan == plans[0] for plan in plans):
+        return []
+    each = []
+    for name, settings in fitted:
+        changes = ", ".join(f"{key}={value}" for key, value in settings.recipe_settings.items())
+        each.append(f"{name} {settings.recipe}" + (f" with {changes}" if changes else ""))
+    return [f"recipe differs ({'; '.join(each)}): selectors were fitted differently."]
+
+
+def _slides(slides: Sequence[set[str]], names: Sequence[str]) -> list[str]:
+    common = set.intersection(*slides)
+    if all(own == common for own in slides):
+        return []
+    each = "; ".join(f"{name} {len(own)}" for name, own in zip(names, slides, strict=True))
+    together = "in common" if len(slides) == 2 else "in all of them"
+    return [f"slides differ ({each}; {len(common)} {together}): means are over different slides."]
+
+
+def _features(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
+    """Compare features pair by pair: two of three audits may share slides that the third lacks."""
+    seen = [
+        {slide.slide_id: (slide.n_tiles, slide.features_sha256) for slide in audit.slides}
+        for audit in audits
+    ]
+    differ = []
+    for (name, first), (other, second) in combinations(zip(names, seen, strict=True), 2):
+        shared = first.keys() & second.keys()
+        n = sum(first[slide] != second[slide] for slide in shared)
+        if n:
+            differ.append(f"{name} and {other} on {n} of {len(shared)} shared")
+    if not differ:
+        return []
+    return [f"features differ ({'; '.join(differ)}): a tile is not the same tile in each."]
