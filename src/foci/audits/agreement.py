@@ -12,7 +12,7 @@ from scipy.stats import hypergeom
 from foci.audits.folder import column
 from foci.audits.records import Number, Record
 from foci.audits.stored import CurveTable, RankedTiles
-from foci.metrics.inputs import Floats, defined_mean
+from foci.metrics.inputs import defined_mean
 from foci.metrics.ranking import overlaps, rank_correlations
 
 TOPS = (8, 32)
@@ -50,11 +50,23 @@ class Agreements:
     def add(self, slide: RankedTiles) -> None:
         """Compare the rankings of one slide."""
         stored = {
-            ranking: [name for name in names if name in slide.scores]
+            ranking: own
             for ranking, names in self.columns.items()
+            if (own := [name for name in names if name in slide.scores])
         }
-        for pair, values in _of_slide(slide, {r: n for r, n in stored.items() if n}).items():
-            self.per_slide.setdefault(pair, []).append(values)
+        if len(stored) < 2:
+            return
+        ends = list(accumulate(map(len, stored.values()), initial=0))
+        rows = {ranking: slice(*own) for ranking, own in zip(stored, pairwise(ends), strict=True)}
+        scores = np.stack([slide.scores[name] for own in stored.values() for name in own])
+        n_rankings, n_tiles = scores.shape
+        absent = np.full((n_rankings, n_rankings), np.nan)
+        tables = [rank_correlations(scores)]
+        tables += [overlaps(scores, k) if k <= n_tiles else absent for k in TOPS]
+        chance = [chance_overlap(n_tiles, k) for k in TOPS]
+        for first, second in combinations(stored, 2):
+            own = [float(defined_mean(table[rows[first], rows[second]])) for table in tables]
+            self.per_slide.setdefault((first, second), []).append([*own, *chance])
 
     def over_slides(self) -> list[PairAgreement]:
         """One row per pair of rankings."""
@@ -80,27 +92,6 @@ def agreement(curves: CurveTable, tiles: Iterable[RankedTiles]) -> list[PairAgre
     return found.over_slides()
 
 
-def _of_slide(
-    slide: RankedTiles, stored: Mapping[str, list[str]]
-) -> dict[tuple[str, str], list[float]]:
-    """Spearman correlation and overlaps at :data:`TOPS` of one slide, by pair of rankings."""
-    if len(stored) < 2:
-        return {}
-    names = [name for group in stored.values() for name in group]
-    ends = list(accumulate((len(group) for group in stored.values()), initial=0))
-    rows = {ranking: slice(*own) for ranking, own in zip(stored, pairwise(ends), strict=True)}
-    scores = np.stack([slide.scores[name] for name in names])
-    tables = [rank_correlations(scores)]
-    tables += [_overlaps(scores, k) for k in TOPS]
-    return {
-        (first, second): [
-            *(float(defined_mean(table[rows[first], rows[second]])) for table in tables),
-            *(chance_overlap(scores.shape[1], k) for k in TOPS),
-        ]
-        for first, second in combinations(stored, 2)
-    }
-
-
 @cache
 def chance_overlap(n_tiles: int, k: int) -> float:
     r"""Expected Jaccard overlap of two random sets of K out of N tiles; NaN where K > N.
@@ -115,8 +106,3 @@ def chance_overlap(n_tiles: int, k: int) -> float:
     shared = np.arange(max(0, 2 * k - n_tiles), k + 1)
     weights = hypergeom.pmf(shared, n_tiles, k, k)
     return float((weights * shared / (2 * k - shared)).sum())
-
-
-def _overlaps(scores: Floats, k: int) -> Floats:
-    n_rankings, n_tiles = scores.shape
-    return overlaps(scores, k) if k <= n_tiles else np.full((n_rankings, n_rankings), np.nan)

@@ -263,6 +263,16 @@ class Measured:
         return (~np.isnan(self.msk)).astype(np.float64)
 
     @property
+    def averaged(self) -> dict[str, Floats]:
+        """``[R, S]`` columns whose means over all slides stand in every table, by name."""
+        return {
+            "restricted": self.restricted,
+            "reach": self.reached,
+            "aukc": self.aukc,
+            "faithfulness": self.with_deletions.faithfulness,
+        }
+
+    @property
     def with_deletions(self) -> Measured:
         """The orders whose tiles were deleted; all of them if none were."""
         rows = np.flatnonzero(self.deleted.any(axis=1))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from foci import metrics
 from foci.audits.agreement import PairAgreement
 from foci.audits.alarms import caveats
 from foci.audits.answers import answer_questions
@@ -34,22 +35,6 @@ from foci.audits.summary import (
     SignedRankTest,
     Summary,
     Survival,
-)
-from foci.metrics import (
-    auc,
-    captured_headroom,
-    case_means,
-    fallback_share,
-    kaplan_meier,
-    mean_drops,
-    msk_cond,
-    paired_msk,
-    percentile_interval,
-    reach_split,
-    restricted_mean,
-    shi,
-    stack,
-    wilcoxon,
 )
 from foci.metrics.cohort import adaptive_budgets, kept_alone
 from foci.metrics.compare import relative_saving
@@ -144,17 +129,14 @@ def resample(measured: MeasuredSlides, view: View, n_boot: int) -> dict[str, Dra
     ends = []
     for name in measured.curves.rankings:
         own = measured.of(name, view)
-        averaged = own.restricted, own.reached, own.aukc, own.with_deletions.faithfulness
-        columns += [*(defined_mean(values, axis=0) for values in averaged), *own.msk]
+        columns += [*(defined_mean(v, axis=0) for v in own.averaged.values()), *own.msk]
         ends.append(len(columns))
-    draws = draws_between(case_means(np.column_stack(columns), cases, n_boot), cases)
+    draws = draws_between(metrics.case_means(np.column_stack(columns), cases, n_boot), cases)
     drawn: dict[str, Draws] = {}
     parts = np.split(draws, ends[:-1], axis=1)
     for name, part in zip(measured.curves.rankings, parts, strict=True):
-        over_slides = dict(
-            zip(("restricted", "reach", "aukc", "faithfulness"), part.T, strict=False)
-        )
-        drawn[name] = {**over_slides, "msk_cond": defined_mean(part[:, 4:], axis=1)}
+        means = dict(zip(measured.of(name, view).averaged, part.T, strict=False))
+        drawn[name] = {**means, "msk_cond": defined_mean(part[:, len(means) :], axis=1)}
     return drawn
 
 
@@ -177,29 +159,26 @@ def ranking_numbers(
         more: Numbers of the ranking that were computed apart.
     """
     own, cases = measured.of(name, view), measured.slides_of(view).cases
-    values = {
-        "restricted": own.restricted,
-        "reach": own.reached,
-        "aukc": own.aukc,
-        "faithfulness": own.with_deletions.faithfulness,
-    }
-    counts = np.array([msk_cond(row) for row in own.msk])
-    estimates = {key: float(defined_mean(defined_mean(v, axis=1))) for key, v in values.items()}
-    estimates["msk_cond"] = float(defined_mean(counts))
-    seeds = {key: defined_mean(table, axis=1) for key, table in values.items()}
-    seeds["msk_cond"] = counts
-    for key, estimate in estimates.items():
-        more[key] = _interval(estimate, drawn[name][key], settings.level)
-        more[f"{key}_seeds"] = plain(seeds[key])
-    stable = [restricted_mean(row, settings.k_max) for row in own.stable]
-    fallback = [fallback_share(*rows) for rows in zip(own.msk, own.stable, strict=True)]
+    seeds = {key: defined_mean(table, axis=1) for key, table in own.averaged.items()}
+    seeds["msk_cond"] = np.array([metrics.msk_cond(row) for row in own.msk])
+    for key, each in seeds.items():
+        more[key] = _interval(float(defined_mean(each)), drawn[name][key], settings.level)
+        more[f"{key}_seeds"] = plain(each)
+    stable = [metrics.restricted_mean(row, settings.k_max) for row in own.stable]
+    fallback = [metrics.fallback_share(*rows) for rows in zip(own.msk, own.stable, strict=True)]
     drops = defined_mean(own.drops, axis=0)
-    mean_drop, n_dropped = mean_drops(drops)
-    km = kaplan_meier(own.msk.ravel(), settings.k_max)
+    mean_drop, n_dropped = metrics.mean_drops(drops)
+    km = metrics.kaplan_meier(own.msk.ravel(), settings.k_max)
     # [S, K] share of the seeds under which a slide needs more than each count
     still_open = (np.where(np.isnan(own.msk), np.inf, own.msk)[:, :, None] > km.ks).mean(axis=0)
     correct, wrong = _reach_by_correctness(own, measured.slides_of(view))
-    native = measured.of(NATIVE, view) if NATIVE in drawn and name != NATIVE else None
+    more |= {"paired": None, "wilcoxon": None}
+    if NATIVE in drawn and name != NATIVE:
+        native = measured.of(NATIVE, view)
+        # the slides that both reach with all of their seeds
+        paired = metrics.paired_msk(native.msk.mean(axis=0), own.msk.mean(axis=0))
+        tested = metrics.wilcoxon(*(per_patient(n.restricted, cases) for n in (native, own)))
+        more |= {"paired": Paired(**asdict(paired)), "wilcoxon": SignedRankTest(**asdict(tested))}
     return RankingNumbers(
         reach_correct=correct,
         reach_wrong=wrong,
@@ -221,8 +200,6 @@ def ranking_numbers(
         mean_curve=measured.mean_curves[view][name],
         shi_native=_saving_against(NATIVE, name, measured, view, drawn, settings.level),
         shi_random=_saving_against(RANDOM, name, measured, view, drawn, settings.level),
-        paired=None if native is None else _paired(native, own),
-        wilcoxon=None if native is None else _signed_rank(native, own, cases),
         captured=_captured(name, measured, view),
         counts=_counts_behind(own),
         **more,
@@ -257,7 +234,7 @@ def per_patient(values: Floats, cases: Sequence[str]) -> Floats:
 
 
 def _interval(estimate: float, draws: Floats, level: float) -> dict[str, float]:
-    return asdict(percentile_interval(estimate, draws, level))
+    return asdict(metrics.percentile_interval(estimate, draws, level))
 
 
 def _ends(values: Floats, cases: Sequence[str], settings: AnalysisSettings) -> dict[str, Any]:
@@ -272,7 +249,7 @@ def _reach_by_correctness(own: Measured, slides: WholeSlides) -> tuple[float | N
     if not labelled.any():
         return None, None
     predictions, labels = slides.predictions[labelled], slides.labels[labelled]
-    splits = [reach_split(row[labelled], predictions, labels) for row in own.msk]
+    splits = [metrics.reach_split(row[labelled], predictions, labels) for row in own.msk]
     correct, wrong = (np.mean([getattr(s, end) for s in splits]) for end in ("correct", "wrong"))
     return float(correct), float(wrong)
 
@@ -291,24 +268,15 @@ def _saving_against(
     """
     if base == name or base not in drawn:
         return None
-    before, after = ([msk_cond(row) for row in measured.of(n, view).msk] for n in (base, name))
+    before, after = (
+        [metrics.msk_cond(row) for row in measured.of(n, view).msk] for n in (base, name)
+    )
     before, defined = ([n for n in own if not np.isnan(n)] for own in (before, after))
     if not before or not defined:
         return Saving(estimate=None, low=None, high=None, seeds=[None] * len(after))
     draws = relative_saving(drawn[base]["msk_cond"], drawn[name]["msk_cond"])
-    seeds = [None if np.isnan(count) else shi(before, count) for count in after]
-    return Saving(**_interval(shi(before, defined), draws, level), seeds=seeds)
-
-
-def _paired(base: Measured, own: Measured) -> Paired:
-    """Mean MSK of two rankings on the slides that both reach with all of their seeds."""
-    return Paired(**asdict(paired_msk(base.msk.mean(axis=0), own.msk.mean(axis=0))))
-
-
-def _signed_rank(base: Measured, own: Measured, cases: Sequence[str]) -> SignedRankTest:
-    """Wilcoxon signed-rank test on restricted counts, averaged per patient to one pair."""
-    result = wilcoxon(per_patient(base.restricted, cases), per_patient(own.restricted, cases))
-    return SignedRankTest(statistic=result.statistic, pvalue=result.pvalue, n_pairs=result.n_pairs)
+    seeds = [None if np.isnan(count) else metrics.shi(before, count) for count in after]
+    return Saving(**_interval(metrics.shi(before, defined), draws, level), seeds=seeds)
 
 
 def _captured(name: str, measured: MeasuredSlides, view: View) -> float | None:
@@ -316,7 +284,7 @@ def _captured(name: str, measured: MeasuredSlides, view: View) -> float | None:
     if not {NATIVE, GREEDY} <= set(measured.curves.rankings) or name in (NATIVE, GREEDY):
         return None
     counts = [measured.of(n, view).restricted.mean(axis=1) for n in (NATIVE, name, GREEDY)]
-    return captured_headroom(*counts)
+    return metrics.captured_headroom(*counts)
 
 
 def decided_numbers(
@@ -386,7 +354,7 @@ def _restricted(
     ceiling = np.minimum(own.k_max, slides.n_tiles)
     values = np.where(np.isnan(own.msk), ceiling, own.msk).mean(axis=0)[decided]
     cases = slides.cases_of(decided)
-    draws = draws_between(case_means(values[:, None], cases, settings.n_boot)[:, 0], cases)
+    draws = draws_between(metrics.case_means(values[:, None], cases, settings.n_boot)[:, 0], cases)
     return Mean(**_interval(float(values.mean()), draws, settings.level))
 
 
@@ -415,7 +383,7 @@ def selected_only(curves: CurveTable, measured: MeasuredSlides) -> dict[str, Sel
     for ranking in curves.rankings:
         aucs: list[list[float | None]] = []
         for own in curves.every_seed(ranking):
-            stacks = stack([own[row].probs for row in rows], [own[row].ks for row in rows])
+            stacks = metrics.stack([own[row].probs for row in rows], [own[row].ks for row in rows])
             kept = (kept_alone(stacks, sizes, labelled.full, budget) for budget in budgets)
             aucs.append([auc_or_none(probs, labelled.labels) for probs in kept])
         fixed, adaptive = (_mean_of_seeds(values) for values in zip(*aucs, strict=True))
@@ -438,7 +406,7 @@ def _mean_of_seeds(values: Sequence[float | None]) -> float | None:
 def auc_or_none(probs: Floats, labels: Integers) -> float | None:
     """AUC, or None where a class is absent or a probability is missing."""
     every_class = set(range(probs.shape[1])) == set(labels.tolist())
-    return auc(probs, labels) if every_class and not np.isnan(probs).any() else None
+    return metrics.auc(probs, labels) if every_class and not np.isnan(probs).any() else None
 
 
 def split_scores(predictions: Predictions) -> dict[str, float | None]:

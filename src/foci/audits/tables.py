@@ -94,8 +94,19 @@ def as_csv(rows: Iterable[Row], header: Sequence[str] = ()) -> str:
 def _ranking_rows(summary: Summary) -> Iterator[Row]:
     """Headline numbers, one row per view and ranking, the first view first."""
     for view, ranking, numbers in _by_view(summary):
-        captured = {"captured": numbers.captured} if GREEDY in summary.rankings else {}
-        yield {"view": view, "ranking": ranking, **_headline(numbers), **captured}
+        row: Row = {"view": view, "ranking": ranking}
+        for name in INTERVALS:
+            interval: Interval | None = getattr(numbers, name)
+            for end, suffix in (("estimate", ""), ("low", "_low"), ("high", "_high")):
+                row[name + suffix] = getattr(interval, end, None)
+        row |= {f"{name}_std": _seed_std(getattr(numbers, f"{name}_seeds")) for name in SPREADS}
+        row |= {name: getattr(numbers, name) for name in SINGLE}
+        row["selected_only_auc"] = getattr(numbers.selected_only, "auc", None)
+        row["adaptive_auc"] = getattr(numbers.selected_only, "adaptive_auc", None)
+        row |= {f"paired_{name}": getattr(numbers.paired, name, None) for name in PAIRED}
+        row["wilcoxon_pvalue"] = getattr(numbers.wilcoxon, "pvalue", None)
+        row |= _decided(numbers.decided)
+        yield row | ({"captured": numbers.captured} if GREEDY in summary.rankings else {})
 
 
 def _deletion_rows(summary: Summary) -> Iterator[Row]:
@@ -113,12 +124,8 @@ def _slide_rows(
     columns: dict[str, list[float | None]] = {}
     for name in measured.curves.rankings:
         own = measured.of(name)
-        values = {
-            "msk": own.restricted,
-            "reach": own.reached,
-            "aukc": own.aukc,
-            "faithfulness": own.with_deletions.faithfulness,
-        }
+        restricted, *others = own.averaged.items()
+        values = {"msk": restricted[1], **dict(others)}
         if own.with_decisive is not None:
             values["decisive"] = own.with_decisive.decisive
             values["decisive_found"] = (~np.isnan(values["decisive"])).astype(np.float64)
@@ -142,22 +149,6 @@ def _by_view(summary: Summary) -> Iterator[tuple[View, str, RankingNumbers]]:
     for view in sorted(summary.views, key=lambda name: name != summary.first_view):
         for ranking in summary.rankings:
             yield view, ranking, summary.views[view][ranking]
-
-
-def _headline(numbers: RankingNumbers) -> Row:
-    row: Row = {}
-    for name in INTERVALS:
-        interval: Interval | None = getattr(numbers, name)
-        for column, end in ((name, "estimate"), (f"{name}_low", "low"), (f"{name}_high", "high")):
-            row[column] = None if interval is None else getattr(interval, end)
-    row |= {f"{name}_std": _seed_std(getattr(numbers, f"{name}_seeds")) for name in SPREADS}
-    row |= {name: getattr(numbers, name) for name in SINGLE}
-    kept, paired, test = numbers.selected_only, numbers.paired, numbers.wilcoxon
-    row["selected_only_auc"] = None if kept is None else kept.auc
-    row["adaptive_auc"] = None if kept is None else kept.adaptive_auc
-    row |= {f"paired_{n}": None if paired is None else getattr(paired, n) for n in PAIRED}
-    row["wilcoxon_pvalue"] = None if test is None else test.pvalue
-    return row | _decided(numbers.decided)
 
 
 def _seed_std(values: Sequence[float | None]) -> float | None:
