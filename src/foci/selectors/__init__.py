@@ -5,7 +5,7 @@ Names are loaded on first use: settings of a stored audit are read without torch
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from foci.registry import lazy_names
 
@@ -16,22 +16,14 @@ if TYPE_CHECKING:
     from foci.selectors.saved import check_free, load, save
     from foci.selectors.selector import FitEpoch, FittedSelector, Selector
 
-Target = Literal["label", "prediction"]
-"""The class that the kept tiles should support."""
-
-ChooseBy = Literal["aukc", "loss", "decisive"]
-"""Names of :data:`foci.selectors.criterion.CRITERIA`."""
-
 __all__ = [
     "DEFAULT",
     "RECIPES",
-    "ChooseBy",
     "FitEpoch",
     "FittedSelector",
     "Selector",
     "SelectorHead",
     "SelectorRecipe",
-    "Target",
     "check_free",
     "fit",
     "load",

@@ -19,7 +19,7 @@ from foci.bags import Cohort
 from foci.bags.cohort import files_read, what_is_read
 from foci.errors import ChangedError, CohortError, FociError
 from foci.files.hashes import Unchanged, digest
-from foci.selectors import Target
+from foci.selectors.choices import Target
 from foci.selectors.criterion import CRITERIA
 from foci.selectors.gated import GatedBackbone, choose_site, gate_backbone
 from foci.selectors.heads import Head

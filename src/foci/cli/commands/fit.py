@@ -13,7 +13,8 @@ from foci.cli.terminal import starting
 from foci.errors import FociError
 
 if TYPE_CHECKING:
-    from foci.selectors import FitEpoch, Target
+    from foci.selectors import FitEpoch
+    from foci.selectors.choices import Target
 
 _LOG = logging.getLogger(__name__)
 
