@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from foci.backbones.checkpoints.formats import SEPARATE_PARTS, unsupported
-from foci.backbones.checkpoints.state_dict import StateDict, listed
+from foci.backbones.checkpoints.formats.base import StateDict, listed
 from foci.backbones.checkpoints.unpickle import InertUnpickler, Storage, StoredTensor, Stub
 from foci.errors import CheckpointError
 
@@ -200,7 +200,7 @@ def _tensors(content: Any, path: Path) -> dict[str, Tensor]:
             raise CheckpointError(path, what, "save it again") from error
     if not tensors:
         if content.keys() >= SEPARATE_PARTS:
-            raise unsupported("DTFD-MIL", path)
+            raise CheckpointError(path, *unsupported("DTFD-MIL"))
         what = f"holds no state dict; its entries are {listed(list(content))}"
         raise CheckpointError(path, what, "save model.state_dict()")
     return tensors

@@ -13,14 +13,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from foci.backbones.base import Backbone
+from foci.backbones.checkpoints.formats.base import WRAP
 from foci.backbones.checkpoints.load import LoadedCheckpoint, OpenCheckpoint
-from foci.backbones.checkpoints.state_dict import WRAP
 from foci.backbones.freezing import frozen, to_model
 from foci.bags import Cohort
 from foci.bags.matching import short
@@ -36,7 +36,7 @@ _CLEARLY = 10.0
 
 _NUMBERED = re.compile(r"(p|prob|logit)s?_?(\d+)", re.IGNORECASE)
 _SUM = 0.02
-_ALL_DECIMALS = 17
+"""How far from 1 the sum of printed probabilities may be."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Agreement:
     """Which variant of a checkpoint gives the expected answers.
 
     Attributes:
-        file: Where the answers came from.
+        file: Name of the table of answers.
         kind: ``"probabilities"`` or ``"logits"``.
         slides: Number of slides compared.
         tolerance: Largest difference that counts as agreement.
@@ -132,19 +132,16 @@ def check_answers(
 
 @dataclass(frozen=True)
 class Expected:
-    """Known answers of a classifier for S slides.
+    """Known answers of a classifier; ``file``, ``kind`` and ``tolerance`` as in an agreement.
 
     Attributes:
-        file: Name of the table.
-        kind: Whether they are probabilities or logits.
-        answers: ``[S, C]``, float64.
+        answers: ``[S, C]`` of S slides, float64.
         bags: Features of the slides, each ``[N, D]``.
         rounding: Largest error that printing so few decimals can make.
-        tolerance: Largest difference that counts as agreement, with the rounding.
     """
 
     file: str
-    kind: Literal["probabilities", "logits"]
+    kind: str
     answers: Tensor
     bags: list[Tensor]
     rounding: float
@@ -194,15 +191,11 @@ def read_expected(
     if not likely and not says_logits and all(map(_NUMBERED.fullmatch, columns)):
         fix = "give softmax outputs, or name the columns logit0, logit1, ..."
         raise CohortError(path, "holds numbers that are no probabilities", fix)
-    kind: Literal["probabilities", "logits"] = (
-        "probabilities" if likely and not says_logits else "logits"
-    )
+    kind = "probabilities" if likely and not says_logits else "logits"
     rounding = 0.5 * 10.0 ** -max(_decimals(row[c]) for row in table.rows for c in columns)
     limit = TOLERANCE[kind] if tolerance is None else tolerance
-    name = Path(path).name
-    bags = _find_bags(name, ids, cohort)
-    answers = torch.tensor(rows, dtype=torch.float64)
-    return Expected(name, kind, answers, bags, rounding, limit + rounding)
+    name, answers = Path(path).name, torch.tensor(rows, dtype=torch.float64)
+    return Expected(name, kind, answers, _find_bags(name, ids, cohort), rounding, limit + rounding)
 
 
 def _columns(table: Table, classes: Sequence[str], n_classes: int) -> list[str]:
@@ -235,7 +228,7 @@ def _decimals(text: str) -> int:
     >>> _decimals("0.9731"), _decimals("1"), _decimals("9.7e-01")
     (4, 0, 17)
     """
-    return _ALL_DECIMALS if "e" in text.lower() else len(text.strip().partition(".")[2])
+    return 17 if "e" in text.lower() else len(text.strip().partition(".")[2])
 
 
 def _find_bags(name: str, ids: Sequence[str], cohort: Cohort) -> list[Tensor]:

@@ -21,8 +21,7 @@ from torch import Tensor
 from foci.backbones.base import Backbone
 from foci.backbones.checkpoints.containers import read_content, state_dict_of
 from foci.backbones.checkpoints.formats import complete_options, recognise
-from foci.backbones.checkpoints.formats.base import KeyMapping, Option
-from foci.backbones.checkpoints.state_dict import listed
+from foci.backbones.checkpoints.formats.base import KeyMapping, Option, listed
 from foci.backbones.registry import ARCHITECTURES, PRESETS
 from foci.backbones.saved import RECORD, WEIGHTS, ModelRecord, load_folder, read_record
 from foci.errors import CheckpointError, FociError
@@ -107,15 +106,12 @@ def open_checkpoint(path: str | Path, **options: Any) -> LoadedCheckpoint:
 
 
 class OpenCheckpoint:
-    """A checkpoint that is read once and may be loaded with several options.
+    """A checkpoint that is read once and may be loaded with several options; as :func:`load`.
 
     Attributes:
         path: The file, or the folder.
         options: Settings that a file of its format leaves open, by name.
         record: What a folder of FOCI says of its training; None for any other file.
-
-    Args:
-        path: As for :func:`load`.
     """
 
     def __init__(self, path: str | Path) -> None:

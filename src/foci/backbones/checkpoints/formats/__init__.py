@@ -3,45 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from foci.backbones.checkpoints.formats import instance, pooling, transformers
-from foci.backbones.checkpoints.formats.base import CheckpointFormat, KeyMapping, Options
-from foci.backbones.checkpoints.state_dict import WRAP, StateDict, listed
-from foci.errors import CheckpointError
+from foci.backbones.checkpoints.formats import pooling, transformers
+from foci.backbones.checkpoints.formats.base import (
+    WRAP,
+    CheckpointFormat,
+    Options,
+    StateDict,
+    listed,
+    refusing,
+)
 
 SEPARATE_PARTS = {"classifier", "dim_reduction", "attention", "att_classifier"}
 """Entries of a file of DTFD-MIL's authors: one state dict for each part of the model."""
 
 
-def unsupported(name: str, path: Path) -> CheckpointError:
-    """Refusal that names the architecture and the way around it."""
-    fix = (
+def unsupported(name: str) -> tuple[str, str]:
+    """What is wrong with a file of this architecture, and the way around it."""
+    return (
+        f"is {name}, which FOCI does not have",
         "wrap the model: foci.backbones.CallableBackbone(function, d_in=..., n_classes=...) needs "
-        "only a function from features to logits"
+        "only a function from features to logits",
     )
-    return CheckpointError(path, f"is {name}, which FOCI does not have", fix)
 
 
-def _unsupported_format(name: str, *has: str) -> CheckpointFormat:
-    def read(state: StateDict, options: Options) -> KeyMapping:
-        raise unsupported(name, state.path)
-
-    return CheckpointFormat(name, has=has, read=read)
-
-
-UNSUPPORTED = (
-    _unsupported_format("DTFD-MIL", "UClassifier.*", "dimReduction.*"),
-    _unsupported_format("DTFD-MIL", "attCls.*"),
-    _unsupported_format("RRT-MIL", "online_encoder.layers.0.*", "predictor.weight"),
-    _unsupported_format("RRT-MIL", "encoder.layer1.attn.*", "encoder.pool_fn.*"),
-    _unsupported_format("WiKG", "W_head.weight", "W_tail.weight"),
-    _unsupported_format("ILRA", "gab_blocks.0.latent"),
-    _unsupported_format("MambaMIL", "*.A_log"),
+UNSUPPORTED = tuple(
+    CheckpointFormat(name, has, refusing(*unsupported(name)))
+    for name, has in (
+        ("DTFD-MIL", ("UClassifier.*", "dimReduction.*")),
+        ("DTFD-MIL", ("attCls.*",)),
+        ("RRT-MIL", ("online_encoder.layers.0.*", "predictor.weight")),
+        ("RRT-MIL", ("encoder.layer1.attn.*", "encoder.pool_fn.*")),
+        ("WiKG", ("W_head.weight", "W_tail.weight")),
+        ("ILRA", ("gab_blocks.0.latent",)),
+        ("MambaMIL", ("*.A_log",)),
+    )
 )
-"""Recognised by their tensors only to be refused by their name."""
-
 _SUPPORTED = (
     *transformers.TRANSMIL_FORMATS,
     *pooling.CLAM_FORMATS,
@@ -49,8 +47,8 @@ _SUPPORTED = (
     *pooling.ACMIL_FORMATS,
     *transformers.MHIM_FORMATS,
     *pooling.ABMIL_FORMATS,
-    *instance.DSMIL_FORMATS,
-    *instance.INSTANCE_FORMATS,
+    *transformers.DSMIL_FORMATS,
+    *pooling.TWO_LAYER_FORMATS,
 )
 FORMATS: tuple[CheckpointFormat, ...] = (*_SUPPORTED, *UNSUPPORTED)
 """Tried in this order."""

@@ -1,29 +1,33 @@
-"""Checkpoints of attention pooling: CLAM, ABMIL, ACMIL, ASMIL and AttriMIL.
+"""Checkpoints of classifiers that pool, by attention or by mean and max.
 
-Each of the authors and of the projects that implement it under other tensor names.
+CLAM, ABMIL, ACMIL, ASMIL, AttriMIL and MIL_fc, each of the authors and of the projects that
+implement it under other tensor names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import torch
 
 from foci.backbones.checkpoints.formats.base import (
     MIL_LAB_PROJECTION,
+    WRAP,
     CheckpointFormat,
     KeyMapping,
     Option,
     Options,
     Reader,
+    StateDict,
     gated_names,
     projection_activation,
     projection_names,
+    second_layer,
     two_logits,
     widths,
     with_biases,
 )
-from foci.backbones.checkpoints.state_dict import WRAP, StateDict
 
 # CLAM, single and multi branch, gated or not, of the authors and of MIL-Lab
 
@@ -32,8 +36,8 @@ def _attention_net_names(state: StateDict, net: str) -> dict[str, str]:
     """Key names of an attention net: gated, or plain with or without dropout."""
     if f"{net}.module.0.weight" not in state:
         return gated_names("attention", net)
-    last = 3 if f"{net}.module.3.weight" in state else 2
-    return {"attention.V": f"{net}.module.0", "attention.w": f"{net}.module.{last}"}
+    last = second_layer(state, f"{net}.module")
+    return {"attention.V": f"{net}.module.0", "attention.w": last}
 
 
 def _read_clam(
@@ -112,50 +116,47 @@ CLAM_FORMATS = (
 # ABMIL of its authors and of other projects that implement it
 
 
-@dataclass(frozen=True)
-class _ABMILNames:
-    """Layer names of one project's ABMIL.
+def _abmil(
+    first: str,
+    last: str,
+    head: str,
+    gate: str | None = None,
+    projection: str = "",
+    step: int = 3,
+    ignored: tuple[str, ...] = (),
+) -> Reader:
+    """Reader of an ABMIL with these layer names.
 
-    Attributes:
-        V: First layer of the attention, followed by its activation.
-        w: Its last layer.
+    Args:
+        first: First layer of the attention, followed by its activation.
+        last: Its last layer.
         head: The classifier.
-        U: The gate; None where there is none, and optional in a file where given.
-        projection: In front; None, or absent in a file, for no projection. ``{}`` stands for the
-            places of its layers.
+        gate: Of the attention, optional in a file; None for none.
+        projection: In front; may be absent in a file. ``{}`` stands for the places of its layers.
         step: Between two layers of the projection.
         ignored: Patterns of names that play no part in a prediction.
     """
 
-    V: str
-    w: str
-    head: str
-    U: str | None = None
-    projection: str | None = None
-    step: int = 3
-    ignored: tuple[str, ...] = ()
-
-    def read(self, state: StateDict, options: Options) -> KeyMapping:
-        """Map the keys of a file with these layer names."""
-        names = {"attention.V": self.V, "attention.w": self.w, "head": self.head}
-        if self.U is not None and f"{self.U}.weight" in state:
-            names["attention.U"] = self.U
-        state, n_classes, notes = two_logits(state, self.head)
-        projection = projection_names(state, self.projection or "", self.step)
-        first = projection.get("projection.0")
-        sizes: dict[str, Any] = {"d_in": state.columns(first or self.V), "d": None}
-        if first is not None:
-            sizes["d"] = state.rows(first)
+    def read(state: StateDict, options: Options) -> KeyMapping:
+        names = {"attention.V": first, "attention.w": last, "head": head}
+        if gate is not None and f"{gate}.weight" in state:
+            names["attention.U"] = gate
+        state, n_classes, notes = two_logits(state, head)
+        layers = projection_names(state, projection, step)
+        own = layers.get("projection.0")
         config = {
-            **sizes,
+            "d_in": state.columns(own or first),
+            "d": None if own is None else state.rows(own),
             "n_classes": n_classes,
-            "hidden": state.rows(self.V),
+            "hidden": state.rows(first),
             "gated": "attention.U" in names,
-            "projection_bias": first is None or f"{first}.bias" in state,
-            "projection_layers": len(projection) or 1,
+            "projection_bias": own is None or f"{own}.bias" in state,
+            "projection_layers": len(layers) or 1,
             **options,
         }
-        return KeyMapping("abmil", config, names | projection, state, self.ignored, notes)
+        return KeyMapping("abmil", config, names | layers, state, ignored, notes)
+
+    return read
 
 
 def _ilse(state: StateDict, options: Options) -> KeyMapping:
@@ -165,31 +166,31 @@ def _ilse(state: StateDict, options: Options) -> KeyMapping:
             "FOCI reads features: train the attention part on them",
         )
     plain = "attention_V.0.weight" not in state
-    V, w = ("attention.0", "attention.2") if plain else ("attention_V.0", "attention_w")
+    first, last = ("attention.0", "attention.2") if plain else ("attention_V.0", "attention_w")
     if "attention_weights.weight" in state:  # its name before June 2023
-        w = "attention_weights"
+        last = "attention_weights"
     gate = None if plain else "attention_U.0"
-    return _ABMILNames(V, w, "classifier.0", gate, "feature_extractor_part2.0").read(state, options)
+    read = _abmil(first, last, "classifier.0", gate, "feature_extractor_part2.0")
+    return read(state, options)
 
 
 def _abmil_mil_lab(state: StateDict, options: Options) -> KeyMapping:
     net = _attention_net_names(state, "global_attn")
     first, last, gate = net["attention.V"], net["attention.w"], net.get("attention.U")
-    names = _ABMILNames(first, last, "classifier", gate, MIL_LAB_PROJECTION)
-    return names.read(state, options)
+    return _abmil(first, last, "classifier", gate, MIL_LAB_PROJECTION)(state, options)
 
 
 def _abmil_torchmil(state: StateDict, options: Options) -> KeyMapping:
     if any(key.startswith("feat_ext.") for key in state):
         raise state.refused("has a feature extractor of its own (feat_ext)", WRAP)
-    names = _ABMILNames(
+    read = _abmil(
         "pool.fc1.module",
         "pool.fc2",
         "classifier.module",
         "pool.fc_gated.module",
         ignored=("inst_classifiers.*", "inst_loss_fn.*"),
     )
-    return names.read(with_biases(state, "pool.fc2"), options)
+    return read(with_biases(state, "pool.fc2"), options)
 
 
 def _abmil_adaptor(state: StateDict, options: Options) -> KeyMapping:
@@ -212,7 +213,7 @@ def _abmil_mhim(first: str, last: str, head: str, gate: str | None = None) -> Re
 
     def read(state: StateDict, options: Options) -> KeyMapping:
         biased = with_biases(state, first, last, head, *([] if gate is None else [gate]))
-        return _ABMILNames(first, last, head, gate, "feature.0").read(biased, options)
+        return _abmil(first, last, head, gate, "feature.0")(biased, options)
 
     return read
 
@@ -245,14 +246,14 @@ ABMIL_FORMATS = (
             "attention.attention_weights.weight",
             "classifier.fc.weight",
         ),
-        read=_ABMILNames(
+        read=_abmil(
             "attention.attention_V.0",
             "attention.attention_weights",
             "classifier.fc",
             "attention.attention_U.0",
             "dimreduction.fc1",
             ignored=("dimreduction.bn.*",),
-        ).read,
+        ),
     ),
     CheckpointFormat(
         "ABMIL of the MHIM-MIL code",
@@ -295,9 +296,9 @@ ABMIL_FORMATS = (
     CheckpointFormat(
         "ABMIL of xMIL",
         has=("linear_layers.0.0.weight", "attention.0.weight", "classifier.weight"),
-        read=_ABMILNames(
+        read=_abmil(
             "attention.0", "attention.2", "classifier", projection="linear_layers.{}.0", step=1
-        ).read,
+        ),
     ),
     CheckpointFormat(
         "ABMIL of torchmil",
@@ -351,32 +352,20 @@ def _acmil_gated(state: StateDict, options: Options) -> KeyMapping:
     return _read_acmil(state, "acmil", branches, names, {"hidden": hidden, **options})
 
 
-def _multi_head_names(ours: str, theirs: str, *projections: str) -> dict[str, str]:
-    layers = {part: f"{part}_proj" for part in projections}
-    layers |= {"out": "out_proj", "norm": "layer_norm"}
-    return {f"{ours}.{mine}": f"{theirs}.{their}" for mine, their in layers.items()}
-
-
-def _branch_names(state: StateDict) -> tuple[int, dict[str, str]]:
-    """Number of attention branches, and the key names of all of them."""
+def _multi_head(state: StateDict, options: Options) -> KeyMapping:
+    """ACMIL with multi-head attention, or ASMIL, which pools the bag by a query of its own."""
+    asmil = "cls" in state
     branches = state.count("sub_attention.{}.q_proj")
+    nets = {f"branches.attention.{r}": f"sub_attention.{r}" for r in range(branches)}
     names = {"branches.queries": "q"}
-    for r in range(branches):
-        names |= _multi_head_names(f"branches.attention.{r}", f"sub_attention.{r}", "q", "k", "v")
-    return branches, names
-
-
-def _acmil_multi_head(state: StateDict, options: Options) -> KeyMapping:
-    branches, names = _branch_names(state)
-    names |= _multi_head_names("bag", "bag_attention", "v")
-    return _read_acmil(state, "acmil-mha", branches, names, options)
-
-
-def _asmil(state: StateDict, options: Options) -> KeyMapping:
-    branches, names = _branch_names(state)
-    names |= _multi_head_names("bag", "bag_attention", "q", "k", "v")
-    names["class_query"] = "cls"
-    return _read_acmil(state, "asmil-query", branches, names, options)
+    if asmil:
+        names["class_query"] = "cls"
+    for ours, theirs in {**nets, "bag": "bag_attention"}.items():
+        for part in "qkv" if asmil or ours != "bag" else "v":
+            names[f"{ours}.{part}"] = f"{theirs}.{part}_proj"
+        names |= {f"{ours}.out": f"{theirs}.out_proj", f"{ours}.norm": f"{theirs}.layer_norm"}
+    architecture = "asmil-query" if asmil else "acmil-mha"
+    return _read_acmil(state, architecture, branches, names, options)
 
 
 _SCORE = Option("logits", choices=("logits", "softmax"), predicts=False)
@@ -393,13 +382,13 @@ ACMIL_FORMATS = (
         "ACMIL with multi-head attention",
         has=("Slide_classifier.fc.weight", "sub_attention.0.q_proj.weight"),
         lacks=("cls",),
-        read=_acmil_multi_head,
+        read=_multi_head,
         options={"heads": _HEADS, "score": _SCORE},
     ),
     CheckpointFormat(
         "ASMIL",
         has=("Slide_classifier.fc.weight", "sub_attention.0.q_proj.weight", "cls"),
-        read=_asmil,
+        read=_multi_head,
         options={"heads": _HEADS, "score": _SCORE},
     ),
 )
@@ -432,5 +421,81 @@ ATTRIMIL_FORMATS = (
         "AttriMIL",
         has=("attention_nets.0.attention_c.weight", "classifiers.0.weight", "bias"),
         read=_attrimil,
+    ),
+)
+
+# Mean and max pooling, MIL_fc and MIL_fc_mc of CLAM: two layers, and a score for every tile
+
+
+def _read_two_layers(
+    state: StateDict,
+    architecture: str,
+    projection: str,
+    head: str,
+    notes: tuple[str, ...] = (),
+    **settings: Any,
+) -> KeyMapping:
+    config = {
+        **widths(state, projection),
+        "n_classes": state.rows(head),
+        "projection_bias": f"{projection}.bias" in state,
+        **settings,
+    }
+    names = {"projection.0": projection, "head": head}
+    return KeyMapping(architecture, config, names, state, notes=notes)
+
+
+def _mean_or_max(state: StateDict, options: Options) -> KeyMapping:
+    if options["pooling"] is None:
+        raise state.refused(
+            "is MeanMIL or MaxMIL, whose files look alike", "give pooling='mean' or pooling='max'"
+        )
+    head = second_layer(state, "head")
+    state, _, notes = two_logits(state, head)
+    name, activation = f"{options['pooling']}-mil", options["projection_activation"]
+    return _read_two_layers(state, name, "head.0", head, notes, projection_activation=activation)
+
+
+def _mil_fc(state: StateDict, options: Options) -> KeyMapping:
+    if "fc.0.weight" in state:
+        head = "classifier" if "classifier.weight" in state else "classifiers"
+        return _read_two_layers(state, "mil-fc", "fc.0", head)
+    return _read_two_layers(state, "mil-fc", "classifier.0", second_layer(state, "classifier"))
+
+
+def _earlier_mil_fc_mc(state: StateDict, options: Options) -> KeyMapping:
+    """One linear layer per class, put together."""
+    n_classes, joined = state.count("classifiers.{}"), {}
+    for part in ("weight", "bias"):
+        rows = [state[f"classifiers.{c}.{part}"] for c in range(n_classes)]
+        joined[f"classifiers.{part}"] = torch.cat(rows)
+    others = {key: one for key, one in state.items() if not key.startswith("classifiers.")}
+    joined_state = StateDict(state.path, {**others, **joined}, state.notes)
+    return _read_two_layers(joined_state, "mil-fc", "fc.0", "classifiers")
+
+
+TWO_LAYER_FORMATS = (
+    CheckpointFormat("MIL_fc of CLAM", has=("fc.0.weight", "classifier.weight"), read=_mil_fc),
+    CheckpointFormat("MIL_fc_mc of CLAM", has=("fc.0.weight", "classifiers.weight"), read=_mil_fc),
+    CheckpointFormat(
+        "MIL_fc of CLAM before April 2024",
+        has=("classifier.0.weight", "classifier.[23].weight"),
+        read=_mil_fc,
+    ),
+    CheckpointFormat(
+        "MIL_fc_mc of CLAM before April 2024",
+        has=("fc.0.weight", "classifiers.0.weight"),
+        read=_earlier_mil_fc_mc,
+    ),
+    CheckpointFormat(
+        "MeanMIL/MaxMIL",
+        has=("head.0.weight", "head.[23].weight"),
+        read=_mean_or_max,
+        options={
+            "pooling": Option(None, choices=("mean", "max")),
+            "projection_activation": Option(
+                "relu", "projection_activation='relu', the default", ("relu", "gelu")
+            ),
+        },
     ),
 )

@@ -1,30 +1,35 @@
-"""Checkpoints of TransMIL with Nyström attention, and of MHIM-MIL, which has it too.
+"""Checkpoints of classifiers whose tiles attend to each other: TransMIL, DSMIL and MHIM-MIL.
 
-TransMIL of the authors (also Lightning), MIL-Lab, MHIM-MIL's code and xMIL; MHIM-MIL versions 1
-and 2, with attention, self-attention or DSMIL encoder.
+TransMIL with Nyström attention of the authors (also Lightning), MIL-Lab, MHIM-MIL's code and xMIL;
+DSMIL of its authors, current and earlier, and of the MHIM-MIL code; MHIM-MIL versions 1 and 2, with
+attention, self-attention or DSMIL as encoder.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
-from foci.backbones.checkpoints.formats import instance
 from foci.backbones.checkpoints.formats.base import (
     MIL_LAB_PROJECTION,
+    ONE_OUTPUT,
+    WRAP,
     CheckpointFormat,
     KeyMapping,
     Option,
     Options,
     Reader,
+    StateDict,
     gated_names,
     projection_activation,
     projection_names,
+    refusing,
+    second_layer,
     two_logits,
     widths,
     with_biases,
 )
-from foci.backbones.checkpoints.state_dict import WRAP, StateDict
 
 _LANDMARKS = Option(
     None, "landmarks: half the token width, as published", tries=(256, 128, 64, 512)
@@ -141,6 +146,128 @@ TRANSMIL_FORMATS = (
     ),
 )
 
+# DSMIL
+
+_DSMIL_OPTIONS = {
+    "negative": Option(False, choices=(False, True)),
+    "value": Option(None, choices=("linear", "relu")),
+}
+"""What the tensors of any DSMIL leave open."""
+
+_SEVERAL = (
+    "{} outputs are read as one softmax: of independent sigmoids, the probability of each class "
+    "given that exactly one is present"
+)
+_EARLIER_VALUE = (
+    "value='linear', as in the authors' code before September 2022; or 'relu' (passing_v)"
+)
+_WITH_NEGATIVE = (
+    "{} outputs and a last class without one are read as one softmax: of independent sigmoids, the "
+    "probability of each class given that at most one is present"
+)
+
+
+def _dsmil(
+    tiles: str, bag: str, projection: str | None = None, ignored: tuple[str, ...] = ()
+) -> Reader:
+    """Reader of a DSMIL with these layer names.
+
+    Args:
+        tiles: The tile classifier.
+        bag: The bag classifier, with ``q``, perhaps ``v``, and ``fcc`` inside.
+        projection: In front of both; None for none.
+        ignored: Patterns of names that play no part in a prediction.
+    """
+
+    def read(state: StateDict, options: Options) -> KeyMapping:
+        head, query = f"{bag}.fcc", f"{bag}.q"
+        deep = f"{query}.0.weight" in state
+        names = {"tile_classifier": tiles, "head": head}
+        names |= {"query.0": f"{query}.0", "query.2": f"{query}.2"} if deep else {"query": query}
+        value, notes = "token", list[str]()
+        if f"{bag}.v.1.weight" in state:
+            names["value.0"] = f"{bag}.v.1"
+            value = options["value"] or ("relu" if deep else "linear")
+            notes += [_EARLIER_VALUE] * (options["value"] is None and not deep)
+        outputs = state.rows(head)
+        negative = options["negative"] or outputs == 1
+        config: dict[str, Any] = {**options, "d_in": state.columns(tiles)}
+        if projection is not None:
+            names["projection.0"] = projection
+            config |= widths(state, projection)
+            config["projection_bias"] = f"{projection}.bias" in state
+        config |= {
+            "n_classes": outputs + negative,
+            "negative": negative,
+            "query": state.rows(names["query.2" if deep else "query"]),
+            "query_hidden": state.rows(names["query.0"]) if deep else None,
+            "value": value,
+        }
+        classes = (_WITH_NEGATIVE if negative else _SEVERAL).format(outputs)
+        note = ONE_OUTPUT if outputs == 1 else classes
+        weight = state[f"{head}.weight"]
+        if weight.dim() != 3:
+            what = f"{head}.weight has shape {list(weight.shape)}, not outputs x outputs x width"
+            raise state.refused(what, "give weights of an unmodified model")
+        # the convolution over all pooled tokens, [K, K, d], is a linear layer [K, K d]
+        flat = state.replaced({f"{head}.weight": weight.flatten(start_dim=1)})
+        return KeyMapping("dsmil", config, names, flat, ignored, (note, *notes))
+
+    return read
+
+
+def _official(state: StateDict, options: Options) -> KeyMapping:
+    plain = "i_classifier.fc.weight" in state  # with the feature extractor inside
+    tiles = "i_classifier.fc" if plain else "i_classifier.fc.0"
+    mapping = _dsmil(tiles, "b_classifier")(state, options)
+    extractor = "i_classifier.feature_extractor."
+    if not any(key.startswith(extractor) for key in state):
+        return mapping
+    note = "its feature extractor is left out: give the features that it computes"
+    return replace(mapping, ignored=(f"{extractor}*",), notes=(*mapping.notes, note))
+
+
+DSMIL_FORMATS = (
+    CheckpointFormat(
+        "DSMIL",
+        has=("i_classifier.fc.*", "b_classifier.fcc.weight"),
+        lacks=("i_classifier.embed.0.weight", "b_classifier.lin.*"),
+        read=_official,
+        options=_DSMIL_OPTIONS,
+    ),
+    CheckpointFormat(
+        "DSMIL of 2022",
+        has=("i_classifier.fc.*", "b_classifier.fcc.weight", "b_classifier.lin.*"),
+        read=refusing(
+            "is the DSMIL of early 2022, with a layer b_classifier.lin that FOCI's lacks", WRAP
+        ),
+    ),
+    CheckpointFormat(
+        "DSMIL of the MHIM-MIL code, v1",
+        has=("i_classifier.embed.0.weight", "i_classifier.fc.0.weight", "b_classifier.fcc.weight"),
+        read=_dsmil("i_classifier.fc.0", "b_classifier", "i_classifier.embed.0"),
+        options={
+            **_DSMIL_OPTIONS,
+            "projection_activation": Option(
+                "relu", "projection_activation='relu', the default", ("relu", "gelu")
+            ),
+        },
+    ),
+    CheckpointFormat(
+        "DSMIL of the MHIM-MIL code, v2",
+        has=("feature.0.weight", "i_classifier.weight", "b_classifier.fcc.weight"),
+        read=_dsmil("i_classifier", "b_classifier", "feature.0"),
+        options={
+            **_DSMIL_OPTIONS,
+            "projection_activation": Option(
+                "gelu",
+                "projection_activation='gelu', from the configuration shipped with version 2",
+                ("gelu", "relu"),
+            ),
+        },
+    ),
+)
+
 # MHIM-MIL
 
 _ENCODER = "online_encoder"
@@ -167,8 +294,8 @@ def _attention(projection: str) -> Reader:
         names = gated_names("attention", net)
         gated = f"{names['attention.V']}.weight" in state
         if not gated:
-            last = 3 if f"{net}.attention.3.weight" in state else 2
-            names = {"attention.V": f"{net}.attention.0", "attention.w": f"{net}.attention.{last}"}
+            last = second_layer(state, f"{net}.attention")
+            names = {"attention.V": f"{net}.attention.0", "attention.w": last}
         settings = {
             "hidden": state.rows(names["attention.V"]),
             "gated": gated,
@@ -220,13 +347,13 @@ def _version(name: str, projection: str, activation: Option) -> tuple[Checkpoint
         CheckpointFormat(
             f"{name} with DSMIL",
             has=(*signature, f"{_ENCODER}.b_classifier.*"),
-            read=instance.dsmil(
+            read=_dsmil(
                 f"{_ENCODER}.i_classifier.0",
                 f"{_ENCODER}.b_classifier",
                 projection,
                 ignored=("predictor.*", "merge.*"),
             ),
-            options={**instance.DSMIL_OPTIONS, "projection_activation": activation},
+            options={**_DSMIL_OPTIONS, "projection_activation": activation},
         ),
     )
 
