@@ -53,11 +53,6 @@ def believable(sufficiency: Axis, necessity: Axis, *, n_cases: int) -> Belief:
     ``inconclusive``             otherwise
     ===========================  ==============================================================
 
-    Args:
-        sufficiency: The map against random orders on MSK.
-        necessity: The map against random orders on decisive K, or deletion area.
-        n_cases: Patients with decided slides.
-
     >>> believable("better", "better", n_cases=30), believable("worse", "better", n_cases=30)
     ('yes', 'only as a pointer')
     """
@@ -97,13 +92,8 @@ def better_order(
     ``inconclusive``             otherwise
     ===========================  ==============================================================
 
-    Args:
-        sufficiency: The candidate against the native ranking on MSK.
-        necessity: The candidate against the native ranking on decisive K, or deletion area.
-        sufficiency_over_random: The candidate against random orders on MSK.
-        necessity_over_random: The candidate against random orders on necessity.
-        belief: The native ranking's answer of :func:`believable`; None without one.
-        n_cases: Patients with decided slides.
+    The arguments ``..._over_random`` are the candidate's comparison with random orders, ``belief``
+    is the native ranking's answer of :func:`believable`, or None.
 
     >>> against_random = {"sufficiency_over_random": None, "necessity_over_random": "better"}
     >>> better_order(None, "better", **against_random, belief="yes", n_cases=30)

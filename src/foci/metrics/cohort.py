@@ -92,10 +92,8 @@ def class_auc_draws(
        + \tfrac12 \mathbf{1}[p_i = p_j]\big)}{\sum_i w_i^{(b)} \sum_j w_j^{(b)}},
        \qquad y_i = c,\ y_j \ne c
 
-    The draws are those of :func:`foci.metrics.case_means`.
-
-    Returns:
-        ``[n_boot, C]``; NaN where all or no slides of a draw are of the class.
+    The draws are those of :func:`foci.metrics.case_means`. ``[n_boot, C]``; NaN where all or no
+    slides of a draw are of the class.
     """
     scores = inputs.probabilities(probs)
     true = inputs.class_indices(labels, "labels", scores.shape[1])
@@ -128,10 +126,7 @@ def _binary_auc(scores: Floats, positive: Marks, weights: Integers) -> Floats:
 class CountQuantile:
     """A quantile of tile counts: a number, or the reason why it is infinite.
 
-    Attributes:
-        value: The quantile; None where it is infinite.
-        missing: ``"beyond"``: more than K_max tiles; ``"none"``: no number of tiles is enough; None
-            where ``value`` is a number.
+    ``"beyond"``: more than K_max tiles; ``"none"``: no number of tiles is enough.
     """
 
     value: float | None
@@ -150,8 +145,7 @@ def quantiles_with_missing(
 
     Args:
         counts: ``[S]`` counts of the assessable slides, NaN or None where there is none.
-        beyond: ``[S]`` true where a missing count is censored at K_max; any other missing count
-            does not exist.
+        beyond: ``[S]`` true where a missing count is censored at K_max; any other does not exist.
         q: The quantiles, each in [0, 1].
 
     >>> quantiles_with_missing([3, None, 5, None], beyond=[0, 1, 0, 0], q=[0, 0.25, 0.75])[1:]
@@ -197,7 +191,6 @@ class GeometricRatio:
     range=(0.0, math.inf),
     needs="tile counts of every slide under two rankings",
     does_not_show="the slides that only one ranking reaches; it is no part of any answer's rule",
-    source="FOCI",
 )
 def geometric_mean_ratio(a: Counts, b: Counts) -> GeometricRatio:
     r"""Ratio of the geometric means of two rankings' tile counts, on the slides both reach.
@@ -303,14 +296,8 @@ def selected_probabilities(
     """Class probabilities ``[S, C]`` of every slide with only its top ``min(k, N)`` tiles.
 
     Where all tiles are kept and the curve stops earlier, the full bag is the answer; NaN where the
-    count was not revealed otherwise.
-
-    Args:
-        probs: One insertion curve ``[len(ks), C]`` per slide.
-        ks: One array of reveal counts per slide.
-        n_tiles: ``[S]`` candidate tiles.
-        full: ``[S, C]`` full-bag probabilities.
-        k: Tiles kept, of all slides or of each; None for :func:`adaptive_budget`.
+    count was not revealed otherwise. Curves as in :func:`foci.metrics.stack`, ``full`` ``[S, C]``;
+    ``k`` tiles are kept, of all slides or of each, by :func:`adaptive_budget` where it is None.
 
     >>> curves, full = [[[0.5, 0.5]], [[0.25, 0.75]]], [[0.5, 0.5], [0.1, 0.9]]
     >>> selected_probabilities(curves, [[8], [16]], [8, 90], full, k=None)

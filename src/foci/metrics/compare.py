@@ -37,10 +37,8 @@ class OrderComparison:
 
     Attributes:
         d: Mean over slides of +1 (A is ahead), -1 (B is ahead) and 0; NaN without slides.
-        low: Lower end of its interval.
-        high: Upper end of its interval.
-        n_slides: Slides compared.
-        n_cases: Patients they come from.
+        low, high: Its interval.
+        n_slides, n_cases: Slides compared, and the patients they come from.
         n_differ: Patients whose slides do not sum to 0.
         result: ``"same"`` where the interval lies within +-0.1 and there are at least 20 patients;
             else ``"better"`` or ``"worse"`` where it excludes 0 and at least 6 patients differ;
@@ -59,13 +57,9 @@ class OrderComparison:
 def order_differences(a: ArrayLike, b: ArrayLike, tie: float = 0.0) -> Floats:
     """Per slide +1 where ranking A needs fewer tiles than B, -1 where it needs more, else 0.
 
-    A missing count is infinite; two missing counts are equal. Several orders of a ranking (random
-    orders, seeds) are compared one by one, and the slide's differences are averaged.
-
-    Args:
-        a: ``[S]`` or ``[R, S]`` counts, NaN where there is none.
-        b: The same slides under the other ranking, ``[S]`` or ``[R', S]``.
-        tie: Counts that differ by at most this are equal.
+    A missing count (NaN) is infinite; two missing counts are equal, and so are counts that differ
+    by at most ``tie``. Several orders of a ranking, ``[R, S]`` (random orders, seeds), are compared
+    one by one, and the slide's differences are averaged.
 
     >>> order_differences([1, 5, np.nan, np.nan], [[2, 5, 7, np.nan], [1, 6, np.nan, 3]]).tolist()
     [0.5, 0.5, -0.5, -0.5]
@@ -103,8 +97,7 @@ def net_win_share(a: ArrayLike, b: ArrayLike, tie: float = 0.0) -> float:
     .. math:: D = |S|^{-1} \sum_{s \in S} \big(\mathbf{1}[a_s < b_s] - \mathbf{1}[a_s > b_s]\big),
        \quad \text{a missing count being } \infty
 
-    with missing counts as infinity; over several orders the differences of a slide are averaged.
-    Arguments as in :func:`order_differences`.
+    It is the mean of :func:`order_differences`.
 
     >>> net_win_share([1, 2, 3, np.nan], [4, 4, 1, np.nan])
     0.25
@@ -194,8 +187,7 @@ def _compare(
 
 def relative_saving(base: Floats, foci: Floats, eps: float = EPS) -> Floats:
     """SHI of every pair of counts: ``(base - foci) / (base + eps)``."""
-    saving: Floats = (base - foci) / (base + eps)
-    return saving
+    return (base - foci) / (base + eps)
 
 
 @card(
@@ -255,7 +247,6 @@ def shi_against_random(random: ArrayLike, foci: ArrayLike, eps: float = EPS) -> 
     range=(-math.inf, math.inf),
     needs="mean tile counts of the native ranking, the selector and a greedy search",
     does_not_show="the true optimum: a greedy set is small, not proven smallest",
-    source="FOCI",
 )
 def captured_headroom(base: ArrayLike, foci: ArrayLike, greedy: ArrayLike) -> float:
     r"""Share of the tiles that could be saved which the selector does save.
@@ -295,7 +286,6 @@ class PairedMSK:
     range=(0.0, math.inf),
     needs="MSK of every slide under two rankings",
     does_not_show="the slides only one of the rankings reaches, which are counted beside it",
-    source="FOCI",
 )
 def paired_msk(base: Counts, foci: Counts) -> PairedMSK:
     r"""Mean MSK of two rankings over the slides that both of them reach.

@@ -66,8 +66,7 @@ def followed_class(probs: Floats, target: int | Integers) -> Floats:
     classes = np.asarray(target)
     if classes.ndim == 0:
         return probs[..., classes]
-    followed: Floats = probs[np.arange(len(classes)), :, classes]
-    return followed
+    return probs[np.arange(len(classes)), :, classes]
 
 
 def sufficient_steps(probs: Floats, target: int | Integers, kappa: float | Floats) -> Marks:
@@ -94,8 +93,7 @@ def count_or_none(count: Floats) -> int | None:
 
 def reached(msks: Floats) -> Marks:
     """Where a count exists."""
-    marks: Marks = ~np.isnan(msks)
-    return marks
+    return ~np.isnan(msks)
 
 
 @card(
@@ -245,7 +243,6 @@ def stable_msk(
     range=(0.0, 1.0),
     needs="MSK and stable MSK of every slide",
     does_not_show="for how many counts, or how far, the confidence falls",
-    source="FOCI",
 )
 def fallback_share(msks: Counts, stable_msks: Counts) -> float:
     r"""Share of the slides that cross the threshold and later fall below it; NaN if none crosses.
@@ -330,7 +327,6 @@ class Specificity:
     range=(0.0, math.inf),
     needs="one insertion curve and the full-bag probabilities",
     does_not_show="which tiles speak for the rival",
-    source="FOCI",
 )
 def specificity(
     probs: ArrayLike, ks: ArrayLike, target: SupportsIndex, full: ArrayLike, kappa: float = 0.9
@@ -359,7 +355,6 @@ def specificity(
     range=(0.0, 1.0),
     needs="specificity of every slide",
     does_not_show="whether the target was reached with few tiles",
-    source="FOCI",
 )
 def specific_share(slides: Sequence[Specificity]) -> float:
     r"""Share of slides on which the target is reached, and reached before its rival.
@@ -378,11 +373,8 @@ def restricted(msks: Counts, k_max: SupportsIndex | ArrayLike = 256) -> Floats:
     """Per slide ``min(MSK, K_max)``; K_max where the slide does not reach.
 
     The paper censors every slide at K_max, also a bag with fewer tiles. An audit's view of decided
-    slides censors each slide at min(K_max, N), because it cannot need more tiles than it has.
-
-    Args:
-        msks: ``[S]`` MSK, None or NaN where a slide does not reach.
-        k_max: Where counts are censored, one for all slides or one per slide.
+    slides censors each slide at min(K_max, N), because it cannot need more tiles than it has: then
+    ``k_max`` is one count per slide.
 
     >>> restricted([3, None, 300], k_max=256).tolist()
     [3.0, 256.0, 256.0]
@@ -394,7 +386,7 @@ def restricted(msks: Counts, k_max: SupportsIndex | ArrayLike = 256) -> Floats:
 
 
 def _censoring_counts(k_max: Any, n_slides: int) -> Floats:
-    """Check where counts are censored, for all slides or for each, as one count per slide."""
+    """One count per slide at which it is censored."""
     if np.ndim(k_max) == 0:
         return np.full(n_slides, float(inputs.as_int(k_max, "k_max")))
     counts = inputs.as_counts(k_max, "k_max")
@@ -432,10 +424,8 @@ def restricted_mean(msks: Counts, k_max: SupportsIndex | ArrayLike = 256) -> flo
 class KaplanMeier:
     """Share of slides that still need more than k tiles: a right-continuous step function.
 
-    Attributes:
-        ks: Where the curve steps down, from 0 on.
-        survival: Its value from each of ``ks`` up to the next.
-        k_max: Where it ends: the count, or the largest count, at which slides are censored.
+    It steps down at ``ks``, from 0 on, has the value ``survival`` from each of them up to the next,
+    and ends at the count, or the largest count, at which slides are censored.
     """
 
     ks: Floats
@@ -504,9 +494,7 @@ def kaplan_meier(msks: Counts, k_max: SupportsIndex | ArrayLike = 256) -> Kaplan
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Slides whose curves were measured at the same counts.
-
-    Stacked, nothing is padded and a cohort costs a handful of array operations.
+    """Slides whose curves were measured at the same counts, so that nothing is padded.
 
     Attributes:
         rows: ``[B]`` positions of these slides in the cohort.
@@ -524,10 +512,8 @@ def stack(
 ) -> tuple[Stack, ...]:
     """Stack the curves that share their counts; a curve without any count is in no stack.
 
-    Args:
-        probs: One ``[len(ks), C]`` array per slide.
-        ks: One array of counts per slide.
-        lowest: The smallest count allowed: 1 for insertion, 0 for deletion.
+    Every slide has an array of counts and one of probabilities, ``[len(ks), C]``. ``lowest`` is the
+    smallest count allowed: 1 for insertion, 0 for deletion.
 
     >>> one, two = [[0.5, 0.5]], [[0.5, 0.5], [0.1, 0.9]]
     >>> [s.rows.tolist() for s in stack([two, one, two], [[1, 2], [1], [1, 2]])]
@@ -557,13 +543,9 @@ def stack(
 
 @dataclass(frozen=True, eq=False)
 class OperatingPoints:
-    """Metrics of every slide under one ranking, ``[S]`` each; a count is NaN where not reached.
+    """MSK, stable MSK and AUKC of every slide under one ranking, ``[S]`` each; NaN if not reached.
 
-    Attributes:
-        msk: :func:`foci.metrics.msk`.
-        stable: :func:`foci.metrics.stable_msk`.
-        aukc: :func:`foci.metrics.aukc`.
-        specific: 1 where the target is reached before its rival, else 0.
+    ``specific`` is 1 where the target is reached before its rival, else 0.
     """
 
     msk: Floats
@@ -580,11 +562,8 @@ def operating_points(
 ) -> OperatingPoints:
     """MSK, stable MSK, AUKC and specificity of every slide of a cohort.
 
-    Args:
-        stacks: Insertion curves of the S slides.
-        full: ``[S, C]`` full-bag probabilities.
-        targets: ``[S]`` the class followed on each slide.
-        kappa: Operating confidence, one for all slides or one per slide.
+    From the insertion curves of the S slides, their full-bag probabilities ``[S, C]``, the class
+    followed on each, ``[S]``, and the operating confidence, one for all slides or one per slide.
 
     >>> curves = stack([[[0.6, 0.4], [0.05, 0.95]], [[0.5, 0.5]]], [[1, 2], [1]])
     >>> operating_points(curves, full=[[0.1, 0.9], [0.5, 0.5]], targets=[1, 1]).msk

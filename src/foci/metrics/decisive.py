@@ -35,8 +35,6 @@ PAPER_BETA = 0.2
 MIN_SHARE = 0.1
 MIN_DECISIVE = 1 / 3
 
-Outcome = Literal["count", "beyond", "none", "not assessable"]
-"""What became of a slide: see :class:`DecisivePoints`."""
 
 NecessityAxis = Literal["decisive K", "deletion area"]
 """What necessity is compared by."""
@@ -51,13 +49,8 @@ def decisive_steps(
 ) -> Marks:
     """Steps whose tiles suffice for the target and without which the prediction flips.
 
-    Args:
-        inserted: ``[..., K, C]`` probabilities of the top K tiles alone.
-        deleted: ``[..., K, C]`` probabilities without them, at the same counts.
-        target: The class followed, one per curve.
-        kappa: Operating confidence, one for all curves or one per curve.
-        beta: None: the prediction must change. A number: the target's probability must be at most
-            that.
+    ``inserted`` are the probabilities ``[..., K, C]`` of the top K tiles alone, ``deleted`` those
+    without them. With ``beta`` the target's probability must fall to that instead of the flip.
     """
     sufficient = sufficient_steps(inserted, target, kappa)
     if beta is None:
@@ -98,8 +91,8 @@ def _one_slide(
     target: SupportsIndex,
     kappa: float,
     beta: float | None,
-) -> tuple[Marks, Integers]:
-    """Decisive steps of one slide and their counts."""
+) -> tuple[int | None, int | None]:
+    """Decisive K and stable decisive K of one slide."""
     inserted, insert_counts, followed = inputs.curve(insert_probs, insert_ks, target)
     deleted, delete_counts, _ = inputs.curve(delete_probs, delete_ks, target, lowest=0)
     alike = inserted.shape[1] == deleted.shape[1]
@@ -109,7 +102,9 @@ def _one_slide(
     steps = decisive_steps(
         inserted[rows], deleted[places], followed, inputs.threshold(kappa), beta_bound(beta)
     )
-    return steps, shared
+    if not shared.size:
+        return None, None
+    return count_or_none(first_crossing(steps, shared)), count_or_none(stable_from(steps, shared))
 
 
 @card(
@@ -159,10 +154,7 @@ def decisive_k(
     >>> decisive_k(kept, [1, 2, 3], rest, [0, 1, 2, 3], target=1, beta=0.2) is None
     True
     """
-    steps, shared = _one_slide(
-        insert_probs, insert_ks, delete_probs, delete_ks, target, kappa, beta
-    )
-    return count_or_none(first_crossing(steps, shared)) if shared.size else None
+    return _one_slide(insert_probs, insert_ks, delete_probs, delete_ks, target, kappa, beta)[0]
 
 
 @card(
@@ -183,22 +175,17 @@ def stable_decisive_k(
     kappa: float = 0.9,
     beta: float | None = None,
 ) -> int | None:
-    r"""Smallest count from which the conditions of decisive K hold at every known count.
+    r"""Smallest count from which the conditions of :func:`decisive_k` hold at every known count.
 
     .. math:: \min\{K : \text{the conditions of}\ \mathrm{DK}_s\ \text{hold at every known}\ K' \ge
        K\}
-
-    Arguments as in :func:`decisive_k`.
 
     >>> kept = [[0.05, 0.95]] * 3
     >>> rest = [[0.6, 0.4], [0.3, 0.7], [0.8, 0.2]]  # flips, flips back, flips again
     >>> stable_decisive_k(kept, [1, 2, 3], rest, [1, 2, 3], target=1)
     3
     """
-    steps, shared = _one_slide(
-        insert_probs, insert_ks, delete_probs, delete_ks, target, kappa, beta
-    )
-    return count_or_none(stable_from(steps, shared)) if shared.size else None
+    return _one_slide(insert_probs, insert_ks, delete_probs, delete_ks, target, kappa, beta)[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,15 +237,10 @@ def decisive_points(
 ) -> DecisivePoints:
     """Decisive K, stable decisive K and outcome of every slide of a cohort.
 
-    Args:
-        insert: Insertion curves of the S slides.
-        delete: Deletion curves of the same ranking, stacked with ``lowest=0``. A slide of one tile
-            needs none.
-        targets: ``[S]`` the class followed on each slide.
-        n_tiles: ``[S]`` candidate tiles.
-        kappa: Operating confidence, one for all slides or one per slide.
-        k_max: Counts above it are no candidates.
-        beta: None for the flip form; a bound on the remaining probability for the paper's form.
+    From the insertion and deletion curves of one ranking on S slides, the latter stacked with
+    ``lowest=0`` (a slide of one tile needs none), the class followed on each, ``[S]``, its number
+    of tiles, ``[S]``, and the operating confidence, one for all slides or one per slide. Counts
+    above ``k_max`` are no candidates; ``beta`` as in :func:`decisive_k`.
 
     >>> from foci.metrics import stack
     >>> kept = stack([[[0.05, 0.95]] * 2, [[0.05, 0.95]]], [[1, 2], [1]])
@@ -340,12 +322,9 @@ def classes_without_decisive_sets(
     """Classes in which no ranking finds a decisive set on at least 10 % of the slides.
 
     An absence (normal tissue) or a diffuse tumour: no top set carries the decision, so all
-    rankings tie there, and those slides are left out of the necessity axis.
-
-    Args:
-        counts: Decisive K of the compared rankings on the assessable decided slides, each ``[S]``
-            or ``[R, S]`` for several orders, whose shares are averaged.
-        targets: ``[S]`` the class followed on each slide.
+    rankings tie there, and those slides are left out of the necessity axis. ``counts`` are decisive
+    K of the compared rankings on the assessable decided slides, each ``[S]`` or ``[R, S]`` for
+    several orders, whose shares are averaged.
 
     >>> classes_without_decisive_sets([[3, 4, None, None], [9, 2, None, None]], [0, 0, 1, 1])
     (1,)
@@ -365,12 +344,8 @@ def classes_without_decisive_sets(
 def necessity_axis(a: ArrayLike, b: ArrayLike) -> NecessityAxis:
     """Necessity axis of two rankings: decisive K, or deletion area where that is too rare.
 
-    Deletion area where fewer than a third of the slides have a decisive K under either ranking,
-    that is, under at least one of the two; over several orders the share is averaged.
-
-    Args:
-        a: ``[S]`` or ``[R, S]`` decisive K, NaN where there is none.
-        b: The same slides under the other ranking.
+    Deletion area where fewer than a third of the slides have a decisive K under at least one of the
+    two; over several orders, ``[R, S]``, the share is averaged.
 
     >>> necessity_axis([3, None, None], [None, None, None])
     'decisive K'
@@ -386,9 +361,8 @@ def necessity_axis(a: ArrayLike, b: ArrayLike) -> NecessityAxis:
 def already_minimal(msks: ArrayLike) -> bool:
     """Whether a ranking's median MSK is 1, so that no other can need fewer tiles.
 
-    Args:
-        msks: ``[S]`` or ``[R, S]`` MSK of the ranking compared *with*, NaN where not reached. The
-            counts of several orders are pooled; a missing count is infinite.
+    It is that of the ranking compared *with*. A missing count is infinite, and the counts of
+    several orders, ``[R, S]``, are pooled.
 
     >>> already_minimal([1, 1, 7]), already_minimal([1, 2, None])
     (True, False)

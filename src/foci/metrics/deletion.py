@@ -24,8 +24,7 @@ PAPER_COUNTS = (16, 32, 64, 128, 256)
 def drops_from_full(full: Floats, probs: Floats, target: int | Integers) -> Floats:
     """Target's probability in the full bags ``[..., C]`` minus the curves' ``[..., K, C]``."""
     before = np.take_along_axis(full, np.asarray(target)[..., None], axis=-1)
-    drops: Floats = before - followed_class(probs, target)
-    return drops
+    return before - followed_class(probs, target)
 
 
 @card(
@@ -68,10 +67,7 @@ def faithfulness_auc(ks: ArrayLike, drops: ArrayLike, k_max: SupportsIndex = 256
 
     .. math:: K_{\max}^{-1} \sum_j \tfrac12 (\Delta p(K_j) + \Delta p(K_{j+1}))(K_{j+1} - K_j)
 
-    Args:
-        ks: Deletion counts, strictly increasing.
-        drops: :func:`deletion_drop` at these counts, of one slide or averaged over slides.
-        k_max: The divisor.
+    ``drops`` are :func:`deletion_drop` at the counts, of one slide or averaged over slides.
 
     >>> faithfulness_auc([16, 32, 64, 128, 256], [0.016, 0.023, 0.036, 0.058, 0.090])
     0.05365625
@@ -91,13 +87,8 @@ def drops_on_grid(
     """:func:`foci.metrics.deletion_drop` of every slide at every count of a grid, ``[S, G]``.
 
     NaN where a slide was not measured: a bag of N tiles has no drop at K >= N, for without any
-    tile there is no prediction.
-
-    Args:
-        stacks: Deletion curves of the S slides, stacked with ``lowest=0``.
-        full: ``[S, C]`` full-bag probabilities.
-        targets: ``[S]`` the class followed on each slide.
-        grid: ``[G]`` deletion counts.
+    tile there is no prediction. From the deletion curves of the S slides, stacked with
+    ``lowest=0``, their full-bag probabilities ``[S, C]`` and the class followed on each, ``[S]``.
 
     >>> from foci.metrics import stack
     >>> curves = stack([[[0.5, 0.5], [0.75, 0.25]], [[0.5, 0.5]]], [[16, 32], [16]], lowest=0)
@@ -119,8 +110,7 @@ def drops_on_grid(
 def mean_drops(drops: ArrayLike) -> tuple[Floats, Integers]:
     """Mean of :func:`drops_on_grid` at every count, over the slides that were measured there.
 
-    Returns:
-        The means (NaN where no slide was measured), and the number of slides behind each.
+    NaN where no slide was measured; beside the means, the number of slides behind each.
 
     >>> means, n = mean_drops([[0.25, 0.5], [0.75, np.nan]])
     >>> means.tolist(), n.tolist()
@@ -152,9 +142,8 @@ def paper_faithfulness(drops: ArrayLike) -> float:
     0.053656
     """
     means, n_slides = mean_drops(drops)
-    what = f"has {len(means)} counts"
-    fits = len(means) == len(PAPER_COUNTS)
-    inputs.require(fits, "drops", what, "give the drops at 16, 32, 64, 128 and 256")
+    fits, fix = len(means) == len(PAPER_COUNTS), "give the drops at 16, 32, 64, 128 and 256"
+    inputs.require(fits, "drops", f"has {len(means)} counts", fix)
     return faithfulness_auc(PAPER_COUNTS, means) if n_slides.all() else math.nan
 
 
@@ -177,11 +166,7 @@ def slide_faithfulness(
 
     A bag of N tiles has no drop at K >= N: its area runs to the last count :math:`K_m` below N and
     is divided by it. NaN where fewer than two counts are left, or one of them was not measured.
-
-    Args:
-        drops: ``[S, G]``, :func:`drops_on_grid` at the counts.
-        n_tiles: ``[S]`` candidate tiles.
-        counts: Increasing deletion counts; the paper's are 16, 32, 64, 128 and 256.
+    ``drops`` are :func:`drops_on_grid` at the counts.
 
     >>> drops = np.array([[0.25, 0.5, np.nan, np.nan, np.nan]] * 2)
     >>> slide_faithfulness(drops, n_tiles=np.array([40, 20]))

@@ -58,8 +58,7 @@ def _percentiles(draws: Floats, level: float) -> Floats:
     inputs.threshold(level, "level")
     if len(draws) < MIN_DRAWS:
         return np.full((2, draws.shape[1]), np.nan)
-    ends: Floats = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return ends
+    return np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
 
 
 def case_draws(
@@ -67,8 +66,7 @@ def case_draws(
 ) -> tuple[Integers, Weights]:
     """Patients drawn with replacement: the patient of every slide, and how often each is drawn.
 
-    Returns:
-        ``[S]`` patient numbers, and ``[n_boot, n_cases]`` weights; same seed, same draws.
+    ``[S]`` patient numbers, and ``[n_boot, n_cases]`` weights; same seed, same draws.
 
     >>> case, weights = case_draws(["b", "a", "b"], 3, n_boot=5, seed=0)
     >>> case.tolist(), weights.sum(axis=1).tolist()
@@ -112,14 +110,9 @@ def case_means(
     between columns are paired. :func:`scipy.stats.bootstrap` draws single slides: it would take two
     slides of one patient for independent evidence.
 
-    Args:
-        values: ``[S, M]``, one column per ranking; NaN (not reached) is left out of its column.
-        cases: The patient of every slide.
-        n_boot: Number of draws.
-        seed: Same seed, same draws.
-
-    Returns:
-        ``[n_boot, M]``; NaN where a draw holds no value of a column.
+    ``values`` are ``[S, M]``, one column per ranking, and the result is ``[n_boot, M]``. NaN (not
+    reached) is left out of its column, and stands where a draw holds no value of a column. Same
+    seed, same draws.
 
     >>> case_means([[1.0], [3.0]], cases=["a", "a"], n_boot=2).tolist()
     [[2.0], [2.0]]
