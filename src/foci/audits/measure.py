@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -321,35 +320,11 @@ def joined(blocks: Sequence[Measured]) -> Measured:
     return replace(blocks[0], **columns)
 
 
-@dataclass(frozen=True, eq=False)
-class Block:
-    """Slides that are measured together, each for one class; a slide may occur for two classes.
-
-    Attributes:
-        rows: ``[S]`` positions of the slides in the curve table.
-        targets: ``[S]`` the class that is followed on each.
-        sizes: ``[S]`` candidate tiles.
-        full: ``[S, C]`` full-bag probabilities.
-    """
-
-    rows: Integers
-    targets: Integers
-    sizes: Integers
-    full: Floats
-
-    @cached_property
-    def whole(self) -> Floats:
-        """``[S]`` full-bag confidence in the class that is followed."""
-        return followed(self.full, self.targets).confidence
-
-    def of(self, chosen: slice | Integers) -> Block:
-        """Some of the slides."""
-        return Block(*(getattr(self, f.name)[chosen] for f in fields(self)))
-
-
 def measure(
     curves: CurveTable,
-    block: Block,
+    slides: WholeSlides,
+    rows: Integers,
+    targets: Integers,
     thresholds: tuple[Threshold, ...],
     grid: Integers,
     settings: AnalysisSettings,
@@ -358,7 +333,9 @@ def measure(
 
     Args:
         curves: They end at ``settings.k_max``.
-        block: The slides.
+        slides: The slides of the table.
+        rows: ``[S]`` positions of the slides of this block; one may occur for two classes.
+        targets: ``[S]`` the class that is followed on each of them.
         thresholds: At least one.
         grid: ``[G]`` counts of the mean curve.
         settings: Threshold, budget, deletion counts.
@@ -367,18 +344,20 @@ def measure(
         The columns, and ``[O, S, G]`` confidence at the counts of the grid. Between its counts, and
         after its last one, a curve holds its value.
     """
-    orders, n = tuple(curves.orders), len(block.rows)
-    revealed = [curves.get(*order)[row] for order in orders for row in block.rows]
+    orders, n = tuple(curves.orders), len(rows)
+    revealed = [curves.get(*order)[row] for order in orders for row in rows]
     having = np.array([i for i, order in enumerate(orders) if curves.deletions(*order)], dtype=int)
-    deleted = [curves.deletions(*orders[i])[row] for i in having for row in block.rows]
+    deleted = [curves.deletions(*orders[i])[row] for i in having for row in rows]
     places = (having[:, None] * n + np.arange(n)).ravel()
     tried = np.flatnonzero(np.bincount(np.concatenate([[1], *(c.ks for c in deleted)]).astype(int)))
     tried = tried[(tried >= 1) & (tried <= settings.k_max)]
 
-    flat = block.of(np.tile(np.arange(n), len(orders)))  # orders as if they were more slides
-    needed = np.stack([threshold.needed(flat.whole) for threshold in thresholds])
-    columns, support, held = _reveal(revealed, flat, needed, tried, grid, settings)
-    more, left, flipped = _delete(deleted, places, flat, tried, settings)
+    # orders as if they were more slides
+    flat, target = slides.of(np.tile(rows, len(orders))), np.tile(targets, len(orders))
+    whole = followed(flat.full, target).confidence
+    needed = np.stack([threshold.needed(whole) for threshold in thresholds])
+    columns, support, held = _reveal(revealed, flat, target, needed, tried, grid, settings)
+    more, left, flipped = _delete(deleted, places, flat, target, whole, tried, settings)
     columns |= more
 
     # decisive K: counts known in both directions that suffice, and without which the decision flips
@@ -386,7 +365,7 @@ def measure(
     sufficient, flips = known & (support >= settings.kappa), known & flipped
     both = sufficient & flips
     count = first_crossing(both, tried)
-    columns["both_ways"] = (flat.sizes == 1) | known.any(axis=1)
+    columns["both_ways"] = (flat.n_tiles == 1) | known.any(axis=1)
     columns["decisive"] = count
     columns["decisive_paper"] = first_crossing(sufficient & (left <= PAPER_BETA), tried)
     columns["flips_back"] = np.any(known & ~both & (tried > count[:, None]), axis=1)
@@ -400,7 +379,8 @@ def measure(
 
 def _reveal(
     curves: Sequence[Curve],
-    block: Block,
+    slides: WholeSlides,
+    target: Integers,
     needed: Floats,
     tried: Integers,
     grid: Integers,
@@ -410,13 +390,13 @@ def _reveal(
 
     Support is the confidence, -1 where the model decides for another class, NaN where not known.
     """
-    n, rivals = len(curves), runners_up(block.full, block.targets)
+    n, rivals = len(curves), runners_up(slides.full, target)
     names = ("msk", "stable", "aukc", "aukc_error", "specific", "peak", "walked")
     columns = {name: np.full(n, np.nan) for name in names}
     columns["msk_at"] = np.full((n, len(needed)), np.nan)
     support, held = np.full((n, len(tried)), np.nan), np.empty((n, len(grid)))
     for part in stack([c.probs for c in curves], [c.ks for c in curves]):
-        at, ks, seen = part.rows, part.ks, followed(part.probs, block.targets[part.rows])
+        at, ks, seen = part.rows, part.ks, followed(part.probs, target[part.rows])
         sufficient = seen.sure(settings.kappa)
         rival = followed(part.probs, rivals[at]).sure(settings.kappa)
         columns["msk"][at] = count = first_crossing(sufficient, ks)
@@ -429,39 +409,41 @@ def _reveal(
         columns["walked"][at] = _without_gap(ks)
         held[at] = seen.confidence[:, np.maximum(np.searchsorted(ks, grid, side="right") - 1, 0)]
         support[at] = _known_at(tried, ks, np.where(seen.kept, seen.confidence, -1))
-    columns["revealed_all"] = columns["walked"] >= np.minimum(settings.k_max, block.sizes)
+    columns["revealed_all"] = columns["walked"] >= np.minimum(settings.k_max, slides.n_tiles)
     return columns, support, held
 
 
 def _delete(
     curves: Sequence[Curve],
     places: Integers,
-    block: Block,
+    slides: WholeSlides,
+    target: Integers,
+    whole: Floats,
     tried: Integers,
     settings: AnalysisSettings,
 ) -> tuple[dict[str, NDArray[Any]], Floats, Marks]:
     """Columns of deletion curves, confidence and flips at the counts ``tried``.
 
-    ``places`` says where in the block the curves belong: not every order has deletion curves.
+    Not every order has deletion curves: ``places`` says where they belong among the ``slides``.
     """
-    n, counts = len(block.rows), np.array(sorted({*PAPER_COUNTS, *settings.deletion}))
+    n, counts = len(slides), np.array(sorted({*PAPER_COUNTS, *settings.deletion}))
     lost, left = np.full((n, len(counts)), np.nan), np.full((n, len(tried)), np.nan)
     flipped, deleted, walked = np.zeros((n, len(tried)), bool), np.zeros(n, bool), np.zeros(n)
     parts = stack([c.probs for c in curves], [c.ks for c in curves], lowest=0) if curves else ()
     for part in parts:
         at, ks = places[part.rows], part.ks
-        seen = followed(part.probs, block.targets[at])
-        lost[at] = block.whole[at, None] - _known_at(counts, ks, seen.confidence)
+        seen = followed(part.probs, target[at])
+        lost[at] = whole[at, None] - _known_at(counts, ks, seen.confidence)
         left[at] = _known_at(tried, ks, seen.confidence)
         flipped[at] = _known_at(tried, ks, ~seen.kept) == 1
         deleted[at], walked[at] = True, _without_gap(ks[ks > 0])
     reported, paper = (lost[:, np.isin(counts, of)] for of in (settings.deletion, PAPER_COUNTS))
     columns = {
         "deleted": deleted,
-        "deleted_all": walked >= np.minimum(settings.k_max, block.sizes - 1),
+        "deleted_all": walked >= np.minimum(settings.k_max, slides.n_tiles - 1),
         "drops": reported,
-        "area": slide_faithfulness(reported, block.sizes, settings.deletion),
-        "faithfulness": slide_faithfulness(paper, block.sizes),
+        "area": slide_faithfulness(reported, slides.n_tiles, settings.deletion),
+        "faithfulness": slide_faithfulness(paper, slides.n_tiles),
     }
     return columns, left, flipped
 
@@ -538,18 +520,15 @@ def measure_slides(
         settings: Threshold and budget.
     """
     whole, revealed = whole_slides(curves, slides, classes), curves.up_to(settings.k_max)
-    views: dict[View, Integers] = {"prediction": whole.predictions}
-    places: dict[View, Integers] = {"prediction": np.arange(len(whole))}
-    block = Block(places["prediction"], whole.predictions, whole.n_tiles, whole.full)
-    if (whole.labels >= 0).any():
-        labels = views["label"] = whole.labels
-        differs = np.flatnonzero((labels >= 0) & (labels != whole.predictions))
-        place = np.arange(len(whole))
+    rows, targets, labels = np.arange(len(whole)), whole.predictions, whole.labels
+    views: dict[View, Integers] = {"prediction": targets}
+    places: dict[View, Integers] = {"prediction": rows}
+    if (labels >= 0).any():
+        differs = np.flatnonzero((labels >= 0) & (labels != targets))
+        place = rows.copy()
         place[differs] = len(whole) + np.arange(len(differs))
-        places["label"] = place[labels >= 0]
-        both = np.append(block.rows, differs)
-        targets = np.append(block.targets, labels[differs])
-        block = Block(both, targets, whole.n_tiles[both], whole.full[both])
+        views["label"], places["label"] = labels, place[labels >= 0]
+        rows, targets = np.append(rows, differs), np.append(targets, labels[differs])
 
     grids: dict[View, dict[str, Integers]] = {}
     for view, target in views.items():
@@ -563,17 +542,19 @@ def measure_slides(
     thresholds = tuple(dict.fromkeys((*absolute(settings), *shares)))
 
     orders, blocks = revealed.orders, []
-    held = np.empty((len(orders), len(block.rows), len(grid)))
+    held = np.empty((len(orders), len(rows), len(grid)))
     size = max(1, _TOGETHER // len(orders))
-    for part in (slice(start, start + size) for start in range(0, len(block.rows), size)):
-        columns, held[:, part] = measure(revealed, block.of(part), thresholds, grid, settings)
+    for block in (slice(start, start + size) for start in range(0, len(rows), size)):
+        columns, held[:, block] = measure(
+            revealed, whole, rows[block], targets[block], thresholds, grid, settings
+        )
         blocks.append(columns)
     table = joined(blocks)
     bands: dict[View, dict[str, CurveBand]] = {view: {} for view in views}
     for view, place in places.items():
         for name, ks in grids[view].items():
-            rows = [row for row, (ranking, _) in enumerate(orders) if ranking == name]
-            own = np.take(held[rows[0] : rows[-1] + 1], place, axis=1)
+            at = [row for row, (ranking, _) in enumerate(orders) if ranking == name]
+            own = np.take(held[at[0] : at[-1] + 1], place, axis=1)
             if len(ks) < len(grid):
                 own = np.take(own, np.searchsorted(grid, ks), axis=2)
             bands[view][name] = mean_curve(ks, own, over_orders=name == "random")

@@ -62,7 +62,7 @@ AlarmKind = Literal[
     "duplicate bags",
     "zero tiles",
 ]
-"""What an alarm is about, in the order in which alarms are said."""
+"""What an alarm is about, in the order in which alarms are listed."""
 
 
 class Alarm(Record):

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from foci.audits import Curve, CurveTable
 from foci.audits import measure as module
 from foci.audits.measure import (
-    Block,
     Measured,
     MeasuredSlides,
     Threshold,
@@ -196,8 +195,9 @@ def test_a_curve_holds_its_value_between_its_counts_and_has_its_first_before_the
         for i in range(2)
     )
     whole = whole_slides(curves, slides(["A", "B"], [None] * 2, [9, 9]), CLASSES)
-    block = Block(np.array([0, 1]), whole.predictions, whole.n_tiles, whole.full)
-    _, held = measure(curves, block, (Threshold(0.9),), np.arange(1, 6), Settings())
+    rows, grid = np.arange(2), np.arange(1, 6)
+    at = (Threshold(0.9),)
+    _, held = measure(curves, whole, rows, whole.predictions, at, grid, Settings())
     np.testing.assert_array_equal(held, [[[0.6, 0.6, 0.6, 0.8, 0.8], [0.7] * 5]])
 
 
