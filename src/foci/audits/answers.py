@@ -97,7 +97,7 @@ class DecidedView:
 
     @property
     def has_intervals(self) -> bool:
-        """Whether there are enough bootstrap draws for an interval, without which no question is answered.
+        """Whether there are enough bootstrap draws for an interval: no answer without one.
 
         One patient has none either; such audits fail on the number of patients.
         """

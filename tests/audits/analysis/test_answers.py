@@ -22,6 +22,13 @@ N = 24
 CHANCE: list[Pair] = [(40, None)] * N
 """Random orders need many tiles, and no first tiles of theirs are needed."""
 
+HEADROOM: dict[str, list[Pair]] = {
+    "native": [(9, 30)] * N, "evidence": [(2, 6)] * N, "random": CHANCE,
+}  # fmt: skip
+SAME: dict[str, list[Pair]] = {
+    "native": [(3, 8)] * N, "evidence": [(3, 8)] * N, "random": CHANCE,
+}  # fmt: skip
+
 
 def summary_of(
     pairs: Mapping[str, Sequence[Pair]],
@@ -41,8 +48,7 @@ def answers_of(pairs: Mapping[str, Sequence[Pair]], **how: Any) -> Answers:
 
 
 def test_equal_rankings_and_a_believable_map() -> None:
-    same: list[Pair] = [(3, 8)] * N
-    found = answers_of({"native": same, "evidence": same, "random": CHANCE})
+    found = answers_of(SAME)
     assert (found.map.answer, found.order.answer) == ("yes", "native suffices")
     assert found.tiles.answer == "8 tiles"
     assert found.tiles.ranking == "native"
@@ -55,7 +61,7 @@ def test_equal_rankings_and_a_believable_map() -> None:
 
 
 def test_a_better_order_is_headroom_and_is_the_one_to_look_at() -> None:
-    found = answers_of({"native": [(9, 30)] * N, "evidence": [(2, 6)] * N, "random": CHANCE})
+    found = answers_of(HEADROOM)
     assert (found.map.answer, found.order.answer) == ("yes", "headroom")
     assert (found.tiles.ranking, found.tiles.answer) == ("evidence", "6 tiles")
     assert "Under the evidence order the decision hangs on 6 tiles" in found.tiles.sentences[0]
@@ -115,12 +121,7 @@ def test_few_patients(wins: int, losses: int, answer: str) -> None:
 
 
 def test_undecided_slides_only() -> None:
-    pairs: dict[str, list[Pair]] = {
-        "native": [(3, 8)] * N,
-        "evidence": [(3, 8)] * N,
-        "random": CHANCE,
-    }
-    found = summary_of(pairs, full=[0.7] * N)
+    found = summary_of(SAME, full=[0.7] * N)
     assert found.answers is not None
     assert (found.answers.map.answer, found.answers.order.answer) == ("not assessable",) * 2
     assert found.answers.n_decided == 0
@@ -191,13 +192,10 @@ def test_a_spike_that_falls_back() -> None:
 
 
 def test_what_is_undecided_and_a_larger_budget_change_nothing() -> None:
-    pairs: dict[str, list[Pair]] = {
-        "native": [(9, 30)] * N, "evidence": [(2, 6)] * N, "random": CHANCE,
-    }  # fmt: skip
-    alone = answers_of(pairs)
-    more = {name: [*rows, *[(None, None)] * 6] for name, rows in pairs.items()}
+    alone = answers_of(HEADROOM)
+    more = {name: [*rows, *[(None, None)] * 6] for name, rows in HEADROOM.items()}
     joined = answers_of(more, full=[0.95] * N + [0.6] * 6)
-    larger = answers_of(pairs, settings=Settings(k_max=512), k_max=512, n_tiles=600)
+    larger = answers_of(HEADROOM, settings=Settings(k_max=512), k_max=512, n_tiles=600)
     for other in (joined, larger):
         assert other.map.answer == alone.map.answer
         assert other.order.answer == alone.order.answer
@@ -206,10 +204,7 @@ def test_what_is_undecided_and_a_larger_budget_change_nothing() -> None:
 
 
 def test_answers_at_other_thresholds() -> None:
-    pairs: dict[str, list[Pair]] = {
-        "native": [(9, 30)] * N, "evidence": [(2, 6)] * N, "random": CHANCE,
-    }  # fmt: skip
-    found = answers_of(pairs, settings=Settings(kappas=(0.7, 0.9, 0.97)))
+    found = answers_of(HEADROOM, settings=Settings(kappas=(0.7, 0.9, 0.97)))
     assert [(one.kappa, one.n_decided, one.order) for one in found.sensitivity] == [
         (0.7, N, "headroom"), (0.9, N, "headroom"), (0.97, 0, "not assessable"),
     ]  # fmt: skip
@@ -217,12 +212,9 @@ def test_answers_at_other_thresholds() -> None:
 
 
 def test_relative_answers_stand_beside_where_few_slides_are_decided() -> None:
-    pairs: dict[str, list[Pair]] = {
-        "native": [(9, 30)] * N, "evidence": [(2, 6)] * N, "random": CHANCE,
-    }  # fmt: skip
-    most = answers_of(pairs, full=[0.95] * 9 + [0.7] * 15)
+    most = answers_of(HEADROOM, full=[0.95] * 9 + [0.7] * 15)
     assert most.relative == []
-    few = answers_of(pairs, full=[0.95] * 7 + [0.7] * 17)
+    few = answers_of(HEADROOM, full=[0.95] * 7 + [0.7] * 17)
     assert [one.share for one in few.relative] == [0.8, 0.9, 0.95, 0.99]
     assert {(one.n_slides, one.n_cases) for one in few.relative} == {(N, N)}
     assert {(one.map, one.order) for one in few.relative} == {("yes", "headroom")}
@@ -247,21 +239,13 @@ def test_relative_counts_follow_each_slide() -> None:
 
 
 def test_relative_answers_where_asked_for_change_no_other() -> None:
-    same: list[Pair] = [(3, 8)] * N
-    pairs = {"native": same, "evidence": same, "random": CHANCE}
-    plain, asked = answers_of(pairs), answers_of(pairs, settings=Settings(relative=True))
+    plain, asked = answers_of(SAME), answers_of(SAME, settings=Settings(relative=True))
     assert asked.model_copy(update={"relative": []}) == plain
     assert {(one.map, one.order) for one in asked.relative} == {("yes", "native suffices")}
 
 
 def test_a_trained_selector_against_evidence() -> None:
-    pairs: dict[str, list[Pair]] = {
-        "native": [(9, 30)] * N,
-        "evidence": [(2, 6)] * N,
-        "selector": [(3, 9)] * N,
-        "random": CHANCE,
-    }
-    found = answers_of(pairs)
+    found = answers_of({**HEADROOM, "selector": [(3, 9)] * N})
     assert found.order.selector is not None
     assert (found.order.selector.first, found.order.selector.second) == ("selector", "evidence")
     assert found.order.sentences[-1] == (

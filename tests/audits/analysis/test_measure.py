@@ -295,25 +295,7 @@ def test_blocks_of_slides_give_the_bits_of_all_slides_together(
     assert len(own.with_deletions.orders) == (n_deleted or 5)
 
 
-def test_a_label_is_followed_as_if_it_were_the_prediction() -> None:
-    """The label view of some slides, against an audit in which the model predicts these labels."""
-    labels = [B, T, B, T, B]
-    settings = Settings(kappas=(0.6,))
-    found = measure_slides(made(2), slides(list("ABCDE"), labels, SIZES), CLASSES, settings)
-    swapped = CurveTable.of(
-        replace(c, full=np.array([0.8, 0.2] if int(c.slide_id[1:]) % 2 == 0 else [0.2, 0.8]))
-        for group in made(2)._curves.values()
-        for c in group
-    )
-    other = measure_slides(swapped, slides(list("ABCDE"), [None] * 5, SIZES), CLASSES, settings)
-    assert other.slides.predictions.tolist() == found.slides.labels.tolist()
-    a, b = found.of("random", "label"), other.of("random")
-    for name in ("msk", "stable", "aukc", "decisive", "flips_back", "peak", "walked"):
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
-
-
-@pytest.mark.parametrize("most", [1, 12, 4096])
-def test_rankings_together_and_alone(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rankings_together_and_alone() -> None:
     """Two rankings whose tiles were deleted at every count, and one on a grid."""
     rng, size = np.random.default_rng(5), 6
     deleted = {"native": range(1, size), "evidence": range(1, size), "random": (1, 4)}
@@ -327,7 +309,6 @@ def test_rankings_together_and_alone(most: int, monkeypatch: pytest.MonkeyPatch)
                 full = np.array([0.1, 0.9])
                 curves.append(Curve(f"s{n}", ranking, seed, direction, size, ks, probs, full))
     known = slides(list("ABCD"), [B, T, B, T], [size] * 4)
-    monkeypatch.setattr(module, "_TOGETHER", most)
     found = measure_slides(CurveTable.of(curves), known, CLASSES, Settings())
     for name in deleted:
         one = CurveTable.of([curve for curve in curves if curve.ranking == name])

@@ -3,12 +3,11 @@
 import math
 
 import numpy as np
-import pytest
 
 from foci.audits.measure import measure_slides
 from foci.audits.numbers import per_patient, resample
 from foci.audits.summary import Saving
-from foci.metrics import case_means, shi
+from foci.metrics import case_means
 from foci.metrics.inputs import defined_mean
 from tests.makers.curves import CLASSES, Counts, Settings, slides, summary_of, table
 
@@ -35,19 +34,6 @@ def test_a_slide_is_reached_by_a_ranking_if_every_seed_reaches_it() -> None:
     assert paired.model_dump() == {
         "base": 4.0, "foci": 2.0, "n_both": 1, "n_base_only": 1, "n_foci_only": 1, "n_neither": 0,
     }  # fmt: skip
-
-
-def test_shi_interval_uses_conditional_means_of_the_same_draw() -> None:
-    rng = np.random.default_rng(2)
-    base, foci = (rng.integers(1, 50, size=24).tolist() for _ in range(2))
-    base[3] = base[8] = foci[11] = None
-    cases = [f"P{i // 2}" for i in range(24)]
-    result = saved({"native": [base], "selector": [foci]}, cases, n_boot=400)
-    both = np.array([base, foci], dtype=float).T
-    values = [shi(b, f) for b, f in case_means(both, cases, 400)]
-    assert result.estimate == pytest.approx(shi(*np.nanmean(both, axis=0)))
-    assert result.low == pytest.approx(np.quantile(values, 0.025))
-    assert result.high == pytest.approx(np.quantile(values, 0.975))
 
 
 def test_a_ranking_that_never_reaches_has_no_shi() -> None:
