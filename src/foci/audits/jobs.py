@@ -72,12 +72,13 @@ class RankingJob:
 
     def rank(self, bag: EmbeddedBag) -> list[tuple[int | None, Ranking]]:
         """Rank the tiles of one bag; one ranking per seed."""
-        if self.orders:
-            return [(seed, _drawn(bag, seed)) for seed in range(self.orders)]
-        if self.selectors:
-            return [(None, mean_rank([_selected(bag, one) for one in self.selectors]))]
-        if self.selector is not None:
-            return [(self.seed, _selected(bag, self.selector))]
+        if self.orders:  # a random order asks nothing of the classifier
+            drawn = (random_scores(bag.bag, bag.slide_id, len(bag), i) for i in range(self.orders))
+            return [(i, Ranking("random", bag.slide_id, scores)) for i, scores in enumerate(drawn)]
+        every = self.selectors if self.selector is None else (self.selector,)
+        selected = [score("selector", bag.backbone, bag, selector=one) for one in every]
+        if selected:
+            return [(self.seed, mean_rank(selected) if self.selectors else selected[0])]
         method = self.method or self.ranking
         return [(self.seed, score(method, bag.backbone, bag, **self.options))]
 
@@ -136,16 +137,6 @@ def _selector_jobs(
     mean = RankingJob("selector", selectors=tuple(selectors[seed] for seed in seeds))
     each = [RankingJob(SINGLE_SEEDS, seed, selectors[seed]) for seed in seeds]
     return [mean, *(each if settings.dense else [])]
-
-
-def _drawn(bag: EmbeddedBag, seed: int) -> Ranking:
-    """The ranking ``random`` with a seed; it asks nothing of the classifier."""
-    scores = random_scores(bag.bag, bag.slide_id, len(bag), seed)
-    return Ranking("random", bag.slide_id, scores)
-
-
-def _selected(bag: EmbeddedBag, selector: FittedSelector) -> Ranking:
-    return score("selector", bag.backbone, bag, selector=selector)
 
 
 # Counts

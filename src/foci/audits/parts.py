@@ -31,6 +31,7 @@ from foci.audits.stored import (
 )
 from foci.errors import CohortError, FociError
 from foci.files.atomic import whole_file
+from foci.reveal import Curve
 
 if TYPE_CHECKING:
     from foci.audits.reveal import RevealedSlide
@@ -92,9 +93,11 @@ class PartialResults:
 
     def write_job(self, block: int, job: RankingJob, revealed: Sequence[RevealedSlide]) -> None:
         """Write the curves and scores of one ranking job on a block."""
-        results = [slide.jobs[job.column] for slide in revealed]
-        curves = [curve for own in results for curve in own.curves]
-        scores = [s for own in results for s in (own.scores, *[None] * (len(own.curves) - 1))]
+        curves, scores = list[Curve](), list[object]()
+        for slide in revealed:
+            own = slide.curves[job.column]
+            curves += own
+            scores += [slide.scores[job.column], *[None] * (len(own) - 1)]
         table = curves_to_arrow(curves).append_column(SCORES, pa.array(scores, SCORES.type))
         self._write(table, self._path(job.column, block))
 

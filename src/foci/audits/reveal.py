@@ -92,19 +92,6 @@ def reveal(
 
 
 @dataclass(frozen=True)
-class JobCurves:
-    """Curves and scores of one ranking job on one slide.
-
-    Attributes:
-        curves: Insertion and deletion curve of every seed.
-        scores: ``[N]`` tile scores, or None if they are not stored.
-    """
-
-    curves: tuple[Curve, ...]
-    scores: NDArray[np.float64] | None
-
-
-@dataclass(frozen=True)
 class RevealedSlide:
     """Tiles of one slide, with its curves and scores under every ranking.
 
@@ -112,13 +99,15 @@ class RevealedSlide:
         slide: The slide.
         tiles: ``[N]`` index of every candidate tile in its file.
         coords: ``[N, 2]`` top-left corners, or None.
-        jobs: Curves and scores by column.
+        curves: Insertion and deletion curve of every seed, by column.
+        scores: ``[N]`` tile scores by column; None if they are not stored.
     """
 
     slide: AuditedSlide
     tiles: NDArray[np.int64]
     coords: NDArray[np.int64] | None
-    jobs: Mapping[str, JobCurves]
+    curves: Mapping[str, tuple[Curve, ...]]
+    scores: Mapping[str, NDArray[np.float64] | None]
 
 
 class SlideReveal:
@@ -150,17 +139,20 @@ class SlideReveal:
         Raises:
             FociError: If a ranking refuses the slide, or the classifier's output is not finite.
         """
-        with eval_mode(self.backbone):
-            return self._revealed(slide, bag, jobs)
-
-    def _revealed(self, slide: Slide, bag: Bag, jobs: Iterable[RankingJob]) -> RevealedSlide:
-        embedded = self.revealer.open(bag)
-        full = self._finite(embedded.full().numpy(), bag.slide_id)
-        embedded = embedded.with_target(int(full.argmax()))
         label = self.classes.index(slide.label) if slide.label in self.classes else None
-        adaptive = AdaptiveCurves(embedded, self.settings, full, label) if self.adaptive else None
-        results = {job.column: self._job(job, embedded, full, adaptive) for job in jobs}
-        return RevealedSlide(_audited_slide(slide, bag), bag.tiles, bag.coords, results)
+        curves: dict[str, tuple[Curve, ...]] = {}
+        scores: dict[str, NDArray[np.float64] | None] = {}
+        with eval_mode(self.backbone):
+            embedded = self.revealer.open(bag)
+            full = self._finite(embedded.full().numpy(), bag.slide_id)
+            embedded = embedded.with_target(int(full.argmax()))
+            adaptive = None
+            if self.adaptive:
+                adaptive = AdaptiveCurves(embedded, self.settings, full, label)
+            for job in jobs:
+                curves[job.column], scores[job.column] = self._job(job, embedded, full, adaptive)
+        own = _audited_slide(slide, bag)
+        return RevealedSlide(own, bag.tiles, bag.coords, curves, scores)
 
     def _job(
         self,
@@ -168,7 +160,7 @@ class SlideReveal:
         bag: EmbeddedBag,
         full: NDArray[np.float64],
         adaptive: AdaptiveCurves | None,
-    ) -> JobCurves:
+    ) -> tuple[tuple[Curve, ...], NDArray[np.float64] | None]:
         """Insertion curves of every seed of a job, then the deletion curves that it has."""
         ranked = job.rank(bag)
         orders = [torch.from_numpy(ranking.order) for _, ranking in ranked]
@@ -192,23 +184,18 @@ class SlideReveal:
             for direction, points in directions
             for (seed, _), (ks, probs) in zip(ranked, points, strict=False)
         )  # fmt: skip
-        return JobCurves(curves, ranked[0][1].scores if job.stored else None)
+        return curves, ranked[0][1].scores if job.stored else None
 
     def _dense(
         self, inserted: list[Tensor], deleted: list[Tensor], bag: EmbeddedBag
     ) -> tuple[list[Points], list[Points]]:
         """Counts and probabilities of every order, revealed and deleted at every count."""
-        up, down = (
-            reveal_counts(self.settings, len(bag)),
-            deletion_counts(self.settings, len(bag), dense=True),
-        )
-        nothing = torch.empty(0, self.backbone.n_classes, dtype=torch.float64)
+        up = reveal_counts(self.settings, len(bag))
+        down = deletion_counts(self.settings, len(bag), dense=True)
         kept = bag.curves(inserted, torch.from_numpy(up))
-        left = (
-            bag.curves(deleted, torch.from_numpy(down), "delete")
-            if len(down)
-            else [nothing] * len(deleted)
-        )
+        left = [torch.empty(0, self.backbone.n_classes, dtype=torch.float64)] * len(deleted)
+        if len(down):
+            left = bag.curves(deleted, torch.from_numpy(down), "delete")
         return [(up, probs.numpy()) for probs in kept], [(down, probs.numpy()) for probs in left]
 
     @staticmethod
@@ -288,22 +275,17 @@ class BlockReveal:
 
     def missing(self, slides: Sequence[Slide]) -> list[Block]:
         """Blocks of which anything is still to be computed."""
-        size = self.reveal.settings.block
-        blocks = (
-            self._block(number, slides[number * size : (number + 1) * size])
-            for number in range(n_blocks(slides, size))
-        )
-        return [block for block in blocks if block.columns]
-
-    def _block(self, number: int, slides: Sequence[Slide]) -> Block:
-        written = self.parts.slides(number)
-        jobs = self.jobs if written is None else self.parts.missing(number, self.jobs)
-        columns = tuple(job.column for job in jobs)
-        if written is None:
-            return Block(number, tuple(slides), columns, None)
-        kept = {slide.slide_id for slide in written if slide.skipped is None}
-        wanted = tuple(slide for slide in slides if slide.slide_id in kept)
-        return Block(number, wanted, columns, written)
+        size, blocks = self.reveal.settings.block, []
+        for number in range(n_blocks(slides, size)):
+            wanted = tuple(slides[number * size : (number + 1) * size])
+            jobs, written = self.jobs, self.parts.slides(number)
+            if written is not None:
+                jobs = self.parts.missing(number, self.jobs)
+                kept = {slide.slide_id for slide in written if slide.skipped is None}
+                wanted = tuple(slide for slide in wanted if slide.slide_id in kept)
+            if jobs:
+                blocks.append(Block(number, wanted, tuple(job.column for job in jobs), written))
+        return blocks
 
     def __call__(self, block: Block) -> Iterator[Slide]:
         """Compute a block slide by slide and write it at the end; yields every slide that is done.
@@ -357,8 +339,6 @@ def reveal_blocks(
     spare: Callable[[], bool] = lambda: False,
 ) -> None:
     """Compute and write all missing results; every bag is read once for all ranking jobs.
-
-    A slide that cannot be read, or that a ranking refuses, is skipped under every ranking.
 
     Args:
         slides: The audited slides.

@@ -40,7 +40,7 @@ def test_written_and_read_again(files: Path) -> None:
     assert table["scores"].null_count == 8
     native = parts.job(0, NATIVE)["scores"].to_pylist()
     assert [row is None for row in native] == [False, True, False, True]
-    np.testing.assert_array_equal(native[2], found[1].jobs["native"].scores)
+    np.testing.assert_array_equal(native[2], found[1].scores["native"])
     places = parts.places(0).to_pylist()
     assert [row["tiles"] is None for row in places] == [False, True, False]
     assert places[0]["tiles"] == [0, 1, 2, 3, 4]

@@ -37,7 +37,7 @@ def test_curves_and_scores(files: Path, slide_id: str, name: str) -> None:
     wanted += [("random", seed, {"seed": seed}) for seed in (0, 1)]
     for ranking, seed, options in wanted:
         order = rankings.score(ranking, backbone, bag, **options).order
-        own = found.jobs[ranking].curves
+        own = found.curves[ranking]
         insert, delete = (
             next(c for c in own if (c.seed, c.direction) == (seed, d)) for d in ("insert", "delete")
         )
@@ -54,8 +54,8 @@ def test_curves_and_scores(files: Path, slide_id: str, name: str) -> None:
             assert (one.slide_id, one.ranking, one.n_tiles) == (slide_id, ranking, n)
             np.testing.assert_allclose(one.full, backbone.predict(bag.x), rtol=0, atol=1e-6)
     native = rankings.score("native", backbone, bag)
-    np.testing.assert_array_equal(found.jobs["native"].scores, native.scores)
-    assert found.jobs["random"].scores is None
+    np.testing.assert_array_equal(found.scores["native"], native.scores)
+    assert found.scores["random"] is None
 
 
 def test_facts_of_a_slide_above_the_cap(files: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_bag_is_embedded_once(files: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_class_aware_ranking_never_sees_the_label(files: Path) -> None:
     backbone, bag = model(), read(files).bag("s09")
     predicted = int(backbone.predict(bag.x).argmax())
-    found = reveal(files, "s09", backbone).jobs["greedy-insertion"].scores
+    found = reveal(files, "s09", backbone).scores["greedy-insertion"]
     for target in (0, 1):
         aimed = rankings.score("greedy-insertion", backbone, bag, target=target).scores
         assert np.array_equal(found, aimed) == (target == predicted)
