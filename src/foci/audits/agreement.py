@@ -65,8 +65,8 @@ class Agreements:
         tables += [overlaps(scores, k) if k <= n_tiles else absent for k in TOPS]
         chance = [chance_overlap(n_tiles, k) for k in TOPS]
         for first, second in combinations(stored, 2):
-            own = [float(defined_mean(table[rows[first], rows[second]])) for table in tables]
-            self.per_slide.setdefault((first, second), []).append([*own, *chance])
+            values = [float(defined_mean(table[rows[first], rows[second]])) for table in tables]
+            self.per_slide.setdefault((first, second), []).append([*values, *chance])
 
     def over_slides(self) -> list[PairAgreement]:
         """One row per pair of rankings."""
