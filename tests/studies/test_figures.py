@@ -124,4 +124,6 @@ def test_a_ranking_that_was_not_audited(tmp_path: Path) -> None:
 
 
 def test_no_coordinates_no_figure(tmp_path: Path) -> None:
-    assert explainability(finished(tmp_path, overlays=OVERLAYS)) is None
+    figure = explainability(finished(tmp_path, overlays=OVERLAYS))
+    assert figure is not None
+    assert not figure.rows

@@ -20,7 +20,7 @@ SHI = Column("shi", "SHI", 3, "higher", signed=True)
 
 
 def printed(mean: float, std: float | None, digits: int) -> PublishedNumber:
-    return PublishedNumber("main", "nsclc", "a", "msk_cond", mean, std, 3, digits)
+    return PublishedNumber(mean, std, 3, digits)
 
 
 SMALL = Table(

@@ -275,7 +275,7 @@ class Printed(StudyNumbers):
     def value(self, place: Place, measure: Measure) -> Value:
         row = place.backbone + (FOCI if measure.ranking == SELECTOR else "")
         if measure.view == "label" and measure.ranking in ("native", SELECTOR):
-            found = PAPER.get("main", place.cohort, row, measure.metric)
+            found = PAPER.get(("main", place.cohort, row, measure.metric))
             if found is not None:
                 return Value(found.mean, found.std, 3)
         return Value.absent("not printed")
@@ -306,11 +306,9 @@ def test_the_21_shi() -> None:
     exact = 0
     for cohort, backbone in product(COHORTS, BACKBONES):
         cell = rows[backbone].cells[cohort]
-        base = PAPER.get("main", cohort, backbone, "msk_cond")
-        foci = PAPER.get("main", cohort, backbone + FOCI, "msk_cond")
+        base = PAPER["main", cohort, backbone, "msk_cond"]
+        foci = PAPER["main", cohort, backbone + FOCI, "msk_cond"]
         assert cell.paper is not None
-        assert base is not None
-        assert foci is not None
         assert cell.value.mean == pytest.approx(shi(base.mean, foci.mean))
         low = shi(base.mean - base.rounding, foci.mean + foci.rounding) - cell.paper.rounding
         high = shi(base.mean + base.rounding, foci.mean - foci.rounding) + cell.paper.rounding
@@ -333,7 +331,6 @@ def test_nine_pairs_with_one_small_rank_against_eight() -> None:
     found = compared_pairs(base, [b - s for b, s in zip(base, saved, strict=True)])
     assert (found["statistic"].mean, found["pairs"].mean) == (1.0, 9.0)
     assert found["pvalue"].mean == 0.0078125
-    said = PAPER.get("tests", "all", "transmil", "msk_pvalue")
-    assert said is not None
+    said = PAPER["tests", "all", "transmil", "msk_pvalue"]
     assert round(0.0078125, said.digits) == said.mean
     assert found["median_difference"].mean == pytest.approx(-4.14)

@@ -70,13 +70,9 @@ Scores = dict[str, float | None]
 
 @showing(False)
 def compute(folder: StudyFolder, cell: Cell, needed: tuple[Path, ...], out: Path) -> None:
-    """Compute a cell on a GPU if one is visible; what a killed process has done is resumed.
+    """Compute a cell into a folder, on a GPU if one is visible, and resume a killed process.
 
-    Args:
-        folder: The study.
-        cell: What to compute.
-        needed: Results of the cells that it needs: the model, then the selector if it has one.
-        out: Folder to fill; may hold what a killed process has done.
+    The results that it needs are the model, then the selector if it has one.
 
     Raises:
         ChangedError: If rows or feature files are not those that the study was planned with.
@@ -198,7 +194,6 @@ class _Result(BaseModel):
         return cls.model_validate_json((folder / RESULT).read_bytes())
 
     def write(self, folder: Path) -> None:
-        """Write it."""
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(folder / RESULT, self.model_dump_json(indent=1) + "\n")
 
@@ -207,12 +202,7 @@ class _Result(BaseModel):
 
 
 class JointResult(_Result):
-    """Scores on the validation slides while classifier and selector are trained together.
-
-    Attributes:
-        before: Of the classifier as it was trained.
-        epochs: After every epoch of joint training.
-    """
+    """Scores on the validation slides: before joint training, and after every epoch of it."""
 
     before: Scores
     epochs: tuple[Scores, ...]
@@ -313,10 +303,8 @@ _MB = 1024**2
 def peak_mb(function: Callable[[], Any], device: str = "cpu") -> float:
     """How much a call adds to the memory in use, in MiB; NaN where that cannot be read.
 
-    Args:
-        function: The call.
-        device: ``"cpu"`` counts resident memory above where it was; a GPU all that is allocated,
-            the model included, as the paper does.
+    On a CPU this is resident memory above where it was, on a GPU all that is allocated, the model
+    included, as the paper does.
     """
     if device.startswith("cuda"):
         torch.cuda.reset_peak_memory_stats(device)
@@ -367,11 +355,7 @@ class CostResult(_Result):
     """What one classifier costs on the slides of ``efficiency``.
 
     Attributes:
-        device: ``"cpu"`` or ``"cuda"``.
         machine: Name of the GPU or of the processor's architecture.
-        threads: Of torch.
-        slides: Names of the slides.
-        n_tiles: Their tiles.
         k_max: Largest reveal count; every count up to it is revealed.
         repeats: Repetitions behind every median.
         native: The classifier with its own scores; None where it has none.
@@ -399,13 +383,11 @@ def _cost(
     audited = _ready(sources).split(settings.split)
     bags = [bag for bag, _ in zip(audited.bags(), range(plan.slides), strict=False)]
     fitted = None if selector is None else selectors.load(selector, backbone)
-
-    def measured(used: FittedSelector | None) -> Cost:
-        return measure(backbone, bags, used, settings.k_max, plan.repeats, device)
-
+    how = (settings.k_max, plan.repeats, device)
     machine = platform.processor() or platform.machine()
     if device.startswith("cuda"):
         machine = torch.cuda.get_device_name(device)
+    scored = backbone.capabilities.score != "none"
     result = CostResult(
         device=torch.device(device).type,
         machine=machine,
@@ -414,8 +396,8 @@ def _cost(
         n_tiles=tuple(len(bag) for bag in bags),
         k_max=settings.k_max,
         repeats=plan.repeats,
-        native=None if backbone.capabilities.score == "none" else measured(None),
-        selector=None if fitted is None else measured(fitted),
+        native=measure(backbone, bags, None, *how) if scored else None,
+        selector=None if fitted is None else measure(backbone, bags, fitted, *how),
     )
     result.write(out)
 
@@ -428,15 +410,9 @@ def measure(
     repeats: int,
     device: str = "cpu",
 ) -> Cost:
-    """Time and memory of predictions and reveal curves on some bags.
+    """Time and memory of predictions and reveal curves on some bags, ranked by the selector.
 
-    Args:
-        backbone: The frozen classifier, on the device.
-        bags: The slides.
-        selector: Its scores rank the tiles; None for the classifier's own.
-        k_max: Largest reveal count.
-        repeats: Repetitions behind every median.
-        device: Where it is measured.
+    Without one, the classifier's own scores rank the tiles. The classifier is on the device.
     """
     revealer = Revealer(backbone)
     options: dict[str, Any] = {} if selector is None else {"selector": selector}
@@ -458,7 +434,13 @@ def measure(
 
         with frozen(backbone):
             memory = peak_mb(predict, device), peak_mb(reveal, device)
-            rows.append((*_milliseconds(predict, reveal, repeats), *memory))
+            times: tuple[list[float], list[float]] = ([], [])
+            for _ in range(repeats):  # in turns, so that a busy machine slows down both
+                for call, own in zip((predict, reveal), times, strict=True):
+                    start = time.perf_counter()
+                    call()
+                    own.append(1000 * (time.perf_counter() - start))
+            rows.append((*map(statistics.median, times), *memory))
     inference, srp, small, large = zip(*rows, strict=True)
     heads = () if selector is None else tuple(selector.best.head.parameters())
     return Cost(
@@ -469,19 +451,6 @@ def measure(
         srp_mb=_largest(large),
         ratio=statistics.mean(b / a for a, b in zip(inference, srp, strict=True)),
     )
-
-
-def _milliseconds(
-    first: Callable[[], None], second: Callable[[], None], repeats: int
-) -> tuple[float, float]:
-    """Median wall times of two calls taken in turns, so that a busy machine slows down both."""
-    times: tuple[list[float], list[float]] = ([], [])
-    for _ in range(repeats):
-        for call, own in zip((first, second), times, strict=True):
-            start = time.perf_counter()
-            call()
-            own.append(1000 * (time.perf_counter() - start))
-    return statistics.median(times[0]), statistics.median(times[1])
 
 
 def _largest(values: Sequence[float]) -> float | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foci.audits import StoredAudit
 from foci.errors import FociError
@@ -44,6 +43,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 OVERLAY_COLOURS = ("#d55e00", "#0072b2", "#009e73", "#cc79a7", "#e69f00")
+
 STYLES = {NATIVE: "-", SELECTOR: "--", RANDOM: ":"}
 COLOUR_OF = {NATIVE: "#0072b2", SELECTOR: "#d55e00", RANDOM: "#8c8c8c"}
 NAME_OF = {NATIVE: "own ranking", SELECTOR: "selector", RANDOM: "random order"}
@@ -72,14 +72,9 @@ _STYLE = {
 
 @dataclass(frozen=True, eq=False)
 class StudyFigure:
-    """A figure: what it shows in words, its data, and how to draw it.
+    """A figure: what it shows in words, its data, one row per point, and how to draw it.
 
-    Attributes:
-        label: The paper's LaTeX label without ``fig:``; also the name of its files.
-        caption: What it shows, with axes and units.
-        columns: Names of the data's columns.
-        rows: The data, one line per point.
-        draw: Draws it.
+    The label is the paper's, without ``fig:``; also the name of its files.
     """
 
     label: str
@@ -127,7 +122,7 @@ def figures(folder: StudyFolder, numbers: StudyNumbers) -> tuple[StudyFigure, ..
         deletion_curves(numbers),
         explainability(folder),
     )
-    return tuple(figure for figure in made if figure is not None)
+    return tuple(figure for figure in made if figure is not None and figure.rows)
 
 
 def _matplotlib() -> Any:
@@ -138,9 +133,6 @@ def _matplotlib() -> Any:
         fix = "pip install 'foci-mil[plots]'"
         raise FociError("matplotlib", f"cannot be loaded ({error})", fix) from error
     return matplotlib
-
-
-# Axes, panels and legends
 
 
 def _panels(rows: int, columns: int, height: float, **how: Any) -> tuple[Figure, Any]:
@@ -178,27 +170,16 @@ def _grid(
         Line2D([], [], ls=style, color=COLOUR_OF[ranking], label=NAME_OF[ranking], **lines)
         for ranking, style in STYLES.items()
     ]
-    _legend_below(figure, handles)
+    figure.legend(handles=handles, loc="outside lower center", ncols=8)
     return figure
 
 
-def _legend_below(figure: Figure, handles: Iterable[Any], columns: int = 8) -> None:
-    figure.legend(handles=list(handles), loc="outside lower center", ncols=columns)
-
-
-def _counts_axis(axes: Any, ticks: Sequence[int]) -> None:
-    """A logarithmic axis of tile counts."""
+def _counts_axis(axes: Any, k_max: int, ticks: Sequence[int] = ()) -> None:
+    """A logarithmic axis of tile counts, with ticks at 1, 4, 16, ... if no others are given."""
+    ticks = ticks or [4**power for power in range(k_max.bit_length()) if 4**power <= k_max]
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.minorticks_off()
-
-
-def _ticks(k_max: int) -> list[int]:
-    """1, 4, 16, ... up to a count."""
-    ticks = [1]
-    while ticks[-1] * 4 <= k_max:
-        ticks.append(ticks[-1] * 4)
-    return ticks
 
 
 def drawn_counts(k_max: int) -> Integers:
@@ -220,7 +201,7 @@ def drawn_counts(k_max: int) -> Integers:
 # The figures
 
 
-def auc_vs_shi(numbers: StudyNumbers) -> StudyFigure | None:
+def auc_vs_shi(numbers: StudyNumbers) -> StudyFigure:
     """fig:auc_vs_shi, a point per backbone and cohort: does AUC say how much a selector saves?"""
     points: list[tuple[str, str, float, float, int]] = []
     for backbone, cohort in product(numbers.backbones, numbers.cohorts):
@@ -228,8 +209,6 @@ def auc_vs_shi(numbers: StudyNumbers) -> StudyFigure | None:
         auc, saving = numbers.value(place, Measure("auc")).mean, shi_of(numbers, place)
         if auc is not None and saving.mean is not None:
             points.append((backbone, cohort, auc, saving.mean, saving.n))
-    if not points:
-        return None
 
     def draw() -> Figure:
         from matplotlib.figure import Figure
@@ -287,9 +266,7 @@ def _mean_curves(numbers: StudyNumbers, wanted: Iterable[tuple[Place, str]]) -> 
 
 def _curve_figure(
     label: str, caption: str, found: Lines, draw: Callable[[], Figure]
-) -> StudyFigure | None:
-    if not found:
-        return None
+) -> StudyFigure:
     rows = [
         (place.cohort, place.backbone, ranking, int(k), float(mean), float(std), seeds)
         for (place, ranking), (ks, means, stds, seeds) in found.items()
@@ -299,7 +276,7 @@ def _curve_figure(
     return StudyFigure(label, caption, columns, rows, draw)
 
 
-def srp_curve(numbers: StudyNumbers, kappa: float) -> StudyFigure | None:
+def srp_curve(numbers: StudyNumbers, kappa: float) -> StudyFigure:
     """fig:srp_curve, every backbone's own ranking, and the primary backbone's selector."""
     chosen = primary(numbers.backbones)
     lines = [(name, NATIVE) for name in numbers.backbones] + [(chosen, SELECTOR), (chosen, RANDOM)]
@@ -322,12 +299,12 @@ def srp_curve(numbers: StudyNumbers, kappa: float) -> StudyFigure | None:
                 style, label = STYLES[ranking], shown(name) + ends[ranking]
                 axes.plot(ks, mean, style, color=colour, lw=1.8 if ranking != NATIVE else 1)
                 handles.setdefault(label, Line2D([], [], ls=style, color=colour, label=label))
-                _counts_axis(axes, _ticks(int(ks[-1])))
+                _counts_axis(axes, int(ks[-1]))
             axes.axhline(kappa, color="#333333", ls=(0, (1, 2)), lw=0.7)
             axes.set_title(shown(cohort))
             axes.set_xlabel("tiles revealed, K")
         panels[0][0].set_ylabel("mean probability of the label")
-        _legend_below(figure, handles.values(), 5)
+        figure.legend(handles=[*handles.values()], loc="outside lower center", ncols=5)
         return figure
 
     caption = (
@@ -338,7 +315,7 @@ def srp_curve(numbers: StudyNumbers, kappa: float) -> StudyFigure | None:
     return _curve_figure("srp_curve", caption, found, draw)
 
 
-def srp_extended(numbers: StudyNumbers, kappa: float) -> StudyFigure | None:
+def srp_extended(numbers: StudyNumbers, kappa: float) -> StudyFigure:
     """fig:srp_extended, backbones x cohorts, with a band of one std over seeds."""
     every = product(numbers.cohorts, numbers.backbones, STYLES)
     found = _mean_curves(numbers, ((Place(c, name), ranking) for c, name, ranking in every))
@@ -350,7 +327,7 @@ def srp_extended(numbers: StudyNumbers, kappa: float) -> StudyFigure | None:
                 band = {"color": COLOUR_OF[ranking], "alpha": 0.18, "lw": 0}
                 axes.fill_between(ks, mean - std, mean + std, **band)
                 axes.plot(ks, mean, style, color=COLOUR_OF[ranking])
-                _counts_axis(axes, _ticks(int(ks[-1])))
+                _counts_axis(axes, int(ks[-1]))
         if not any((place, ranking) in found for ranking in STYLES):
             axes.text(0.5, 0.5, "not run", ha="center", transform=axes.transAxes)
         axes.axhline(kappa, color="#333333", ls=(0, (1, 2)), lw=0.7)
@@ -366,7 +343,7 @@ def srp_extended(numbers: StudyNumbers, kappa: float) -> StudyFigure | None:
     )
 
 
-def tiles_needed(numbers: StudyNumbers, kappa: float, k_max: int) -> StudyFigure | None:
+def tiles_needed(numbers: StudyNumbers, kappa: float, k_max: int) -> StudyFigure:
     """Share of slides that have reached kappa after K tiles; the slides of all seeds are pooled."""
     found: dict[tuple[str, str, str], Floats] = {}
     for cohort, name, ranking in product(numbers.cohorts, numbers.backbones, STYLES):
@@ -377,8 +354,6 @@ def tiles_needed(numbers: StudyNumbers, kappa: float, k_max: int) -> StudyFigure
             reached = np.sort(pooled[~np.isnan(pooled)])
             upto = np.searchsorted(reached, np.arange(1, k_max + 1), side="right")
             found[cohort, name, ranking] = upto / len(pooled)
-    if not found:
-        return None
     ks = drawn_counts(k_max)
 
     def panel(axes: Any, place: Place) -> None:
@@ -386,7 +361,7 @@ def tiles_needed(numbers: StudyNumbers, kappa: float, k_max: int) -> StudyFigure
             shares = found.get((place.cohort, place.backbone, ranking))
             if shares is not None:
                 axes.step(ks, shares[ks - 1], style, where="post", color=COLOUR_OF[ranking])
-                _counts_axis(axes, _ticks(k_max))
+                _counts_axis(axes, k_max)
         axes.set_ylim(0, 1.02)
 
     labels = ("tiles revealed, K", "share of slides that have reached kappa")
@@ -401,7 +376,7 @@ def tiles_needed(numbers: StudyNumbers, kappa: float, k_max: int) -> StudyFigure
     )
 
 
-def deletion_curves(numbers: StudyNumbers) -> StudyFigure | None:
+def deletion_curves(numbers: StudyNumbers) -> StudyFigure:
     """Mean drop at the paper's counts, backbones x cohorts, bars of one std over seeds."""
     found: dict[tuple[str, str, str, int], Value] = {}
     for at in product(numbers.cohorts, numbers.backbones, STYLES, PAPER_COUNTS):
@@ -409,8 +384,6 @@ def deletion_curves(numbers: StudyNumbers) -> StudyFigure | None:
         value = numbers.value(Place(cohort, name), Measure("drop", ranking, k=k))
         if value.mean is not None:
             found[at] = value
-    if not found:
-        return None
 
     def panel(axes: Any, place: Place) -> None:
         axes.axhline(0, color="#666666", lw=0.6)
@@ -422,7 +395,7 @@ def deletion_curves(numbers: StudyNumbers) -> StudyFigure | None:
             look = {"ls": style, "color": COLOUR_OF[ranking], "elinewidth": 0.7}
             if known:
                 axes.errorbar(known, means, bars, marker="o", ms=2.5, **look)
-        _counts_axis(axes, PAPER_COUNTS)
+        _counts_axis(axes, PAPER_COUNTS[-1], PAPER_COUNTS)
 
     labels = ("tiles removed, K", "mean loss of the label's probability")
     return StudyFigure(
@@ -438,18 +411,15 @@ def deletion_curves(numbers: StudyNumbers) -> StudyFigure | None:
 # fig:explainability: the first tiles of several rankings, side by side on the same slides
 
 
-@dataclass(frozen=True, eq=False)
-class Overlay:
+class Overlay(NamedTuple):
     """One ranking of one slide: corners ``[N, 2]`` and side of its tiles, its first tiles in order.
 
-    ``ranking`` is ``backbone/ranking``; ``msk`` is None where the label never reaches kappa.
+    ``msk`` is None where the label never reaches kappa.
     """
 
-    slide: str
-    ranking: str
-    corners: NDArray[np.int64]
+    corners: Integers
     side: float
-    first: NDArray[np.int64]
+    first: Integers
     msk: float | None
 
 
@@ -458,12 +428,12 @@ def explainability(folder: StudyFolder) -> StudyFigure | None:
     wanted = folder.study.overlays
     if wanted is None:
         return None
-    found = [one for name in wanted.rankings for one in _overlays(folder, wanted, name)]
-    if not found:
-        return None
+    found: dict[tuple[str, str], Overlay] = {}
+    for name in wanted.rankings:
+        found |= _overlays(folder, wanted, name)
     rows = [
-        (one.slide, one.ranking, rank, int(x), int(y))
-        for one in found
+        (*slide_and_ranking, rank, int(x), int(y))
+        for slide_and_ranking, one in found.items()
         for rank, (x, y) in enumerate(one.corners[one.first], 1)
     ]
     return StudyFigure(
@@ -477,18 +447,19 @@ def explainability(folder: StudyFolder) -> StudyFigure | None:
     )
 
 
-def _overlays(folder: StudyFolder, wanted: Overlays, name: str) -> list[Overlay]:
-    """Slides with coordinates under one ranking."""
+def _overlays(
+    folder: StudyFolder, wanted: Overlays, name: str
+) -> Iterator[tuple[tuple[str, str], Overlay]]:
+    """Slides with coordinates under one ranking, ``backbone/ranking``."""
     backbone, _, ranking = name.partition("/")
     folders = audit_folders(folder).get(Place(wanted.cohort, backbone), {})
     if not folders:
-        return []
+        return
     audit = StoredAudit.load(next(iter(folders.values())))
     if ranking not in audit.curves.rankings:
         known = ", ".join(audit.curves.rankings)
         raise FociError(name, "is not among the audited rankings", f"known: {known}")
     sizes = {slide.slide_id: slide.patch_size for slide in audit.slides}
-    found: list[Overlay] = []
     for tiles in audit.tiles():
         slide, corners = tiles.slide_id, tiles.coords
         if slide not in wanted.slides or corners is None:
@@ -497,8 +468,7 @@ def _overlays(folder: StudyFolder, wanted: Overlays, name: str) -> list[Overlay]
         steps = np.diff(np.unique(corners[:, 0]))  # where the files give no size
         side = float(sizes[slide] or (steps.min() if len(steps) else 1.0))
         first, msk = tiles.order(column)[: wanted.top], _msk_of(audit, slide, ranking)
-        found.append(Overlay(slide, name, corners, side, first, msk))
-    return found
+        yield (slide, name), Overlay(corners, side, first, msk)
 
 
 def _msk_of(audit: StoredAudit, slide: str, ranking: str) -> float | None:
@@ -511,32 +481,25 @@ def _msk_of(audit: StoredAudit, slide: str, ranking: str) -> float | None:
     return None if np.isnan(count) else count
 
 
-def _draw_overlays(wanted: Overlays, found: list[Overlay]) -> Figure:
+def _draw_overlays(wanted: Overlays, found: Mapping[tuple[str, str], Overlay]) -> Figure:
     from matplotlib.collections import PolyCollection
 
-    by_panel = {(one.slide, one.ranking): one for one in reversed(found)}
-    slides = [name for name in wanted.slides if any(one.slide == name for one in found)]
+    shown_slides = {slide for slide, _ in found}
+    slides = [slide for slide in wanted.slides if slide in shown_slides]
     figure, panels = _panels(len(slides), len(wanted.rankings), WIDTH / len(wanted.rankings))
     for (row, slide), (column, name) in product(enumerate(slides), enumerate(wanted.rankings)):
-        axes, one = panels[row][column], by_panel.get((slide, name))
+        axes, one = panels[row][column], found.get((slide, name))
         axes.set_axis_off()
         if one is None:
             continue
         corners, side = one.corners, one.side
         colour = OVERLAY_COLOURS[column % len(OVERLAY_COLOURS)]
         squares = corners[:, None, :] + np.array([[0, 0], [1, 0], [1, 1], [0, 1]]) * side
-        every = PolyCollection(
-            list(squares), facecolors="#efece6", edgecolors="#d0ccc4", linewidths=0.3
-        )
-        first = PolyCollection(
-            list(squares[one.first]),
-            facecolors=colour,
-            edgecolors=colour,
-            alpha=0.55,
-            linewidths=0.6,
-        )
-        axes.add_collection(every)
-        axes.add_collection(first)
+        pale = {"facecolors": "#efece6", "edgecolors": "#d0ccc4", "linewidths": 0.3}
+        bright = {"facecolors": colour, "edgecolors": colour, "linewidths": 0.6, "alpha": 0.55}
+        looks: list[tuple[Any, dict[str, Any]]] = [(squares, pale), (squares[one.first], bright)]
+        for outlines, look in looks:
+            axes.add_collection(PolyCollection(list(outlines), **look))
         for rank, at in enumerate(one.first[:3], 1):
             x, y = corners[at] + side / 2
             axes.text(x, y, str(rank), ha="center", va="center", fontsize=6, fontweight="bold")

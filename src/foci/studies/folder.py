@@ -79,7 +79,7 @@ class StudyFolder:
 
     def failure(self, cell: Cell) -> str | None:
         """Why a cell failed, in one line; None if it did not, or is finished by now."""
-        error = self.record(cell).get("error")
+        error = self.record(cell.key).get("error")
         return None if error is None or self.result(cell) is not None else str(error)
 
     def blocked(self, cell: Cell) -> str | None:
@@ -87,29 +87,26 @@ class StudyFolder:
         if self.result(cell) is not None:
             return None
         for key in cell.needs:
-            needed = _read(self._record(key))
+            needed = self.record(key)
             if "error" in needed and not (self.path / CELLS / key).is_dir():
                 return str(needed["cell"])
         return None
 
     def seconds(self, cell: Cell) -> float | None:
         """How long a finished cell took; None where that is not known."""
-        seconds = self.record(cell).get("seconds")
+        seconds = self.record(cell.key).get("seconds")
         return float(seconds) if isinstance(seconds, int | float) else None
 
-    def record(self, cell: Cell) -> dict[str, Any]:
+    def record(self, key: str) -> dict[str, Any]:
         """What was noted of a cell when it ended: seconds, threads, device, or the error."""
-        return _read(self._record(cell.key))
+        return _read(self.path / RECORDS / f"{key}.json")
 
     def write_record(self, cell: Cell, **noted: Any) -> None:
         """Note how a cell ended."""
-        path = self._record(cell.key)
+        path = self.path / RECORDS / f"{cell.key}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         content = {"cell": cell.name, **noted}
         write_whole(path, json.dumps(content, indent=1) + "\n", durable=False)
-
-    def _record(self, key: str) -> Path:
-        return self.path / RECORDS / f"{key}.json"
 
 
 def _read(path: Path) -> dict[str, Any]:

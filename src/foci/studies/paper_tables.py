@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from itertools import product
 
 from foci.metrics import shi
 from foci.metrics.deletion import PAPER_COUNTS
-from foci.studies.cells import Cost
 from foci.studies.plan import MAIN, N_CAP
 from foci.studies.published import COHORTS, FOCI, PublishedNumber
 from foci.studies.read import (
@@ -34,6 +34,7 @@ from foci.studies.table import (
     PRIMARY,
     RESTRICTED,
     RESTRICTED_NOTE,
+    REVEAL,
     SHARE,
     SRP,
     WITH,
@@ -97,9 +98,20 @@ def _differences(
     return {f"{c.key}_delta": combine(operator.sub, own[c.key], base(c.key)) for c in columns}
 
 
-def _pairs(numbers: StudyNumbers) -> Iterator[Place]:
-    """The main audits of every cohort and backbone."""
-    return (Place(cohort, backbone) for cohort in numbers.cohorts for backbone in numbers.backbones)
+def _reveal_row(
+    numbers: StudyNumbers,
+    label: str,
+    place: Place,
+    ranking: str,
+    names: tuple[str, str],
+    row: str,
+    kappa: float | None = None,
+) -> Row:
+    """MSK_cond, Reach, AUKC and restricted mean; ``row`` is the paper's, of its one backbone."""
+    values = srp_values(numbers, place, ranking, kappa=kappa)
+    printed = row if place.backbone == PRIMARY else ""
+    own = cells(numbers, values, label, place.cohort, printed)
+    return Row(names, own, shown(place.cohort))
 
 
 def _method_rows(
@@ -107,17 +119,14 @@ def _method_rows(
     label: str,
     values: Callable[[Place, str], dict[str, Value]],
     methods: Sequence[tuple[str, str, str]] = METHODS[:3],
-) -> tuple[Row, ...]:
+) -> list[Row]:
     """A row for every backbone and ranking, grouped by cohort."""
-    return tuple(
-        Row(
-            (shown(place.backbone) + name,),
-            cells(numbers, values(place, ranking), label, place.cohort, place.backbone + end),
-            shown(place.cohort),
-        )
-        for place in _pairs(numbers)
-        for ranking, end, name in methods
-    )
+    rows = []
+    for place, (ranking, end, name) in product(numbers.places, methods):
+        row = place.backbone + end
+        own = cells(numbers, values(place, ranking), label, place.cohort, row)
+        rows.append(Row((shown(place.backbone) + name,), own, shown(place.cohort)))
+    return rows
 
 
 # Reveal results
@@ -157,8 +166,8 @@ def shi_table(numbers: StudyNumbers) -> Table:
         label="shi",
         title="Selection Headroom Index per backbone and cohort",
         heads=("Family", "Backbone"),
-        columns=tuple(columns),
-        rows=tuple(rows),
+        columns=columns,
+        rows=rows,
         notes=(
             "SHI is the relative saving of MSK_cond, (base - FOCI) / base, on means over seeds; "
             "the spread is that of SHI seed by seed. Near a base of one tile the ratio explodes: "
@@ -181,7 +190,6 @@ def _over_cohorts(each: dict[str, Value]) -> Value:
 def main_table(numbers: StudyNumbers, cohort: str) -> Table:
     """tab:main, every backbone under its own ranking and under others, one table per cohort."""
     ours = (
-        RESTRICTED,
         Column("decided_k", "K, decided slides", 2, "lower"),
         Column("decisive_k", "decisive K (median)", 1, "lower"),
         Column("decisive_share", "decisive sets (%)", 1, "higher"),
@@ -197,7 +205,7 @@ def main_table(numbers: StudyNumbers, cohort: str) -> Table:
                 continue
             if ranking != NATIVE:
                 values |= _differences(SRP, values, base.__getitem__)
-            for column in ours[1:]:
+            for column in ours:
                 measure = Measure(column.key, ranking, "prediction")
                 values[column.key] = numbers.value(place, measure)
             own = cells(numbers, values, "main", cohort, backbone + end)
@@ -205,9 +213,8 @@ def main_table(numbers: StudyNumbers, cohort: str) -> Table:
     return Table(
         label=f"main_{cohort}",
         title=f"Reveal results on {shown(cohort)}: each backbone's own ranking, and others",
-        heads=("Method",),
-        columns=(*SRP, *_deltas(SRP), *ours),
-        rows=tuple(rows),
+        columns=(*SRP, *_deltas(SRP), RESTRICTED, *ours),
+        rows=rows,
         notes=(
             "MSK_cond, Reach and AUKC follow the label, as in the paper; differences are against "
             "the backbone's own ranking, seed by seed.",
@@ -231,8 +238,7 @@ def budget_table(numbers: StudyNumbers, budget: int) -> Table:
     return Table(
         label=label,
         title=f"At most {budget} tiles revealed, kappa 0.9, label view",
-        heads=("Method",),
-        columns=(*SRP, RESTRICTED, SHARE),
+        columns=(*REVEAL, SHARE),
         rows=_method_rows(numbers, label, values),
         notes=(
             RESTRICTED_NOTE,
@@ -246,19 +252,17 @@ def kappa_table(numbers: StudyNumbers, kappas: Sequence[float]) -> Table:
     """tab:kappa_sensitivity, the curves of the primary backbone read at other confidences."""
     label, backbone = "kappa_sensitivity", primary(numbers.backbones)
     rows = []
-    for cohort in numbers.cohorts:
-        for ranking, name in ((SELECTOR, f" {WITH}"), (NATIVE, "")):
-            for kappa in kappas:
-                values = srp_values(numbers, Place(cohort, backbone), ranking, kappa=kappa)
-                beside = ranking == SELECTOR and backbone == PRIMARY
-                own = cells(numbers, values, label, cohort, f"{kappa:g}", beside=beside)
-                rows.append(Row((shown(backbone) + name, f"{kappa:g}"), own, shown(cohort)))
+    for cohort, with_foci, kappa in product(numbers.cohorts, (True, False), kappas):
+        ranking, name = (SELECTOR, f" {WITH}") if with_foci else (NATIVE, "")
+        names, row = (shown(backbone) + name, f"{kappa:g}"), f"{kappa:g}" if with_foci else ""
+        place = Place(cohort, backbone)
+        rows.append(_reveal_row(numbers, label, place, ranking, names, row, kappa))
     return Table(
         label=label,
         title="Sensitivity to the operating confidence κ",
         heads=("Method", "κ"),
-        columns=(*SRP, RESTRICTED),
-        rows=tuple(rows),
+        columns=REVEAL,
+        rows=rows,
         notes=("AUKC does not depend on kappa. MSK_cond has other slides at every kappa.",),
     )
 
@@ -267,29 +271,20 @@ def cap_table(numbers: StudyNumbers, n_cap: int) -> Table:
     """tab:ncap_sensitivity, other tile caps beside the study's own, where they were swept."""
     label = "ncap_sensitivity"
     rows = []
-    for main in _pairs(numbers):
-        swept = [place for place in _variants(numbers, main) if place.variant == N_CAP]
+    for main in numbers.places:
+        swept = [place for place in numbers.variants(main) if place.variant == N_CAP]
         places = {n_cap: main, **{place.n_cap or 0: place for place in swept}} if swept else {}
         for cap in sorted(places):
-            beside = main.backbone == PRIMARY
-            values = srp_values(numbers, places[cap], SELECTOR)
-            own = cells(numbers, values, label, main.cohort, str(cap), beside=beside)
             names = (f"{shown(main.backbone)} {WITH}", str(cap))
-            rows.append(Row(names, own, shown(main.cohort)))
+            rows.append(_reveal_row(numbers, label, places[cap], SELECTOR, names, str(cap)))
     return Table(
         label=label,
         title="Sensitivity to the number of tiles kept before the audit (n_cap)",
         heads=("Method", "n_cap"),
-        columns=(*SRP, RESTRICTED),
-        rows=tuple(rows),
+        columns=REVEAL,
+        rows=rows,
         notes=("A bag with fewer tiles than n_cap is the same at every larger cap.",),
     )
-
-
-def _variants(numbers: StudyNumbers, main: Place) -> list[Place]:
-    """All places of the same cohort and backbone."""
-    same = (main.cohort, main.backbone)
-    return [place for place in numbers.audits if (place.cohort, place.backbone) == same]
 
 
 def predicted_table(numbers: StudyNumbers) -> Table:
@@ -306,7 +301,6 @@ def predicted_table(numbers: StudyNumbers) -> Table:
     return Table(
         label=label,
         title="Reveal results for the predicted class: is the model's own decision recovered?",
-        heads=("Method",),
         columns=(Column("reach", "Reach (share)", 3, "higher"), MSK, AUKC),
         rows=_method_rows(numbers, label, values, METHODS[:2]),
         notes=("Correctness is not asked for here, so that Reach is higher than in label view.",),
@@ -318,32 +312,30 @@ def predicted_table(numbers: StudyNumbers) -> Table:
 
 def gate_table(numbers: StudyNumbers, recipe: str) -> Table:
     """tab:ablation, native ranking, control without losses, soft gate, and the main recipe."""
-
-    def chosen(variant: str) -> bool:
-        return variant in (CONTROL, "paper-soft")
-
+    label, variants = "ablation", (CONTROL, "paper-soft")
     return Table(
-        label="ablation",
+        label=label,
         title="Gate of the selector",
         heads=("Backbone", "Method"),
-        columns=(*SRP, RESTRICTED),
-        rows=_recipe_rows(numbers, "ablation", recipe, chosen, native=True),
+        columns=REVEAL,
+        rows=_recipe_rows(numbers, label, recipe, variants.__contains__, native=True),
         notes=(RESTRICTED_NOTE,),
     )
 
 
 def loss_table(numbers: StudyNumbers, recipe: str) -> Table:
     """tab:lambda_ablation, each loss of the main recipe left out or weighted otherwise."""
+    label = "lambda_ablation"
 
     def chosen(variant: str) -> bool:
         return variant == CONTROL or variant.startswith(("no-", "lambda."))
 
     return Table(
-        label="lambda_ablation",
+        label=label,
         title="Losses of the selector",
         heads=("Backbone", "Method"),
-        columns=(*SRP, RESTRICTED),
-        rows=_recipe_rows(numbers, "lambda_ablation", recipe, chosen, native=False),
+        columns=REVEAL,
+        rows=_recipe_rows(numbers, label, recipe, chosen, native=False),
         notes=(
             RESTRICTED_NOTE,
             "no-x sets the weight of loss x to 0. The paper's freeze-only row has two seeds.",
@@ -352,33 +344,28 @@ def loss_table(numbers: StudyNumbers, recipe: str) -> Table:
 
 
 def _recipe_rows(
-    numbers: StudyNumbers,
-    label: str,
-    recipe: str,
-    chosen: Callable[[str], bool],
-    *,
-    native: bool,
-) -> tuple[Row, ...]:
+    numbers: StudyNumbers, label: str, recipe: str, chosen: Callable[[str], bool], *, native: bool
+) -> list[Row]:
+    """The chosen variants of every backbone that has some, then its main recipe."""
     rows = []
-    for main in _pairs(numbers):
-        variants = [p.variant for p in _variants(numbers, main) if chosen(p.variant)]
+    for main in numbers.places:
+        variants = [p.variant for p in numbers.variants(main) if chosen(p.variant)]
         if not variants:
             continue
         listed = [(main.backbone, MAIN, NATIVE)] if native else []
         listed += [(v, v, SELECTOR) for v in variants] + [(recipe, MAIN, SELECTOR)]
         for row, variant, ranking in listed:
-            values = srp_values(numbers, Place(main.cohort, main.backbone, variant), ranking)
-            name, beside = "own ranking" if ranking == NATIVE else row, main.backbone == PRIMARY
-            found = cells(numbers, values, label, main.cohort, row, beside=beside)
-            rows.append(Row((shown(main.backbone), name), found, shown(main.cohort)))
-    return tuple(rows)
+            names = (shown(main.backbone), "own ranking" if ranking == NATIVE else row)
+            place = Place(main.cohort, main.backbone, variant)
+            rows.append(_reveal_row(numbers, label, place, ranking, names, row))
+    return rows
 
 
 def adaptive_table(numbers: StudyNumbers) -> Table:
     """tab:adaptive_k_settings; a single seed stands beside a single seed."""
     label = "adaptive_k_settings"
     rows = []
-    for main in _pairs(numbers):
+    for main in numbers.places:
         for variant, (alpha, k_min) in sorted(numbers.adaptive.items(), key=lambda item: item[1]):
             place = Place(main.cohort, main.backbone, variant)
             scores = numbers.validation.get(place)
@@ -389,11 +376,9 @@ def adaptive_table(numbers: StudyNumbers) -> Table:
                 column = "val_aukc" if len(scores) > 1 else "val_aukc_seed42"
                 printed = numbers.printed(label, main.cohort, f"{alpha:g}", column)
             names = (shown(main.cohort), shown(main.backbone), f"{alpha:g}", str(k_min))
-            short = numbers.over(numbers.short_validation.get(place, {}))
-            own = {
-                "val_aukc": Cell(numbers.over(scores), printed),
-                "val_aukc_32": Cell(short, printed),
-            }
+            short = numbers.short_validation.get(place, {})
+            measured = {"val_aukc": scores, "val_aukc_32": short}
+            own = {key: Cell(numbers.over(found), printed) for key, found in measured.items()}
             rows.append(Row(names, own))
     return Table(
         label=label,
@@ -403,7 +388,7 @@ def adaptive_table(numbers: StudyNumbers) -> Table:
             Column("val_aukc", "validation AUKC, to 256", 3, "higher"),
             Column("val_aukc_32", "to 32", 3, "higher"),
         ),
-        rows=tuple(rows),
+        rows=rows,
         notes=(
             "Score of the epoch that was kept, on the validation slides. It is the area up to 256 "
             "tiles over a grid of counts, and the same up to 32. The paper does not say up to "
@@ -443,16 +428,18 @@ def _selected_values(numbers: StudyNumbers, place: Place) -> dict[str, Value]:
 def compact_table(numbers: StudyNumbers) -> Table:
     """tab:selected_only_compact, one row per cohort, for the primary backbone."""
     label, backbone = "selected_only_compact", primary(numbers.backbones)
-    rows = []
-    for cohort in numbers.cohorts:
-        values = _selected_values(numbers, Place(cohort, backbone))
-        rows.append(Row((shown(cohort),), cells(numbers, values, label, cohort, backbone)))
+    values = {
+        cohort: _selected_values(numbers, Place(cohort, backbone)) for cohort in numbers.cohorts
+    }
     return Table(
         label=label,
         title=f"Selected-only AUC of {shown(backbone)}",
         heads=("Dataset",),
         columns=(FULL, *KEPT, SHARE),
-        rows=tuple(rows),
+        rows=[
+            Row((shown(cohort),), cells(numbers, own, label, cohort, backbone))
+            for cohort, own in values.items()
+        ],
         notes=SELECTED_ONLY_NOTES,
     )
 
@@ -477,7 +464,7 @@ def selected_table(numbers: StudyNumbers) -> Table:
 def sweep_table(numbers: StudyNumbers, counts: Sequence[int]) -> Table:
     """AUC with the first K tiles for several K; selectors trained with K = 32 and adaptive K."""
     rows = []
-    for main in _pairs(numbers):
+    for main in numbers.places:
         cohort, backbone = main.cohort, main.backbone
         adaptive = Place(cohort, backbone, ADAPTIVE)
         for name, place, ranking in (
@@ -499,9 +486,8 @@ def sweep_table(numbers: StudyNumbers, counts: Sequence[int]) -> Table:
     return Table(
         label="selected_only_k",
         title="Selected-only AUC by the number of tiles kept",
-        heads=("Method",),
-        columns=tuple(Column(f"k{k}", f"K = {k}", 3, "higher") for k in counts),
-        rows=tuple(rows),
+        columns=[Column(f"k{k}", f"K = {k}", 3, "higher") for k in counts],
+        rows=rows,
         notes=("The paper gives K = 16 on BRCA in its text, with the adaptive selector.",),
     )
 
@@ -530,7 +516,6 @@ def faithfulness_table(numbers: StudyNumbers) -> Table:
     return Table(
         label="faithfulness",
         title="Deletion: loss of the label's probability when the top K tiles are removed",
-        heads=("Method",),
         columns=(
             Column("faithfulness", "Faithfulness AUC", 4, "higher"),
             *(Column(f"drop_{k}", f"Δp, K = {k}", 3, "higher") for k in PAPER_COUNTS),
@@ -546,41 +531,29 @@ def across_table(numbers: StudyNumbers) -> Table:
     """tab:faithfulness_xds, Faithfulness AUC of every cohort side by side."""
     label = "faithfulness_xds"
     rows = []
-    for backbone in numbers.backbones:
-        for ranking, end, name in METHODS[:3]:
-            own = {}
-            for cohort in numbers.cohorts:
-                value = numbers.value(Place(cohort, backbone), Measure("faithfulness", ranking))
-                printed = numbers.printed(label, cohort, backbone + end, "faithfulness")
-                own[cohort] = Cell(value, printed)
-            rows.append(Row((shown(backbone) + name,), own))
+    for backbone, (ranking, end, name) in product(numbers.backbones, METHODS[:3]):
+        own = {}
+        for cohort in numbers.cohorts:
+            value = numbers.value(Place(cohort, backbone), Measure("faithfulness", ranking))
+            printed = numbers.printed(label, cohort, backbone + end, "faithfulness")
+            own[cohort] = Cell(value, printed)
+        rows.append(Row((shown(backbone) + name,), own))
     return Table(
         label=label,
         title="Faithfulness AUC across cohorts",
-        heads=("Method",),
-        columns=tuple(Column(cohort, shown(cohort), 4, "higher") for cohort in numbers.cohorts),
-        rows=tuple(rows),
+        columns=[Column(cohort, shown(cohort), 4, "higher") for cohort in numbers.cohorts],
+        rows=rows,
         notes=FAITHFULNESS_NOTES[:1],
     )
-
-
-# Cost
-
-
-EFFICIENCY = ("efficiency", "nsclc")
-"""Table and cohort of the printed costs."""
-
-PARAMETERS = Column("parameters_m", "parameters (M)", 2)
-RATIO = Column("srp_ratio", "reveal / inference", 1, "lower")
 
 
 def efficiency_table(numbers: StudyNumbers) -> Table:
     """tab:efficiency, with and without selector; only ratios stand beside the paper's."""
     columns = (
-        PARAMETERS,
+        Column("parameters_m", "parameters (M)", 2),
         Column("inference_ms", "inference (ms)", 2, "lower"),
         Column("srp_ms", "reveal (ms)", 1, "lower"),
-        RATIO,
+        Column("srp_ratio", "reveal / inference", 1, "lower"),
         Column("memory_mb", "peak memory (MB)", 0, "lower"),
         Column("srp_memory_mb", "peak memory, reveal (MB)", 0, "lower"),
     )
@@ -593,20 +566,24 @@ def efficiency_table(numbers: StudyNumbers) -> Table:
             continue
         devices.add(f"{cost.device} ({cost.machine}, {counted(cost.threads, 'thread')})")
         for own, (_, end, name) in zip((cost.native, cost.selector), METHODS[:2], strict=True):
-            printed = {
-                RATIO.key: _printed_ratio(numbers, backbone + end),
-                PARAMETERS.key: numbers.printed(*EFFICIENCY, backbone + end, PARAMETERS.key),
+            printed = _printed_costs(numbers, backbone + end)
+            values = [Value.absent(ABSENT)] * len(columns)
+            if own is not None:
+                times = (own.inference_ms, own.srp_ms, own.ratio)
+                found = (own.parameters / 1e6, *times, own.inference_mb, own.srp_mb)
+                unknown = Value.absent("cannot be read here")
+                values = [unknown if number is None else Value(number, n=1) for number in found]
+            row = {
+                column.key: Cell(value, printed.get(column.key))
+                for column, value in zip(columns, values, strict=True)
             }
-            values = {column.key: Value.absent(ABSENT) for column in columns} | _cost_values(own)
-            found = {key: Cell(value, printed.get(key)) for key, value in values.items()}
-            rows.append(Row((shown(backbone) + name,), found))
+            rows.append(Row((shown(backbone) + name,), row))
     where = f" on {', '.join(sorted(devices))}" if devices else ""
     return Table(
         label="efficiency",
         title=f"Cost of an inference and of the reveal protocol{where}",
-        heads=("Method",),
         columns=columns,
-        rows=tuple(rows),
+        rows=rows,
         notes=(
             "Milliseconds of another device are not comparable, so only the ratio stands beside "
             "the paper's (RTX 6000 Ada); and parameters, which depend on the widths and on the "
@@ -615,30 +592,16 @@ def efficiency_table(numbers: StudyNumbers) -> Table:
     )
 
 
-def _printed_ratio(numbers: StudyNumbers, row: str) -> PublishedNumber | None:
-    """Reveal over inference time of the paper's table; its milliseconds have one decimal."""
-    inference = numbers.printed(*EFFICIENCY, row, "inference_ms")
-    reveal = numbers.printed(*EFFICIENCY, row, "srp_ms")
-    if inference is None or reveal is None:
-        return None
-    ratio = reveal.mean / inference.mean
-    digits = 0 if ratio >= 10 else 1
-    rounded = round(ratio, digits)
-    return PublishedNumber(*EFFICIENCY, row, RATIO.key, rounded, None, inference.seeds, digits)
-
-
-def _cost_values(cost: Cost | None) -> dict[str, Value]:
-    if cost is None:
-        return {}
-    numbers = {
-        PARAMETERS.key: cost.parameters / 1e6,
-        "inference_ms": cost.inference_ms,
-        "srp_ms": cost.srp_ms,
-        RATIO.key: cost.ratio,
-        "memory_mb": cost.inference_mb,
-        "srp_memory_mb": cost.srp_mb,
-    }
-    return {
-        key: Value.absent("cannot be read here") if number is None else Value(number, n=1)
-        for key, number in numbers.items()
-    }
+def _printed_costs(numbers: StudyNumbers, row: str) -> dict[str, PublishedNumber | None]:
+    """Parameters, and reveal over inference time: the paper's milliseconds have one decimal."""
+    parameters, inference, reveal = (
+        numbers.printed("efficiency", "nsclc", row, column)
+        for column in ("parameters_m", "inference_ms", "srp_ms")
+    )
+    printed = {"parameters_m": parameters}
+    if inference is not None and reveal is not None:
+        ratio = reveal.mean / inference.mean
+        digits = 0 if ratio >= 10 else 1
+        rounded = round(ratio, digits)
+        printed["srp_ratio"] = PublishedNumber(rounded, None, inference.seeds, digits)
+    return printed

@@ -33,18 +33,14 @@ class Cell:
     tables pool them.
 
     Attributes:
-        kind: What is done.
-        cohort: Name of the cohort in ``study.yaml``.
-        backbone: Name of the backbone in ``study.yaml``.
+        cohort: Name in ``study.yaml``, as is the backbone.
         seed: Of training and of the selector.
         variant: ``"main"``, the recipe of a sweep (``"no-suff"``), or the value that it varies:
             ``"lambda.hinge=0.5"`` for a sweep ``lambda`` that varies ``weights.hinge``;
             ``"n_cap"`` where only the tile cap differs.
-        n_cap: Most tiles per bag.
         needs: Keys of the cells whose results it reads.
         key: Digest of everything that decides its result: the name of its folder.
         fold: Fold of a ``splits/`` folder; None for a cohort without folds.
-        recipe: Recipe of the selector.
         recipe_settings: What replaces settings of the recipe.
         rankings: Of an audit; empty for the study's.
         epochs: Of a joint control.
@@ -71,12 +67,12 @@ class Cell:
     @property
     def name(self) -> str:
         """The cell in words, unique within a study: ``audit/nsclc/transmil/42/main``."""
-        fold = () if self.fold is None else (f"fold-{self.fold}",)
-        named = () if self.kind in ("train", "cost") else (self.variant,)
+        fold = "" if self.fold is None else f"fold-{self.fold}"
+        variant = "" if self.kind in ("train", "cost") else self.variant
         if self.variant == N_CAP:
-            named = (f"{N_CAP}={self.n_cap}",)
-        parts = (self.kind, self.cohort, *fold, self.backbone, str(self.seed), *named)
-        return "/".join(parts)
+            variant = f"{N_CAP}={self.n_cap}"
+        parts = (self.kind, self.cohort, fold, self.backbone, str(self.seed), variant)
+        return "/".join(filter(None, parts))
 
 
 @dataclass(frozen=True)
@@ -143,9 +139,6 @@ class Plan:
             ) from None
 
 
-# From a study to its cells, each with the key of everything that decides its result
-
-
 _FORMAT = 1
 """Raised whenever the same key would mean another result."""
 
@@ -154,7 +147,9 @@ _NOT_IN_KEY = {"memory_gb", "profile", "recipe", "recipe_settings", "seeds", "fi
 
 
 def make_plan(study: Study) -> Plan:
-    """List the cells of a study; tables are read and files are stamped, no feature is read.
+    """List the cells of a study, each with the key of everything that decides its result.
+
+    Tables are read and files are stamped; no feature is read.
 
     Raises:
         FociError: If a cohort cannot be read, or a setting fits no recipe or backbone.
@@ -177,10 +172,9 @@ def make_plan(study: Study) -> Plan:
 
 def audit_settings(study: Study, cell: Cell) -> AuditSettings:
     """Settings of the audit of a cell, and of the fit that it takes its selector from."""
-    changes: dict[str, Any] = {"recipe": cell.recipe, "recipe_settings": cell.recipe_settings}
-    if cell.rankings:
-        changes["rankings"] = cell.rankings
-    return study.settings(cell.seed, **changes)
+    rankings = {"rankings": cell.rankings} if cell.rankings else {}
+    chosen = {"recipe": cell.recipe, "recipe_settings": cell.recipe_settings}
+    return study.settings(cell.seed, **chosen, **rankings)
 
 
 def training_settings(study: Study, cell: Cell, classes: tuple[str, ...]) -> TrainingRecipe:
@@ -274,10 +268,8 @@ class _Classifier:
     def _fit(
         self, train: Cell, variant: str, name: str, changes: dict[str, Any], **own: Any
     ) -> Cell:
-        needs = (train.key,)
-        cell = self._cell(
-            "fit", variant=variant, needs=needs, recipe=name, recipe_settings=changes, **own
-        )
+        chosen = {"variant": variant, "recipe": name, "recipe_settings": changes}
+        cell = self._cell("fit", needs=(train.key,), **chosen, **own)
         return _with_key(cell, self._selector(cell))
 
     def _selector(self, cell: Cell) -> list[Any]:
@@ -303,10 +295,8 @@ def _costs(study: Study, cells: list[Cell]) -> Iterator[Cell]:
         return
     cohort = plan.cohort or next(iter(study.cohorts))
     for backbone in study.backbones:
-        audit = next(
-            c for c in cells
-            if (c.kind, c.cohort, c.backbone, c.variant) == ("audit", cohort, backbone, MAIN)
-        )  # fmt: skip
+        wanted = {"kind": "audit", "cohort": cohort, "backbone": backbone, "variant": MAIN}
+        audit = Plan(tuple(cells)).select(**wanted)[0]
         k_max = study.settings(audit.seed).k_max
         yield _with_key(replace(audit, kind="cost"), plan.slides, plan.repeats, plan.device, k_max)
 

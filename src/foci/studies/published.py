@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,20 +19,12 @@ class PublishedNumber:
     """One printed cell of the paper.
 
     Attributes:
-        label: Table, as the paper's LaTeX label without ``tab:``; ``tests`` for those in its text.
-        cohort: ``nsclc``, ``brca``, ``panda``, or ``mean`` and ``all`` over them.
-        row: Backbone (with ``+foci`` where a selector ranks), recipe, threshold or tile cap.
-        column: Quantity; Reach in percent where the paper prints percent.
         mean: As printed.
         std: As printed after the plus-minus sign; None where nothing is printed.
         seeds: How many seeds were averaged; None where it is not said.
         digits: Decimals printed.
     """
 
-    label: str
-    cohort: str
-    row: str
-    column: str
     mean: float
     std: float | None
     seeds: int | None
@@ -44,46 +36,30 @@ class PublishedNumber:
         return 0.5 * 10.0**-self.digits
 
 
-@dataclass(frozen=True)
-class PublishedNumbers:
-    """All printed cells, by table, cohort, row and column."""
+PublishedNumbers = Mapping[tuple[str, str, str, str], PublishedNumber]
+"""By table, cohort, row and column, in the order of print.
 
-    _cells: dict[tuple[str, str, str, str], PublishedNumber]
-
-    def __iter__(self) -> Iterator[PublishedNumber]:
-        return iter(self._cells.values())
-
-    def __len__(self) -> int:
-        return len(self._cells)
-
-    def get(self, label: str, cohort: str, row: str, column: str) -> PublishedNumber | None:
-        """The printed cell; None where the paper prints nothing.
-
-        >>> published().get("main", "nsclc", "transmil+foci", "msk_cond").mean
-        3.21
-        """
-        return self._cells.get((label, cohort, row, column))
-
-    def table(self, label: str) -> list[PublishedNumber]:
-        """All cells of one table, in the order of print."""
-        return [cell for cell in self if cell.label == label]
+* table: the paper's LaTeX label without ``tab:``; ``tests`` for those in its text;
+* cohort: ``nsclc``, ``brca``, ``panda``, or ``mean`` and ``all`` over them;
+* row: backbone (with ``+foci`` where a selector ranks), recipe, threshold or tile cap;
+* column: quantity; Reach in percent where the paper prints percent.
+"""
 
 
 @lru_cache(maxsize=1)
 def published() -> PublishedNumbers:
-    """Read the paper's numbers."""
+    """Read the paper's numbers.
+
+    >>> published()["main", "nsclc", "transmil+foci", "msk_cond"].mean
+    3.21
+    """
     with FILE.open(newline="", encoding="utf-8") as file:
-        cells = [
-            PublishedNumber(
-                label=row["label"],
-                cohort=row["cohort"],
-                row=row["row"],
-                column=row["column"],
+        return {
+            (row["label"], row["cohort"], row["row"], row["column"]): PublishedNumber(
                 mean=float(row["mean"]),
                 std=float(row["std"]) if row["std"] else None,
                 seeds=int(row["seeds"]) if row["seeds"] else None,
                 digits=int(row["digits"]),
             )
             for row in csv.DictReader(file)
-        ]
-    return PublishedNumbers({(c.label, c.cohort, c.row, c.column): c for c in cells})
+        }

@@ -7,21 +7,20 @@ deviation over seeds, with a reason for every seed that has no number. Curves ar
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Literal, TypeVar
 
 import numpy as np
 
 from foci.audits import StoredAudit
-from foci.audits.measure import MeasuredSlides, Threshold, measure_slides
+from foci.audits.measure import MeasuredSlides, Threshold, WholeSlides, measure_slides
 from foci.audits.numbers import auc_or_none
 from foci.audits.settings import AuditSettings, View
-from foci.audits.summary import CurveBand
 from foci.backbones.saved import RECORD
 from foci.errors import FociError
 from foci.files.bounds import read_json
@@ -58,14 +57,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Place:
-    """Audits that differ only in their seed, or in seed and fold.
-
-    Attributes:
-        cohort: Name of the cohort in the study.
-        backbone: Name of the backbone in the study.
-        variant: ``"main"``, or a variant of a sweep.
-        n_cap: Most tiles per bag; None for the study's own.
-    """
+    """Audits that differ only in their seed, or in seed and fold; ``n_cap`` None is the study's."""
 
     cohort: str
     backbone: str
@@ -96,12 +88,10 @@ class Measure:
 
 @dataclass(frozen=True)
 class Value:
-    """Mean and standard deviation over seeds of one quantity.
+    """Mean and standard deviation of one quantity over the n seeds that have a number.
 
     Attributes:
-        mean: Over the seeds that have a number; None if there is none.
-        std: Standard deviation over them; None for fewer than two.
-        n: How many seeds have a number.
+        std: None for fewer than two seeds.
         seeds: The number of every seed, or of every seed and fold.
         gaps: Why a seed has none, by seed; ``None`` as a key for the value as a whole.
     """
@@ -121,13 +111,9 @@ class Value:
         (3.3, 0.244949, 3)
         """
         gaps: dict[str | None, str] = {s: r for s, r in readings.items() if isinstance(r, str)}
-        seeds: dict[str, float] = {}
-        for seed, number in readings.items():
-            if not isinstance(number, str):
-                if math.isfinite(number):
-                    seeds[seed] = float(number)
-                else:
-                    gaps[seed] = "is not defined"
+        found = {seed: float(r) for seed, r in readings.items() if not isinstance(r, str)}
+        seeds = {seed: number for seed, number in found.items() if math.isfinite(number)}
+        gaps |= {seed: "is not defined" for seed in found if seed not in seeds}
         numbers = list(seeds.values())
         std = None
         if len(numbers) > 1:
@@ -198,37 +184,24 @@ def of_means(function: Callable[..., float], *values: Value) -> Value:
     return replace(seed_by_seed, mean=function(*means))
 
 
-# One audit
-
-
 @dataclass(frozen=True, eq=False)
 class AuditReading:
     """What a study keeps of one audit.
 
     Attributes:
-        numbers: By measure: the number, or why there is none.
         curves: Mean probability of the label at every count from 1 on, by ranking.
         msk: MSK of every slide in the label view, by ranking; the first seed.
-        n_slides: Audited slides.
-        n_cases: Their patients.
-        median_tiles: Median number of candidate tiles.
-        share_of_32: Mean share of a bag that its first 32 tiles are.
+        slides: All of them: patients, numbers of tiles, full-bag probabilities.
         encoder: Tile encoder that most feature files name; None if none does.
         fingerprint: Hash of the classifier's weights.
-        full: Full-bag probabilities ``[S, C]``, in the order of the slides.
-        k_max: Largest reveal count.
     """
 
     numbers: Mapping[Measure, Reading]
     curves: Mapping[str, Floats]
     msk: Mapping[str, Floats]
-    n_slides: int
-    n_cases: int
-    median_tiles: float
-    share_of_32: float
+    slides: WholeSlides
     encoder: str | None
     fingerprint: str | None
-    full: Floats
     k_max: int
 
 
@@ -245,24 +218,23 @@ def read_audit(audit: StoredAudit, block: ReadBlock) -> AuditReading:
             measured[k_max] = measure_slides(audit.curves, audit.slides, manifest.classes, settings)
         numbers |= dict(_sufficiency(measured[k_max], settings, name))
     own = measured[stored.k_max]
-    slides, curves = own.slides, own.mean_curves.get("label", {})
+    slides = own.slides
     share = float((np.minimum(slides.n_tiles, KEPT) / slides.n_tiles).mean())
-    numbers |= dict(_deletion(own))
-    numbers |= dict(_selected(audit, own, block))
-    numbers |= dict(_decided(audit))
-    numbers |= {Measure("share_32"): 100 * share}
+    numbers |= dict([*_deletion(own), *_selected(audit, own, block), *_decided(audit)])
+    numbers[Measure("share_32")] = 100 * share
     encoders = Counter(slide.encoder for slide in audit.slides if slide.encoder is not None)
+    every = np.arange(1, stored.k_max + 1)
+    curves = {}
+    for ranking, curve in own.mean_curves.get("label", {}).items():
+        held = np.searchsorted(curve.ks, every, side="right") - 1  # until its next count
+        curves[ranking] = np.array(curve.mean, dtype=np.float64)[np.maximum(held, 0)]
     return AuditReading(
         numbers=numbers,
-        curves={name: _every_count(curve, stored.k_max) for name, curve in curves.items()},
-        msk={name: own.of(name, "label").msk[0] for name in curves},
-        n_slides=len(slides),
-        n_cases=len(set(slides.cases)),
-        median_tiles=float(np.median(slides.n_tiles)),
-        share_of_32=share,
+        curves=curves,
+        msk={ranking: own.of(ranking, "label").msk[0] for ranking in curves},
+        slides=slides,
         encoder=encoders.most_common(1)[0][0] if encoders else None,
         fingerprint=manifest.backbone.fingerprint,
-        full=slides.full,
         k_max=stored.k_max,
     )
 
@@ -364,32 +336,21 @@ def _decided(audit: StoredAudit) -> Iterator[tuple[Measure, Reading]]:
             yield Measure("decisive_share", name, "prediction"), 100 * decided.decisive_share
 
 
-def _every_count(curve: CurveBand, k_max: int) -> Floats:
-    """Mean curve at 1, 2, ..., K_max; between its counts and after its last it holds its value."""
-    held = np.searchsorted(curve.ks, np.arange(1, k_max + 1), side="right") - 1
-    values: Floats = np.array(curve.mean, dtype=np.float64)[np.maximum(held, 0)]
-    return values
-
-
-# A study
-
-
 @dataclass(frozen=True, eq=False)
 class StudyNumbers:
-    """Numbers of all cells that were read: what tables and figures are made from.
+    """Numbers of all cells that were read, by place and by seed (or seed and fold).
 
     Attributes:
-        cohorts: Names of the cohorts.
         backbones: Families by name of the backbone.
-        audits: By place and by seed (or seed and fold): what was read, or why there is nothing.
+        audits: What was read, or why there is nothing.
         spread: Which standard deviation over seeds.
-        validation: Score of fitted selectors on the validation slides, by place and seed.
+        validation: Score of fitted selectors on the validation slides.
         short_validation: Their AUKC up to 32 tiles, where the budget is adaptive.
         adaptive: Share and smallest count of the adaptive budget, by variant.
-        trained: AUC on the test slides as noted when a classifier was trained, by place and seed.
+        trained: AUC on the test slides as noted when a classifier was trained.
         joint: AUC on the validation slides before and after every epoch of joint training.
         costs: Time and memory by backbone.
-        paper: The paper's numbers; None where they do not stand beside one's own.
+        paper: The paper's numbers; empty where they do not stand beside one's own.
     """
 
     cohorts: tuple[str, ...]
@@ -402,7 +363,17 @@ class StudyNumbers:
     trained: Mapping[Place, Mapping[str, Reading]] = field(default_factory=dict)
     joint: Mapping[Place, Mapping[str, Sequence[float] | str]] = field(default_factory=dict)
     costs: Mapping[str, CostResult | str] = field(default_factory=dict)
-    paper: PublishedNumbers | None = None
+    paper: PublishedNumbers = field(default_factory=dict)
+
+    @property
+    def places(self) -> list[Place]:
+        """The main audits of every cohort and backbone."""
+        return [Place(*pair) for pair in product(self.cohorts, self.backbones)]
+
+    def variants(self, main: Place) -> list[Place]:
+        """All places of the same cohort and backbone, the main one included."""
+        same = (main.cohort, main.backbone)
+        return [place for place in self.audits if (place.cohort, place.backbone) == same]
 
     def value(self, place: Place, measure: Measure) -> Value:
         """A measure over the seeds of a place; seeds without it say why."""
@@ -412,12 +383,12 @@ class StudyNumbers:
         return self.over({seed: _number(one, measure) for seed, one in found.items()})
 
     def over(self, readings: Mapping[str, Reading]) -> Value:
-        """Average readings over seeds, with the spread of the study."""
+        """Mean of readings over seeds, with the standard deviation of the study."""
         return Value.over(readings, self.spread)
 
     def printed(self, label: str, cohort: str, row: str, column: str) -> PublishedNumber | None:
         """What the paper prints in a cell of its tables; None where nothing stands beside."""
-        return None if self.paper is None else self.paper.get(label, cohort, row, column)
+        return self.paper.get((label, cohort, row, column))
 
     def read(self, place: Place) -> dict[str, AuditReading]:
         """What was read of a place, by seed."""
@@ -455,6 +426,7 @@ def read_numbers(folder: StudyFolder) -> StudyNumbers:
         budget = vary(recipe(cell.recipe), cell.recipe_settings).budget
         if isinstance(budget, Adaptive):
             adaptive[cell.variant] = (budget.alpha, budget.k_min)
+    costs = plan.select(kind="cost")
     return StudyNumbers(
         cohorts=tuple(study.cohorts),
         backbones={name: entry.family for name, entry in study.backbones.items()},
@@ -465,11 +437,8 @@ def read_numbers(folder: StudyFolder) -> StudyNumbers:
         adaptive=adaptive,
         trained=collected("train", _trained),
         joint=collected("joint", _joint),
-        costs={
-            cell.backbone: _read(folder, plan, cell, CostResult.read)
-            for cell in plan.select(kind="cost")
-        },
-        paper=published() if study.published else None,
+        costs={cell.backbone: _read(folder, plan, cell, CostResult.read) for cell in costs},
+        paper=published() if study.published else {},
     )
 
 
@@ -530,15 +499,15 @@ def _trained(path: Path) -> Reading:
     """AUC on the test slides as noted when the classifier was trained."""
     if not path.is_dir():
         return "a checkpoint of another program"
-    metrics = json.loads((path / RECORD).read_text(encoding="utf-8")).get("metrics", {})
-    auc = metrics.get("test", {}).get("auc")
+    auc = read_json(path / RECORD).get("metrics", {}).get("test", {}).get("auc")
     return "no AUC was noted when it was trained" if auc is None else float(auc)
 
 
-def _joint(path: Path) -> tuple[float, ...]:
+def _joint(path: Path) -> list[float]:
     """AUC on the validation slides: of the frozen classifier, then after every epoch."""
-    result = JointResult.read(path)
-    found = [scores["auc"] for scores in (result.before, *result.epochs)]
-    if any(auc is None for auc in found):
-        raise FociError(path, "has no AUC: a class has no validation slide", "check the split")
-    return tuple(auc for auc in found if auc is not None)
+    result, found = JointResult.read(path), []
+    for scores in (result.before, *result.epochs):
+        if scores["auc"] is None:
+            raise FociError(path, "has no AUC: a class has no validation slide", "check the split")
+        found.append(scores["auc"])
+    return found

@@ -105,7 +105,6 @@ class BackboneEntry(_Block):
     Attributes:
         architecture: One of :func:`foci.backbones.available`; None for the entry's own name.
         family: Shown in tables, ``group/kind``.
-        preset: Widths of the classifier.
         widths: Constructor arguments that replace the preset's.
         training: Hyperparameters that replace those of its training preset.
         models: Ready-made checkpoints by cohort and seed; ``{fold}`` in a path is the fold.
@@ -145,8 +144,7 @@ class ReadBlock(_Block):
     Attributes:
         kappas: Confidences; probabilities close to one of them are computed in float64.
         budgets: Largest reveal counts.
-        selected_k: Counts of the selected-only tables.
-        adaptive: The adaptive count beside them.
+        selected_k: Counts of the selected-only tables, beside the adaptive one.
     """
 
     block = "read"
@@ -170,9 +168,7 @@ class Sweep(_Block):
         refit: Whether the selector is fitted with the other cap, too.
         epochs: Epochs of joint training of selector and classifier.
         audit: Whether the variants are audited, or only fitted.
-        cohorts: Where; None for all.
-        backbones: Of which; None for all.
-        seeds: With which; None for all.
+        cohorts: Where; None for all, as for backbones and seeds.
     """
 
     block = "a sweep"
@@ -203,13 +199,12 @@ class Sweep(_Block):
 
 
 class Efficiency(_Block):
-    """What the cost of every backbone is measured on.
+    """What the cost of every backbone is measured on: so many test slides of one cohort.
 
     Attributes:
-        cohort: Its test slides; None for the first cohort.
-        slides: How many.
+        cohort: None for the first.
         repeats: Repetitions; the median counts.
-        device: Where; ``"auto"`` is a GPU if there is one.
+        device: ``"auto"`` is a GPU if there is one.
     """
 
     block = "efficiency"
@@ -221,14 +216,7 @@ class Efficiency(_Block):
 
 
 class Overlays(_Block):
-    """Slides of the figure that shows the first tiles of several rankings.
-
-    Attributes:
-        cohort: Where they are.
-        slides: Their names.
-        top: Number of tiles.
-        rankings: ``backbone/ranking``.
-    """
+    """Slides of the figure that shows the first tiles of several rankings, ``backbone/ranking``."""
 
     block = "overlays"
 
@@ -242,19 +230,12 @@ class Study(_Block):
     """One study: cohorts x backbones x seeds, sweeps around them, and how they are read.
 
     Attributes:
-        format: Of the file.
-        name: Of the study.
         profile: ``"paper"`` or ``"foci"``: the defaults of everything below.
         seeds: Each trains every backbone once, and fits its selector with the same seed.
         std: Divides by n (``"population"``, what the paper prints) or n - 1 (``"sample"``).
         n_cap: Most tiles per bag.
-        cohorts: By name.
-        backbones: By name.
         audit: Settings of all audits: those of :class:`foci.audits.settings.AuditSettings`.
-        read: At what thresholds and counts tables are read.
-        sweeps: By name.
         efficiency: What cost is measured on; None for no measurement.
-        overlays: Slides of a figure; None for no figure.
         published: Whether the paper's numbers stand beside one's own.
     """
 
@@ -283,22 +264,23 @@ class Study(_Block):
         if len({*self.seeds}) != len(self.seeds) or not self.seeds:
             raise FociError("seeds", f"cannot be {list(self.seeds)}", "give each once")
 
-        def check(what: str, names: Iterable[Any] | None, known: Iterable[Any]) -> None:
-            _check_known(names or (), known, f"is not among the {what}")
+        def check(field: str, names: Iterable[Any] | None) -> None:
+            known = getattr(self, field)
+            _check_known(names or (), known, f"is not among the {field} of the study")
 
         for key, entry in self.backbones.items():
-            check("known backbones", [entry.architecture or key], available())
-            check("cohorts of the study", entry.models, self.cohorts)
+            architecture = entry.architecture or key
+            _check_known([architecture], available(), "is not among the known backbones")
+            check("cohorts", entry.models)
             for seeds in entry.models.values():
-                check("seeds of the study", seeds, self.seeds)
+                check("seeds", seeds)
         for cohort in self.cohorts.values():
-            check("backbones of the study", cohort.objective, self.backbones)
+            check("backbones", cohort.objective)
         for sweep in self.sweeps.values():
-            check("cohorts of the study", sweep.cohorts, self.cohorts)
-            check("backbones of the study", sweep.backbones, self.backbones)
-            check("seeds of the study", sweep.seeds, self.seeds)
+            for field in ("cohorts", "backbones", "seeds"):
+                check(field, getattr(sweep, field))
         if self.efficiency is not None and self.efficiency.cohort is not None:
-            check("cohorts of the study", [self.efficiency.cohort], self.cohorts)
+            check("cohorts", [self.efficiency.cohort])
         settings = [name for name in AuditSettings.model_fields if name not in _GIVEN_BY_STUDY]
         _check_known(self.audit, settings, "is not a setting of audit")
         for sweep in self.sweeps.values():
@@ -486,12 +468,6 @@ def template(name: str, profile: str = PAPER) -> str:
     """Text of a new, commented ``study.yaml`` for a profile, ``"paper"`` or ``"foci"``."""
     if profile not in (PAPER, FOCI):
         raise FociError("--profile", f"cannot be {profile!r}", f"choose {PAPER} or {FOCI}")
-    paper, seeds = profile == PAPER, SEEDS[profile]
-    head = _HEAD.format(
-        name=name,
-        profile=profile,
-        other=FOCI if paper else PAPER,
-        seeds=", ".join(map(str, seeds)),
-        seed=seeds[0],
-    )
-    return head + (_PAPER if paper else _FOCI)
+    other, rest = (FOCI, _PAPER) if profile == PAPER else (PAPER, _FOCI)
+    seed, seeds = SEEDS[profile][0], ", ".join(map(str, SEEDS[profile]))
+    return _HEAD.format(name=name, profile=profile, other=other, seeds=seeds, seed=seed) + rest

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from foci.studies.published import PublishedNumber
 from foci.studies.read import Measure, Place, StudyNumbers, Value
 from foci.words import decimals
-
-MARKED = 2.0
-"""A z beyond this is marked."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +19,6 @@ class Column:
     Attributes:
         key: Name in the CSV file and in the published numbers.
         head: In Markdown and on the page.
-        digits: Decimals.
-        better: Which direction is better; None where neither is.
         signed: Whether a plus sign is written.
         positive: Whether 0 cannot be: a number that would round to 0 is written as a bound.
     """
@@ -57,13 +52,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Cell:
-    """One's own value, and what the paper prints there.
-
-    Attributes:
-        value: Over seeds.
-        paper: None where the paper prints nothing.
-        text: Words that stand instead of a number.
-    """
+    """One's own value over seeds, or words instead of it, and what the paper prints there."""
 
     value: Value
     paper: PublishedNumber | None = None
@@ -94,7 +83,7 @@ class Cell:
     @property
     def marked(self) -> bool:
         """Whether the z is beyond 2 in either direction."""
-        return self.z is not None and abs(self.z) > MARKED
+        return self.z is not None and abs(self.z) > 2
 
 
 @dataclass(frozen=True)
@@ -112,19 +101,16 @@ class Table:
 
     Attributes:
         label: The paper's LaTeX label without ``tab:``; also the name of its files.
-        title: One sentence.
-        heads: Heads of the columns that name a row.
-        columns: The quantities.
-        rows: The lines.
         notes: How to read it, sentence by sentence.
+        heads: Heads of the columns that name a row.
     """
 
     label: str
     title: str
-    heads: tuple[str, ...]
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
+    columns: Sequence[Column]
+    rows: Sequence[Row]
     notes: tuple[str, ...] = ()
+    heads: tuple[str, ...] = ("Method",)
 
     @property
     def seeds(self) -> tuple[str, ...]:
@@ -176,7 +162,6 @@ def difference_text(cell: Cell, column: Column) -> str | None:
 
 # Columns and names that several tables share
 
-
 MSK = Column("msk_cond", "MSK_cond", 2, "lower")
 REACH = Column("reach", "Reach (%)", 1, "higher")
 AUKC = Column("aukc", "AUKC", 3, "higher")
@@ -184,6 +169,7 @@ SRP = (MSK, REACH, AUKC)
 """The three numbers of the paper's reveal tables."""
 
 RESTRICTED = Column("restricted", "restricted mean K", 1, "lower")
+REVEAL = (*SRP, RESTRICTED)
 SHARE = Column("share_32", "32 tiles, share of a bag (%)", 0)
 RESTRICTED_NOTE = (
     "Restricted mean K counts a slide that never reaches kappa as K_max; MSK_cond leaves it out, "
@@ -244,16 +230,10 @@ def srp_values(
 
 
 def cells(
-    numbers: StudyNumbers,
-    values: Mapping[str, Value],
-    label: str,
-    cohort: str,
-    row: str,
-    *,
-    beside: bool = True,
+    numbers: StudyNumbers, values: Mapping[str, Value], label: str, cohort: str, row: str
 ) -> dict[str, Cell]:
     """Values as cells, each beside what the paper prints in that table, cohort and row."""
     return {
-        column: Cell(value, numbers.printed(label, cohort, row, column) if beside else None)
+        column: Cell(value, numbers.printed(label, cohort, row, column))
         for column, value in values.items()
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from foci.studies.read import (
     read_numbers,
 )
 from foci.studies.study import Study
-from foci.studies.table import SRP, Cell, Column, Row, Table, shown, srp_values
+from foci.studies.table import SRP, Cell, Column, Row, Table, cells, shown, srp_values
 from foci.words import counted
 
 FOLDER, DOCUMENT = "tables", "all.tex"
@@ -46,13 +47,7 @@ COMPARED = ("recipe", "fit_target", "kappa", "k_max", "deletion", "choose_by")
 
 @dataclass(frozen=True, eq=False)
 class StudyTables:
-    """The tables of a study, and what they were made from.
-
-    Attributes:
-        numbers: What was read.
-        header: What differs from the paper's setting.
-        tables: In the order of the paper, ours last.
-    """
+    """The tables of a study, ours last, what differs from the paper, and what was read."""
 
     numbers: StudyNumbers
     header: tuple[str, ...]
@@ -105,15 +100,16 @@ def _cohorts_unlike_paper(numbers: StudyNumbers) -> Iterator[str]:
         audit = next((one for by_seed in main for one in by_seed.values()), None)
         if audit is None:
             continue
-        paper, same = TEST_SLIDES.get(cohort), "not a cohort of the paper"
-        if paper:
-            same = f"the paper's {shown(cohort)}: {paper}"
+        same = "not a cohort of the paper"
+        if cohort in TEST_SLIDES:
+            same = f"the paper's {shown(cohort)}: {TEST_SLIDES[cohort]}"
         encoder = audit.encoder or "an encoder that the files do not name"
+        patients = counted(len(set(audit.slides.cases)), "patient")
         yield (
-            f"{shown(cohort)}: {counted(audit.n_slides, 'test slide')} ({same}) of "
-            f"{counted(audit.n_cases, 'patient')}, features of {encoder} (the paper: {ENCODER}), "
-            f"a median of {audit.median_tiles:g} tiles; 32 tiles are "
-            f"{100 * audit.share_of_32:.0f} % of a bag on average."
+            f"{shown(cohort)}: {counted(len(audit.slides), 'test slide')} ({same}) of "
+            f"{patients}, features of {encoder} (the paper: {ENCODER}), "
+            f"a median of {np.median(audit.slides.n_tiles):g} tiles; 32 tiles are "
+            f"{audit.numbers[Measure('share_32')]:.0f} % of a bag on average."
         )
     absent = [shown(cohort) for cohort in COHORTS if cohort not in numbers.cohorts]
     if absent:
@@ -175,13 +171,11 @@ def tests_table(numbers: StudyNumbers) -> Table:
     rows, columns = [], []
     every = [*numbers.backbones]
     for name, backbones in [*((b, [b]) for b in every), ("all backbones", every)]:
-        cells: dict[str, Cell] = {}
+        values: dict[str, Value] = {}
         for short, metric, _, _ in metrics:
             found = compared_pairs(*_pairs_of(numbers, backbones, metric))
-            for key, value in found.items():
-                column = f"{short}_{key}"
-                cells[column] = Cell(value, numbers.printed("tests", "all", name, column))
-        rows.append(Row((shown(name),), cells))
+            values |= {f"{short}_{key}": value for key, value in found.items()}
+        rows.append(Row((shown(name),), cells(numbers, values, "tests", "all", name)))
     for short, _, head, digits in metrics:
         columns += [
             Column(f"{short}_pairs", f"{head}: pairs that differ", 0),
@@ -193,8 +187,8 @@ def tests_table(numbers: StudyNumbers) -> Table:
         label="tests",
         title="Selector against the backbone's own ranking over (cohort, seed) pairs",
         heads=("Backbone",),
-        columns=tuple(columns),
-        rows=tuple(rows),
+        columns=columns,
+        rows=rows,
         notes=(
             "Two-sided Wilcoxon signed-rank test, exact up to 50 pairs. Seeds of one cohort share "
             "its slides and cohorts are few: the p-value describes these runs, not all cohorts. "
@@ -208,15 +202,14 @@ def _pairs_of(
 ) -> tuple[list[float], list[float]]:
     """Native and selector of every cohort and seed that has both."""
     base, foci = [], []
-    for backbone in backbones:
-        for cohort in numbers.cohorts:
-            before, after = (
-                numbers.value(Place(cohort, backbone), Measure(metric, ranking)).seeds
-                for ranking in (NATIVE, SELECTOR)
-            )
-            shared = [seed for seed in before if seed in after]
-            base += [before[seed] for seed in shared]
-            foci += [after[seed] for seed in shared]
+    for backbone, cohort in product(backbones, numbers.cohorts):
+        before, after = (
+            numbers.value(Place(cohort, backbone), Measure(metric, ranking)).seeds
+            for ranking in (NATIVE, SELECTOR)
+        )
+        shared = [seed for seed in before if seed in after]
+        base += [before[seed] for seed in shared]
+        foci += [after[seed] for seed in shared]
     return base, foci
 
 
@@ -227,9 +220,8 @@ def compared_pairs(base: Sequence[float], foci: Sequence[float]) -> dict[str, Va
         return dict.fromkeys(names, Value.absent("no pair was measured"))
     result = wilcoxon(base, foci)
     found = (result.n_pairs, result.median_difference, result.statistic, result.pvalue)
-    return {
-        name: Value(float(number), n=len(base)) for name, number in zip(names, found, strict=True)
-    }
+    values = (Value(float(number), n=len(base)) for number in found)
+    return dict(zip(names, values, strict=True))
 
 
 # The paper's four hypotheses as numbers: rank correlations over (backbone, cohort) pairs
@@ -251,31 +243,41 @@ def hypotheses_table(numbers: StudyNumbers) -> Table:
     def saving(place: Place) -> Value:
         return shi_of(numbers, place)
 
-    def correlated(name: str, what: str, first: Of, second: Of, read: str) -> Row:
-        return _hypothesis(name, what, *_correlation(numbers, first, second), read)
+    rows = []
 
-    h2 = correlated(
+    def add(
+        name: str, what: str, found: tuple[Value, int], read: str,
+        paper: PublishedNumber | None = None,
+    ) -> None:  # fmt: skip
+        value, pairs = found
+        own = {
+            "number": Cell(value, paper),
+            "pairs": Cell(Value(float(pairs), n=pairs)),
+            "read": Cell(Value(None), text=read),
+        }
+        rows.append(Row((name, what), own))
+
+    add(
+        "H1",
+        "AUC and SHI",
+        _correlation(numbers, of(Measure("auc")), saving),
+        "near 0: AUC does not tell",
+    )
+    add(
         "H2",
         "native MSK and SHI",
-        of(Measure("msk_cond", NATIVE)),
-        saving,
+        _correlation(numbers, of(Measure("msk_cond", NATIVE)), saving),
         "positive: a long native ranking leaves room; partly built in, SHI contains MSK",
+        _h2_of_the_paper(numbers.paper),
     )
-    printed = Cell(h2.cells["number"].value, _h2_of_the_paper(numbers.paper))
     gains = [
         ("SHI", saving),
         ("deletion gain", gain("slide_faithfulness")),
         ("selected-only gain", gain("selected_auc", k=32)),
     ]
-    rows = [
-        correlated("H1", "AUC and SHI", of(Measure("auc")), saving, "near 0: AUC does not tell"),
-        Row(h2.names, {**h2.cells, "number": printed}),
-        *(
-            correlated("H3", f"{a} and {b}", f, g, "1: interchangeable; 0: complementary")
-            for i, (a, f) in enumerate(gains)
-            for b, g in gains[i + 1 :]
-        ),
-    ]
+    for (a, first), (b, second) in combinations(gains, 2):
+        found = _correlation(numbers, first, second)
+        add("H3", f"{a} and {b}", found, "1: interchangeable; 0: complementary")
     for place in numbers.audits:
         if place.variant != "paper-soft":
             continue
@@ -285,7 +287,7 @@ def hypotheses_table(numbers: StudyNumbers) -> Table:
             value = combine(operator.sub, hard[column.key], soft[column.key])
             what = f"{column.head}, STE - Soft, {shown(place.backbone)} on {shown(place.cohort)}"
             read = f"{'below' if column.better == 'lower' else 'above'} 0: STE is better"
-            rows.append(_hypothesis("H4", what, value, value.n, read))
+            add("H4", what, (value, value.n), read)
     return Table(
         label="hypotheses",
         title="The paper's hypotheses on these cohorts",
@@ -295,7 +297,7 @@ def hypotheses_table(numbers: StudyNumbers) -> Table:
             Column("pairs", "pairs", 0),
             Column("read", "how to read it", 0),
         ),
-        rows=tuple(rows),
+        rows=rows,
         notes=(
             "H1 to H3: Spearman's rank correlation over (backbone, cohort) pairs, on means over "
             "seeds. Gains are selector minus native: mean area of the deletion drops per slide, "
@@ -304,18 +306,10 @@ def hypotheses_table(numbers: StudyNumbers) -> Table:
     )
 
 
-def _hypothesis(name: str, what: str, value: Value, pairs: int, read: str) -> Row:
-    cells = {
-        "number": Cell(value),
-        "pairs": Cell(Value(float(pairs), n=pairs)),
-        "read": Cell(Value(None), text=read),
-    }
-    return Row((name, what), cells)
-
-
 def _correlation(numbers: StudyNumbers, first: Of, second: Of) -> tuple[Value, int]:
     """Spearman's correlation over the pairs that have both numbers, and how many these are."""
-    places = [Place(cohort, name) for name in numbers.backbones for cohort in numbers.cohorts]
+    pairs = product(numbers.backbones, numbers.cohorts)
+    places = [Place(cohort, backbone) for backbone, cohort in pairs]
     means = [(first(place).mean, second(place).mean) for place in places]
     known = [(a, b) for a, b in means if a is not None and b is not None]
     if len(known) < 3:
@@ -326,15 +320,17 @@ def _correlation(numbers: StudyNumbers, first: Of, second: Of) -> tuple[Value, i
     return Value(rho, n=len(known)), len(known)
 
 
-def _h2_of_the_paper(paper: PublishedNumbers | None) -> PublishedNumber | None:
+def _h2_of_the_paper(paper: PublishedNumbers) -> PublishedNumber | None:
     """H2 from the paper's own main and SHI tables."""
-    if paper is None:
+    if not paper:
         return None
-    cells = [c for c in paper.table("shi") if c.cohort in COHORTS]
-    base = [paper.get("main", c.cohort, c.row, "msk_cond") for c in cells]
-    counts = [one.mean for one in base if one is not None]
-    rho = float(spearman(counts, [cell.mean for cell in cells]))
-    return PublishedNumber("hypotheses", "all", "H2", "number", rho, None, 3, 3)
+    savings = {
+        (cohort, row): printed.mean
+        for (label, cohort, row, _), printed in paper.items()
+        if label == "shi" and cohort in COHORTS
+    }
+    counts = [paper["main", *pair, "msk_cond"].mean for pair in savings]
+    return PublishedNumber(float(spearman(counts, [*savings.values()])), None, 3, 3)
 
 
 # Controls: is the classifier unchanged, and what does training it with the selector cost?
@@ -343,26 +339,25 @@ def _h2_of_the_paper(paper: PublishedNumbers | None) -> PublishedNumber | None:
 def preservation_table(numbers: StudyNumbers) -> Table:
     """Full-bag AUC before and after a selector was fitted, and answers across all variants."""
     rows = []
-    for cohort in numbers.cohorts:
-        for backbone in numbers.backbones:
-            place = Place(cohort, backbone)
-            trained = Value.absent("no AUC was noted when it was trained")
-            if numbers.trained.get(place):
-                trained = numbers.over(numbers.trained[place])
-            now = numbers.value(place, Measure("auc"))
-            shared = [seed for seed in now.seeds if seed in trained.seeds]
-            difference = Value.absent("one of them is missing")
-            if shared:
-                difference = numbers.over({s: now.seeds[s] - trained.seeds[s] for s in shared})
-            same, largest = _answers(numbers, place)
-            cells = {
-                "trained_auc": Cell(trained),
-                "auc": Cell(now),
-                "difference": Cell(difference),
-                "audits": Cell(Value(float(same), n=same)),
-                "largest": Cell(largest),
-            }
-            rows.append(Row((shown(backbone),), cells, shown(cohort)))
+    for place in numbers.places:
+        trained = Value.absent("no AUC was noted when it was trained")
+        if numbers.trained.get(place):
+            trained = numbers.over(numbers.trained[place])
+        now = numbers.value(place, Measure("auc"))
+        shared = [seed for seed in now.seeds if seed in trained.seeds]
+        difference = Value.absent("one of them is missing")
+        if shared:
+            difference = numbers.over({s: now.seeds[s] - trained.seeds[s] for s in shared})
+        same, largest = _answers(numbers, place)
+        values = {
+            "trained_auc": trained,
+            "auc": now,
+            "difference": difference,
+            "audits": Value(float(same), n=same),
+            "largest": largest,
+        }
+        own = {column: Cell(value) for column, value in values.items()}
+        rows.append(Row((shown(place.backbone),), own, shown(place.cohort)))
     return Table(
         label="preservation",
         title="The classifier is unchanged: full-bag answers before and after fitting a selector",
@@ -374,7 +369,7 @@ def preservation_table(numbers: StudyNumbers) -> Table:
             Column("audits", "audits of the same weights", 0),
             Column("largest", "largest difference of p between them", 9),
         ),
-        rows=tuple(rows),
+        rows=rows,
         notes=(
             "The main audit and those of the variants hold the same full-bag answers of the same "
             "weights; the last column is the largest difference of a probability between them. "
@@ -385,22 +380,18 @@ def preservation_table(numbers: StudyNumbers) -> Table:
 
 def _answers(numbers: StudyNumbers, place: Place) -> tuple[int, Value]:
     """Number of audits of the models of a place, and the largest difference between answers."""
-    variants = [
-        numbers.read(other)
-        for other in numbers.audits
-        if (other.cohort, other.backbone, other.n_cap) == (place.cohort, place.backbone, None)
-        and other != place
-    ]
+    variants = [numbers.read(other) for other in numbers.variants(place) if other.n_cap is None]
     readings: dict[str, Reading] = {}
     count = 0
     for seed, main in numbers.read(place).items():
-        audits = [main, *(own[seed] for own in variants if seed in own)]
+        audits = [own[seed] for own in variants if seed in own]
         count += len(audits)
         foreign = [one for one in audits if one.fingerprint != main.fingerprint]
         if foreign:
             readings[seed] = f"{len(foreign)} audits are of other weights"
         else:
-            readings[seed] = max(float(np.abs(one.full - main.full).max()) for one in audits)
+            apart = [np.abs(one.slides.full - main.slides.full).max() for one in audits]
+            readings[seed] = float(max(apart))
     return count, Value.over(readings) if readings else Value.absent("no audit")
 
 
@@ -417,15 +408,15 @@ def joint_table(numbers: StudyNumbers) -> Table:
             readings = {s: run if isinstance(run, str) else number(run) for s, run in runs.items()}
             return Cell(numbers.over(readings))
 
-        cells = {c.key: over(operator.itemgetter(epoch)) for epoch, c in enumerate(columns)}
-        cells["points"] = over(lambda run: 100 * (run[0] - run[-1]))
-        rows.append(Row((shown(place.cohort), shown(place.backbone)), cells))
+        own = {c.key: over(operator.itemgetter(epoch)) for epoch, c in enumerate(columns)}
+        own["points"] = over(lambda run: 100 * (run[0] - run[-1]))
+        rows.append(Row((shown(place.cohort), shown(place.backbone)), own))
     return Table(
         label="joint",
         title="Joint training of classifier and selector: validation AUC by epoch",
         heads=("Dataset", "Backbone"),
         columns=(*columns, Column("points", "loss in points", 1)),
-        rows=tuple(rows),
+        rows=rows,
         notes=(
             "The paper reports a pilot run on NSCLC with TransMIL that lost more than 15 points of "
             "validation AUC within two epochs.",

@@ -30,7 +30,7 @@ def cell(study: StudyFolder) -> Cell:
 def test_a_finished_cell_is_recorded_and_left_alone(study: StudyFolder, cell: Cell) -> None:
     outcome = run_cell(study, cell, threads=2)
     assert outcome.error is None
-    record = study.record(cell)
+    record = study.record(cell.key)
     assert record["cell"] == "train/one/abmil/1"
     assert (record["threads"], record["device"]) == (2, "cpu")
     assert record["seconds"] == pytest.approx(outcome.seconds, abs=1e-3)
