@@ -14,7 +14,7 @@ from markdown.blockprocessors import BlockProcessor
 from markdown.extensions import Extension
 from markdown.inlinepatterns import InlineProcessor
 
-from foci.reports.cards import mathml
+from foci.reports.html import mathml
 
 INLINE = r"(?<![\\$\w])\$(?=[^\s$])((?:[^$\\]|\\.)+?)(?<!\s)\$(?![\w$])"
 BLOCK = re.compile(r"^\$\$(.+?)\$\$\s*$", re.DOTALL)

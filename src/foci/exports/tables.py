@@ -14,13 +14,11 @@ from foci.audits import AuditedSlide, RankedTiles, StoredAudit
 from foci.audits.audit import Marks
 from foci.audits.folder import column
 from foci.audits.measure import MeasuredSlides, followed
+from foci.audits.stored import Order
 from foci.bags.tables import write_csv
 from foci.errors import FociError, SlideError
-from foci.reports.payload import by_interest
+from foci.reports.payload import by_interest, count_or_none, stored_columns
 from foci.reveal import Curve
-
-Column = tuple[str, int | None]
-"""A ranking and its seed."""
 
 MOST_TELLING = 6
 """Slides that are exported if none is named."""
@@ -57,18 +55,13 @@ def read_names(path: Path) -> list[str]:
     return names
 
 
-def columns_to_export(measured: MeasuredSlides, named: Sequence[str] = ()) -> list[Column]:
+def columns_to_export(measured: MeasuredSlides, named: Sequence[str] = ()) -> list[Order]:
     """Rankings whose orders are stored, the first seed of each; or those named.
 
     A name is ``"native"``, or with a seed ``"selector-1"``.
     """
     curves = measured.curves
-    stored = {
-        column(ranking, seed): (ranking, seed)
-        for ranking in curves.rankings
-        if ranking != "random"
-        for seed in curves.seeds(ranking)
-    }
+    stored = stored_columns(curves)
     firsts = {ranking: (ranking, seed) for ranking, seed in reversed(stored.values())}
     if not named:
         return [firsts[ranking] for ranking in curves.rankings if ranking in firsts]
@@ -80,7 +73,7 @@ def columns_to_export(measured: MeasuredSlides, named: Sequence[str] = ()) -> li
     return [chosen[name] for name in named]
 
 
-def count_of(measured: MeasuredSlides, row: int, chosen: Column, k: str) -> tuple[int, bool]:
+def count_of(measured: MeasuredSlides, row: int, chosen: Order, k: str) -> tuple[int, bool]:
     """How many tiles of a slide are exported, and whether the slide has the count asked for.
 
     ``k`` is ``"msk"``, ``"decisive"``, ``"all"`` or a number.
@@ -98,11 +91,11 @@ def count_of(measured: MeasuredSlides, row: int, chosen: Column, k: str) -> tupl
     return min(int(k), n), True
 
 
-def measured_count(measured: MeasuredSlides, row: int, chosen: Column, which: str) -> int | None:
+def measured_count(measured: MeasuredSlides, row: int, chosen: Order, which: str) -> int | None:
     """MSK or decisive K of one slide under one ranking; None where there is none."""
     own = measured.tables["prediction"]
     value = (own.msk if which == "msk" else own.decisive)[own.orders.index(chosen), row]
-    return None if np.isnan(value) else int(value)
+    return count_or_none(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +170,7 @@ def corners_of(slide: AuditedSlide, tiles: RankedTiles) -> NDArray[np.int64]:
 def ranked_slides(
     audit: StoredAudit,
     slide_ids: Sequence[str],
-    columns: Sequence[Column],
+    columns: Sequence[Order],
     k: str,
     marks: Marks | None = None,
 ) -> Iterator[RankedSlide]:
@@ -208,7 +201,7 @@ def ranked_slides(
 
 
 def _column(
-    audit: StoredAudit, tiles: RankedTiles, row: int, target: int, chosen: Column, k: str
+    audit: StoredAudit, tiles: RankedTiles, row: int, target: int, chosen: Order, k: str
 ) -> RankedColumn:
     measured = audit.measured()
     count, as_asked = count_of(measured, row, chosen, k)

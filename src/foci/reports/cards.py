@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
-
-from latex2mathml.converter import convert
 
 from foci.audits.manifest import Manifest
 from foci.audits.records import AxisComparison
-from foci.audits.summary import Answers, CountQuartiles, OrderComparison, Summary
-from foci.errors import FociError
+from foci.audits.summary import Answers, OrderComparison, Summary
 from foci.reports.text import (
     Answer,
     ComparisonLine,
@@ -79,16 +75,16 @@ class AnswerCard:
 
 def answer_cards(summary: Summary, manifest: Manifest) -> tuple[AnswerCard, ...]:
     """The cards of an audit, in the prediction view."""
-    told = summary.answers
+    found = summary.answers
     on_map, on_tiles, on_order = answers(summary, manifest)
     return (
-        _compared(on_map, told.map.comparison, summary.level),
-        _counted(on_tiles, told, summary),
+        _compared(on_map, found.map.comparison, summary.level),
+        _counted(on_tiles, found, summary),
         _compared(
             on_order,
-            told.order.against_native or told.order.against_random,
+            found.order.against_native or found.order.against_random,
             summary.level,
-            _saved(told, summary),
+            _saved(found, summary),
         ),
     )
 
@@ -126,53 +122,32 @@ def _compared(
     )
 
 
-def _counted(answer: Answer, told: Answers, summary: Summary) -> AnswerCard:
-    decided = f"{told.n_decided} of {counted(told.n_slides, 'slide')} decided"
-    patients = f"of {counted(told.n_cases, 'patient')}"
-    quartiles = told.tiles.decisive
+def _counted(answer: Answer, found: Answers, summary: Summary) -> AnswerCard:
+    decided = f"{found.n_decided} of {counted(found.n_slides, 'slide')} decided"
+    patients = f"of {counted(found.n_cases, 'patient')}"
+    quartiles = found.tiles.decisive
     if quartiles is None:
-        nobody = "no patient has a decided slide"
-        sample = patients if told.n_decided else nobody
+        sample = patients if found.n_decided else "no patient has a decided slide"
         return AnswerCard(answer, "", "", "", "", sample, decided=decided)
+    low, _, high = ends_in_words(quartiles, summary.k_max)
     return AnswerCard(
         answer,
         number=answer.short,
-        interval=_quartiles(quartiles, summary.k_max),
-        unit=f"median over slides, first tiles of the {told.tiles.ranking} order",
+        interval=f"quartiles {low} and {high}",
+        unit=f"median over slides, first tiles of the {found.tiles.ranking} order",
         symbol="Decisive K (DK): the first K tiles suffice, and without them the decision flips",
-        sample=f"n = {counted(told.tiles.n_slides, 'slide')} {patients}",
+        sample=f"n = {counted(found.tiles.n_slides, 'slide')} {patients}",
         slides=True,
         decided=decided,
     )
 
 
-def _quartiles(quartiles: CountQuartiles, k_max: int) -> str:
-    low, _, high = ends_in_words(quartiles, k_max)
-    return f"quartiles {low} and {high}"
-
-
-def _saved(told: Answers, summary: Summary) -> str:
+def _saved(found: Answers, summary: Summary) -> str:
     """Tiles saved by the candidate, the paper's SHI, in words."""
-    numbers = summary.views["prediction"].get(told.order.candidate or "")
+    numbers = summary.views["prediction"].get(found.order.candidate or "")
     saving = None if numbers is None else numbers.shi_native
     if saving is None or saving.estimate is None:
         return ""
     ends = spread(saving, 2)
     interval = f", {percent(summary.level)} interval {ends}" if ends else ""
     return f"Tiles saved against native (SHI): {fixed(saving.estimate, 2)}{interval}"
-
-
-# Equations as MathML, which browsers render without a script and without a font.
-
-
-def mathml(latex: str, display: Literal["inline", "block"] = "inline") -> str:
-    r"""An equation in LaTeX as MathML; a command that is not known is an error.
-
-    >>> mathml(r"p \ge \kappa").removeprefix('<math xmlns="http://www.w3.org/1998/Math/MathML" ')
-    'display="inline"><mrow><mi>p</mi><mo>&#x02265;</mo><mi>&#x003BA;</mi></mrow></math>'
-    """
-    known = latex.strip().replace(r"\arg", r"\operatorname{arg}")
-    written = str(convert(known, display=display))
-    if "\\" in written:
-        raise FociError(latex.strip(), "has a command that latex2mathml does not know", "fix it")
-    return written

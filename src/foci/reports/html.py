@@ -1,4 +1,7 @@
-"""Load the page's script and style sheet, bundled from ``web/``."""
+"""Render self-contained HTML files: template, data, and the script and style built from ``web/``.
+
+A page needs no server and no network, and its security policy allows neither.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,15 @@ import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from latex2mathml.converter import convert
 from markupsafe import Markup
 from pydantic import BaseModel
 
 from foci._version import __version__
 from foci.errors import FociError
-from foci.reports.cards import mathml
 from foci.reports.payload import to_json
 from foci.reports.text import (
     LINE,
@@ -72,9 +75,6 @@ def _source(text: str) -> str:
     return f"'sha256-{digest}'"
 
 
-# Render a self-contained HTML file: no server, no network.
-
-
 def render(template: str, data: BaseModel, *, pictures: bool = False, **context: Any) -> str:
     """Render a template, with the script, the style sheet and the data embedded.
 
@@ -127,9 +127,20 @@ def _environment() -> Environment:
     for filter_ in (fixed, tiles, percent, with_spread):
         environment.filters[filter_.__name__] = filter_
     environment.filters |= {"ends": spread, "tone": tone_of, "quartiles": quartiles}
-    environment.filters |= {"mathml": _equation, "percent_ends": percent_ends}
+    environment.filters |= {"percent_ends": percent_ends}
+    # equations are our own, and tested to be well-formed
+    environment.filters["mathml"] = lambda latex: Markup(mathml(latex))  # noqa: S704
     return environment
 
 
-def _equation(latex: str) -> Markup:
-    return Markup(mathml(latex))  # noqa: S704 - the cards are our own, and tested to be well-formed
+def mathml(latex: str, display: Literal["inline", "block"] = "inline") -> str:
+    r"""An equation in LaTeX as MathML; a command that is not known is an error.
+
+    >>> mathml(r"p \ge \kappa").removeprefix('<math xmlns="http://www.w3.org/1998/Math/MathML" ')
+    'display="inline"><mrow><mi>p</mi><mo>&#x02265;</mo><mi>&#x003BA;</mi></mrow></math>'
+    """
+    known = latex.strip().replace(r"\arg", r"\operatorname{arg}")
+    written = str(convert(known, display=display))
+    if "\\" in written:
+        raise FociError(latex.strip(), "has a command that latex2mathml does not know", "fix it")
+    return written

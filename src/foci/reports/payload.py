@@ -1,4 +1,8 @@
-"""Choose the slides whose curves a page embeds, within a byte limit."""
+"""The data that the page of an audit embeds: slide table, curves and pictures within byte limits.
+
+:func:`payload` collects it. Slides are chosen by interest, numbers are cut to the digits that a
+page shows, and tile positions, orders and curves are packed (:class:`SlideDetails`).
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,8 @@ import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_DOWN, Decimal
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +23,7 @@ from foci.audits.folder import column
 from foci.audits.measure import MeasuredSlides, followed
 from foci.audits.records import plain
 from foci.audits.settings import AnalysisSettings, View
+from foci.audits.stored import CurveTable, Order
 from foci.audits.summary import RankingNumbers
 from foci.metrics.inputs import Floats, Integers, defined_mean
 from foci.reports.models import (
@@ -39,7 +45,136 @@ from foci.reports.models import (
     pack,
     pack_probabilities,
 )
-from foci.slides.thumbnails import FOLDER, Thumbnail, read_thumbnails
+from foci.slides.thumbnails import FOLDER, read_thumbnails
+
+RANDOM = "random"
+
+DETAIL_BYTES = 1_650_000
+"""Limit for the slide table and the curves of single slides; page and script come on top."""
+
+LEAST_BYTES = 300_000
+"""Limit for the curves of single slides, even if the slide table takes all the rest."""
+
+PICTURE_BYTES = 3_800_000
+"""Limit for all pictures, beside that for curves: a page with pictures stays below 6 MB."""
+
+_FRAME = 60
+"""Bytes of JSON around a picture."""
+
+FINEST = 12
+"""Bits of a position: 1/4096 of the slide's longer side is finer than any screen."""
+
+EXACT = 31
+"""Bits of a position that can be magnified."""
+
+
+def payload(
+    audit: StoredAudit,
+    summary: Summary,
+    settings: AnalysisSettings,
+    limit: int = DETAIL_BYTES,
+    picture_limit: int = PICTURE_BYTES,
+) -> AuditPayload:
+    """Collect everything that the figures, the table and the slides of a page need.
+
+    Args:
+        audit: A finished audit.
+        summary: Its numbers, at the threshold and budget of ``settings``.
+        settings: Threshold and budget.
+        limit: Bytes for the slide table and the curves of single slides; slides whose curves do
+            not fit keep their row in the table.
+        picture_limit: Bytes for pictures of the slides, on top of that.
+    """
+    measured = audit.measured(settings)
+    packer = SlideDetails(measured, audit.slides, settings.kappa)
+    table = cohort_payload(audit, summary, packer)
+    room = max(limit - len(to_json(table.slides)), min(limit, LEAST_BYTES))
+    return table.model_copy(
+        update={
+            "answers": DrawnAnswers(
+                ranking=summary.answers.tiles.ranking, candidate=summary.answers.order.candidate
+            ),
+            "numbers": {
+                view: {name: _drawn(numbers) for name, numbers in by_ranking.items()}
+                for view, by_ranking in summary.views.items()
+            },
+            "details": _details(audit, packer, room, picture_limit),
+        }
+    )
+
+
+def cohort_payload(audit: StoredAudit, summary: Summary, packer: SlideDetails) -> AuditPayload:
+    """Collect what report and viewer share: the cohort and the table of its slides."""
+    return AuditPayload(
+        classes=summary.classes,
+        kappa=summary.kappa,
+        k_max=summary.k_max,
+        first_view=summary.first_view,
+        rankings=[
+            RankingColumns(name=name, columns=packer.columns_of(name)) for name in summary.rankings
+        ],
+        headline=packer.measured.headline,
+        answers=None,
+        level=summary.level,
+        n_cases=summary.n_cases,
+        full_auc=rounded(summary.full_bag.auc, 5),
+        numbers={},
+        ks=packer.ks.tolist(),
+        slides=slide_columns(packer.measured, audit.slides),
+        details={},
+    )
+
+
+def _drawn(numbers: RankingNumbers) -> DrawnNumbers:
+    content = numbers.model_dump(include=set(DrawnNumbers.model_fields))
+    if numbers.decided is not None:
+        content["decided"] = numbers.decided.model_dump(include=set(DrawnDecided.model_fields))
+    return DrawnNumbers.model_validate(rounded(content, 5))
+
+
+def _details(
+    audit: StoredAudit, packer: SlideDetails, room: int, picture_limit: int
+) -> dict[str, SlideDetail]:
+    """Pack the most interesting slides, as many as fit.
+
+    A low estimate of their sizes decides which slides are packed, the true size which are kept.
+    """
+    names = packer.measured.curves.slide_ids
+    if not packer.columns:
+        return {}
+    wanted = by_interest(packer.measured.hardest_first)
+    sizes = [packer.bytes_of(row) for row in range(len(names))]
+    hoped = set(within_bytes(wanted, sizes, room))
+    row_of = {name: row for row, name in enumerate(names) if row in hoped}
+    packed = {
+        row_of[tiles.slide_id]: packer.pack(row_of[tiles.slide_id], tiles)
+        for tiles in audit.tiles()
+        if tiles.slide_id in row_of
+    }
+    weights = {row: len(to_json(detail)) for row, detail in packed.items()}
+    kept = set(within_bytes([row for row in wanted if row in hoped], weights, room))
+    ordered = {row: packed[row] for row in wanted if row in kept}
+    pictured = _with_pictures(ordered, names, audit.folder, picture_limit)
+    return {str(row): pictured[row] for row in sorted(kept)}
+
+
+def _with_pictures(
+    details: Mapping[int, SlideDetail], names: Sequence[str], folder: Path, limit: int
+) -> dict[int, SlideDetail]:
+    """Give slides their thumbnail, the most interesting first, while they fit into the limit."""
+    known, pictured = read_thumbnails(folder), dict(details)
+    for row, detail in details.items():
+        thumbnail = known.get(names[row])
+        path = None if thumbnail is None else folder / FOLDER / thumbnail.file
+        if thumbnail is None or path is None or not path.is_file():
+            continue
+        size = -(-path.stat().st_size // 3) * 4 + _FRAME
+        if size <= limit and detail.placement is not None and detail.unit == "px":
+            jpeg = base64.b64encode(path.read_bytes()).decode("ascii")
+            picture = TissuePicture(jpeg=jpeg, box=thumbnail.box)
+            pictured[row] = detail.model_copy(update={"tissue": picture})
+            limit -= size
+    return pictured
 
 
 def by_interest(hardest_first: Sequence[int] | NDArray[np.int64]) -> list[int]:
@@ -79,46 +214,6 @@ def _spread(ranked: Sequence[int]) -> Iterator[int]:
     while parts < 2 * len(ranked):
         yield from (ranked[len(ranked) * odd // parts] for odd in range(1, parts, 2))
         parts *= 2
-
-
-# Shorten numbers for a page, so that it shows the same digits as for the full number.
-
-
-def rounded(value: Any, digits: int) -> Any:
-    """Shorten all numbers in nested lists and dictionaries; whole numbers become int.
-
-    >>> rounded({"mean": [0.123456, 2.0, float("nan")]}, 3)
-    {'mean': [0.123, 2, None]}
-    """
-    if isinstance(value, dict):
-        return {key: rounded(item, digits) for key, item in value.items()}
-    value = plain(value)
-    if isinstance(value, list):
-        return [rounded(item, digits) for item in value]
-    if isinstance(value, float):
-        short = cut_to(value, digits)
-        return int(short) if short.is_integer() else short
-    return value
-
-
-def cut_to(value: float, digits: int) -> float:
-    """Cut a number to some decimals; rounding it to fewer gives what the full number gives.
-
-    Rounding twice would not: 0.10046 becomes 0.1005, then 0.101. So the rest is cut off, and a last
-    digit of 0 or 5 is raised by one to show that there was a rest.
-
-    >>> cut_to(0.10046, 4), cut_to(0.92503, 3), cut_to(-0.1, 4)
-    (0.1004, 0.926, -0.1)
-    """
-    full = Decimal(repr(value))
-    step = Decimal(1).scaleb(-digits)
-    cut = full.quantize(step, ROUND_DOWN)
-    if cut != full and cut.as_tuple().digits[-1] in (0, 5):
-        cut += step.copy_sign(full)
-    return float(cut)
-
-
-# Columns of the page's slide table.
 
 
 def slide_columns(measured: MeasuredSlides, slides: Sequence[AuditedSlide]) -> SlideColumns:
@@ -167,14 +262,137 @@ def _measures(measured: MeasuredSlides, view: View, ranking: str) -> SlideMeasur
     )
 
 
-# Pack tile positions as steps of a lattice.
+class SlideDetails:
+    """Pack slides of one audit: tile positions, orders and curves.
+
+    Args:
+        measured: Curves and metrics of every slide.
+        slides: The audited slides.
+        kappa: Operating confidence.
+        whole: Keep every tile of the orders, exact positions and finer probabilities, for a
+            reader that need not save bytes.
+    """
+
+    def __init__(
+        self,
+        measured: MeasuredSlides,
+        slides: Sequence[AuditedSlide],
+        kappa: float,
+        *,
+        whole: bool = False,
+    ) -> None:
+        self.measured = measured
+        self.whole = whole
+        self.slides = {slide.slide_id: slide for slide in slides}
+        self.kappa = kappa
+        self.columns = stored_columns(measured.curves)
+        # counts of the longest curve; a slide with the same counts does not repeat them
+        longest = measured.curves.get(*measured.curves.orders[0])
+        self.ks = max((curve.ks for curve in longest), key=len)
+
+    def columns_of(self, ranking: str) -> list[str]:
+        """Columns of a ranking, one per seed; none for random orders."""
+        return [name for name, (owner, _) in self.columns.items() if owner == ranking]
+
+    def bytes_of(self, row: int) -> int:
+        """Estimate the bytes of a packed slide, rather too low than too high."""
+        n = int(self.measured.slides.n_tiles[row])
+        steps = min(len(self.ks), n)
+        curves = len(self.columns) * FINE + 3 * COARSE
+        orders = len(self.columns) * max(n - 1, 1).bit_length()
+        bits = steps * (curves * len(self._views(row)) + orders) + n * 2 * 5
+        return bits // 6
+
+    def pack(self, row: int, tiles: RankedTiles) -> SlideDetail:
+        """Pack one slide: tile positions, orders, and curves in every view that differs."""
+        slide = self.slides[tiles.slide_id]
+        ks = self._counts(row)
+        shared = np.array_equal(ks, self.ks[: len(ks)])
+        all_kept = np.array_equal(tiles.tiles, np.arange(len(tiles)))
+        finest = EXACT if self.whole else FINEST
+        end = len(tiles) if self.whole else ks[-1]
+        return SlideDetail(
+            ks=None if shared else ks.tolist(),
+            unit=slide.unit,
+            placement=(
+                None if tiles.coords is None else place(tiles.coords, slide.patch_size, finest)
+            ),
+            tiles=None if all_kept else pack(tiles.tiles),
+            orders={
+                name: pack(tiles.order(name)[:end], max(len(tiles) - 1, 1).bit_length())
+                for name in self.columns
+                if name in tiles.scores
+            },
+            views={view: self._view(row, view) for view in self._views(row)},
+        )
+
+    def _views(self, row: int) -> list[View]:
+        """Views of a slide: prediction, and label if that is another class."""
+        label = self.measured.slides.labels[row]
+        differs = label >= 0 and label != self.measured.targets["prediction"][row]
+        return ["prediction", "label"] if differs else ["prediction"]
+
+    def _view(self, row: int, view: View) -> ViewDetail:
+        target, own = int(self.measured.targets[view][row]), self.measured.tables[view]
+        place = int(np.searchsorted(self.measured.rows(view), row))
+        ks, bits = self._counts(row), EXACT_P if self.whole else FINE
+        curves, msk, stable, falls_back = {}, {}, {}, {}
+        for name, order in self.columns.items():
+            at, curve = own.orders.index(order), self.measured.curves.get(*order)[row]
+            curves[name] = pack_probabilities(_drawn_at(ks, curve, target), bits)
+            msk[name] = count_or_none(own.msk[at, place])
+            stable[name] = count_or_none(own.stable[at, place])
+            falls_back[name] = falls_back_at(curve, target, self.kappa, msk[name])
+        return ViewDetail(
+            full=cut_to(float(self.measured.slides.full[row, target]), 5),
+            curves=curves,
+            random=self._band(row, target, ks),
+            msk=msk,
+            stable=stable,
+            falls_back=falls_back,
+        )
+
+    def _band(self, row: int, target: int, ks: Integers) -> RandomBand | None:
+        if RANDOM not in self.measured.curves.rankings:
+            return None
+        orders: Floats = np.stack(
+            [_drawn_at(ks, own[row], target) for own in self.measured.curves.every_seed(RANDOM)]
+        )
+        return RandomBand(
+            low=pack_probabilities(orders.min(axis=0), COARSE),
+            mean=pack_probabilities(orders.mean(axis=0), COARSE),
+            high=pack_probabilities(orders.max(axis=0), COARSE),
+        )
+
+    def _counts(self, row: int) -> Integers:
+        """Every count at which one of the drawn columns was computed on the slide."""
+        counts = [self.measured.curves.get(*order)[row].ks for order in self.columns.values()]
+        every: Integers = np.unique(np.concatenate(counts))
+        return every
 
 
-FINEST = 12
-"""Bits of a position: 1/4096 of the slide's longer side is finer than any screen."""
+def falls_back_at(curve: Curve, target: int, kappa: float, first: int | None) -> int | None:
+    """First count after the first sufficient one that does not suffice; None where all do."""
+    if first is None:
+        return None
+    below = (curve.ks > first) & ~followed(curve.probs, target).sure(kappa)
+    return int(curve.ks[below][0]) if below.any() else None
 
-EXACT = 31
-"""Bits of a position that can be magnified."""
+
+def count_or_none(count: float) -> int | None:
+    """A count of tiles; None for NaN, where there is none."""
+    return None if np.isnan(count) else int(count)
+
+
+def _drawn_at(ks: Integers, curve: Curve, target: int) -> Floats:
+    """A curve at the counts of its slide; a straight line where it has none of its own."""
+    probs = followed(curve.probs, target).confidence
+    return probs if np.array_equal(ks, curve.ks) else np.interp(ks, curve.ks, probs)
+
+
+def stored_columns(curves: CurveTable) -> dict[str, Order]:
+    """Ranking and seed of every column whose order is stored; random orders are not."""
+    return {column(*order): order for order in curves.orders if order[0] != RANDOM}
 
 
 def place(coords: NDArray[np.int64], patch_size: int | None, finest: int = FINEST) -> TilePlacement:
@@ -221,327 +439,41 @@ def _spacing(offsets: NDArray[np.int64]) -> int:
     return int(values[counts.argmax()])
 
 
-# Pack the curves and tile orders of single slides for the page.
+def rounded(value: Any, digits: int) -> Any:
+    """Shorten all numbers in nested lists and dictionaries; whole numbers become int.
 
-
-RANDOM = "random"
-
-
-class SlideDetails:
-    """Pack slides of one audit: tile positions, orders and curves.
-
-    Args:
-        measured: Curves and metrics of every slide.
-        slides: The audited slides.
-        ks: Counts of the longest curve; a slide with the same counts does not repeat them.
-        kappa: Operating confidence.
-        whole: Keep every tile of the orders, exact positions and finer probabilities, for a
-            reader that need not save bytes.
+    >>> rounded({"mean": [0.123456, 2.0, float("nan")]}, 3)
+    {'mean': [0.123, 2, None]}
     """
-
-    def __init__(
-        self,
-        measured: MeasuredSlides,
-        slides: Sequence[AuditedSlide],
-        ks: Integers,
-        kappa: float,
-        *,
-        whole: bool = False,
-    ) -> None:
-        self.measured = measured
-        self.whole = whole
-        self.slides = {slide.slide_id: slide for slide in slides}
-        self.ks = ks
-        self.kappa = kappa
-        self.columns = dict(_ordered(measured))
-
-    def columns_of(self, ranking: str) -> list[str]:
-        """Columns of a ranking, one per seed; none for random orders."""
-        return [name for name, (owner, _) in self.columns.items() if owner == ranking]
-
-    def bytes_of(self, row: int) -> int:
-        """Estimate the bytes of a packed slide, rather too low than too high."""
-        n = int(self.measured.slides.n_tiles[row])
-        steps = min(len(self.ks), n)
-        curves = len(self.columns) * FINE + 3 * COARSE
-        orders = len(self.columns) * max(n - 1, 1).bit_length()
-        bits = steps * (curves * len(self._views(row)) + orders) + n * 2 * 5
-        return bits // 6
-
-    def pack(self, row: int, tiles: RankedTiles) -> SlideDetail:
-        """Pack one slide: tile positions, orders, and curves in every view that differs."""
-        slide = self.slides[tiles.slide_id]
-        ks = self._counts(row)
-        shared = np.array_equal(ks, self.ks[: len(ks)])
-        all_kept = np.array_equal(tiles.tiles, np.arange(len(tiles)))
-        finest = EXACT if self.whole else FINEST
-        end = len(tiles) if self.whole else ks[-1]
-        return SlideDetail(
-            ks=None if shared else ks.tolist(),
-            unit=slide.unit,
-            placement=(
-                None if tiles.coords is None else place(tiles.coords, slide.patch_size, finest)
-            ),
-            tiles=None if all_kept else pack(tiles.tiles),
-            orders={
-                name: pack(tiles.order(name)[:end], max(len(tiles) - 1, 1).bit_length())
-                for name in self.columns
-                if name in tiles.scores
-            },
-            views={view: self._view(row, view) for view in self._views(row)},
-        )
-
-    def _views(self, row: int) -> list[View]:
-        """Views of a slide: prediction, and label if that is another class."""
-        label = self.measured.slides.labels[row]
-        differs = label >= 0 and label != self.measured.targets["prediction"][row]
-        return ["prediction", "label"] if differs else ["prediction"]
-
-    def _view(self, row: int, view: View) -> ViewDetail:
-        target = int(self.measured.targets[view][row])
-        place = int(np.searchsorted(self.measured.rows(view), row))
-        msk, stable, falls_back = {}, {}, {}
-        for name, (ranking, seed) in self.columns.items():
-            at = self.measured.curves.seeds(ranking).index(seed)
-            own = self.measured.of(ranking, view)
-            msk[name] = _whole(own.msk[at, place])
-            stable[name] = _whole(own.stable[at, place])
-            falls_back[name] = falls_back_at(
-                self._curve(row, ranking, seed), target, self.kappa, msk[name]
-            )
-        ks, bits = self._counts(row), EXACT_P if self.whole else FINE
-        return ViewDetail(
-            full=cut_to(float(self.measured.slides.full[row, target]), 5),
-            curves={
-                name: pack_probabilities(
-                    _drawn_at(ks, self._curve(row, ranking, seed), target), bits
-                )
-                for name, (ranking, seed) in self.columns.items()
-            },
-            random=self._band(row, target, ks),
-            msk=msk,
-            stable=stable,
-            falls_back=falls_back,
-        )
-
-    def _band(self, row: int, target: int, ks: Integers) -> RandomBand | None:
-        if RANDOM not in self.measured.curves.rankings:
-            return None
-        orders: Floats = np.stack(
-            [_drawn_at(ks, own[row], target) for own in self.measured.curves.every_seed(RANDOM)]
-        )
-        return RandomBand(
-            low=pack_probabilities(orders.min(axis=0), COARSE),
-            mean=pack_probabilities(orders.mean(axis=0), COARSE),
-            high=pack_probabilities(orders.max(axis=0), COARSE),
-        )
-
-    def _counts(self, row: int) -> Integers:
-        """Every count at which one of the drawn columns was computed on the slide."""
-        counts = [self._curve(row, ranking, seed).ks for ranking, seed in self.columns.values()]
-        every: Integers = np.unique(np.concatenate(counts))
-        return every
-
-    def _curve(self, row: int, ranking: str, seed: int | None) -> Curve:
-        return self.measured.curves.get(ranking, seed)[row]
+    if isinstance(value, dict):
+        return {key: rounded(item, digits) for key, item in value.items()}
+    value = plain(value)
+    if isinstance(value, list):
+        return [rounded(item, digits) for item in value]
+    if isinstance(value, float):
+        short = cut_to(value, digits)
+        return int(short) if short.is_integer() else short
+    return value
 
 
-def falls_back_at(curve: Curve, target: int, kappa: float, first: int | None) -> int | None:
-    """First count after the first sufficient one that does not suffice; None where all do."""
-    if first is None:
-        return None
-    lost = (curve.ks > first) & ~followed(curve.probs, target).sure(kappa)
-    return int(curve.ks[lost][0]) if lost.any() else None
+def cut_to(value: float, digits: int) -> float:
+    """Cut a number to some decimals; rounding it to fewer gives what the full number gives.
 
+    Rounding twice would not: 0.10046 becomes 0.1005, then 0.101. So the rest is cut off, and a last
+    digit of 0 or 5 is raised by one to show that there was a rest.
 
-def _whole(count: float) -> int | None:
-    return None if np.isnan(count) else int(count)
-
-
-def _drawn_at(ks: Integers, curve: Curve, target: int) -> Floats:
-    """A curve at the counts of its slide; a straight line where it has none of its own."""
-    probs = followed(curve.probs, target).confidence
-    return probs if np.array_equal(ks, curve.ks) else np.interp(ks, curve.ks, probs)
-
-
-def _ordered(measured: MeasuredSlides) -> Iterator[tuple[str, tuple[str, int | None]]]:
-    """Columns of the rankings whose orders are stored, one per seed."""
-    for ranking in measured.curves.rankings:
-        if ranking != RANDOM:
-            for seed in measured.curves.seeds(ranking):
-                yield column(ranking, seed), (ranking, seed)
-
-
-# Embed small pictures of the slides, within a byte limit.
-
-
-PICTURE_BYTES = 3_800_000
-"""Limit for all pictures, beside that for curves: a page with pictures stays below 6 MB."""
-
-_FRAME = 60
-"""Bytes of JSON around a picture."""
-
-
-class TissuePictures:
-    """The thumbnails of one audit.
-
-    Args:
-        audit: A finished audit.
+    >>> cut_to(0.10046, 4), cut_to(0.92503, 3), cut_to(-0.1, 4)
+    (0.1004, 0.926, -0.1)
     """
-
-    def __init__(self, audit: StoredAudit) -> None:
-        self._folder = audit.folder / FOLDER
-        self._known: Mapping[str, Thumbnail] = read_thumbnails(audit.folder)
-
-    def add(
-        self, details: Mapping[int, SlideDetail], slide_ids: Mapping[int, str], room: int
-    ) -> dict[int, SlideDetail]:
-        """Give slides their picture, from the first on, while they fit.
-
-        Args:
-            details: Packed slides, the most interesting first.
-            slide_ids: Their names.
-            room: Bytes for all pictures.
-        """
-        pictured = dict(details)
-        for row, detail in details.items():
-            size = self._bytes_of(slide_ids[row])
-            if 0 < size <= room and detail.placement is not None and detail.unit == "px":
-                picture = self._picture(slide_ids[row])
-                pictured[row] = detail.model_copy(update={"tissue": picture})
-                room -= size
-        return pictured
-
-    def _bytes_of(self, slide_id: str) -> int:
-        """Bytes of a picture on the page; 0 where there is none."""
-        known = self._known.get(slide_id)
-        path = None if known is None else self._folder / known.file
-        if path is None or not path.is_file():
-            return 0
-        return -(-path.stat().st_size // 3) * 4 + _FRAME
-
-    def _picture(self, slide_id: str) -> TissuePicture:
-        known = self._known[slide_id]
-        content = (self._folder / known.file).read_bytes()
-        return TissuePicture(jpeg=base64.b64encode(content).decode("ascii"), box=known.box)
-
-
-# Collect the data that the page of an audit embeds.
-
-
-M = TypeVar("M", bound=BaseModel | None)
-
-DETAIL_BYTES = 1_650_000
-"""Limit for the slide table and the curves of single slides; page and script come on top."""
-
-LEAST_BYTES = 300_000
-"""Limit for the curves of single slides, even if the slide table takes all the rest."""
-
-
-def payload(
-    audit: StoredAudit,
-    summary: Summary,
-    settings: AnalysisSettings,
-    limit: int = DETAIL_BYTES,
-    picture_limit: int = PICTURE_BYTES,
-) -> AuditPayload:
-    """Collect everything that the figures, the table and the slides of a page need.
-
-    Args:
-        audit: A finished audit.
-        summary: Its numbers, at the threshold and budget of ``settings``.
-        settings: Threshold and budget.
-        limit: Bytes for the slide table and the curves of single slides; slides whose curves do
-            not fit keep their row in the table.
-        picture_limit: Bytes for pictures of the slides, on top of that.
-    """
-    measured = audit.measured(settings)
-    packer = SlideDetails(measured, audit.slides, longest_counts(measured), settings.kappa)
-    table = cohort_payload(audit, summary, packer)
-    room = max(limit - len(to_json(table.slides)), min(limit, LEAST_BYTES))
-    return table.model_copy(
-        update={
-            "answers": DrawnAnswers(
-                ranking=summary.answers.tiles.ranking, candidate=summary.answers.order.candidate
-            ),
-            "numbers": {
-                view: {name: _drawn(numbers) for name, numbers in by_ranking.items()}
-                for view, by_ranking in summary.views.items()
-            },
-            "details": _details(audit, packer, room, picture_limit),
-        }
-    )
-
-
-def cohort_payload(audit: StoredAudit, summary: Summary, packer: SlideDetails) -> AuditPayload:
-    """Collect what report and viewer share: the cohort and the table of its slides."""
-    return AuditPayload(
-        classes=summary.classes,
-        kappa=summary.kappa,
-        k_max=summary.k_max,
-        first_view=summary.first_view,
-        rankings=[
-            RankingColumns(name=name, columns=packer.columns_of(name)) for name in summary.rankings
-        ],
-        headline=packer.measured.headline,
-        answers=None,
-        level=summary.level,
-        n_cases=summary.n_cases,
-        full_auc=rounded(summary.full_bag.auc, 5),
-        numbers={},
-        ks=packer.ks.tolist(),
-        slides=slide_columns(packer.measured, audit.slides),
-        details={},
-    )
-
-
-def _drawn(numbers: RankingNumbers) -> DrawnNumbers:
-    content = numbers.model_dump(include=set(DrawnNumbers.model_fields))
-    if numbers.decided is not None:
-        content["decided"] = numbers.decided.model_dump(include=set(DrawnDecided.model_fields))
-    return DrawnNumbers.model_validate(rounded(content, 5))
+    full = Decimal(repr(value))
+    step = Decimal(1).scaleb(-digits)
+    cut = full.quantize(step, ROUND_DOWN)
+    if cut != full and cut.as_tuple().digits[-1] in (0, 5):
+        cut += step.copy_sign(full)
+    return float(cut)
 
 
 def to_json(data: BaseModel) -> str:
     """Serialise as compact JSON; whole numbers have no decimal point."""
     content = rounded(data.model_dump(mode="json"), 12)
     return json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
-def shortened(record: M) -> M:
-    """Round the numbers of a record to the digits that a page shows."""
-    return record if record is None else record.model_validate(rounded(record.model_dump(), 5))
-
-
-def longest_counts(measured: MeasuredSlides) -> Integers:
-    """Counts of the longest curve of an audit."""
-    first = measured.curves.rankings[0]
-    curves = measured.curves.get(first, measured.curves.seeds(first)[0])
-    return max((curve.ks for curve in curves), key=len)
-
-
-def _details(
-    audit: StoredAudit, packer: SlideDetails, room: int, picture_limit: int
-) -> dict[str, SlideDetail]:
-    """Pack the most interesting slides, as many as fit.
-
-    A low estimate of their sizes decides which slides are packed, the true size which are kept.
-    """
-    names = packer.measured.curves.slide_ids
-    if not packer.columns:
-        return {}
-    pictures = TissuePictures(audit)
-    wanted = by_interest(packer.measured.hardest_first)
-    sizes = [packer.bytes_of(row) for row in range(len(names))]
-    hoped = set(within_bytes(wanted, sizes, room))
-    row_of = {name: row for row, name in enumerate(names) if row in hoped}
-    packed = {
-        row_of[tiles.slide_id]: packer.pack(row_of[tiles.slide_id], tiles)
-        for tiles in audit.tiles()
-        if tiles.slide_id in row_of
-    }
-    weights = {row: len(to_json(detail)) for row, detail in packed.items()}
-    kept = set(within_bytes([row for row in wanted if row in hoped], weights, room))
-    ordered = {row: packed[row] for row in wanted if row in kept}
-    pictured = pictures.add(ordered, dict(enumerate(names)), picture_limit)
-    return {str(row): pictured[row] for row in sorted(kept)}

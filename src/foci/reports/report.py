@@ -1,4 +1,4 @@
-"""Write the HTML report of one audit."""
+"""Write HTML pages: the report of one audit, and a page that compares several."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from foci.metrics import CARDS, Card
 from foci.reports.cards import answer_cards
 from foci.reports.html import render
 from foci.reports.models import ComparedAudit, ComparisonPayload
-from foci.reports.payload import payload, shortened
+from foci.reports.payload import payload, rounded
 from foci.reports.text import (
     Row,
     answers,
@@ -30,7 +30,6 @@ from foci.reports.text import (
     rows_of,
     seeds_of,
     settings_of,
-    truth_of,
 )
 
 VIEW_NAMES = {"prediction": "the model's prediction", "label": "the label"}
@@ -67,10 +66,7 @@ def write_report(
     settings = changed_settings(opened, kappa=kappa, k_max=k_max, view=view)
     path = opened.folder / _name(opened, settings) if out is None else Path(out)
     numbers = summary or recompute(opened, kappa=kappa, k_max=k_max, view=view)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    sweep(path.parent)
-    write_whole(path, report_page(opened, numbers, settings))
-    return path
+    return _write(path, report_page(opened, numbers, settings))
 
 
 def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -> str:
@@ -96,7 +92,7 @@ def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -
         numbers=numbers,
         seeds={view: seeds_of(summary, view) for view in views},
         plain=plain_tables(summary, data),
-        truth=truth_of(manifest),
+        truth=manifest.truth,
         skipped=audit.skipped,
         n_slides=len(data.slides.id),
         n_details=len(data.details),
@@ -106,18 +102,24 @@ def report_page(audit: StoredAudit, summary: Summary, settings: AuditSettings) -
     )
 
 
+def _write(path: Path, page: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    sweep(path.parent)
+    write_whole(path, page)
+    return path
+
+
 def _cards(summary: Summary, manifest: Manifest, rows: Sequence[Row]) -> list[Card]:
     """Cards of the metrics that the page shows, each once."""
-    shown = {"deletion_drop", "kaplan_meier", *(row.metric for row in rows)}
+    shown = {"deletion_drop", "kaplan_meier", "decisive_k", "net_win_share"}
+    shown |= {row.metric for row in rows}
     if any(seeds_of(summary, view) for view in summary.views):
         shown.add("seed_spread")
     if summary.full_bag.auc is not None:
         shown.add("auc")
-    if summary.answers is not None:
-        shown |= {"decisive_k", "net_win_share"}
     if summary.agreement:
         shown |= {"jaccard_at_k", "spearman"}
-    if truth_of(manifest) is not None:
+    if manifest.truth is not None:
         shown |= {"average_precision", "precision_at_k"}
     return [CARDS[name] for name in CARDS if name in shown]
 
@@ -148,70 +150,52 @@ def _name(audit: StoredAudit, settings: AuditSettings) -> str:
     return "-".join(parts) + Path(REPORT).suffix
 
 
-# Write an HTML page that compares several audits.
-
-
 def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path) -> Path:
-    """Write a page that compares audits: table, AUC against SHI, tiles per ranking.
+    """Write a page that compares audits, or their folders; return its path.
 
-    Args:
-        audits: Finished audits, or their folders.
-        out: Path of the HTML file.
-
-    Returns:
-        Path of the HTML file.
+    It shows a table of all audits, AUC against SHI, and the tiles needed per ranking.
     """
     if not audits:
         raise FociError("audits", "are none", "give at least one audit folder")
     opened = [a if isinstance(a, StoredAudit) else StoredAudit.load(a) for a in audits]
     names = distinct_names(opened)
-    rows = [_compared(audit, name) for audit, name in zip(opened, names, strict=True)]
+    named = list(zip(names, opened, strict=True))
+    rows = [_compared(audit, name) for name, audit in named]
     rankings = list(dict.fromkeys(name for row in rows for name in row.restricted))
     data = ComparisonPayload(
         rankings=rankings,
         k_max=max(row.k_max for row in rows),
-        audits=[shortened(row) for row in rows],
+        audits=[ComparedAudit.model_validate(rounded(row.model_dump(), 5)) for row in rows],
     )
-    path = Path(out)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    notes = _notes(opened, names)
-    alarms = [
-        (name, alarm) for audit, name in zip(opened, names, strict=True) for alarm in audit.alarms
-    ]
     page = render(
         "comparison.html.j2",
         data,
         audits=rows,
         rankings=rankings,
-        alarms=alarms,
-        notes=notes,
-        answers_of=[
-            (name, answers(audit.summary, audit.manifest))
-            for audit, name in zip(opened, names, strict=True)
-        ],
+        alarms=[(name, alarm) for name, audit in named for alarm in audit.alarms],
+        notes=_notes(opened, names),
+        answers_of=[(name, answers(audit.summary, audit.manifest)) for name, audit in named],
     )
-    sweep(path.parent)
-    write_whole(path, page)
-    return path
+    return _write(Path(out), page)
 
 
 def _compared(audit: StoredAudit, name: str) -> ComparedAudit:
     """Numbers of one audit for the comparison page, all in the prediction view."""
     summary, manifest = audit.summary, audit.manifest
-    numbers, told = summary.views[VIEW], summary.answers
+    numbers, found = summary.views[VIEW], summary.answers
     selector = numbers.get("selector")
     return ComparedAudit(
         name=name,
         architecture=manifest.backbone.architecture,
         n_slides=summary.n_slides,
         n_cases=summary.n_cases,
-        n_decided=told.n_decided,
+        n_decided=found.n_decided,
         kappa=summary.kappa,
         k_max=summary.k_max,
         auc=summary.full_bag.auc,
-        map=told.map.answer,
-        tiles=told.tiles.answer,
-        order=told.order.answer,
+        map=found.map.answer,
+        tiles=found.tiles.answer,
+        order=found.order.answer,
         restricted={ranking: own.restricted for ranking, own in numbers.items()},
         reach={ranking: own.reach for ranking, own in numbers.items()},
         shi_native=_ends(None if selector is None else selector.shi_native),

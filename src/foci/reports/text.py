@@ -1,14 +1,17 @@
-"""Format numbers for a report; an undefined one is an en dash, never NaN."""
+"""What a report says in words: formatted numbers, answers, facts, tables.
+
+Numbers are formatted here alone; an undefined one is an en dash, never NaN.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal
 
 from foci.audits.manifest import Manifest
-from foci.audits.records import AxisComparison, Interval, Measure, Readout, ReadoutRow
+from foci.audits.records import AxisComparison, Interval, Measure, ReadoutRow
 from foci.audits.sentences import in_words
 from foci.audits.settings import AuditSettings, View
 from foci.audits.summary import (
@@ -134,7 +137,7 @@ def ends_in_words(counts: CountQuartiles, k_max: int) -> list[str]:
     return [in_words(end, k_max) for end in (counts.low, counts.median, counts.high)]
 
 
-# The three answers of an audit as the page shows them: cards, comparisons, thresholds.
+# The three answers
 
 
 Tone = Literal["good", "part", "bad", "none"]
@@ -219,11 +222,6 @@ def evidence(told: Answers) -> tuple[ComparisonLine, ...]:
     return tuple(line for one in compared if one is not None for line in comparison_lines(one))
 
 
-def _net_share(axis: AxisComparison) -> str:
-    ends = signed_spread(axis.low, axis.high)
-    return signed(axis.d) + (f" ({ends})" if ends else "")
-
-
 def comparison_lines(comparison: OrderComparison) -> Iterator[ComparisonLine]:
     """The axes of one comparison, sufficiency first."""
     for axis in (comparison.sufficiency, comparison.necessity):
@@ -233,19 +231,63 @@ def comparison_lines(comparison: OrderComparison) -> Iterator[ComparisonLine]:
 
 def comparison_line(first: str, second: str, axis: AxisComparison) -> ComparisonLine:
     """One ranking against another on one axis."""
+    ends = signed_spread(axis.low, axis.high)
     return ComparisonLine(
         rankings=f"{first} against {second}",
         axis=f"{axis.axis} ({axis.measure})",
         plain=PLAIN_AXES[axis.measure],
         interval=axis,
-        text=_net_share(axis),
+        text=signed(axis.d) + (f" ({ends})" if ends else ""),
     )
 
 
-# Facts about an audit for its report (settings, sources, hashes), as pairs of name and value.
+# The choice of the readout, and facts
+
+
+@dataclass(frozen=True)
+class ReadoutTable:
+    """How the validation slides chose the order that answers "which tiles?".
+
+    Attributes:
+        sentence: What was chosen, on how many slides.
+        rows: Name of an order, whether it was chosen, and its cells.
+        lines: The comparisons that the rule asks for.
+        rule: The rule, in words.
+    """
+
+    sentence: str
+    rows: tuple[tuple[str, bool, tuple[str, ...]], ...]
+    lines: tuple[ComparisonLine, ...]
+    rule: str
+
+
+def readout_of(manifest: Manifest) -> ReadoutTable | None:
+    """The table of an audit whose validation slides chose; None where they did not."""
+    made = manifest.readout
+    if made is None:
+        return None
+    first, second = made.rows[-1].ranking, made.rows[0].ranking
+    return ReadoutTable(
+        sentence=f"The {made.chosen} order does. It was chosen on {made.slides_in_words}; no "
+        "audited slide was read for it. The selector was fitted with the help of the same slides, "
+        "so that its numbers here are a little too good.",
+        rows=tuple(
+            (row.ranking, row.ranking == made.chosen, _readout_cells(row, row.ranking == second))
+            for row in made.rows
+        ),
+        lines=tuple(comparison_line(first, second, axis) for axis in made.comparisons),
+        rule=made.rule,
+    )
+
+
+def _readout_cells(row: ReadoutRow, is_base: bool) -> tuple[str, ...]:
+    against = (NOTHING, NOTHING) if is_base else (str(row.fewer), str(row.more))
+    decisive = "more than half have none" if row.decisive is None else tiles(row.decisive)
+    return decisive, percent(row.share), *against, fixed(row.area)
 
 
 Facts = list[tuple[str, str]]
+"""Pairs of name and value."""
 
 _FROM_FILE = "from-file="
 """Before the path of a map; a page shows the file's name alone."""
@@ -253,13 +295,11 @@ _FROM_FILE = "from-file="
 
 def audit_facts(manifest: Manifest, summary: Summary) -> Facts:
     """Facts for the line under the title: classifier, slides, classes, AUC, confidence."""
-    n = summary.n_skipped
+    n, full, backbone = summary.n_skipped, summary.full_bag, manifest.backbone
     skipped = f", {n} skipped in the whole cohort" if n else ""
-    patients = counted(summary.n_cases, "patient")
-    full = summary.full_bag
     facts = [
-        ("classifier", _architecture(manifest)),
-        ("slides", f"{summary.n_slides} of {patients}{skipped}"),
+        ("classifier", f"{backbone.architecture} ({backbone.parameters:,} parameters)"),
+        ("slides", f"{summary.n_slides} of {counted(summary.n_cases, 'patient')}{skipped}"),
         ("split", manifest.split),
         ("classes", ", ".join(summary.classes)),
         ("AUC", fixed(full.auc) if full.auc is not None else ""),
@@ -297,39 +337,6 @@ def record_of(manifest: Manifest) -> Facts:
     return [(name, str(value)) for name, value in facts if value not in (None, "")]
 
 
-@dataclass(frozen=True)
-class TruthTable:
-    """Comparison of the rankings with annotated tiles, as the page shows it.
-
-    Attributes:
-        what: What was marked, and by whom.
-        n_slides: Slides with a marked tile.
-        chance: Mean precision of a random order.
-        rows: Column, precision among the first 8 tiles, average precision.
-    """
-
-    what: str
-    n_slides: int
-    chance: float | None
-    rows: tuple[tuple[str, float, float | None], ...]
-
-
-def truth_of(manifest: Manifest) -> TruthTable | None:
-    """Comparison of the rankings with annotated tiles; None if there is none."""
-    truth = manifest.truth
-    if truth is None:
-        return None
-    rows = tuple(
-        (name, value, truth.average_precision.get(name)) for name, value in truth.precision8.items()
-    )
-    return TruthTable(truth.what, truth.n_slides, truth.chance, rows)
-
-
-def _architecture(manifest: Manifest) -> str:
-    backbone = manifest.backbone
-    return f"{backbone.architecture} ({backbone.parameters:,} parameters)"
-
-
 def _short(value: Any) -> str:
     if isinstance(value, str) and value.startswith(_FROM_FILE):
         return _FROM_FILE + PurePath(value).name
@@ -340,10 +347,11 @@ def _short(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-# Tables that replace the figures when JavaScript is off.
+# Tables
 
 
 MOST_ROWS = 100
+"""Of slides in a table that replaces a figure when JavaScript is off."""
 
 
 @dataclass(frozen=True)
@@ -362,12 +370,10 @@ def plain_tables(summary: Summary, data: AuditPayload) -> list[PlainTable]:
     curves = [_by_count(n.mean_curve) for n in by_ranking.values()]
     drops = [_by_count(n.drops) for n in by_ranking.values()]
     counts = [2**i for i in range(summary.k_max.bit_length())]
-    open_after = tuple(
-        (str(k), *(fixed(_held(n.km, k)) for n in by_ranking.values())) for k in counts
-    )
+    open_after = [{k: _held(n.km, k) for k in counts} for n in by_ranking.values()]
     return [
         PlainTable("Mean probability of the target after K tiles", head, _rows(counts, curves)),
-        PlainTable("Share of slides that need more than K tiles", head, open_after),
+        PlainTable("Share of slides that need more than K tiles", head, _rows(counts, open_after)),
         PlainTable("Mean drop after deleting K tiles", head, _rows(sorted(drops[0]), drops)),
         _slides(data),
     ]
@@ -377,15 +383,16 @@ def _by_count(curve: CurveBand | MeanDrops) -> dict[int, float | None]:
     return dict(zip(curve.ks, curve.mean, strict=True))
 
 
-def _rows(counts: list[int], columns: list[dict[int, float | None]]) -> tuple[tuple[str, ...], ...]:
+def _rows(
+    counts: Sequence[int], columns: Sequence[Mapping[int, float | None]]
+) -> tuple[tuple[str, ...], ...]:
     measured = [k for k in counts if any(k in column for column in columns)]
     return tuple((str(k), *(fixed(column.get(k)) for column in columns)) for k in measured)
 
 
 def _held(km: Survival, k: int) -> float:
     """Value of the Kaplan-Meier curve (a right-continuous step function) at a count."""
-    reached = [left for at, left in zip(km.ks, km.survival, strict=True) if at <= k]
-    return float(reached[-1])
+    return float([left for at, left in zip(km.ks, km.survival, strict=True) if at <= k][-1])
 
 
 def _slides(data: AuditPayload) -> PlainTable:
@@ -393,7 +400,6 @@ def _slides(data: AuditPayload) -> PlainTable:
     measures = slides.measures["prediction"]
     needed = [k or 0.0 for k in measures[data.headline].k]
     hardest = sorted(range(len(needed)), key=lambda i: -needed[i])
-    rows = hardest[:MOST_ROWS]
     cut = f" (the {MOST_ROWS} hardest; tables/slides.csv has all)" * (len(hardest) > MOST_ROWS)
     return PlainTable(
         f"Tiles needed per slide, hardest first{cut}",
@@ -405,85 +411,9 @@ def _slides(data: AuditPayload) -> PlainTable:
                 classes[slides.predicted[i]],
                 *(tiles(own.k[i]) for own in measures.values()),
             )
-            for i in rows
+            for i in hardest[:MOST_ROWS]
         ),
     )
-
-
-# How the validation slides chose the order that answers "which tiles?", as the page shows it.
-
-
-HEAD = (
-    "decisive K, median",
-    "slides that have one",
-    "smaller than evidence",
-    "larger than evidence",
-    "mean loss on deletion",
-)
-"""Columns of the table after the name of the order."""
-
-
-@dataclass(frozen=True)
-class ReadoutLine:
-    """One order on the validation slides: whether it was chosen, and a cell per column."""
-
-    order: str
-    chosen: bool
-    cells: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ReadoutTable:
-    """The choice of the readout.
-
-    Attributes:
-        sentence: What was chosen, on how many slides.
-        head: Columns of the table.
-        rows: Its rows.
-        lines: The comparisons that the rule asks for.
-        rule: The rule, in words.
-    """
-
-    sentence: str
-    head: tuple[str, ...]
-    rows: tuple[ReadoutLine, ...]
-    lines: tuple[ComparisonLine, ...]
-    rule: str
-
-
-def readout_of(manifest: Manifest) -> ReadoutTable | None:
-    """The table of an audit whose validation slides chose; None where they did not."""
-    made = manifest.readout
-    if made is None:
-        return None
-    first, second = made.rows[-1].ranking, made.rows[0].ranking
-    return ReadoutTable(
-        sentence=_sentence(made),
-        head=HEAD,
-        rows=tuple(
-            ReadoutLine(row.ranking, row.ranking == made.chosen, _cells(row, row.ranking == second))
-            for row in made.rows
-        ),
-        lines=tuple(comparison_line(first, second, axis) for axis in made.comparisons),
-        rule=made.rule,
-    )
-
-
-def _sentence(made: Readout) -> str:
-    return (
-        f"The {made.chosen} order does. It was chosen on {made.slides_in_words}; no audited slide "
-        "was read for it. The selector was fitted with the help of the same slides, so that its "
-        "numbers here are a little too good."
-    )
-
-
-def _cells(row: ReadoutRow, is_base: bool) -> tuple[str, ...]:
-    against = (NOTHING, NOTHING) if is_base else (str(row.fewer), str(row.more))
-    decisive = "more than half have none" if row.decisive is None else tiles(row.decisive)
-    return decisive, percent(row.share), *against, fixed(row.area)
-
-
-# Table of all numbers of a view: a row per measure, a column per ranking.
 
 
 @dataclass(frozen=True)
@@ -492,6 +422,12 @@ class Cell:
 
     text: str
     below: str = ""
+
+    def noted(self, note: str) -> Cell:
+        """The same cell with more small print; one that holds no number stays as it is."""
+        if self.text == NOTHING:
+            return self
+        return Cell(self.text, f"{self.below}; {note}" if self.below else note)
 
 
 @dataclass(frozen=True)
@@ -505,7 +441,7 @@ class Row:
 
 
 def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
-    """Rows of all measures that are defined for at least one ranking."""
+    """All numbers of a view: the measures that are defined for at least one ranking."""
     by_ranking = summary.views[view]
     k_max, kappa = summary.k_max, summary.kappa
     measures: list[tuple[str, str, str, Callable[[RankingNumbers], Cell]]] = [
@@ -601,21 +537,18 @@ def seeds_of(summary: Summary, view: View) -> list[SeedLine]:
         ("aukc", "AUKC", 3),
         ("faithfulness", "faithfulness AUC", 3),
     )
-    return [
-        _seed_line(ranking, title, getattr(numbers, f"{key}_seeds"), digits)
-        for ranking, numbers in summary.views[view].items()
-        for key, title, digits in measures
-        if len(getattr(numbers, f"{key}_seeds")) > 1
-    ]
-
-
-def _seed_line(ranking: str, title: str, values: Sequence[float | None], digits: int) -> SeedLine:
-    known = [value for value in values if value is not None]
-    mean = NOTHING
-    if len(known) == len(values):
-        middle = fixed(sum(known) / len(known), digits)
-        mean = f"{middle} ± {fixed(seed_spread(known), digits)}"
-    return SeedLine(ranking, title, tuple(fixed(value, digits) for value in values), mean)
+    lines = []
+    for ranking, numbers in summary.views[view].items():
+        for key, title, digits in measures:
+            values: Sequence[float | None] = getattr(numbers, f"{key}_seeds")
+            if len(values) > 1:
+                known, mean = [value for value in values if value is not None], NOTHING
+                if len(known) == len(values):
+                    middle = fixed(sum(known) / len(known), digits)
+                    mean = f"{middle} ± {fixed(seed_spread(known), digits)}"
+                shown = tuple(fixed(value, digits) for value in values)
+                lines.append(SeedLine(ranking, title, shown, mean))
+    return lines
 
 
 def _on_grid(
@@ -626,11 +559,10 @@ def _on_grid(
     """The same cell, marked where its number rests on a grid of counts."""
 
     def marked(numbers: RankingNumbers) -> Cell:
-        own, counts = cell(numbers), numbers.counts
-        if own.text == NOTHING or getattr(counts, direction) != "grid":
-            return own
-        bound = mark or ("grid" if direction == "insertion" else "grid, upper bound")
-        return Cell(own.text, f"{own.below}; {bound}" if own.below else bound)
+        if getattr(numbers.counts, direction) != "grid":
+            return cell(numbers)
+        bound = "grid" if direction == "insertion" else "grid, upper bound"
+        return cell(numbers).noted(mark or bound)
 
     return marked
 
@@ -675,10 +607,7 @@ def _interval(key: str, digits: int) -> Callable[[RankingNumbers], Cell]:
 def _area(numbers: RankingNumbers) -> Cell:
     """The area under the curve, and how far a grid of counts may be off."""
     cell, counts = _interval("aukc", 3)(numbers), numbers.counts
-    if counts.insertion == "dense" or cell.text == NOTHING:
-        return cell
-    error = f"grid, ±{counts.aukc_error:.3f}"
-    return Cell(cell.text, f"{cell.below}; {error}" if cell.below else error)
+    return cell if counts.insertion == "dense" else cell.noted(f"grid, ±{counts.aukc_error:.3f}")
 
 
 def _shares(key: str) -> Callable[[RankingNumbers], Cell]:
@@ -721,7 +650,5 @@ def _pvalue(numbers: RankingNumbers) -> Cell:
     test = numbers.wilcoxon
     if test is None or test.pvalue is None:
         return Cell(NOTHING)
-    value = test.pvalue
-    n = test.n_pairs
-    differ = f"{counted(n, 'patient')} differ{'s' * (n == 1)}"
-    return Cell("< 0.001" if value < 0.001 else fixed(value), differ)
+    differ = f"{counted(test.n_pairs, 'patient')} differ{'s' * (test.n_pairs == 1)}"
+    return Cell("< 0.001" if test.pvalue < 0.001 else fixed(test.pvalue), differ)

@@ -16,7 +16,7 @@ from foci.audits.settings import View
 from foci.errors import FociError
 from foci.exports.tables import corners_of
 from foci.metrics.curve import reached
-from foci.reports.payload import SlideDetails, cohort_payload, longest_counts
+from foci.reports.payload import SlideDetails, cohort_payload
 from foci.reports.text import LINE, answers
 from foci.slides.find import find_images, match_images
 from foci.slides.thumbnails import read_thumbnails
@@ -67,8 +67,7 @@ class Catalogue:
     def details(self) -> SlideDetails:
         """Packs single slides, with all their tiles."""
         measured, kappa = self.audit.measured(), self.audit.manifest.settings.kappa
-        counts = longest_counts(measured)
-        return SlideDetails(measured, self.audit.slides, counts, kappa, whole=True)
+        return SlideDetails(measured, self.audit.slides, kappa, whole=True)
 
     def slide_id(self, number: int) -> str:
         """Name of a slide; a number that the audit does not have raises NoSuchSlideError."""

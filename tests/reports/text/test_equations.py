@@ -7,7 +7,7 @@ import pytest
 
 from foci.errors import FociError
 from foci.metrics import CARDS
-from foci.reports.cards import mathml
+from foci.reports.html import mathml
 
 NAMESPACE = "{http://www.w3.org/1998/Math/MathML}"
 
