@@ -83,8 +83,8 @@ def items(section: str) -> list[str]:
 
 def test_the_architecture_page_has_its_five_lists() -> None:
     assert len(SECTIONS) == 5
-    assert 0 < len(items(WAY)) <= 15
-    assert all(0 < len(items(name)) <= 8 for name in SECTIONS if name != WAY)
+    assert 0 < len(items(WAY)) <= 12
+    assert all(0 < len(items(name)) <= 6 for name in SECTIONS if name != WAY)
 
 
 @pytest.mark.parametrize("item", [item for name in SECTIONS for item in items(name)])
