@@ -3,20 +3,18 @@
 from rich.table import Table
 from rich.text import Text
 
-from foci.cli.help import console, first_that_fits, plain_table, text_of
+from foci.cli.text import console, first_that_fits, plain_table, text_of
 
 
 def of_width(n: int) -> Table:
-    table = plain_table()
-    table.add_column("x" * n, no_wrap=True)
-    return table
+    return plain_table("x" * n, (), no_wrap=True)
 
 
 def test_the_first_that_fits_is_taken_else_the_last() -> None:
-    tables = [of_width(90), of_width(50), of_width(30)]
-    assert [tables.index(first_that_fits(console(w), tables)) for w in (100, 60, 40, 20)] == [
-        0, 1, 2, 2,
-    ]  # fmt: skip
+    tables = [(of_width(n), n) for n in (90, 50, 30)]
+    chosen = [first_that_fits(console(width), tables) for width in (100, 60, 40, 20)]
+    assert [n for _, n in chosen] == [90, 50, 30, 30]
+    assert chosen[1] is tables[1]
 
 
 def test_plain_text_of_a_hundred_columns_without_a_terminal() -> None:

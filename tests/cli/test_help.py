@@ -85,8 +85,8 @@ def test_long_help_is_folded_until_asked_for(foci: Foci, command: str) -> None:
 
 
 def _spelled(name: str) -> str:
-    """An option of a parameter; three have another name than their parameter."""
-    other = {"heat_map": "map", "change": "set", "width": "set"}
+    """An option of a parameter; two have another name than their parameter."""
+    other = {"change": "set", "width": "set"}
     return other.get(name, name).replace("_", "-")
 
 

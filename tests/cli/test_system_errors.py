@@ -20,7 +20,7 @@ COUNTS: Counts = {"native": [[9, 8]], "random": [[6, 6]] * 2}
 @pytest.mark.parametrize(
     ("code", "says"),
     [
-        (errno.ENOSPC, "no space left on device; free some space and give the same command again"),
+        (errno.ENOSPC, "no space left on device; free some space and run the same command again"),
         (errno.EROFS, "read-only file system; check its permissions, or choose another --out"),
         (errno.EACCES, "permission denied; check its permissions, or choose another --out"),
         (errno.EIO, "input/output error; check the path, or choose another --out"),

@@ -27,33 +27,29 @@ from foci.cli.commands import (
     train,
     view,
 )
-from foci.cli.help import FociTyper, grouped
+from foci.cli.help import FociTyper
 from foci.cli.terminal import logged, messages, prepared
 from foci.errors import FociError
 
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-_LOCKED = (errno.EACCES, errno.EPERM, errno.EROFS)
-
 app = FociTyper(
+    encode.encode,
+    doctor.doctor,
+    cohort.cohort,
+    train.train,
+    fit.fit,
+    audit.audit,
+    report.report,
+    view.view,
+    export.export,
+    compare.compare,
+    demo.demo,
     name="foci",
     help="Which tiles suffice for a frozen whole-slide classifier, and can its map be believed?",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(grouped(encode.encode))
-app.command()(grouped(doctor.doctor))
-app.command()(grouped(cohort.cohort))
-app.command()(grouped(train.train))
-app.command()(grouped(fit.fit))
-app.command()(grouped(audit.audit))
-app.command()(grouped(report.report))
-app.command()(grouped(view.view))
-app.command()(grouped(export.export))
-app.command()(grouped(compare.compare))
 app.add_typer(study.app, name="study")
-app.command()(grouped(demo.demo))
 
 
 @app.callback(invoke_without_command=True)
@@ -78,7 +74,11 @@ def main() -> None:
     except OSError as error:
         _end(_refused(error))
     except (MemoryError, RuntimeError) as error:
-        if not _out_of_memory(error):
+        on_gpu, on_cpu = (
+            type(error).__name__ == "OutOfMemoryError",
+            "can't allocate memory",
+        )  # torch
+        if not (isinstance(error, MemoryError) or on_gpu or on_cpu in str(error)):
             raise
         _end(FociError("memory", "is used up", "free some, or choose smaller --n-cap or --k-max"))
     except KeyboardInterrupt:
@@ -91,20 +91,14 @@ def _end(error: FociError) -> NoReturn:
     sys.exit(2)
 
 
-def _out_of_memory(error: MemoryError | RuntimeError) -> bool:
-    """Whether Python, or torch on a CPU or GPU, could not allocate."""
-    said = type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)
-    return said or isinstance(error, MemoryError)
-
-
 def _refused(error: OSError) -> FociError:
     """An OSError as one line: which file, why, what to do."""
     where = "a file" if error.filename is None else str(error.filename)
     if error.errno is None:
         return FociError(where, str(error) or type(error).__name__, "try again")
     what = os.strerror(error.errno).lower()
-    if error.errno in _FULL:
-        return FociError(where, what, "free some space and give the same command again")
-    if error.errno in _LOCKED:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return FociError(where, what, "free some space and run the same command again")
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return FociError(where, what, "check its permissions, or choose another --out")
     return FociError(where, what, "check the path, or choose another --out")

@@ -1,44 +1,42 @@
-"""Options that several commands share."""
+"""Options: those that are settings, declared once and handed on by name; and shared types."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection
-from enum import StrEnum
+from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from foci.errors import FociError
 
-SplitSeed = Annotated[
-    int | None,
-    typer.Option(help="Seed of the patient split, if no table gives one; default is the model's."),
-]
+Given = dict[str, Any]
+"""Settings that were given on the command line, by name."""
+
+TargetName = Literal["label", "prediction"]
+CriterionName = Literal["aukc", "loss", "decisive"]
+
+AuditFolder = Annotated[Path, typer.Argument(help="Folder of foci audit.")]
 AcceptChanged = Annotated[
     bool,
     typer.Option(
-        "--accept-changed", help="Go on although files of an audit were changed; the page says so."
+        "--accept-changed",
+        help="Continue although files of an audit were changed; the page says so.",
     ),
 ]
+Config = Annotated[Path | None, typer.Option(help="YAML file with any of these settings.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")]
-
-
-class TargetName(StrEnum):
-    """Class that the kept tiles should support."""
-
-    label = "label"
-    prediction = "prediction"
-
-
-class Choice(StrEnum):
-    """Validation criterion that chooses the best epoch."""
-
-    aukc = "aukc"
-    loss = "loss"
-    decisive = "decisive"
+SlideImages = Annotated[
+    Path | None,
+    typer.Option(help="Folder of whole-slide images; default is what the audit was shown."),
+]
+SlideMpp = Annotated[
+    float | None,
+    typer.Option(min=0.05, help="Micrometres per level-0 pixel of slides that do not say."),
+]
 
 
 def settings(pairs: list[str], option: str) -> dict[str, Any]:
@@ -62,31 +60,31 @@ def settings(pairs: list[str], option: str) -> dict[str, Any]:
     return result
 
 
-def confidence(text: str | None) -> Any:
-    """Parse ``--kappa``: a number, or ``relative``; None if the option was not given.
+def confidence(text: str) -> float | Literal["relative"]:
+    """Parse ``--kappa``: a number, or ``relative``.
 
-    >>> confidence("0.8"), confidence("relative"), confidence(None)
-    (0.8, 'relative', None)
+    >>> confidence("0.8"), confidence("relative")
+    (0.8, 'relative')
     """
-    if text in (None, "relative"):
-        return text
+    if text == "relative":
+        return "relative"
     try:
-        return float(str(text))
+        return float(text)
     except ValueError:
         fix = "give a confidence between 0 and 1, or relative"
         raise FociError("--kappa", f"cannot be {text!r}", fix) from None
 
 
-def names(text: str | None) -> tuple[str, ...] | None:
-    """Split a comma-separated list of names; None if the option was not given.
+def names(text: str) -> tuple[str, ...]:
+    """Split a comma-separated list of names.
 
     >>> names("B-type, A-type")
     ('B-type', 'A-type')
     """
-    return None if text is None else tuple(name.strip() for name in text.split(",") if name.strip())
+    return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def choose(name: str) -> str:
+def choose_device(name: str) -> str:
     """Torch device by name; ``"auto"`` is the first GPU if there is one, else the CPU."""
     import torch
 
@@ -100,102 +98,103 @@ def choose(name: str) -> str:
     return name
 
 
-# The command-line options that say which slides a command reads.
+@dataclass(frozen=True)
+class Setting:
+    """A setting that can be given as an option of its name.
 
-
-PANEL = "Cohort"
-
-Given = dict[str, Any]
-"""Values of the cohort options that were given, by name: what
-:class:`foci.bags.cohort.CohortOptions` is built from."""
-
-_FEATURES = "Folder of feature files (CLAM, TRIDENT, STAMP, ...)."
-_OPTIONS: dict[str, tuple[type, dict[str, Any]]] = {
-    "features": (Path, {"help": _FEATURES}),
-    "labels": (Path, {"help": "Label table: FOCI, CLAM, Patho-Bench, STAMP or torchmil."}),
-    "splits": (
-        Path,
-        {"help": "CLAM's splits_k.csv, a folder of them, or a table of slide_id and split."},
-    ),
-    "slide_table": (Path, {"help": "STAMP's slide table."}),
-    "label_column": (str, {"help": "Column with the label, if the format leaves it open."}),
-    "fold": (int, {"help": "Fold of a folder of splits, or of a Patho-Bench table.", "min": 0}),
-    "only_classes": (str, {"help": "Keep only these classes, separated by commas."}),
-    "exclude_class": (str, {"help": "Leave out these classes, separated by commas."}),
-    "allow_patient_overlap": (
-        bool,
-        {"help": "Go on, with a warning, where a patient is in two splits."},
-    ),
-    "classes": (str, {"help": "Class names in the model's order, separated by commas."}),
-    "layout": (str, {"help": "Feature layout; detected by default."}),
-    "mpp": (
-        float,
-        {"help": "Micrometres per level-0 pixel (STAMP, slideflow).", "min": 0.01},
-    ),
-    "n_cap": (
-        int,
-        {"help": "Maximum number of tiles per bag; default 1024, or the model's."},
-    ),
-}
-_LISTS = {"classes", "only_classes", "exclude_class"}
-"""Options that hold several names, separated by commas."""
-
-
-def cohort_options(
-    *, required: Collection[str] = (), without: Collection[str] = (), argument: bool = False
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the cohort options to a command, which gets them as one argument, ``cohort``.
-
-    Typer reads options off a function's signature, so the decorated command has a signature in
-    which the parameter ``cohort`` is replaced by one parameter per option.
-
-    Args:
-        required: Options that must be given.
-        without: Options that mean nothing to this command.
-        argument: Whether the feature folder is an argument instead of an option.
+    Attributes:
+        kind: Type of the option; a bool is a flag without its ``--no-`` twin.
+        help: What ``--help`` says of it.
+        convert: Makes the value of what was typed.
+        min: Smallest number.
+        argument: Whether it is an argument instead of an option.
+        required: Whether it must be given.
     """
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = inspect.signature(command, eval_str=True).parameters
-        added = [
-            _parameter(name, name in required, argument and name == "features")
-            for name in _OPTIONS
-            if name not in without
-        ]
+    kind: Any
+    help: str
+    convert: Callable[[str], Any] | None = None
+    min: float | None = None
+    argument: bool = False
+    required: bool = False
 
+    def parameter(self, name: str) -> inspect.Parameter:
+        """The parameter of a command that typer makes the option of."""
+        flag = [f"--{name.replace('_', '-')}"] if self.kind is bool else []
+        make = typer.Argument if self.argument else typer.Option
+        return inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if self.required else None,
+            annotation=Annotated[
+                self.kind if self.required else self.kind | None,
+                make(*flag, help=self.help, min=self.min),
+            ],
+        )
+
+
+COHORT = {
+    "features": Setting(Path, "Folder of feature files (CLAM, TRIDENT, STAMP, ...)."),
+    "labels": Setting(Path, "Label table: FOCI, CLAM, Patho-Bench, STAMP or torchmil."),
+    "splits": Setting(
+        Path, "CLAM's splits_k.csv, a folder of them, or a table of slide_id and split."
+    ),
+    "slide_table": Setting(Path, "STAMP's slide table."),
+    "label_column": Setting(str, "Column with the label, if the format leaves it open."),
+    "fold": Setting(int, "Fold of a folder of splits, or of a Patho-Bench table.", min=0),
+    "only_classes": Setting(str, "Keep only these classes, separated by commas.", names),
+    "exclude_class": Setting(str, "Leave out these classes, separated by commas.", names),
+    "allow_patient_overlap": Setting(
+        bool, "Continue, with a warning, where a patient is in two splits."
+    ),
+    "classes": Setting(str, "Class names in the model's order, separated by commas.", names),
+    "layout": Setting(str, "Feature layout; detected by default."),
+    "mpp": Setting(float, "Micrometres per level-0 pixel (STAMP, slideflow).", min=0.01),
+    "n_cap": Setting(int, "Maximum number of tiles per bag; default 1024, or the model's."),
+}
+"""Which slides a command reads: the fields of :class:`foci.bags.cohort.CohortOptions`."""
+
+SPLIT_SEED = Setting(
+    int, "Seed of the patient split, if no table gives one; default is the model's."
+)
+
+
+def with_settings(
+    *, without: Collection[str] = (), **own: Setting
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add options to a command, which gets those that were given as one argument, ``given``.
+
+    Typer reads options off a function's signature, so the decorated command has a signature in
+    which the parameter ``given`` is replaced by one parameter per setting.
+
+    Args:
+        without: Settings of the cohort that mean nothing to this command.
+        **own: Settings beside those of the cohort, or in their place.
+    """
+    known = {name: one for name, one in {**COHORT, **own}.items() if name not in without}
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def run(**values: Any) -> None:
-            given = {option.name: values.pop(option.name) for option in added}
-            for option in _LISTS.intersection(given):
-                given[option] = names(given[option])
-            cohort = {name: value for name, value in given.items() if value is not None}
-            command(**values, cohort=cohort)
+            given = {name: values.pop(name) for name in known}
+            given = {name: value for name, value in given.items() if value is not None}
+            for name, value in given.items():
+                convert = known[name].convert
+                given[name] = value if convert is None else convert(value)
+            command(given=given, **values)
 
-        rest = [
-            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            for name, parameter in own.items()
-            if name != "cohort"
-        ]
-        parameters = [*rest, *added]
-        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        return run
+        rest = inspect.signature(command, eval_str=True).parameters.values()
+        added = [one.parameter(name) for name, one in known.items()]
+        return with_parameters(run, [*(one for one in rest if one.name != "given"), *added])
 
     return decorate
 
 
-def _parameter(name: str, required: bool, argument: bool) -> inspect.Parameter:
-    kind, settings = _OPTIONS[name]
-    flag = [f"--{name.replace('_', '-')}"] if kind is bool else []  # without its --no- twin
-    info = (
-        typer.Argument(**settings)
-        if argument
-        else typer.Option(*flag, **settings, rich_help_panel=PANEL)
-    )
-    must = required or argument
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if must else None,
-        annotation=Annotated[kind if must else kind | None, info],
-    )
+def with_parameters(
+    run: Callable[..., None], parameters: Collection[inspect.Parameter]
+) -> Callable[..., None]:
+    """The same function, with a signature that typer reads these parameters from."""
+    by_name = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    run.__signature__ = inspect.Signature(by_name)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    return run

@@ -1,4 +1,4 @@
-"""The way of text to the terminal: no control characters, no letters that it cannot show."""
+"""What reaches the terminal: safe text, FOCI's messages and log, pages and what to type next."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from foci.bags import Cohort
     from foci.studies.folder import StudyFolder
 
+MANY_SKIPPED_CODE = 3
+"""Exit code of a command that has finished, but skipped more than 10 % of the slides."""
 
 LOG = "FOCI_LOG"
 """Environment variable: file that gets the tracebacks of unforeseen errors."""
 
 _COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
-_LAID_OUT = ("\n", "\t")
 
 
 class _Escaping:
@@ -60,12 +61,11 @@ def safe(text: str) -> str:
     """
     if text.replace("\n", "").isprintable():
         return text
-    pieces = _COLOUR.split(text)
     return "".join(
         piece
         if _COLOUR.fullmatch(piece)
-        else "".join(c if c in _LAID_OUT else printable(c) for c in piece)
-        for piece in pieces
+        else "".join(c if c in "\n\t" else printable(c) for c in piece)
+        for piece in _COLOUR.split(text)
     )
 
 
@@ -125,13 +125,6 @@ def messages() -> Iterator[None]:
         logger.removeHandler(handler)
 
 
-# Print notes and skipped slides before a long run.
-
-
-MANY_SKIPPED_CODE = 3
-"""Exit code of a command that has finished, but skipped more than 10 % of the slides."""
-
-
 def starting(what: str) -> None:
     """Say on a terminal what a command does before it imports torch, which takes seconds.
 
@@ -146,26 +139,37 @@ def say(line: str) -> None:
     typer.echo(printable(line))
 
 
-def many_skipped_of(cohort: Cohort) -> str | None:
-    """A sentence if more than 10 % of a cohort's slides were skipped."""
+@contextlib.contextmanager
+def resumable(stopped: Callable[[], str] | None = None) -> Iterator[None]:
+    """Answer Ctrl-C with one line and exit code 130.
+
+    Args:
+        stopped: What is kept, and how to resume; default: the same command resumes.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        line = "stopped; run the same command again to resume" if stopped is None else stopped()
+        typer.echo(f"foci: {line}", err=True)
+        raise typer.Exit(130) from None
+
+
+def end_if_many_skipped(cohort: Cohort) -> None:
+    """End a command that has done its work, with exit code 3 if over 10 % were skipped."""
     from foci.bags.bag import many_skipped
 
-    return many_skipped(len(cohort.skipped), len(cohort) + len(cohort.skipped))
-
-
-def end_if_many(line: str | None) -> None:
-    """End a command that has done its work, with exit code 3 if too many slides were skipped."""
-    if line is not None:
+    if many_skipped(len(cohort.skipped), len(cohort) + len(cohort.skipped)) is not None:
         raise typer.Exit(MANY_SKIPPED_CODE)
 
 
-def announce_changed(audit: StoredAudit) -> None:
-    """Print one line per file that is not as the audit wrote it."""
+def open_audit(folder: Path, accept_changed: bool) -> StoredAudit:
+    """A finished audit; if its changed files are accepted, each of them is printed."""
+    from foci.audits import StoredAudit
+
+    audit = StoredAudit.load(folder, accept_changed=accept_changed)
     for name in audit.changed:
         say(f"changed since the audit wrote it: {audit.folder / name}")
-
-
-# Name an HTML page on the command line: its file name, its link, and what to type next.
+    return audit
 
 
 def page(out: Path | None) -> Path | None:
@@ -210,22 +214,3 @@ def say_study_page(study: StudyFolder, page: Path) -> None:
     say_pages(page)
     found = [folder for by_seed in audit_folders(study).values() for folder in by_seed.values()]
     say_next(["foci", "view", found[0]] if found else ["foci", "study", "run", study.path])
-
-
-# Put small pictures of the slides into an audit folder, for its report.
-
-
-def picture_slides(
-    audit: StoredAudit, cohort: Cohort, slides: Path, slide_mpp: float | None
-) -> None:
-    """Write thumbnails of the audited slides that have an image; print those that have none.
-
-    An image is named by ``slide_path`` in the cohort's table, or found in ``slides`` by name.
-    """
-    from foci.slides.find import find_images, match_images
-    from foci.slides.thumbnails import write_thumbnails
-
-    paths = {slide.slide_id: slide.slide_path for slide in cohort}
-    wanted = [(slide.slide_id, paths.get(slide.slide_id)) for slide in audit.slides]
-    search = match_images(wanted, find_images(slides))
-    write_thumbnails(search, audit.folder, slide_mpp=slide_mpp)

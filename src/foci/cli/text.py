@@ -1,84 +1,95 @@
-"""The three answers of an audit as coloured text, wrapped to the width of the terminal."""
+"""An audit as text: its table, as rich as the terminal is wide, and its answers."""
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from foci.cli.help import console, first_that_fits, plain_table, text_of
 from foci.errors import printable
-from foci.progress import duration
 from foci.words import counted, decimals, in_percent
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
     from rich.table import Table
     from rich.text import Text
 
     from foci.audits import StoredAudit, Summary
     from foci.audits.records import Alarm, Interval
-    from foci.audits.summary import Answers, CountQuartiles, RankingNumbers
+    from foci.audits.summary import Answers, RankingNumbers
     from foci.backbones.training import EpochReport
-    from foci.backbones.training.run import TrainingConfiguration
-    from foci.bags import Cohort
+    from foci.selectors import FitEpoch
 
-_LOG = logging.getLogger(__name__)
+T = TypeVar("T")
 
+PLAIN_WIDTH = 100
+"""Width of the output where there is no terminal."""
 
 COLOUR = {"good": "bold green", "part": "bold yellow", "bad": "bold red", "none": "bold"}
 """By the tone of an answer."""
 
-
-def answers_text(told: Answers, width: int) -> Text:
-    """Every question with its answer, and its sentences below it, indented."""
-    from rich.text import Text
-
-    from foci.reports.text import MAP, ORDER, TILES, tone_of
-
-    text = Text()
-    for question, one in ((MAP, told.map), (TILES, told.tiles), (ORDER, told.order)):
-        text.append(f"{question} ", style="bold")
-        text.append(f"{one.answer}\n", style=COLOUR[tone_of(one.answer)])
-        text.append("".join(f"{_indented(line, width)}\n" for line in one.sentences))
-    if told.sensitive:
-        text.append("The answers depend on the threshold: see the report.\n")
-    text.rstrip()
-    return text
+QUESTION = {
+    "prediction": "Prediction view: do the first tiles recover what the model says?",
+    "label": "Label view: do the first tiles recover what is true?",
+}
 
 
-def _indented(sentence: str, width: int) -> str:
-    """Wrap a sentence; its further lines are indented more than its first."""
-    lines = wrap(
-        sentence, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
-    )
-    return "\n".join(lines)
+def console(width: int | None = None) -> Console:
+    """A console as wide as the terminal; without one, plain text of 100 columns."""
+    from rich.console import Console
+
+    found = Console(highlight=False)
+    own = found.width if found.is_terminal else PLAIN_WIDTH
+    return Console(highlight=False, width=width or own)
 
 
-# Numbers of an audit as text for the terminal: estimates, medians, with their ends.
+def plain_table(first: str, numbers: Iterable[str], **how: Any) -> Table:
+    """A table without borders: a column of names, which may be folded, then columns of numbers.
+
+    Args:
+        first: Head of the names.
+        numbers: Heads of the numbers.
+        **how: Width of the names, as in :meth:`rich.table.Table.add_column`.
+    """
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column(first, overflow="fold", **how)
+    for head in numbers:
+        table.add_column(head, justify="right", no_wrap=True)
+    return table
 
 
-def median_text(quartiles: CountQuartiles | None, k_max: int, ends: bool) -> Text:
-    """Format a median, with the quartiles on the line below if ``ends``."""
-    from rich.text import Text
+def first_that_fits(console: Console, layouts: Iterable[tuple[Table, T]]) -> tuple[Table, T]:
+    """The first table that fits the console's width, else the last one; with what it is of."""
+    from rich.measure import Measurement
 
-    from foci.audits.sentences import in_words
+    unbounded = console.options.update(width=1000)
+    for layout in layouts:
+        if Measurement.get(console, unbounded, layout[0]).maximum <= console.width:
+            break
+    return layout
 
-    if quartiles is None:
-        return Text("-")
-    text = Text(in_words(quartiles.median, k_max).replace("more than ", ">"))
-    if ends:
-        low, high = (
-            in_words(end, k_max).replace("more than ", ">")
-            for end in (quartiles.low, quartiles.high)
-        )
-        text.append(f"\n{low} to {high}", style="dim")
-    return text
+
+def text_of(console: Console, parts: Iterable[RenderableType]) -> str:
+    """Render to text, without trailing blanks."""
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    lines = captured.get().rstrip("\n").split("\n")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def number(value: float | None, digits: int) -> str:
+    """Format a number with this many digits; a dash for None.
+
+    >>> number(-0.001, 2), number(None, 1), number(3.14, 1)
+    ('0.00', '-', '3.1')
+    """
+    return "-" if value is None else decimals(value, digits)
 
 
 def estimate(interval: Interval | None, digits: int, ends: bool = False) -> Text:
@@ -92,22 +103,28 @@ def estimate(interval: Interval | None, digits: int, ends: bool = False) -> Text
     return text
 
 
-def number(value: float | None, digits: int) -> str:
-    """Format a number with this many digits; a dash for None.
+def alarm_text(alarm: Alarm, of: str = "") -> Text:
+    r"""One alarm in red, with the name of the audit it belongs to if there are several.
 
-    >>> number(-0.001, 2), number(None, 1), number(3.14, 1)
-    ('0.00', '-', '3.1')
+    >>> from foci.audits.records import Alarm
+    >>> alarm_text(Alarm(kind="zero tiles", sentence="Half is zero.")).plain
+    'ALARM, zero tiles: Half is zero.\n'
     """
-    return "-" if value is None else decimals(value, digits)
+    from rich.text import Text
+
+    text = Text(f"ALARM, {alarm.kind}{f', {of}' if of else ''}: ", style="bold red")
+    text.append(f"{alarm.sentence}\n", style="not bold default")
+    return text
 
 
-# Print the result of an audit as a table.
-
-
-QUESTION = {
-    "prediction": "Prediction view: do the first tiles recover what the model says?",
-    "label": "Label view: do the first tiles recover what is true?",
-}
+def epoch_line(epoch: EpochReport | FitEpoch, stage: str, score: str) -> str:
+    """One epoch of a training or a fit in one line; ``score`` stands behind the losses."""
+    terms = ", ".join(f"{name} {value:.3f}" for name, value in epoch.terms.items())
+    width = len(str(epoch.epochs))
+    return (
+        f"{stage} {epoch.epoch:>{width}}/{epoch.epochs}  loss {epoch.loss:.3f} ({terms})  "
+        f"val loss {epoch.val_loss:.3f}{score}{'  best' if epoch.best else ''}"
+    )
 
 
 def show(
@@ -131,39 +148,24 @@ def show(
     from foci.bags.cohort import line_of
     from foci.reports.text import LINE
 
-    numbers = summary or audit.summary
-    screen = console(width)
-    tables = [_table(numbers, shape) for shape in _SHAPES]
-    chosen = first_that_fits(screen, tables)
-    shape = _SHAPES[tables.index(chosen)]
+    numbers, screen = summary or audit.summary, console(width)
+    table, shape = first_that_fits(screen, ((_table(numbers, shape), shape) for shape in _SHAPES))
+    name, architecture = audit.manifest.name, audit.manifest.backbone.architecture
+    title = name if name == architecture else f"{name} ({architecture})"
     notes = [*audit.manifest.notes, *numbers.notes]
     parts: tuple[RenderableType, ...] = (
         *(alarm_text(alarm) for alarm in audit.alarms),
-        Text(printable(_title(audit)), style="bold"),
+        Text(printable(title), style="bold"),
         Text(_population(numbers)),
         Text(f"\n{QUESTION[numbers.first_view]}"),
-        Padding(chosen, (1, 0)),
+        Padding(table, (1, 0)),
         _legend(numbers, shape),
         *_left_out(shape),
-        Padding(answers_text(numbers.answers, screen.width), (1, 0)),
+        Padding(_answers(numbers.answers, screen.width), (1, 0)),
         *(Text(printable(line_of(note))) for note in notes),
         Text("\n" * bool(notes) + LINE, style="italic"),
     )
     echo(text_of(screen, parts))
-
-
-def alarm_text(alarm: Alarm, of: str = "") -> Text:
-    r"""One alarm in red, with the name of the audit it belongs to if there are several.
-
-    >>> from foci.audits.records import Alarm
-    >>> alarm_text(Alarm(kind="zero tiles", sentence="Half is zero.")).plain
-    'ALARM, zero tiles: Half is zero.\n'
-    """
-    from rich.text import Text
-
-    text = Text(f"ALARM, {alarm.kind}{f', {of}' if of else ''}: ", style="bold red")
-    text.append(f"{alarm.sentence}\n", style="not bold default")
-    return text
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,8 @@ _COLUMNS = {
     "faithfulness": ("Faith.\nAUC", 3),
     "selected_only": ("AUC\nat {kept}", 3),
 }
+"""Head and digits of every column."""
+
 _EVERY, _NARROW = tuple(_COLUMNS), 12
 
 
@@ -207,13 +211,52 @@ _SHAPES = (
 """Layouts from the widest to the narrowest."""
 
 
+def _head(column: str) -> str:
+    from foci.audits.settings import KEPT
+
+    return _COLUMNS[column][0].format(kept=KEPT)
+
+
+def _table(summary: Summary, shape: _Shape) -> Table:
+    """One row per ranking; columns with intervals show them below the estimate."""
+    from rich.text import Text
+
+    least = min(_NARROW, max(map(len, summary.rankings)))
+    heads = map(_head, shape.columns)
+    table = plain_table("ranking", heads, min_width=least, max_width=shape.names)
+    for ranking in summary.rankings:
+        numbers = summary.views[summary.first_view][ranking]
+        lines = wrap(ranking, shape.names) if shape.names else [ranking]  # at hyphens
+        table.add_row(Text("\n".join(lines)), *_cells(numbers, shape, summary.k_max))
+    return table
+
+
+def _cells(numbers: RankingNumbers, shape: _Shape, k_max: int) -> Iterator[Text]:
+    from rich.text import Text
+
+    from foci.audits.sentences import in_words
+
+    for key in shape.columns:
+        digits, ends = _COLUMNS[key][1], key in shape.intervals
+        if key == "selected_only":
+            yield Text(number(getattr(numbers.selected_only, "auc", None), digits))
+        elif key not in ("msk", "decisive"):
+            yield estimate(getattr(numbers, key), digits, ends)
+        elif (quartiles := getattr(numbers.decided, key, None)) is None:
+            yield Text("-")
+        else:
+            low, median, high = (
+                in_words(count, k_max).replace("more than ", ">")
+                for count in (quartiles.low, quartiles.median, quartiles.high)
+            )
+            yield Text.assemble(median, (f"\n{low} to {high}" if ends else "", "dim"))
+
+
 def _left_out(shape: _Shape) -> list[Text]:
     """What a wider terminal would show, in one line; none if everything is there."""
     from rich.text import Text
 
-    from foci.audits.settings import KEPT
-
-    title = {n: _COLUMNS[n][0].format(kept=KEPT).replace("\n", " ") for n in _EVERY}
+    title = {name: _head(name).replace("\n", " ") for name in _EVERY}
     names = [title[name] for name in _EVERY if name not in shape.columns]
     dropped = [n for n in _SHAPES[0].intervals if n in shape.columns and n not in shape.intervals]
     if dropped:
@@ -225,14 +268,7 @@ def _left_out(shape: _Shape) -> list[Text]:
     return [Text(f"not shown at this width: {', '.join(names)}; {where}", style="dim")]
 
 
-def _title(audit: StoredAudit) -> str:
-    name, architecture = audit.manifest.name, audit.manifest.backbone.architecture
-    return name if name == architecture else f"{name} ({architecture})"
-
-
 def _population(summary: Summary) -> str:
-    from foci.words import counted
-
     parts = [
         f"{counted(summary.n_slides, 'slide')} of {counted(summary.n_cases, 'patient')}",
         f"{summary.n_skipped or 'none'} skipped in the whole cohort",
@@ -243,151 +279,58 @@ def _population(summary: Summary) -> str:
     return ", ".join(parts)
 
 
-def _table(summary: Summary, shape: _Shape) -> Table:
-    """One row per ranking; columns with intervals show them below the estimate."""
-    from rich.text import Text
-
-    from foci.audits.settings import KEPT
-
-    table = plain_table()
-    longest = max(map(len, summary.rankings))
-    least = min(longest, _NARROW)
-    table.add_column("ranking", overflow="fold", min_width=least, max_width=shape.names)
-    for name in shape.columns:
-        table.add_column(_COLUMNS[name][0].format(kept=KEPT), justify="right", no_wrap=True)
-    for ranking in summary.rankings:
-        numbers = summary.views[summary.first_view][ranking]
-        lines = wrap(ranking, shape.names) if shape.names else [ranking]  # at hyphens
-        table.add_row(Text("\n".join(lines)), *_cells(numbers, shape, summary.k_max))
-    return table
-
-
-def _cells(numbers: RankingNumbers, shape: _Shape, k_max: int) -> Iterator[Text]:
-    from rich.text import Text
-
-    for key in shape.columns:
-        digits = _COLUMNS[key][1]
-        if key in ("msk", "decisive"):
-            yield median_text(getattr(numbers.decided, key, None), k_max, key in shape.intervals)
-        elif key == "selected_only":
-            yield Text(number(getattr(numbers.selected_only, "auc", None), digits))
-        else:
-            yield estimate(getattr(numbers, key), digits, key in shape.intervals)
-
-
 def _legend(summary: Summary, shape: _Shape) -> Table:
     """Explain the columns that are shown."""
     from rich.table import Table
 
     from foci.audits.settings import KEPT
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False, style="dim")
-    kappa, k_max = summary.kappa, summary.k_max
-    meanings = (
-        (
-            "msk",
-            "MSK, decided",
-            f"median tiles until {kappa:g} sure, on slides the model has decided",
-        ),
-        (
-            "decisive",
+    sure, k_max = f"{summary.kappa:g} sure", summary.k_max
+    meanings = {
+        "msk": ("MSK, decided", f"median tiles until {sure}, on slides the model has decided"),
+        "decisive": (
             "Decisive K",
             "median tiles that suffice, and the decision flips without them",
         ),
-        ("restricted", "K, all slides", f"mean tiles until {kappa:g} sure, {k_max} if it never is"),
-        ("aukc", "AUKC", "area under the curve of probability over share of tiles revealed"),
-        ("shi_native", "SHI", "share of tiles saved; negative where more are needed"),
-        ("faithfulness", "Faith. AUC", "what the model loses when the first tiles are deleted"),
-        ("selected_only", f"AUC at {KEPT}", f"AUC with only the first {KEPT} tiles of every slide"),
-    )
-    for column, title, meaning in meanings:
+        "restricted": ("K, all slides", f"mean tiles until {sure}, {k_max} if it never is"),
+        "aukc": ("AUKC", "area under the curve of probability over share of tiles revealed"),
+        "shi_native": ("SHI", "share of tiles saved; negative where more are needed"),
+        "faithfulness": ("Faith. AUC", "what the model loses when the first tiles are deleted"),
+        "selected_only": (
+            f"AUC at {KEPT}",
+            f"AUC with only the first {KEPT} tiles of every slide",
+        ),
+    }
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False, style="dim")
+    for column, (title, meaning) in meanings.items():
         if column in shape.columns:
             table.add_row(title, meaning)
     if shape.intervals:
-        table.add_row(
-            "x to y", f"quartiles of a median, {in_percent(summary.level)} interval of a mean"
-        )
+        level = in_percent(summary.level)
+        table.add_row("x to y", f"quartiles of a median, {level} interval of a mean")
     return table
 
 
-# What ``foci train`` says: how the slides are split, each epoch, and how long it will take.
+def _answers(answers: Answers, width: int) -> Text:
+    """Every question with its answer, and its sentences below it, indented and wrapped."""
+    from rich.text import Text
 
+    from foci.reports.text import MAP, ORDER, TILES, tone_of
 
-def split_lines(cohort: Cohort, how: str) -> Iterator[str]:
-    """How the slides were split, then slides, patients and classes of every split."""
-    from foci.bags.splits import SPLITS
-
-    yield f"splits: {how}"
-    for split, classes in sorted(cohort.counts().items(), key=lambda part: SPLITS.index(part[0])):
-        patients = len({slide.case_id for slide in cohort if slide.split == split})
-        each = ", ".join(f"{name} {classes[name]}" for name in cohort.classes)
-        n = counted(sum(classes.values()), "slide")
-        yield f"  {split}: {n} of {counted(patients, 'patient')} ({each})"
-
-
-def splits_from(table: Cohort, configuration: TrainingConfiguration) -> str:
-    """Where the splits come from.
-
-    Args:
-        table: The cohort as read, before it is split.
-        configuration: With the split table, if there is one.
-    """
-    from foci.bags.importers.importer import choose_splits
-
-    if all(slide.split is None for slide in table):
-        return f"made by patient, 70, 10 and 20 % of each class, seed {configuration.seed}"
-    path, _, _ = choose_splits(configuration.splits, configuration.fold)
-    return f"as in {(configuration.labels if path is None else path).name}"
-
-
-class EpochLines:
-    """Logs each epoch, and after the first one how long the others will take.
-
-    Args:
-        clock: Seconds that pass.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self.clock = clock
-        self.done = self.total = 0
-        self._began: float | None = None
-
-    def starting(self, done: int, total: int) -> None:
-        """Begin, after ``done`` of ``total`` epochs."""
-        self.done, self.total, self._began = done, total, self.clock()
-        if done:
-            _LOG.info("resuming after %d of %s", done, counted(total, "epoch"))
-
-    def __call__(self, epoch: EpochReport) -> None:
-        """Log one epoch."""
-        self.done += 1
-        _LOG.info(_line(epoch))
-        if self._began is None:
-            return
-        seconds, left = self.clock() - self._began, self.total - self.done
-        self._began = None
-        if left:
-            _LOG.info(
-                f"one epoch took {duration(seconds)}: about {duration(left * seconds)} for "
-                f"{counted(left, 'more epoch')}; Ctrl-C keeps every finished epoch, and the same "
-                "command goes on"
+    text = Text()
+    for question, one in ((MAP, answers.map), (TILES, answers.tiles), (ORDER, answers.order)):
+        text.append(f"{question} ", style="bold")
+        text.append(f"{one.answer}\n", style=COLOUR[tone_of(one.answer)])
+        for sentence in one.sentences:
+            lines = wrap(
+                sentence,
+                width,
+                initial_indent="  ",
+                subsequent_indent="    ",
+                break_on_hyphens=False,
             )
-
-    @property
-    def stopped(self) -> str:
-        """What a run that was stopped leaves, and how to go on."""
-        if not self.done:
-            return "stopped before the first epoch was finished; give the same command again"
-        kept = f"{self.done} of {counted(self.total, 'epoch')}"
-        return f"stopped after {kept}, which are kept; give the same command again to go on"
-
-
-def _line(epoch: EpochReport) -> str:
-    """One epoch in one line."""
-    terms = ", ".join(f"{name} {value:.3f}" for name, value in epoch.terms.items())
-    width = len(str(epoch.epochs))
-    return (
-        f"{epoch.stage} {epoch.epoch:>{width}}/{epoch.epochs}  loss {epoch.loss:.3f} ({terms})  "
-        f"val loss {epoch.val_loss:.3f}  val accuracy {epoch.val_accuracy:.3f}"
-        f"{'  best' if epoch.best else ''}"
-    )
+            text.append("\n".join([*lines, ""]))
+    if answers.sensitive:
+        text.append("The answers depend on the threshold: see the report.\n")
+    text.rstrip()
+    return text

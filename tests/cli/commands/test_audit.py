@@ -312,7 +312,7 @@ def test_stopped_and_started_again(
     monkeypatch.setattr(SlideReveal, "__call__", interrupted)
     stopped = foci(*command(folder, *NO_SELECTOR))
     assert stopped.code == 130
-    assert stopped.err == "foci: stopped; give the same command again to go on\n"
+    assert stopped.err == "foci: stopped; run the same command again to resume\n"
     seen.clear()
     done = foci(*command(folder, *NO_SELECTOR))
     assert done.code == 0, done.err

@@ -8,7 +8,7 @@ import pytest
 
 from foci import Cohort
 from foci.backbones.training import EpochReport, loop
-from foci.cli.text import EpochLines
+from foci.cli.commands.train import EpochLines
 from foci.files.run_log import LOG
 from tests.cli.commands.test_train import QUICK, command
 from tests.cli.invoke import Foci
@@ -50,7 +50,7 @@ def test_the_time_is_estimated_after_the_first_epoch(caplog: pytest.LogCaptureFi
     assert caplog.messages[0].startswith("train  1/20  loss 0.500")
     assert caplog.messages[1] == (
         "one epoch took 30 s: about 20 min for 39 more epochs; Ctrl-C keeps every finished epoch, "
-        "and the same command goes on"
+        "and the same command resumes"
     )
     lines(report(2))
     assert len(caplog.messages) == 3
@@ -87,7 +87,7 @@ def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(
         stopped = foci(*command(folder, "abmil", "m", *QUICK))
     assert stopped.code == 130
     assert stopped.err == (
-        "foci: stopped after 2 of 3 epochs, which are kept; give the same command again to go on\n"
+        "foci: stopped after 2 of 3 epochs, which are kept; run the same command again to resume\n"
     )
     done = foci(*command(folder, "abmil", "m", *QUICK))
     assert done.code == 0, done.err
@@ -105,7 +105,7 @@ def test_ctrl_c_before_the_first_epoch(
     stop_after(monkeypatch, 0)
     stopped = foci(*command(folder, "abmil", "m", *QUICK))
     assert stopped.err == (
-        "foci: stopped before the first epoch was finished; give the same command again\n"
+        "foci: stopped before the first epoch was finished; run the same command again\n"
     )
 
 

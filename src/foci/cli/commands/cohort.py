@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from foci.cli.terminal import starting
-
-
-class Task(StrEnum):
-    """The paper's three tasks."""
-
-    nsclc = "nsclc"
-    brca = "brca"
-    panda = "panda"
+from foci.words import tally
 
 
 def cohort(
-    task: Annotated[Task, typer.Argument(help="One of the paper's tasks.")],
+    task: Annotated[
+        Literal["nsclc", "brca", "panda"], typer.Argument(help="One of the paper's tasks.")
+    ],
     sources: Annotated[
         list[str],
         typer.Argument(
@@ -35,9 +29,8 @@ def cohort(
     starting("reading the sources")
     from foci.bags import Cohort
     from foci.bags.tasks import build
-    from foci.words import tally
 
-    built = build(task.value, sources, seed=seed)
+    built = build(task, sources, seed=seed)
     table = Cohort(tuple(built.slides))
     table.to_csv(out)
     for note in built.notes:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foci.cli.help import console, first_that_fits, plain_table, text_of
 from foci.cli.options import AcceptChanged
-from foci.cli.terminal import starting
-from foci.cli.text import COLOUR, alarm_text, estimate, number
+from foci.cli.terminal import open_audit, page, say_next, say_pages, starting
+from foci.cli.text import (
+    COLOUR,
+    QUESTION,
+    alarm_text,
+    console,
+    estimate,
+    first_that_fits,
+    number,
+    plain_table,
+    text_of,
+)
 from foci.errors import printable
 
 if TYPE_CHECKING:
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from foci.audits.compare import Comparison, ComparisonRow
+    from foci.audits.compare import Comparison
 
 LEGEND = (
     "K: mean number of tiles over all slides, the largest count where the model is never sure "
@@ -36,23 +45,19 @@ def compare(
 ) -> None:
     """Compare audits side by side: tiles per ranking, headroom, faithfulness, answers."""
     starting("opening the audits")
-    from foci.audits import StoredAudit
-    from foci.audits.compare import compare as put_together
-    from foci.cli.terminal import announce_changed, page, say_next, say_pages
-    from foci.files.atomic import write_whole
+    from foci.audits.compare import compare as compared
 
     file = page(out)
-    audits = [StoredAudit.load(folder, accept_changed=accept_changed) for folder in folders]
-    for audit in audits:
-        announce_changed(audit)
-    found = put_together(audits)
-    show(found)
+    audits = [open_audit(folder, accept_changed) for folder in folders]
+    comparison = compared(audits)
+    show(comparison)
     if file is not None:
+        from foci.files.atomic import write_whole
         from foci.reports import write_comparison
 
         table = file.with_name("compare.csv")
         write_comparison(audits, file)
-        write_whole(table, found.to_csv())
+        write_whole(table, comparison.to_csv())
         typer.echo(f"wrote {file} and {table}")
         say_pages(file)
     say_next(["foci", "view", folders[0]])
@@ -74,15 +79,11 @@ def show(
     from foci.reports.text import LINE
 
     screen = console(width)
-    shown = ((True, True), (True, False), (False, True), (False, False))
-    tables = [_table(comparison, ends, faithful) for ends, faithful in shown]
-    tables += [_by_ranking(comparison, shape) for shape in _SHAPES]
-    chosen = first_that_fits(screen, tables)
-    left_out = _LEFT_OUT[tables.index(chosen)]
+    table, left_out = first_that_fits(screen, _layouts(comparison))
     parts: tuple[RenderableType, ...] = (
         *(alarm_text(alarm, row.name) for row in comparison.rows for alarm in row.alarms),
-        Text("Prediction view: do the first tiles recover what the model says?"),
-        Padding(chosen, (1, 0)),
+        Text(QUESTION["prediction"]),
+        Padding(table, (1, 0)),
         Text(LEGEND, style="dim"),
         *([Text(f"not shown at this width: {left_out}; see --out", style="dim")] * bool(left_out)),
         Padding(_answers(comparison), (1, 0, int(bool(comparison.notes)), 0)),
@@ -92,34 +93,35 @@ def show(
     echo(text_of(screen, parts))
 
 
-def _table(comparison: Comparison, ends: bool, faithful: bool) -> Table:
+def _layouts(comparison: Comparison) -> Iterator[tuple[Table, str]]:
+    """Tables from the widest to the narrowest, each with what it leaves out."""
+    yield _by_audit(comparison, ends=True, faithful=True), ""
+    yield _by_audit(comparison, ends=True, faithful=False), "Faithfulness"
+    yield _by_audit(comparison, ends=False, faithful=True), "intervals"
+    yield _by_audit(comparison, ends=False, faithful=False), "intervals, Faithfulness"
+    every = tuple(_MEASURES)
+    yield _by_ranking(comparison, every), "intervals"
+    yield _by_ranking(comparison, every[:3]), "intervals, Faithfulness"
+    yield _by_ranking(comparison, every[:1]), "intervals, SHI, Faithfulness"
+
+
+def _by_audit(comparison: Comparison, *, ends: bool, faithful: bool) -> Table:
     """One row per audit, rankings across."""
     from rich.text import Text
 
-    table = plain_table()
-    table.add_column("model", overflow="fold", max_width=16)
-    heads = ["AUC", *(f"K\n{ranking}" for ranking in comparison.rankings)]
-    heads += ["SHI vs\nnative", "SHI vs\nrandom"]
-    heads += ["Faith.\nnative", "Faith.\nselector"] * faithful
-    for head in heads:
-        table.add_column(head, justify="right", no_wrap=True)
+    rankings, last = comparison.rankings, ("native", "selector") if faithful else ()
+    heads = ["AUC", *(f"K\n{ranking}" for ranking in rankings), "SHI vs\nnative", "SHI vs\nrandom"]
+    table = plain_table("model", [*heads, *(f"Faith.\n{one}" for one in last)], max_width=16)
     for row in comparison.rows:
-        table.add_row(Text(printable(row.name)), *_cells(row, comparison.rankings, ends, faithful))
+        shi = [row.interval(f"shi_{base}", "selector") for base in ("native", "random")]
+        table.add_row(
+            Text(printable(row.name)),
+            number(row.summary.full_bag.auc, 3),
+            *(estimate(row.interval("restricted", ranking), 1) for ranking in rankings),
+            *(estimate(interval, 2, ends) for interval in shi),
+            *(estimate(row.interval("faithfulness", ranking), 3) for ranking in last),
+        )
     return table
-
-
-def _cells(
-    row: ComparisonRow, rankings: tuple[str, ...], ends: bool, faithful: bool
-) -> Iterator[Text]:
-    from rich.text import Text
-
-    yield Text(number(row.summary.full_bag.auc, 3))
-    for ranking in rankings:
-        yield estimate(row.interval("restricted", ranking), 1)
-    for base in ("native", "random"):
-        yield estimate(row.interval(f"shi_{base}", "selector"), 2, ends)
-    for ranking in ("native", "selector") if faithful else ():
-        yield estimate(row.interval("faithfulness", ranking), 3)
 
 
 _MEASURES = {
@@ -128,36 +130,20 @@ _MEASURES = {
     "shi_random": ("SHI vs\nrandom", 2),
     "faithfulness": ("Faith.\nAUC", 3),
 }
-_SHAPES = (tuple(_MEASURES), ("restricted", "shi_native", "shi_random"), ("restricted",))
-"""Measures of a ranking, the most first."""
+"""Head and digits of the measures of a ranking."""
 
 
-_LEFT_OUT = (
-    "",
-    "Faithfulness",
-    "intervals",
-    "intervals, Faithfulness",
-    "intervals",
-    "intervals, Faithfulness",
-    "intervals, SHI, Faithfulness",
-)
-"""What each layout of :func:`show` leaves out, from the widest to the narrowest."""
-
-
-def _by_ranking(comparison: Comparison, measures: tuple[str, ...]) -> Table:
+def _by_ranking(comparison: Comparison, measures: Sequence[str]) -> Table:
     """One row per audit, and below it one row per ranking."""
     from rich.text import Text
 
-    table = plain_table()
-    table.add_column("model,\n  ranking", overflow="fold", max_width=22)
-    table.add_column("AUC", justify="right", no_wrap=True)
-    for measure in measures:
-        table.add_column(_MEASURES[measure][0], justify="right", no_wrap=True)
+    heads = ["AUC", *(_MEASURES[measure][0] for measure in measures)]
+    table = plain_table("model,\n  ranking", heads, max_width=22)
     for row in comparison.rows:
-        table.add_row(Text(printable(row.name)), Text(number(row.summary.full_bag.auc, 3)))
+        table.add_row(Text(printable(row.name)), number(row.summary.full_bag.auc, 3))
         for ranking in comparison.rankings:
             if row.numbers(ranking) is not None:
-                cells = (
+                cells: Iterator[Text] = (
                     estimate(row.interval(measure, ranking), _MEASURES[measure][1])
                     for measure in measures
                 )
@@ -172,8 +158,7 @@ def _answers(comparison: Comparison) -> Table:
     from foci.audits.compare import ANSWERS
     from foci.reports.text import tone_of
 
-    table = plain_table()
-    table.add_column("model", overflow="fold", max_width=22)
+    table = plain_table("model", (), max_width=22)
     for head in ANSWERS.values():
         table.add_column(head, overflow="fold")
     for row in comparison.rows:

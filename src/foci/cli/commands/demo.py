@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foci.cli.terminal import starting
+from foci.cli.commands import compare, doctor
+from foci.cli.terminal import say, say_next, say_pages, say_study_page, starting
 from foci.words import in_percent
 
 if TYPE_CHECKING:
@@ -49,13 +50,12 @@ def demo(
     number = number or 240
     from foci.bags.cohort import CohortOptions
     from foci.bags.doctor import examine
-    from foci.cli.commands.doctor import show as show_cohort
     from foci.demo import make
 
     folder = make(out, seed=seed, slides=number, classes=classes)
     features = folder / "features_demo"
     options = CohortOptions(features=features, labels=folder / "cohort.csv")
-    show_cohort(examine(options), features)
+    doctor.show(examine(options), features)
     typer.echo(f"\nSynthetic slides with planted rationales are in {folder}; see its README.md.")
     if slides:
         from foci.demo.folder import Parameters
@@ -66,15 +66,13 @@ def demo(
     if cohort_only:
         return
 
-    from foci.audits.compare import compare
+    from foci.audits.compare import compare as compared
     from foci.audits.folder import REPORT
-    from foci.cli.commands.compare import show
-    from foci.cli.terminal import say_next, say_pages
     from foci.demo.run import run_demo
 
     done = run_demo(out, seed=seed, slides=number, classes=classes)
     typer.echo("")
-    show(compare(done.audits))
+    compare.show(compared(done.audits))
     found = [_planted_tiles_found(a, a.manifest.truth) for a in done.audits if a.manifest.truth]
     typer.echo("\n" + "\n".join(found))
     typer.echo("")
@@ -84,7 +82,6 @@ def demo(
 
 def _study(out: Path, number: int | None, seed: int, workers: int | None) -> None:
     """The paper's matrix in miniature, from cohorts to ``study.html``."""
-    from foci.cli.terminal import say, say_study_page
     from foci.demo.study import SLIDES_OF_A_STUDY, make_study, run_miniature
     from foci.reports import write_study_page
 

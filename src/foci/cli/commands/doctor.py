@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foci.cli.options import Given, cohort_options
+from foci.cli.options import COHORT, Given, with_settings
 from foci.cli.terminal import starting
 from foci.errors import printable
+from foci.words import counted
 
 if TYPE_CHECKING:
     from foci.bags.doctor import Check
 
 
-@cohort_options(argument=True, without=("classes", "n_cap"))
+@with_settings(
+    without=("classes", "n_cap"),
+    features=replace(COHORT["features"], argument=True, required=True),
+)
 def doctor(
-    cohort: Given,
+    given: Given,
     sample: Annotated[
         int | None,
         typer.Option(min=1, help="Read only this many files, spread over the folder."),
@@ -38,7 +42,7 @@ def doctor(
     from foci.bags.doctor import examine
     from foci.configuration import configure
 
-    options = configure(CohortOptions, cohort)
+    options = configure(CohortOptions, given)
     checks = examine(options, sample=sample)
     if slides is not None:
         from foci.slides.checks import check_slides
@@ -71,12 +75,8 @@ def show(checks: list[Check], features: Path) -> None:
     console.print(table)
     failed = sum(check.status == "FAIL" for check in checks)
     warned = sum(check.status == "WARN" for check in checks)
-    console.print(_conclusion(failed, warned))
-
-
-def _conclusion(failed: int, warned: int) -> str:
-    from foci.words import counted
-
+    warnings = counted(warned, "warning")
     if failed:
-        return f"\nNot ready: {failed} failed, {counted(warned, 'warning')}."
-    return f"\nReady to use, {counted(warned, 'warning')}." if warned else "\nReady to use."
+        console.print(f"\nNot ready: {failed} failed, {warnings}.")
+    else:
+        console.print(f"\nReady to use, {warnings}." if warned else "\nReady to use.")

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from foci.cli.terminal import starting
+from foci.cli.options import Device, SlideMpp, choose_device
+from foci.cli.terminal import resumable, starting
 from foci.errors import FociError
+from foci.words import counted
 
 
 def encode(
@@ -21,48 +23,33 @@ def encode(
     mpp: Annotated[float, typer.Option(help="Micrometres per pixel of the tiles.")] = 0.5,
     tile: Annotated[int, typer.Option(help="Side of a tile in pixels.")] = 256,
     min_tissue: Annotated[float, typer.Option(help="Least share of tissue on a tile.")] = 0.25,
-    slide_mpp: Annotated[
-        float | None,
-        typer.Option(min=0.05, help="Micrometres per level-0 pixel of slides that do not say."),
-    ] = None,
+    slide_mpp: SlideMpp = None,
     batch: Annotated[int, typer.Option(min=1, help="Tiles encoded together.")] = 64,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")] = "auto",
+    device: Device = "auto",
     force: Annotated[
         bool, typer.Option("--force", help="Encode again, also over other settings.")
     ] = False,
 ) -> None:
     """Turn whole-slide images into tile features: tissue, tiles, encoder.
 
-    An interrupted run goes on when the same command is given again. A bad slide is listed and
+    An interrupted run resumes when the same command is run again. A bad slide is listed and
     costs only itself.
     """
     starting("looking for slides")
-    from foci.cli.options import choose
     from foci.configuration import configure
     from foci.slides.encode import encode_slides
     from foci.slides.encoders import ENCODERS, EncoderOptions
     from foci.slides.find import every_image
     from foci.slides.tiling import TilingSettings
-    from foci.words import counted
 
     tiling = configure(TilingSettings, {"tile": tile, "mpp": mpp, "min_tissue": min_tissue})
     found = every_image(slides)
     build = ENCODERS[encoder]
-    needs_torch = encoder != "toy"
-    options = EncoderOptions(weights, choose(device) if needs_torch else "cpu")
-    try:
+    ready = build(EncoderOptions(weights, "cpu" if encoder == "toy" else choose_device(device)))
+    with resumable():
         done = encode_slides(
-            found,
-            out,
-            build(options),
-            tiling,
-            slide_mpp=slide_mpp,
-            batch=batch,
-            force=force,
+            found, out, ready, tiling, slide_mpp=slide_mpp, batch=batch, force=force
         )
-    except KeyboardInterrupt:
-        typer.echo("foci: stopped; give the same command again to go on", err=True)
-        raise typer.Exit(130) from None
     if not done.slides:
         raise FociError(slides, "holds no slide that could be encoded", "see the lines above")
     tiles = sum(slide.tiles for slide in done.slides)

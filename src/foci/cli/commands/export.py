@@ -7,22 +7,20 @@ from typing import Annotated
 
 import typer
 
-from foci.cli.options import names
+from foci.cli.options import AuditFolder, SlideImages, SlideMpp, names
 from foci.cli.terminal import starting
+from foci.words import counted
 
 
 def export(
-    audit: Annotated[Path, typer.Argument(help="Folder of foci audit.")],
+    audit: AuditFolder,
     to: Annotated[
         str, typer.Option(help="geojson (QuPath), csv, png, pdf, svg; several with commas.")
     ] = "png",
     out: Annotated[
         Path | None, typer.Option(help="Folder to write to; default is exports in the audit's.")
     ] = None,
-    slides: Annotated[
-        Path | None,
-        typer.Option(help="Folder of whole-slide images; default is what the audit was shown."),
-    ] = None,
+    slides: SlideImages = None,
     slide: Annotated[list[str], typer.Option(help="Slide to export; may be given again.")] = [],  # noqa: B006
     slide_list: Annotated[
         Path | None, typer.Option("--list", help="File with one slide per line.")
@@ -39,10 +37,7 @@ def export(
     truth: Annotated[
         Path | None, typer.Option(help="Parquet of annotated tiles: slide_id, tile, witness.")
     ] = None,
-    slide_mpp: Annotated[
-        float | None,
-        typer.Option(min=0.05, help="Micrometres per level-0 pixel of slides that do not say."),
-    ] = None,
+    slide_mpp: SlideMpp = None,
 ) -> None:
     """Export the first tiles of each ranking: for QuPath, as a table, or as a figure for print.
 
@@ -55,14 +50,12 @@ def export(
     from foci.exports.tables import read_names, slides_to_export
     from foci.slides.find import find_images, match_images
     from foci.slides.thumbnails import read_thumbnails
-    from foci.words import counted
 
     stored = StoredAudit.load(audit)
     listed = [] if slide_list is None else read_names(slide_list)
     chosen = slides_to_export(stored, [*slide, *listed], most_telling)
     if slides is None:
-        shown = read_thumbnails(audit)
-        images = {name: one.image for name, one in shown.items()}
+        images = {name: one.image for name, one in read_thumbnails(audit).items()}
     else:
         search = match_images([(name, None) for name in chosen], find_images(slides))
         images = {found.slide_id: found.path for found in search.found}
@@ -72,9 +65,9 @@ def export(
     done = export_slides(
         stored,
         audit / "exports" if out is None else out,
-        names(to) or (),
+        names(to),
         chosen,
-        rankings=names(rankings) or (),
+        rankings=names(rankings or ""),
         k=k,
         images=images,
         slide_mpp=slide_mpp,

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from foci.cli.options import AcceptChanged, confidence
-from foci.cli.terminal import starting
-
-if TYPE_CHECKING:
-    from foci.audits.settings import View
-
-
-class ViewName(StrEnum):
-    """Class whose probability the curves follow."""
-
-    prediction = "prediction"
-    label = "label"
+from foci.cli.options import AcceptChanged, AuditFolder, TargetName, confidence
+from foci.cli.terminal import open_audit, page, say_next, say_pages, starting
+from foci.cli.text import show
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="Folder of foci audit.")],
+    folder: AuditFolder,
     kappa: Annotated[
         str | None,
         typer.Option(
@@ -35,7 +25,8 @@ def report(
         int | None, typer.Option(help="Smaller budget of tiles than the audit's.")
     ] = None,
     view: Annotated[
-        ViewName | None, typer.Option(help="View that comes first; default is the audit's.")
+        TargetName | None,
+        typer.Option(help="View that comes first; default is the audit's."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -52,18 +43,13 @@ def report(
     own file name.
     """
     starting("opening the audit")
-    from foci.audits import StoredAudit
     from foci.audits.audit import recompute
-    from foci.cli.terminal import announce_changed, page, say_next, say_pages
-    from foci.cli.text import show
     from foci.reports import write_report
 
-    file, audit = page(out), StoredAudit.load(folder, accept_changed=accept_changed)
-    announce_changed(audit)
-    chosen: View | None = None if view is None else view.value
-    asked = confidence(kappa)
-    summary = recompute(audit, kappa=asked, k_max=k_max, view=chosen)
-    path = write_report(audit, file, kappa=asked, k_max=k_max, view=chosen, summary=summary)
+    file, audit = page(out), open_audit(folder, accept_changed)
+    asked = None if kappa is None else confidence(kappa)
+    summary = recompute(audit, kappa=asked, k_max=k_max, view=view)
+    path = write_report(audit, file, kappa=asked, k_max=k_max, view=view, summary=summary)
     show(audit, summary=summary)
     typer.echo(f"wrote {path}")
     say_pages(path)

@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from foci.cli.help import FociTyper
-from foci.cli.terminal import MANY_SKIPPED_CODE, say, say_study_page, starting
+from foci.cli.terminal import MANY_SKIPPED_CODE, resumable, say, say_study_page, starting
 from foci.errors import FociError
+from foci.progress import duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from foci.studies.engine.schedule import Engine, Estimates, Tally
+    from foci.studies.engine.schedule import Engine, Estimates
     from foci.studies.folder import StudyFolder
     from foci.studies.plan import Cell, Kind, Plan
-
-
-# Arguments and options that the commands of ``foci study`` share.
-
 
 Study = Annotated[Path, typer.Argument(help="Folder with a study.yaml.")]
 Threads = Annotated[
@@ -31,46 +28,6 @@ Threads = Annotated[
         min=1, help="Threads of every cell; the same number gives the same bytes everywhere."
     ),
 ]
-
-
-def limit_threads(number: int) -> None:
-    """Let the libraries that are loaded from now on compute with so many threads.
-
-    Torch is told by every cell; NumPy's linear algebra reads the environment once.
-    """
-    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[name] = str(number)
-
-
-# ``foci study cell``.
-
-
-def cell(
-    study: Study,
-    index: Annotated[int, typer.Option(help="Number of the cell, as in foci study plan --cells.")],
-    threads: Threads = 1,
-    plan: Annotated[
-        str | None, typer.Option(help="Digest of the plan that the number belongs to.")
-    ] = None,
-) -> None:
-    """Run one cell, and those that it needs if nobody has: a task of a SLURM array."""
-    starting("reading the study")
-    limit_threads(threads)
-    from foci.progress import duration
-    from foci.studies.engine.slurm import cell_at, run_with_needs
-    from foci.studies.folder import StudyFolder
-
-    folder = StudyFolder(study)
-    planned = folder.plan()
-    chosen = cell_at(planned, index, plan)
-    outcome = run_with_needs(folder, planned, chosen, threads=threads)
-    if outcome.error is not None:
-        say(f"{chosen.name}: FAILED: {outcome.error}")
-        raise typer.Exit(1)
-    say(f"{chosen.name}: {duration(outcome.seconds)}")
-
-
-# ``foci study new``.
 
 
 def new(
@@ -92,9 +49,6 @@ def new(
     out.mkdir(parents=True, exist_ok=True)
     write_whole(path, text)
     typer.echo(f"wrote {path}: name your cohorts there, then run foci study plan {out}")
-
-
-# ``foci study plan`` and ``foci study status``.
 
 
 def plan(
@@ -129,25 +83,21 @@ def status(study: Study) -> None:
 
 
 def _show(folder: StudyFolder, planned: Plan) -> None:
+    """Cells by kind: how many are done, failed and skipped, and how long the others will take."""
     from foci.studies.engine.schedule import Estimates
     from foci.studies.plan import KINDS
 
     estimates = Estimates(folder, planned)
     say(f"{'cells':<8}{'all':>6}{'done':>6}{'failed':>8}{'skipped':>9}   time left, one at a time")
-    for kind in KINDS:
-        own = planned.select(kind=kind)
-        if own:
-            say(_row(folder, kind, own, estimates))
-    say(_row(folder, "total", planned.cells, estimates))
-
-
-def _row(folder: StudyFolder, name: str, cells: Sequence[Cell], estimates: Estimates) -> str:
-    states = [_state(folder, cell) for cell in cells]
-    left = [c for c, state in zip(cells, states, strict=True) if state != "done"]
-    counted = (states.count(state) for state in ("done", "failed", "skipped"))
-    done, failed, skipped = counted
-    counts = f"{len(cells):>6}{done:>6}{failed:>8}{skipped:>9}"
-    return f"{name:<8}{counts}   {_time(left, estimates)}"
+    parts: dict[str, Sequence[Cell]] = {kind: planned.select(kind=kind) for kind in KINDS}
+    for name, cells in {**parts, "total": planned.cells}.items():
+        if not cells and name != "total":
+            continue
+        states = [_state(folder, cell) for cell in cells]
+        done, failed, skipped = map(states.count, ("done", "failed", "skipped"))
+        left = [cell for cell, state in zip(cells, states, strict=True) if state != "done"]
+        counts = f"{len(cells):>6}{done:>6}{failed:>8}{skipped:>9}"
+        say(f"{name:<8}{counts}   {_time(left, estimates)}")
 
 
 def _state(folder: StudyFolder, cell: Cell) -> str:
@@ -159,20 +109,14 @@ def _state(folder: StudyFolder, cell: Cell) -> str:
 
 
 def _time(left: Sequence[Cell], estimates: Estimates) -> str:
-    from foci.progress import duration
-
     if not left:
         return "-"
-    each = [estimates.of(cell) for cell in left]
-    known = [seconds for seconds in each if seconds is not None]
+    known = [seconds for cell in left if (seconds := estimates.of(cell)) is not None]
     if not known:
         return "unknown until the first of them has run"
-    rest = len(each) - len(known)
+    rest = len(left) - len(known)
     more = f", without {rest} of a kind that has not run yet" if rest else ""
     return f"about {duration(sum(known))}{more}"
-
-
-# ``foci study run``.
 
 
 def run(
@@ -192,22 +136,37 @@ def run(
     ] = None,
     threads: Threads = 1,
 ) -> None:
-    """Run the cells that are not done; the same command goes on after an interruption.
+    """Run the cells that are not done; the same command resumes after an interruption.
 
     A failed cell is listed and stops only the cells that need it.
     """
     starting("planning the study")
-    limit_threads(threads)
+    _limit_threads(threads)
+    from foci.studies.engine.progress import StudyProgress
+    from foci.studies.engine.schedule import InProcess, run_plan
     from foci.studies.folder import StudyFolder
 
     kinds = _kinds(only)
     folder = StudyFolder(study)
-    try:
-        with contextlib.ExitStack() as stack:
-            tally = _run(folder, kinds, stack, workers, address, gpus_per_cell, threads)
-    except KeyboardInterrupt:
-        typer.echo("foci: stopped; give the same command again to go on", err=True)
-        raise typer.Exit(130) from None
+    with resumable(), contextlib.ExitStack() as stack:
+        planned = folder.new_plan()
+        engine: Engine
+        if workers == 1 and address is None:
+            if gpus_per_cell is not None:
+                fix = "give --workers 2 or more, or --address"
+                raise FociError("--gpus-per-cell", "needs Ray", fix)
+            engine = InProcess(folder, threads)
+        else:
+            from foci.studies.engine.ray_cluster import RayCluster
+
+            own = None if address is not None else workers
+            engine = stack.enter_context(
+                RayCluster(
+                    folder, workers=own, address=address, threads=threads, gpus=gpus_per_cell
+                )
+            )
+        progress = stack.enter_context(StudyProgress(engine.slots))
+        tally = run_plan(folder, planned, engine, only=kinds, report=progress)
     failed, skipped = len(tally.failed), len(tally.skipped)
     say(f"{tally.done} of {tally.total} cells done, {failed} failed, {skipped} skipped")
     if failed or skipped:
@@ -215,49 +174,45 @@ def run(
         raise typer.Exit(MANY_SKIPPED_CODE)
 
 
-def _run(
-    folder: StudyFolder,
-    kinds: tuple[Kind, ...],
-    stack: contextlib.ExitStack,
-    workers: int,
-    address: str | None,
-    gpus: float | None,
-    threads: int,
-) -> Tally:
-    from foci.studies.engine.progress import StudyProgress
-    from foci.studies.engine.schedule import InProcess, run_plan
+def _limit_threads(number: int) -> None:
+    """Let the libraries that are loaded from now on compute with so many threads.
 
-    plan = folder.new_plan()
-    engine: Engine
-    if workers == 1 and address is None:
-        if gpus is not None:
-            what = "needs Ray"
-            raise FociError("--gpus-per-cell", what, "give --workers 2 or more, or --address")
-        engine = InProcess(folder, threads)
-    else:
-        from foci.studies.engine.ray_cluster import RayCluster
-
-        own = None if address is not None else workers
-        engine = stack.enter_context(
-            RayCluster(folder, workers=own, address=address, threads=threads, gpus=gpus)
-        )
-    progress = stack.enter_context(StudyProgress(engine.slots))
-    return run_plan(folder, plan, engine, only=kinds, report=progress)
+    Torch is told by every cell; NumPy's linear algebra reads the environment once.
+    """
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ[name] = str(number)
 
 
 def _kinds(only: str | None) -> tuple[Kind, ...]:
     from foci.studies.plan import KINDS
 
-    if only is None:
-        return KINDS
-    wanted = only.split(",")
+    wanted = KINDS if only is None else only.split(",")
     for name in wanted:
         if name not in KINDS:
             raise FociError(f"--only {name}", "is no kind of cell", f"choose of {','.join(KINDS)}")
     return tuple(kind for kind in KINDS if kind in wanted)
 
 
-# ``foci study slurm``.
+def tables(
+    study: Study,
+    reports: Annotated[
+        bool, typer.Option(help="Also write the report of every audit that has none.")
+    ] = True,
+) -> None:
+    """Write all tables, figures and study.html from the cells that are finished.
+
+    No model is run. What is missing is a gap with its reason; run the command again later.
+    """
+    starting("reading the study")
+    from foci.reports import write_study_page
+    from foci.studies.figures import FOLDER as FIGURES
+    from foci.studies.folder import StudyFolder
+    from foci.studies.tables import FOLDER as TABLES
+
+    folder = StudyFolder(study)
+    page = write_study_page(folder, reports=reports)
+    say(f"tables are in {folder.path / TABLES}, figures in {folder.path / FIGURES}")
+    say_study_page(folder, page)
 
 
 def slurm(
@@ -286,39 +241,37 @@ def slurm(
     typer.echo(text, nl=False)
 
 
-# ``foci study tables``.
-
-
-def tables(
+def cell(
     study: Study,
-    reports: Annotated[
-        bool, typer.Option(help="Also write the report of every audit that has none.")
-    ] = True,
+    index: Annotated[int, typer.Option(help="Number of the cell, as in foci study plan --cells.")],
+    threads: Threads = 1,
+    plan: Annotated[
+        str | None, typer.Option(help="Digest of the plan that the number belongs to.")
+    ] = None,
 ) -> None:
-    """Write all tables, figures and study.html from the cells that are finished.
-
-    No model is run. What is missing is a gap with its reason; give the command again later.
-    """
+    """Run one cell, and those that it needs if nobody has: a task of a SLURM array."""
     starting("reading the study")
-    from foci.reports import write_study_page
-    from foci.studies.figures import FOLDER as FIGURES
+    _limit_threads(threads)
+    from foci.studies.engine.slurm import cell_at, run_with_needs
     from foci.studies.folder import StudyFolder
-    from foci.studies.tables import FOLDER as TABLES
 
     folder = StudyFolder(study)
-    page = write_study_page(folder, reports=reports)
-    say(f"tables are in {folder.path / TABLES}, figures in {folder.path / FIGURES}")
-    say_study_page(folder, page)
+    planned = folder.plan()
+    chosen = cell_at(planned, index, plan)
+    outcome = run_with_needs(folder, planned, chosen, threads=threads)
+    if outcome.error is not None:
+        say(f"{chosen.name}: FAILED: {outcome.error}")
+        raise typer.Exit(1)
+    say(f"{chosen.name}: {duration(outcome.seconds)}")
 
 
 app = FociTyper(
+    new,
+    plan,
+    run,
+    status,
+    tables,
+    slurm,
+    cell,
     help="Many audits from one file: cohorts x backbones x seeds, with tables and figures.",
-    no_args_is_help=True,
 )
-app.command()(new)
-app.command()(plan)
-app.command()(run)
-app.command()(status)
-app.command()(tables)
-app.command()(slurm)
-app.command()(cell)

@@ -3,68 +3,51 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from foci.cli.options import Given, cohort_options, settings
-from foci.cli.terminal import starting
+from foci.cli.options import Config, Given, Setting, choose_device, settings, with_settings
+from foci.cli.terminal import end_if_many_skipped, resumable, starting
+from foci.cli.text import epoch_line, number
 from foci.errors import FociError
+from foci.progress import duration
+from foci.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from foci.backbones.training import EpochReport
     from foci.backbones.training.run import TrainingConfiguration
     from foci.bags import Cohort
-    from foci.cli.text import EpochLines
 
 _LOG = logging.getLogger(__name__)
 
 
-@cohort_options(without=("classes",))
+@with_settings(
+    without=("classes",),
+    backbone=Setting(str, "Architecture: abmil, clam-sb, dsmil, transmil, ...", argument=True),
+    out=Setting(Path, "Folder for the trained backbone."),
+    preset=Setting(str, "Preset of the widths: paper (default), official, ..."),
+    epochs=Setting(int, "Epochs per stage of the objective; default 20.", min=1),
+    lr=Setting(float, "Peak learning rate of AdamW; default 2e-4, for attrimil, dsmil 1e-3."),
+    weight_decay=Setting(float, "Weight decay of AdamW; default 1e-5.", min=0.0),
+    schedule=Setting(str, "Learning-rate schedule: cosine (default) or constant."),
+    batch_size=Setting(int, "Bags per step; default 1.", min=1),
+    balanced=Setting(bool, "Sample every class equally often."),
+    seed=Setting(int, "Random seed, default 0; the same seed gives the same weights (CPU)."),
+    device=Setting(str, "auto, cpu, cuda, cuda:1, ...; default auto."),
+)
 def train(
-    cohort: Given,
-    backbone: Annotated[
-        str | None, typer.Argument(help="Architecture: abmil, clam-sb, dsmil, transmil, ...")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for the trained backbone.")] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="Preset of the widths: paper (default), official, ...")
-    ] = None,
+    given: Given,
     width: Annotated[
         list[str], typer.Option("--set", help="Replace a width of the preset: --set d=128.")
     ] = [],  # noqa: B006
     objective: Annotated[
         list[str], typer.Option(help="Setting of the objective: --objective subtyping=true.")
     ] = [],  # noqa: B006
-    epochs: Annotated[
-        int | None, typer.Option(min=1, help="Epochs per stage of the objective; default 20.")
-    ] = None,
-    lr: Annotated[
-        float | None,
-        typer.Option(help="Peak learning rate of AdamW; default 2e-4, for attrimil, dsmil 1e-3."),
-    ] = None,
-    weight_decay: Annotated[
-        float | None, typer.Option(min=0.0, help="Weight decay of AdamW; default 1e-5.")
-    ] = None,
-    schedule: Annotated[
-        str | None, typer.Option(help="Learning-rate schedule: cosine (default) or constant.")
-    ] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Bags per step; default 1.")] = None,
-    balanced: Annotated[
-        bool, typer.Option("--balanced", help="Sample every class equally often.")
-    ] = False,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Random seed, default 0; the same seed gives the same weights (CPU)."),
-    ] = None,
-    device: Annotated[
-        str | None, typer.Option(help="auto, cpu, cuda, cuda:1, ...; default auto.")
-    ] = None,
-    config: Annotated[
-        Path | None, typer.Option(help="YAML file with any of these settings.")
-    ] = None,
+    config: Config = None,
 ) -> None:
     """Train a classifier with its own objective and preset, then freeze it.
 
@@ -76,27 +59,13 @@ def train(
     from foci.backbones.training.run import TrainingConfiguration
     from foci.configuration import configure
 
-    options = {
-        "backbone": backbone,
-        "out": out,
-        "preset": preset,
-        "epochs": epochs,
-        "lr": lr,
-        "weight_decay": weight_decay,
-        "schedule": schedule,
-        "batch_size": batch_size,
-        "balanced": balanced or None,
-        "seed": seed,
-        "device": device,
-        **cohort,
-    }
     values: dict[str, Any] = {} if config is None else read_yaml(config)
-    values |= {name: value for name, value in options.items() if value is not None}
-    for name, given in {
-        "widths": settings(width, "--set"),
-        "objective": settings(objective, "--objective"),
-    }.items():
-        values[name] = {**(values.get(name) or {}), **given}
+    values |= given
+    for name, pairs, option in (
+        ("widths", width, "--set"),
+        ("objective", objective, "--objective"),
+    ):
+        values[name] = {**(values.get(name) or {}), **settings(pairs, option)}
     for name in ("backbone", "features", "labels", "out"):
         if name not in values:
             where = name if name == "backbone" else f"--{name}"
@@ -107,45 +76,67 @@ def train(
 def _run(configuration: TrainingConfiguration) -> None:
     from foci.backbones.training import training_recipe
     from foci.backbones.training.run import finished, request_key
-    from foci.cli.terminal import end_if_many, many_skipped_of
-    from foci.cli.text import EpochLines
     from foci.files.run_log import RunLog
 
-    out, given = configuration.out, configuration.recipe_settings
-    name, preset, widths = configuration.backbone, configuration.preset, configuration.widths
+    name, out = configuration.backbone, configuration.out
     table = configuration.read()
-    recipe, _ = training_recipe(name, table.classes, given)
-    key = request_key(name, preset, widths, recipe, table)
+    recipe, _ = training_recipe(name, table.classes, configuration.recipe_settings)
+    key = request_key(name, configuration.preset, configuration.widths, recipe, table)
     done = finished(out, key)
     if done is not None:
         _LOG.info("%s: this training is complete, nothing is computed again", out)
-        _show_scores(done.metrics)
+        _log_scores(done.metrics)
         return
     epochs = EpochLines()
-    try:
+    with resumable(epochs.stopped):
         with RunLog(out, f"train {name}"):
-            slides = _prepared(table.readable(), table, configuration)
+            slides = _prepared(table, configuration)
             _train(slides, configuration, key, epochs)
-        end_if_many(many_skipped_of(slides))
-    except KeyboardInterrupt:
-        typer.echo(f"foci: {epochs.stopped}", err=True)
-        raise typer.Exit(130) from None
+        end_if_many_skipped(slides)
 
 
-def _prepared(readable: Cohort, table: Cohort, configuration: TrainingConfiguration) -> Cohort:
-    """The slides to train on, split; says how, and what was left out."""
+def _prepared(table: Cohort, configuration: TrainingConfiguration) -> Cohort:
+    """The slides to train on, split; logs how, and what was left out."""
     from dataclasses import replace
 
     from foci.audits.sources import announce
     from foci.backbones.training.run import trainable, with_train_and_val
-    from foci.cli.text import split_lines, splits_from
+    from foci.bags.importers.importer import choose_splits
 
-    slides = trainable(with_train_and_val(readable, configuration.seed))
+    slides = trainable(with_train_and_val(table.readable(), configuration.seed))
     slides = replace(slides, notes=(*slides.notes, *_without_auc(slides)))
     announce(slides)
-    for line in split_lines(slides, splits_from(table, configuration)):
+    if all(slide.split is None for slide in table):
+        how = f"made by patient, 70, 10 and 20 % of each class, seed {configuration.seed}"
+    else:
+        path, _, _ = choose_splits(configuration.splits, configuration.fold)
+        how = f"as in {(configuration.labels if path is None else path).name}"
+    _LOG.info("splits: %s", how)
+    for line in _split_lines(slides):
         _LOG.info(line)
     return slides
+
+
+def _split_lines(cohort: Cohort) -> Iterator[str]:
+    """Slides, patients and classes of every split."""
+    from foci.bags.splits import SPLITS
+
+    for split, classes in sorted(cohort.counts().items(), key=lambda part: SPLITS.index(part[0])):
+        patients = len({slide.case_id for slide in cohort if slide.split == split})
+        each = ", ".join(f"{name} {classes[name]}" for name in cohort.classes)
+        n = counted(sum(classes.values()), "slide")
+        yield f"  {split}: {n} of {counted(patients, 'patient')} ({each})"
+
+
+def _without_auc(cohort: Cohort) -> Iterator[str]:
+    """Notes on splits that lack a class, so that their AUC is undefined."""
+    from foci.bags.splits import SPLITS
+
+    counts = cohort.counts()
+    for split in (name for name in SPLITS if name in counts):
+        absent = ", ".join(name for name in cohort.classes if name not in counts[split])
+        if absent:
+            yield f"no {split} slide is of class {absent}: AUC is undefined there"
 
 
 def _train(
@@ -154,7 +145,6 @@ def _train(
     from foci.audits.numbers import split_scores
     from foci.backbones.training import training_recipe
     from foci.backbones.training.run import train_into
-    from foci.cli.options import choose
 
     name = configuration.backbone
     recipe, line = training_recipe(name, slides.classes, configuration.recipe_settings)
@@ -166,33 +156,60 @@ def _train(
         recipe,
         preset=configuration.preset,
         widths=configuration.widths,
-        device=choose(configuration.device),
+        device=choose_device(configuration.device),
         request=key,
         score=split_scores,
         starting=epochs.starting,
         report=epochs,
     )
-    _show_scores(result.metrics)
+    _log_scores(result.metrics)
     for note in result.notes:
         _LOG.info("note: %s", note)
     _LOG.info("wrote %s", configuration.out)
 
 
-def _show_scores(metrics: Mapping[str, Mapping[str, float | None]]) -> None:
-    from foci.cli.text import number
-
+def _log_scores(metrics: Mapping[str, Mapping[str, float | None]]) -> None:
     for split, values in metrics.items():
         shown = ", ".join(f"{name} {number(value, 3)}" for name, value in values.items())
         _LOG.info("%s: %s", split, shown)
 
 
-def _without_auc(cohort: Cohort) -> list[str]:
-    """Notes on splits that lack a class, so that their AUC is undefined."""
-    from foci.bags.splits import SPLITS
+class EpochLines:
+    """Logs each epoch, and after the first one how long the others will take.
 
-    notes, counts = [], cohort.counts()
-    for split in (name for name in SPLITS if name in counts):
-        absent = ", ".join(name for name in cohort.classes if name not in counts[split])
-        if absent:
-            notes.append(f"no {split} slide is of class {absent}: AUC is undefined there")
-    return notes
+    Args:
+        clock: Seconds that pass.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
+        self.done = self.total = 0
+        self._started: float | None = None
+
+    def starting(self, done: int, total: int) -> None:
+        """Start, after ``done`` of ``total`` epochs."""
+        self.done, self.total, self._started = done, total, self.clock()
+        if done:
+            _LOG.info("resuming after %d of %s", done, counted(total, "epoch"))
+
+    def __call__(self, epoch: EpochReport) -> None:
+        """Log one epoch."""
+        self.done += 1
+        _LOG.info(epoch_line(epoch, epoch.stage, f"  val accuracy {epoch.val_accuracy:.3f}"))
+        if self._started is None:
+            return
+        seconds, left = self.clock() - self._started, self.total - self.done
+        self._started = None
+        if left:
+            _LOG.info(
+                f"one epoch took {duration(seconds)}: about {duration(left * seconds)} for "
+                f"{counted(left, 'more epoch')}; Ctrl-C keeps every finished epoch, and the same "
+                "command resumes"
+            )
+
+    def stopped(self) -> str:
+        """What a run that was stopped leaves, and how to resume it."""
+        if not self.done:
+            return "stopped before the first epoch was finished; run the same command again"
+        kept = f"{self.done} of {counted(self.total, 'epoch')}"
+        return f"stopped after {kept}, which are kept; run the same command again to resume"

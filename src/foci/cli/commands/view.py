@@ -7,20 +7,15 @@ from typing import Annotated
 
 import typer
 
-from foci.cli.options import AcceptChanged
-from foci.cli.terminal import starting
+from foci.cli.options import AcceptChanged, AuditFolder, SlideImages, SlideMpp
+from foci.cli.terminal import open_audit, starting
+from foci.words import counted
 
 
 def view(
-    audit: Annotated[Path, typer.Argument(help="Folder of foci audit.")],
-    slides: Annotated[
-        Path | None,
-        typer.Option(help="Folder of whole-slide images; default is what the audit was shown."),
-    ] = None,
-    slide_mpp: Annotated[
-        float | None,
-        typer.Option(min=0.05, help="Micrometres per level-0 pixel of slides that do not say."),
-    ] = None,
+    audit: AuditFolder,
+    slides: SlideImages = None,
+    slide_mpp: SlideMpp = None,
     marks: Annotated[
         Path | None,
         typer.Option(help="CSV file for a reader's marks; default is reader-marks.csv in AUDIT."),
@@ -41,18 +36,13 @@ def view(
     Without images of the slides it shows their tiles on a plain lattice.
     """
     starting("opening the audit")
-    from foci.audits import StoredAudit
-    from foci.cli.terminal import announce_changed
     from foci.viewer.marks import MarkBook
     from foci.viewer.serve import serve
     from foci.viewer.slides import Catalogue, images_of
-    from foci.words import counted
 
-    stored = StoredAudit.load(audit, accept_changed=accept_changed)
-    announce_changed(stored)
+    stored = open_audit(audit, accept_changed)
     images = images_of(stored, slides)
-    total = len(stored.slides)
-    typer.echo(f"{counted(total, 'slide')}, {len(images)} with an image")
+    typer.echo(f"{counted(len(stored.slides), 'slide')}, {len(images)} with an image")
     serve(
         Catalogue(stored, images, slide_mpp),
         MarkBook(audit / "reader-marks.csv" if marks is None else marks),
