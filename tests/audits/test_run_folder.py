@@ -1,4 +1,4 @@
-"""Which folders may be written into."""
+"""The folder of a run: whose it is, what is removed, and what a refusal leaves."""
 
 import json
 from pathlib import Path
@@ -7,12 +7,22 @@ from typing import Any
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.folder import TABLE_FILES
-from foci.audits.run_folder import clear, locked_run_folder, state_of
+from foci.audits.folder import MANIFEST, TABLE_FILES, seed_folder
+from foci.audits.run_folder import (
+    check_no_links,
+    clear,
+    locked_run_folder,
+    remove_parts,
+    state_of,
+    tidy,
+)
 from foci.errors import FociError
 from foci.files.atomic import sweep
 from foci.files.hashes import digest
 from foci.files.lock import LOCK
+from foci.files.run_log import LOG
+from foci.selectors.saved import FILES, METADATA
+from tests.makers.audits import audit
 
 DECIDED = {"kappa": 0.9, "k_max": 256}
 VERSIONS = {"foci": "1", "torch": "2"}
@@ -185,3 +195,138 @@ def test_sweeping_takes_half_written_files_only(tmp_path: Path) -> None:
         (tmp_path / name).touch()
     sweep(tmp_path, deep=True)
     assert sorted(p.name for p in tmp_path.rglob("*") if p.is_file()) == [".hidden", "kept.csv"]
+
+
+OWN = (
+    "slides.parquet", "curves.parquet", "rankings.parquet", "summary.json", "report.html",
+    "report-kappa-0.8.html", "report-kappa-1e-05-relative-k-64-label.html", "tables/rankings.csv",
+    "parts/native/00000.parquet", "parts/native/123456.parquet",
+    *(f"selectors/seed-12/{name}" for name in FILES),
+    "selectors/seed-0/selector.safetensors",
+)  # fmt: skip
+FOREIGN = (
+    "manifest.json", "notes.txt", "report.html.bak", "report-mine.html", "tables/mine.csv",
+    "parts/native/1.parquet", "parts/native/00000.parquet.txt", "selectors/seed-0/notes.txt",
+    "selectors/mine/selector.safetensors", "thumbnails/mine.png",
+)  # fmt: skip
+
+
+def fill(folder: Path, names: tuple[str, ...]) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("x")
+
+
+def files(folder: Path) -> set[str]:
+    return {p.relative_to(folder).as_posix() for p in folder.rglob("*") if not p.is_dir()}
+
+
+def test_own_files_go_and_others_stay(tmp_path: Path) -> None:
+    fill(tmp_path, (*OWN, *FOREIGN))
+    clear(tmp_path)
+    assert files(tmp_path) == set(FOREIGN)
+
+
+def test_empty_folders_of_an_audit_go_too(tmp_path: Path) -> None:
+    fill(tmp_path, OWN)
+    clear(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    clear(tmp_path)  # nothing to do is no error
+
+
+def test_only_parts_are_removed(tmp_path: Path) -> None:
+    fill(tmp_path, OWN)
+    remove_parts(tmp_path)
+    assert files(tmp_path) == {name for name in OWN if not name.startswith("parts/")}
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    elsewhere, audit = tmp_path / "elsewhere", tmp_path / "audit"
+    fill(elsewhere, ("00000.parquet", "rankings.csv", "selector.safetensors", LOCK))
+    (audit / "selectors").mkdir(parents=True)
+    (audit / "parts").symlink_to(elsewhere)
+    (audit / "tables").symlink_to(elsewhere)
+    (audit / "selectors" / "seed-0").symlink_to(elsewhere)
+    clear(audit)
+    remove_parts(audit)
+    tidy(audit)
+    assert files(elsewhere) == {"00000.parquet", "rankings.csv", "selector.safetensors", LOCK}
+
+
+def test_locks_of_fits_that_were_killed_go(tmp_path: Path) -> None:
+    fill(tmp_path, tuple(f"selectors/{name}/{LOCK}" for name in ("seed-0", "seed-3", "mine")))
+    tidy(tmp_path)
+    assert files(tmp_path) == {f"selectors/mine/{LOCK}"}
+
+
+@pytest.mark.parametrize("place", ["parts", "selectors", "tables", "parts/native"])
+def test_a_folder_that_leads_elsewhere_is_refused(place: str, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    audit = tmp_path / "audit"
+    (audit / place).parent.mkdir(parents=True)
+    check_no_links(audit)
+    (audit / place).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(FociError, match=f"{place}: is a link to another folder; remove the link"):
+        check_no_links(audit)
+
+
+def refuse(out: Path, *made: Path) -> None:
+    with (
+        pytest.raises(FociError, match="slide: is bad"),
+        locked_run_folder(out, DECIDED, VERSIONS, force=False),
+    ):
+        for path in (out / MANIFEST, out / LOG, *made):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("{}")
+        raise FociError("slide", "is bad", "fix it")
+
+
+def test_a_folder_that_the_run_made_goes_and_one_that_was_there_stays(tmp_path: Path) -> None:
+    refuse(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+    (tmp_path / "old").mkdir()
+    refuse(tmp_path / "old")
+    assert list((tmp_path / "old").iterdir()) == []
+
+
+def test_results_stay_with_their_manifest(tmp_path: Path) -> None:
+    for name, kept in {
+        "block": "parts/native/00000.parquet",
+        "fit": f"{seed_folder(Path(), 0)}/{METADATA}",
+    }.items():
+        out = tmp_path / name
+        refuse(out, out / kept)
+        assert (out / kept).exists()
+        assert (out / MANIFEST).exists()
+
+
+def test_an_unfinished_fit_goes(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    refuse(out, seed_folder(out, 0) / "fitting.safetensors")
+    assert not out.exists()
+
+
+def test_any_other_end_leaves_what_can_be_resumed(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with (
+        pytest.raises(KeyboardInterrupt),
+        locked_run_folder(out, DECIDED, VERSIONS, force=False),
+    ):
+        (out / MANIFEST).write_text("{}")
+        raise KeyboardInterrupt
+    assert (out / MANIFEST).exists()
+
+
+def test_after_a_refusal_other_settings_need_no_force(files: Path) -> None:
+    learned = [files / "features" / f"s{i:02d}.h5" for i in range(9)]
+    whole = [path.read_bytes() for path in learned]
+    for path in learned:
+        path.write_bytes(b"cut")
+    with pytest.raises(FociError, match="cohort: no slide can be read"):
+        audit(files)
+    assert not (files / "out").exists()
+    for path, content in zip(learned, whole, strict=True):
+        path.write_bytes(content)
+    done = audit(files, changes={"kappa": 0.7})
+    assert done.summary.kappa == 0.7
+    clear(done.folder)

@@ -1,28 +1,129 @@
-"""The pass over the slides: blocks are written as soon as they are whole."""
+"""Slides are ranked and revealed block by block; a block is written as soon as it is whole."""
 
+import hashlib
 import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
+from foci import rankings
 from foci.audits import workers
 from foci.audits.jobs import RankingJob
 from foci.audits.parts import PartialResults
 from foci.audits.prepare import DriftCheck, check_deterministic
-from foci.audits.reveal import Block, BlockReveal, SlideReveal, n_blocks, reveal_blocks
-from foci.backbones import CallableBackbone
+from foci.audits.reveal import (
+    Block,
+    BlockReveal,
+    RevealedSlide,
+    SlideReveal,
+    n_blocks,
+    reveal_blocks,
+)
+from foci.backbones import Backbone, CallableBackbone
 from foci.bags import Slide
 from foci.errors import ChangedError, FociError
 from foci.progress import showing
+from foci.reveal import Revealer, curve
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import D_IN, read
 
-UNITS = (RankingJob("native"), RankingJob("random", orders=2))
+UNITS = (RankingJob("native"), RankingJob("greedy-insertion"), RankingJob("random", orders=2))
+
+
+def reveal(files: Path, slide_id: str, backbone: Backbone, **changes: Any) -> RevealedSlide:
+    cohort = read(files)
+    work = SlideReveal(backbone, settings(**changes))
+    return work(cohort[slide_id], cohort.bag(slide_id), UNITS)
+
+
+@pytest.mark.parametrize("name", ["abmil", "clam-sb"])
+@pytest.mark.parametrize("slide_id", ["s09", "s10", "s11"])
+def test_curves_and_scores(files: Path, slide_id: str, name: str) -> None:
+    backbone, bag = model(name), read(files).bag(slide_id)
+    found = reveal(files, slide_id, backbone)
+    n = len(bag)
+    engine = Revealer(backbone, recheck=settings().kappas).open(bag.x)
+    wanted = [("native", None, {}), ("greedy-insertion", None, {})]
+    wanted += [("random", seed, {"seed": seed}) for seed in (0, 1)]
+    for ranking, seed, options in wanted:
+        order = rankings.score(ranking, backbone, bag, **options).order
+        own = found.curves[ranking]
+        insert, delete = (
+            next(c for c in own if (c.seed, c.direction) == (seed, d)) for d in ("insert", "delete")
+        )
+        assert insert.ks.tolist() == list(range(1, min(8, n) + 1))
+        assert delete.ks.tolist() == list(range(1, min(8, n - 1) + 1))
+        np.testing.assert_array_equal(insert.probs, engine.curve(order, insert.ks).numpy())
+        direct = curve(backbone, bag.x, order, insert.ks)
+        np.testing.assert_allclose(insert.probs, direct, rtol=0, atol=1e-6)
+        if n > 1:
+            direct = engine.curve(order, delete.ks, "delete")
+            np.testing.assert_array_equal(delete.probs, direct.numpy())
+        assert delete.probs.shape == (len(delete.ks), 2)
+        for one in (insert, delete):
+            assert (one.slide_id, one.ranking, one.n_tiles) == (slide_id, ranking, n)
+            np.testing.assert_allclose(one.full, backbone.predict(bag.x), rtol=0, atol=1e-6)
+    native = rankings.score("native", backbone, bag)
+    np.testing.assert_array_equal(found.scores["native"], native.scores)
+    assert found.scores["random"] is None
+
+
+def test_facts_of_a_slide_above_the_cap(files: Path) -> None:
+    bag = read(files).bag("s11")
+    found = reveal(files, "s11", model())
+    assert (found.slide.n_tiles, found.slide.n_total, found.slide.patch_size) == (9, 12, 256)
+    assert (found.slide.case_id, found.slide.label, found.slide.skipped) == ("c11", "b", None)
+    digest = hashlib.sha256(bag.features.astype("<f4").tobytes()).hexdigest()
+    assert found.slide.features_sha256 == digest
+    np.testing.assert_array_equal(found.tiles, bag.tiles)
+    assert found.coords is not None
+    np.testing.assert_array_equal(found.coords, bag.coords)
+
+
+def test_a_bag_is_embedded_once(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    backbone = model()
+    calls: list[int] = []
+    embed = backbone.embed
+    monkeypatch.setattr(backbone, "embed", lambda x: calls.append(len(x)) or embed(x))
+    reveal(files, "s12", backbone, kappa=1 - 1e-9)
+    assert calls == [7]
+
+
+def test_a_class_aware_ranking_never_sees_the_label(files: Path) -> None:
+    backbone, bag = model(), read(files).bag("s09")
+    predicted = int(backbone.predict(bag.x).argmax())
+    found = reveal(files, "s09", backbone).scores["greedy-insertion"]
+    for target in (0, 1):
+        aimed = rankings.score("greedy-insertion", backbone, bag, target=target).scores
+        assert np.array_equal(found, aimed) == (target == predicted)
+
+
+class Torn(torch.nn.Module):
+    """Model whose output is not finite for a bag of three tiles."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.mean(0)[:2] / (len(x) != 3)
+
+
+def test_a_model_without_an_answer_is_refused_by_slide(files: Path) -> None:
+    backbone = CallableBackbone(Torn(), D_IN, 2, scores=lambda x: x[:, 0])
+    with pytest.raises(FociError, match="s09: the model answers NaN; check its weights"):
+        reveal(files, "s09", backbone)
+
+
+def test_on_a_cpu_a_bag_is_read_as_it_is(files: Path) -> None:
+    cohort = read(files)
+    bag = cohort.bag(cohort.slides[0].slide_id)
+    assert SlideReveal(model(), settings()).staged(bag) is bag
+
+
+JOBS = (RankingJob("native"), RankingJob("random", orders=2))
 
 
 @pytest.mark.parametrize(("n", "size", "want"), [(0, 4, 0), (1, 4, 1), (4, 4, 1), (5, 4, 2)])
@@ -30,9 +131,9 @@ def test_how_many(n: int, size: int, want: int) -> None:
     assert n_blocks([None] * n, size) == want  # type: ignore[list-item]
 
 
-def reveal(files: Path) -> PartialResults:
+def reveal_test_split(files: Path) -> PartialResults:
     cohort, parts = read(files).split("test"), PartialResults(files / "out")
-    work = BlockReveal(cohort.store, SlideReveal(model(), settings()), UNITS, parts)
+    work = BlockReveal(cohort.store, SlideReveal(model(), settings()), JOBS, parts)
     reveal_blocks(cohort.slides, work)
     return parts
 
@@ -45,12 +146,12 @@ def test_every_slide_is_in_one_block(files: Path, caplog: pytest.LogCaptureFixtu
         return items
 
     with showing(progress):
-        parts = reveal(files)
+        parts = reveal_test_split(files)
     found = [[s.slide_id for s in parts.slides(number) or ()] for number in range(4)]
     assert found == [["s09", "s10"], ["s11", "s12"], ["s13"], []]
     assert caplog.messages == []
     with showing(progress):
-        reveal(files)
+        reveal_test_split(files)
     assert asked == [5, 0]  # the second time everything is there
 
 
@@ -62,7 +163,7 @@ def test_two_processes_write_the_bytes_of_one(
     chosen, found = SlideReveal(model("transmil", depth=2, heads=2), settings()), []
     for number in (1, 2):
         parts = PartialResults(files / f"out-{number}")
-        work = BlockReveal(cohort.store, chosen, UNITS, parts)
+        work = BlockReveal(cohort.store, chosen, JOBS, parts)
         reveal_blocks(cohort.slides, work, workers=number, threads=1)
         paths = sorted(parts.folder.rglob("*.parquet"))
         found.append({str(p.relative_to(parts.folder)): p.read_bytes() for p in paths})
@@ -88,10 +189,10 @@ class DiesOnce(BlockReveal):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="processes are killed by a signal")
 def test_a_worker_that_is_killed_costs_its_block(files: Path) -> None:
     cohort, chosen = read(files).split("test"), SlideReveal(model(), settings())
-    whole = reveal(files)
+    whole = reveal_test_split(files)
     parts = PartialResults(files / "killed")
     parts.folder.parent.mkdir()
-    work = DiesOnce(cohort.store, chosen, UNITS, parts)
+    work = DiesOnce(cohort.store, chosen, JOBS, parts)
 
     with pytest.raises(FociError, match="a worker process: ended without a word"):
         reveal_blocks(cohort.slides, work, workers=2, threads=1)
@@ -130,7 +231,7 @@ def test_the_model_is_asked_again_halfway(files: Path, n: int) -> None:
 
     own = Watched(backbone, drift.slide_id, drift.x, drift.first, drift.weights)
     reveal = SlideReveal(backbone, settings())
-    work = BlockReveal(cohort.store, reveal, UNITS[1:], PartialResults(files / "out"), own)
+    work = BlockReveal(cohort.store, reveal, JOBS[1:], PartialResults(files / "out"), own)
     with showing(progress):
         reveal_blocks(cohort.slides[:n], work)
     assert asked == [("halfway through the run", n // 2)]
@@ -149,7 +250,7 @@ def test_a_copy_of_the_model_that_answers_otherwise_ends_the_run(files: Path) ->
     first = steady.first + torch.tensor([1.0, 0.0])
     other = DriftsInWorkers(backbone, steady.slide_id, steady.x, first, steady.weights)
     parts = PartialResults(files / "out")
-    work = BlockReveal(cohort.store, SlideReveal(backbone, settings()), UNITS, parts, other)
+    work = BlockReveal(cohort.store, SlideReveal(backbone, settings()), JOBS, parts, other)
     with pytest.raises(ChangedError, match=r"answer drifts: on s09 .* in a worker process differ"):
         reveal_blocks(cohort.slides, work, workers=2)
 
@@ -158,7 +259,7 @@ def test_a_model_that_cannot_be_sent_is_refused(files: Path) -> None:
     cohort = read(files).split("test")
     backbone = CallableBackbone(lambda x: x.mean(0)[:2], D_IN, 2, scores=lambda x: x[:, 0])
     work = BlockReveal(
-        cohort.store, SlideReveal(backbone, settings()), UNITS, PartialResults(files / "out")
+        cohort.store, SlideReveal(backbone, settings()), JOBS, PartialResults(files / "out")
     )
     with pytest.raises(FociError, match=r"workers: cannot be sent to another process.*--workers 1"):
         reveal_blocks(cohort.slides, work, workers=2)
@@ -177,14 +278,14 @@ def test_workers_by_default(
 def test_a_block_of_bad_slides_only(files: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("s11", "s12"):
         (files / "features" / f"{name}.h5").write_bytes(b"cut")
-    parts = reveal(files)
+    parts = reveal_test_split(files)
     slides = parts.slides(1)
     assert slides is not None
     assert [s.skipped is None for s in slides] == [False, False]
-    assert len(parts.job(1, UNITS[0])) == 0
+    assert len(parts.job(1, JOBS[0])) == 0
     assert [line.split(":")[0] for line in caplog.messages] == ["skipped s11", "skipped s12"]
     (parts.folder / "random" / "00001.parquet").unlink()
     caplog.clear()
-    parts = reveal(files)
-    assert len(parts.job(1, UNITS[1])) == 0
+    parts = reveal_test_split(files)
+    assert len(parts.job(1, JOBS[1])) == 0
     assert caplog.messages == []  # nothing was read again

@@ -1,21 +1,150 @@
-"""Adaptive counts change no MSK, no crossing and no reported drop: against every count."""
+"""Ranking jobs, the counts of each, and what adaptive counts change."""
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from foci import rankings
 from foci.audits import StoredAudit, jobs
-from foci.audits.jobs import counts_beyond
+from foci.audits.jobs import (
+    FINE,
+    RankingJob,
+    counts_beyond,
+    decisive_grid,
+    deletion_counts,
+    mean_rank,
+    ranking_jobs,
+    reveal_counts,
+)
 from foci.audits.measure import Threshold
+from foci.audits.reveal import SlideReveal
 from foci.audits.run import run
-from foci.audits.settings import SHARE, SHARES
+from foci.audits.settings import SHARE, SHARES, AuditSettings
 from foci.audits.sources import Sources
 from foci.bags import Cohort
 from foci.metrics.inputs import Floats
+from foci.rankings import EmbeddedBag
 from tests.makers.audits import model, settings
-from tests.makers.cohorts import D_IN, planted
+from tests.makers.cohorts import D_IN, planted, read
+
+
+def test_columns_in_the_order_of_the_rankings() -> None:
+    chosen = settings(
+        rankings=("random", "selector", "leave-one-out"), seeds=(3, 1), seeds_as="each"
+    )
+    fitted = {seed: object() for seed in (3, 1)}
+    units = ranking_jobs(chosen, fitted)  # type: ignore[arg-type]
+    assert [unit.column for unit in units] == [
+        "random", "selector-3", "selector-1", "leave-one-out",
+    ]  # fmt: skip
+    assert [unit.stored for unit in units] == [False, True, True, True]
+    assert [unit.selector for unit in units] == [None, fitted[3], fitted[1], None]
+
+
+@pytest.mark.parametrize(
+    ("changes", "columns"),
+    [
+        ({}, ["selector"]),
+        ({"dense": True}, ["selector", "selector-seed-3", "selector-seed-1"]),
+        ({"seeds": (3,), "dense": True}, ["selector-3"]),
+    ],
+)
+def test_the_selector_is_the_mean_rank_of_its_seeds(
+    changes: dict[str, object], columns: list[str]
+) -> None:
+    chosen = settings(**{"rankings": ("selector",), "seeds": (3, 1), **changes})
+    fitted = {seed: object() for seed in (3, 1)}
+    jobs = ranking_jobs(chosen, fitted)  # type: ignore[arg-type]
+    assert [job.column for job in jobs] == columns
+    assert all(job.stored for job in jobs)
+    if len(columns) != 1 or columns == ["selector"]:
+        assert jobs[0].selectors == (fitted[3], fitted[1])
+
+
+def test_mean_rank_by_hand() -> None:
+    rows = np.array([[0.9, 0.1, 0.5, 0.2], [0.3, 0.2, 0.8, 0.1]])  # ranks 0 3 1 2 and 1 2 0 3
+    merged = mean_rank([rankings.Ranking("selector", "s", row) for row in rows])
+    assert merged.scores.tolist() == [-0.5, -2.5, -0.5, -2.5]
+    assert merged.order.tolist() == [0, 2, 1, 3]  # ties by tile index
+
+
+@pytest.mark.parametrize("name", ["native", "leave-one-out", "greedy-insertion"])
+def test_a_unit_ranks_as_the_registry_does(files: Path, name: str) -> None:
+    backbone, bag = model(), read(files).bag("s00")
+    ((seed, got),) = RankingJob(name).rank(EmbeddedBag(backbone, bag))
+    assert seed is None
+    np.testing.assert_array_equal(got.scores, rankings.score(name, backbone, bag).scores)
+
+
+def test_all_random_orders_are_one_unit(files: Path) -> None:
+    backbone, bag = model(), read(files).bag("s00")
+    found = RankingJob("random", orders=3).rank(EmbeddedBag(backbone, bag))
+    assert [seed for seed, _ in found] == [0, 1, 2]
+    for (_, got), want in zip(found, rankings.random_controls(bag, 3), strict=True):
+        np.testing.assert_array_equal(got.scores, want.scores)
+
+
+TILES = st.integers(2, 400)
+BUDGETS = st.integers(1, 300)
+
+
+@pytest.mark.parametrize(
+    ("dense", "name", "expected"),
+    [(False, "abmil", False), (False, "transmil", True), (True, "transmil", False)],
+)
+def test_counts_are_adaptive_without_a_closed_form(dense: bool, name: str, expected: bool) -> None:
+    assert SlideReveal(model(name), AuditSettings(dense=dense)).adaptive is expected
+
+
+def test_the_paper_and_dense_reveal_every_count() -> None:
+    assert not AuditSettings().reveals_every_count
+    assert AuditSettings(dense=True).reveals_every_count
+    assert AuditSettings(profile="paper").reveals_every_count
+
+
+def test_the_fine_grid_steps_by_an_eighth_of_the_count_at_most() -> None:
+    assert FINE[0] == 1
+    assert FINE[-1] == 256
+    assert all(b - a <= max(1, a / 8) for a, b in pairwise(FINE))
+
+
+@given(n_tiles=TILES, k_max=BUDGETS)
+def test_every_count_is_revealed_and_deleted_where_all_are_dense(n_tiles: int, k_max: int) -> None:
+    settings = AuditSettings(k_max=k_max, deletion=(1,))
+    last = min(k_max, n_tiles)
+    assert reveal_counts(settings, n_tiles).tolist() == [*range(1, last + 1)]
+    deleted = deletion_counts(settings, n_tiles, dense=True).tolist()
+    assert deleted == [*range(1, min(k_max, n_tiles - 1) + 1)], "one tile stays"
+    assert deletion_counts(settings, n_tiles, dense=False).tolist() == [1]
+
+
+@given(n_tiles=TILES, k_max=BUDGETS, control=st.booleans())
+def test_counts_beyond_the_crossing_end_at_the_last_one(
+    n_tiles: int, k_max: int, control: bool
+) -> None:
+    settings = AuditSettings(k_max=k_max, deletion=(3, 500))
+    found = counts_beyond(settings, n_tiles, control=control)
+    last = min(k_max, n_tiles)
+    assert (found[0], found[-1]) == (1, last)
+    assert found == sorted(set(found))
+    assert (3 in found) == (last >= 3)
+    assert control or {k for k in FINE if k <= last} <= set(found)
+
+
+@given(n_tiles=TILES, k_max=BUDGETS)
+def test_the_first_grid_of_decisive_k_steps_by_a_sixteenth(n_tiles: int, k_max: int) -> None:
+    found = decisive_grid(AuditSettings(k_max=k_max, deletion=(2, 1000)), n_tiles)
+    last = min(k_max, n_tiles - 1)
+    step = max(1, n_tiles // 16)
+    assert found[-1] == last
+    assert all(b - a <= step for a, b in pairwise([0, *found]))
+    assert (2 in found) == (last >= 2)
+
 
 RANKINGS = ("native", "evidence", "selector", "random")
 
