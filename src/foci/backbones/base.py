@@ -89,10 +89,8 @@ class Objective(nn.Module):
 
     An EMA teacher, an anchor or a queue belongs to training, not to the frozen model, but a run
     that was killed has to resume with it: the state dict of an objective is saved beside the
-    weights while training and left out of the finished model.
-
-    The backbone is kept outside the module tree: the optimizer, the parameter count and the state
-    dict of an objective concern only what the objective adds.
+    weights while training and left out of the finished model. It holds only what the objective
+    adds, because the backbone is kept outside the module tree.
 
     Attributes:
         stages: Names of the consecutive training stages; all but MHIM-MIL have one.
@@ -145,14 +143,11 @@ class Backbone(nn.Module, ABC):
         architecture: Name under which the class is registered and stored.
         objective_type: The training objective; cross-entropy unless a class has its own.
         notes: What was assumed when the weights were loaded, because no tensor shows it.
-        d_in: Width of a tile feature D.
-        d_token: Width of a token d.
-        n_classes: Number of classes C.
 
     Args:
-        d_in: Feature width.
-        n_classes: Number of classes.
-        d_token: Token width.
+        d_in: Width of a tile feature D.
+        n_classes: Number of classes C.
+        d_token: Width of a token d.
         **resolved: Constructor arguments to record with another value than was given, such as a
             width that None left to be computed.
     """

@@ -30,12 +30,8 @@ _NOT_WIDTHS = ("landmarks",)
 class TrainingData(BaseModel):
     """The features that a model was trained on, so that an audit can compare its own with them.
 
-    Attributes:
-        width: Feature width.
-        encoders: Tile encoders that the feature files name, with the number of slides of each.
-        layouts: Feature layouts, with the number of slides of each.
-        tile_sizes: Sides of a tile with their unit (``"256 px"``), with the number of slides.
-        fingerprints: :meth:`foci.Bag.fingerprint` of every training slide, by slide.
+    Encoders that the feature files name, layouts and tile sizes with their unit (``"256 px"``) each
+    with the number of slides; :meth:`foci.Bag.fingerprint` of every training slide, by slide.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -54,14 +50,10 @@ class ModelRecord(BaseModel):
     they are.
 
     Attributes:
-        format: Format number of the file.
-        architecture: Name under which the class is registered.
         config: The class's constructor arguments.
         fingerprint: Hash of architecture, config and weights.
-        parameters: Number of parameters.
         classes: Class names in the order of the logits; empty if unknown.
         n_cap: Most tiles per bag in training; None for all.
-        recipe: How it was trained.
         trained_on: Slides of the training split.
         data: Their features; None if unknown.
         metrics: Scores by split and name.
@@ -100,12 +92,10 @@ class ModelRecord(BaseModel):
 
 
 def save(backbone: Backbone, folder: str | Path, **fields: Any) -> Path:
-    """Save a classifier; the weights come first, so a folder with ``backbone.json`` is complete.
+    """Save a classifier of a registered architecture to a folder, created if it does not exist.
 
-    Args:
-        backbone: Of a registered architecture.
-        folder: Created if it does not exist.
-        **fields: Further content of ``backbone.json``: classes, recipe, metrics, history.
+    The weights come first, so a folder with ``backbone.json`` is complete. ``fields`` are further
+    content of that file: classes, recipe, metrics, history.
     """
     from safetensors.torch import save as to_bytes
 

@@ -27,14 +27,8 @@ class GatedAttention(nn.Module):
 
     .. math:: a_{ri} = w_r^\top \big(\phi(V h_i) \odot \sigma(U h_i)\big) + b_r
 
-    Args:
-        d: Token width.
-        hidden: Attention width.
-        rows: Number of scores per token (branches or classes).
-        gated: Without the gate the factor :math:`\sigma(U h)` is dropped.
-        activation: :math:`\phi`; tanh everywhere but in MHIM-MIL.
-        bias: Whether V, U and w have biases.
-        dropout: Applied after each factor while training.
+    ``hidden`` is the width of V and U. Without the gate the factor :math:`\sigma(U h)` is dropped;
+    :math:`\phi` is tanh everywhere but in MHIM-MIL; dropout is applied after each factor.
     """
 
     def __init__(
@@ -72,10 +66,7 @@ class HeadReadout(nn.Module):
 
     .. math:: o = \mathrm{LayerNorm}\big(W_o\,[V_1 z_1 + c_1; \dots; V_H z_H + c_H] + b_o\big)
 
-    Args:
-        d: Token width, a multiple of ``heads``.
-        heads: Number of heads H.
-        dropout: Before the LayerNorm, while training.
+    with dropout before the LayerNorm, while training.
     """
 
     def __init__(self, d: int, heads: int, dropout: float) -> None:
@@ -90,11 +81,7 @@ class HeadReadout(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def project(self, tokens: Tensor) -> Tensor:
-        """Values ``[..., H, d/H]`` of one token per head, or of one token for all of them.
-
-        Args:
-            tokens: ``[..., H, d]`` (pooled, head by head) or ``[..., 1, d]`` (a tile).
-        """
+        """Values ``[..., H, d/H]`` of pooled tokens ``[..., H, d]`` or a tile ``[..., 1, d]``."""
         if tokens.shape[-2] == 1:
             return torch.unflatten(self.v(tokens.squeeze(-2)), -1, (self.heads, -1))
         weight = torch.unflatten(self.v.weight, 0, (self.heads, -1))
@@ -178,17 +165,10 @@ def projection(
     activation: str = "relu",
     layers: int = 1,
 ) -> nn.Module:
-    """Linear, activation, dropout: ``h = act(W x)``; the identity where ``d`` is None.
+    """Linear, activation (``"relu"`` or ``"gelu"``), dropout: ``h = act(W x)``.
 
-    With ReLU and no bias it is homogeneous, so that gating x is gating h.
-
-    Args:
-        d_in: Feature width.
-        d: Token width.
-        bias: Whether the linear layers have biases.
-        dropout: After every layer, while training.
-        activation: ``"relu"`` or ``"gelu"``.
-        layers: Number of layers; those after the first lead from d to d.
+    The identity where ``d`` is None. Layers after the first lead from d to d. With ReLU and no bias
+    it is homogeneous, so that gating x is gating h.
     """
     if d is None:
         return nn.Identity()

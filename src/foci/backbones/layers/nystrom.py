@@ -69,17 +69,10 @@ def _merge_alike(factor: Tensor, alike: int, dim: int) -> Tensor:
 class NystromAttention(nn.Module):
     r"""Multi-head Nyström attention :math:`\hat S V + \mathrm{conv}(V)` with output projection.
 
-    The residual convolution runs along the sequence, one filter of 33 taps per head.
-
-    Args:
-        d: Token width.
-        heads: Number of heads H.
-        head_width: Width of a head; H times it need not be d.
-        landmarks: Number of landmarks m.
-        dropout: After the output projection, while training.
-        aligned: Every token gets its own row of the result. The Nyström package that the official
-            TransMIL was published with (0.0.9) returned the first n rows instead, which begin
-            with those of the zero tokens in front; False reproduces that.
+    The residual convolution runs along the sequence, one filter of 33 taps per head. The heads
+    together need not have the width d. Where ``aligned``, every token gets its own row of the
+    result. The Nyström package that the official TransMIL was published with (0.0.9) returned the
+    first n rows instead, which begin with those of the zero tokens in front; False reproduces that.
     """
 
     def __init__(

@@ -41,15 +41,10 @@ def softmax_weights(
     *,
     plus_one: bool = False,
 ) -> Tensor:
-    """Softmax over the tiles with a mask and a gate, ``[..., N, R]``.
+    """Softmax over the tiles with a mask and a gate ``[..., N]``, ``[..., N, R]`` as the logits.
 
-    A tile that is masked out or gated to 0 has weight 0.
-
-    Args:
-        logits: ``[..., N, R]``.
-        mask: ``[..., N]`` bool, True where a tile is present.
-        gate: ``[..., N]``, multiplies the unnormalised weight; differentiable at 0 too.
-        plus_one: Softmax-plus-one.
+    The mask is True where a tile is present. The gate multiplies the unnormalised weight and is
+    differentiable at 0 too. A tile that is masked out or gated to 0 has weight 0.
 
     >>> softmax_weights(torch.tensor([[0.0], [0.0], [9.0]]), torch.tensor([True, True, False]))
     tensor([[0.5000],
@@ -101,15 +96,9 @@ def prefix_pool(
     than 600 above the first one, nothing underflows with one maximum for all prefixes, and running
     sums give every count at once; beyond that every count gets a softmax with its own maximum.
 
-    Args:
-        logits: ``[N, R]``, in reveal order unless ``order`` is given.
-        values: ``[N, 1 or R, dv]``, in the same order as the logits.
-        ks: ``[K]`` counts between 1 and N, in any order.
-        order: ``[N]`` indices of logits and values in reveal order; saves reordering the values.
-        plus_one: Softmax-plus-one.
-
-    Returns:
-        ``[K, R, dv]`` in float64.
+    From logits ``[N, R]`` and values ``[N, 1 or R, dv]`` in reveal order, or with their indices in
+    reveal order as ``order`` ``[N]``, which saves reordering the values, to ``[K, R, dv]``. The
+    counts ``ks`` ``[K]`` may be in any order.
 
     >>> z = prefix_pool(torch.tensor([[0.0], [900.0]]), torch.tensor([[[1.0]], [[3.0]]]),
     ...                 torch.tensor([1, 2]))

@@ -21,12 +21,8 @@ class EncoderLayer(nn.Module):
     ``qkv`` and ``feed_forward`` work token by token and only ``attend`` mixes them, so keys and
     values of a token may be computed once and serve every subset that contains it.
 
-    Args:
-        d: Token width.
-        heads: Attention heads, each d / heads wide.
-        hidden: Width of the feed-forward block.
-        activation: :math:`\phi`, ``"gelu"`` or ``"relu"``.
-        dropout: At the end of both blocks, while training.
+    Each head is d / heads wide, the feed-forward block ``hidden``; :math:`\phi` is ``"gelu"`` or
+    ``"relu"``. Dropout is at the end of both blocks.
     """
 
     def __init__(
@@ -47,9 +43,7 @@ class EncoderLayer(nn.Module):
     def qkv(self, tokens: Tensor, n_queries: int | None = None) -> tuple[Tensor, Tensor, Tensor]:
         """Tokens ``[..., n, d]`` to queries, keys and values ``[..., heads, n, d / heads]``.
 
-        Args:
-            tokens: Tokens before the LayerNorm.
-            n_queries: Number of leading tokens that get a query; None for all.
+        Only the ``n_queries`` leading tokens get a query; None for all.
         """
         normed = self.attention_norm(tokens)
         keys, values = self.key_value(normed).chunk(2, dim=-1)
@@ -69,12 +63,8 @@ class EncoderLayer(nn.Module):
         .. math:: w_{ij} = \frac{g_j\, e^{q_i \cdot k_j / \sqrt{d_h}}}
            {\sum_{j'} g_{j'}\, e^{q_i \cdot k_{j'} / \sqrt{d_h}}}
 
-        Args:
-            q: Queries ``[..., heads, n_queries, d / heads]``.
-            k: Keys ``[..., heads, n, d / heads]``.
-            v: Values, like the keys.
-            mask: ``[..., n]`` bool, True where a key is present.
-            gate: ``[..., n]``, the :math:`g_j`; gate 0 removes a key.
+        Queries, keys and values as from :meth:`qkv`; the mask ``[..., n]`` is True where a key is
+        present, and a gate :math:`g_j` of 0 removes a key.
         """
         over_heads = None if mask is None else mask.unsqueeze(-2)
         if gate is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Literal, get_args
 
 import torch
@@ -15,6 +16,11 @@ from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_wei
 from foci.errors import FociError
 
 Layer = Callable[[Tensor], Tensor]
+
+POOLING = Capabilities(
+    order_free=True, closed_form=True, score="native", gate_sites=("feature", "attention")
+)
+"""What attention pooling can do; the other classifiers of a set of tiles depart from it."""
 
 
 class PooledBackbone(Backbone):
@@ -59,13 +65,7 @@ class PooledBackbone(Backbone):
     @property
     def capabilities(self) -> Capabilities:
         """Order-free, closed form, native score, gates at both sites."""
-        return Capabilities(
-            order_free=True,
-            closed_form=True,
-            score="native",
-            gate_sites=("feature", "attention"),
-            homogeneous=self.homogeneous,
-        )
+        return replace(POOLING, homogeneous=self.homogeneous)
 
     def embed(self, x: Tensor) -> Tensor:
         """Projection."""
@@ -102,11 +102,7 @@ class PooledBackbone(Backbone):
         return logits
 
     def split(self) -> tuple[Layer, Layer]:
-        """What to do to the values before the pooling and to the sums after it.
-
-        ``project`` and ``read`` where the readout declares that split, nothing and the whole
-        ``readout`` otherwise.
-        """
+        """What to do to the values before the pooling and to the sums after it."""
         if declared(self, "split-readout") and not self.plus_one:
             return self.project, self.read
         return nn.Identity(), self.readout
@@ -154,7 +150,6 @@ def official_width(d_in: int) -> int:
 
 
 def check_branches(branches: int, score: str) -> None:
-    """Refuse fewer than one branch and an unknown kind of score."""
     if branches < 1:
         raise FociError("branches", f"{branches} is too few", "choose at least 1")
     if score not in get_args(Score):

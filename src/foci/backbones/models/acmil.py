@@ -108,10 +108,8 @@ class ACMILMultiHead(PooledBackbone):
     has its own readout and classifier, used only in training.
 
     Args:
-        d: Token width, a multiple of ``heads``; None for the authors' choice, half of ``d_in``.
-        branches: Number of queries K.
-        score: What the native score averages over queries and heads: ``"logits"`` or
-            ``"softmax"``.
+        d, branches, score: As for :class:`ACMIL`; ``d`` is a multiple of ``heads``, and the score
+            is averaged over queries and heads.
         heads: Heads H of every attention.
         dropout: On the attention outputs, while training.
     """
@@ -182,14 +180,8 @@ def stochastic_topk_mask(
     :math:`\lfloor m \cdot \mathrm{mask\_drop} \rfloor` are chosen at random, row by row and bag
     by bag, but never more than :math:`N - 1`: a bag keeps at least one tile even at a drop of 1.
 
-    Args:
-        logits: Attention logits ``[..., N, R]``.
-        mask: ``[..., N]`` bool, True where a tile is real.
-        n_mask: How many of the strongest tiles may be hidden.
-        mask_drop: Share of them that is hidden.
-
-    Returns:
-        ``[..., N, R]`` bool, True where a tile is hidden from a row.
+    From attention logits ``[..., N, R]`` and the mask ``[..., N]`` of real tiles to ``[..., N, R]``
+    bool, True where a tile is hidden from a row.
     """
     n_tiles = mask.sum(dim=-1)[..., None, None]
     n_top = n_tiles.clamp(max=n_mask)
@@ -205,12 +197,9 @@ def diversity(weights: Tensor, branches: int) -> Tensor:
 
     .. math:: \frac{2}{K(K-1)} \sum_{r<r'} \cos(\alpha_r, \alpha_{r'})
 
-    for the attention maps :math:`\alpha_r` over the tiles; with several heads per branch the maps
-    of the same head are compared and averaged, and so are the bags.
-
-    Args:
-        weights: Attention maps ``[..., N, R]``, rows ordered by branch, then by head.
-        branches: Number of branches K, at least 2.
+    for the attention maps :math:`\alpha_r` over the tiles, rows of ``weights`` ``[..., N, R]``
+    ordered by branch, then by head. With several heads per branch the maps of the same head are
+    compared and averaged, and so are the bags.
 
     >>> same, apart = torch.tensor([[0.5, 0.5], [0.5, 0.5]]), torch.eye(2)
     >>> round(diversity(same, 2).item(), 6), diversity(apart, 2).item()
@@ -234,7 +223,6 @@ class ACMILObjective(Objective):
     sees every tile, so that its loss on a validation set is not random.
 
     Args:
-        backbone: ACMIL in either form.
         n_mask: How many of the strongest tiles of a row may be hidden; 0 turns STKIM off.
         mask_drop: Share of them that is hidden.
     """

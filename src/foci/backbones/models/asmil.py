@@ -75,13 +75,8 @@ class ASMILQuery(PooledBackbone):
     Tiles meet only in the T first attentions, so every prefix of a ranking follows from running
     sums. The classifiers of the single queries are part of the published weights and unused.
 
-    Args:
-        d: Token width, a multiple of ``heads``; None for the authors' choice, half of ``d_in``.
-        branches: Number of queries T.
-        score: What the native score averages over queries and heads: ``"logits"`` or
-            ``"softmax"``.
-        heads: Heads H of every attention.
-        dropout: On the attention outputs, while training.
+    The arguments are those of :class:`~foci.backbones.models.acmil.ACMILMultiHead`, with T
+    ``branches``.
     """
 
     homogeneous = True
@@ -149,10 +144,6 @@ def normalised_sigmoid(logits: Tensor, mask: Tensor | None = None) -> Tensor:
 
     .. math:: \mathrm{NSF}(z)_i = \frac{\sigma(z_i)}{\sum_j \sigma(z_j) + 10^{-8}}
 
-    Args:
-        logits: ``[..., N, R]``.
-        mask: ``[..., N]`` bool, True where a tile is present.
-
     >>> normalised_sigmoid(torch.tensor([[0.0], [900.0]])).flatten()
     tensor([0.3333, 0.6667])
     """
@@ -169,11 +160,7 @@ def anchor_divergence(
 
     .. math:: -\sum_i \mathrm{NSF}(b / T_a)_i \, \log \mathrm{softmax}(a)_i
 
-    Args:
-        online: Online logits a, ``[..., N, R]``.
-        anchor: Anchor logits b of the same shape.
-        mask: ``[..., N]`` bool, True where a tile is present.
-        temperature: :math:`T_a`.
+    for online logits a and anchor logits b, ``[..., N, R]``, at the temperature :math:`T_a`.
     """
     target = normalised_sigmoid(anchor / temperature, mask)
     if mask is None:
@@ -195,7 +182,6 @@ class AnchorObjective(Objective, ABC):
     The anchor starts as a copy of the online attention and gets no gradient.
 
     Args:
-        backbone: ASMIL in either form.
         beta: Weight of the divergence.
         temperature: :math:`T_a`.
         momentum: m.
@@ -249,7 +235,6 @@ class ASMILObjective(AnchorObjective):
     the loss then see the thinned bag. A backbone in ``eval`` mode sees every tile.
 
     Args:
-        backbone: The classifier.
         tile_drop: Share of tiles dropped while training, below 1; 0 drops none.
         **settings: As for :class:`AnchorObjective`.
     """
@@ -290,7 +275,6 @@ class ASMILQueryObjective(AnchorObjective):
     the tiles.)
 
     Args:
-        backbone: The classifier.
         n_drop: Summaries hidden while training, fewer than the queries; 0 hides none.
         **settings: As for :class:`AnchorObjective`.
     """

@@ -109,9 +109,8 @@ def spatial_constraint(attributes: Tensor, around: Tensor) -> Tensor:
     .. math:: L_\mathrm{spatial} = \sum_c \frac{1}{N} \sum_i \big|\tanh(A_{ci} - A_{c,j(i)})\big|,
        \qquad j(i) = \arg\max_{j \in \mathrm{around}(i)} |A_{cj}|
 
-    Args:
-        attributes: ``[N, C']`` attribute scores of the classes concerned.
-        around: ``[N, 9]`` indices from :func:`neighbourhoods`.
+    for the attribute scores ``[N, C']`` of the classes concerned and ``around`` from
+    :func:`neighbourhoods`.
     """
     near = attributes[around]  # [N, 9, C']
     strongest = near.gather(1, near.abs().argmax(dim=1, keepdim=True)).squeeze(1)
@@ -128,11 +127,7 @@ def rank_constraint(top: Tensor, other: Tensor, of_class: bool, negative_class: 
     not of class c (u is)         :math:`[v-u]_+ + [v]_+`              :math:`[v]_+ + [-u]_+`
     ============================  ===================================  ======================
 
-    Args:
-        top: v, the bag's largest attribute score of class c.
-        other: u, attribute score of class c of the queued tile.
-        of_class: Whether the bag is of class c.
-        negative_class: Whether c is the negative class.
+    v is ``top``, the bag's largest attribute score of class c, and u is ``other``.
     """
     if of_class:
         order = torch.relu(-top) + torch.relu(other)
@@ -147,10 +142,6 @@ def neighbourhoods(coords: Tensor, stride: int) -> Tensor:
     Column 4 is the tile itself. A neighbour is a tile *exactly* one stride away along x, y or
     both: every tissue contour may start a grid of its own, and tiles of two such grids are not
     neighbours. Where there is none, the tile stands in for it.
-
-    Args:
-        coords: ``[N, 2]`` integer positions of the tiles present.
-        stride: Distance between neighbouring tiles in the units of ``coords``.
 
     >>> neighbourhoods(torch.tensor([[0, 0], [256, 0]]), stride=256).tolist()
     [[0, 0, 0, 0, 0, 0, 0, 1, 0], [1, 0, 1, 1, 1, 1, 1, 1, 1]]
@@ -235,9 +226,7 @@ class AttributeConstraints(Objective):
     constraint. For subtypes of equal standing set ``symmetric``.
 
     Args:
-        backbone: The AttriMIL to train.
-        spatial_weight: :math:`\lambda_s`.
-        rank_weight: :math:`\lambda_r`.
+        spatial_weight, rank_weight: :math:`\lambda_s` and :math:`\lambda_r`.
         queue_length: Tiles kept per queue.
         symmetric: Treat class 0 like every other class.
     """
@@ -282,7 +271,7 @@ class AttributeConstraints(Objective):
         tokens = self.backbone.embed(features)
         attention, values = self.backbone.attend(tokens), self.backbone.values(tokens)
         logits = self.backbone.readout(pool(softmax_weights(attention), values))
-        attributes = _attribute_scores(attention, values)
+        attributes = values.squeeze(-1) * attention.exp()
 
         spatial = logits.new_zeros(())
         if batch.coords is not None and batch.strides is not None:
@@ -304,15 +293,10 @@ class AttributeConstraints(Objective):
             if opposite.size(c):
                 token = self.backbone.embed(opposite.next(c)[None].to(features))
                 attention, values = self.backbone.attend(token), self.backbone.values(token)
-                other = _attribute_scores(attention, values)[0, c]
+                other = (values.squeeze(-1) * attention.exp())[0, c]
                 negative_class = c == 0 and not self.symmetric
                 total = total + rank_constraint(top, other, of_class, negative_class)
         return total / self.backbone.n_classes
-
-
-def _attribute_scores(attention: Tensor, values: Tensor) -> Tensor:
-    r"""Attribute scores :math:`A_{ci} = s_{ci}\,e^{a_{ci}}` of logits ``[N, C]`` and scores."""
-    return values.squeeze(-1) * attention.exp()
 
 
 preset("attrimil", "paper", AttriMIL, d=512, scorer_hidden=256, projection_bias=False)

@@ -158,10 +158,6 @@ def smooth_top1_svm(scores: Tensor, labels: Tensor) -> Tensor:
     multi-class hinge) is the loss. For two classes the left-hand side is
     :math:`\mathrm{softplus}(1 + u_\mathrm{other} - u_y)`.
 
-    Args:
-        scores: ``[M, C]`` class scores u, with at least two classes.
-        labels: ``[M]`` true classes y.
-
     >>> two_classes = torch.tensor([[0.0, 0.0], [0.0, 8.0]])
     >>> smooth_top1_svm(two_classes[:1], torch.tensor([0]))  # softplus(1)
     tensor(1.3133)
@@ -195,7 +191,6 @@ class InstanceClustering(Objective):
     averaged over the bags of a batch.
 
     Args:
-        backbone: The CLAM to train.
         subtyping: Whether the classes exclude each other (NSCLC, BRCA: yes; normal against
             tumour: no).
         bag_weight: w.
@@ -244,12 +239,9 @@ class InstanceClustering(Objective):
         )
 
     def cluster(self, tokens: Tensor, attention: Tensor, label: int) -> Tensor:
-        """Instance loss of one bag.
+        """Instance loss of one bag of class ``label``, from the real tiles ``[n, d]`` alone.
 
-        Args:
-            tokens: ``[n, d]``, real tiles only.
-            attention: ``[n, R]`` logits: one row for all classes, or one for each.
-            label: Class y of the bag.
+        The attention logits ``[n, R]`` have one row for all classes, or one for each.
         """
         k = min(self.n_instances, len(tokens))
         rows = attention.detach().expand(-1, self.backbone.n_classes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Literal, get_args
 
 import torch
@@ -13,6 +14,7 @@ from foci.backbones.base import Backbone, Capabilities, Objective, declares
 from foci.backbones.batch import Batch
 from foci.backbones.layers.attention import projection
 from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
+from foci.backbones.models._pooled import POOLING
 from foci.backbones.registry import architecture, objective_of, preset
 from foci.errors import FociError
 
@@ -100,14 +102,8 @@ class DSMIL(Backbone):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Order-free, closed form, native score, gates at both sites."""
-        return Capabilities(
-            order_free=True,
-            closed_form=True,
-            score="native",
-            gate_sites=("feature", "attention"),
-            homogeneous=self.homogeneous,
-        )
+        """As attention pooling."""
+        return replace(POOLING, homogeneous=self.homogeneous)
 
     def embed(self, x: Tensor) -> Tensor:
         """Projection, where there is one."""
@@ -203,7 +199,6 @@ class DualStream(Objective):
     over outputs and bags.
 
     Args:
-        backbone: The DSMIL to train.
         bag_weight: w, a half as published.
     """
 

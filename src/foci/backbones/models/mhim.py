@@ -177,20 +177,14 @@ def mask_tiles(
     .. math:: M = R_{\lceil rN \rceil} \cup L_{\lceil r_l N \rceil} \cup
        \mathrm{draw}_{r_{hr}}\big(H_{\lceil r_h N / r_{hr} \rceil}\big)
 
-    with R random tiles, L the lowest and H the highest attention. One random tile stays visible
-    where the union would leave none.
+    with R random tiles, L the lowest and H the highest attention; r is ``random``, :math:`r_l` is
+    ``low``, :math:`r_h` is ``high``. :math:`r_{hr}`, ``high_draw``, is the part of the candidates
+    with the highest attention that is drawn: at 1 exactly the top share ``high``, below 1 a random
+    part of the top ``high / high_draw``; not above ``high`` means that all tiles are candidates.
+    One random tile stays visible where the union would leave none.
 
-    Args:
-        attention: ``[N]``, any monotone version of the teacher's attention.
-        random: Share drawn at random (r).
-        low: Share with the lowest attention (r_l).
-        high: Share hidden among the highest attention (r_h).
-        high_draw: Which part of the candidates with the highest attention is drawn (r_hr): at 1
-            exactly the top share ``high``, below 1 a random part of the top ``high / high_draw``;
-            not above ``high`` means that all tiles are candidates.
-
-    Returns:
-        ``[N]`` bool, True where a tile is hidden. Draws from torch's global generator.
+    ``attention`` is any monotone version of the teacher's, ``[N]``; the result is bool, True where
+    a tile is hidden. Draws from torch's global generator.
     """
     n = len(attention)
     place = attention.argsort(descending=True, stable=True).argsort()
@@ -239,7 +233,6 @@ class MaskedHardMining(Objective):
     default mask ratios are the published TCGA-NSCLC run with gated attention.
 
     Args:
-        backbone: The classifier; it is the baseline first, the student after.
         mask_random, mask_low, mask_high, mask_high_draw: Shares of a bag's tiles that are hidden;
             see :func:`mask_tiles`.
         decay_high: Let r_h fall to 0 over the student stage by half a cosine.

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from foci.backbones.base import Backbone, Capabilities, declares
 from foci.backbones.layers.attention import projection
-from foci.backbones.models._pooled import PooledBackbone, refuse_gate
+from foci.backbones.models._pooled import POOLING, PooledBackbone, refuse_gate
 from foci.backbones.registry import architecture, preset
 
 
@@ -54,14 +54,8 @@ class BestTile(Backbone):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Order-free, closed form, native score, a gate on the features."""
-        return Capabilities(
-            order_free=True,
-            closed_form=True,
-            score="native",
-            gate_sites=("feature",),
-            homogeneous=self.homogeneous,
-        )
+        """As attention pooling, but there are no weights to gate."""
+        return replace(POOLING, gate_sites=("feature",), homogeneous=self.homogeneous)
 
     def embed(self, x: Tensor) -> Tensor:
         """Projection."""

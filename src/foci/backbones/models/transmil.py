@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import torch
@@ -12,7 +13,7 @@ from foci.backbones.base import Backbone, Capabilities, declares
 from foci.backbones.layers.attention import head, projection
 from foci.backbones.layers.nystrom import NystromAttention, NystromLayer
 from foci.backbones.layers.transformer import PPEG, EncoderLayer, squared
-from foci.backbones.models._pooled import OrderedBackbone
+from foci.backbones.models._pooled import POOLING, OrderedBackbone
 from foci.backbones.registry import architecture, preset
 from foci.errors import FociError
 
@@ -77,14 +78,8 @@ class TransMIL(Backbone):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Order-free, no closed form, proxy score."""
-        return Capabilities(
-            order_free=True,
-            closed_form=False,
-            score="proxy",
-            gate_sites=("feature", "attention"),
-            homogeneous=self.homogeneous,
-        )
+        """As attention pooling, but without a closed form, and the tile score is a proxy."""
+        return replace(POOLING, closed_form=False, score="proxy", homogeneous=self.homogeneous)
 
     def embed(self, x: Tensor) -> Tensor:
         """Projection."""
@@ -101,11 +96,8 @@ class TransMIL(Backbone):
     ) -> Tensor:
         """Tokens ``[B, N, d]`` to ``[B, 1 + N, d]`` before the final LayerNorm, CLS first.
 
-        Args:
-            tokens: Embedded tiles.
-            mask: ``[B, N]`` bool, True where a tile is present.
-            gate: ``[B, N]``, multiplies a tile's unnormalised attention weight in every layer.
-            n_queries: Number of leading tokens to compute in the last layer; None for all.
+        The gate acts in every layer; the last one computes ``n_queries`` leading tokens (None for
+        all).
         """
         hidden = torch.cat([self.cls.expand(len(tokens), 1, -1), tokens], dim=1)
         mask = None if mask is None else F.pad(mask, (1, 0), value=True)

@@ -59,17 +59,11 @@ def train(
     Every epoch draws its randomness from (seed, stage, epoch) alone, so a run that is resumed
     from ``state_file`` continues as if it had never stopped.
 
-    Args:
-        backbone: Untrained; training runs on its device.
-        train_cohort: Slides to learn from; all must be readable.
-        val_cohort: Slides that choose the epoch.
-        recipe: How to train.
-        state_file: Written after every epoch; the caller removes it at the end.
-        starting: Called once, with the epochs that are done and all epochs of the run.
-        report: Called after every epoch.
-
-    Returns:
-        One report per epoch, those of a resumed run included.
+    Training runs on the device of the untrained backbone. All training slides must be readable;
+    those of ``val_cohort`` choose the epoch. The state file is written after every epoch, and the
+    caller removes it at the end. ``starting`` is called once, with the epochs that are done and all
+    epochs of the run, ``report`` after every epoch; the result holds the report of every epoch,
+    those of a resumed run included.
 
     Raises:
         FociError: At the first epoch whose training or validation loss is not finite, and for a
@@ -85,14 +79,12 @@ def train(
     trainable = [p for p in backbone.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(trainable, lr=recipe.lr, weight_decay=recipe.weight_decay)
     key = run_key(backbone, train_cohort, val_cohort, recipe)
-    stored = (
-        None if state_file is None else load_run(state_file, key, backbone, objective, optimizer)
-    )
-    state = RunState(0, 0, math.inf, {}, []) if stored is None else stored
+    state = RunState(0, 0, math.inf, {}, [])
+    if state_file is not None:
+        state = load_run(state_file, key, backbone, objective, optimizer) or state
     size = recipe.batch_size
     steps = math.ceil(len(train_cohort) / size)
-    reports = [EpochReport(**entry) for entry in state.history]
-    starting(len(reports), len(objective.stages) * recipe.epochs)
+    starting(len(state.history), len(objective.stages) * recipe.epochs)
 
     for stage in range(state.stage, len(objective.stages)):
         name = objective.stages[stage]
@@ -121,7 +113,6 @@ def train(
                 state.best_loss, state.best = validation.loss, snapshot(backbone)
             done = EpochReport(name, epoch + 1, recipe.epochs, loss, terms, validation.loss,
                                validation.accuracy, best)  # fmt: skip
-            reports.append(done)
             state.epoch = epoch + 1
             state.history.append(asdict(done))
             if state_file is not None:
@@ -129,7 +120,7 @@ def train(
             report(done)
     backbone.load_state_dict(state.best)
     backbone.eval()
-    return reports
+    return [EpochReport(**entry) for entry in state.history]
 
 
 def run_key(
@@ -223,13 +214,7 @@ def stride(bag: Bag) -> int:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Full-bag predictions of one cohort.
-
-    Attributes:
-        slide_ids: The slides, in cohort order.
-        probabilities: ``[S, C]`` float64.
-        labels: ``[S]`` class indices.
-    """
+    """Full-bag predictions of one cohort, ``[S, C]`` in float64, and its labels ``[S]``."""
 
     slide_ids: tuple[str, ...]
     probabilities: NDArray[np.float64]

@@ -17,12 +17,8 @@ from foci.files.atomic import write_whole
 class RunState:
     """State of a training run after its last complete epoch.
 
-    Attributes:
-        stage: Index of the objective's stage.
-        epoch: Epochs finished in it.
-        best_loss: Smallest validation loss of the stage.
-        best: The weights that had it.
-        history: One entry per finished epoch.
+    Stage of the objective, epochs finished in it, the stage's smallest validation loss with the
+    weights that had it, and one entry per finished epoch of all stages.
     """
 
     stage: int
@@ -48,13 +44,7 @@ def save_run(
     tensors |= {f"objective/{k}": v for k, v in objective.state_dict().items()}
     for index, slots in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{index}/{name}": value for name, value in slots.items()}
-    progress = {
-        "key": key,
-        "stage": state.stage,
-        "epoch": state.epoch,
-        "best_loss": state.best_loss,
-        "history": state.history,
-    }
+    progress = {"key": key} | {k: v for k, v in vars(state).items() if k != "best"}
     plain = {k: v.detach().cpu().contiguous().clone() for k, v in tensors.items()}
     write_whole(path, save(plain, {"run": json.dumps(progress)}))
 
@@ -75,16 +65,14 @@ def load_run(
     path: Path, key: str, model: nn.Module, objective: nn.Module, optimizer: Any
 ) -> RunState | None:
     """Restore a run with the same key; None if the file is missing, damaged or of another run."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import safe_open
 
-    try:
-        with safe_open(path, framework="pt") as file:
-            progress = json.loads(file.metadata()["run"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
+    if stored_key(path) != key:
         return None
-    if progress.pop("key") != key:
-        return None
+    with safe_open(path, framework="pt") as file:
+        progress = json.loads(file.metadata()["run"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    del progress["key"]
     model.load_state_dict(_part(tensors, "model"))
     objective.load_state_dict(_part(tensors, "objective"))
     slots: dict[int, dict[str, Tensor]] = {}

@@ -36,13 +36,8 @@ Scores = Mapping[str, float | None]
 class TrainingConfiguration(TrainingRecipe, CohortOptions):
     """All that ``foci train`` needs, from options or from a file.
 
-    Attributes:
-        backbone: Architecture, one of :func:`foci.backbones.available`.
-        labels: Label table; a classifier needs labels to learn from.
-        out: Folder for the trained backbone.
-        preset: Widths of the classifier.
-        widths: Constructor arguments that replace the preset's.
-        device: Device to train on.
+    ``backbone`` is one of :func:`foci.backbones.available`, ``widths`` are constructor arguments
+    that replace those of the preset.
     """
 
     backbone: str
@@ -61,13 +56,10 @@ class TrainingConfiguration(TrainingRecipe, CohortOptions):
 
 @dataclass(frozen=True)
 class TrainedBackbone:
-    """Result of :func:`train_into`.
+    """Result of :func:`train_into`: a frozen backbone with the weights of its best epoch.
 
-    Attributes:
-        backbone: Frozen, with the weights of its best validation epoch.
-        history: One report per epoch.
-        metrics: Scores by split; None where a score is undefined.
-        notes: Which split could not be scored, and why; whether it mixes encoders.
+    Scores are by split, None where one is undefined; notes say which split could not be scored, and
+    why, and whether it mixes encoders.
     """
 
     backbone: Backbone
@@ -94,19 +86,11 @@ def train_into(
 
     A killed run, started again with the same arguments, continues after its last complete epoch.
 
-    Args:
-        folder: Where ``weights.safetensors`` and ``backbone.json`` go.
-        name: One of :func:`foci.backbones.available`.
-        cohort: With splits ``train`` and ``val``; ``test`` is only scored. All readable.
-        recipe: How to train.
-        preset: Widths of the classifier.
-        widths: Constructor arguments that replace the preset's.
-        device: Where to train.
-        request: Key of what was asked for, written to ``backbone.json``; see :func:`request_key`.
-        score: Numbers for ``backbone.json`` from the predictions of a split; default is loss and
-            accuracy. A split that it fails on is written without scores, and a note says so.
-        starting: Called once, with the epochs that are done and all epochs of the run.
-        report: Called after every epoch.
+    The cohort has the splits ``train`` and ``val``; ``test`` is only scored. All slides are
+    readable. ``request``, the key of what was asked for (:func:`request_key`), is written to
+    ``backbone.json``, and so is what ``score`` returns for the predictions of a split, by default
+    loss and accuracy. A split that it fails on is written without scores, and a note says so.
+    ``starting`` and ``report`` are those of :func:`~foci.backbones.training.loop.train`.
     """
     folder = Path(folder)
     _check_free(folder)
