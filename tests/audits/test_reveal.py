@@ -194,7 +194,7 @@ def test_a_worker_that_is_killed_costs_its_block(files: Path) -> None:
     parts.folder.parent.mkdir()
     work = DiesOnce(cohort.store, chosen, JOBS, parts)
 
-    with pytest.raises(FociError, match="a worker process: ended without a word"):
+    with pytest.raises(FociError, match="a worker process: exited unexpectedly"):
         reveal_blocks(cohort.slides, work, workers=2, threads=1)
     assert parts.slides(1) is None
     reveal_blocks(cohort.slides, work, workers=2, threads=1)

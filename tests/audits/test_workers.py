@@ -89,5 +89,5 @@ def test_a_script_without_a_guard_is_told_what_to_do(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
-    assert "a worker process: ended before its first word" in last
+    assert "a worker process: exited during start-up" in last
     assert "if __name__ == '__main__':" in last

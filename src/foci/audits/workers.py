@@ -142,11 +142,11 @@ def _received(end: Connection, *, starting: bool) -> tuple[str, Any]:
 
 def _ended(*, starting: bool) -> FociError:
     """What a process that is gone probably died of."""
-    if starting:  # it reads the main script again, which then begins another audit
-        what = "ended before its first word"
+    if starting:  # it reads the main script again, which then starts another audit
+        what = "exited during start-up"
         fix = "in a script, put your calls under if __name__ == '__main__':, or give workers=1"
     else:
-        what = "ended without a word: was it killed, or out of memory?"
+        what = "exited unexpectedly: was it killed, or out of memory?"
         fix = "give the same command again, with fewer --workers"
     return FociError("a worker process", what, fix)
 
