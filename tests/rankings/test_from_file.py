@@ -131,7 +131,7 @@ def test_corners_of_another_tiling(tmp_path: Path) -> None:
     with pytest.raises(FociError, match=r"names tiles by x and y, but the bag has no coordinates"):
         read(path, bag(coords=False))
     same = Bag("s1", features(2).float().numpy(), coords=np.zeros((2, 2), dtype=np.int64))
-    with pytest.raises(FociError, match=r"but two tiles of the bag have the same"):
+    with pytest.raises(FociError, match=r"but the bag has two tiles at the same place"):
         read(path, same)
 
 

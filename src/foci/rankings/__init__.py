@@ -36,7 +36,7 @@ __all__ = [
     "score",
 ]
 
-_METHODS = ("controls", "evidence", "from_file", "gradient", "native", "search")
+_METHODS = ("controls", "evidence", "from_file", "gradient", "search")
 """Importing them registers the rankings."""
 
 _MODULES = {

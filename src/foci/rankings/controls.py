@@ -28,21 +28,15 @@ def feature_norm(bag: EmbeddedBag) -> Tensor:
 
 @ranking("random")
 def random(bag: EmbeddedBag, *, seed: int = 0) -> Tensor:
-    """A random number for every tile of the slide's file; see :func:`random_scores`.
+    """A random number for every tile of the slide's file, another one for every seed.
 
-    Args:
-        bag: The bag.
-        seed: Each gives another order.
+    See :func:`random_scores`.
     """
     return torch.from_numpy(random_scores(bag.bag, bag.slide_id, len(bag), seed))
 
 
 def random_controls(bag: Bag | Tensor, n_seeds: int = 10) -> tuple[Ranking, ...]:
-    """The random orders of the control band, ``random-0`` to ``random-9``.
-
-    Args:
-        bag: A bag or its features.
-        n_seeds: How many.
+    """The random orders of the control band, ``random-0`` to ``random-9`` by default.
 
     >>> [control.name for control in random_controls(torch.zeros(4, 8), n_seeds=2)]
     ['random-0', 'random-1']
@@ -61,13 +55,8 @@ def random_scores(
     """One uniform random number per tile, ``[N]``; sorted in descending order, a random order.
 
     Tiles are identified by their index in the file, so a tile has the same number whether or not a
-    pre-filter dropped others, and in whatever order the bag lists its tiles.
-
-    Args:
-        bag: The bag, or None for features that come from no file.
-        slide_id: The slide.
-        n_tiles: Tiles of the bag.
-        seed: Each gives another order.
+    pre-filter dropped others, and in whatever order the bag lists its tiles. ``bag`` is None for
+    features that come from no file.
     """
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
         raise FociError("seed", f"is {seed!r}", "give a whole number")

@@ -1,16 +1,41 @@
-"""Rank by what the classifier predicts of a tile alone, with or without its attention weight."""
+"""Rank by what the classifier says of every tile, or what a selector has learned of it.
+
+The classifier's own scores, such as attention logits; its prediction for the tile alone, with or
+without the attention weight; a trained selector. ``budget`` is the most tokens that are forwarded
+at once; it has no effect for pooling classifiers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from foci.backbones.base import declared
+from foci.backbones.freezing import frozen
+from foci.errors import FociError
 from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
 from foci.reveal.pooled import BUDGET, PooledCandidates, pools
-from foci.selectors.evidence import attention_shares
+from foci.selectors.evidence import attention_shares, columns_of
+from foci.selectors.selector import FittedSelector, Selector
+
+
+@ranking("native", needs=("tile score",))
+def native(bag: EmbeddedBag) -> Tensor:
+    """The classifier's own tile scores, as in the paper's ranking-score table.
+
+    Attention logits before the softmax (ABMIL, CLAM-SB, ASMIL, MHIM-MIL), their mean over the
+    branches (ACMIL), the largest attribute score over the classes (AttriMIL), attention to the
+    critical tile (DSMIL), the score by which tiles compete (max pooling, ``MIL_fc``). Where there
+    is none, a documented proxy: for TransMIL the dot product of tile and CLS token after the
+    encoder, for mean pooling the tile's own logit of the predicted class.
+    """
+    if pools(bag.backbone) and declared(bag.backbone, "mean-attention"):
+        return cast("PooledCandidates", bag.candidates()).mean_attention()
+    return bag.backbone.scores(bag.tokens)
 
 
 @ranking("attention-x-evidence", needs=("pooling", "target"))
@@ -43,12 +68,7 @@ def attention_x_evidence(bag: EmbeddedBag) -> Tensor:
 
 @ranking("single-tile", needs=("target",))
 def single_tile(bag: EmbeddedBag, *, budget: int = BUDGET) -> Tensor:
-    r"""The target's probability when the tile is the whole bag, :math:`p_t(\{i\})`.
-
-    Args:
-        bag: The bag.
-        budget: Most tokens forwarded at once; has no effect for pooling classifiers.
-    """
+    r"""The target's probability when the tile is the whole bag, :math:`p_t(\{i\})`."""
     return bag.probability(bag.single_tiles(budget))
 
 
@@ -67,13 +87,39 @@ def evidence(bag: EmbeddedBag, *, budget: int = BUDGET) -> Tensor:
 
     Margins are in float64, so that tiles do not tie where their probabilities round to 1. Among the
     training-free rankings tried, this one gave the smallest decisive sets on validation slides.
-
-    Args:
-        bag: The bag.
-        budget: Most tokens forwarded at once; has no effect for pooling classifiers.
     """
     margins = bag.log_odds(bag.single_tiles(budget))
     if not pools(bag.backbone):
         return margins
     candidates = cast("PooledCandidates", bag.candidates())
     return attention_shares(candidates)[:, bag.target].sqrt() * margins
+
+
+@ranking("selector")
+def selector(bag: EmbeddedBag, *, selector: Callable[[Tensor], Tensor]) -> Tensor:
+    """Score every token with a selector head.
+
+    Args:
+        bag: The bag.
+        selector: Maps tokens ``[N, d]`` to one score per tile, ``[N]`` or ``[N, 1]``, or to one
+            score per tile and class, ``[N, C]``, of which the target's column is taken. A module
+            is used in eval mode. A fitted selector refuses any classifier but its own.
+    """
+    owned = selector.best if isinstance(selector, FittedSelector) else selector
+    if isinstance(owned, Selector) and owned.backbone is not bag.backbone:
+        owned.check(bag.backbone)
+    with frozen(*[selector] if isinstance(selector, nn.Module) else []):
+        if isinstance(owned, Selector):
+            scores = owned(bag.tokens, columns_of(bag) if owned.reads_evidence else None)
+        else:
+            scores = torch.as_tensor(selector(bag.tokens))
+    n, c = len(bag), bag.backbone.n_classes
+    if scores.shape == (n, c):
+        return scores[:, bag.target]
+    if scores.shape not in ((n,), (n, 1)):
+        raise FociError(
+            f"selector of slide {bag.slide_id}",
+            f"returned shape {list(scores.shape)} for {n} tiles and {c} classes",
+            f"return [{n}], [{n}, 1] or [{n}, {c}]",
+        )
+    return scores.reshape(n)

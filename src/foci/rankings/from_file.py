@@ -52,20 +52,13 @@ class ScoreFile:
 
 
 def read_scores(path: str | Path, column: str = "score") -> ScoreFile:
-    """Read a score file; the last four are kept until they change on disk.
-
-    Args:
-        path: CSV, TSV or Excel (:func:`foci.bags.tables.read_table`), or Parquet. Columns are
-            ``slide_id``, ``tile`` (index in the feature file) or else ``x`` and ``y``, and the
-            score.
-        column: Name of the score's column.
+    """Read a score file as for ``from-file``; the last four are kept until they change on disk.
 
     Raises:
         FociError: If the file cannot be read, lacks a column or has a cell that is no number.
     """
     path = Path(path)
-    changed = path.stat().st_mtime_ns if path.is_file() else 0
-    return _read(path, column, changed)
+    return _read(path, column, path.stat().st_mtime_ns if path.is_file() else 0)
 
 
 @lru_cache(maxsize=4)
@@ -83,11 +76,8 @@ def _read(path: Path, column: str, changed: int) -> ScoreFile:
     rows = np.argsort(number_of, kind="stable")
     ends = np.cumsum(np.bincount(number_of, minlength=len(names)))
     ordered = np.stack(numbers, axis=1)[rows]
-    parts = np.split(ordered, ends[:-1])
-    grouped = {
-        str(name): (part[:, :-1], part[:, -1]) for name, part in zip(names, parts, strict=True)
-    }
-    return ScoreFile(path, by, grouped)
+    parts = zip(names, np.split(ordered, ends[:-1]), strict=True)
+    return ScoreFile(path, by, {str(name): (part[:, :-1], part[:, -1]) for name, part in parts})
 
 
 def _file_places(table: Table, column: str) -> tuple[str, ...]:
@@ -185,14 +175,13 @@ def _places(file: ScoreFile, bag: Bag, where: str) -> list[tuple[int, ...]]:
     """Every tile of the bag by index or by corner, as in the file."""
     if file.by == ("tile",):
         return [(int(tile),) for tile in bag.tiles]
-    if bag.coords is None:
-        what = "names tiles by x and y, but the bag has no coordinates"
-        raise FociError(where, what, "add a column 'tile' with the index in the feature file")
-    places: list[tuple[int, ...]] = [(int(x), int(y)) for x, y in bag.coords]
-    if len(set(places)) < len(places):
-        what = "names tiles by x and y, but two tiles of the bag have the same"
-        raise FociError(where, what, "add a column 'tile' with the index in the feature file")
-    return places
+    if bag.coords is not None:
+        places = [(int(x), int(y)) for x, y in bag.coords]
+        if len(set(places)) == len(places):
+            return [*places]
+    but = "has no coordinates" if bag.coords is None else "has two tiles at the same place"
+    fix = "add a column 'tile' with the index in the feature file"
+    raise FociError(where, f"names tiles by x and y, but the bag {but}", fix)
 
 
 def _rows(places: NDArray[np.float64], where: str, columns: str) -> dict[tuple[int, ...], int]:

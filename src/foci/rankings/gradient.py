@@ -47,12 +47,8 @@ def integrated_gradients(bag: EmbeddedBag, *, n_steps: int = 50, budget: int = B
        \frac{\partial \ell_t(\gamma x)}{\partial x_{id}}\, d\gamma, \qquad
        \sum_i s_i = \ell_t(x) - \ell_t(0)
 
-    The integral is a Gauss-Legendre sum, computed by captum.
-
-    Args:
-        bag: The bag.
-        n_steps: Points of the quadrature.
-        budget: Most tiles forwarded at once.
+    The integral is a Gauss-Legendre sum of ``n_steps`` points, computed by captum; ``budget`` is
+    the most tiles that are forwarded at once.
     """
     n_steps, budget = at_least_one(n_steps, "n_steps"), at_least_one(budget, "budget")
     try:

@@ -90,7 +90,7 @@ RANKINGS: Registry[RankingMethod] = Registry("ranking")
 def ranking(
     name: str, needs: tuple[Need, ...] = ()
 ) -> Callable[[RankingFunction], RankingFunction]:
-    """Register a function ``(bag: EmbeddedBag, *, options) -> scores [N]`` as a ranking."""
+    """Register a :data:`RankingFunction` as a ranking."""
 
     def decorate(function: RankingFunction) -> RankingFunction:
         RANKINGS.add(name, RankingMethod(name, function, needs))

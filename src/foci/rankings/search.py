@@ -1,4 +1,7 @@
-"""Rank by what adding or removing a tile does: greedy searches, and leave-one-out."""
+"""Rank by what adding or removing a tile does: greedy searches, and leave-one-out.
+
+``budget`` is the most tokens that are forwarded at once; it has no effect for pooling classifiers.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def greedy_insertion(
         rounds: Tiles to choose.
         shortlist: Only this many of the best tiles of the first round compete in later rounds;
             they are ranked before all others. None for all tiles.
-        budget: Most tokens forwarded at once; has no effect for pooling classifiers.
+        budget: Most tokens forwarded at once.
     """
     candidates = bag.candidates(budget)
     nothing = torch.zeros(len(bag), dtype=torch.bool, device=bag.tokens.device)
@@ -106,10 +109,6 @@ def leave_one_out(bag: EmbeddedBag, *, budget: int = BUDGET) -> Tensor:
 
     The tile is removed, not zeroed. A bag without tiles has no prediction and counts as
     :math:`1/C`, so the only tile of a bag scores :math:`p_t - 1/C`.
-
-    Args:
-        bag: The bag.
-        budget: Most tokens forwarded at once; has no effect for pooling classifiers.
     """
     candidates = bag.candidates(budget)
     full = bag.probability(candidates.full())
