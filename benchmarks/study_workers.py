@@ -21,7 +21,7 @@ from pathlib import Path
 
 import yaml
 
-from foci.demo.study import make_study
+from foci.demo.run import make_study
 
 KINDS = "train,fit,audit,joint"
 

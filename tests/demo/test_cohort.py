@@ -250,7 +250,7 @@ def test_every_kind_occurs_and_stroma_is_the_commonest_benign_one(mapped: list[M
 
 @pytest.fixture(scope="module")
 def palette() -> Palette:
-    return mix_palette(np.random.default_rng(0), classes=3, sites=2)
+    return mix_palette(np.random.default_rng(0), classes=3)
 
 
 def tissue(n: int = 400) -> TissueMap:
@@ -276,7 +276,8 @@ def test_prototypes_and_class_directions_are_orthogonal(palette: Palette) -> Non
 def test_features_are_prototype_amounts_shift_and_noise(palette: Palette, hard: bool) -> None:
     shown = tissue()
     amounts = class_amounts(np.random.default_rng(5), shown, label=1, classes=3, hard=hard)
-    x = encode(np.random.default_rng(5), palette, shown, label=1, site=1, hard=hard)
+    plan = PlannedSlide("s", "c", label=1, split="train", site=1, hard=hard)
+    x = encode(np.random.default_rng(5), palette, shown, plan)
     assert x.dtype == np.float32
     assert x.shape == (len(shown.kind), WIDTH)
     rest = x - palette.kinds[shown.kind] - amounts @ palette.classes
@@ -328,7 +329,7 @@ def test_hard_slides_carry_less() -> None:
 
 
 def test_a_slide_at_40x_is_the_same_tissue_in_pixels_half_as_large() -> None:
-    palette = mix_palette(np.random.default_rng(0), classes=2, sites=2)
+    palette = mix_palette(np.random.default_rng(0), classes=2)
     plan = PlannedSlide("s", "c", label=0, split="train", site=0, hard=False, magnification=20)
     at_20 = plant(np.random.default_rng(1), plan, palette)
     at_40 = plant(np.random.default_rng(1), replace(plan, magnification=40), palette)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from foci.demo.study import TASKS, make_study, run_miniature
+from foci.demo.run import TASKS, make_study, run_miniature
 from foci.errors import FociError
 from foci.studies.study import BACKBONES
 

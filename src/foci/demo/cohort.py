@@ -54,11 +54,6 @@ TUMOUR, PEN, FOLD = (KINDS.index(kind) for kind in ("tumour", "pen", "fold"))
 
 # Patients, classes, sites and splits
 
-_TWO_SLIDES = 0.2
-_VAL, _TEST = 0.15, 0.25
-_HARD_SHARE = 0.15
-_SCANNED_AT_40 = 0.1
-
 
 @dataclass(frozen=True)
 class PlannedSlide:
@@ -99,14 +94,14 @@ def plan_cohort(rng: np.random.Generator, slides: int, classes: int) -> list[Pla
             f"choose at least {4 * classes}",
         )
     # p patients with 0.2 p second slides are 1.2 p slides in all
-    n_two = round(slides * _TWO_SLIDES / (1 + _TWO_SLIDES))
+    n_two = round(slides * 0.2 / 1.2)
     n = slides - n_two
     two, names = rng.permutation(n) < n_two, rng.permutation(n) + 1
     plans: list[PlannedSlide] = []
     for index, (has_two, name) in enumerate(zip(two, names, strict=True)):
         label, place = index % classes, index // classes
         in_class = len(range(label, n, classes))
-        n_val, n_test = max(1, round(_VAL * in_class)), max(1, round(_TEST * in_class))
+        n_val, n_test = max(1, round(0.15 * in_class)), max(1, round(0.25 * in_class))
         split = "val" if place < n_val else "test" if place < n_val + n_test else "train"
         case_id = f"demo-{name:04d}"
         plans += [
@@ -114,8 +109,8 @@ def plan_cohort(rng: np.random.Generator, slides: int, classes: int) -> list[Pla
             for number in range(1, 3 if has_two else 2)
         ]
     plans.sort(key=lambda plan: plan.slide_id)
-    hard = _mark(rng, plans, _HARD_SHARE)
-    at_40 = _mark(rng, plans, _SCANNED_AT_40)
+    hard = _mark(rng, plans, 0.15)
+    at_40 = _mark(rng, plans, 0.1)
     return [
         replace(plan, hard=bool(is_hard), magnification=40 if is_at_40 else 20)
         for plan, is_hard, is_at_40 in zip(plans, hard, at_40, strict=True)
@@ -218,11 +213,6 @@ def smooth_field(
 
 # Tissue: its shape, and what every tile shows
 
-_MEDIAN, _SPREAD = 250, 0.35
-_COVER = 0.3
-_RAGGED = 0.3
-_ISLAND = 8
-
 
 @dataclass(frozen=True, eq=False)
 class Layout:
@@ -259,10 +249,10 @@ def lay_out(rng: np.random.Generator) -> Layout:
     Islands of fewer than 8 tiles are dropped, as tissue segmentation does, unless that would leave
     fewer than 120 tiles.
     """
-    wanted = int(np.clip(_MEDIAN * np.exp(_SPREAD * rng.normal()), FEWEST, MOST))
+    wanted = int(np.clip(250 * np.exp(0.35 * rng.normal()), FEWEST, MOST))
     n_pieces = int(rng.choice([1, 2, 3], p=[0.4, 0.4, 0.2]))
     aspect = rng.uniform(1.1, 1.5) * (1 if n_pieces == 1 else 1.3)
-    rows = round(np.sqrt(wanted / _COVER / aspect))
+    rows = round(np.sqrt(wanted / 0.3 / aspect))  # the tissue covers 30 % of the canvas
     columns = round(rows * aspect)
     inside = np.stack(np.meshgrid(np.arange(1, columns - 1), np.arange(1, rows - 1)), axis=-1)
     cells = inside.reshape(-1, 2).astype(np.int64)
@@ -271,23 +261,14 @@ def lay_out(rng: np.random.Generator) -> Layout:
         centre = np.array([(number + rng.uniform(0.42, 0.58)) * slot, rng.uniform(0.4, 0.6) * rows])
         radii = rng.uniform(0.3, 0.5, size=2) * [slot, rows]
         height = np.maximum(height, 1 - (((cells - centre) / radii) ** 2).sum(axis=1))
-    height += _RAGGED * smooth_field(rng, cells, wavelength=rows / 2)
+    height += 0.3 * smooth_field(rng, cells, wavelength=rows / 2)
     cells = cells[np.sort(np.argsort(-height, kind="stable")[:wanted])]
     piece = pieces(neighbours(cells))
-    without_islands = cells[np.bincount(piece)[piece] >= _ISLAND]
+    without_islands = cells[np.bincount(piece)[piece] >= 8]
     if len(without_islands) >= FEWEST:
         cells = without_islands
     touching = neighbours(cells)
     return Layout(cells, columns, rows, touching, pieces(touching))
-
-
-_FREQUENCY = np.array([0.7, 0.1, -0.2, -0.4, 0.1])
-_REGION = 10.0
-_TUMOUR_SHARE = (0.2, 0.4)
-_WITNESS_SHARE = (0.02, 0.06)
-_FEWEST_WITNESSES = 3
-_DISTRACTOR_SHARE = 0.08
-_ARTEFACTS = (2, 6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,39 +297,30 @@ def map_tissue(rng: np.random.Generator, layout: Layout) -> TissueMap:
     - Artefacts: 2 to 6 tiles anywhere but on witnesses and distractors, pen or fold.
     """
     n = len(layout)
-    fields = [smooth_field(rng, layout.cells, _REGION) for _ in _FREQUENCY]
-    kind = np.argmax(np.stack(fields, axis=1) + _FREQUENCY, axis=1)
+    frequency = np.array([0.7, 0.1, -0.2, -0.4, 0.1])
+    fields = [smooth_field(rng, layout.cells, wavelength=10) for _ in frequency]
+    kind = np.argmax(np.stack(fields, axis=1) + frequency, axis=1)
     largest = layout.piece == np.bincount(layout.piece).argmax()
-    field = smooth_field(rng, layout.cells, 2 * _REGION)
+    field = smooth_field(rng, layout.cells, wavelength=20)
     peak = int(np.argmax(np.where(largest, field, -np.inf)))
-    size = round(rng.uniform(*_TUMOUR_SHARE) * n)
+    size = round(rng.uniform(0.2, 0.4) * n)
     tumour = grow(layout.touching, peak, field, size, largest)
     kind[tumour] = TUMOUR
-    low, high = (share * n for share in _WITNESS_SHARE)
-    size = int(rng.integers(max(_FEWEST_WITNESSES, math.ceil(low)), int(high), endpoint=True))
+    size = int(rng.integers(max(3, math.ceil(0.02 * n)), int(0.06 * n), endpoint=True))
     seed = int(rng.choice(np.flatnonzero(tumour)))
     distance = np.hypot(*(layout.cells - layout.cells[seed]).T)
     witness = grow(layout.touching, seed, -distance, size, tumour)
     others = np.flatnonzero(tumour & ~witness)
     distractor = np.zeros(n, dtype=np.bool_)
-    chosen = rng.choice(others, size=math.ceil(_DISTRACTOR_SHARE * len(others)), replace=False)
+    chosen = rng.choice(others, size=math.ceil(0.08 * len(others)), replace=False)
     distractor[chosen] = True
     free = np.flatnonzero(~witness & ~distractor)
-    spoilt = rng.choice(free, size=rng.integers(*_ARTEFACTS, endpoint=True), replace=False)
+    spoilt = rng.choice(free, size=rng.integers(2, 6, endpoint=True), replace=False)
     kind[spoilt] = rng.choice([PEN, FOLD], size=len(spoilt))
     return TissueMap(kind, witness, distractor)
 
 
 # Features: only the witnesses carry the class
-
-_NOISE = 0.5
-_SITE = 0.15
-_SLIDE = 0.1
-_MIXTURE = (0.0, 1.0)
-_UNEVEN = (0.5, 1.5)
-_WITNESS = (2.6, 4.2)
-_HARD = (0.3, 0.7)
-_DISTRACTOR = (1.6, 2.6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,7 +338,7 @@ class Palette:
     sites: NDArray[np.float64]
 
 
-def mix_palette(rng: np.random.Generator, classes: int, sites: int) -> Palette:
+def mix_palette(rng: np.random.Generator, classes: int) -> Palette:
     r"""Draw prototypes and class directions, all orthogonal, and the shift of every site.
 
     .. math:: \mu_t = \rho_t\, q_t, \quad v_c = q_{T + c}, \quad b_s \sim \mathcal{N}(0, 0.15^2 I)
@@ -378,18 +350,12 @@ def mix_palette(rng: np.random.Generator, classes: int, sites: int) -> Palette:
     return Palette(
         kinds=lengths[:, None] * q[: len(KINDS)],
         classes=q[len(KINDS) : len(KINDS) + classes],
-        sites=rng.normal(scale=_SITE, size=(sites, WIDTH)),
+        sites=rng.normal(scale=0.15, size=(len(SITES), WIDTH)),
     )
 
 
 def encode(
-    rng: np.random.Generator,
-    palette: Palette,
-    tissue: TissueMap,
-    *,
-    label: int,
-    site: int,
-    hard: bool,
+    rng: np.random.Generator, palette: Palette, tissue: TissueMap, plan: PlannedSlide
 ) -> NDArray[np.float32]:
     r"""Features ``[N, D]`` of the tiles of one slide; those of a hard one carry less.
 
@@ -399,9 +365,10 @@ def encode(
 
     with the amounts :math:`a_{ic}` of :func:`class_amounts`.
     """
-    amounts = class_amounts(rng, tissue, label=label, classes=len(palette.classes), hard=hard)
-    shift = palette.sites[site] + rng.normal(scale=_SLIDE, size=WIDTH)
-    noise = rng.normal(scale=_NOISE, size=(len(tissue.kind), WIDTH))
+    classes = len(palette.classes)
+    amounts = class_amounts(rng, tissue, label=plan.label, classes=classes, hard=plan.hard)
+    shift = palette.sites[plan.site] + rng.normal(scale=0.1, size=WIDTH)
+    noise = rng.normal(scale=0.5, size=(len(tissue.kind), WIDTH))
     features = palette.kinds[tissue.kind] + amounts @ palette.classes + shift + noise
     return np.asarray(features, dtype=np.float32)
 
@@ -423,11 +390,11 @@ def class_amounts(
     Only the second term depends on y.
     """
     n = len(tissue.kind)
-    amounts = rng.uniform(*_MIXTURE, size=classes) * rng.uniform(*_UNEVEN, size=(n, classes))
+    amounts = rng.uniform(0, 1, size=classes) * rng.uniform(0.5, 1.5, size=(n, classes))
     amounts[tissue.kind != TUMOUR] = 0
-    strength = rng.uniform(*_HARD) if hard else 1.0
-    amounts[:, label] += tissue.witness * strength * rng.uniform(*_WITNESS, size=n)
-    amounts[:, rng.integers(classes)] += tissue.distractor * rng.uniform(*_DISTRACTOR, size=n)
+    strength = rng.uniform(0.3, 0.7) if hard else 1.0
+    amounts[:, label] += tissue.witness * strength * rng.uniform(2.6, 4.2, size=n)
+    amounts[:, rng.integers(classes)] += tissue.distractor * rng.uniform(1.6, 2.6, size=n)
     return amounts
 
 
@@ -456,17 +423,8 @@ def plant(rng: np.random.Generator, plan: PlannedSlide, palette: Palette) -> Pla
     """Draw the tiles of one planned slide."""
     layout = lay_out(rng)
     tissue = map_tissue(rng, layout)
-    features = encode(rng, palette, tissue, label=plan.label, site=plan.site, hard=plan.hard)
-    patch_size = PATCH_SIZE * plan.magnification // TARGET_MAGNIFICATION
-    beyond = rng.integers(patch_size, size=2)
-    return PlantedSlide(
-        plan=plan,
-        features=features,
-        coords=layout.cells * patch_size,
-        patch_size=patch_size,
-        size=(
-            layout.columns * patch_size + int(beyond[0]),
-            layout.rows * patch_size + int(beyond[1]),
-        ),
-        tissue=tissue,
-    )
+    features = encode(rng, palette, tissue, plan)
+    side = PATCH_SIZE * plan.magnification // TARGET_MAGNIFICATION
+    width, height = np.array([layout.columns, layout.rows]) * side + rng.integers(side, size=2)
+    size = int(width), int(height)
+    return PlantedSlide(plan, features, layout.cells * side, side, size, tissue)

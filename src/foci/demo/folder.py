@@ -40,18 +40,6 @@ _VERSION = 1
 
 _COHORT_STREAM, _PALETTE_STREAM, _SLIDE_STREAM = range(3)
 
-_TRUTH = pa.schema(
-    [
-        ("slide_id", pa.string()),
-        ("tile", pa.int64()),
-        ("x", pa.int64()),
-        ("y", pa.int64()),
-        ("tissue", pa.string()),
-        ("witness", pa.bool_()),
-    ]
-)
-
-
 _TEXT = """\
 # FOCI demo cohort
 
@@ -106,7 +94,7 @@ class Parameters:
 
     def palette(self) -> Palette:
         """The directions in feature space that the cohort shares."""
-        return mix_palette(self.stream(_PALETTE_STREAM), self.classes, len(SITES))
+        return mix_palette(self.stream(_PALETTE_STREAM), self.classes)
 
     def planted(self, plans: Sequence[PlannedSlide]) -> Iterator[PlantedSlide]:
         """Draw the tiles of the planned slides, one slide after the other."""
@@ -183,7 +171,7 @@ def _write(folder: Path, parameters: Parameters, plans: list[PlannedSlide]) -> N
             "tissue": [KINDS[kind] for kind in slide.tissue.kind],
             "witness": slide.tissue.witness,
         }
-        truth.append(pa.table(columns, schema=_TRUTH))
+        truth.append(pa.table(columns))
     pq.write_table(pa.concat_tables(truth).combine_chunks(), folder / TRUTH, compression="zstd")
     rows = [
         {

@@ -54,8 +54,6 @@ _CLASS_TINT = np.array([[205, 60, 120], [60, 140, 190], [225, 150, 40]])
 
 _LUMEN = np.array([245, 236, 240])
 
-_MPP_AT_20 = 0.5
-_DOWN = (4, 16)
 _WHITE = 244
 _BLOCK = 256
 
@@ -102,7 +100,7 @@ def write_slide(slide: PlantedSlide, looks: list[Look], path: Path) -> None:
     import tifffile
 
     side, (width, height) = slide.patch_size, slide.size
-    mpp = _MPP_AT_20 * TARGET_MAGNIFICATION / slide.plan.magnification
+    mpp = 0.5 * TARGET_MAGNIFICATION / slide.plan.magnification
     common: dict[str, Any] = {
         "dtype": np.uint8,
         "photometric": "rgb",
@@ -118,7 +116,7 @@ def write_slide(slide: PlantedSlide, looks: list[Look], path: Path) -> None:
             resolutionunit="CENTIMETER",
             **common,
         )
-        for down in _DOWN:
+        for down in (4, 16):
             canvas = _reduced(slide, looks, down)
             blocks = _blocks(canvas)
             file.write(blocks, shape=canvas.shape, tile=(_BLOCK, _BLOCK), subfiletype=1, **common)

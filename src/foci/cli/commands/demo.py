@@ -82,7 +82,7 @@ def demo(
 
 def _study(out: Path, number: int | None, seed: int, workers: int | None) -> None:
     """The paper's matrix in miniature, from cohorts to ``study.html``."""
-    from foci.demo.study import SLIDES_OF_A_STUDY, make_study, run_miniature
+    from foci.demo.run import SLIDES_OF_A_STUDY, make_study, run_miniature
     from foci.reports import write_study_page
 
     folder = make_study(out, slides=number or SLIDES_OF_A_STUDY, seed=seed)
