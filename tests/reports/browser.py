@@ -44,6 +44,7 @@ class Watched:
 
 def findings(page: Page) -> list[str]:
     """Serious and critical findings of axe-core on a page, one line per element."""
+    # The page's policy forbids other scripts; the debugger is not bound by it.
     page.evaluate(AXE.read_text(encoding="utf-8"))
     found: list[str] = page.evaluate(
         """async () => {

@@ -1,12 +1,19 @@
 """One made-up audit and its page, shared by all tests of reports."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from foci.audits import StoredAudit
 from foci.reports import write_report
 from tests.makers.synthetic import Plan, make
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="session")
@@ -31,3 +38,11 @@ def unlabelled(tmp_path_factory: pytest.TempPathFactory) -> StoredAudit:
 @pytest.fixture(scope="session")
 def page(audit: StoredAudit, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(audit, tmp_path_factory.mktemp("page") / "report.html")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from tests.reports.browser import open_browser
+
+    with open_browser() as browser:
+        yield browser

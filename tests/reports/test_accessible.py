@@ -1,7 +1,6 @@
 """Report and comparison without serious findings of axe-core; keyboard, touch, contrast."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,16 +12,9 @@ pytest.importorskip("playwright", reason="playwright is not installed")
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.reports.accessibility import AXE, serious_findings
-from tests.reports.browser import open_browser
+from tests.reports.browser import AXE, findings
 
 SLIDE = "TCGA-60-4010"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +46,7 @@ def test_axe_finds_nothing_serious(
     tab = opened(browser, request.getfixturevalue(which), width, dark=dark, more=more)
     expect(tab.locator("#figures figure").first).to_be_visible()
     tab.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true })")
-    assert serious_findings(tab) == []
+    assert findings(tab) == []
     assert tab.evaluate("document.documentElement.scrollWidth") == width
     tab.context.close()
 

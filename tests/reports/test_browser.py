@@ -23,18 +23,12 @@ pytest.importorskip("playwright", reason="playwright is not installed")
 from playwright.sync_api import Browser, Page, expect
 from tools.screenshots import wait_until_drawn
 
-from tests.reports.browser import Watched, open_browser
+from tests.reports.browser import Watched
 
 Open = Callable[..., Page]
 PLAIN = "TCGA-60-4010"
 UNPLACED = "TCGA-53-4003"
 FIGURES = 7
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
 
 
 @pytest.fixture

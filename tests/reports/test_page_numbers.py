@@ -19,14 +19,6 @@ pytest.importorskip("playwright", reason="playwright is not installed")
 
 from playwright.sync_api import Browser, Page
 
-from tests.reports.browser import open_browser
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
-
 
 @pytest.fixture(scope="module", params=["two classes", "four classes", "no selector"])
 def opened(

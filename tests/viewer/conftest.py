@@ -16,6 +16,7 @@ from foci.viewer.marks import MarkBook
 from foci.viewer.slides import Catalogue
 from tests.makers.slides import squares, write_slide
 from tests.makers.synthetic import Plan, make
+from tests.reports.conftest import browser as browser
 
 TOKEN = "a-token-of-the-tests"
 SIDE = 32

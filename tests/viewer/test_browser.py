@@ -16,19 +16,13 @@ from playwright.sync_api import Browser, Page, expect
 from foci.audits import StoredAudit
 from foci.viewer.slides import Catalogue
 from tests.makers.slides import squares
-from tests.reports.browser import findings, open_browser
+from tests.reports.browser import findings
 from tests.viewer.browsing import PATIENCE, Reader, served
 from tests.viewer.conftest import COLUMNS, ROWS, SIDE
 
 expect.set_options(timeout=PATIENCE)
 SCREENS = ("cohort", "slide", "disagreement", "gallery", "export")
 NATIVE, SELECTOR = "native", "selector-0"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""JPEG pictures hold the slide's pixels; broken files cost only themselves."""
+"""JPEG pictures hold the slide's pixels, once each; broken files cost only themselves."""
 
 import io
 import os
@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -13,8 +15,44 @@ from foci.errors import SlideError
 from foci.slides.image import Box
 from foci.viewer import pictures as module
 from foci.viewer.pictures import CROP, SIDE, OpenImages, Pictures, Pyramid
-from tests.makers.slides import squares, write_bounded
+from tests.makers.slides import squares, write_bounded, write_slide
 from tests.viewer import conftest
+
+sizes = st.integers(1, 5000)
+
+
+@given(sizes, sizes, st.integers(0, 99))
+def test_the_pictures_of_a_level_cover_the_slide_once(width: int, height: int, x: int) -> None:
+    pyramid = Pyramid(Box(x, 7, width, height))
+    for level in range(pyramid.coarsest, pyramid.finest + 1):
+        down = 2 ** (pyramid.finest - level)
+        columns = -(-width // (SIDE * down))
+        rows = -(-height // (SIDE * down))
+        covered = np.zeros((height, width), dtype=np.uint8)
+        for column in range(columns):
+            for row in range(rows):
+                found = pyramid.part(level, column, row)
+                assert found is not None
+                box, size = found
+                assert 1 <= size[0] <= SIDE
+                assert 1 <= size[1] <= SIDE
+                left, top = box.x - x, box.y - 7
+                covered[top : top + box.height, left : left + box.width] += 1
+        assert (covered == 1).all()
+        assert pyramid.part(level, columns, 0) is None
+        assert pyramid.part(level, 0, rows) is None
+
+
+@given(sizes, sizes)
+def test_the_coarsest_level_is_one_picture(width: int, height: int) -> None:
+    pyramid = Pyramid(Box(0, 0, width, height))
+    found = pyramid.part(pyramid.coarsest, 0, 0)
+    assert found is not None
+    assert found[0] == Box(0, 0, width, height)
+    assert pyramid.part(pyramid.coarsest, 1, 0) is None
+    assert pyramid.part(pyramid.coarsest - 1, 0, 0) is None
+    assert pyramid.part(pyramid.finest + 1, 0, 0) is None
+
 
 GRID = (conftest.COLUMNS, conftest.ROWS, conftest.SIDE)
 
@@ -39,7 +77,7 @@ def whole(pictures: Pictures, path: Path, level: int, box: Box) -> NDArray[np.fl
     return np.concatenate(rows).astype(float)
 
 
-def test_the_finest_level_is_the_slide(image: Path) -> None:
+def test_levels_are_the_slide_at_their_resolution(image: Path) -> None:
     truth = squares(*GRID)
     height, width = truth.shape[:2]
     box = Box(0, 0, width, height)
@@ -47,12 +85,7 @@ def test_the_finest_level_is_the_slide(image: Path) -> None:
     assert shown.shape == truth.shape
     inside = np.abs(shown - truth)[8::32, 8::32]  # away from edges, where JPEG is exact enough
     assert inside.mean() < 3
-
-
-def test_a_coarse_level_is_the_slide_made_small(image: Path) -> None:
-    truth = squares(*GRID)
-    height, width = truth.shape[:2]
-    box = Box(0, 0, width, height)
+    # a coarse level is the slide made small
     shown = whole(Pictures(OpenImages()), image, Pyramid(box).finest - 2, box)
     assert shown.shape == (-(-height // 4), -(-width // 4), 3)
     assert np.abs(shown[2::8, 2::8] - truth[8::32, 8::32]).mean() < 12
@@ -144,8 +177,6 @@ def test_an_image_that_was_replaced_is_opened_again(images: dict[str, Path]) -> 
 
 
 def test_the_resolution_can_be_given(tmp_path: Path) -> None:
-    from tests.makers.slides import write_slide
-
     path = write_slide(tmp_path / "s.tif", squares(4, 4, 64), mpp=None)
     assert OpenImages().get(path).mpp is None
     assert OpenImages(slide_mpp=0.25).get(path).mpp == 0.25
