@@ -55,13 +55,8 @@ def read_orders(
 ) -> list[OrderReading]:
     """Reveal and delete the tiles of several orders, at every count of a pooling classifier.
 
-    Other classifiers are read at the counts of :data:`foci.reveal.GRID`.
-
-    Args:
-        bag: The bag; two tiles or more.
-        orders: Tile indices, most important first.
-        target: The class followed.
-        kappa: Operating confidence.
+    Other classifiers are read at the counts of :data:`foci.reveal.GRID`. An order has tile indices,
+    most important first; the bag has two tiles or more.
     """
     if pools(bag.backbone):
         counts = default_counts(len(bag), "delete")[1:]

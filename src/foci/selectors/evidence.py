@@ -48,18 +48,13 @@ def evidence_columns(
     values: the tile's value times their gradient at the full bag, and the row's share of what is
     then left over. Any other classifier has :math:`m_{ic}` alone.
 
-    Args:
-        backbone: The frozen classifier.
-        tokens: ``[N, d]`` of one bag.
-        candidates: Of the bag, where they are there already.
-        alone: Logits ``[N, C]`` of single tiles, where they are known already.
+    ``candidates`` of the bag, and logits ``[N, C]`` of single tiles (``alone``), are computed where
+    they are not known already.
     """
-    if candidates is None:
-        candidates = (
-            PooledCandidates(PooledTiles(backbone, tokens))
-            if pools(backbone)
-            else ForwardedCandidates(backbone, tokens)
-        )
+    if candidates is None and pools(backbone):
+        candidates = PooledCandidates(PooledTiles(backbone, tokens))
+    elif candidates is None:
+        candidates = ForwardedCandidates(backbone, tokens)
     if alone is None:
         index = torch.arange(len(tokens), device=tokens.device)
         alone = candidates.adding(torch.zeros_like(index, dtype=torch.bool), index)

@@ -172,9 +172,8 @@ def run_key(
     Slides are identified by name, label and feature file (its name, size and time of change), with
     the classes, layout, resolution and cap of their cohort.
     """
-    what = [asdict(identity), recipe.hash_fields(), seed, target, site,
-            what_is_read(train), what_is_read(val), criterion]  # fmt: skip
-    return digest(what)
+    slides = what_is_read(train), what_is_read(val)
+    return digest([asdict(identity), recipe.hash_fields(), seed, target, site, *slides, criterion])
 
 
 def check_seed(seed: int) -> int:

@@ -41,11 +41,6 @@ class SelectorHead(nn.Module):
     class-conditional head has one output per class, so that the tiles that support one class need
     not be those that support another.
 
-    Args:
-        d: Token width.
-        outputs: 1, or the number of classes.
-        hidden: Width between the two layers.
-
     >>> sum(p.numel() for p in SelectorHead(512).parameters())
     132609
     """
@@ -57,8 +52,8 @@ class SelectorHead(nn.Module):
         self.widen = nn.Linear(d, hidden)
         self.score = nn.Linear(hidden, outputs)
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        """Tokens ``[..., N, d]`` to all scores, ``[..., N, outputs]``."""
+    def forward(self, tokens: Tensor, evidence: Tensor | None = None) -> Tensor:
+        """Tokens ``[..., N, d]`` to all scores, ``[..., N, outputs]``; evidence is not read."""
         scores: Tensor = self.score(F.gelu(self.widen(self.norm(tokens))))
         return scores
 
@@ -71,13 +66,8 @@ class EvidenceHead(nn.Module):
     with the columns :math:`e_{icp}` of :func:`~foci.selectors.evidence.evidence_columns` and the
     paper's head h. Only the first column, evidence, has a weight :math:`\beta` at first, and the
     last layer of h is 0: before the first step the order is that of evidence. :math:`\beta` is no
-    parameter, see :func:`~foci.selectors.criterion.tune`; weight decay draws h back to 0.
-
-    Args:
-        d: Token width.
-        outputs: Number of classes.
-        hidden: Width of h; 0 leaves it out.
-        columns: Number of columns.
+    parameter, see :func:`~foci.selectors.criterion.tune`; weight decay draws h back to 0. A
+    ``hidden`` width of 0 leaves h out.
     """
 
     mix: Tensor
@@ -105,8 +95,7 @@ Head = SelectorHead | EvidenceHead
 def scores_at(head: Head, tiles: Tiles, targets: Tensor) -> Tensor:
     """Scores ``[B, N]`` of prepared bags: the only ones, or those of the target classes ``[B]``."""
     tokens = tiles["tokens"]
-    scores: Tensor
-    scores = head(tokens, tiles["evidence"]) if isinstance(head, EvidenceHead) else head(tokens)
+    scores: Tensor = head(tokens, tiles.get("evidence"))
     if scores.shape[-1] > 1:
         scores = scores.gather(-1, targets[:, None, None].expand(*scores.shape[:2], 1))
     return scores.squeeze(-1).to(tokens.dtype)

@@ -26,16 +26,7 @@ from foci.selectors.selector import FitEpoch
 
 @dataclass(frozen=True)
 class Fit:
-    """Head, data and recipe of one fit.
-
-    Attributes:
-        head: Trained in place.
-        bags: Of the training and validation slides.
-        train: Slides to learn from.
-        val: Slides that choose the epoch.
-        recipe: Its configuration.
-        seed: Of order, noise and budgets.
-    """
+    """Head (trained in place), data and recipe of one fit; the seed is that of order and noise."""
 
     head: Head
     bags: PreparedBags

@@ -108,14 +108,10 @@ def unit_box(coords: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class GatedBatch:
-    """A batch of padded bags.
+    """A batch of padded bags, with targets ``[B]``, full-bag logits ``[B, C]`` and a mask.
 
-    Attributes:
-        tiles: What the gated backbone prepared, ``[B, N, ...]``.
-        mask: ``[B, N]`` bool, True where a tile is real.
-        coords: ``[B, N, 2]`` in the unit box; all 0 for a bag without coordinates.
-        targets: ``[B]`` target classes.
-        full: ``[B, C]`` full-bag logits.
+    ``tiles`` is what the gated backbone prepared, ``[B, N, ...]``; ``coords`` are ``[B, N, 2]`` in
+    the unit box, all 0 for a bag without coordinates.
     """
 
     tiles: Tiles
@@ -181,14 +177,8 @@ def loss_terms(
     A bag that keeps all its tiles drops none. The full bag then stands in for the dropped tiles,
     which keeps every gradient finite, and its exclusion is 0.
 
-    Args:
-        batch: The bags.
-        scores: ``[B, N]`` of the selector head.
-        gated: The gated classifier.
-        gate_rule: Turns scores into gates.
-        k: ``[B]`` tiles to keep.
-        weights: Only their thresholds, and which terms are wanted.
-        generator: Noise of a soft gate; None for none.
+    The rule turns scores ``[B, N]`` into gates that keep k tiles ``[B]``, with noise from the
+    generator if it is soft. Of the weights only thresholds and which terms are wanted play a part.
     """
     mask, targets = batch.mask, batch.targets
     gate = gate_rule(scores, mask, k, generator)

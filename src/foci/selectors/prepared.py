@@ -22,14 +22,7 @@ from foci.selectors.losses import GatedBatch, unit_box
 
 @dataclass(frozen=True)
 class PreparedBag:
-    """Everything about one bag that no gate can change.
-
-    Attributes:
-        tiles: What the gated backbone prepared, ``[N, ...]``.
-        coords: ``[N, 2]`` in the unit box, all 0 where there are none.
-        target: The class that the kept tiles should support.
-        full: ``[C]`` full-bag logits.
-    """
+    """Everything about one bag that no gate can change: a row of a :class:`GatedBatch`."""
 
     tiles: dict[str, Tensor]
     coords: Tensor
@@ -55,13 +48,8 @@ class PreparedBags:
     The first bags that fit into memory stay there and are never replaced: every epoch visits all
     slides in another order, where a least-recently-used cache would miss more often.
 
-    Args:
-        cohort: Source of bags and labels.
-        gated: Prepares the tiles.
-        target: Which class the kept tiles should support.
-        memory_gb: Size of the cache.
-        evidence: Whether the head reads the columns of
-            :func:`~foci.selectors.evidence.evidence_columns`.
+    With ``evidence``, they hold the columns of
+    :func:`~foci.selectors.evidence.evidence_columns`, too.
     """
 
     def __init__(
@@ -96,15 +84,16 @@ class PreparedBags:
 
     def target_of(self, slide: Slide) -> int:
         """The class that a slide's kept tiles should support."""
-        if slide.slide_id not in self._classes:
-            _ = self[slide]  # notes both classes
-        return self._classes[slide.slide_id][0]
+        return self._classes_of(slide)[0]
 
     def predicted_of(self, slide: Slide) -> int:
         """The class that the backbone predicts for a slide's full bag."""
+        return self._classes_of(slide)[1]
+
+    def _classes_of(self, slide: Slide) -> tuple[int, int]:
         if slide.slide_id not in self._classes:
-            _ = self[slide]
-        return self._classes[slide.slide_id][1]
+            _ = self[slide]  # notes both
+        return self._classes[slide.slide_id]
 
     def batch(self, slides: Sequence[Slide]) -> GatedBatch:
         """A batch of slides, padded to the longest bag."""

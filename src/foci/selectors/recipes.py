@@ -42,11 +42,9 @@ class Schedule(BaseModel):
     function of the step, not a scheduler of torch.optim: a resumed fit has no state to restore.
 
     Attributes:
-        epochs: Passes over the training slides.
         warmup: Epochs of warm-up.
         peak: :math:`\eta_{\max}` of AdamW: a base rate of 1e-4, times 5 for the selector.
         floor: :math:`\eta_{\min}`: 1e-5 times 5.
-        weight_decay: Of AdamW.
         batch_size: Bags per step, padded to the longest.
         patience: Stop after this many epochs without a better one; None for no early stopping.
     """
@@ -90,10 +88,6 @@ class SelectorRecipe(BaseModel):
         sites: Where the gate acts; the first site that the backbone offers is used.
         dense: Under a feature gate before a bias-free ReLU projection, whether a tile with gate 0
             has a gradient. In the paper it has none, because ReLU has no slope at 0.
-        gate: How scores become gates.
-        budget: How many tiles are kept.
-        weights: Of the losses.
-        schedule: Of the optimizer.
         target: The class that the kept tiles should support: the slide's label, or the frozen
             model's own full-bag prediction (which needs no labels).
         choose_by: What chooses the epoch, unless something else is asked for.

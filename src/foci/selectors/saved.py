@@ -118,10 +118,9 @@ def read_metadata(path: Path) -> SelectorMetadata:
     """Read and validate a ``selector.json``."""
     try:
         stored = read_json(path)
-    except (FileNotFoundError, NotADirectoryError):
-        raise CheckpointError(path, "does not exist", "give a folder made by foci fit") from None
     except OSError as error:
-        what = f"cannot be read ({error.strerror})"
+        missing = isinstance(error, FileNotFoundError | NotADirectoryError)
+        what = "does not exist" if missing else f"cannot be read ({error.strerror})"
         raise CheckpointError(path, what, "give a folder made by foci fit") from error
     except ValueError as error:
         raise CheckpointError(path, f"is not JSON ({error})", _REFIT) from None

@@ -30,15 +30,11 @@ from foci.selectors.recipes import SelectorRecipe
 def keep_frozen(backbone: Backbone, bags: Sequence[Tensor]) -> Iterator[Callable[[], None]]:
     """Eval mode and ``requires_grad=False``, restored on exit; an error if the backbone changed.
 
-    Args:
-        backbone: To be frozen.
-        bags: Features ``[N, D]`` of a few bags whose logits are compared.
-
     Yields:
         The comparison that is made at the end of the block, to be called in between as well.
 
     Raises:
-        ChangedError: If a parameter, a buffer or a full-bag logit has changed.
+        ChangedError: If a parameter, a buffer or a full-bag logit of the bags has changed.
     """
     learning = [parameter for parameter in backbone.parameters() if parameter.requires_grad]
     backbone.requires_grad_(False)
@@ -78,14 +74,10 @@ _PROBE_TOLERANCE = 1e-3
 
 @dataclass(frozen=True)
 class Identity:
-    """What identifies a backbone.
+    """What identifies a backbone: a hash of its parameters and buffers.
 
-    A function without parameters has nothing to hash, so its logits for a fixed bag are kept too.
-
-    Attributes:
-        architecture: Name of the architecture.
-        fingerprint: Hash of parameters and buffers.
-        probe: Logits for a fixed random bag; NaN where the backbone gives none.
+    A function without parameters has nothing to hash, so its logits for a fixed random bag, the
+    probe, are kept too; NaN where the backbone gives none.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -156,13 +148,7 @@ def _same_logit(a: float, b: float) -> bool:
 
 
 class Selector:
-    """Scores the tiles of a bag for one frozen backbone.
-
-    Args:
-        head: Trained on the tokens of ``backbone``.
-        backbone: The backbone it belongs to.
-        identity: By which :meth:`check` recognises that backbone.
-    """
+    """Scores the tiles of a bag for one frozen backbone, which it recognises by its identity."""
 
     def __init__(self, head: Head, backbone: Backbone, identity: Identity) -> None:
         self.head, self.backbone, self.identity = head, backbone, identity
@@ -190,14 +176,10 @@ class Selector:
             evidence: Columns of :func:`~foci.selectors.evidence.evidence_columns`, where they are
                 known already; only a head that starts as evidence reads them.
         """
-        scores: Tensor
-        if not self.reads_evidence:
-            scores = self.head(tokens)
-            return scores
-        if evidence is None:
+        if self.reads_evidence and evidence is None:
             with frozen(self.backbone):
                 evidence = evidence_columns(self.backbone, tokens)
-        scores = self.head(tokens, evidence)
+        scores: Tensor = self.head(tokens, evidence)
         return scores
 
     @torch.no_grad()
@@ -206,11 +188,8 @@ class Selector:
     ) -> Tensor:
         """Scores ``[N]`` of one embedded bag; higher is revealed earlier.
 
-        Args:
-            tokens: ``[N, d]`` of the selector's own backbone.
-            target: The class whose scores a class-conditional selector returns; None for the
-                full-bag prediction.
-            evidence: See :meth:`__call__`.
+        Those of a class-conditional selector are for the target class; None is the full-bag
+        prediction.
         """
         if target is not None:
             class_index(target, self.backbone.n_classes)
@@ -234,17 +213,13 @@ class Selector:
 
 @dataclass(frozen=True)
 class FitEpoch:
-    """Losses and score of one epoch.
+    """Losses and score of one epoch, counted from 1, of all epochs.
 
     Attributes:
-        epoch: Counted from 1.
-        epochs: Epochs in total.
         rate: Learning rate of its last step.
-        loss: Mean training loss.
+        loss: Mean training loss; ``val_loss`` is the same objective on the validation slides.
         terms: Mean of each loss before its weight; ``full``, the full-bag cross-entropy, is only
             monitored.
-        val_loss: The same objective on the validation slides.
-        val_terms: Its terms.
         score: Value of the criterion, higher is better; ``-val_loss`` for the criterion ``"loss"``.
         best: Whether the score is the highest so far.
     """
@@ -268,11 +243,9 @@ class FittedSelector:
 
     Attributes:
         best: The selector of the best validation epoch.
-        recipe: How it was fitted.
         seed: Of its initialisation, order and noise.
         target: Which class the kept tiles should support.
         site: Where the gate acted.
-        history: One entry per epoch.
         metadata: Further entries of ``selector.json``: classes, slides, versions, ``notes``.
     """
 
