@@ -231,12 +231,8 @@ def train_jointly(
     The paper found that this costs the classifier more than 15 points of AUC within two epochs. It
     cannot be reached through a recipe or :func:`foci.selectors.fit`.
 
-    Args:
-        backbone: Copied; itself never changed.
-        cohort: With splits ``train`` and ``val``, labelled.
-        recipe: As for :func:`foci.selectors.fit`; targets are always the labels.
-        seed: Of the head, the order, the noise and dropout; 0 or more.
-        epochs: Stop after this many of the recipe's epochs; None for all of them.
+    The backbone is copied and itself never changed; targets are always the labels. With ``epochs``
+    the training stops after so many of the recipe's.
 
     Returns:
         The trained copy, which is another model than the one given, the head that was trained with
@@ -295,9 +291,7 @@ def _batch_with_gradients(gated: GatedBackbone, cohort: Cohort, slides: list[Sli
 
 # Cost: time and memory of a prediction, and of the reveal curves, of one classifier
 
-
 _STATUS, _REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-_MB = 1024**2
 
 
 def peak_mb(function: Callable[[], Any], device: str = "cpu") -> float:
@@ -309,7 +303,7 @@ def peak_mb(function: Callable[[], Any], device: str = "cpu") -> float:
     if device.startswith("cuda"):
         torch.cuda.reset_peak_memory_stats(device)
         function()
-        return float(torch.cuda.max_memory_allocated(device)) / _MB
+        return float(torch.cuda.max_memory_allocated(device)) / 1024**2
     with contextlib.suppress(OSError):
         # a call that finds enough freed memory would seem to need none: return it to the kernel
         with contextlib.suppress(OSError, AttributeError):  # a C library without it
@@ -441,17 +435,14 @@ def measure(
                     call()
                     own.append(1000 * (time.perf_counter() - start))
             rows.append((*map(statistics.median, times), *memory))
-    inference, srp, small, large = zip(*rows, strict=True)
+    inference, srp, *peaks = zip(*rows, strict=True)
+    small, large = (None if np.isnan(peak).any() else max(peak) for peak in peaks)
     heads = () if selector is None else tuple(selector.best.head.parameters())
     return Cost(
         parameters=sum(p.numel() for p in (*backbone.parameters(), *heads)),
         inference_ms=statistics.mean(inference),
-        inference_mb=_largest(small),
+        inference_mb=small,
         srp_ms=statistics.mean(srp),
-        srp_mb=_largest(large),
+        srp_mb=large,
         ratio=statistics.mean(b / a for a, b in zip(inference, srp, strict=True)),
     )
-
-
-def _largest(values: Sequence[float]) -> float | None:
-    return None if any(math.isnan(value) for value in values) else max(values)

@@ -64,13 +64,7 @@ class StudyProgress:
 
 
 def left_text(tally: Tally, slots: int, rate: float) -> str:
-    """Rate and time left in words.
-
-    Args:
-        tally: How far the run has come.
-        slots: How many cells are under way at the same time.
-        rate: Cells per second so far.
-    """
+    """Rate and time left in words, for cells per second so far and cells at the same time."""
     per = f"{60 * rate:.1f} cells/min"
     if tally.left is None:
         return per

@@ -35,12 +35,7 @@ class Engine(Protocol):
 
 
 class InProcess:
-    """An engine for one cell at a time; nothing else is started or imported.
-
-    Args:
-        folder: The study.
-        threads: Of torch.
-    """
+    """An engine for one cell at a time; nothing else is started or imported."""
 
     slots, ahead = 1, 0
 
@@ -63,8 +58,7 @@ class Tally:
 
     Attributes:
         total: Cells of the run, those finished before included.
-        done: Finished.
-        failed: Failed, by key, with the reason.
+        failed: By key, with the reason.
         skipped: Not run, because they need a failed one, by key, with its name.
         seconds: Spent on cells of this run.
         left: Estimated seconds of all cells that are left; None where that is not known.
@@ -94,14 +88,9 @@ def run_plan(
     only: Iterable[Kind] = KINDS,
     report: Report = lambda cell, outcome, tally: None,
 ) -> Tally:
-    """Run all unfinished cells; a failed cell stops only those that need it.
+    """Run all unfinished cells of some kinds; a failed cell stops only those that need it.
 
-    Args:
-        folder: The study.
-        plan: Its cells.
-        engine: Where they are computed.
-        only: Kinds of cells to run.
-        report: Called after every cell that has ended.
+    The report is called after every cell that has ended.
     """
     wanted = {cell.key: cell for cell in plan if cell.kind in set(only)}
     done = {cell.key for cell in plan if folder.result(cell) is not None}
@@ -168,10 +157,6 @@ class Estimates:
 
     A cell is estimated by the median of those of its kind with the same backbone, cohort and
     variant; where there are none, the same backbone and cohort, the same backbone, any.
-
-    Args:
-        folder: The study, whose records are read.
-        plan: Its cells.
     """
 
     def __init__(self, folder: StudyFolder, plan: Plan) -> None:

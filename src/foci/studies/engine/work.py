@@ -28,13 +28,7 @@ _VERSIONS, _RESULT = "versions.json", "result"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a cell ended.
-
-    Attributes:
-        key: Of the cell.
-        seconds: How long it took, if it was computed now.
-        error: Why it failed, in one line; None if it is finished.
-    """
+    """How a cell ended: after how many seconds, if it was computed now, or with what error."""
 
     key: str
     seconds: float = 0.0
@@ -45,12 +39,8 @@ def run_cell(folder: StudyFolder, cell: Cell, *, threads: int = 1) -> Outcome:
     """Compute a cell unless it is finished; wait if another process is computing it.
 
     The number of threads is fixed, because sums in another order round differently: with the same
-    number, the same machine gives the same bytes under every engine.
-
-    Args:
-        folder: The study.
-        cell: What to compute; the cells that it needs are finished.
-        threads: Of torch.
+    number, the same machine gives the same bytes under every engine. The cells that it needs are
+    finished.
     """
     work = folder.path / WORK / cell.key
     while folder.result(cell) is None:
