@@ -10,7 +10,6 @@ from lifelines import KaplanMeierFitter
 from lifelines.utils import restricted_mean_survival_time
 from scipy import stats
 
-from foci.errors import FociError
 from foci.metrics import kaplan_meier, msk_cond, restricted, restricted_mean
 from tests.metrics.strategies import msks, quick
 
@@ -87,17 +86,6 @@ def test_equal_counts_per_slide_are_one_count_to_the_bit(
     assert each.k_max == one.k_max == k_max
     np.testing.assert_array_equal(restricted(values, ends), restricted(values, k_max))
     assert restricted_mean(values, ends) == restricted_mean(values, k_max)
-
-
-def test_bad_censoring_counts_are_refused() -> None:
-    with pytest.raises(FociError, match="k_max: has 1 counts for 2 slides"):
-        restricted([1, 2], [256])
-    with pytest.raises(FociError, match="k_max: holds values that are not counts >= 1"):
-        kaplan_meier([1, 2], [256, 0])
-    with pytest.raises(FociError, match=r"k_max: is 2\.5"):
-        restricted_mean([1, 2], 2.5)
-    with pytest.raises(FociError, match="k_max: is 0"):
-        restricted_mean([1, 2], 0)
 
 
 @quick

@@ -7,9 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from foci.errors import FociError
 from foci.metrics import (
-    OperatingPoints,
     Specificity,
     aukc,
     fallback_share,
@@ -18,7 +16,6 @@ from foci.metrics import (
     operating_points,
     predicted_class,
     reach,
-    restricted_mean,
     runner_up,
     specific_share,
     specificity,
@@ -197,15 +194,6 @@ def test_runner_up_leaves_the_target_out_even_if_it_is_weakest() -> None:
 
 
 @quick
-@given(curves(n_classes=2))
-def test_binary_predicted_class_view_is_one_minus_the_label_view(curve: Curve) -> None:
-    probs, ks, label = curve
-    certain = 1.0 if len(ks) == 1 else (ks[-1] - ks[0]) / ks[-1]
-    other = aukc(probs, ks, 300, 1 - label)
-    assert other == pytest.approx(certain - aukc(probs, ks, 300, label), abs=1e-12)
-
-
-@quick
 @given(curves(), kappas, st.integers(1, 300))
 def test_a_smaller_budget_keeps_an_msk_within_it_and_loses_any_other(
     curve: Curve, kappa: float, k_max: int
@@ -263,53 +251,6 @@ def test_the_error_of_an_area_on_a_grid_bounds_the_difference_to_every_count() -
     assert not area_error(np.ones((3, 1)), np.array([7])).any()
 
 
-LONG = [[0.2, 0.8], [0.05, 0.95], [0.3, 0.7]]
-SHORT = [[0.9, 0.1]]
-KS = [[1, 2, 3], [1], [1]]
-FULL = [[0.5, 0.5]] * 3
-
-
-def points(kappa: float = 0.9, targets: tuple[int, ...] = (1, 1, 0)) -> OperatingPoints:
-    return operating_points(stack([LONG, SHORT, SHORT], KS), FULL, targets, kappa)
-
-
-def test_msk_of_curves_of_different_lengths() -> None:
-    np.testing.assert_array_equal(points().msk, [2, np.nan, 1])
-
-
-def test_stable_msk_of_a_cohort() -> None:
-    np.testing.assert_array_equal(points().stable, [np.nan, np.nan, 1])
-
-
-def test_aukc_of_every_slide() -> None:
-    want = [aukc(LONG, KS[0], 10, 1), 0.1, 0.9]
-    assert points().aukc.tolist() == pytest.approx(want)
-
-
-def test_several_thresholds_by_hand() -> None:
-    counts = [points(kappa, (1, 1, 1)).msk[:2] for kappa in (0.7, 0.9, 0.99)]
-    assert [reach(each) for each in counts] == [0.5, 0.5, 0.0]
-    assert [restricted_mean(each, 8) for each in counts] == [(1 + 8) / 2, (2 + 8) / 2, 8]
-    assert [msk_cond(each) for each in counts[:2]] == [1, 2]
-    assert math.isnan(msk_cond(counts[2]))
-
-
-def test_a_higher_threshold_reaches_no_more_slides() -> None:
-    rng = np.random.default_rng(0)
-    p = np.clip(rng.random((20, 30)).cumsum(axis=1) / 20, 0, 1)
-    probs = np.stack([1 - p, p], axis=2)
-    stacks = stack(list(probs), [range(1, 31)] * 20)
-    reaches = []
-    for kappa in (0.7, 0.8, 0.9, 0.95):
-        counts = operating_points(stacks, probs[:, -1], [1] * 20, kappa).msk
-        each = [msk(curve, range(1, 31), 1, kappa) for curve in probs]
-        expected = (msk_cond(each), reach(each), restricted_mean(each, 256))
-        assert (msk_cond(counts), reach(counts), restricted_mean(counts, 256)) == expected
-        reaches.append(reach(counts))
-    assert reaches == sorted(reaches, reverse=True)
-    assert reaches[0] > reaches[-1]
-
-
 def number(value: float | None) -> float:
     return math.nan if value is None else float(value)
 
@@ -345,23 +286,3 @@ def test_long_stacks_are_cut_into_blocks() -> None:
     assert got[2400:].tolist() == pytest.approx(
         [number(msk(p, [1, 2], 0, 0.6)) for p in probs[2400:]], nan_ok=True
     )
-
-
-def test_what_is_no_probability_is_refused() -> None:
-    with pytest.raises(FociError, match="2 counts for 1 curve points"):
-        stack([[[0.5, 0.5]]], [[1, 2]])
-    with pytest.raises(FociError, match=r"^curve 1, ks: holds values that are not counts >= 1"):
-        stack([[[0.5, 0.5]]] * 2, [[1], [1.5]])
-    with pytest.raises(FociError, match=r"^curve 2, probs: misses a sum of 1 by 0.1"):
-        stack([[[0.5, 0.5]], [[0.5, 0.5]], [[0.5, 0.4]]], [[1]] * 3)
-    with pytest.raises(FociError, match=r"^curve 1, probs: cannot be read as numbers"):
-        stack([[[0.5, 0.5]] * 2, [[0.5, 0.5], [1.0]]], [[1, 2]] * 2)
-
-
-def test_targets_and_full_bags_have_to_fit() -> None:
-    stacks = stack([[[0.5, 0.5]]] * 2, [[1]] * 2)
-    full = [[0.5, 0.5]] * 2
-    with pytest.raises(FociError, match=r"full: lengths differ \(full 2, targets 1\)"):
-        operating_points(stacks, full, [1])
-    with pytest.raises(FociError, match="targets: holds an unknown class"):
-        operating_points(stacks, full, [1, 2])

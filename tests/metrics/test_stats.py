@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from foci.errors import FociError
 from foci.metrics import (
     Interval,
     case_means,
@@ -134,11 +133,6 @@ def test_percentile_interval_by_hand() -> None:
     assert not result.above(0.05)
     assert result.below(1.0)
     assert not result.below(0.5)
-
-
-def test_a_slide_without_a_patient_is_refused() -> None:
-    with pytest.raises(FociError, match="cases: holds None; name every slide's patient"):
-        paired_bootstrap([1.0, 2.0], [1.0, 1.0], cases=["a", None])
 
 
 def brute_force(differences: list[float]) -> tuple[float, float]:

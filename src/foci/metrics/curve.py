@@ -336,8 +336,8 @@ def specificity(
     .. math:: \mathrm{MSK}^{y}\ \text{against}\ \mathrm{MSK}^{c^*}, \quad c^* = \arg\max_{c \ne y}
        p_c(\text{full})
 
-    A few tiles can make a classifier certain of anything. If the top tiles pass through certainty
-    of the rival first, a small MSK is no evidence for the target.
+    If the top tiles pass through certainty of the rival first, a small MSK is no evidence for the
+    target.
 
     >>> result = specificity([[0.95, 0.05], [0.1, 0.9]], [1, 2], target=1, full=[0.2, 0.8])
     >>> result.target_msk, result.rival_msk, result.specific

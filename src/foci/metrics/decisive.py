@@ -190,11 +190,9 @@ def stable_decisive_k(
 
 @dataclass(frozen=True, eq=False)
 class DecisivePoints:
-    """Decisive K of every slide under one ranking, ``[S]`` each.
+    """Decisive K and stable decisive K of every slide under one ranking, ``[S]``; NaN if none.
 
     Attributes:
-        count: :func:`foci.metrics.decisive_k`; NaN where there is none.
-        stable: :func:`foci.metrics.stable_decisive_k`; NaN where there is none.
         outcome: ``"count"``; ``"beyond"`` where none was found and tiles remain beyond K_max
             (censored); ``"none"`` where N - 1 <= K_max and no known count is decisive (infinite,
             not censored); ``"not assessable"`` for a slide of one tile, which belongs
@@ -255,37 +253,26 @@ def decisive_points(
     needed = inputs.thresholds(kappa, n_slides)
     ceiling, bound = inputs.as_int(k_max, "k_max"), beta_bound(beta)
     count, stable = np.full((2, n_slides), np.nan)
-    for rows, shared, kept, left in _candidates(insert, delete, followed, sizes, ceiling):
-        steps = decisive_steps(kept, left, followed[rows], needed[rows], bound)
-        count[rows], stable[rows] = first_crossing(steps, shared), stable_from(steps, shared)
-    conditions = [reached(count), sizes == 1, sizes - 1 > ceiling]
-    outcome = np.select(conditions, ["count", "not assessable", "beyond"], default="none")
-    return DecisivePoints(count, stable, outcome, reached(count) & (stable != count))
-
-
-def _candidates(
-    insert: Sequence[Stack],
-    delete: Sequence[Stack],
-    targets: Integers,
-    sizes: Integers,
-    k_max: int,
-) -> Iterator[tuple[Integers, Integers, Floats, Floats]]:
-    """Slides with the counts known in both directions, and both their curves at these counts."""
     measured = sizes == 1
-    for rows, inserted, deleted in _pairs(insert, delete, len(sizes)):
-        inputs.class_indices(targets[rows], "targets", inserted.probs.shape[2])
+    for rows, inserted, deleted in _pairs(insert, delete, n_slides):
+        inputs.class_indices(followed[rows], "targets", inserted.probs.shape[2])
         in_bag = inserted.ks[-1] <= sizes[rows].min() and deleted.ks[-1] < sizes[rows].min()
         what, fix = "holds a count beyond the bag", "insert up to N tiles, delete up to N - 1"
         inputs.require(in_bag, f"slide {rows[sizes[rows].argmin()]}, ks", what, fix)
         with inputs.located(f"slide {rows[0]}, "):
             shared, kept, left = shared_counts(inserted.ks, deleted.ks)
-        kept, left, shared = (part[shared <= k_max] for part in (kept, left, shared))
+        kept, left, shared = (part[shared <= ceiling] for part in (kept, left, shared))
         if shared.size:
+            both = _at(inserted.probs, kept), _at(deleted.probs, left)
+            steps = decisive_steps(*both, followed[rows], needed[rows], bound)
+            count[rows], stable[rows] = first_crossing(steps, shared), stable_from(steps, shared)
             measured[rows] = True
-            yield rows, shared, _at(inserted.probs, kept), _at(deleted.probs, left)
-    missing = f"slide {measured.argmin()}"
     what = "has no count up to K_max known in both directions"
-    inputs.require(measured.all(), missing, what, "measure insertion and deletion")
+    fix = "measure insertion and deletion"
+    inputs.require(measured.all(), f"slide {measured.argmin()}", what, fix)
+    conditions = [reached(count), sizes == 1, sizes - 1 > ceiling]
+    outcome = np.select(conditions, ["count", "not assessable", "beyond"], default="none")
+    return DecisivePoints(count, stable, outcome, reached(count) & (stable != count))
 
 
 def _at(probs: Floats, steps: Integers) -> Floats:

@@ -1,4 +1,4 @@
-"""Bootstrap intervals over patients, Wilcoxon's test, and which counts a number rests on."""
+"""Bootstrap intervals over patients, and Wilcoxon's test."""
 
 from __future__ import annotations
 
