@@ -9,8 +9,8 @@ import pytest
 
 from foci.audits import StoredAudit
 from foci.audits.jobs import RankingJob
-from foci.audits.parts import Assembly, PartialResults
-from foci.audits.reveal import RevealedSlide, SlideReveal
+from foci.audits.parts import Assembly, PartialResults, RevealedSlide
+from foci.audits.reveal import SlideReveal
 from foci.audits.stored import AuditedSlide, from_arrow
 from foci.errors import CohortError, FociError
 from tests.makers.audits import model, settings

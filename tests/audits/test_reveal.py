@@ -15,12 +15,11 @@ from torch import Tensor
 from foci import rankings
 from foci.audits import workers
 from foci.audits.jobs import RankingJob
-from foci.audits.parts import PartialResults
+from foci.audits.parts import PartialResults, RevealedSlide
 from foci.audits.prepare import DriftCheck, check_deterministic
 from foci.audits.reveal import (
     Block,
     BlockReveal,
-    RevealedSlide,
     SlideReveal,
     n_blocks,
     reveal_blocks,

@@ -6,7 +6,6 @@ A stored audit is read without torch: the functions that look at a model import 
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,12 +32,11 @@ from foci.audits.records import Alarm, Readout, Record
 from foci.audits.settings import AuditSettings
 from foci.audits.stored import AgreementRecord
 from foci.bags import Cohort
-from foci.bags.cohort import PatientOverlap, stamps
+from foci.bags.cohort import stamps
 from foci.files.atomic import write_whole
 from foci.files.hashes import digest, file_digest, with_own_hash
 
 if TYPE_CHECKING:
-    from foci.audits.prepare import Prepared
     from foci.backbones import Backbone
 
 
@@ -306,43 +304,6 @@ def versions_of(backbone: Backbone) -> dict[str, str]:
         "torch": torch.__version__,
         "device": device_and_dtype(backbone)[0].type,
     }
-
-
-def new_manifest(prepared: Prepared, overlapping_patients: PatientOverlap) -> Manifest:
-    """Manifest of a new run, before it has any results."""
-    from foci.backbones import fingerprint
-
-    sources, backbone, inputs = prepared.sources, prepared.backbone, prepared.inputs
-    agreed = sources.agreement
-    agreement = {} if agreed is None else {"agreement": AgreementRecord.of(agreed)}
-    return Manifest(
-        format=FORMAT,
-        status="running",
-        key=digest(inputs),
-        name=sources.name,
-        settings=prepared.settings,
-        sources=dict(sources.places),
-        backbone=BackboneRecord(
-            architecture=backbone.architecture,
-            parameters=sum(p.numel() for p in backbone.parameters()),
-            fingerprint=fingerprint(backbone),
-            score=backbone.capabilities.score,
-            notes=list(sources.model_notes),
-            **agreement,
-        ),
-        classes=list(prepared.cohort.classes),
-        split=prepared.settings.split,
-        run_inputs=dict(inputs),
-        versions={
-            **prepared.versions,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-        },
-        started=now(),
-        finished=None,
-        maps=inputs.get(MAP_FILES, {}),
-        overlapping_patients=dict(overlapping_patients),
-    )
 
 
 def file_hashes(folder: Path) -> dict[str, str]:

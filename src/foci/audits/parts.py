@@ -7,10 +7,11 @@ the tables of the audit, one block in memory at a time.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -33,9 +34,6 @@ from foci.errors import CohortError, FociError
 from foci.files.atomic import whole_file
 from foci.reveal import Curve
 
-if TYPE_CHECKING:
-    from foci.audits.reveal import RevealedSlide
-
 SCORES = pa.field("scores", pa.list_(pa.float64()))
 """Stored in the first row of a slide; null in its other rows, and for random orders."""
 
@@ -44,6 +42,25 @@ PLACES = [pa.field(name, pa.list_(pa.int64())) for name in ("tiles", "x", "y")]
 
 SLIDES_PART = "slides"
 _AGAIN = "give the same foci audit command again, with --force"
+
+
+@dataclass(frozen=True)
+class RevealedSlide:
+    """Tiles of one slide, with its curves and scores under every ranking.
+
+    Attributes:
+        slide: The slide.
+        tiles: ``[N]`` index of every candidate tile in its file.
+        coords: ``[N, 2]`` top-left corners, or None.
+        curves: Insertion and deletion curve of every seed, by column.
+        scores: ``[N]`` tile scores by column; None if they are not stored.
+    """
+
+    slide: AuditedSlide
+    tiles: NDArray[np.int64]
+    coords: NDArray[np.int64] | None
+    curves: Mapping[str, tuple[Curve, ...]]
+    scores: Mapping[str, NDArray[np.float64] | None]
 
 
 class PartialResults:

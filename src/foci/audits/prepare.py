@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,20 +13,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from foci.audits.manifest import run_inputs, versions_of
+from foci.audits.folder import FORMAT
+from foci.audits.manifest import MAP_FILES, BackboneRecord, Manifest, now, run_inputs, versions_of
 from foci.audits.selectors import PretrainedSelectors
 from foci.audits.settings import PROFILES, AuditSettings
 from foci.audits.sources import Sources, check_maps
-from foci.audits.stored import AuditedSlide
+from foci.audits.stored import AgreementRecord, AuditedSlide
 from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.freezing import eval_mode, fingerprint
 from foci.backbones.training.run import with_train_and_val
 from foci.bags import Cohort
 from foci.bags.bag import many_skipped
-from foci.bags.cohort import files_read
+from foci.bags.cohort import PatientOverlap, files_read
 from foci.bags.splits import SPLITS
 from foci.errors import BagError, ChangedError, CohortError, FociError, WidthError
-from foci.files.hashes import Unchanged
+from foci.files.hashes import Unchanged, digest
 from foci.rankings import RANKINGS
 from foci.selectors.gated import choose_site
 from foci.selectors.selector import full_logits
@@ -101,6 +103,41 @@ def prepare(sources: Sources, settings: AuditSettings, selectors: Sequence[Path]
         inputs=run_inputs(backbone, cohort, settings, sources.split_seed, hashes),
         versions=versions_of(backbone),
         features=Unchanged(files_read(cohort)),
+    )
+
+
+def new_manifest(prepared: Prepared, overlapping_patients: PatientOverlap) -> Manifest:
+    """Manifest of a new run, before it has any results."""
+    sources, backbone, inputs = prepared.sources, prepared.backbone, prepared.inputs
+    agreed = sources.agreement
+    agreement = {} if agreed is None else {"agreement": AgreementRecord.of(agreed)}
+    return Manifest(
+        format=FORMAT,
+        status="running",
+        key=digest(inputs),
+        name=sources.name,
+        settings=prepared.settings,
+        sources=dict(sources.places),
+        backbone=BackboneRecord(
+            architecture=backbone.architecture,
+            parameters=sum(p.numel() for p in backbone.parameters()),
+            fingerprint=fingerprint(backbone),
+            score=backbone.capabilities.score,
+            notes=list(sources.model_notes),
+            **agreement,
+        ),
+        classes=list(prepared.cohort.classes),
+        split=prepared.settings.split,
+        run_inputs=dict(inputs),
+        versions={
+            **prepared.versions,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+        },
+        started=now(),
+        finished=None,
+        maps=inputs.get(MAP_FILES, {}),
+        overlapping_patients=dict(overlapping_patients),
     )
 
 

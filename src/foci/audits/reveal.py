@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from foci.audits.jobs import (
     deletion_counts,
     reveal_counts,
 )
-from foci.audits.parts import Assembly, PartialResults
+from foci.audits.parts import Assembly, PartialResults, RevealedSlide
 from foci.audits.prepare import DriftCheck, Prepared, SplitSlides
 from foci.audits.run_folder import remove_parts
 from foci.audits.settings import AuditSettings
@@ -89,25 +89,6 @@ def reveal(
         remove_parts(folder)
         raise
     return agreements.over_slides()
-
-
-@dataclass(frozen=True)
-class RevealedSlide:
-    """Tiles of one slide, with its curves and scores under every ranking.
-
-    Attributes:
-        slide: The slide.
-        tiles: ``[N]`` index of every candidate tile in its file.
-        coords: ``[N, 2]`` top-left corners, or None.
-        curves: Insertion and deletion curve of every seed, by column.
-        scores: ``[N]`` tile scores by column; None if they are not stored.
-    """
-
-    slide: AuditedSlide
-    tiles: NDArray[np.int64]
-    coords: NDArray[np.int64] | None
-    curves: Mapping[str, tuple[Curve, ...]]
-    scores: Mapping[str, NDArray[np.float64] | None]
 
 
 class SlideReveal:

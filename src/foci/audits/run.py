@@ -23,14 +23,20 @@ from foci.audits.manifest import (
     Manifest,
     SlideCounts,
     file_hashes,
-    new_manifest,
     now,
     read_manifest,
     write_manifest,
 )
 from foci.audits.numbers import summarise
 from foci.audits.parts import features_digest
-from foci.audits.prepare import Prepared, SplitSlides, many_left_out, prepare, split_slides
+from foci.audits.prepare import (
+    Prepared,
+    SplitSlides,
+    many_left_out,
+    new_manifest,
+    prepare,
+    split_slides,
+)
 from foci.audits.reveal import n_blocks, reveal
 from foci.audits.run_folder import State, locked_run_folder, remove_parts, state_of, tidy
 from foci.audits.selectors import described, fit, in_words, on_fitting
@@ -112,7 +118,10 @@ def run(
             workers = options.workers or default_workers(blocks, device)
             if workers > 1:
                 preload()
-            fitted, manifest = fit(prepared, slides, folder, manifest)
+            fitted, manifest = fit(
+                prepared.backbone, slides.fitting, prepared.settings, prepared.pretrained,
+                folder, manifest,
+            )  # fmt: skip
             if manifest.threads is None:  # a resumed run keeps those of its first part
                 manifest = manifest.model_copy(update={"threads": threads_of(workers)})
                 write_manifest(folder, manifest)

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -38,9 +38,6 @@ from foci.selectors.criterion import OrderReading, read_orders
 from foci.selectors.recipes import SelectorRecipe
 from foci.selectors.saved import METADATA, STATE, WEIGHTS, SelectorMetadata, read_metadata
 
-if TYPE_CHECKING:
-    from foci.audits.prepare import Prepared, SplitSlides
-
 _LOG = logging.getLogger(__name__)
 
 EVIDENCE, SELECTOR = "evidence", "selector"
@@ -53,25 +50,28 @@ RULE = (
 
 
 def fit(
-    prepared: Prepared, slides: SplitSlides, folder: Path, manifest: Manifest
+    backbone: Backbone,
+    fitting: Cohort | None,
+    settings: AuditSettings,
+    pretrained: PretrainedSelectors | None,
+    folder: Path,
+    manifest: Manifest,
 ) -> tuple[dict[int, FittedSelector], Manifest]:
     """The selectors by seed, and the manifest with the readout; what a run has done is kept."""
-    if prepared.pretrained is not None:
-        prepared.pretrained.place(folder)
+    if pretrained is not None:
+        pretrained.place(folder)
     fitted: dict[int, FittedSelector] = {}
-    if prepared.pretrained is not None or slides.fitting is not None:
-        fitted = fit_selectors(prepared.backbone, slides.fitting, prepared.settings, folder)
+    if pretrained is not None or fitting is not None:
+        fitted = fit_selectors(backbone, fitting, settings, folder)
     for note in on_fitting(fitted):
         _LOG.info("note: %s", note)
-    readout = manifest.readout or choose_readout(
-        prepared.backbone, slides.fitting, manifest.settings, fitted
-    )
+    readout = manifest.readout or choose_readout(backbone, fitting, manifest.settings, fitted)
     if readout is None:
         return fitted, manifest
     for line in in_words(readout):
         _LOG.info(line)
-    settings = manifest.settings.model_copy(update={"readout": readout.chosen})
-    return fitted, manifest.model_copy(update={"readout": readout, "settings": settings})
+    chosen = manifest.settings.model_copy(update={"readout": readout.chosen})
+    return fitted, manifest.model_copy(update={"readout": readout, "settings": chosen})
 
 
 def fit_selectors(
