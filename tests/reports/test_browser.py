@@ -13,7 +13,7 @@ from foci.reports import write_comparison, write_report
 from foci.reports.models import unpack
 from foci.reports.notebook import notebook_html
 from foci.reports.text import NOTHING, evidence
-from foci.slides import thumbnails
+from foci.slides.find import INDEX, THUMBNAILS, Thumbnail
 from foci.slides.image import Box
 from tests.makers.synthetic import HOSTILE, Plan, make
 from tests.reports.test_report import data_of
@@ -425,15 +425,15 @@ def test_the_comparison_opens(
 
 def test_tiles_lie_on_the_tissue_where_a_picture_is_embedded(visit: Open, tmp_path: Path) -> None:
     pictured = make(tmp_path / "pictured", Plan(n_slides=6, k_max=40))
-    folder = pictured.folder / thumbnails.FOLDER
+    folder = pictured.folder / THUMBNAILS
     folder.mkdir()
     Image.new("RGB", (480, 400), (200, 30, 120)).save(folder / "a.jpg")
-    place = thumbnails.Thumbnail(
+    place = Thumbnail(
         file="a.jpg", image=tmp_path, how="name", box=Box(1024, 512, 48 * 256, 40 * 256), mpp=0.5
     )
     slide = pictured.curves.slide_ids[5]
     index = '{"%s": %s}' % (slide, place.model_dump_json())  # noqa: UP031 - braces
-    (folder / thumbnails.INDEX).write_text(index)
+    (folder / INDEX).write_text(index)
     tab = visit(f"#slide={slide}&k=1", file=write_report(pictured))
     expect(tab.locator("canvas.tiles[data-tissue=shown]")).to_have_count(2)
     pixel = tab.evaluate(

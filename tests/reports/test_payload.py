@@ -14,8 +14,8 @@ from foci.reports import write_report
 from foci.reports.models import COARSE, FINE, AuditPayload, unpack
 from foci.reports.notebook import framed
 from foci.reports.payload import PICTURE_BYTES, by_interest, payload, to_json, within_bytes
+from foci.slides.find import _INDEX, INDEX, THUMBNAILS, Thumbnail
 from foci.slides.image import Box
-from foci.slides.thumbnails import _INDEX, FOLDER, INDEX, Thumbnail
 from tests.makers.synthetic import Plan, make
 from tests.reports.test_report import data_of
 
@@ -233,7 +233,7 @@ BOX = Box(1024, 512, 48 * 256, 40 * 256)
 
 def picture(audit: StoredAudit, quality: int) -> None:
     """Give every slide a noisy thumbnail, as large as thumbnails get."""
-    folder = audit.folder / FOLDER
+    folder = audit.folder / THUMBNAILS
     folder.mkdir()
     rng = np.random.default_rng(0)
     index = {}
@@ -260,7 +260,7 @@ def test_a_small_audit_shows_every_slide_that_has_positions(pictured: StoredAudi
     first = data.details["0"].tissue
     assert first is not None
     assert first.box == BOX
-    stored = (pictured.folder / FOLDER / "0.jpg").read_bytes()
+    stored = (pictured.folder / THUMBNAILS / "0.jpg").read_bytes()
     assert base64.b64decode(first.jpeg) == stored
 
 

@@ -33,7 +33,7 @@ from foci.files.hashes import check_format, digest
 from foci.files.lock import LOCK, alone_in
 from foci.files.run_log import LOG
 from foci.selectors import saved
-from foci.slides import thumbnails
+from foci.slides.find import INDEX, THUMBNAILS
 
 State = Literal["new", "started", "finished"]
 
@@ -153,9 +153,9 @@ def clear(folder: Path) -> None:
             _remove(place, saved.FILES)
     _remove(folder / SELECTORS, ())
     _remove(folder / TABLES, TABLE_FILES)
-    pictures = folder / thumbnails.FOLDER
+    pictures = folder / THUMBNAILS
     shown = [path.name for path in _entries(pictures) if path.suffix == ".jpg"]
-    _remove(pictures, [*shown, thumbnails.INDEX])
+    _remove(pictures, [*shown, INDEX])
 
 
 def tidy(folder: Path) -> None:
@@ -175,7 +175,7 @@ def remove_parts(folder: Path) -> None:
 
 def check_no_links(folder: Path) -> None:
     """Refuse a folder in which a run would write through a link into another one."""
-    for place in (folder / PARTS, folder / SELECTORS, folder / TABLES, folder / thumbnails.FOLDER):
+    for place in (folder / PARTS, folder / SELECTORS, folder / TABLES, folder / THUMBNAILS):
         for path in (place, *_entries(place)):
             if path.is_symlink() and path.is_dir():
                 what = "is a link to another folder"

@@ -45,7 +45,7 @@ from foci.reports.models import (
     pack,
     pack_probabilities,
 )
-from foci.slides.thumbnails import FOLDER, read_thumbnails
+from foci.slides.find import THUMBNAILS, read_thumbnails
 
 RANDOM = "random"
 
@@ -165,7 +165,7 @@ def _with_pictures(
     known, pictured = read_thumbnails(folder), dict(details)
     for row, detail in details.items():
         thumbnail = known.get(names[row])
-        path = None if thumbnail is None else folder / FOLDER / thumbnail.file
+        path = None if thumbnail is None else folder / THUMBNAILS / thumbnail.file
         if thumbnail is None or path is None or not path.is_file():
             continue
         size = -(-path.stat().st_size // 3) * 4 + _FRAME

@@ -38,15 +38,7 @@ _KEY, _RECORD = "foci_key", "foci_slide"
 
 
 class EncodingRun(BaseModel):
-    """Everything but the slides that decides the features.
-
-    Attributes:
-        encoder: Its name.
-        width: Feature width.
-        weights_sha256: Of its file of weights.
-        tiling: Tile size, resolution and least tissue.
-        slide_mpp: Resolution of slides that do not say theirs.
-    """
+    """Everything but the slides that decides the features; ``slide_mpp`` as in encode_slides."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -63,17 +55,12 @@ class EncodingRun(BaseModel):
 
 
 class EncodedSlide(BaseModel):
-    """One encoded slide.
+    """One encoded slide; ``path``, ``bytes`` and ``mtime_ns`` are those of its image.
 
     Attributes:
-        slide_id: The slide.
-        path: Its image.
         how: How the image was found.
-        tiles: Number of tiles.
         mpp: Micrometres per level-0 pixel.
         mpp_from: ``"slide"`` or ``"given"``.
-        bytes: Size of the image file.
-        mtime_ns: When it was last changed.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -90,13 +77,7 @@ class EncodedSlide(BaseModel):
 
 @dataclass(frozen=True)
 class EncodedFolder:
-    """What a run of ``foci encode`` has made.
-
-    Attributes:
-        folder: The feature folder.
-        slides: The encoded slides, those of earlier runs too.
-        skipped: The others, each with its reason.
-    """
+    """Feature folder of ``foci encode``: its slides, and those skipped, each with its reason."""
 
     folder: Path
     slides: tuple[EncodedSlide, ...]
@@ -218,20 +199,10 @@ def write_trident(
     size: tuple[int, int],
     more: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a feature file as TRIDENT does; the geometry becomes attributes of ``coords``.
+    """Write features ``[N, D]`` as TRIDENT does; the geometry becomes attributes of ``coords``.
 
-    Args:
-        path: File to write.
-        features: ``[N, D]``.
-        coords: ``[N, 2]`` top-left corners in level-0 pixels.
-        slide_id: The slide.
-        encoder: Tile encoder.
-        tile: Side of a tile in pixels at the target magnification.
-        side: The same in level-0 pixels.
-        magnification: Of level 0.
-        target_magnification: Of the tiles.
-        size: Width and height of level 0.
-        more: Further attributes of ``coords``.
+    Corners of tiles ``[N, 2]``, their ``side``, the ``magnification`` and the ``size`` (width and
+    height) are those of level 0; ``tile`` is the side in pixels at the target magnification.
     """
     origin = {"name": slide_id, "savetodir": "."}
     geometry = {
@@ -248,8 +219,10 @@ def write_trident(
             ("features", features, {**origin, "encoder": encoder}),
             ("coords", coords, {**origin, **geometry, **(more or {})}),
         ):
-            width = rows.shape[1]
-            shape: dict[str, Any] = {"chunks": (1, width), "maxshape": (None, width)}
+            shape: dict[str, Any] = {
+                "chunks": (1, rows.shape[1]),
+                "maxshape": (None, rows.shape[1]),
+            }
             file.create_dataset(name, data=rows, **shape).attrs.update(attributes)
 
 

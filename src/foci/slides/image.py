@@ -54,7 +54,6 @@ class SlideImage:
         mpp: Micrometres per level-0 pixel, used where the file does not say.
 
     Attributes:
-        path: The file.
         size: Width and height of level 0.
         bounds: The scanned part of it.
         mpp: Micrometres per level-0 pixel, or None.
@@ -102,10 +101,6 @@ class SlideImage:
 
         It is read from the coarsest level that is at least as fine as the picture, and scaled
         down if that level is finer.
-
-        Args:
-            box: The region.
-            size: Width and height of the picture.
         """
         import openslide
         from PIL import Image
@@ -143,10 +138,6 @@ class SlideImage:
                 part = Box(box.x + x, box.y + y, far - x, low - y)
                 picture.paste(self.read(part, (right - left, bottom - top)), (left, top))
         return picture
-
-    def thumbnail(self, longest: int) -> PILImage:
-        """The scanned part as a picture whose longer side has ``longest`` pixels at most."""
-        return self.read(self.bounds, fitted(self.bounds, longest))
 
     def _stored_mpp(self) -> float | None:
         """The geometric mean of both axes, if the file holds plausible numbers."""

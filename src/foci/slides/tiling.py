@@ -77,7 +77,7 @@ def lay_tiles(slide: SlideImage, settings: TilingSettings) -> TileGrid:
     grid = np.stack(np.meshgrid(np.arange(columns), np.arange(rows)), axis=-1).reshape(-1, 2)
     corners = (grid * side + [bounds.x, bounds.y]).astype(np.int64)
     if len(corners):
-        share = find_tissue(slide, mpp).share(corners[:, 0], corners[:, 1], side)
+        share = tissue_share(slide, corners, side, mpp)
         corners = corners[(share >= settings.min_tissue) & (share > 0)]
     if not len(corners):
         raise SlideError(slide.path, "holds no tissue", "look at the slide, or leave it out")
@@ -134,41 +134,29 @@ _DARK = 30
 """Darker pixels are scanner borders and ink, whatever their saturation."""
 
 
-@dataclass(frozen=True, eq=False)
-class TissueMask:
-    """Tissue of one slide.
+def tissue_share(
+    slide: SlideImage, corners: NDArray[np.int64], side: int, mpp: float
+) -> NDArray[np.float64]:
+    """Share of tissue ``[n]`` in squares with these top-left corners ``[n, 2]``.
 
-    Attributes:
-        mask: ``[H, W]`` bool over ``box``.
-        box: The part of the slide that it covers.
+    Tissue is found in a picture of the slide at :data:`MASK_MPP`.
     """
+    box = slide.bounds
+    longest = round(max(box[2:]) * min(1.0, mpp / MASK_MPP))
+    mask = stained(slide.read(box, fitted(box, min(max(longest, 1), _LONGEST))))
 
-    mask: NDArray[np.bool_]
-    box: Box
+    def pixels(position: NDArray[Any], down: float, limit: int) -> NDArray[np.int64]:
+        return np.clip(np.rint(position / down), 0, limit).astype(np.int64)
 
-    def share(self, x: NDArray[Any], y: NDArray[Any], side: float) -> NDArray[np.float64]:
-        """Share of tissue in squares with these top-left corners, ``[n]``."""
-
-        def pixels(position: NDArray[Any], down: float, limit: int) -> NDArray[np.int64]:
-            return np.clip(np.rint(position / down), 0, limit).astype(np.int64)
-
-        height, width = self.mask.shape
-        down = self.box.width / width, self.box.height / height
-        sums = np.zeros((height + 1, width + 1))
-        sums[1:, 1:] = self.mask.cumsum(axis=0).cumsum(axis=1)
-        left, right = (pixels(x - self.box.x + by, down[0], width) for by in (0, side))
-        top, bottom = (pixels(y - self.box.y + by, down[1], height) for by in (0, side))
-        inside = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
-        area = np.maximum((right - left) * (bottom - top), 1)
-        covered: NDArray[np.float64] = inside / area
-        return covered
-
-
-def find_tissue(slide: SlideImage, mpp: float) -> TissueMask:
-    """The tissue of a slide of ``mpp``, from a picture at :data:`MASK_MPP`."""
-    longest = round(max(slide.bounds[2:]) * min(1.0, mpp / MASK_MPP))
-    size = fitted(slide.bounds, min(max(longest, 1), _LONGEST))
-    return TissueMask(stained(slide.read(slide.bounds, size)), slide.bounds)
+    height, width = mask.shape
+    sums = np.zeros((height + 1, width + 1))
+    sums[1:, 1:] = mask.cumsum(axis=0).cumsum(axis=1)
+    x, y = (corners - [box.x, box.y]).T
+    left, right = (pixels(x + by, box.width / width, width) for by in (0, side))
+    top, bottom = (pixels(y + by, box.height / height, height) for by in (0, side))
+    inside = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
+    share: NDArray[np.float64] = inside / np.maximum((right - left) * (bottom - top), 1)
+    return share
 
 
 def stained(picture: Image) -> NDArray[np.bool_]:

@@ -18,8 +18,7 @@ from foci.exports.tables import corners_of
 from foci.metrics.curve import reached
 from foci.reports.payload import SlideDetails, cohort_payload
 from foci.reports.text import LINE, answers
-from foci.slides.find import find_images, match_images
-from foci.slides.thumbnails import read_thumbnails
+from foci.slides.find import find_images, match_images, read_thumbnails
 from foci.viewer.models import (
     CohortAnswer,
     DeletionCurve,

@@ -143,8 +143,7 @@ def _picture(audit: StoredAudit, cohort: Cohort, slides: Path, slide_mpp: float 
 
     An image is named by ``slide_path`` in the cohort's table, or found in ``slides`` by name.
     """
-    from foci.slides.find import find_images, match_images
-    from foci.slides.thumbnails import write_thumbnails
+    from foci.slides.find import find_images, match_images, write_thumbnails
 
     paths = {slide.slide_id: slide.slide_path for slide in cohort}
     wanted = [(slide.slide_id, paths.get(slide.slide_id)) for slide in audit.slides]

@@ -48,8 +48,7 @@ def export(
     from foci.audits.audit import read_marks
     from foci.exports.run import export as export_slides
     from foci.exports.tables import read_names, slides_to_export
-    from foci.slides.find import find_images, match_images
-    from foci.slides.thumbnails import read_thumbnails
+    from foci.slides.find import find_images, match_images, read_thumbnails
 
     stored = StoredAudit.load(audit)
     listed = [] if slide_list is None else read_names(slide_list)
