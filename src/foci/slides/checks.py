@@ -34,12 +34,7 @@ class _Finding:
     no_mpp: bool = False
 
 
-def check_slides(
-    options: CohortOptions,
-    folder: Path,
-    *,
-    sample: int | None = None,
-) -> list[Check]:
+def check_slides(options: CohortOptions, folder: Path, *, sample: int | None = None) -> list[Check]:
     """Are slides found for all bags, do coordinates lie inside, does the tile size agree?
 
     Args:
@@ -129,21 +124,18 @@ def _resolution(good: list[_Finding]) -> Check:
     """Tiles of a cohort cover the same tissue, of a usual size, whatever the scanner."""
     unknown = [one.slide_id for one in good if one.no_mpp]
     sizes = {one.slide_id: one.size_um for one in good if one.size_um is not None}
+    give_mpp = "give --mpp, micrometres per level-0 pixel"
     if not sizes:
-        fix = "give --mpp, micrometres per level-0 pixel"
-        return Check("tile size", "WARN", f"resolution unknown of {some(unknown)}", fix)
+        return Check("tile size", "WARN", f"resolution unknown of {some(unknown)}", give_mpp)
     usual = float(np.median(list(sizes.values())))
     odd = [name for name, size in sizes.items() if abs(size / usual - 1) > 2 * NEARLY]
-    low, high = USUAL_TILES_UM
     if odd:
-        first = f"{sizes[odd[0]]:.0f} um instead of {usual:.0f}"
-        detail = f"differs in {some(odd)}; first: {first}"
+        detail = f"differs in {some(odd)}; first: {sizes[odd[0]]:.0f} um instead of {usual:.0f}"
         return Check("tile size", "FAIL", detail, "extract all slides at one resolution")
-    if not low <= usual <= high:
+    if not USUAL_TILES_UM[0] <= usual <= USUAL_TILES_UM[1]:
         detail = f"tiles are {usual:.0f} um wide, which is unusual"
         return Check("tile size", "WARN", detail, "check the tile size and the slides' resolution")
     if unknown:
-        fix = "give --mpp, micrometres per level-0 pixel"
         detail = f"{usual:.0f} um; resolution unknown of {some(unknown)}"
-        return Check("tile size", "WARN", detail, fix)
+        return Check("tile size", "WARN", detail, give_mpp)
     return Check("tile size", "PASS", f"tiles are {usual:.0f} um wide on every slide")

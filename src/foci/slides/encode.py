@@ -38,7 +38,7 @@ _KEY, _RECORD = "foci_key", "foci_slide"
 
 
 class EncodingRun(BaseModel):
-    """Everything but the slides that decides the features; ``slide_mpp`` as in encode_slides."""
+    """Everything but the slides that decides the features, as given to :func:`encode_slides`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -219,11 +219,9 @@ def write_trident(
             ("features", features, {**origin, "encoder": encoder}),
             ("coords", coords, {**origin, **geometry, **(more or {})}),
         ):
-            shape: dict[str, Any] = {
-                "chunks": (1, rows.shape[1]),
-                "maxshape": (None, rows.shape[1]),
-            }
-            file.create_dataset(name, data=rows, **shape).attrs.update(attributes)
+            n = rows.shape[1]
+            data = file.create_dataset(name, data=rows, chunks=(1, n), maxshape=(None, n))
+            data.attrs.update(attributes)
 
 
 def _finished(path: Path, found: FoundSlide, run: EncodingRun) -> EncodedSlide | None:
