@@ -30,6 +30,29 @@ def fill(name: str, shape: tuple[int, ...], *, norm: bool = False) -> Tensor:
     return 0.1 * v + (1.0 if norm else 0.0)
 
 
+def nystrom_weights(keys: dict[str, list[int]], names: dict[str, str]) -> dict[str, Tensor]:
+    """TransMIL or MHIM-MIL with Nyström layers, under our names of the published tensors.
+
+    ``names`` are those of the tensors that the two name differently.
+    """
+    blocks = {
+        "norm": "norm",
+        "attn.to_qkv": "attention.qkv",
+        "attn.to_out.0": "attention.output",
+        "attn.res_conv": "attention.residual",
+    }
+    layers = {f"layer{i}.{k}": f"layer{i}.{v}" for i in (1, 2) for k, v in blocks.items()}
+    ours = {"cls_token": "cls", "norm": "norm", **layers, **names}
+    weights = {}
+    for key, shape in keys.items():
+        name = key.removeprefix("online_encoder.")
+        stem, _, kind = name.rpartition(".")
+        norm = stem.endswith("norm") and kind == "weight"
+        place = ours[name] if name in ours else f"{ours[stem]}.{kind}"
+        weights[place] = fill(key, tuple(shape), norm=norm)
+    return weights
+
+
 def features(n: int, d: int, name: str = "features") -> Tensor:
     """A bag of n tiles with values in [-1, 1]."""
     return _uniform(name, (n, d))

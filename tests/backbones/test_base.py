@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foci.backbones import Backbone, CallableBackbone, Capabilities
+from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.base import class_index, declared, declares
 from foci.backbones.models.abmil import ABMIL
 from foci.errors import FociError
@@ -168,12 +168,6 @@ def test_a_method_that_is_not_there_declares_nothing() -> None:
     assert declared(small("transmil", "paper", 2), "encoder")
     assert not declared(small("transmil", "official", 2), "encoder")
     assert not declared(MeanPool(), "split-readout")
-
-
-def test_capabilities_are_told_apart_from_shortcuts() -> None:
-    model = Doubled(**small("abmil", "paper", 2).config)
-    assert isinstance(model.capabilities, Capabilities)
-    assert model.capabilities.order_free
 
 
 def test_plain_and_numpy_class_indices() -> None:

@@ -1,6 +1,5 @@
 """ASMIL, gated and with queries: inference without the anchor, losses by hand and as published."""
 
-import math
 from typing import Any
 
 import pytest
@@ -120,31 +119,10 @@ def test_a_thinned_bag_is_a_smaller_bag() -> None:
     assert seen == {round(ASMILObjective(model)(pair).item(), 9) for pair in pairs}
 
 
-def sigmoid(z: float) -> float:
-    return 1 / (1 + math.exp(-z))
-
-
-def test_normalised_sigmoid_by_hand() -> None:
-    """sigmoid(0) = 1/2, sigmoid(ln 3) = 3/4, sigmoid(-ln 3) = 1/4; their sum is 3/2."""
-    logits = torch.tensor([[0.0], [math.log(3)], [-math.log(3)]], dtype=torch.float64)
-    got = normalised_sigmoid(logits).flatten().tolist()
-    assert got == pytest.approx([1 / 3, 1 / 2, 1 / 6], abs=1e-8)
-    assert sum(got) == pytest.approx(1.5 / (1.5 + 1e-8), abs=1e-12)
-
-
 def test_absent_tiles_take_no_share() -> None:
     logits = torch.zeros(3, 1, dtype=torch.float64)
     mask = torch.tensor([True, False, True])
     assert normalised_sigmoid(logits, mask).flatten().tolist() == pytest.approx([0.5, 0, 0.5])
-
-
-def test_divergence_by_hand() -> None:
-    a, b = [0.3, -1.2, 2.0], [1.0, 0.0, -0.5]
-    shares = [sigmoid(z / 0.5) for z in b]
-    mass = sum(math.exp(z) for z in a)
-    want = -sum(s / sum(shares) * (z - math.log(mass)) for s, z in zip(shares, a, strict=True))
-    online, anchor = torch.tensor(a).double()[:, None], torch.tensor(b).double()[:, None]
-    assert anchor_divergence(online, anchor).item() == pytest.approx(want, abs=1e-6)
 
 
 def test_padding_changes_neither_value_nor_gradient() -> None:

@@ -5,7 +5,6 @@ import re
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -71,21 +70,6 @@ def test_published_logits_and_attention(name: str, case: dict[str, Any]) -> None
     want = torch.tensor(rows, dtype=torch.float64).T
     torch.testing.assert_close(model.attend(tokens), want, rtol=0, atol=1e-8)
     assert model.scores(tokens).tolist() == pytest.approx(rows[predicted], abs=1e-8)
-
-
-@torch.no_grad()
-def test_native_score_is_the_attention_before_the_softmax() -> None:
-    torch.manual_seed(1)
-    model = CLAMSB(5, 2, d=4, hidden=3).double()
-    x = torch.randn(6, 5, dtype=torch.float64)
-    p = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
-
-    h = np.maximum(x.numpy() @ p["projection.0.weight"].T + p["projection.0.bias"], 0)
-    tanh = np.tanh(h @ p["attention.V.weight"].T + p["attention.V.bias"])
-    gate = 1 / (1 + np.exp(-(h @ p["attention.U.weight"].T + p["attention.U.bias"])))
-    want = (tanh * gate) @ p["attention.w.weight"][0] + p["attention.w.bias"][0]
-
-    np.testing.assert_allclose(model.scores(model.embed(x)), want, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("dropout", "attention"), [(0.0, 0.0), (0.1, 0.25), (0.25, 0.25)])

@@ -31,6 +31,10 @@ def cohort(tmp_path_factory: pytest.TempPathFactory) -> Cohort:
     return toy_cohort(tmp_path_factory.mktemp("toy"))
 
 
+def parts(cohort: Cohort) -> tuple[Cohort, Cohort]:
+    return cohort.split("train"), cohort.split("val")
+
+
 def fresh(name: str) -> Backbone:
     config = small(name, "paper", 2).config
     torch.manual_seed(1)
@@ -53,14 +57,7 @@ class KillAfter:
 
 def run(name: str, cohort: Cohort, state: Path | None = None, report=lambda epoch: None):  # type: ignore[no-untyped-def]
     model = fresh(name)
-    history = train(
-        model,
-        cohort.split("train"),
-        cohort.split("val"),
-        RECIPE,
-        state_file=state,
-        report=report,
-    )
+    history = train(model, *parts(cohort), RECIPE, state_file=state, report=report)
     return backbones.fingerprint(model), history
 
 
@@ -88,24 +85,23 @@ def test_an_epoch_is_cut_into_batches(cohort: Cohort, monkeypatch: pytest.Monkey
         return original(slides, some)
 
     monkeypatch.setattr("foci.backbones.training.loop.batch_of", batch_of)
-    parts = cohort.split("train"), cohort.split("val")
-    train(fresh("abmil"), *parts, TrainingRecipe(epochs=1, batch_size=5))
+    train(fresh("abmil"), *parts(cohort), TrainingRecipe(epochs=1, batch_size=5))
     assert [len(batch) for batch in seen] == [5, 5, 2]
-    assert {slide for batch in seen for slide in batch} == set(parts[0].slides)
+    assert {slide for batch in seen for slide in batch} == set(cohort.split("train").slides)
 
 
 def test_another_seed_other_weights(cohort: Cohort) -> None:
     first, second = fresh("abmil"), fresh("abmil")
     for model, seed in ((first, 0), (second, 1)):
         recipe = RECIPE.model_copy(update={"seed": seed})
-        train(model, cohort.split("train"), cohort.split("val"), recipe)
+        train(model, *parts(cohort), recipe)
     assert backbones.fingerprint(first) != backbones.fingerprint(second)
 
 
 def test_the_best_validation_epoch_is_kept(cohort: Cohort) -> None:
     model = fresh("abmil")
     recipe = TrainingRecipe(epochs=12, lr=0.05, schedule="constant", seed=0)
-    history = train(model, cohort.split("train"), cohort.split("val"), recipe)
+    history = train(model, *parts(cohort), recipe)
     losses = [epoch.val_loss for epoch in history]
     assert min(losses) < losses[-1]
     assert predict(model, cohort.split("val")).loss == pytest.approx(min(losses), abs=1e-12)
@@ -119,9 +115,9 @@ def test_a_state_of_another_run_is_not_resumed(cohort: Cohort, tmp_path: Path) -
         run("abmil", cohort, state, KillAfter(1))
     model = fresh("abmil")
     recipe = RECIPE.model_copy(update={"lr": 1e-3})
-    history = train(model, cohort.split("train"), cohort.split("val"), recipe, state_file=state)
+    history = train(model, *parts(cohort), recipe, state_file=state)
     plain = fresh("abmil")
-    assert train(plain, cohort.split("train"), cohort.split("val"), recipe) == history
+    assert train(plain, *parts(cohort), recipe) == history
     assert backbones.fingerprint(plain) == backbones.fingerprint(model)
 
 
@@ -144,38 +140,31 @@ def test_a_damaged_state_starts_over(cohort: Cohort, tmp_path: Path) -> None:
 
 
 def test_key_names_everything_that_matters(cohort: Cohort, tmp_path: Path) -> None:
-    model = fresh("abmil")
-    parts = cohort.split("train"), cohort.split("val")
-    key = run_key(model, *parts, RECIPE)
-    assert key == run_key(fresh("abmil"), *parts, RECIPE)
-    assert key != run_key(model, *parts, RECIPE.model_copy(update={"seed": 6}))
-    assert key != run_key(model, parts[1], parts[0], RECIPE)
-    assert key != run_key(fresh("mhim-mil"), *parts, RECIPE)
-    features = toy_cohort(tmp_path, seed=1)
-    assert key != run_key(model, features.split("train"), parts[1], RECIPE)
-    assert key != run_key(model, parts[0], features.split("val"), RECIPE)
-    other = replace(parts[0], classes=("b", "a"))
-    assert key != run_key(model, other, parts[1], RECIPE)
-    relabelled = replace(parts[0].slides[0], label="b")
-    other = replace(parts[0], slides=(relabelled, *parts[0].slides[1:]))
-    assert key != run_key(model, other, parts[1], RECIPE)
+    model, (train, val) = fresh("abmil"), parts(cohort)
+    key = run_key(model, train, val, RECIPE)
+    assert key == run_key(fresh("abmil"), train, val, RECIPE)
+    new_train, new_val = parts(toy_cohort(tmp_path, seed=1))
+    relabelled = replace(train.slides[0], label="b")
+    for changed in (
+        (model, train, val, RECIPE.model_copy(update={"seed": 6})),
+        (model, val, train, RECIPE),
+        (fresh("mhim-mil"), train, val, RECIPE),
+        (model, new_train, val, RECIPE),
+        (model, train, new_val, RECIPE),
+        (model, replace(train, classes=("b", "a")), val, RECIPE),
+        (model, replace(train, slides=(relabelled, *train.slides[1:])), val, RECIPE),
+    ):
+        assert key != run_key(*changed)
 
 
-@pytest.mark.parametrize(
-    "store",
-    [
-        BagStore(n_cap=8),
-        BagStore(layout="trident"),
-        BagStore(mpp=0.5),
-    ],
-    ids=lambda store: f"{store.n_cap}-{store.layout}-{store.mpp}",
-)
-def test_key_names_how_features_are_read(store: BagStore, cohort: Cohort) -> None:
-    model, parts = fresh("abmil"), (cohort.split("train"), cohort.split("val"))
-    key = run_key(model, *parts, RECIPE)
-    plain = [replace(part, store=BagStore()) for part in parts]
-    assert key == run_key(model, *plain, RECIPE)
-    assert key != run_key(model, *(replace(part, store=store) for part in parts), RECIPE)
+def test_key_names_how_features_are_read(cohort: Cohort) -> None:
+    def key(store: BagStore) -> str:
+        train, val = (replace(part, store=store) for part in parts(cohort))
+        return run_key(fresh("abmil"), train, val, RECIPE)
+
+    assert key(BagStore()) == run_key(fresh("abmil"), *parts(cohort), RECIPE)
+    for store in (BagStore(n_cap=8), BagStore(layout="trident"), BagStore(mpp=0.5)):
+        assert key(store) != key(BagStore())
 
 
 @pytest.mark.parametrize("split", ["train", "val"])
@@ -185,7 +174,7 @@ def test_key_names_the_feature_files_and_not_their_folder(split: str, tmp_path: 
 
     def key(folder: str) -> str:
         read = Cohort.read(tmp_path / folder / "features", tmp_path / folder / "labels.csv")
-        return run_key(fresh("abmil"), read.split("train"), read.split("val"), RECIPE)
+        return run_key(fresh("abmil"), *parts(read), RECIPE)
 
     assert key("there") == key("here")
     slide = cohort.split(split).slides[-1].slide_id
@@ -202,18 +191,16 @@ def test_key_names_the_feature_files_and_not_their_folder(split: str, tmp_path: 
 
 def test_key_does_not_name_features_that_are_only_tested(tmp_path: Path) -> None:
     cohort = toy_cohort(tmp_path)
-    parts = cohort.split("train"), cohort.split("val")
-    key = run_key(fresh("abmil"), *parts, RECIPE)
+    key = run_key(fresh("abmil"), *parts(cohort), RECIPE)
     os.utime(tmp_path / "features" / f"{cohort.split('test').slides[0].slide_id}.h5", ns=(1, 1))
-    assert run_key(fresh("abmil"), *parts, RECIPE) == key
+    assert run_key(fresh("abmil"), *parts(cohort), RECIPE) == key
 
 
 def test_a_run_that_diverges_says_when_and_what_to_do(cohort: Cohort, tmp_path: Path) -> None:
     recipe = TrainingRecipe(epochs=3, lr=1e3)
     seen: list[EpochReport] = []
-    parts = cohort.split("train"), cohort.split("val")
     with pytest.raises(FociError) as refused:
-        train(fresh("attrimil"), *parts, recipe, report=seen.append)
+        train(fresh("attrimil"), *parts(cohort), recipe, report=seen.append)
     says = "attrimil, train epoch 1: the training loss is nan; lower --lr (it is 1000)"
     assert str(refused.value) == says
     assert seen == []
@@ -231,12 +218,12 @@ class Poisoned(type(small("abmil", "paper", 2))):  # type: ignore[misc]
 
 
 def test_a_validation_loss_that_is_not_finite_ends_the_run(cohort: Cohort, tmp_path: Path) -> None:
-    parts, state, seen = (cohort.split("train"), cohort.split("val")), tmp_path / "state", []
+    state, seen = tmp_path / "state", []
     for _ in range(2):  # started again it stops at the same place
         model = Poisoned(**fresh("abmil").config)
-        model.good = len(parts[1]) * (0 if seen else 1)
+        model.good = len(cohort.split("val")) * (0 if seen else 1)
         with pytest.raises(FociError) as refused:
-            train(model, *parts, RECIPE, state_file=state, report=seen.append)
+            train(model, *parts(cohort), RECIPE, state_file=state, report=seen.append)
         says = "abmil, train epoch 2: the validation loss is nan; lower --lr (it is 0.003)"
         assert str(refused.value) == says
     assert [epoch.epoch for epoch in seen] == [1]
@@ -245,7 +232,7 @@ def test_a_validation_loss_that_is_not_finite_ends_the_run(cohort: Cohort, tmp_p
 def test_an_objective_is_checked_before_it_is_made(cohort: Cohort) -> None:
     recipe = TrainingRecipe(epochs=1, objective={"subtyping": "maybe"})
     with pytest.raises(FociError) as refused:
-        train(fresh("clam-sb"), cohort.split("train"), cohort.split("val"), recipe)
+        train(fresh("clam-sb"), *parts(cohort), recipe)
     says = "subtyping: cannot be 'maybe'; Input should be a valid boolean"
     assert str(refused.value).startswith(says)
 
@@ -254,7 +241,7 @@ def test_an_objective_is_checked_before_it_is_made(cohort: Cohort) -> None:
 def test_it_learns(name: str, cohort: Cohort) -> None:
     model = fresh(name)
     recipe = TrainingRecipe(epochs=15, lr=5e-3)
-    train(model, cohort.split("train"), cohort.split("val"), recipe)
+    train(model, *parts(cohort), recipe)
     assert predict(model, cohort.split("test")).accuracy >= 0.8
 
 
