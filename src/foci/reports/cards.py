@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from foci.audits.manifest import Manifest
 from foci.audits.records import AxisComparison
-from foci.audits.summary import Answers, OrderComparison, Summary
+from foci.audits.summary import OrderComparison, Summary
 from foci.reports.text import (
     Answer,
     ComparisonLine,
@@ -57,11 +57,11 @@ class AnswerCard:
     """
 
     answer: Answer
-    number: str
-    interval: str
-    unit: str
-    symbol: str
-    sample: str
+    number: str = ""
+    interval: str = ""
+    unit: str = ""
+    symbol: str = ""
+    sample: str = ""
     lines: tuple[ComparisonLine, ...] = ()
     slides: bool = False
     further: str = ""
@@ -76,16 +76,12 @@ class AnswerCard:
 def answer_cards(summary: Summary, manifest: Manifest) -> tuple[AnswerCard, ...]:
     """The cards of an audit, in the prediction view."""
     found = summary.answers
+    against = found.order.against_native or found.order.against_random
     on_map, on_tiles, on_order = answers(summary, manifest)
     return (
         _compared(on_map, found.map.comparison, summary.level),
-        _counted(on_tiles, found, summary),
-        _compared(
-            on_order,
-            found.order.against_native or found.order.against_random,
-            summary.level,
-            _saved(found, summary),
-        ),
+        _counted(on_tiles, summary),
+        _compared(on_order, against, summary.level, _saved(summary)),
     )
 
 
@@ -104,7 +100,7 @@ def _compared(
 ) -> AnswerCard:
     axis = deciding_axis(answer.short, comparison)
     if comparison is None or axis is None:
-        return AnswerCard(answer, "", "", "", "", "")
+        return AnswerCard(answer)
     ends = signed_spread(axis.low, axis.high)
     interval = f"{percent(level)} interval {ends}" if ends else "no interval"
     fewer = _FEWER[axis.measure].format(second=comparison.second)
@@ -122,13 +118,14 @@ def _compared(
     )
 
 
-def _counted(answer: Answer, found: Answers, summary: Summary) -> AnswerCard:
+def _counted(answer: Answer, summary: Summary) -> AnswerCard:
+    found = summary.answers
     decided = f"{found.n_decided} of {counted(found.n_slides, 'slide')} decided"
     patients = f"of {counted(found.n_cases, 'patient')}"
     quartiles = found.tiles.decisive
     if quartiles is None:
         sample = patients if found.n_decided else "no patient has a decided slide"
-        return AnswerCard(answer, "", "", "", "", sample, decided=decided)
+        return AnswerCard(answer, sample=sample, decided=decided)
     low, _, high = ends_in_words(quartiles, summary.k_max)
     return AnswerCard(
         answer,
@@ -142,9 +139,9 @@ def _counted(answer: Answer, found: Answers, summary: Summary) -> AnswerCard:
     )
 
 
-def _saved(found: Answers, summary: Summary) -> str:
+def _saved(summary: Summary) -> str:
     """Tiles saved by the candidate, the paper's SHI, in words."""
-    numbers = summary.views["prediction"].get(found.order.candidate or "")
+    numbers = summary.views["prediction"].get(summary.answers.order.candidate or "")
     saving = None if numbers is None else numbers.shi_native
     if saving is None or saving.estimate is None:
         return ""

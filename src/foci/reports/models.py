@@ -1,4 +1,7 @@
-"""Pack integers and probabilities into as few bits as they need, as base64 text."""
+"""Schema of the data that pages embed, and the packing of its numbers as base64 text.
+
+The page's TypeScript types are generated from it: ``python -m foci.reports.models schema.json``.
+"""
 
 from __future__ import annotations
 
@@ -63,9 +66,6 @@ def pack_probabilities(values: ArrayLike, bits: int = FINE) -> Packed:
     """
     top = (1 << bits) - 1
     return pack(np.rint(np.clip(np.asarray(values, dtype=np.float64), 0, 1) * top), bits)
-
-
-# Schema of the data that a page embeds; the page's TypeScript types are generated from it.
 
 
 class DrawnDecided(Record):
@@ -292,9 +292,6 @@ class StudyPayload(Record):
 
     kind: Literal["study"] = "study"
     name: str
-
-
-# JSON Schema of the data that pages embed, for the page's generated TypeScript types.
 
 
 Payload = Annotated[AuditPayload | ComparisonPayload | StudyPayload, Field(discriminator="kind")]

@@ -47,15 +47,19 @@ def in_words(audit: StoredAudit) -> str:
     alarms = Markup("").join(
         Markup("<p><b>Alarm, {}:</b> {}</p>").format(one.kind, one.sentence) for one in audit.alarms
     )
-    told = Markup("").join(
+    found = Markup("").join(
         Markup("<p><b>{} {}.</b> {}</p>").format(one.question, one.short, " ".join(one.sentences))
         for one in answers(audit.summary, audit.manifest)
     )
+    skipped = audit.summary.n_skipped
+    left_out = ""
+    if skipped:
+        left_out = f"; {counted(skipped, 'slide')} of the cohort skipped, see <code>.skipped</code>"
     marked = "" if audit.changed_note is None else f"<p><b>{escape(audit.changed_note)}</b></p>"
     return (
-        f"<p><b>{escape(audit.manifest.name)}</b></p>{marked}{alarms}{told}"
+        f"<p><b>{escape(audit.manifest.name)}</b></p>{marked}{alarms}{found}"
         f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        f"{_slides_line(audit)}<p>{LINE}</p>"
+        f"<p>{counted(audit.summary.n_slides, 'slide')} audited{left_out}.</p><p>{LINE}</p>"
     )
 
 
@@ -63,13 +67,7 @@ def framed(page: str, title: str) -> str:
     """A self-contained page as a sandboxed iframe.
 
     Its script runs, but in an origin of its own: it reaches neither the notebook nor its cookies.
-
-    Args:
-        page: The HTML document.
-        title: What a screen reader calls the frame.
-
-    Returns:
-        The iframe, or a sentence if the page is too large for a notebook.
+    A page that is too large for a notebook gives a sentence instead.
 
     >>> framed("<p>it's&nbsp;1</p>", "report").rpartition(" ")[2]
     "srcdoc='&lt;p>it&#39;s&amp;nbsp;1&lt;/p>'></iframe>"
@@ -87,9 +85,3 @@ def framed(page: str, title: str) -> str:
         f"<p>The page is {size / 1e6:.1f} MB, too large for a notebook; write it with "
         '<code>.to_html("report.html")</code>.</p>'
     )
-
-
-def _slides_line(audit: StoredAudit) -> str:
-    slides, skipped = counted(audit.summary.n_slides, "slide"), audit.summary.n_skipped
-    left_out = f"; {counted(skipped, 'slide')} of the cohort skipped, see <code>.skipped</code>"
-    return f"<p>{slides} audited{left_out if skipped else ''}.</p>"

@@ -8,10 +8,9 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from foci.audits import RankedTiles, StoredAudit
-from foci.audits.measure import MeasuredSlides, followed
+from foci.audits.measure import followed
 from foci.audits.settings import View
 from foci.errors import FociError
 from foci.exports.tables import corners_of
@@ -150,21 +149,16 @@ def compared(audit: StoredAudit) -> tuple[str, str | None]:
 def _flags(catalogue: Catalogue, native: str, best: str | None) -> SlideFlags:
     audit, measured = catalogue.audit, catalogue.audit.measured()
     names = [name for name in (native, best) if name is not None]
+    falls_back = np.zeros(len(measured.slides), dtype=np.bool_)
+    for name in names:
+        own = measured.of(name)
+        falls_back |= (reached(own.msk) & (own.stable != own.msk)).any(axis=0)
     return SlideFlags(
         undecided=(measured.slides.sure < audit.manifest.settings.kappa).tolist(),
-        falls_back=_falls_back(measured, names).tolist(),
+        falls_back=falls_back.tolist(),
         shared=_shared(audit, [catalogue.details.columns_of(name) for name in names]),
         image=[name in catalogue.paths for name in measured.curves.slide_ids],
     )
-
-
-def _falls_back(measured: MeasuredSlides, names: list[str]) -> NDArray[np.bool_]:
-    """Slides on which a seed of one of the rankings reaches kappa and loses it again."""
-    found = np.zeros(len(measured.curves.slide_ids), dtype=np.bool_)
-    for name in names:
-        own = measured.of(name)
-        found |= (reached(own.msk) & (own.stable != own.msk)).any(axis=0)
-    return found
 
 
 def _shared(audit: StoredAudit, columns: list[list[str]]) -> list[float | None]:
@@ -199,7 +193,7 @@ def image_of(catalogue: Catalogue, number: int) -> tuple[SlidePyramid | None, st
     if path is None:
         return None, None
     try:
-        _check_tiles(catalogue, number)
+        catalogue.corner(number, 0)  # tiles without positions cannot be shown on an image
         image = catalogue.images.get(path)
         version = hashlib.sha256(repr(stamp_of(path)).encode()).hexdigest()[:12]
     except FociError as error:
@@ -227,11 +221,6 @@ def plain(error: FociError) -> str:
     'a.svs: has vanished; bring it back'
     """
     return f"{Path(error.where).name}: {error.what}; {error.fix}"
-
-
-def _check_tiles(catalogue: Catalogue, number: int) -> None:
-    """Tiles without positions in level-0 pixels cannot be shown on an image."""
-    catalogue.corner(number, 0)
 
 
 def _deletions(catalogue: Catalogue, number: int, view: View) -> dict[str, DeletionCurve]:
