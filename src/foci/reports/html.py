@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -36,29 +35,8 @@ FOLDER = Path(__file__).parent / "page" / "bundle"
 CODE, STYLE = "report.js", "report.css"
 
 
-@dataclass(frozen=True)
-class Bundle:
-    """Script and style sheet of a page, to be embedded unescaped.
-
-    Attributes:
-        code: Content of the script element.
-        style: Content of the style element.
-    """
-
-    code: str
-    style: str
-
-    @property
-    def policy(self) -> str:
-        """Content-Security-Policy that allows this script and style, and no request at all."""
-        return (
-            f"default-src 'none'; script-src {_source(self.code)}; "
-            f"style-src {_source(self.style)}; base-uri 'none'; form-action 'none'"
-        )
-
-
-def load_bundle(folder: Path = FOLDER) -> Bundle:
-    """Read the files that ``npm run build`` has made."""
+def load_bundle(folder: Path = FOLDER) -> tuple[str, str]:
+    """Script and style sheet that ``npm run build`` has made, to be embedded unescaped."""
     missing = [name for name in (CODE, STYLE) if not (folder / name).is_file()]
     if missing:
         fix = "run python3 dev.py run ... , or npm ci and npm run build in web/"
@@ -67,16 +45,13 @@ def load_bundle(folder: Path = FOLDER) -> Bundle:
     for name, text in ((CODE, code), (STYLE, style)):
         if "</script" in text.lower() or "</style" in text.lower() or "<!--" in text:
             raise FociError(folder / name, "would end its own element", "build it again")
-    return Bundle(code, style)
-
-
-def _source(text: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
-    return f"'sha256-{digest}'"
+    return code, style
 
 
 def render(template: str, data: BaseModel, *, pictures: bool = False, **context: Any) -> str:
     """Render a template, with the script, the style sheet and the data embedded.
+
+    The page's Content-Security-Policy allows this script and style, and no request at all.
 
     Args:
         template: File in ``templates/``.
@@ -84,21 +59,31 @@ def render(template: str, data: BaseModel, *, pictures: bool = False, **context:
         pictures: Whether the page shows pictures that it carries itself.
         **context: Variables of the template; all of them are escaped.
     """
-    bundle = load_bundle()
+    code, style = load_bundle()
+    policy = (
+        f"default-src 'none'; script-src {_source(code)}; style-src {_source(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
     text = (
         _environment()
         .get_template(template)
         .render(
             **context,
-            policy=bundle.policy + ("; img-src data:" if pictures else ""),
-            style=Markup(bundle.style),  # noqa: S704 - our own, and checked not to end its element
-            code=Markup(bundle.code),  # noqa: S704
+            policy=policy + ("; img-src data:" if pictures else ""),
+            style=Markup(style),  # noqa: S704 - our own, and checked not to end its element
+            code=Markup(code),  # noqa: S704
             data=Markup(embedded(data)),  # noqa: S704
             line=LINE,
             version=__version__,
         )
     )
     return text if text.endswith("\n") else text + "\n"
+
+
+def _source(text: str) -> str:
+    """A script or style as the policy names it."""
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+    return f"'sha256-{digest}'"
 
 
 def embedded(data: BaseModel) -> str:

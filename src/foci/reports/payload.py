@@ -88,7 +88,7 @@ def payload(
     measured = audit.measured(settings)
     packer = SlideDetails(measured, audit.slides, settings.kappa)
     table = cohort_payload(audit, summary, packer)
-    room = max(limit - len(to_json(table.slides)), min(limit, LEAST_BYTES))
+    detail_limit = max(limit - len(to_json(table.slides)), min(limit, LEAST_BYTES))
     return table.model_copy(
         update={
             "answers": DrawnAnswers(
@@ -98,7 +98,7 @@ def payload(
                 view: {name: _drawn(numbers) for name, numbers in by_ranking.items()}
                 for view, by_ranking in summary.views.items()
             },
-            "details": _details(audit, packer, room, picture_limit),
+            "details": _details(audit, packer, detail_limit, picture_limit),
         }
     )
 
@@ -133,7 +133,7 @@ def _drawn(numbers: RankingNumbers) -> DrawnNumbers:
 
 
 def _details(
-    audit: StoredAudit, packer: SlideDetails, room: int, picture_limit: int
+    audit: StoredAudit, packer: SlideDetails, detail_limit: int, picture_limit: int
 ) -> dict[str, SlideDetail]:
     """Pack the most interesting slides, as many as fit.
 
@@ -144,15 +144,15 @@ def _details(
         return {}
     wanted = by_interest(packer.measured.hardest_first)
     sizes = [packer.bytes_of(row) for row in range(len(names))]
-    hoped = set(within_bytes(wanted, sizes, room))
-    row_of = {name: row for row, name in enumerate(names) if row in hoped}
+    estimated = set(within_bytes(wanted, sizes, detail_limit))
+    row_of = {name: row for row, name in enumerate(names) if row in estimated}
     packed = {
         row_of[tiles.slide_id]: packer.pack(row_of[tiles.slide_id], tiles)
         for tiles in audit.tiles()
         if tiles.slide_id in row_of
     }
     weights = {row: len(to_json(detail)) for row, detail in packed.items()}
-    kept = set(within_bytes([row for row in wanted if row in hoped], weights, room))
+    kept = set(within_bytes([row for row in wanted if row in estimated], weights, detail_limit))
     ordered = {row: packed[row] for row in wanted if row in kept}
     pictured = _with_pictures(ordered, names, audit.folder, picture_limit)
     return {str(row): pictured[row] for row in sorted(kept)}
@@ -193,12 +193,7 @@ def by_interest(hardest_first: Sequence[int] | NDArray[np.int64]) -> list[int]:
 def within_bytes(
     slides: Sequence[int], sizes: Sequence[int] | Mapping[int, int], limit: int
 ) -> list[int]:
-    """Take slides from the start while they fit into the limit, at least one; sorted.
-
-    Args:
-        slides: Indices of slides, in order of interest.
-        sizes: Bytes of every slide, by its index.
-        limit: Bytes of all slides together.
+    """Take slides, in order of interest, while their bytes fit into the limit; at least one.
 
     >>> within_bytes([2, 0, 1], sizes=[40, 40, 40], limit=100)
     [0, 2]
@@ -221,15 +216,15 @@ def slide_columns(measured: MeasuredSlides, slides: Sequence[AuditedSlide]) -> S
 
     A slide without a label has None in the label view.
     """
-    whole = measured.slides
+    table = measured.slides
     by_id = {slide.slide_id: slide for slide in slides}
     return SlideColumns(
-        id=list(whole.ids),
-        case=[by_id[name].case_id for name in whole.ids],
-        label=[None if label < 0 else int(label) for label in whole.labels],
-        predicted=whole.predictions.tolist(),
-        p=rounded(whole.sure, 5),
-        n=whole.n_tiles.tolist(),
+        id=list(table.ids),
+        case=[by_id[name].case_id for name in table.ids],
+        label=[None if label < 0 else int(label) for label in table.labels],
+        predicted=table.predictions.tolist(),
+        p=rounded(table.sure, 5),
+        n=table.n_tiles.tolist(),
         measures={
             view: {name: _measures(measured, view, name) for name in measured.curves.rankings}
             for view in measured.tables
@@ -269,7 +264,7 @@ class SlideDetails:
         measured: Curves and metrics of every slide.
         slides: The audited slides.
         kappa: Operating confidence.
-        whole: Keep every tile of the orders, exact positions and finer probabilities, for a
+        complete: Keep every tile of the orders, exact positions and finer probabilities, for a
             reader that need not save bytes.
     """
 
@@ -279,10 +274,10 @@ class SlideDetails:
         slides: Sequence[AuditedSlide],
         kappa: float,
         *,
-        whole: bool = False,
+        complete: bool = False,
     ) -> None:
         self.measured = measured
-        self.whole = whole
+        self.complete = complete
         self.slides = {slide.slide_id: slide for slide in slides}
         self.kappa = kappa
         self.columns = stored_columns(measured.curves)
@@ -309,8 +304,8 @@ class SlideDetails:
         ks = self._counts(row)
         shared = np.array_equal(ks, self.ks[: len(ks)])
         all_kept = np.array_equal(tiles.tiles, np.arange(len(tiles)))
-        finest = EXACT if self.whole else FINEST
-        end = len(tiles) if self.whole else ks[-1]
+        finest = EXACT if self.complete else FINEST
+        end = len(tiles) if self.complete else ks[-1]
         return SlideDetail(
             ks=None if shared else ks.tolist(),
             unit=slide.unit,
@@ -335,7 +330,7 @@ class SlideDetails:
     def _view(self, row: int, view: View) -> ViewDetail:
         target, own = int(self.measured.targets[view][row]), self.measured.tables[view]
         place = int(np.searchsorted(self.measured.rows(view), row))
-        ks, bits = self._counts(row), EXACT_P if self.whole else FINE
+        ks, bits = self._counts(row), EXACT_P if self.complete else FINE
         curves, msk, stable, falls_back = {}, {}, {}, {}
         for name, order in self.columns.items():
             at, curve = own.orders.index(order), self.measured.curves.get(*order)[row]

@@ -203,22 +203,20 @@ def tone_of(answer: str | None) -> Tone:
 
 def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
     """The three answers, in the prediction view."""
-    told = summary.answers
+    found = summary.answers
     stand_in = ("This model has no attention of its own: its map is a stand-in.",)
     proxy = stand_in if manifest.backbone.score == "proxy" and not manifest.settings.map else ()
     return (
-        Answer(MAP, told.map.answer, (*told.map.sentences, *proxy)),
-        Answer(TILES, told.tiles.answer, tuple(told.tiles.sentences)),
-        Answer(ORDER, told.order.answer, tuple(told.order.sentences)),
+        Answer(MAP, found.map.answer, (*found.map.sentences, *proxy)),
+        Answer(TILES, found.tiles.answer, tuple(found.tiles.sentences)),
+        Answer(ORDER, found.order.answer, tuple(found.order.sentences)),
     )
 
 
-def evidence(told: Answers) -> tuple[ComparisonLine, ...]:
+def evidence(found: Answers) -> tuple[ComparisonLine, ...]:
     """Every comparison that an answer rests on, one line per axis."""
-    order = told.order
-    compared = (
-        told.map.comparison, order.against_native, order.against_random, order.selector,
-    )  # fmt: skip
+    order = found.order
+    compared = found.map.comparison, order.against_native, order.against_random, order.selector
     return tuple(line for one in compared if one is not None for line in comparison_lines(one))
 
 

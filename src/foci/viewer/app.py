@@ -21,7 +21,7 @@ from starlette.routing import Route
 from foci.errors import FociError
 from foci.exports.run import export
 from foci.reports.payload import to_json
-from foci.viewer.marks import Mark, MarkBook
+from foci.viewer.marks import MarkBook
 from foci.viewer.security import LOOPBACK, Guard
 from foci.viewer.slides import Catalogue, NoSuchSlideError, cohort_of, image_of, plain, slide_of
 
@@ -120,7 +120,7 @@ def viewer_app(
         return _json(to_json(slide_of(catalogue, request.path_params["number"])))
 
     def write(body: bytes) -> Response:
-        marks.add(Mark.of(catalogue, body))
+        marks.add(catalogue, body)
         return Response(status_code=204)
 
     async def mark(request: Request) -> Response:

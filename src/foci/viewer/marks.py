@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import threading
-from dataclasses import astuple, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -15,11 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from foci.errors import FociError
 from foci.viewer.slides import Catalogue
 
-Opinion = Literal["relevant", "irrelevant", "unsure"]
+COLUMNS = (
+    "time", "reader", "slide_id", "tile", "x", "y", "ranking", "rank", "opinion", "blinded",
+)  # fmt: skip
+"""Of the file. ``tile`` is its index in the feature file; ``x`` and ``y`` are empty without
+coordinates."""
 
 
-class _Sent(BaseModel):
-    """What the page sends."""
+class Mark(BaseModel):
+    """What the page sends: what a reader thinks of a tile, and under which ranking it was shown."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -28,57 +31,8 @@ class _Sent(BaseModel):
     tile: int = Field(ge=0)
     ranking: str = Field(max_length=80)
     rank: int = Field(ge=1)
-    opinion: Opinion
+    opinion: Literal["relevant", "irrelevant", "unsure"]
     blinded: bool
-
-
-@dataclass(frozen=True)
-class Mark:
-    """One mark: what a reader said of a tile, and under which ranking it was shown.
-
-    ``tile`` is its index in the feature file; ``x`` and ``y`` are empty without coordinates.
-    """
-
-    time: str
-    reader: str
-    slide_id: str
-    tile: int
-    x: str
-    y: str
-    ranking: str
-    rank: int
-    opinion: str
-    blinded: int
-
-    @classmethod
-    def of(cls, catalogue: Catalogue, body: bytes) -> Mark:
-        """Read what a page has sent; the slide, the tile and its rank must exist.
-
-        Raises:
-            FociError: If anything of it is not as the page sends it.
-        """
-        try:
-            sent = _Sent.model_validate_json(body)
-        except ValidationError as error:
-            what = f"cannot be read ({error.errors()[0]['msg']})"
-            raise FociError("mark", what, "reload the page") from None
-        tiles = catalogue.tiles(sent.slide)
-        known = sent.ranking in tiles.scores and max(sent.tile + 1, sent.rank) <= len(tiles)
-        if not known or tiles.order(sent.ranking)[sent.rank - 1] != sent.tile:
-            raise FociError("mark", "is of a tile that is not there", "reload the page")
-        x, y = ("", "") if tiles.coords is None else map(str, tiles.coords[sent.tile].tolist())
-        return cls(
-            time=datetime.now(UTC).isoformat(timespec="seconds"),
-            reader=sent.reader,
-            slide_id=tiles.slide_id,
-            tile=int(tiles.tiles[sent.tile]),
-            x=x,
-            y=y,
-            ranking=sent.ranking,
-            rank=sent.rank,
-            opinion=sent.opinion,
-            blinded=int(sent.blinded),
-        )
 
 
 class MarkBook:
@@ -92,13 +46,34 @@ class MarkBook:
         self.path = path
         self._lock = threading.Lock()
 
-    def add(self, mark: Mark) -> None:
-        """Append one row, in a single write."""
+    def add(self, catalogue: Catalogue, body: bytes) -> None:
+        """Append a mark that a page has sent, in a single write.
+
+        Raises:
+            FociError: If it is not as the page sends it, or its slide, tile or rank do not exist.
+        """
+        row, text = _row(catalogue, body), io.StringIO()
         with self._lock, self.path.open("a", newline="", encoding="utf-8") as file:
-            rows = [] if file.tell() else [[field.name for field in fields(Mark)]]
-            text = io.StringIO()
-            csv.writer(text, lineterminator="\n").writerows([*rows, [*map(_safe, astuple(mark))]])
+            rows = [row] if file.tell() else [COLUMNS, row]
+            csv.writer(text, lineterminator="\n").writerows(rows)
             file.write(text.getvalue())
+
+
+def _row(catalogue: Catalogue, body: bytes) -> list[object]:
+    try:
+        mark = Mark.model_validate_json(body)
+    except ValidationError as error:
+        what = f"cannot be read ({error.errors()[0]['msg']})"
+        raise FociError("mark", what, "reload the page") from None
+    tiles = catalogue.tiles(mark.slide)
+    known = mark.ranking in tiles.scores and max(mark.tile + 1, mark.rank) <= len(tiles)
+    if not known or tiles.order(mark.ranking)[mark.rank - 1] != mark.tile:
+        raise FociError("mark", "is of a tile that is not there", "reload the page")
+    x, y = ("", "") if tiles.coords is None else map(str, tiles.coords[mark.tile].tolist())
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    tile, blinded = int(tiles.tiles[mark.tile]), int(mark.blinded)
+    row = now, mark.reader, tiles.slide_id, tile, x, y, mark.ranking, mark.rank, mark.opinion
+    return [_safe(value) for value in (*row, blinded)]
 
 
 def _safe(value: object) -> object:

@@ -65,7 +65,7 @@ class Catalogue:
     def details(self) -> SlideDetails:
         """Packs single slides, with all their tiles."""
         measured, kappa = self.audit.measured(), self.audit.manifest.settings.kappa
-        return SlideDetails(measured, self.audit.slides, kappa, whole=True)
+        return SlideDetails(measured, self.audit.slides, kappa, complete=True)
 
     def slide_id(self, number: int) -> str:
         """Name of a slide; a number that the audit does not have raises NoSuchSlideError."""
