@@ -8,8 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from foci.audits import Manifest, Summary
-from foci.audits.records import AlarmKind
-from foci.audits.summary import Answers, DecidedNumbers, RankingNumbers
+from foci.audits.records import AlarmKind, Answers, DecidedNumbers, RankingNumbers
 from foci.metrics.answers import Belief, BetterOrder
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, Curve, CurveTable, RankedTiles
-from foci.audits.agreement import agreement
 from foci.audits.folder import column
 from foci.audits.measure import measure_slides
-from foci.audits.numbers import summarise
+from foci.audits.numbers import agreement, summarise
+from foci.audits.records import Summary
 from foci.audits.settings import AnalysisSettings, View
-from foci.audits.summary import Summary
 
 CLASSES = ("benign", "tumour")
 DELETION = (1, 2, 4, 8, 16, 32, 64, 128, 256)

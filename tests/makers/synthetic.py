@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
-from foci.audits.agreement import agreement
 from foci.audits.folder import CURVES, FORMAT, MANIFEST, SUMMARY
-from foci.audits.numbers import summarise
+from foci.audits.numbers import agreement, summarise
 from foci.files.hashes import file_digest
 from foci.rankings.controls import uniform_scores
 from tests.makers.curves import DELETION

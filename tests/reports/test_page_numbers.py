@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from foci.audits import StoredAudit
-from foci.audits.summary import RankingNumbers
+from foci.audits.records import RankingNumbers
 from foci.audits.tables import write_tables
 from foci.reports import write_report
 from foci.reports.text import MINUS, NOTHING, quartiles, tiles

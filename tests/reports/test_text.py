@@ -9,10 +9,9 @@ import pytest
 
 from foci.audits import StoredAudit, Summary
 from foci.audits.folder import MANIFEST
-from foci.audits.records import Readout
+from foci.audits.records import Answers, OrderComparison, Readout
 from foci.audits.selectors import RULE, judged
 from foci.audits.settings import View
-from foci.audits.summary import Answers, OrderComparison
 from foci.metrics.answers import Belief, BetterOrder, conclusive
 from foci.reports.cards import answer_cards
 from foci.reports.report import write_report

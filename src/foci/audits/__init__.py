@@ -2,9 +2,9 @@
 
 from foci.audits.audit import StoredAudit
 from foci.audits.manifest import Manifest
+from foci.audits.records import Summary
 from foci.audits.settings import AuditConfiguration, AuditSettings
 from foci.audits.stored import AuditedSlide, CurveTable, RankedTiles
-from foci.audits.summary import Summary
 from foci.reveal import Curve
 
 __all__ = [

@@ -15,12 +15,11 @@ import numpy as np
 
 from foci.audits import sentences
 from foci.audits.measure import MeasuredSlides, Threshold, absolute, relative
-from foci.audits.records import AxisComparison
-from foci.audits.settings import AnalysisSettings
-from foci.audits.summary import (
+from foci.audits.records import (
     Answers,
     AnswersAt,
     AnswersAtShare,
+    AxisComparison,
     CountQuartiles,
     DecidedNumbers,
     MapAnswer,
@@ -29,6 +28,7 @@ from foci.audits.summary import (
     Question,
     TilesAnswer,
 )
+from foci.audits.settings import AnalysisSettings
 from foci.metrics import geometric_mean_ratio
 from foci.metrics.answers import Belief, BetterOrder, believable, better_order, sensitive
 from foci.metrics.compare import AxisResult, compare_areas, compare_orders

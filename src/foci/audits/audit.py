@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from foci.audits.agreement import agreement
 from foci.audits.folder import (
     AGAIN,
     CHANGED,
@@ -30,11 +29,10 @@ from foci.audits.folder import (
 )
 from foci.audits.manifest import Manifest, TruthRecord, write_manifest
 from foci.audits.measure import MeasuredSlides, measure_slides
-from foci.audits.numbers import summarise
-from foci.audits.records import Alarm
+from foci.audits.numbers import agreement, summarise
+from foci.audits.records import Alarm, Answers, Summary
 from foci.audits.settings import RELATIVE, AnalysisSettings, AuditSettings, Kappa, View
 from foci.audits.stored import AuditedSlide, CurveTable, RankedTiles, read_slides, read_tiles, runs
-from foci.audits.summary import Answers, Summary
 from foci.errors import FociError
 from foci.files.hashes import changed_files, check_format, was_changed
 from foci.metrics import average_precision, precision_at_k

@@ -9,9 +9,8 @@ from itertools import combinations
 from typing import Any, Literal
 
 from foci.audits.audit import StoredAudit
-from foci.audits.records import Alarm, Interval
+from foci.audits.records import Alarm, Interval, RankingNumbers, Summary
 from foci.audits.settings import View
-from foci.audits.summary import RankingNumbers, Summary
 from foci.audits.tables import as_csv
 from foci.errors import FociError
 from foci.words import decimals, in_percent

@@ -1,7 +1,11 @@
-"""Base class and building blocks of the typed records in an audit folder."""
+"""Typed records of an audit folder: the parts of its manifest, and all of ``summary.json``.
+
+Report, tables and terminal show the numbers and answers of :class:`Summary` and no others.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
@@ -9,7 +13,11 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from foci.metrics.compare import OrderComparison
+from foci.audits.settings import View
+from foci.metrics import CountQuantile, quantiles_with_missing
+from foci.metrics import OrderComparison as AxisDifference
+from foci.metrics.answers import Belief, BetterOrder
+from foci.metrics.inputs import Floats, Marks
 from foci.words import counted
 
 
@@ -130,7 +138,7 @@ class AxisComparison(Record):
 
     @classmethod
     def of(
-        cls, axis: Axis, measure: Measure, found: OrderComparison, *, informative: bool = True
+        cls, axis: Axis, measure: Measure, found: AxisDifference, *, informative: bool = True
     ) -> AxisComparison:
         """The record of a comparison; ``informative`` is false where the axis does not count."""
         result = {} if informative else {"result": "already minimal"}
@@ -189,3 +197,459 @@ class Readout(Record):
         """How many slides chose, and of how many patients."""
         slides = counted(self.n_slides, "decided validation slide")
         return f"{slides} of {counted(self.n_cases, 'patient')}"
+
+
+class CountQuartiles(Record):
+    """Quartiles of tile counts over slides; missing counts are infinite."""
+
+    low: CountQuantile
+    median: CountQuantile
+    high: CountQuantile
+
+    @classmethod
+    def over(cls, counts: Floats, longer: Marks) -> CountQuartiles | None:
+        """Quartiles over all slides and seeds; a missing count is censored where tiles remain."""
+        flat = counts.ravel()
+        if not len(flat):
+            return None
+        low, median, high = quantiles_with_missing(flat, longer.ravel() & np.isnan(flat))
+        return cls(low=low, median=median, high=high)
+
+
+class ClassNumbers(Record):
+    """One ranking on the decided slides of one predicted class.
+
+    Attributes:
+        n_slides: Decided slides that are predicted so.
+        msk: Quartiles of MSK.
+        decisive: Quartiles of decisive K; None where it was not measured.
+        decisive_share: Share of these slides of two or more tiles that have one.
+    """
+
+    n_slides: int
+    msk: CountQuartiles | None
+    decisive: CountQuartiles | None
+    decisive_share: Number
+
+
+class DecidedNumbers(Record):
+    """One ranking on the slides that the model has decided, and on the others.
+
+    Counts are censored at ``min(K_max, N)`` of each slide.
+
+    Attributes:
+        n_slides: Decided slides.
+        msk: Quartiles of MSK; a slide that never reaches counts as infinite.
+        stable: The same for the stable MSK.
+        restricted: Mean MSK; ``min(K_max, N)`` where a slide never reaches.
+        fallback: Share of reaching slides that fall back below kappa later.
+        decisive: Quartiles of decisive K (the decision flips); None where it was not measured.
+        decisive_share: Share of the decided slides of two or more tiles that have one.
+        decisive_paper: Quartiles in the paper's form (at most 0.2 of the probability is left).
+        decisive_paper_share: Share of slides that have one in that form.
+        flips_back: Share of slides with a decisive K on which the decision comes back later.
+        exact: Whether every count was tried; otherwise decisive K is an upper bound.
+        relative: Quartiles of MSK at 0.95 of the full bag's own confidence, over *all* slides.
+        undecided_crosses: Share of the undecided slides on which the ranking crosses kappa.
+        undecided_overshoot: On those, mean confidence gained over the whole slide.
+        per_class: The main numbers by predicted class.
+    """
+
+    n_slides: int
+    msk: CountQuartiles | None
+    stable: CountQuartiles | None
+    restricted: Mean | None
+    fallback: Number
+    decisive: CountQuartiles | None
+    decisive_share: Number
+    decisive_paper: CountQuartiles | None
+    decisive_paper_share: Number
+    flips_back: Number
+    exact: bool
+    relative: CountQuartiles | None
+    undecided_crosses: Number
+    undecided_overshoot: Number
+    per_class: dict[str, ClassNumbers] = Field(default_factory=dict)
+
+
+class MeanDrops(Record):
+    """Mean drop of the target's probability after deleting the first K tiles.
+
+    Attributes:
+        ks: Deletion counts.
+        mean: Mean over the slides that have more than K tiles.
+        n_slides: How many slides those are.
+        low: Lower ends of the intervals over patients.
+        high: Upper ends.
+    """
+
+    ks: Counts
+    mean: Numbers
+    n_slides: Counts
+    low: Numbers
+    high: Numbers
+
+
+class Survival(Record):
+    """Kaplan-Meier curve over K: the share of slides that need more than K tiles.
+
+    Attributes:
+        ks: Counts at which the share falls.
+        survival: The share from each count on.
+        low: Lower ends of the intervals over patients.
+        high: Upper ends.
+    """
+
+    ks: Counts
+    survival: list[float]
+    low: Numbers
+    high: Numbers
+
+
+class CurveBand(Record):
+    """Mean reveal curve over the slides, with a band.
+
+    The band holds the quartiles over slides; for random orders, the smallest and the largest mean.
+    """
+
+    ks: Counts
+    mean: Numbers
+    low: Numbers
+    high: Numbers
+
+
+class SelectedOnly(Record):
+    """AUC when only the first ``k`` tiles, or the adaptive number of tiles, are kept.
+
+    Attributes:
+        k: Tiles kept.
+        auc: With the first ``k`` tiles.
+        adaptive_auc: With max(16, 3 % of N) tiles.
+        n_whole: Slides of which ``k`` tiles are the whole bag.
+        n_slides: Slides that have a label.
+    """
+
+    k: int
+    auc: Number
+    adaptive_auc: Number
+    n_whole: int
+    n_slides: int
+
+
+class Saving(Interval):
+    """SHI computed from means over the seeds, with its interval, and the SHI of each seed."""
+
+    seeds: Numbers
+
+
+class Paired(Record):
+    """Mean MSK of native (``base``) and this ranking (``foci``) on slides that both reach."""
+
+    base: Number
+    foci: Number
+    n_both: int
+    n_base_only: int
+    n_foci_only: int
+    n_neither: int
+
+
+class SignedRankTest(Record):
+    """Wilcoxon signed-rank test against native on restricted counts, one pair per patient."""
+
+    statistic: Number
+    pvalue: Number
+    n_pairs: int
+
+
+class CountsBehind(Record):
+    """Which counts the numbers of a ranking rest on: every one (dense), or a grid.
+
+    Attributes:
+        insertion: ``"dense"`` if every count up to K_max was revealed on every slide.
+        deletion: ``"dense"`` if every count was deleted; ``"none"`` if no tile was.
+        n_deleted: Seeds or random orders whose tiles were deleted.
+        n_bounds: Slides (and seeds) whose MSK is an upper bound: a count below was left out.
+        aukc_error: Mean over the slides of the bound on the error of their area; 0 if dense.
+        aukc_error_max: The largest of them.
+    """
+
+    insertion: Literal["dense", "grid"]
+    deletion: Literal["dense", "grid", "none"]
+    n_deleted: int
+    n_bounds: int
+    aukc_error: Defined
+    aukc_error_max: Defined
+
+
+class RankingNumbers(Record):
+    """All numbers of one ranking in one view.
+
+    Attributes:
+        msk_cond: Mean MSK over the slides that reach.
+        restricted: Mean MSK over all slides; K_max where a slide never reaches.
+        reach: Share of slides that reach.
+        reach_correct: Reach among correctly classified slides.
+        reach_wrong: Reach among misclassified slides.
+        aukc: Area under the reveal curve.
+        stable_restricted: Restricted mean of the stable MSK.
+        fallback: Among slides that reach, the share that falls below kappa again later.
+        specific: Share of slides on which the target comes before its rival.
+        faithfulness: Faithfulness AUC.
+        drops: Mean deletion drops.
+        km: Kaplan-Meier curve over K.
+        median_k: Tiles after which half of the slides have reached; None if they never do.
+        mean_curve: Mean reveal curve.
+        shi_native: SHI against the native ranking.
+        shi_random: SHI against random orders.
+        paired: Comparison with native on the slides that both reach.
+        wilcoxon: Test against native.
+        captured: Share of the saving of greedy search that this ranking captures.
+        selected_only: AUC with only the first tiles kept; None without labels.
+        decided: The same ranking over decided slides, with decisive K; prediction view only.
+        counts: Which counts the numbers rest on.
+
+    Fields that end in ``_seeds`` hold the value of every selector seed or random order.
+    """
+
+    msk_cond: Interval
+    msk_cond_seeds: Numbers
+    restricted: Mean
+    restricted_seeds: Numbers
+    reach: Mean
+    reach_seeds: Numbers
+    reach_correct: Number
+    reach_wrong: Number
+    aukc: Mean
+    aukc_seeds: Numbers
+    stable_restricted: Number
+    fallback: Number
+    specific: Number
+    faithfulness: Interval
+    faithfulness_seeds: Numbers
+    drops: MeanDrops
+    km: Survival
+    median_k: int | None
+    mean_curve: CurveBand
+    shi_native: Saving | None
+    shi_random: Saving | None
+    paired: Paired | None
+    wilcoxon: SignedRankTest | None
+    captured: Number
+    selected_only: SelectedOnly | None
+    decided: DecidedNumbers | None = None
+    counts: CountsBehind
+
+
+class PairAgreement(Record):
+    """Mean agreement of two rankings over the slides: rank correlation and top-K overlap.
+
+    ``chance8`` and ``chance32`` are the overlaps that two random orders of the same slides have.
+    """
+
+    first: str
+    second: str
+    spearman: Number
+    jaccard8: Number
+    jaccard32: Number
+    chance8: Number = None
+    chance32: Number = None
+
+
+class FullBag(Record):
+    """AUC and accuracy of the model on whole slides; None without labels."""
+
+    auc: Number
+    accuracy: Number
+
+
+class OrderComparison(Record):
+    """One ranking against another, on both axes.
+
+    Attributes:
+        first: The ranking that is judged.
+        second: The ranking it is judged against.
+        sufficiency: None where it cannot be compared.
+        necessity: None where it cannot be compared.
+        ratio: Geometric mean of MSK under the first over that under the second, on the slides
+            that both reach; the size of a difference, never part of a rule.
+        n_ratio: How many slides those are.
+    """
+
+    first: str
+    second: str
+    sufficiency: AxisComparison | None
+    necessity: AxisComparison | None
+    ratio: Number
+    n_ratio: int
+
+
+Question = Literal["map", "order"]
+
+
+class MapAnswer(Record):
+    """Can I believe the map? Native against random orders."""
+
+    answer: Belief
+    sentences: list[str]
+    comparison: OrderComparison | None
+
+
+class TilesAnswer(Record):
+    """How many tiles does the decision hang on? Decisive K under the ranking in use.
+
+    Attributes:
+        answer: The median in words.
+        sentences: What it rests on.
+        ranking: The ranking in use.
+        decisive: Quartiles of decisive K; None where it was not measured.
+        n_slides: Decided slides of two or more tiles.
+        share: Share of them that have a decisive K.
+        without: Classes without decisive sets within K_max.
+    """
+
+    answer: str
+    sentences: list[str]
+    ranking: str
+    decisive: CountQuartiles | None
+    n_slides: int
+    share: Number
+    without: list[str]
+
+
+class OrderAnswer(Record):
+    """Is there a better order? The candidate against native, and against random orders.
+
+    Attributes:
+        candidate: The ranking that is tried; None without one.
+        against_native: None where native was not run.
+        against_random: None where random orders were not run.
+        selector: The trained selector against ``evidence``, where both were run.
+    """
+
+    answer: BetterOrder
+    sentences: list[str]
+    candidate: str | None
+    against_native: OrderComparison | None
+    against_random: OrderComparison | None
+    selector: OrderComparison | None
+
+
+class AnswersAt(Record):
+    """The answers at another threshold, each with its own decided slides."""
+
+    kappa: float
+    n_decided: int
+    n_cases: int
+    map: Belief
+    order: BetterOrder
+
+
+class AnswersAtShare(Record):
+    """The answers at a share of each slide's own full-bag confidence, on all slides.
+
+    Attributes:
+        share: A tile set suffices where it gives this share of the full bag's probability.
+        n_slides: All audited slides.
+        n_cases: Their patients.
+        map: Can I believe the map?
+        order: Is there a better order?
+        ranking: The ranking in use, as in the answer on tiles.
+        msk: Quartiles of its MSK.
+        decisive: Quartiles of its decisive K; None where it was not measured.
+    """
+
+    share: float
+    n_slides: int
+    n_cases: int
+    map: Belief
+    order: BetterOrder
+    ranking: str
+    msk: CountQuartiles | None
+    decisive: CountQuartiles | None
+
+
+class Answers(Record):
+    """The three answers of an audit, all in the prediction view over decided slides.
+
+    Attributes:
+        n_slides: Audited slides.
+        n_decided: Those of which the model itself is at least kappa sure.
+        n_cases: Patients of the decided slides.
+        map: Can I believe the map?
+        tiles: How many tiles does the decision hang on?
+        order: Is there a better order?
+        sensitivity: The same at other thresholds.
+        sensitive: Questions with two different conclusive answers among the thresholds.
+        relative: The same relative to each slide's own confidence, where it was asked for or
+            fewer than a third of the slides are decided.
+    """
+
+    n_slides: int
+    n_decided: int
+    n_cases: int
+    map: MapAnswer
+    tiles: TilesAnswer
+    order: OrderAnswer
+    sensitivity: list[AnswersAt]
+    sensitive: list[Question]
+    relative: list[AnswersAtShare] = Field(default_factory=list)
+
+    @property
+    def in_short(self) -> dict[str, str]:
+        """The answers by question, in a few words."""
+        return {"map": self.map.answer, "tiles": self.tiles.answer, "order": self.order.answer}
+
+
+class Summary(Record):
+    """All numbers of an audit.
+
+    Attributes:
+        format: Format number of the audit folder.
+        classes: Class names, in the model's order.
+        n_slides: Number of audited slides.
+        n_cases: Number of their patients.
+        n_skipped: Number of slides of the cohort that were skipped.
+        kappa: Operating confidence.
+        k_max: Largest reveal count.
+        level: Coverage of the intervals.
+        first_view: The view that comes first in tables.
+        full_bag: AUC and accuracy of the whole slides.
+        rankings: Names of the rankings, in the order of the tables.
+        views: Numbers by view and ranking.
+        agreement: Agreement of each pair of rankings on the tiles.
+        answers: The three answers.
+        notes: Caveats beside the numbers, one sentence each.
+    """
+
+    format: int
+    classes: list[str]
+    n_slides: int
+    n_cases: int
+    n_skipped: int
+    kappa: float
+    k_max: int
+    level: float
+    first_view: View
+    full_bag: FullBag
+    rankings: list[str]
+    views: dict[View, dict[str, RankingNumbers]]
+    agreement: list[PairAgreement]
+    answers: Answers
+    notes: list[str]
+
+    def __repr__(self) -> str:
+        slides = f"{counted(self.n_slides, 'slide')} of {counted(self.n_cases, 'patient')}"
+        names = ", ".join(self.rankings)
+        return f"Summary({slides}; rankings: {names}; {self.in_short})"
+
+    __str__ = __repr__
+
+    @property
+    def in_short(self) -> str:
+        """The answers in one line."""
+        return f"map: {self.answers.map.answer}; better order: {self.answers.order.answer}"
+
+    def to_json(self) -> str:
+        """Text of ``summary.json``; equal numbers give equal bytes."""
+        content = self.model_dump(mode="json")
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -19,7 +19,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foci.audits.agreement import Agreements, PairAgreement
 from foci.audits.jobs import (
     DELETED_ORDERS,
     AdaptiveCurves,
@@ -29,8 +28,10 @@ from foci.audits.jobs import (
     deletion_counts,
     reveal_counts,
 )
+from foci.audits.numbers import Agreements
 from foci.audits.parts import Assembly, PartialResults, RevealedSlide
 from foci.audits.prepare import DriftCheck, Prepared, SplitSlides
+from foci.audits.records import PairAgreement
 from foci.audits.run_folder import remove_parts
 from foci.audits.settings import AuditSettings
 from foci.audits.stored import AuditedSlide

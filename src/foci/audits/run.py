@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from foci.audits.agreement import PairAgreement
 from foci.audits.alarms import find_alarms, not_compared
 from foci.audits.audit import StoredAudit
 from foci.audits.folder import SUMMARY, TABLES
@@ -37,6 +36,7 @@ from foci.audits.prepare import (
     prepare,
     split_slides,
 )
+from foci.audits.records import PairAgreement
 from foci.audits.reveal import n_blocks, reveal
 from foci.audits.run_folder import State, locked_run_folder, remove_parts, state_of, tidy
 from foci.audits.selectors import described, fit, in_words, on_fitting

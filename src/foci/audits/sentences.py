@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from foci.audits.measure import few_decided
-from foci.audits.records import AxisComparison
-from foci.audits.summary import CountQuantile, DecidedNumbers, OrderComparison
+from foci.audits.records import AxisComparison, DecidedNumbers, OrderComparison
+from foci.metrics import CountQuantile
 from foci.metrics.answers import MIN_CASES, Belief, BetterOrder
 from foci.words import counted, decimals
 
@@ -134,9 +134,9 @@ def on_tiles(
 def in_words(count: CountQuantile, k_max: int) -> str:
     """A count for people: a number, more than K_max, or none.
 
-    >>> in_words(CountQuantile(value=12.0), 256), in_words(CountQuantile(value=2.5), 256)
+    >>> in_words(CountQuantile(12.0, None), 256), in_words(CountQuantile(2.5, None), 256)
     ('12', '2.5')
-    >>> in_words(CountQuantile(value=None, missing="beyond"), 256)
+    >>> in_words(CountQuantile(None, "beyond"), 256)
     'more than 256'
     """
     if count.value is None:

@@ -10,13 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from foci.audits.agreement import PairAgreement
 from foci.audits.measure import MeasuredSlides
 from foci.audits.numbers import GREEDY
-from foci.audits.records import Interval, plain
+from foci.audits.records import (
+    CountQuartiles,
+    DecidedNumbers,
+    Interval,
+    PairAgreement,
+    RankingNumbers,
+    Summary,
+    plain,
+)
 from foci.audits.settings import View
 from foci.audits.stored import AuditedSlide
-from foci.audits.summary import CountQuartiles, DecidedNumbers, RankingNumbers, Summary
 from foci.files.atomic import write_whole
 from foci.metrics import seed_spread
 from foci.metrics.inputs import defined_mean

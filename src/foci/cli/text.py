@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from foci.audits import StoredAudit, Summary
-    from foci.audits.records import Alarm, Interval
-    from foci.audits.summary import Answers, RankingNumbers
+    from foci.audits.records import Alarm, Answers, Interval, RankingNumbers
     from foci.backbones.training import EpochReport
     from foci.selectors import FitEpoch
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from foci.audits.manifest import Manifest
-from foci.audits.records import AxisComparison
-from foci.audits.summary import OrderComparison, Summary
+from foci.audits.records import AxisComparison, OrderComparison, Summary
 from foci.reports.text import (
     Answer,
     ComparisonLine,

@@ -15,9 +15,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field, TypeAdapter
 
-from foci.audits.records import Counts, Interval, Mean, Numbers, Record
+from foci.audits.records import (
+    CountQuartiles,
+    Counts,
+    CurveBand,
+    Interval,
+    Mean,
+    MeanDrops,
+    Numbers,
+    Record,
+    SelectedOnly,
+    Survival,
+)
 from foci.audits.settings import View
-from foci.audits.summary import CountQuartiles, CurveBand, MeanDrops, SelectedOnly, Survival
 from foci.metrics.answers import Belief, BetterOrder
 
 Packed = tuple[int, int, str]

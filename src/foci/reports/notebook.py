@@ -8,7 +8,7 @@ from collections.abc import Callable
 from markupsafe import Markup, escape
 
 from foci.audits import StoredAudit
-from foci.audits.summary import RankingNumbers
+from foci.audits.records import RankingNumbers
 from foci.reports.report import report_page
 from foci.reports.text import LINE, answers, fixed, percent, with_spread
 from foci.words import counted

@@ -21,10 +21,9 @@ from pydantic import BaseModel
 from foci.audits import AuditedSlide, Curve, RankedTiles, StoredAudit, Summary
 from foci.audits.folder import column
 from foci.audits.measure import MeasuredSlides, followed
-from foci.audits.records import plain
+from foci.audits.records import RankingNumbers, plain
 from foci.audits.settings import AnalysisSettings, View
 from foci.audits.stored import CurveTable, Order
-from foci.audits.summary import RankingNumbers
 from foci.metrics.inputs import Floats, Integers, defined_mean
 from foci.reports.models import (
     COARSE,

@@ -11,19 +11,22 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from foci.audits.manifest import Manifest
-from foci.audits.records import AxisComparison, Interval, Measure, ReadoutRow
-from foci.audits.sentences import in_words
-from foci.audits.settings import AuditSettings, View
-from foci.audits.summary import (
+from foci.audits.records import (
     Answers,
+    AxisComparison,
     CountQuartiles,
     CurveBand,
+    Interval,
     MeanDrops,
+    Measure,
     OrderComparison,
     RankingNumbers,
+    ReadoutRow,
     Summary,
     Survival,
 )
+from foci.audits.sentences import in_words
+from foci.audits.settings import AuditSettings, View
 from foci.metrics import seed_spread
 from foci.reports.models import AuditPayload
 from foci.words import counted, decimals, in_percent
@@ -121,8 +124,8 @@ def with_spread(interval: Interval | None, digits: int = 1) -> str:
 def quartiles(counts: CountQuartiles | None, k_max: int) -> str:
     """Format a median of counts, with its quartiles.
 
-    >>> from foci.audits.summary import CountQuantile
-    >>> one, more = CountQuantile(value=3.0), CountQuantile(value=None, missing="beyond")
+    >>> from foci.metrics import CountQuantile
+    >>> one, more = CountQuantile(3.0, None), CountQuantile(None, "beyond")
     >>> quartiles(CountQuartiles(low=one, median=one, high=more), 256)
     '3 (3 to more than 256)'
     """

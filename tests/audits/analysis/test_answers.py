@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from foci.audits import Curve, CurveTable, Summary
-from foci.audits.summary import Answers, CountQuartiles
+from foci.audits.records import Answers, CountQuartiles
 from tests.makers.curves import (
     CLASSES,
     Pair,

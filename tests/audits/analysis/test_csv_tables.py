@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from foci.audits import AuditedSlide
-from foci.audits.agreement import agreement
 from foci.audits.measure import measure_slides
-from foci.audits.numbers import GREEDY, summarise
+from foci.audits.numbers import GREEDY, agreement, summarise
 from foci.audits.tables import as_csv, write_tables
 from tests.makers.curves import CLASSES, Counts, Settings, slides, table, tiles
 from tests.makers.folders import SKIPPED

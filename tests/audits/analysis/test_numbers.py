@@ -6,7 +6,7 @@ import numpy as np
 
 from foci.audits.measure import measure_slides
 from foci.audits.numbers import per_patient, resample
-from foci.audits.summary import Saving
+from foci.audits.records import Saving
 from foci.metrics import case_means
 from foci.metrics.inputs import defined_mean
 from tests.makers.curves import CLASSES, Counts, Settings, slides, summary_of, table

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from foci.audits.answers import result_of
-from foci.audits.records import AxisComparison
+from foci.audits.records import AxisComparison, OrderComparison
 from foci.audits.sentences import on_map, on_order
-from foci.audits.summary import OrderComparison
 
 
 def axis(result: str, d: float = -0.254, **more: Any) -> AxisComparison:

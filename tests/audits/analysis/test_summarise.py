@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from foci import metrics
 from foci.audits import AuditedSlide, Curve, CurveTable
-from foci.audits.records import plain
-from foci.audits.summary import Summary
+from foci.audits.records import Summary, plain
 from tests.makers.curves import (
     CLASSES,
     DELETION,
