@@ -38,8 +38,7 @@ def test_help_and_version_do_not_import_torch() -> None:
 
 
 def test_doctor_table_and_exit_codes(foci: Foci, cohort: Path) -> None:
-    good = foci("doctor", cohort / "features", "--labels", cohort / "labels.csv")
-    assert good.code == 0, good.err
+    good = foci.done("doctor", cohort / "features", "--labels", cohort / "labels.csv")
     assert "PASS" in good.out
     assert "Ready to use, 1 warning." in good.out
     (cohort / "features" / "s3.h5").write_bytes(b"cut")
@@ -57,10 +56,7 @@ def test_doctor_json(foci: Foci, cohort: Path) -> None:
 
 
 def test_a_refusal_is_one_line_without_a_traceback(foci: Foci, tmp_path: Path) -> None:
-    done = foci("cohort", "brca", tmp_path / "gone.tsv")
-    assert done.code == 2
-    assert done.err.startswith("foci: ")
-    assert done.err.count("\n") == 1
+    foci.refused("cohort", "brca", tmp_path / "gone.tsv")
     assert not (tmp_path / "cohort.csv").exists()
 
 
@@ -70,10 +66,9 @@ def test_cohort_from_published_folders(foci: Foci, tmp_path: Path) -> None:
         for i in range(n):
             barcode = f"TCGA-{name[-2:]}-{i:04d}-01Z-00-DX1.{write.UUID}"
             write.uni2h(tmp_path / name / f"{barcode}.h5", write.features(), write.grid())
-    done = foci(
+    done = foci.done(
         "cohort", "nsclc", tmp_path / "TCGA-LUAD", tmp_path / "TCGA-LUSC", "--out", "nsclc.csv",
     )  # fmt: skip
-    assert done.code == 0, done.err
     assert "28 slides (14 LUAD, 14 LUSC)" in done.out
     assert "note: " in done.out
     table = (tmp_path / "nsclc.csv").read_text().splitlines()
@@ -82,8 +77,7 @@ def test_cohort_from_published_folders(foci: Foci, tmp_path: Path) -> None:
 
 
 def test_demo_cohort(foci: Foci, tmp_path: Path) -> None:
-    done = foci("demo", tmp_path / "out", "--number", "40", "--cohort-only")
-    assert done.code == 0, done.err
+    done = foci.done("demo", tmp_path / "out", "--number", "40", "--cohort-only")
     assert "Ready to use" in done.out
     assert "synthetic" in done.out.lower()
     assert not (tmp_path / "out" / "models").exists()

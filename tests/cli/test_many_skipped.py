@@ -4,21 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from foci import backbones
 from foci.audits import StoredAudit
 from foci.audits.jobs import deletion_counts, reveal_counts
 from foci.audits.settings import AuditSettings
 from foci.bags.bag import many_skipped
 from foci.errors import FociError
-from tests.cli.invoke import Foci
-from tests.makers.audits import model
-from tests.makers.cohorts import make_files
-
-COMMANDS: dict[str, list[str]] = {
-    "audit": ["--rankings", "native,random", "--random-orders", "2", "--set", "n_boot=20"],
-    "train": ["abmil", "--epochs", "1", "--set", "d=16", "--set", "hidden=8"],
-    "fit": ["--set", "schedule.epochs=1", "--set", "schedule.warmup=0"],
-}
+from tests.cli.invoke import RUNS, Foci, short_run
 
 
 def test_the_share_that_is_too_many() -> None:
@@ -28,20 +19,16 @@ def test_the_share_that_is_too_many() -> None:
     assert said == "11 of 100 slides are skipped (11 %): the result may not stand for the cohort"
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", RUNS)
 @pytest.mark.parametrize("spoiled", [0, 1, 4])
-def test_commands(foci: Foci, tmp_path: Path, command: str, spoiled: int) -> None:
-    make_files(tmp_path)
-    backbones.save(model(), tmp_path / "abmil", classes=["a", "b"], n_cap=9)
-    files = sorted((tmp_path / "features").iterdir())
+def test_commands(foci: Foci, project: Path, command: str, spoiled: int) -> None:
+    files = sorted((project / "features").iterdir())
     for file in files[:: max(1, len(files) // max(spoiled, 1))][:spoiled]:
         file.write_bytes(b"")
-    where = {"audit": ["--model", tmp_path / "abmil"], "fit": [tmp_path / "abmil"], "train": []}
-    table = tmp_path / "labels.csv"
+    table = project / "labels.csv"
     if command == "audit":  # of all slides, so that the share is that of the cohort
         table.write_text(table.read_text().replace(",train", ",test").replace(",val", ",test"))
-    given = ["--features", tmp_path / "features", "--labels", table, "--out", tmp_path / "out"]
-    done = foci(command, *where[command], *COMMANDS[command], *given)
+    done = foci(*short_run(command, "out"))
     many = spoiled / len(files) > 0.1
     assert (done.code, done.err) == (3 if many else 0, "")
     assert done.out.count("skipped ") >= spoiled
@@ -50,19 +37,17 @@ def test_commands(foci: Foci, tmp_path: Path, command: str, spoiled: int) -> Non
         return
     if command == "audit":
         assert done.out.index("warning: ") < done.out.index("Prediction view")
-        note = StoredAudit.load(tmp_path / "out").manifest.notes[0]
+        note = StoredAudit.load(project / "out").manifest.notes[0]
         assert note.startswith(f"{spoiled} of {len(files)} slides to audit are skipped")
-        again = foci(command, *where[command], *COMMANDS[command], *given)
-        assert again.code == 3
+        assert foci(*short_run(command, "out")).code == 3
     else:
         assert done.out.startswith("warning: ")
 
 
-def test_doctor(foci: Foci, tmp_path: Path) -> None:
-    make_files(tmp_path)
-    for file in sorted((tmp_path / "features").iterdir())[:3]:
+def test_doctor(foci: Foci, project: Path) -> None:
+    for file in sorted((project / "features").iterdir())[:3]:
         file.write_bytes(b"")
-    done = foci("doctor", tmp_path / "features", "--labels", tmp_path / "labels.csv")
+    done = foci("doctor", "features", "--labels", "labels.csv")
     first = next(line for line in done.out.splitlines() if "FAIL" in line)
     assert done.code == 1
     assert "skipped" in first

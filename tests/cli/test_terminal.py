@@ -1,21 +1,29 @@
 """What reaches the terminal, and what the system may do to a command: one line each."""
 
+import ast
+import errno
 import io
 import logging
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 import numpy as np
 import pytest
 import typer
 
+import foci.cli.commands
 from foci.bags import cache
-from foci.cli.terminal import logged, messages, prepared, safe
+from foci.cli import terminal
+from foci.cli.terminal import logged, messages, prepared, safe, say_next, starting
 from foci.errors import LONGEST, FociError, printable
 from foci.progress import showing
-from tests.cli.invoke import Foci
+from tests.cli.invoke import RUNS, Foci, short_run
 from tests.makers import features as write
+from tests.makers.curves import Counts
+from tests.makers.folders import write_folder
 
 EVIL = "s\x1b[2J\x07\u202e1"
 SHOWN = r"s\x1b[2J\x07\u202e1"
@@ -28,6 +36,13 @@ def features(folder: Path, n: int = 10, evil: bool = True) -> Path:
     if evil:
         (folder / f"{EVIL}.npz").write_bytes(b"no archive")
     return folder
+
+
+def raising(error: BaseException) -> Callable[..., NoReturn]:
+    def fail(*arguments: object, **options: object) -> NoReturn:
+        raise error
+
+    return fail
 
 
 def test_a_message_is_one_short_line_without_control_characters() -> None:
@@ -85,35 +100,24 @@ def test_a_terminal_that_is_not_utf_8(monkeypatch: pytest.MonkeyPatch, encoding:
     ],
 )  # fmt: skip
 def test_out_of_memory(foci: Foci, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def fail() -> None:
-        raise error
-
-    monkeypatch.setattr("foci.cli.app", fail)
-    done = foci("doctor")
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert done.err.startswith("foci: memory: is used up; free some")
+    monkeypatch.setattr("foci.cli.app", raising(error))
+    assert foci.refused("doctor").startswith("foci: memory: is used up; free some")
 
 
 def test_other_runtime_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     from foci.cli import main
 
-    def fail() -> None:
-        raise RuntimeError("a defect")
-
-    monkeypatch.setattr("foci.cli.app", fail)
+    monkeypatch.setattr("foci.cli.app", raising(RuntimeError("a defect")))
     with pytest.raises(RuntimeError, match="a defect"):
         main()
 
 
 def test_no_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a container whose user has neither HOME nor an entry in /etc/passwd."""
-
-    def unknown() -> Path:
-        raise RuntimeError("Could not determine home directory.")
-
     for name in ("FOCI_CACHE", "XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(Path, "home", unknown)
+    unknown = RuntimeError("Could not determine home directory.")
+    monkeypatch.setattr(Path, "home", raising(unknown))
     with pytest.raises(FociError, match=r"home folder: is unknown.*set FOCI_CACHE to a folder"):
         cache.default_root()
     monkeypatch.setenv("FOCI_CACHE", "/somewhere")
@@ -123,10 +127,8 @@ def test_no_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_log_gets_the_traceback(
     foci: Foci, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*arguments: Any) -> None:
-        raise ZeroDivisionError("unforeseen")
-
-    monkeypatch.setattr("foci.bags.layouts.canonical", fail)
+    error = ZeroDivisionError("unforeseen")
+    monkeypatch.setattr("foci.bags.layouts.canonical", raising(error))
     monkeypatch.setenv("FOCI_LOG", str(tmp_path / "foci.log"))
     done = foci("doctor", features(tmp_path / "f", 1, evil=False))
     assert done.err == ""
@@ -159,3 +161,101 @@ def test_a_log_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOCI_LOG", "/nowhere/at/all")
     with pytest.raises(FociError, match=r"FOCI_LOG: /nowhere/at/all cannot be written"), logged():
         pass
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_first_line_is_for_terminals(
+    terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    starting("loading the cohort")
+    assert capsys.readouterr() == ("", "loading the cohort ...\n" if terminal else "")
+
+
+def commands() -> list[tuple[str, ast.FunctionDef]]:
+    """Every function that is a command, by the file it is in."""
+    folder = Path(foci.cli.commands.__file__).parent
+    found = []
+    for path in sorted(folder.rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        own = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+        found += [(path.stem, node) for node in own if node.name == path.stem]
+    return found
+
+
+@pytest.mark.parametrize(("name", "command"), commands(), ids=[name for name, _ in commands()])
+def test_every_command_speaks_before_it_imports(name: str, command: ast.FunctionDef) -> None:
+    for node in command.body:
+        call = getattr(node, "value", None)
+        if isinstance(call, ast.Call) and getattr(call.func, "id", None) == "starting":
+            return
+        assert not isinstance(node, ast.ImportFrom | ast.Import), f"{name} imports in silence"
+
+
+def test_the_viewer_is_installed_first_where_it_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(terminal, "find_spec", lambda name: None)
+    say_next(["foci", "view", "audit"], ["foci", "report", "audit"])
+    assert capsys.readouterr().out.splitlines() == [
+        "next pip install 'foci-mil[viewer]'",
+        "     foci view audit",
+        "     foci report audit",
+    ]
+    say_next(["foci", "report", "audit"])
+    assert capsys.readouterr().out == "next foci report audit\n"
+
+
+def test_with_the_viewer_there_is_nothing_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(terminal, "find_spec", lambda name: object())
+    say_next(["foci", "view", "audit"])
+    assert capsys.readouterr().out == "next foci view audit\n"
+
+
+COUNTS: Counts = {"native": [[9, 8]], "random": [[6, 6]] * 2}
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (errno.ENOSPC, "no space left on device; free some space and run the same command again"),
+        (errno.EROFS, "read-only file system; check its permissions, or choose another --out"),
+        (errno.EACCES, "permission denied; check its permissions, or choose another --out"),
+        (errno.EIO, "input/output error; check the path, or choose another --out"),
+    ],
+)
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_pages(
+    foci: Foci, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, code: int, says: str
+) -> None:
+    folders = [tmp_path / "a", tmp_path / "b"][: 1 + (command == "compare")]
+    for folder in folders:
+        write_folder(folder, COUNTS, ["A", "B"], ["tumour", None])
+    error, page = OSError(code, "no", str(tmp_path / ".writing-abc")), tmp_path / "page.html"
+    monkeypatch.setattr(tempfile, "mkstemp", raising(error))
+    assert foci.refused(command, *folders, "--out", page) == f"foci: {page}: {says}\n"
+
+
+@pytest.mark.parametrize("command", RUNS)
+def test_folders(foci: Foci, project: Path, command: str) -> None:
+    table = "labels.csv"  # a file, so that no folder can be made below it
+    line = foci.refused(*short_run(command, f"{table}/below"))
+    assert line.startswith(f"foci: {table}")
+    assert line.endswith("choose another --out\n")
+
+
+def test_an_error_without_a_number(
+    foci: Foci, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_folder(tmp_path / "a", COUNTS, ["A", "B"], ["tumour", None]).folder
+    monkeypatch.setattr(tempfile, "mkstemp", raising(OSError("the tape is torn\nand more")))
+    line = foci.refused("report", folder)
+    assert line == "foci: a file: the tape is torn and more; try again\n"
+
+
+def test_an_interrupt_is_no_error(foci: Foci, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foci.cli.app", raising(KeyboardInterrupt()))
+    done = foci("doctor")
+    assert (done.code, done.err) == (130, "foci: stopped\n")

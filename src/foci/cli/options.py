@@ -16,9 +16,6 @@ from foci.errors import FociError
 Given = dict[str, Any]
 """Settings that were given on the command line, by name."""
 
-TargetName = Literal["label", "prediction"]
-CriterionName = Literal["aukc", "loss", "decisive"]
-
 AuditFolder = Annotated[Path, typer.Argument(help="Folder of foci audit.")]
 AcceptChanged = Annotated[
     bool,

@@ -96,13 +96,8 @@ def logged() -> Iterator[None]:
         what = f"{place} cannot be written ({error.strerror})"
         raise FociError(LOG, what, "name another file") from None
     handler.setFormatter(logging.Formatter("%(asctime)s %(name)s %(levelname)s %(message)s"))
-    logger = logging.getLogger("foci")
-    logger.addHandler(handler)
-    try:
+    with _handled_by(handler):
         yield
-    finally:
-        logger.removeHandler(handler)
-        handler.close()
 
 
 class _Lines(logging.Handler):
@@ -116,13 +111,19 @@ class _Lines(logging.Handler):
 @contextlib.contextmanager
 def messages() -> Iterator[None]:
     """Print FOCI's messages and show progress, except in blocks of ``showing(False)``."""
-    handler, logger = _Lines(logging.INFO), logging.getLogger("foci")
+    with _handled_by(_Lines(logging.INFO)), showing(True):
+        yield
+
+
+@contextlib.contextmanager
+def _handled_by(handler: logging.Handler) -> Iterator[None]:
+    logger = logging.getLogger("foci")
     logger.addHandler(handler)
     try:
-        with showing(True):
-            yield
+        yield
     finally:
         logger.removeHandler(handler)
+        handler.close()
 
 
 def starting(what: str) -> None:

@@ -17,9 +17,8 @@ from foci.reports.text import MAP, ORDER, TILES
 from foci.selectors import DEFAULT
 from tests.backbones.checkpoints.official_files import D_IN as OFFICIAL_D_IN
 from tests.backbones.checkpoints.official_files import OFFICIAL
-from tests.cli.invoke import Foci, Outcome
+from tests.cli.invoke import Foci
 from tests.makers import features as write
-from tests.makers.audits import model
 from tests.makers.cohorts import D_IN, make_files
 
 QUICK = [
@@ -30,13 +29,6 @@ QUICK = [
 NO_SELECTOR = ["--rankings", "native,random"]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    make_files(tmp_path)
-    backbones.save(model(), tmp_path / "abmil", classes=["a", "b"], n_cap=9, recipe={"seed": 0})
-    return tmp_path
-
-
 def command(folder: Path, *more: str | Path, labels: bool = True) -> list[str]:
     places = ["--model", folder / "abmil", "--features", folder / "features", "--out",
               folder / "out"]  # fmt: skip
@@ -45,41 +37,31 @@ def command(folder: Path, *more: str | Path, labels: bool = True) -> list[str]:
     return ["audit", *map(str, [*places, *QUICK, *more])]
 
 
-def refused(done: Outcome) -> str:
-    """The one line of a refusal."""
-    assert done.code == 2, done.out + done.err
-    assert done.err.startswith("foci: ")
-    assert done.err.count("\n") == 1
-    assert "Traceback" not in done.err
-    return done.err
-
-
-def test_alarms_are_printed_before_and_after_the_run(foci: Foci, folder: Path) -> None:
-    done = foci(*command(folder, *NO_SELECTOR, "--classes", "b,a"))
+def test_alarms_are_printed_before_and_after_the_run(foci: Foci, project: Path) -> None:
+    done = foci(*command(project, *NO_SELECTOR, "--classes", "b,a"))
     assert done.code == 0
     says = "ALARM, class order: The classes were given in the order b, a; the model was trained"
     assert done.out.startswith(says)
     assert done.out.count("ALARM, class order") == 2
     assert done.out.rindex(says) < done.out.index("Prediction view")
-    again = foci(*command(folder, *NO_SELECTOR))
+    again = foci(*command(project, *NO_SELECTOR))
     assert "this audit is complete" in again.out
-    assert "ALARM, class order" in again.out, "it was said of this folder"
+    assert "ALARM, class order" in again.out, "it was said of this project"
 
 
-def answers_in(folder: Path, out: str) -> None:
-    told = StoredAudit.load(folder).answers
+def answers_in(project: Path, out: str) -> None:
+    told = StoredAudit.load(project).answers
     for question, one in ((MAP, told.map), (TILES, told.tiles), (ORDER, told.order)):
         assert f"\n{question} {one.answer}\n" in out
         assert " ".join(one.sentences) in " ".join(out.split())
 
 
-def test_from_files_to_answers(foci: Foci, folder: Path) -> None:
-    done = foci(*command(folder))
-    assert done.code == 0, done.err
+def test_from_files_to_answers(foci: Foci, project: Path) -> None:
+    done = foci.done(*command(project))
     assert done.err == ""
     assert f"selector of seed 0: {DEFAULT} (" in done.out
-    answers_in(folder / "out", done.out)
-    out = folder / "out"
+    answers_in(project / "out", done.out)
+    out = project / "out"
     assert done.out.splitlines()[-5:] == [
         f"wrote {out}",
         f"open {(out / 'report.html').resolve().as_uri()}",
@@ -87,22 +69,20 @@ def test_from_files_to_answers(foci: Foci, folder: Path) -> None:
         f"     foci report {out} --kappa 0.8",
         f"     foci compare {out} ANOTHER-AUDIT --out compare.html",
     ]
-    found = StoredAudit.load(folder / "out")
+    found = StoredAudit.load(project / "out")
     assert found.manifest.name == "abmil"
-    assert found.manifest.sources["features"] == str((folder / "features").resolve())
+    assert found.manifest.sources["features"] == str((project / "features").resolve())
     assert found.curves.rankings == ("native", "evidence", "selector", "random")
-    assert (folder / "out" / "report.html").stat().st_size > 1000
+    assert (project / "out" / "report.html").stat().st_size > 1000
 
-    again = foci(*command(folder))
-    assert again.code == 0, again.err
+    again = foci.done(*command(project))
     assert "this audit is complete, nothing is computed again" in again.out
-    answers_in(folder / "out", again.out)
-    line = refused(foci(*command(folder, "--kappa", "0.7")))
+    answers_in(project / "out", again.out)
+    line = foci.refused(*command(project, "--kappa", "0.7"))
     assert "holds an audit with kappa = 0.6, not 0.7; give --force to redo it, or anoth" in line
-    forced = foci(*command(folder, "--kappa", "0.7", "--force", *NO_SELECTOR))
-    assert forced.code == 0, forced.err
-    assert not (folder / "out" / "selectors").exists()
-    assert StoredAudit.load(folder / "out").summary.kappa == 0.7
+    foci.done(*command(project, "--kappa", "0.7", "--force", *NO_SELECTOR))
+    assert not (project / "out" / "selectors").exists()
+    assert StoredAudit.load(project / "out").summary.kappa == 0.7
 
 
 def spoil(features: Path) -> dict[str, str]:
@@ -128,23 +108,23 @@ def spoil(features: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
-def test_every_kind_of_bad_file_is_skipped_and_listed(foci: Foci, folder: Path) -> None:
-    says = spoil(folder / "features")
-    write.uni2h(folder / "features" / "batched.h5", write.features(6, D_IN), write.grid(6))
-    table = (folder / "labels.csv").read_text()
+def test_every_kind_of_bad_file_is_skipped_and_listed(foci: Foci, project: Path) -> None:
+    says = spoil(project / "features")
+    write.uni2h(project / "features" / "batched.h5", write.features(6, D_IN), write.grid(6))
+    table = (project / "labels.csv").read_text()
     rows = [f"{name},p-{name},a,test\n" for name in [*says, "batched"]]
-    (folder / "labels.csv").write_text(table.replace("s00,", "".join(rows) + "s00,"))
-    done = foci(*command(folder, *NO_SELECTOR))
+    (project / "labels.csv").write_text(table.replace("s00,", "".join(rows) + "s00,"))
+    done = foci(*command(project, *NO_SELECTOR))
     assert done.code == 3, done.err  # more than 10 % of the slides
     assert done.out.index("warning: ") < done.out.index("Prediction view")
     assert "Traceback" not in done.out + done.err
-    found = StoredAudit.load(folder / "out")
+    found = StoredAudit.load(project / "out")
     assert [s.slide_id for s in found.slides] == ["batched", "s09", "s10", "s11", "s12", "s13"]
     assert {s.slide_id for s in found.skipped} == set(says)
     for slide in found.skipped:
         assert says[slide.slide_id] in str(slide.skipped)
         assert f"skipped {slide.slide_id}: {slide.skipped}" in done.out
-    with (folder / "out" / "tables" / "skipped.csv").open() as file:
+    with (project / "out" / "tables" / "skipped.csv").open() as file:
         assert {row["slide_id"] for row in csv.DictReader(file)} == set(says)
 
 
@@ -176,61 +156,58 @@ def test_every_kind_of_bad_file_is_skipped_and_listed(foci: Foci, folder: Path) 
         (["--set", "recipe_settings.budget.x=1"], f"budget.x: is no setting of {DEFAULT}"),
         (["--config", "gone.yaml"], "gone.yaml: cannot be read"),
         (["--model", "gone"], "gone: does not exist; check the path"),
-        (["--features", "gone"], "gone: does not exist; give the folder"),
+        (["--features", "gone"], "gone: does not exist; give the project"),
         (["--labels", "gone.csv"], "gone.csv: "),
         (["--out", "labels.csv"], "labels.csv: is a file; choose another --out"),
         (["--out", "features"], "features: is not empty and holds no audit; choose another"),
     ],
 )
-def test_mistakes_are_one_line(foci: Foci, folder: Path, more: list[str], says: str) -> None:
-    assert says in refused(foci(*command(folder, *more)))
-    assert not (folder / "out").exists()
+def test_mistakes_are_one_line(foci: Foci, project: Path, more: list[str], says: str) -> None:
+    assert says in foci.refused(*command(project, *more))
+    assert not (project / "out").exists()
 
 
 def test_what_has_to_be_given(foci: Foci) -> None:
-    assert "model: is missing; give it" in refused(foci("audit"))
+    assert "model: is missing; give it" in foci.refused("audit")
 
 
-def test_labels_are_only_needed_as_a_target(foci: Foci, folder: Path) -> None:
-    line = refused(foci(*command(folder, "--target", "label", labels=False)))
+def test_labels_are_only_needed_as_a_target(foci: Foci, project: Path) -> None:
+    line = foci.refused(*command(project, "--target", "label", labels=False))
     assert "target: cannot be the label: the cohort has none; give a label table" in line
-    done = foci(*command(folder, *NO_SELECTOR, labels=False))
-    assert done.code == 0, done.err
+    done = foci.done(*command(project, *NO_SELECTOR, labels=False))
     assert "note: the cohort has no splits: every slide is audited" in done.out
-    assert len(StoredAudit.load(folder / "out").slides) == 14
+    assert len(StoredAudit.load(project / "out").slides) == 14
 
 
-def test_a_selector_is_fitted_without_labels_too(foci: Foci, folder: Path) -> None:
-    table = folder / "labels.csv"
+def test_a_selector_is_fitted_without_labels_too(foci: Foci, project: Path) -> None:
+    table = project / "labels.csv"
     table.write_text(table.read_text().replace("s00,c0,a,train", "s00,c0,,train"))
-    line = refused(foci(*command(folder, "--fit-target", "label")))
+    line = foci.refused(*command(project, "--fit-target", "label"))
     assert "fit_target: cannot be the label: 1 of 9 slides to fit on without a label; fill" in line
-    done = foci(*command(folder, "--recipe", "paper-ste"))
-    assert done.code == 0, done.err
+    done = foci.done(*command(project, "--recipe", "paper-ste"))
     said = "note: the selector is fitted for the model's own prediction: 1 of 9 slides to fit on"
     assert f"{said} without a label\n" in done.out
-    found = StoredAudit.load(folder / "out").manifest
+    found = StoredAudit.load(project / "out").manifest
     assert found.settings.fit_target == "prediction"
     assert any(note.startswith("the selector is fitted for") for note in found.notes)
 
 
-def test_the_papers_protocol(foci: Foci, folder: Path) -> None:
-    done = foci(*command(folder, "--profile", "paper"))
-    assert done.code == 0, done.err
-    found = StoredAudit.load(folder / "out")
-    stored = json.loads((folder / "out" / "manifest.json").read_text())["settings"]
+def test_the_papers_protocol(foci: Foci, project: Path) -> None:
+    foci.done(*command(project, "--profile", "paper"))
+    found = StoredAudit.load(project / "out")
+    stored = json.loads((project / "out" / "manifest.json").read_text())["settings"]
     assert (stored["profile"], stored["recipe"], stored["fit_target"]) == (
         "paper", "paper-ste", "label",
     )  # fmt: skip
     assert (stored["kappa"], stored["seeds"]) == (0.6, [0])  # given
     assert found.summary.first_view == "label"
     assert found.manifest.settings.profile == "paper"
-    fitted = json.loads((folder / "out" / "selectors" / "seed-0" / "selector.json").read_text())
+    fitted = json.loads((project / "out" / "selectors" / "seed-0" / "selector.json").read_text())
     assert fitted["target"] == "label"
     shape = {"d": 16, "outputs": 1, "hidden": 7365, "columns": 0}
     assert fitted["head"] == shape
-    (folder / "audit.yaml").write_text("profile: paper\n")
-    again = foci(*command(folder, "--config", folder / "audit.yaml"))
+    (project / "audit.yaml").write_text("profile: paper\n")
+    again = foci(*command(project, "--config", project / "audit.yaml"))
     assert "this audit is complete, nothing is computed again" in again.out
 
 
@@ -242,34 +219,32 @@ def test_the_papers_protocol(foci: Foci, folder: Path) -> None:
         ("s13,c12,b,test", "s13,c12,z,test", "slide s13: has the label 'z', not one of a, b"),
     ],
 )
-def test_tables_that_are_refused(foci: Foci, folder: Path, old: str, new: str, says: str) -> None:
-    table = folder / "labels.csv"
+def test_tables_that_are_refused(foci: Foci, project: Path, old: str, new: str, says: str) -> None:
+    table = project / "labels.csv"
     assert old in table.read_text()
     table.write_text(table.read_text().replace(old, new))
-    assert says in refused(foci(*command(folder)))
+    assert says in foci.refused(*command(project))
 
 
-def test_one_class_in_the_audited_split_leaves_no_auc(foci: Foci, folder: Path) -> None:
-    table = folder / "labels.csv"
+def test_one_class_in_the_audited_split_leaves_no_auc(foci: Foci, project: Path) -> None:
+    table = project / "labels.csv"
     table.write_text(table.read_text().replace(",b,test", ",a,test"))
-    done = foci(*command(folder, *NO_SELECTOR))
-    assert done.code == 0, done.err
-    found = StoredAudit.load(folder / "out").summary
+    foci.done(*command(project, *NO_SELECTOR))
+    found = StoredAudit.load(project / "out").summary
     assert found.full_bag.auc is None
     assert any("AUC is undefined" in note for note in found.notes)
 
 
-def test_checkpoints_that_are_refused(foci: Foci, folder: Path) -> None:
-    torch.save(torch.nn.Linear(2, 2), folder / "pickled.pt")
-    assert "pickled.pt: " in refused(foci(*command(folder, "--model", folder / "pickled.pt")))
-    (folder / "text.pt").write_text("hello")
-    assert "text.pt: is not a checkpoint" in refused(
-        foci(*command(folder, "--model", folder / "text.pt"))
-    )
+def test_checkpoints_that_are_refused(foci: Foci, project: Path) -> None:
+    torch.save(torch.nn.Linear(2, 2), project / "pickled.pt")
+    assert "pickled.pt: " in foci.refused(*command(project, "--model", project / "pickled.pt"))
+    (project / "text.pt").write_text("hello")
+    line = foci.refused(*command(project, "--model", project / "text.pt"))
+    assert "text.pt: is not a checkpoint" in line
     torch.manual_seed(0)
     wide = backbones.create("abmil", d_in=16, n_classes=2, d=16, hidden=8)
-    backbones.save(wide, folder / "wide", classes=["a", "b"])
-    line = refused(foci(*command(folder, "--model", folder / "wide")))
+    backbones.save(wide, project / "wide", classes=["a", "b"])
+    line = foci.refused(*command(project, "--model", project / "wide"))
     assert "features are 8 wide, the model reads 16 (so in all of 14 slides looked at)" in line
 
 
@@ -277,29 +252,27 @@ def test_a_foreign_checkpoint_is_announced(foci: Foci, tmp_path: Path) -> None:
     make_files(tmp_path, d_in=OFFICIAL_D_IN)
     official = OFFICIAL["mhim-v1-gated"]
     torch.save(official.state(official.model()), tmp_path / "abmil")
-    done = foci(*command(tmp_path, *NO_SELECTOR))
-    assert done.code == 0, done.err
+    done = foci.done(*command(tmp_path, *NO_SELECTOR))
     assert "note: activation='relu' in the attention" in done.out
     assert "note: the checkpoint does not name its classes: taken to be a, b" in done.out
     notes = StoredAudit.load(tmp_path / "out").manifest.notes
     assert any("activation='relu'" in note for note in notes)
 
 
-def test_set_wins_over_options_and_options_over_the_file(foci: Foci, folder: Path) -> None:
-    (folder / "audit.yaml").write_text(
-        f"model: {folder / 'abmil'}\nfeatures: {folder / 'features'}\nout: {folder / 'out'}\n"
+def test_set_wins_over_options_and_options_over_the_file(foci: Foci, project: Path) -> None:
+    (project / "audit.yaml").write_text(
+        f"model: {project / 'abmil'}\nfeatures: {project / 'features'}\nout: {project / 'out'}\n"
         "rankings: [native]\nkappa: 0.7\nk_max: 6\nblock: 3\nn_boot: 20\n"
     )
-    done = foci("audit", "--config", folder / "audit.yaml", "--k-max", "5", "--kappa", "0.65",
+    foci.done("audit", "--config", project / "audit.yaml", "--k-max", "5", "--kappa", "0.65",
                 "--set", "kappa=0.6")  # fmt: skip
-    assert done.code == 0, done.err
-    found = json.loads((folder / "out" / "manifest.json").read_text())["settings"]
+    found = json.loads((project / "out" / "manifest.json").read_text())["settings"]
     assert (found["kappa"], found["k_max"], found["block"]) == (0.6, 5, 3)
     assert found["rankings"] == ["native"]
 
 
 def test_stopped_and_started_again(
-    foci: Foci, folder: Path, monkeypatch: pytest.MonkeyPatch
+    foci: Foci, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reveal, seen = SlideReveal.__call__, []
 
@@ -310,12 +283,11 @@ def test_stopped_and_started_again(
         return reveal(self, slide, bag, units)  # type: ignore[arg-type]
 
     monkeypatch.setattr(SlideReveal, "__call__", interrupted)
-    stopped = foci(*command(folder, *NO_SELECTOR))
+    stopped = foci(*command(project, *NO_SELECTOR))
     assert stopped.code == 130
     assert stopped.err == "foci: stopped; run the same command again to resume\n"
     seen.clear()
-    done = foci(*command(folder, *NO_SELECTOR))
-    assert done.code == 0, done.err
+    done = foci.done(*command(project, *NO_SELECTOR))
     assert "resuming with what is there" in done.out
     assert seen == ["s11", "s12", "s13"]  # the first block was whole
-    assert len(StoredAudit.load(folder / "out").slides) == 5
+    assert len(StoredAudit.load(project / "out").slides) == 5

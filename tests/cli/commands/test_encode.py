@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands.test_audit import QUICK, refused
+from tests.cli.commands.test_audit import QUICK
 from tests.cli.invoke import Foci
 from tests.makers.slides import squares, write_slide
 from tests.reports.test_report import data_of
@@ -22,8 +22,7 @@ def slides(tmp_path: Path) -> Path:
 
 def test_from_slides_to_a_report_with_tissue(foci: Foci, slides: Path, tmp_path: Path) -> None:
     (slides / "text.svs").write_text("a text")
-    done = foci("encode", slides, "--out", "out", "--encoder", "toy")
-    assert done.code == 0, done.err
+    done = foci.done("encode", slides, "--out", "out", "--encoder", "toy")
     assert done.out.splitlines()[0].startswith("skipped text: ")
     assert done.out.splitlines()[-1] == f"8 slides, 92 tiles in {FEATURES}"
     split = [*["test"] * 4, *["train"] * 2, *["val"] * 2]
@@ -35,18 +34,16 @@ def test_from_slides_to_a_report_with_tissue(foci: Foci, slides: Path, tmp_path:
     assert [statuses[n] for n in ("slides", "slide files", "tiles on slides", "tile size")] == [
         "PASS"
     ] * 4
-    assert foci("train", "abmil", *places, "--epochs", "1", "--out", "m").code == 0
+    foci.done("train", "abmil", *places, "--epochs", "1", "--out", "m")
     audit = ("audit", "--model", "m", *places, "--out", "a", *QUICK, "--rankings", "native,random")
     (slides / "s1.tiff").unlink()
-    done = foci(*audit, "--slides", slides)
-    assert done.code == 0, done.err
+    done = foci.done(*audit, "--slides", slides)
     assert "no picture of s1: no image of this name" in done.out
     details = data_of(Path("a/report.html"))["details"]
     assert sum(detail["tissue"] is not None for detail in details.values()) == 3
     assert foci("report", "a", "--kappa", "0.7").code == 0, "the pictures stay with the audit"
     assert "tissue" in Path("a/report-kappa-0.7.html").read_text()
-    done = foci("export", "a", "--to", "png,geojson,csv", "--slide", "s0", "--k", "2")
-    assert done.code == 0, done.err
+    done = foci.done("export", "a", "--to", "png,geojson,csv", "--slide", "s0", "--k", "2")
     assert sorted(path.name for path in Path("a/exports").iterdir()) == [
         "s0.csv",
         "s0.native.geojson",
@@ -58,13 +55,13 @@ def test_from_slides_to_a_report_with_tissue(foci: Foci, slides: Path, tmp_path:
 
 def test_refusals_are_one_line(foci: Foci, slides: Path, tmp_path: Path) -> None:
     encode = ("encode", slides, "--out", "out", "--encoder")
-    assert "did you mean 'uni2-h'" in refused(foci(*encode, "uni2"))
-    assert "needs its weights" in refused(foci(*encode, "uni2-h"))
-    assert "tile" in refused(foci(*encode, "toy", "--tile", "8"))
-    assert "does not exist" in refused(foci("encode", "none", "--out", "o", "--encoder", "toy"))
+    assert "did you mean 'uni2-h'" in foci.refused(*encode, "uni2")
+    assert "needs its weights" in foci.refused(*encode, "uni2-h")
+    assert "tile" in foci.refused(*encode, "toy", "--tile", "8")
+    assert "does not exist" in foci.refused("encode", "none", "--out", "o", "--encoder", "toy")
     (tmp_path / "text.svs").write_text("a text")
-    done = foci("encode", tmp_path / "text.svs", "--out", "o", "--encoder", "toy")
-    assert "no slide that could be encoded" in refused(done)
-    assert foci("encode", slides, "--out", "out", "--encoder", "toy").code == 0
-    assert "other settings" in refused(foci(*encode, "toy", "--min-tissue", "0.9"))
-    assert "no manifest.json" in refused(foci("export", "out"))
+    line = foci.refused("encode", tmp_path / "text.svs", "--out", "o", "--encoder", "toy")
+    assert "no slide that could be encoded" in line
+    foci.done("encode", slides, "--out", "out", "--encoder", "toy")
+    assert "other settings" in foci.refused(*encode, "toy", "--min-tissue", "0.9")
+    assert "no manifest.json" in foci.refused("export", "out")

@@ -11,7 +11,7 @@ from foci.audits import StoredAudit
 from foci.backbones import load
 from foci.errors import CheckpointError
 from tests.backbones.checkpoints.official_files import D_IN, OFFICIAL
-from tests.cli.commands.test_audit import NO_SELECTOR, QUICK, refused
+from tests.cli.commands.test_audit import NO_SELECTOR, QUICK
 from tests.cli.invoke import Foci
 from tests.makers.cohorts import make_files, read
 
@@ -41,8 +41,7 @@ def command(project: Path, *more: str | Path) -> list[str]:
 
 
 def test_the_variant_that_agrees_is_audited_and_recorded(foci: Foci, project: Path) -> None:
-    done = foci(*command(project, "--expect", project / "expected.csv"))
-    assert done.code == 0, done.err
+    done = foci.done(*command(project, "--expect", project / "expected.csv"))
     note = "note: the probabilities in expected.csv agree on 3 slides (projection_activation="
     assert note in done.out
     assert "plus_one=True; largest difference" in done.out
@@ -67,7 +66,7 @@ def test_answers_of_another_model_are_refused_before_anything_is_written(
     foci: Foci, project: Path
 ) -> None:
     (project / "expected.csv").write_text("slide_id,a,b\ns00,0.11,0.89\n")
-    said = refused(foci(*command(project, "--expect", project / "expected.csv")))
+    said = foci.refused(*command(project, "--expect", project / "expected.csv"))
     assert "clam.pt: does not give the probabilities in expected.csv: of 4 variants the clo" in said
     assert not (project / "out").exists()
 
@@ -75,16 +74,15 @@ def test_answers_of_another_model_are_refused_before_anything_is_written(
 def test_a_setting_gives_another_tolerance(foci: Foci, project: Path) -> None:
     strict = ["--expect", project / "expected.csv", "--set", "expect_tolerance=1e-9"]
     (project / "expected.csv").write_text("slide_id,p0,p1\ns00,0.5,0.5\n")
-    assert "at most 0.05 is agreement" in refused(foci(*command(project, *strict)))
+    assert "at most 0.05 is agreement" in foci.refused(*command(project, *strict))
 
 
 def test_a_selector_is_fitted_to_the_variant_that_agrees(foci: Foci, project: Path) -> None:
-    done = foci(
+    done = foci.done(
         "fit", project / "clam.pt", "--features", project / "features", "--labels",
         project / "labels.csv", "--out", project / "selector", "--expect",
         project / "expected.csv", "--set", "schedule.epochs=1", "--set", "schedule.warmup=0",
     )  # fmt: skip
-    assert done.code == 0, done.err
     assert "plus_one=True; largest difference" in done.out
     own = load(project / "clam.pt", plus_one=True)
     library.selectors.load(project / "selector", own)

@@ -19,21 +19,19 @@ from tests.makers.studies import NARROW, make
 def test_a_new_study_can_be_read(
     foci: Foci, tmp_path: Path, profile: str, seeds: tuple[int, ...]
 ) -> None:
-    done = foci("study", "new", tmp_path / "mine", "--profile", profile)
-    assert done.code == 0, done.err
+    foci.done("study", "new", tmp_path / "mine", "--profile", profile)
     study = read_study(tmp_path / "mine" / "study.yaml")
     assert (study.name, study.profile, study.seeds) == ("mine", profile, seeds)
     assert study.cohorts["mine"].features == (tmp_path / "mine" / "features").resolve()
-    again = foci("study", "new", tmp_path / "mine")
-    assert again.code == 2
-    assert again.err.endswith("study.yaml: exists; edit it, or choose another folder\n")
+    again = foci.refused("study", "new", tmp_path / "mine")
+    assert again.endswith("study.yaml: exists; edit it, or choose another folder\n")
 
 
 @pytest.mark.parametrize("profile", ["paper", "foci"])
 def test_what_a_new_study_offers_in_comments_is_right(
     foci: Foci, tmp_path: Path, profile: str
 ) -> None:
-    assert foci("study", "new", tmp_path / "mine", "--profile", profile).code == 0
+    foci.done("study", "new", tmp_path / "mine", "--profile", profile)
     path = tmp_path / "mine" / "study.yaml"
     lines = path.read_text().splitlines()
     start = lines.index("cohorts:                  # one line each; the options of foci audit")
@@ -47,15 +45,12 @@ def test_what_a_new_study_offers_in_comments_is_right(
 
 def test_plan_run_status(foci: Foci, tmp_path: Path) -> None:
     make(tmp_path, "one", seeds=[1], backbones={"abmil": NARROW["abmil"]})
-    planned = foci("study", "plan", tmp_path, "--cells")
-    assert planned.code == 0, planned.err
+    planned = foci.done("study", "plan", tmp_path, "--cells")
     assert "train        1     0       0        0   unknown until the first" in planned.out
     assert "   0  to do    train/one/abmil/1  " in planned.out
-    trained = foci("study", "run", tmp_path, "--only", "train")
-    assert trained.code == 0, trained.err
+    trained = foci.done("study", "run", tmp_path, "--only", "train")
     assert trained.out.splitlines()[-1] == "1 of 1 cells done, 0 failed, 0 skipped"
-    done = foci("study", "run", tmp_path)
-    assert done.code == 0, done.err
+    done = foci.done("study", "run", tmp_path)
     lines = done.out.splitlines()
     assert [line.split(": ")[0] for line in lines[:-1]] == [
         "[2/3] fit/one/abmil/1/main", "[3/3] audit/one/abmil/1/main",
@@ -70,7 +65,7 @@ def test_plan_run_status(foci: Foci, tmp_path: Path) -> None:
 def test_one_worker_never_imports_ray(foci: Foci, tmp_path: Path) -> None:
     make(tmp_path, "one", seeds=[1], backbones={"abmil": NARROW["abmil"]})
     loaded = {name for name in sys.modules if name.split(".")[0] == "ray"}
-    assert foci("study", "run", tmp_path, "--only", "train").code == 0
+    foci.done("study", "run", tmp_path, "--only", "train")
     assert {name for name in sys.modules if name.split(".")[0] == "ray"} == loaded
 
 
@@ -93,8 +88,7 @@ def test_cells_by_number(foci: Foci, tmp_path: Path) -> None:
     assert "#SBATCH --array=0-2%2\n" in job.out
     assert "#SBATCH --partition=cpu\n" in job.out
     digest = job.out.split("--plan ")[1].strip()
-    done = foci("study", "cell", tmp_path, "--index", "2", "--plan", digest)
-    assert done.code == 0, done.err
+    done = foci.done("study", "cell", tmp_path, "--index", "2", "--plan", digest)
     assert done.out.startswith("audit/one/abmil/1/main: ")
     assert all(StudyFolder(study.path).result(cell) for cell in study.plan())
     none = foci("study", "slurm", tmp_path)
@@ -110,9 +104,7 @@ def test_cells_by_number(foci: Foci, tmp_path: Path) -> None:
 )
 def test_bad_options(foci: Foci, tmp_path: Path, arguments: list[str], message: str) -> None:
     make(tmp_path, "one", seeds=[1])
-    done = foci("study", "run", tmp_path, *arguments)
-    assert done.code == 2
-    assert message in done.err
+    assert message in foci.refused("study", "run", tmp_path, *arguments)
 
 
 def test_a_folder_without_a_study(foci: Foci, tmp_path: Path) -> None:

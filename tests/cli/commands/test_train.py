@@ -1,4 +1,4 @@
-"""``foci train`` from files to a folder."""
+"""``foci train``: from files to a folder, and what it says on the way."""
 
 import json
 import signal
@@ -14,7 +14,9 @@ import pytest
 
 from foci import Cohort, backbones
 from foci.audits.numbers import split_scores
-from foci.backbones.training import Predictions
+from foci.backbones.training import EpochReport, Predictions, loop
+from foci.cli.commands.train import EpochLines
+from foci.files.run_log import LOG
 from tests.cli.invoke import Foci
 from tests.makers.cohorts import toy_cohort
 
@@ -28,6 +30,18 @@ def command(folder: Path, name: str, out: str, *more: str) -> list[str]:
     ]  # fmt: skip
 
 
+def record(out: Path) -> dict[str, Any]:
+    """What the folder of a trained backbone says of it."""
+    return dict(json.loads((out / "backbone.json").read_text()))
+
+
+def without_splits(table: Path) -> list[str]:
+    """Remove the last column; the rows that are left."""
+    rows = [line.rsplit(",", 1)[0] for line in table.read_text().splitlines()]
+    table.write_text("\n".join(rows) + "\n")
+    return rows
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     toy_cohort(tmp_path)
@@ -36,13 +50,12 @@ def folder(tmp_path: Path) -> Path:
 
 def test_trains_scores_and_writes(foci: Foci, folder: Path) -> None:
     (folder / "features" / "s05.h5").write_bytes(b"cut")
-    done = foci(*command(folder, "abmil", "m", *QUICK))
-    assert done.code == 0, done.err
+    done = foci.done(*command(folder, "abmil", "m", *QUICK))
     lines = done.out.splitlines()
     assert "skipped s05: " in lines[0]
     assert "train 1/3  loss " in done.out
     assert "test: auc " in done.out
-    facts = json.loads((folder / "m" / "backbone.json").read_text())
+    facts = record(folder / "m")
     assert facts["classes"] == ["a", "b"]
     assert facts["config"]["d"] == 16
     assert set(facts["metrics"]) == {"train", "val", "test"}
@@ -53,19 +66,15 @@ def test_trains_scores_and_writes(foci: Foci, folder: Path) -> None:
         "weights.safetensors",
     ]
     assert backbones.load(folder / "m").architecture == "abmil"
-    other = foci(*command(folder, "abmil", "m", *QUICK, "--seed", "1"))
-    assert other.code == 2
-    assert "m: already holds a backbone trained with other options, slides or feature" in other.err
 
 
 def test_the_preset_is_said_and_stored(foci: Foci, folder: Path) -> None:
     small = ["--epochs", "1", "--set", "d=16", "--set", "hidden=8"]
 
     def recipe(name: str, out: str, *more: str) -> tuple[str, dict[str, Any]]:
-        done = foci(*command(folder, name, out, *more))
-        assert done.code == 0, done.err
+        done = foci.done(*command(folder, name, out, *more))
         (line,) = [line for line in done.out.splitlines() if line.startswith("training preset")]
-        return line, json.loads((folder / out / "backbone.json").read_text())["recipe"]
+        return line, record(folder / out)["recipe"]
 
     line, stored = recipe("clam-sb", "subtypes", *small)
     assert line == (
@@ -85,8 +94,7 @@ def test_the_preset_is_said_and_stored(foci: Foci, folder: Path) -> None:
 
 def test_killed_and_started_again_gives_the_same_bytes(foci: Foci, folder: Path) -> None:
     more = ["--epochs", "40", "--set", "d=16", "--set", "hidden=8"]
-    whole = foci(*command(folder, "abmil", "whole", *more))
-    assert whole.code == 0, whole.err
+    foci.done(*command(folder, "abmil", "whole", *more))
     process = subprocess.Popen(
         [sys.executable, "-m", "foci", *command(folder, "abmil", "killed", *more)],
         stdout=subprocess.DEVNULL,
@@ -96,8 +104,7 @@ def test_killed_and_started_again_gives_the_same_bytes(foci: Foci, folder: Path)
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    done = foci(*command(folder, "abmil", "killed", *more))
-    assert done.code == 0, done.err
+    foci.done(*command(folder, "abmil", "killed", *more))
     for name in ("weights.safetensors", "backbone.json"):
         assert (folder / "killed" / name).read_bytes() == (folder / "whole" / name).read_bytes()
 
@@ -130,21 +137,8 @@ def test_killed_and_started_again_gives_the_same_bytes(foci: Foci, folder: Path)
 )
 def test_mistakes_are_one_line(foci: Foci, folder: Path, arguments: list[str], says: str) -> None:
     name, *more = arguments
-    done = foci(*command(folder, name, "m", *more))
-    assert done.code == 2
-    assert says in done.err
-    assert len(done.err.splitlines()) == 1
+    assert says in foci.refused(*command(folder, name, "m", *more))
     assert not (folder / "m" / "backbone.json").exists()
-
-
-def test_a_cohort_without_splits_is_split_by_patient(foci: Foci, folder: Path) -> None:
-    table = folder / "labels.csv"
-    rows = [line.rsplit(",", 1)[0] for line in table.read_text().splitlines()]
-    table.write_text("\n".join(rows) + "\n")
-    done = foci(*command(folder, "abmil", "m", *QUICK))
-    assert done.code == 0, done.err
-    facts = json.loads((folder / "m" / "backbone.json").read_text())
-    assert sum(facts["slides"].values()) == 24
 
 
 def test_slides_without_label_or_split_are_said(foci: Foci, folder: Path) -> None:
@@ -153,12 +147,11 @@ def test_slides_without_label_or_split_are_said(foci: Foci, folder: Path) -> Non
     lines[1] = "s00,c0,,train"
     lines[2:4] = ["s01,c1,b,", "s02,c2,a,"]
     table.write_text("\n".join(lines) + "\n")
-    done = foci(*command(folder, "abmil", "m", *QUICK))
-    assert done.code == 0, done.err
+    done = foci.done(*command(folder, "abmil", "m", *QUICK))
     assert "note: no label for 1 slide (s00)\n" in done.out
     assert "note: left out: 1 slide without a label\n" in done.out
     assert "note: left out: 2 slides in no split\n" in done.out
-    facts = json.loads((folder / "m" / "backbone.json").read_text())
+    facts = record(folder / "m")
     assert facts["slides"] == {"train": 9, "val": 6, "test": 6}
     assert facts["trained_on"] == [f"s{i:02d}" for i in range(3, 12)]
     assert "left out: 2 slides in no split" in facts["notes"]
@@ -166,22 +159,20 @@ def test_slides_without_label_or_split_are_said(foci: Foci, folder: Path) -> Non
 
 def test_unlabelled_slides_are_left_out_after_the_split(foci: Foci, folder: Path) -> None:
     table = folder / "labels.csv"
-    rows = [line.rsplit(",", 1)[0] for line in table.read_text().splitlines()]
+    rows = without_splits(table)
     rows[1:7] = [row.rsplit(",", 1)[0] + "," for row in rows[1:7]]
     table.write_text("\n".join(rows) + "\n")
-    done = foci(*command(folder, "abmil", "m", *QUICK))
-    assert done.code == 0, done.err
+    foci.done(*command(folder, "abmil", "m", *QUICK))
     divided = Cohort.read(folder / "features", table, cache=False).with_splits(seed=0)
     expected = [s.slide_id for s in divided.split("train") if s.label is not None]
-    facts = json.loads((folder / "m" / "backbone.json").read_text())
+    facts = record(folder / "m")
     assert facts["trained_on"] == expected
 
 
 def test_validation_is_taken_from_train_where_it_is_missing(foci: Foci, folder: Path) -> None:
     table = folder / "labels.csv"
     table.write_text(table.read_text().replace(",val", ",train"))
-    done = foci(*command(folder, "abmil", "m", *QUICK))
-    assert done.code == 0, done.err
+    done = foci.done(*command(folder, "abmil", "m", *QUICK))
     assert "note: no 'val' split:" in done.out
 
 
@@ -190,15 +181,14 @@ def test_a_split_that_lacks_a_class_has_no_auc_and_says_so(foci: Foci, tmp_path:
     table = tmp_path / "labels.csv"
     rows = table.read_text().splitlines()
     table.write_text("\n".join(r for r in rows if not r.endswith((",c,val", ",c,test"))) + "\n")
-    done = foci(*command(tmp_path, "abmil", "m", *QUICK))
-    assert done.code == 0, done.err
+    done = foci.done(*command(tmp_path, "abmil", "m", *QUICK))
     for split in ("val", "test"):
         said = f"note: no {split} slide is of class c: AUC is undefined there"
         assert done.out.splitlines().count(said) == 1
         assert f"\n{split}: auc -, accuracy " in done.out
     assert done.out.index("note: no val") < done.out.index("train 1/3")
     assert "no train slide" not in done.out
-    facts = json.loads((tmp_path / "m" / "backbone.json").read_text())
+    facts = record(tmp_path / "m")
     assert facts["metrics"]["val"]["auc"] is None
     assert facts["metrics"]["test"]["auc"] is None
     assert 0 <= facts["metrics"]["train"]["auc"] <= 1
@@ -213,3 +203,146 @@ def test_auc_by_hand() -> None:
     seen = Predictions(tuple("abcd"), np.stack([1 - second, second], axis=1), labels)
     assert split_scores(seen)["auc"] == 0.75
     assert split_scores(replace(seen, labels=np.zeros(4, np.int64)))["auc"] is None
+
+
+def report(number: int, of: int = 20) -> EpochReport:
+    return EpochReport("train", number, of, 0.5, {"bag": 0.5}, 0.4, 0.9, best=False)
+
+
+def test_the_split_and_the_classes_are_said_before_training(foci: Foci, folder: Path) -> None:
+    done = foci(*command(folder, "abmil", "m", *QUICK))
+    assert (
+        "splits: as in labels.csv\n"
+        "  train: 12 slides of 12 patients (a 6, b 6)\n"
+        "  val: 6 slides of 6 patients (a 3, b 3)\n"
+        "  test: 6 slides of 6 patients (a 3, b 3)\n"
+    ) in done.out
+    assert done.out.index("  test: 6 slides") < done.out.index("train 1/3")
+    without_splits(folder / "labels.csv")
+    made = foci.done(*command(folder, "abmil", "made", *QUICK, "--seed", "2"))
+    assert "splits: made by patient, 70, 10 and 20 % of each class, seed 2\n" in made.out
+    assert sum(record(folder / "made")["slides"].values()) == 24
+
+
+def test_the_time_is_estimated_after_the_first_epoch(caplog: pytest.LogCaptureFixture) -> None:
+    seconds = iter([100.0, 130.0])
+    lines = EpochLines(clock=lambda: next(seconds))
+    lines.starting(0, 40)
+    lines(report(1))
+    assert caplog.messages[0].startswith("train  1/20  loss 0.500")
+    assert caplog.messages[1] == (
+        "one epoch took 30 s: about 20 min for 39 more epochs; Ctrl-C keeps every finished epoch, "
+        "and the same command resumes"
+    )
+    lines(report(2))
+    assert len(caplog.messages) == 3
+
+
+def test_a_resumed_run_says_from_where_and_the_last_epoch_needs_no_estimate(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    lines = EpochLines()
+    lines.starting(19, 20)
+    lines(report(20))
+    assert caplog.messages[0] == "resuming after 19 of 20 epochs"
+    assert len(caplog.messages) == 2
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, epochs: int) -> None:
+    """Ctrl-C in the epoch after these."""
+    whole, seen = loop._epoch, []
+
+    def epoch(*arguments: Any) -> Any:
+        if len(seen) == epochs:
+            raise KeyboardInterrupt
+        seen.append(1)
+        return whole(*arguments)
+
+    monkeypatch.setattr(loop, "_epoch", epoch)
+
+
+def test_ctrl_c_says_what_is_kept_and_the_same_command_goes_on(
+    foci: Foci, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        stop_after(patch, 2)
+        stopped = foci(*command(folder, "abmil", "m", *QUICK))
+    assert stopped.code == 130
+    assert stopped.err == (
+        "foci: stopped after 2 of 3 epochs, which are kept; run the same command again to resume\n"
+    )
+    done = foci.done(*command(folder, "abmil", "m", *QUICK))
+    assert "resuming after 2 of 3 epochs\n" in done.out
+    assert "train 2/3" not in done.out
+    log = (folder / "m" / LOG).read_text()
+    assert [line.split(" ", 1)[1] for line in log.splitlines()].count("stopped") == 1
+    assert log.count("train abmil, foci ") == 2
+    assert log.splitlines()[-1].endswith(" finished")
+
+
+def test_ctrl_c_before_the_first_epoch(
+    foci: Foci, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop_after(monkeypatch, 0)
+    stopped = foci(*command(folder, "abmil", "m", *QUICK))
+    assert stopped.err == (
+        "foci: stopped before the first epoch was finished; run the same command again\n"
+    )
+
+
+def test_a_complete_training_ends_at_once(
+    foci: Foci, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = foci(*command(folder, "abmil", "m", *QUICK))
+    before = {path.name: path.read_bytes() for path in (folder / "m").iterdir()}
+    monkeypatch.setattr(Cohort, "readable", lambda *_: pytest.fail("a file was read"))
+    again = foci.done(*command(folder, "abmil", "m", *QUICK))
+    lines = again.out.splitlines()
+    assert lines[0] == f"{folder / 'm'}: this training is complete, nothing is computed again"
+    assert lines[1:] == [
+        line
+        for line in first.out.splitlines()
+        if line.startswith(("train: a", "val: a", "test: a"))
+    ]
+    assert {path.name: path.read_bytes() for path in (folder / "m").iterdir()} == before
+
+
+@pytest.mark.parametrize("change", ["option", "table", "file"])
+def test_another_training_in_the_same_folder_is_refused(
+    foci: Foci, folder: Path, change: str
+) -> None:
+    foci.done(*command(folder, "abmil", "m", *QUICK))
+    more = ["--set", "d=8"] if change == "option" else []
+    table = folder / "labels.csv"
+    if change == "table":
+        table.write_text(table.read_text().replace("c23,b,test", "c23,b,train"))
+    if change == "file":
+        path = folder / "features" / "s00.h5"
+        path.write_bytes(path.read_bytes() + b"\0")
+    again = foci.refused(*command(folder, "abmil", "m", *QUICK, *more))
+    what = "m: already holds a backbone trained with other options, slides or feature files; "
+    assert what + "choose another --out" in again
+
+
+def test_settings_from_a_file_and_options_over_them(foci: Foci, folder: Path) -> None:
+    (folder / "train.yaml").write_text(
+        "backbone: abmil\nfeatures: features\nlabels: labels.csv\nout: m\nepochs: 3\nlr: 0.003\n"
+        "widths: {d: 16, hidden: 8}\n"
+    )
+    foci.done("train", "--config", folder / "train.yaml", "--epochs", "1", "--set", "d=12")
+    facts = record(folder / "m")
+    assert (facts["recipe"]["epochs"], facts["recipe"]["lr"]) == (1, 0.003)
+    assert (facts["config"]["d"], facts["config"]["hidden"]) == (12, 8)
+
+
+def test_mistakes_in_the_file_are_one_line(foci: Foci, folder: Path) -> None:
+    path = folder / "train.yaml"
+    path.write_text("backbone: abmil\nfeatures: f\nlabels: l\nout: m\nepoch: 3\n")
+    refused = foci("train", "--config", path)
+    assert refused.err == (
+        "foci: epoch: is not a setting of TrainingConfiguration; did you mean 'epochs'?\n"
+    )
+    assert foci("train", "abmil", "--features", "f", "--labels", "l").err == (
+        "foci: --out: is missing; give it, or name it in --config\n"
+    )
+    assert "foci: backbone: is missing" in foci("train", "--features", "f").err

@@ -52,13 +52,11 @@ def test_slides_are_found_in_a_folder(
 def test_what_is_no_audit_is_one_line(
     foci: Foci, served: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    done = foci("view", tmp_path)
-    assert done.code == 2
-    assert done.err == (
+    done = foci.refused("view", tmp_path)
+    assert done == (
         f"foci: {tmp_path}: has no manifest.json; give the folder of foci audit --out\n"
     )
     make(tmp_path / "audit", Plan(n_slides=3, k_max=8, names=()))
-    lost = foci("view", tmp_path / "audit", "--slides", tmp_path / "nowhere")
-    assert lost.code == 2
-    assert "does not exist; give the folder of the whole-slide images" in lost.err
+    lost = foci.refused("view", tmp_path / "audit", "--slides", tmp_path / "nowhere")
+    assert "does not exist; give the folder of the whole-slide images" in lost
     assert served == []

@@ -11,10 +11,8 @@ import typer
 from foci.cli.options import (
     SPLIT_SEED,
     Config,
-    CriterionName,
     Given,
     Setting,
-    TargetName,
     choose_device,
     confidence,
     names,
@@ -25,6 +23,7 @@ from foci.cli.terminal import MANY_SKIPPED_CODE, resumable, say_next, say_pages,
 from foci.cli.text import show
 from foci.errors import FociError
 from foci.processes import preload
+from foci.selectors.choices import ChooseBy, Target
 
 if TYPE_CHECKING:
     from foci.audits import StoredAudit
@@ -59,9 +58,9 @@ def _seeds(text: str) -> tuple[int, ...]:
     recipe=Setting(str, "Recipe of the selector: default, paper-ste, paper-soft, ..."),
     profile=Setting(str, "Defaults of all other settings: foci (default) or paper."),
     fit_target=Setting(
-        TargetName, "Class that the selector is trained to support; default the recipe's."
+        Target, "Class that the selector is trained to support; default the recipe's."
     ),
-    target=Setting(TargetName, "View that comes first in the report; default prediction."),
+    target=Setting(Target, "View that comes first in the report; default prediction."),
     kappa=Setting(
         str,
         "Operating confidence, default 0.9; relative: answers also relative to each slide's own "
@@ -71,9 +70,7 @@ def _seeds(text: str) -> tuple[int, ...]:
     k_max=Setting(int, "Largest reveal count; default 256."),
     seeds=Setting(str, "One selector per seed; default 0,1,2.", _seeds),
     random_orders=Setting(int, "Number of random orders in the control; default 10."),
-    choose_by=Setting(
-        CriterionName, "Criterion for the selector's best epoch; default: the recipe's."
-    ),
+    choose_by=Setting(ChooseBy, "Criterion for the selector's best epoch; default: the recipe's."),
     split=Setting(str, "Split to audit; default test."),
     split_seed=SPLIT_SEED,
     device=Setting(str, "auto, cpu, cuda, cuda:1, ...; default auto."),

@@ -12,11 +12,9 @@ import typer
 from foci.cli.options import (
     COHORT,
     SPLIT_SEED,
-    CriterionName,
     Device,
     Given,
     Setting,
-    TargetName,
     choose_device,
     settings,
     with_settings,
@@ -24,6 +22,7 @@ from foci.cli.options import (
 from foci.cli.terminal import end_if_many_skipped, starting
 from foci.cli.text import epoch_line
 from foci.errors import FociError
+from foci.selectors.choices import ChooseBy, Target
 
 if TYPE_CHECKING:
     from foci.selectors import FitEpoch
@@ -54,13 +53,13 @@ def fit(
         typer.Option(min=0, help="Random seed; the same seed gives the same selector (on a CPU)."),
     ] = 0,
     target: Annotated[
-        TargetName | None,
+        Target | None,
         typer.Option(
             help="Class to support: the label, or the model's own prediction (needs no labels)."
         ),
     ] = None,
     choose_by: Annotated[
-        CriterionName | None,
+        ChooseBy | None,
         typer.Option(help="Criterion for the best epoch; default: the recipe's."),
     ] = None,
     memory_gb: Annotated[float, typer.Option(min=0, help="Memory for embedded bags, in GB.")] = 4.0,

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from foci.cli.options import AcceptChanged, AuditFolder, TargetName, confidence
+from foci.cli.options import AcceptChanged, AuditFolder, confidence
 from foci.cli.terminal import open_audit, page, say_next, say_pages, starting
 from foci.cli.text import show
+from foci.selectors.choices import Target
 
 
 def report(
@@ -25,7 +26,7 @@ def report(
         int | None, typer.Option(help="Smaller budget of tiles than the audit's.")
     ] = None,
     view: Annotated[
-        TargetName | None,
+        Target | None,
         typer.Option(help="View that comes first; default is the audit's."),
     ] = None,
     out: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,14 +74,15 @@ def train(
 
 
 def _run(configuration: TrainingConfiguration) -> None:
+    from foci.audits.numbers import split_scores
     from foci.backbones.training import training_recipe
-    from foci.backbones.training.run import finished, request_key
+    from foci.backbones.training.run import finished, request_key, train_into
     from foci.files.run_log import RunLog
 
-    name, out = configuration.backbone, configuration.out
-    table = configuration.read()
+    name, out, table = configuration.backbone, configuration.out, configuration.read()
+    preset, widths = configuration.preset, configuration.widths
     recipe, _ = training_recipe(name, table.classes, configuration.recipe_settings)
-    key = request_key(name, configuration.preset, configuration.widths, recipe, table)
+    key = request_key(name, preset, widths, recipe, table)
     done = finished(out, key)
     if done is not None:
         _LOG.info("%s: this training is complete, nothing is computed again", out)
@@ -91,20 +92,45 @@ def _run(configuration: TrainingConfiguration) -> None:
     with resumable(epochs.stopped):
         with RunLog(out, f"train {name}"):
             slides = _prepared(table, configuration)
-            _train(slides, configuration, key, epochs)
+            recipe, line = training_recipe(name, slides.classes, configuration.recipe_settings)
+            _LOG.info(line)
+            result = train_into(
+                out,
+                name,
+                slides,
+                recipe,
+                preset=preset,
+                widths=widths,
+                device=choose_device(configuration.device),
+                request=key,
+                score=split_scores,
+                starting=epochs.starting,
+                report=epochs,
+            )
+            _log_scores(result.metrics)
+            for note in result.notes:
+                _LOG.info("note: %s", note)
+            _LOG.info("wrote %s", out)
         end_if_many_skipped(slides)
 
 
 def _prepared(table: Cohort, configuration: TrainingConfiguration) -> Cohort:
-    """The slides to train on, split; logs how, and what was left out."""
+    """The slides to train on, split; logs how, what was left out, and what each split holds."""
     from dataclasses import replace
 
     from foci.audits.sources import announce
     from foci.backbones.training.run import trainable, with_train_and_val
     from foci.bags.importers.importer import choose_splits
+    from foci.bags.splits import SPLITS
 
     slides = trainable(with_train_and_val(table.readable(), configuration.seed))
-    slides = replace(slides, notes=(*slides.notes, *_without_auc(slides)))
+    counts = {split: n for split in SPLITS if (n := slides.counts().get(split)) is not None}
+    notes = [
+        f"no {split} slide is of class {', '.join(absent)}: AUC is undefined there"
+        for split, classes in counts.items()
+        if (absent := [name for name in slides.classes if name not in classes])
+    ]
+    slides = replace(slides, notes=(*slides.notes, *notes))
     announce(slides)
     if all(slide.split is None for slide in table):
         how = f"made by patient, 70, 10 and 20 % of each class, seed {configuration.seed}"
@@ -112,60 +138,12 @@ def _prepared(table: Cohort, configuration: TrainingConfiguration) -> Cohort:
         path, _, _ = choose_splits(configuration.splits, configuration.fold)
         how = f"as in {(configuration.labels if path is None else path).name}"
     _LOG.info("splits: %s", how)
-    for line in _split_lines(slides):
-        _LOG.info(line)
-    return slides
-
-
-def _split_lines(cohort: Cohort) -> Iterator[str]:
-    """Slides, patients and classes of every split."""
-    from foci.bags.splits import SPLITS
-
-    for split, classes in sorted(cohort.counts().items(), key=lambda part: SPLITS.index(part[0])):
-        patients = len({slide.case_id for slide in cohort if slide.split == split})
-        each = ", ".join(f"{name} {classes[name]}" for name in cohort.classes)
+    for split, classes in counts.items():
+        patients = len({slide.case_id for slide in slides if slide.split == split})
+        each = ", ".join(f"{name} {classes[name]}" for name in slides.classes)
         n = counted(sum(classes.values()), "slide")
-        yield f"  {split}: {n} of {counted(patients, 'patient')} ({each})"
-
-
-def _without_auc(cohort: Cohort) -> Iterator[str]:
-    """Notes on splits that lack a class, so that their AUC is undefined."""
-    from foci.bags.splits import SPLITS
-
-    counts = cohort.counts()
-    for split in (name for name in SPLITS if name in counts):
-        absent = ", ".join(name for name in cohort.classes if name not in counts[split])
-        if absent:
-            yield f"no {split} slide is of class {absent}: AUC is undefined there"
-
-
-def _train(
-    slides: Cohort, configuration: TrainingConfiguration, key: str, epochs: EpochLines
-) -> None:
-    from foci.audits.numbers import split_scores
-    from foci.backbones.training import training_recipe
-    from foci.backbones.training.run import train_into
-
-    name = configuration.backbone
-    recipe, line = training_recipe(name, slides.classes, configuration.recipe_settings)
-    _LOG.info(line)
-    result = train_into(
-        configuration.out,
-        name,
-        slides,
-        recipe,
-        preset=configuration.preset,
-        widths=configuration.widths,
-        device=choose_device(configuration.device),
-        request=key,
-        score=split_scores,
-        starting=epochs.starting,
-        report=epochs,
-    )
-    _log_scores(result.metrics)
-    for note in result.notes:
-        _LOG.info("note: %s", note)
-    _LOG.info("wrote %s", configuration.out)
+        _LOG.info(f"  {split}: {n} of {counted(patients, 'patient')} ({each})")
+    return slides
 
 
 def _log_scores(metrics: Mapping[str, Mapping[str, float | None]]) -> None:

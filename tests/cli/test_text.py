@@ -7,10 +7,12 @@ from textwrap import wrap
 from typing import Any
 
 import pytest
+from rich.table import Table
+from rich.text import Text
 
 from foci.audits import StoredAudit
 from foci.audits.folder import SUMMARY
-from foci.cli.text import show
+from foci.cli.text import console, first_that_fits, plain_table, show, text_of
 from foci.reports.text import LINE, MAP, ORDER, TILES
 from tests.makers.curves import Counts
 from tests.makers.folders import write_folder
@@ -194,3 +196,23 @@ def test_what_a_narrow_terminal_leaves_out_is_named(tmp_path: Path, width: int) 
         assert (head in table) != (name in named), name
     assert ("intervals" in named) == (table.count(" to ") == 0)
     assert ("intervals of SHI vs native and SHI vs random" in named) == (width == 100)
+
+
+def of_width(n: int) -> Table:
+    return plain_table("x" * n, (), no_wrap=True)
+
+
+def test_the_first_that_fits_is_taken_else_the_last() -> None:
+    tables = [(of_width(n), n) for n in (90, 50, 30)]
+    chosen = [first_that_fits(console(width), tables) for width in (100, 60, 40, 20)]
+    assert [n for _, n in chosen] == [90, 50, 30, 30]
+    assert chosen[1] is tables[1]
+
+
+def test_plain_text_of_a_hundred_columns_without_a_terminal() -> None:
+    assert console().width == 100
+    text = text_of(console(), [Text("a  ", style="bold"), Text("word " * 30)])
+    assert "\x1b" not in text
+    assert text.startswith("a\nword")
+    assert max(map(len, text.splitlines())) <= 100
+    assert text == "\n".join(line.rstrip() for line in text.splitlines())

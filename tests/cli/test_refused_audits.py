@@ -1,4 +1,4 @@
-"""An audit whose files were changed is refused, or its page says so."""
+"""An audit whose files were changed, damaged or lost is refused, or its page says so."""
 
 import json
 import shutil
@@ -11,9 +11,10 @@ from foci.errors import FociError
 from tests.cli.invoke import Foci
 from tests.makers.audits import audit
 from tests.makers.cohorts import make_files
+from tests.makers.curves import Counts
+from tests.makers.folders import write_folder
 
 QUICK = {"rankings": ("native", "random")}
-SAYS = "copy the folder again, run foci audit again with --force, or accept it with"
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +37,10 @@ def change_auc(folder: Path) -> None:
 
 def test_a_changed_number_is_not_reported(foci: Foci, folder: Path) -> None:
     change_auc(folder)
-    done = foci("report", folder)
-    assert (done.code, done.err) == (
-        2, f"foci: {folder}: was changed since the audit wrote it: summary.json; {SAYS} "
-        "--accept-changed\n",
-    )  # fmt: skip
+    assert foci.refused("report", folder) == (
+        f"foci: {folder}: was changed since the audit wrote it: summary.json; copy the folder "
+        "again, run foci audit again with --force, or accept it with --accept-changed\n"
+    )
     assert not (folder / "report.html").exists()
 
 
@@ -48,8 +48,7 @@ def test_it_is_reported_with_a_mark_if_that_is_accepted(foci: Foci, folder: Path
     change_auc(folder)
     (folder / "tables" / "slides.csv").write_text("mine\n")
     (folder / "tables" / "skipped.csv").unlink()
-    done = foci("report", folder, "--accept-changed")
-    assert done.code == 0, done.err
+    done = foci.done("report", folder, "--accept-changed")
     names = ["summary.json", "tables/skipped.csv (missing)", "tables/slides.csv"]
     told = [f"changed since the audit wrote it: {folder / name}" for name in names]
     assert done.out.splitlines()[: len(told)] == told
@@ -62,8 +61,7 @@ def test_it_is_reported_with_a_mark_if_that_is_accepted(foci: Foci, folder: Path
 
 def test_an_unchanged_audit_has_no_mark(foci: Foci, folder: Path) -> None:
     (folder / "report.html").write_text("an older report, opened and saved again")
-    done = foci("report", folder)
-    assert done.code == 0, done.err
+    done = foci.done("report", folder)
     assert f"\nwrote {folder / 'report.html'}\n" in done.out
     assert "changed since" not in done.out
     assert "Changed since" not in (folder / "report.html").read_text()
@@ -73,12 +71,10 @@ def test_an_unchanged_audit_has_no_mark(foci: Foci, folder: Path) -> None:
 def test_a_changed_audit_is_not_compared(foci: Foci, folder: Path, whole: Path) -> None:
     change_auc(folder)
     page = folder.parent / "page.html"
-    done = foci("compare", whole, folder, "--out", page)
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert f"{folder}: was changed since the audit wrote it: summary.json" in done.err
+    done = foci.refused("compare", whole, folder, "--out", page)
+    assert f"{folder}: was changed since the audit wrote it: summary.json" in done
     assert not page.exists()
-    done = foci("compare", whole, folder, "--out", page, "--accept-changed")
-    assert done.code == 0, done.err
+    done = foci.done("compare", whole, folder, "--out", page, "--accept-changed")
     assert done.out.startswith(f"changed since the audit wrote it: {folder / 'summary.json'}\n")
     mark = "Changed since the audit wrote it, model (audit): summary.json."
     assert f"note: {mark}" in done.out
@@ -122,3 +118,41 @@ def test_a_finished_audit_is_checked_when_it_is_given_again(tmp_path: Path) -> N
     with pytest.raises(FociError, match=r"was changed since the audit wrote it: summary\.json"):
         audit(files, changes=QUICK)
     assert audit(files, changes=QUICK, force=True).changed == ()
+
+
+READ = {
+    "report": ("manifest.json", "summary.json", "slides.parquet", "curves.parquet",
+               "rankings.parquet"),
+    "compare": ("manifest.json", "summary.json", "slides.parquet"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def unhashed(tmp_path: Path) -> Path:
+    """An audit whose manifest has no hashes: damage shows only where a file is read."""
+    counts: Counts = {"native": [[9, 8]], "random": [[6, 6]] * 2}
+    return write_folder(tmp_path / "unhashed", counts, ["A", "B"], ["tumour", None]).folder
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [(command, name) for command in READ for name in READ[command]]
+)
+def test_a_damaged_file_is_one_line(foci: Foci, unhashed: Path, command: str, name: str) -> None:
+    others = [Path(shutil.copytree(unhashed, "other"))] if command == "compare" else []
+    kinds = [None, b"garbage", b"PAR1 cut PAR1", b""] + [b"[]", b"{}"] * name.endswith("json")
+    for content in kinds:
+        (unhashed / name).unlink(missing_ok=True)
+        if content is not None:
+            (unhashed / name).write_bytes(content)
+        assert name in foci.refused(command, unhashed, *others, "--out", "page.html"), content
+        assert not Path("page.html").exists()
+
+
+def test_a_file_that_the_manifest_names(foci: Foci, unhashed: Path) -> None:
+    manifest = json.loads((unhashed / "manifest.json").read_text())
+    manifest["files"] = {"summary.json": "ab", "tables/slides.csv": "cd"}
+    (unhashed / "manifest.json").write_text(json.dumps(manifest))
+    lost = unhashed / "tables" / "slides.csv"
+    assert foci.refused("report", unhashed) == (
+        f"foci: {lost}: is missing; run foci audit again with --force\n"
+    )
