@@ -25,6 +25,11 @@ COUNTS: Counts = {
 CASES = ["P1", "P2", "P3", "P3"]
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> StoredAudit:
+    return audit_of(tmp_path_factory.mktemp("plain") / "a")
+
+
 def audit_of(folder: Path, counts: Counts = COUNTS, **how: Any) -> StoredAudit:
     labels = how.pop("labels", ["tumour", "benign"] * 2)
     return write_folder(folder, counts, CASES, labels, targets=[1, 0] * 2, **how)
@@ -68,10 +73,8 @@ def test_everything_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 72, 80, 100])
-def test_sentences_hang_below_their_answer(tmp_path: Path, width: int) -> None:
-    audit = audit_of(tmp_path / "a")
-    text = shown(audit, width)
-    told = audit.answers
+def test_sentences_hang_below_their_answer(plain: StoredAudit, width: int) -> None:
+    text, told = shown(plain, width), plain.answers
     questions = {MAP: told.map, TILES: told.tiles, ORDER: told.order}
     lines = text.splitlines()
     assert max(map(len, lines)) <= width
@@ -112,9 +115,8 @@ def test_no_line_is_too_long_and_no_number_is_cut(tmp_path: Path, width: int, n_
     assert all(line == line.rstrip() for line in text.splitlines())
 
 
-def test_intervals_give_way_to_a_narrow_terminal(tmp_path: Path) -> None:
-    audit = audit_of(tmp_path / "a")
-    tables = [shown(audit, width).split("\nMSK, decided ")[0] for width in (140, 100, 80)]
+def test_intervals_give_way_to_a_narrow_terminal(plain: StoredAudit) -> None:
+    tables = [shown(plain, width).split("\nMSK, decided ")[0] for width in (140, 100, 80)]
     ends = [len(re.findall(r"\d to [>-]?\d", text)) for text in tables]
     assert ends[0] > ends[1] > ends[2]
 
@@ -137,26 +139,19 @@ def test_a_narrow_terminal_loses_columns_and_not_letters(
         assert row(text, rest) == [], "broken once, at a hyphen"
 
 
-def test_the_legend_explains_what_is_shown(tmp_path: Path) -> None:
-    audit = audit_of(tmp_path / "a")
+def test_the_legend_explains_what_is_shown(plain: StoredAudit) -> None:
+    names = [
+        "MSK, decided", "Decisive K", "K, all slides", "AUKC", "SHI", "Faith. AUC", "AUC at 32",
+        "x to y",
+    ]  # fmt: skip
     for width, absent in (
         (100, []),
         (80, ["x to y"]),
         (68, ["x to y", "AUKC", "AUC at 32"]),
         (40, ["x to y", "AUKC", "AUC at 32", "SHI", "Faith. AUC"]),
     ):
-        text = shown(audit, width)
+        text = shown(plain, width)
         legend = text[text.index("\nMSK, decided ") : text.index(MAP)].split("\nnot shown")[0]
-        names = [
-            "MSK, decided",
-            "Decisive K",
-            "K, all slides",
-            "AUKC",
-            "SHI",
-            "Faith. AUC",
-            "AUC at 32",
-            "x to y",
-        ]
         assert [name for name in names if f"\n{name} " not in legend] == sorted(
             absent, key=names.index
         )

@@ -156,7 +156,7 @@ def test_every_kind_of_bad_file_is_skipped_and_listed(foci: Foci, project: Path)
         (["--set", "recipe_settings.budget.x=1"], f"budget.x: is no setting of {DEFAULT}"),
         (["--config", "gone.yaml"], "gone.yaml: cannot be read"),
         (["--model", "gone"], "gone: does not exist; check the path"),
-        (["--features", "gone"], "gone: does not exist; give the project"),
+        (["--features", "gone"], "gone: does not exist; give the folder"),
         (["--labels", "gone.csv"], "gone.csv: "),
         (["--out", "labels.csv"], "labels.csv: is a file; choose another --out"),
         (["--out", "features"], "features: is not empty and holds no audit; choose another"),

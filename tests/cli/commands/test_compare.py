@@ -24,6 +24,13 @@ def folders(tmp_path: Path) -> list[Path]:
     return [tmp_path / "abmil", tmp_path / "a-model-with-a-rather-long-name"]
 
 
+def shown(audits: list[StoredAudit], width: int) -> str:
+    said: list[str] = []
+    show(compare(audits), said.append, width=width)
+    (text,) = said
+    return text
+
+
 def answers_of(text: str) -> list[list[str]]:
     """Cells of the table of answers, its head first."""
     lines = text[text.rindex("\nmodel ") :].strip().splitlines()
@@ -55,11 +62,10 @@ def test_writes_a_page_and_the_table_beside_it(foci: Foci, folders: list[Path]) 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_fits_the_terminal(folders: list[Path], width: int) -> None:
-    said: list[str] = []
-    show(compare([StoredAudit.load(folder) for folder in folders]), said.append, width=width)
-    assert max(map(len, said[0].splitlines())) <= width
-    assert "…" not in said[0]
-    heads, *rows = answers_of(said[0])
+    text = shown([StoredAudit.load(folder) for folder in folders], width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    heads, *rows = answers_of(text)
     assert len(heads) == 4
     assert [row[0] for row in rows if len(row) == 4] == ["abmil", "a-model-with-a-rather-"]
 
@@ -77,9 +83,7 @@ def test_many_rankings_get_a_row_each_and_no_number_is_cut(
                      targets=[1, 0], drops={"native": 0.256}, change={"rankings": tuple(COUNTS)})
         for name in ("abmil", "a-model-with-a-rather-long-name")
     ]  # fmt: skip
-    said: list[str] = []
-    show(compare(audits), said.append, width=width)
-    text = said[0]
+    text = shown(audits, width)
     assert max(map(len, text.splitlines())) <= width
     table = [line.split() for line in text[: text.index("\nK:")].splitlines()]
     rows = {name: [cells[1:] for cells in table if cells[:1] == [name]] for name in counts}
@@ -100,24 +104,15 @@ def test_a_ranking_that_was_not_run_has_no_row(tmp_path: Path) -> None:
                      change={"rankings": ("native",)})
         for name, counts in (("less", less), ("more", more))
     ]  # fmt: skip
-    said: list[str] = []
-    show(compare(audits), said.append, width=80)
-    firsts = [line.split()[0] for line in said[0].splitlines() if line.split()]
+    firsts = [line.split()[0] for line in shown(audits, 80).splitlines() if line.split()]
     assert [firsts.count(name) for name in ("native", "leave-one-out")] == [2, 1]
     assert firsts.index("native") == firsts.index("less") + 1
     assert firsts.index("more") == firsts.index("native") + 1
 
 
-@pytest.mark.parametrize(
-    ("extra", "says"),
-    [
-        (["--out", "table.csv"], "--out table.csv: is not an HTML file; give a name"),
-        (["nowhere"], "nowhere: has no manifest.json; give the folder"),
-    ],
-)
-def test_refusals(foci: Foci, folders: list[Path], extra: list[str], says: str) -> None:
-    assert says in foci.refused("compare", *folders, *extra)
-
-
-def test_one_audit_is_nothing_to_compare(foci: Foci, folders: list[Path]) -> None:
+def test_refusals(foci: Foci, folders: list[Path]) -> None:
+    line = foci.refused("compare", *folders, "--out", "table.csv")
+    assert "--out table.csv: is not an HTML file; give a name" in line
+    line = foci.refused("compare", *folders, "nowhere")
+    assert "nowhere: has no manifest.json; give the folder" in line
     assert "needs two or more audits" in foci.refused("compare", folders[0])

@@ -15,6 +15,11 @@ from tests.cli.invoke import Foci
 from tests.makers.studies import NARROW, make
 
 
+def one(folder: Path) -> StudyFolder:
+    """A study of one backbone and one seed."""
+    return make(folder, "one", seeds=[1], backbones={"abmil": NARROW["abmil"]})
+
+
 @pytest.mark.parametrize(("profile", "seeds"), [("paper", (42, 43, 44)), ("foci", (0, 1, 2))])
 def test_a_new_study_can_be_read(
     foci: Foci, tmp_path: Path, profile: str, seeds: tuple[int, ...]
@@ -44,11 +49,13 @@ def test_what_a_new_study_offers_in_comments_is_right(
 
 
 def test_plan_run_status(foci: Foci, tmp_path: Path) -> None:
-    make(tmp_path, "one", seeds=[1], backbones={"abmil": NARROW["abmil"]})
+    one(tmp_path)
     planned = foci.done("study", "plan", tmp_path, "--cells")
     assert "train        1     0       0        0   unknown until the first" in planned.out
     assert "   0  to do    train/one/abmil/1  " in planned.out
+    loaded = {name for name in sys.modules if name.split(".")[0] == "ray"}
     trained = foci.done("study", "run", tmp_path, "--only", "train")
+    assert {name for name in sys.modules if name.split(".")[0] == "ray"} == loaded, "no Ray"
     assert trained.out.splitlines()[-1] == "1 of 1 cells done, 0 failed, 0 skipped"
     done = foci.done("study", "run", tmp_path)
     lines = done.out.splitlines()
@@ -60,13 +67,6 @@ def test_plan_run_status(foci: Foci, tmp_path: Path) -> None:
     assert again.out == "3 of 3 cells done, 0 failed, 0 skipped\n"
     status = foci("study", "status", tmp_path)
     assert "total        3     3       0        0   -" in status.out
-
-
-def test_one_worker_never_imports_ray(foci: Foci, tmp_path: Path) -> None:
-    make(tmp_path, "one", seeds=[1], backbones={"abmil": NARROW["abmil"]})
-    loaded = {name for name in sys.modules if name.split(".")[0] == "ray"}
-    foci.done("study", "run", tmp_path, "--only", "train")
-    assert {name for name in sys.modules if name.split(".")[0] == "ray"} == loaded
 
 
 def test_a_failed_cell_is_listed_and_the_rest_is_whole(foci: Foci, tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_failed_cell_is_listed_and_the_rest_is_whole(foci: Foci, tmp_path: Pat
 
 
 def test_cells_by_number(foci: Foci, tmp_path: Path) -> None:
-    study = make(tmp_path, "one", seeds=[1], backbones={"abmil": NARROW["abmil"]})
+    study = one(tmp_path)
     job = foci("study", "slurm", tmp_path, "--at-once", "2", "--option=--partition=cpu")
     assert "#SBATCH --array=0-2%2\n" in job.out
     assert "#SBATCH --partition=cpu\n" in job.out

@@ -13,11 +13,6 @@ from tests.makers.synthetic import Plan, make
 
 
 @pytest.fixture
-def foci(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Foci:
-    return Foci(monkeypatch, capsys)
-
-
-@pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     calls: list[dict[str, Any]] = []
 
@@ -52,10 +47,8 @@ def test_slides_are_found_in_a_folder(
 def test_what_is_no_audit_is_one_line(
     foci: Foci, served: list[dict[str, Any]], tmp_path: Path
 ) -> None:
-    done = foci.refused("view", tmp_path)
-    assert done == (
-        f"foci: {tmp_path}: has no manifest.json; give the folder of foci audit --out\n"
-    )
+    line = foci.refused("view", tmp_path)
+    assert line == f"foci: {tmp_path}: has no manifest.json; give the folder of foci audit --out\n"
     make(tmp_path / "audit", Plan(n_slides=3, k_max=8, names=()))
     lost = foci.refused("view", tmp_path / "audit", "--slides", tmp_path / "nowhere")
     assert "does not exist; give the folder of the whole-slide images" in lost

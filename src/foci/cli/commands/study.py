@@ -30,6 +30,12 @@ Threads = Annotated[
 ]
 
 
+def _opened(study: Path) -> StudyFolder:
+    from foci.studies.folder import StudyFolder
+
+    return StudyFolder(study)
+
+
 def new(
     out: Annotated[Path, typer.Argument(help="Folder for the study.")],
     profile: Annotated[
@@ -57,9 +63,7 @@ def plan(
 ) -> None:
     """Show which cells a study has, which are done, and how long the others will take."""
     starting("reading the cohorts")
-    from foci.studies.folder import StudyFolder
-
-    folder = StudyFolder(study)
+    folder = _opened(study)
     planned = folder.new_plan()
     for note in planned.notes:
         say(f"note: {note}")
@@ -71,9 +75,7 @@ def plan(
 
 def status(study: Study) -> None:
     """Show how far a study has come, and why cells failed; no feature file is looked at."""
-    from foci.studies.folder import StudyFolder
-
-    folder = StudyFolder(study)
+    folder = _opened(study)
     planned = folder.plan()
     _show(folder, planned)
     for cell in planned:
@@ -144,10 +146,9 @@ def run(
     _limit_threads(threads)
     from foci.studies.engine.progress import StudyProgress
     from foci.studies.engine.schedule import InProcess, run_plan
-    from foci.studies.folder import StudyFolder
 
     kinds = _kinds(only)
-    folder = StudyFolder(study)
+    folder = _opened(study)
     with resumable(), contextlib.ExitStack() as stack:
         planned = folder.new_plan()
         engine: Engine
@@ -206,10 +207,9 @@ def tables(
     starting("reading the study")
     from foci.reports import write_study_page
     from foci.studies.figures import FOLDER as FIGURES
-    from foci.studies.folder import StudyFolder
     from foci.studies.tables import FOLDER as TABLES
 
-    folder = StudyFolder(study)
+    folder = _opened(study)
     page = write_study_page(folder, reports=reports)
     say(f"tables are in {folder.path / TABLES}, figures in {folder.path / FIGURES}")
     say_study_page(folder, page)
@@ -232,9 +232,8 @@ def slurm(
     """
     starting("reading the study")
     from foci.studies.engine.slurm import script
-    from foci.studies.folder import StudyFolder
 
-    folder = StudyFolder(study)
+    folder = _opened(study)
     text = script(
         folder, folder.new_plan(), threads=threads, gpus=gpus, at_once=at_once, options=option
     )
@@ -253,9 +252,8 @@ def cell(
     starting("reading the study")
     _limit_threads(threads)
     from foci.studies.engine.slurm import cell_at, run_with_needs
-    from foci.studies.folder import StudyFolder
 
-    folder = StudyFolder(study)
+    folder = _opened(study)
     planned = folder.plan()
     chosen = cell_at(planned, index, plan)
     outcome = run_with_needs(folder, planned, chosen, threads=threads)
