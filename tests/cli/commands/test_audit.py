@@ -46,7 +46,7 @@ def test_alarms_are_printed_before_and_after_the_run(foci: Foci, project: Path) 
     assert done.out.rindex(says) < done.out.index("Prediction view")
     again = foci(*command(project, *NO_SELECTOR))
     assert "this audit is complete" in again.out
-    assert "ALARM, class order" in again.out, "it was said of this project"
+    assert "ALARM, class order" in again.out, "it was said of this folder"
 
 
 def answers_in(project: Path, out: str) -> None:

@@ -124,7 +124,7 @@ def _prepared(table: Cohort, configuration: TrainingConfiguration) -> Cohort:
     from foci.bags.splits import SPLITS
 
     slides = trainable(with_train_and_val(table.readable(), configuration.seed))
-    counts = {split: n for split in SPLITS if (n := slides.counts().get(split)) is not None}
+    counts = dict(sorted(slides.counts().items(), key=lambda part: SPLITS.index(part[0])))
     notes = [
         f"no {split} slide is of class {', '.join(absent)}: AUC is undefined there"
         for split, classes in counts.items()
