@@ -119,17 +119,24 @@ def test_a_closed_token_has_the_slope_with_which_its_feature_opens(name: str) ->
     assert any(slope[at].abs() > 1e-4 for at in closed)
 
 
+def counted_tiles(model: Backbone, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Tiles of every bag that the classifier aggregates from now on."""
+    seen: list[int] = []
+    aggregate = model.aggregate
+
+    def spy(tokens: Tensor, *rest: Tensor) -> Tensor:
+        seen.append(tokens.shape[1])
+        return aggregate(tokens, *rest)
+
+    monkeypatch.setattr(model, "aggregate", spy)
+    return seen
+
+
 @pytest.mark.parametrize("name", ["abmil", "acmil", "transmil"])
 def test_closed_tiles_cost_as_much_as_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = small(name, "paper", 2).eval()
     view = gate_backbone(model, "feature")
-    seen: list[int] = []
-    aggregate = model.aggregate
-    monkeypatch.setattr(
-        model,
-        "aggregate",
-        lambda tokens, *rest: seen.append(tokens.shape[1]) or aggregate(tokens, *rest),
-    )
+    seen = counted_tiles(model, monkeypatch)
     x, mask = torch.randn(1, 40, D_IN), torch.ones(1, 40, dtype=torch.bool)
     gate = (torch.arange(40) % 20 == 3).float()[None]
     few, many = (view.logits(view.prepare(x), mask, z) for z in (gate, 1 - gate))
@@ -171,13 +178,7 @@ def test_what_no_gradient_asks_for_is_left_out(name: str, monkeypatch: pytest.Mo
     empty = hard * torch.tensor([[1.0], [0.0]], dtype=torch.float64)
     gates = (hard, hard.clone().requires_grad_(), 0.5 * hard, empty)
     want = [long_way(model, "attention", x, mask, gate).detach() for gate in gates]
-    seen: list[int] = []
-    aggregate = model.aggregate
-    monkeypatch.setattr(
-        model,
-        "aggregate",
-        lambda tokens, *rest: seen.append(tokens.shape[1]) or aggregate(tokens, *rest),
-    )
+    seen = counted_tiles(model, monkeypatch)
     view = AttentionGated(model)
     got = [view.logits(view.prepare(x), mask, gate).detach() for gate in gates]
     assert seen == [4, 9, 9, 9]  # 4 tiles are kept of the first bag, 2 of the second
@@ -196,18 +197,17 @@ def test_a_function_of_the_features_themselves_keeps_its_slope_at_0() -> None:
     torch.testing.assert_close(z.grad[0], x[0, :, 1] / LENGTHS[0])
 
 
-def no_gradient() -> Backbone:
-    return CallableBackbone(lambda x: x.mean(0)[:2], D_IN, 2, differentiable=False)
-
-
 def test_the_first_site_on_offer_is_used() -> None:
-    function = CallableBackbone(lambda x: x.mean(0)[:2], D_IN, 2)
+    function, opaque = (
+        CallableBackbone(lambda x: x.mean(0)[:2], D_IN, 2, differentiable=can)
+        for can in (True, False)
+    )
     assert choose_site(function, ("attention", "feature")) == "feature"
     assert choose_site(small("abmil", "paper", 2), ("attention", "feature")) == "attention"
     with pytest.raises(FociError, match=r"callable: has no gate site attention; .* site feature"):
         choose_site(function, ("attention",))
     with pytest.raises(FociError, match="passes no gradient back to its tiles"):
-        choose_site(no_gradient(), ("attention", "feature"))
+        choose_site(opaque, ("attention", "feature"))
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,17 @@ def answer(
     return logits.detach(), *torch.autograd.grad((pull * logits).sum(), (z, *others))
 
 
+def both_answers(
+    model: TransMIL, tokens: Tensor, mask: Tensor, gate: Tensor, *others: Tensor
+) -> tuple[tuple[Tensor, ...], tuple[Tensor, ...]]:
+    """Of the gated classifier, and of its own gated attention."""
+    view = EncoderAttentionGated(model)
+    return (
+        answer(lambda z: view.logits({"tokens": tokens}, mask, z), gate, *others),
+        answer(lambda z: model.aggregate(tokens, mask, z), gate, *others),
+    )
+
+
 def check_close(got: tuple[Tensor, ...], want: tuple[Tensor, ...]) -> None:
     for ours, reference in zip(got, want, strict=True):
         torch.testing.assert_close(ours, reference, rtol=1e-10, atol=1e-11)
@@ -151,10 +162,9 @@ def test_logits_and_gate_gradients_are_those_of_the_classifier(
     lengths: list[int], depth: int, kind: str, seed: int
 ) -> None:
     model = transmil(depth)
-    (tokens, mask), view = bags(lengths, seed), EncoderAttentionGated(model)
-    gate = gates(kind, mask, seed)
-    got = answer(lambda z: view.logits({"tokens": tokens}, mask, z), gate)
-    check_close(got, answer(lambda z: model.aggregate(tokens, mask, z), gate))
+    tokens, mask = bags(lengths, seed)
+    got, want = both_answers(model, tokens, mask, gates(kind, mask, seed))
+    check_close(got, want)
     assert not got[1][~mask].any()
 
 
@@ -172,9 +182,7 @@ def test_a_closed_tile_far_above_the_open_ones_has_a_finite_capped_slope() -> No
     for layer in model.layers:
         layer.query.weight.mul_(400)
     tokens, mask = bags([9, 5])
-    gate, view = gates("hard", mask), EncoderAttentionGated(model)
-    got = answer(lambda z: view.logits({"tokens": tokens}, mask, z), gate)
-    want = answer(lambda z: model.aggregate(tokens, mask, z), gate)
+    got, want = both_answers(model, tokens, mask, gates("hard", mask))
     assert float(want[1].abs().max()) > 1e9  # exp(30) is 1e13
     torch.testing.assert_close(got, want, rtol=1e-8, atol=1e-8)
 
@@ -182,10 +190,9 @@ def test_a_closed_tile_far_above_the_open_ones_has_a_finite_capped_slope() -> No
 def test_single_precision_agrees() -> None:
     model = transmil(d=64, heads=4).float()
     tokens, mask = bags([120, 70], d=64)
-    tokens, view = tokens.float(), EncoderAttentionGated(model)
-    for gate in (gates("hard", mask).float(), gates("soft", mask).float()):
-        logits, slope = answer(lambda z: view.logits({"tokens": tokens}, mask, z), gate)
-        want, reference = answer(lambda z: model.aggregate(tokens, mask, z), gate)
+    for kind in ("hard", "soft"):
+        gate = gates(kind, mask).float()
+        (logits, slope), (want, reference) = both_answers(model, tokens.float(), mask, gate)
         torch.testing.assert_close(logits, want, rtol=0, atol=1e-6)
         assert float((slope - reference).abs().max() / reference.abs().max()) < 1e-5
 
@@ -221,11 +228,7 @@ def test_frozen_weights_stay_without_gradients_and_others_get_theirs() -> None:
     model.requires_grad_(True)
     learning = [model.cls, *model.layers.parameters()]
     for kind in ("hard", "mixed"):
-        gate = gates(kind, mask)
-        check_close(
-            answer(lambda z: view.logits({"tokens": tokens}, mask, z), gate, tokens, *learning),
-            answer(lambda z: model.aggregate(tokens, mask, z), gate, tokens, *learning),
-        )
+        check_close(*both_answers(model, tokens, mask, gates(kind, mask), tokens, *learning))
 
 
 def test_closed_tiles_are_touched_only_where_a_gradient_is_wanted(

@@ -9,14 +9,10 @@ import pytest
 
 from foci.metrics import faithfulness_auc
 from foci.metrics.deletion import PAPER_COUNTS
-from foci.studies.published import COHORTS, PublishedNumber, published
+from foci.studies.published import COHORTS, published
 from foci.studies.study import BACKBONES
 
 PAPER = published()
-
-
-def printed(label: str, cohort: str, row: str, column: str) -> PublishedNumber:
-    return PAPER[label, cohort, row, column]
 
 
 def test_every_cell_of_every_table_is_there_once() -> None:
@@ -40,17 +36,17 @@ def test_every_cell_of_every_table_is_there_once() -> None:
 
 
 def test_a_cell_keeps_what_was_printed() -> None:
-    cell = printed("main", "nsclc", "acmil+foci", "msk_cond")
+    cell = PAPER["main", "nsclc", "acmil+foci", "msk_cond"]
     assert (cell.mean, cell.std, cell.seeds) == (1.79, 0.02, 3)
     assert (cell.digits, cell.rounding) == (2, 0.005)
-    assert printed("ablation", "nsclc", "freeze-only", "reach").seeds == 2
-    assert printed("selected_only_compact", "brca", "transmil", "adaptive").std is None
+    assert PAPER["ablation", "nsclc", "freeze-only", "reach"].seeds == 2
+    assert PAPER["selected_only_compact", "brca", "transmil", "adaptive"].std is None
 
 
 @pytest.mark.parametrize("backbone", BACKBONES)
 def test_mean_shi_is_the_mean_of_the_cohorts(backbone: str) -> None:
-    three = [printed("shi", cohort, backbone, "shi").mean for cohort in COHORTS]
-    assert printed("shi", "mean", backbone, "shi").mean == pytest.approx(sum(three) / 3, abs=1.1e-3)
+    three = [PAPER["shi", cohort, backbone, "shi"].mean for cohort in COHORTS]
+    assert PAPER["shi", "mean", backbone, "shi"].mean == pytest.approx(sum(three) / 3, abs=1.1e-3)
 
 
 @pytest.mark.parametrize(
@@ -58,8 +54,8 @@ def test_mean_shi_is_the_mean_of_the_cohorts(backbone: str) -> None:
 )
 def test_faithfulness_follows_from_the_drops(row: str) -> None:
     """The drops are rounded to three digits: the area moves by at most 240 / 256 of that."""
-    drops = [printed("faithfulness", "nsclc", row, f"drop_{k}") for k in PAPER_COUNTS]
-    said = printed("faithfulness", "nsclc", row, "faithfulness")
+    drops = [PAPER["faithfulness", "nsclc", row, f"drop_{k}"] for k in PAPER_COUNTS]
+    said = PAPER["faithfulness", "nsclc", row, "faithfulness"]
     found = faithfulness_auc(PAPER_COUNTS, [drop.mean for drop in drops])
     slack = drops[0].rounding * 240 / 256 + said.rounding
     assert found == pytest.approx(said.mean, abs=slack)
@@ -80,17 +76,17 @@ def test_a_number_printed_twice_is_the_same(
     first: tuple[str, str], second: tuple[str, str]
 ) -> None:
     for column in ("msk_cond", "reach", "aukc"):
-        a, b = (printed(label, "nsclc", row, column) for label, row in (first, second))
+        a, b = (PAPER[label, "nsclc", row, column] for label, row in (first, second))
         assert (a.mean, a.std) == (b.mean, b.std)
 
 
 def test_selected_only_is_printed_twice() -> None:
     for (label, *place), cell in PAPER.items():
         if label == "selected_only_compact":
-            assert printed("selected_only", *place).mean == cell.mean
+            assert PAPER["selected_only", *place].mean == cell.mean
 
 
 def test_aukc_does_not_depend_on_kappa() -> None:
     for cohort in COHORTS:
         rows = ("0.7", "0.8", "0.9", "0.95")
-        assert len({printed("kappa_sensitivity", cohort, k, "aukc").mean for k in rows}) == 1
+        assert len({PAPER["kappa_sensitivity", cohort, k, "aukc"].mean for k in rows}) == 1
