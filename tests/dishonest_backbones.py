@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from foci.backbones import Backbone, CallableBackbone, Capabilities
 from foci.backbones.models.abmil import ABMIL
 
+Given = Tensor | None
+
 
 class Small(ABMIL):
     """An honest ABMIL with the widths filled in."""
@@ -33,9 +35,7 @@ class MeanPool(Backbone):
     def embed(self, x: Tensor) -> Tensor:
         return x
 
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         present = torch.ones_like(tokens[..., :1]) if mask is None else mask.unsqueeze(-1)
         mean = (tokens * present).sum(dim=1) / present.sum(dim=1)
         logits: Tensor = self.head(mean)
@@ -46,18 +46,14 @@ class MeanPool(Backbone):
 
 
 class IgnoresMask(Small):
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         return super().aggregate(tokens, None, gate)
 
 
 class LeaksPadding(MeanPool):
     """Attention is pushed down by 50 where masked: enough for ordinary tiles only."""
 
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         logits = tokens.sum(dim=-1)
         if mask is not None:
             logits = logits - 50.0 * ~mask
@@ -86,9 +82,7 @@ class BatchNormOverTiles(MeanPool):
 class DependsOnOrder(MeanPool):
     """The first present tile counts twice."""
 
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         first = torch.zeros(len(tokens), dtype=torch.long) if mask is None else mask.int().argmax(1)
         logits = super().aggregate(tokens, mask)
         return logits + self.head(tokens[torch.arange(len(tokens)), first])
@@ -97,7 +91,7 @@ class DependsOnOrder(MeanPool):
 class WrongPrefixes(Small):
     """Right at the end, uniform weights on the way."""
 
-    def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
+    def prefixes(self, tokens: Tensor, ks: Given = None) -> Tensor:
         counts = torch.arange(1, len(tokens) + 1)
         means = self.readout(tokens.cumsum(0)[:, None] / counts[:, None, None])
         means[-1] = self.aggregate(tokens[None])[0]
@@ -105,21 +99,17 @@ class WrongPrefixes(Small):
 
 
 class WrongLastPrefix(Small):
-    def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
+    def prefixes(self, tokens: Tensor, ks: Given = None) -> Tensor:
         return super().prefixes(tokens, ks).roll(1, dims=0)
 
 
 class IgnoresGate(Small):
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         return super().aggregate(tokens, mask)
 
 
 class DetachesGate(Small):
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         return super().aggregate(tokens, mask, None if gate is None else gate.detach())
 
 
@@ -130,9 +120,7 @@ class LogGate(MeanPool):
     def capabilities(self) -> Capabilities:
         return replace(super().capabilities, gate_sites=("attention",))
 
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         logits = torch.zeros_like(tokens[..., 0])
         if mask is not None:
             logits = logits.masked_fill(~mask, -torch.inf)
@@ -145,23 +133,17 @@ class LogGate(MeanPool):
 class GateAndMaskClash(Small):
     """With a gate the mask is forgotten."""
 
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         return super().aggregate(tokens, mask if gate is None else None, gate)
 
 
 class Random(MeanPool):
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         return F.dropout(super().aggregate(tokens, mask), training=True)
 
 
 class CouplesBatch(Small):
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         logits = super().aggregate(tokens, mask, gate)
         return logits + 0.1 * (logits - logits.mean(dim=0))
 
@@ -216,24 +198,18 @@ class Counts(MeanPool):
 
 
 class TooManyLogits(MeanPool):
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         logits = super().aggregate(tokens, mask)
         return torch.cat([logits, logits], dim=-1)
 
 
 class NotFinite(MeanPool):
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         return super().aggregate(tokens, mask) * torch.inf
 
 
 class Raises(MeanPool):
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         if mask is not None:
             raise RuntimeError("no\nmask")
         return super().aggregate(tokens)
@@ -243,16 +219,12 @@ class Raises(MeanPool):
 
 
 class FirstMaskForAll(MeanPool):
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         return super().aggregate(tokens if mask is None else tokens[:, mask[0]])
 
 
 class DividesByTheLongest(MeanPool):
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         if mask is None:
             return super().aggregate(tokens)
         total = (tokens * mask.unsqueeze(-1)).sum(dim=1)
@@ -263,9 +235,7 @@ class DividesByTheLongest(MeanPool):
 class Truncates(MeanPool):
     """Sees the first 36 places of a bag, whether they are masked or not."""
 
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         return super().aggregate(tokens[:, :36], None if mask is None else mask[:, :36])
 
 
@@ -275,12 +245,12 @@ class TruncatesScores(MeanPool):
 
 
 class TruncatesPrefixes(Small):
-    def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
+    def prefixes(self, tokens: Tensor, ks: Given = None) -> Tensor:
         return super().prefixes(tokens, ks)[:256]
 
 
 class ForwardDiffers(Small):
-    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, mask: Given = None) -> Tensor:
         return super().forward(x, mask) * 7.0 if x.dim() == 3 else super().forward(x, mask)
 
 
@@ -288,14 +258,12 @@ class PredictDiffers(Small):
     """A temperature that only ``predict`` knows."""
 
     @torch.no_grad()
-    def predict(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+    def predict(self, x: Tensor, mask: Given = None) -> Tensor:
         return torch.softmax(self(x, mask).double() / 9.0, dim=-1)
 
 
 class Softmaxed(MeanPool):
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         return super().aggregate(tokens, mask).softmax(dim=-1)
 
 
@@ -307,9 +275,7 @@ class EmbedsInPlace(MeanPool):
 class AggregatesInPlace(MeanPool):
     """Zeroes what is masked out: harmless for this call, wrong for the next."""
 
-    def aggregate(
-        self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
-    ) -> Tensor:
+    def aggregate(self, tokens: Tensor, mask: Given = None, gate: Given = None) -> Tensor:
         if mask is not None:
             tokens.masked_fill_(~mask.unsqueeze(-1), 0.0)
         return super().aggregate(tokens, mask)
@@ -321,7 +287,7 @@ class ScoresInPlace(Small):
 
 
 class PrefixesInPlace(Small):
-    def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
+    def prefixes(self, tokens: Tensor, ks: Given = None) -> Tensor:
         logits = super().prefixes(tokens, ks)
         tokens.zero_()
         return logits
@@ -345,7 +311,7 @@ class ClosedFormOfAnOrder(DependsOnOrder):
     def capabilities(self) -> Capabilities:
         return replace(super().capabilities, order_free=False, closed_form=True)
 
-    def prefixes(self, tokens: Tensor, ks: Tensor | None = None) -> Tensor:
+    def prefixes(self, tokens: Tensor, ks: Given = None) -> Tensor:
         counts = torch.arange(1, len(tokens) + 1) if ks is None else ks
         return torch.cat([self.aggregate(tokens[:k][None]) for k in counts.tolist()])
 

@@ -44,13 +44,10 @@ T = TypeVar("T")
 class Revealer:
     """Opens bags for one frozen classifier, all with the same settings.
 
-    Attributes:
-        engine: The engine in use; never ``"auto"``.
-        recheck: Replaces probabilities near a threshold or a tie by their float64 values.
-
     Args:
         backbone: Used in eval mode and without gradients; never changed.
-        engine: ``"auto"`` follows the declared capabilities; the others force one engine.
+        engine: ``"auto"`` follows the declared capabilities; the others force one engine. The
+            attribute names the one in use.
         recheck: Confidences at which a crossing must not depend on rounding: every probability
             close to one of them is computed again in float64, and so is every tie between the two
             leading classes, at which the decision flips. Empty for neither.
@@ -70,12 +67,7 @@ class Revealer:
         self._batches: Batches | None = None
 
     def open(self, bag: Bag | Tensor, tokens: Tensor | None = None) -> EmbeddedBag:
-        """A bag that is embedded once, when its first curve is computed.
-
-        Args:
-            bag: A bag, or its features ``[N, D]``.
-            tokens: ``[N, d]``, where the bag is embedded already.
-        """
+        """A bag that is embedded once, when its first curve is computed; see EmbeddedBag."""
         return EmbeddedBag(self.backbone, bag, tokens=tokens, revealer=self)
 
     @contextlib.contextmanager
@@ -111,7 +103,6 @@ class EmbeddedBag:
     Curves, rankings and searches of a bag all start from the same tokens.
 
     Attributes:
-        backbone: The frozen classifier.
         slide_id: The slide; ``"bag"`` for a plain tensor.
         bag: The bag, or None for a plain tensor.
         features: ``[N, D]`` on the classifier's device and in its dtype.
@@ -214,10 +205,7 @@ class EmbeddedBag:
     ) -> Tensor:
         """Class probabilities at every count, ``[len(ks), C]`` in float64 on the CPU.
 
-        Args:
-            order: Tile indices, most important first.
-            ks: Increasing counts of tiles revealed (or deleted); default is every count up to 256.
-            direction: ``"insert"`` reveals the first k tiles, ``"delete"`` removes them.
+        Arguments are those of :func:`foci.reveal.curve`.
         """
         n, device = len(self), self.features.device
         checked = check_order(order, n)
@@ -254,8 +242,7 @@ class EmbeddedBag:
     def candidates(self, budget: int = BUDGET) -> Candidates:
         """Logits of sets with one tile more or fewer, in closed form where there is one.
 
-        Args:
-            budget: Most tokens forwarded at once; of no effect for pooling classifiers.
+        ``budget`` is the most tokens forwarded at once; of no effect for pooling classifiers.
         """
         budget, backbone = at_least_one(budget, "budget"), self.backbone
         if not pools(backbone):

@@ -93,10 +93,6 @@ class PooledTiles:
         values: ``[N, 1 or R, dv]`` what is pooled.
         dtype: Of the classifier, in which its readout computes.
         plus_one: Whether the softmax has 1 added to its denominator.
-
-    Args:
-        backbone: The classifier.
-        tokens: ``[N, d]`` of one bag.
     """
 
     def __init__(self, backbone: PooledBackbone, tokens: Tensor) -> None:
@@ -117,12 +113,8 @@ class PooledTiles:
     def pooled(self, sequence: Tensor, sizes: Tensor) -> Tensor:
         """Pooled values ``[J, R, dv]`` of the first ``sizes`` tiles of a sequence, in float64.
 
-        The sums run in the order of the sequence. Tiles before the smallest count (a deletion
-        leaves many) are in every sum, and enter it as one product.
-
-        Args:
-            sequence: ``[N]`` tile indices.
-            sizes: ``[J]`` counts from 1 to N.
+        The sums run in the order of the sequence ``[N]``. Tiles before the smallest of the counts
+        ``[J]`` (a deletion leaves many) are in every sum, and enter it as one product.
         """
         first, last = always_in(sizes), int(sizes.max())
         terms = self._terms
@@ -196,11 +188,7 @@ class Batches:
     def run(
         self, sizes: Tensor, forward: Callable[[slice], Tensor]
     ) -> Iterator[tuple[slice, Tensor]]:
-        """Consecutive steps with what ``forward`` gives for each batch of them.
-
-        Args:
-            sizes: ``[J]`` tiles of every step.
-            forward: Called with steps that share a batch.
+        """Consecutive steps, of ``sizes`` tiles, with what ``forward`` gives for a batch of them.
 
         Raises:
             torch.OutOfMemoryError: If a single step does not fit, or on a device that does not

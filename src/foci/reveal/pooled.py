@@ -150,12 +150,9 @@ class PooledCandidates:
 
 
 class ForwardedCandidates:
-    """Forwards the tokens of every subset, in bag order, several subsets per batch.
+    """Forwards the tokens ``[N, d]`` of every subset, in bag order, several subsets per batch.
 
-    Args:
-        backbone: Any classifier.
-        tokens: ``[N, d]`` of one bag.
-        budget: Most tokens forwarded at once; a larger subset is forwarded on its own.
+    At most ``budget`` tokens are forwarded at once; a larger subset is forwarded on its own.
     """
 
     def __init__(self, backbone: Backbone, tokens: Tensor, budget: int = BUDGET) -> None:

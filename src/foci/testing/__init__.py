@@ -101,8 +101,11 @@ def check_backbone(
     modes = {module: module.training for module in model.modules()}
     before = _state(model)
     given = Specimen(model, d_in or model.d_in, tuple(n_tiles), long_bag, seed, dtype)
+    # no GPU has a random state that a model could move as long as nothing has used one
+    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    gpus = torch.cuda.device_count() if used else 0
     try:
-        with torch.random.fork_rng(devices=_random_devices()), torch.no_grad():
+        with torch.random.fork_rng(devices=range(gpus)), torch.no_grad():
             specimen = given.copied()
             copied = _state(specimen.model)
             results = [_run(name, specimen) for name in CLAIMS]
@@ -152,12 +155,6 @@ def _run(name: str, specimen: Specimen) -> CheckResult:
     except Exception as error:  # whatever a foreign model raises is a finding, not a crash
         complaint = " ".join(f"raised {type(error).__name__}: {error}".split())
     return CheckResult(name, complaint is None, complaint or "")
-
-
-def _random_devices() -> list[int]:
-    """GPUs whose random state a model may move; none as long as nothing has used one."""
-    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    return list(range(torch.cuda.device_count())) if used else []
 
 
 def _state(model: Backbone) -> dict[str, Tensor]:

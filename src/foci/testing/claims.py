@@ -78,7 +78,7 @@ class Specimen:
         return tuple(dict.fromkeys((*self.n_tiles, self.long_bag)))
 
     def random(self, *shape: int, salt: int = 0) -> Tensor:
-        """Standard normal numbers that depend only on seed, shape and salt; tiles if there are any.
+        """Standard normal numbers that depend only on seed, shape and salt.
 
         A shape that ends with the feature width asks for tiles, if any were given.
         """
