@@ -150,40 +150,27 @@ class Cohort:
         )
 
 
-def test_equal_rankings() -> None:
-    equal = {"native_msk": 3, "native_dk": 20, "selector_msk": 3, "selector_dk": 20}
-    assert (Cohort(**equal).belief, Cohort(**equal).order) == ("yes", "native suffices")
-    assert Cohort(n=12, **equal).order == "inconclusive"  # too few patients to show sameness
-    weak = {"native_msk": 300.0, "native_dk": np.nan, "selector_msk": 300.0, "selector_dk": np.nan}
-    assert Cohort(**weak).belief == "no better than chance"
-    assert Cohort(**weak).order == "no better order found"
-
-
-def test_seven_wins_and_five_losses_twelve_of_twelve_five_of_five() -> None:
-    native = {"native_msk": 1, "native_dk": 20}
-    split = Cohort(12, **native, selector_msk=1, selector_dk=[10] * 7 + [30] * 5)
-    assert split.order == "inconclusive"
-    assert Cohort(12, **native, selector_msk=1, selector_dk=10).order == "headroom"
-    assert Cohort(12, **native, selector_msk=1, selector_dk=30).order == "native is better"
-    five = Cohort(5, **native, selector_msk=1, selector_dk=10)
-    assert (five.belief, five.order) == ("not assessable", "not assessable")
-
-
-def test_fewer_tiles_but_worse_deletion_is_mixed() -> None:
-    cohort = Cohort(native_msk=5, native_dk=20, selector_msk=1, selector_dk=40)
-    assert cohort.order == "mixed"
-
-
-def test_the_right_tiles_in_a_bad_order_are_only_a_pointer() -> None:
-    cohort = Cohort(native_msk=200, native_dk=20, selector_msk=1, selector_dk=20)
-    assert cohort.belief == "only as a pointer"
-    assert cohort.order == "headroom"
-
-
-def test_enough_but_not_decisive() -> None:
-    cohort = Cohort(native_msk=2, native_dk=np.nan, selector_msk=2, selector_dk=15)
-    assert cohort.belief == "sufficient, not decisive"
-    assert cohort.order == "headroom"
+@pytest.mark.parametrize(
+    ("n", "native", "selector", "belief", "order"),
+    [
+        (30, (3, 20), (3, 20), "yes", "native suffices"),
+        (12, (3, 20), (3, 20), "yes", "inconclusive"),  # too few patients to show sameness
+        (30, (300, np.nan), (300, np.nan), "no better than chance", "no better order found"),
+        (12, (1, 20), (1, [10] * 7 + [30] * 5), "yes", "inconclusive"),
+        (12, (1, 20), (1, 10), "yes", "headroom"),
+        (12, (1, 20), (1, 30), "yes", "native is better"),
+        (5, (1, 20), (1, 10), "not assessable", "not assessable"),
+        (30, (5, 20), (1, 40), "yes", "mixed"),  # fewer tiles, worse deletion
+        (30, (200, 20), (1, 20), "only as a pointer", "headroom"),  # right tiles, bad order
+        (30, (2, np.nan), (2, 15), "sufficient, not decisive", "headroom"),
+    ],
+)
+def test_constructed_cohorts(
+    n: int, native: tuple[Any, Any], selector: tuple[Any, Any], belief: str, order: str
+) -> None:
+    names = ("native_msk", "native_dk", "selector_msk", "selector_dk")
+    cohort = Cohort(n, **dict(zip(names, (*native, *selector), strict=True)))
+    assert (cohort.belief, cohort.order) == (belief, order)
 
 
 def test_better_than_native_but_not_than_chance_is_no_headroom() -> None:

@@ -237,11 +237,7 @@ class Backbone(nn.Module, ABC):
 
 
 def class_index(target: int, n_classes: int) -> int:
-    """Check a class index and return it as a plain int; NumPy integers are accepted.
-
-    >>> class_index(1, n_classes=2)
-    1
-    """
+    """Check a class index and return it as a plain int; NumPy integers are accepted."""
     if not hasattr(target, "__index__") or not 0 <= operator.index(target) < n_classes:
         fix = f"give a class index from 0 to {n_classes - 1}, or None for the predicted class"
         raise FociError("target", f"is {target!r}", fix)

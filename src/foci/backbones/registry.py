@@ -71,15 +71,11 @@ def presets(name: str) -> tuple[str, ...]:
 def create(
     name: str, preset: str = "paper", *, d_in: int, n_classes: int, **widths: Any
 ) -> Backbone:
-    """Create a classifier with random weights.
+    """Create a classifier with random weights, one of :func:`available`.
 
-    Args:
-        name: One of :func:`available`.
-        preset: ``"paper"`` (widths that reproduce the paper's parameter counts) or
-            ``"official"`` (the authors' published architecture); some have more.
-        d_in: Feature width.
-        n_classes: Number of classes.
-        **widths: Constructor arguments that replace the preset's.
+    The preset is ``"paper"`` (widths that reproduce the paper's parameter counts) or
+    ``"official"`` (the authors' published architecture); some have more. ``widths`` are constructor
+    arguments that replace the preset's.
 
     >>> from foci import backbones
     >>> model = backbones.create("abmil", d_in=1536, n_classes=2)

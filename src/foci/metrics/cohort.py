@@ -66,11 +66,7 @@ def reach_split(msks: Counts, predictions: ArrayLike, labels: ArrayLike) -> Reac
 
 
 def class_aucs(probs: ArrayLike, labels: ArrayLike) -> Floats:
-    """AUC of each class against the rest, ``[C]``; NaN where all or no slides are of the class.
-
-    >>> class_aucs([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3]], labels=[0, 0, 1]).tolist()
-    [0.5, 0.5]
-    """
+    """AUC of each class against the rest, ``[C]``; NaN where all or no slides are of the class."""
     scores = inputs.probabilities(probs)
     true = inputs.class_indices(labels, "labels", scores.shape[1])
     inputs.same_length(probs=scores, labels=true)
@@ -141,12 +137,8 @@ def quantiles_with_missing(
     A ranking that fails must not look good, so slides without a count stay in. They are sorted:
     counts, then those censored at K_max, then those that no count helps. Between two counts the
     quantile is interpolated as by :func:`numpy.quantile`. Between a count and a missing one it is
-    missing.
-
-    Args:
-        counts: ``[S]`` counts of the assessable slides, NaN or None where there is none.
-        beyond: ``[S]`` true where a missing count is censored at K_max; any other does not exist.
-        q: The quantiles, each in [0, 1].
+    missing. ``beyond`` is true where a missing count (NaN or None) is censored at K_max; any other
+    does not exist.
 
     >>> quantiles_with_missing([3, None, 5, None], beyond=[0, 1, 0, 0], q=[0, 0.25, 0.75])[1:]
     (CountQuantile(value=4.5, missing=None), CountQuantile(value=None, missing='none'))
@@ -248,9 +240,7 @@ def auc(probs: ArrayLike, labels: ArrayLike) -> float:
     .. math:: \mathrm{AUC} = C^{-1} \sum_c \Pr[p_c(i) > p_c(j)] + \tfrac12 \Pr[p_c(i) = p_c(j)],
        \quad y_i = c,\ y_j \ne c
 
-    Args:
-        probs: ``[S, C]`` class probabilities, or ``[S]`` scores of class 1.
-        labels: ``[S]`` class indices; every class must occur.
+    From class probabilities ``[S, C]`` or scores of class 1, ``[S]``; every class must occur.
 
     >>> auc([0.1, 0.4, 0.35, 0.8], labels=[0, 0, 1, 1])
     0.75

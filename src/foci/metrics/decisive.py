@@ -133,19 +133,12 @@ def decisive_k(
 
     With ``beta`` the last condition is the paper's,
     :math:`p_y(\text{without the top } K) \le \beta` with :math:`\beta = 0.2`. Only counts known in
-    both directions are candidates, so on a grid the value is an upper bound.
+    both directions are candidates, so on a grid the value is an upper bound. None where no count
+    meets both conditions.
 
-    Args:
-        insert_probs: ``[len(insert_ks), C]``, probabilities of the top K tiles alone.
-        insert_ks: Reveal counts from 1 on, strictly increasing.
-        delete_probs: ``[len(delete_ks), C]``, probabilities without the top K tiles.
-        delete_ks: Deletion counts from 0 on, strictly increasing, below the number of tiles.
-        target: The class followed: usually the full-bag prediction.
-        kappa: Operating confidence in (0, 1].
-        beta: None for the flip form; a bound on the remaining probability for the paper's form.
-
-    Returns:
-        The count, or None where no count meets both conditions.
+    ``insert_probs`` are the class probabilities of the top K tiles alone, at counts from 1 on,
+    ``delete_probs`` those without them, at counts from 0 to below the number of tiles. Other
+    arguments as in :func:`foci.metrics.msk`; the target is usually the full-bag prediction.
 
     >>> kept = [[0.4, 0.6], [0.05, 0.95], [0.02, 0.98]]
     >>> rest = [[0.1, 0.9], [0.3, 0.7], [0.4, 0.6], [0.7, 0.3]]

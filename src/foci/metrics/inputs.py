@@ -217,11 +217,7 @@ def same_length(**arrays: Sized) -> int:
 
 
 def defined_mean(values: Floats, axis: int | None = None) -> Floats:
-    """Mean that ignores NaN; NaN where all values are, without the warning of ``np.nanmean``.
-
-    >>> defined_mean(np.array([[1.0, np.nan], [3.0, np.nan]]), axis=0).tolist()
-    [2.0, nan]
-    """
+    """Mean that ignores NaN; NaN where all values are, without the warning of ``np.nanmean``."""
     known = ~np.isnan(values)
     sums, n = np.where(known, values, 0.0).sum(axis=axis), known.sum(axis=axis)
     means: Floats = np.divide(sums, n, out=np.full(np.shape(sums), np.nan), where=n > 0)

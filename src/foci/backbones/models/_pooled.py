@@ -48,9 +48,6 @@ class PooledBackbone(Backbone):
     ``@declares("split-readout")``; one that replaces ``readout`` alone is pooled first.
 
     Attributes:
-        projection: Tile by tile.
-        attention: Tokens ``[..., N, d]`` to attention logits ``[..., N, R]``.
-        head: One pooled token to logits.
         homogeneous: Whether the projection is; see :class:`Capabilities`.
         plus_one: Whether the softmax has 1 added to its denominator. The weights then sum to less
             than 1, and the readout is not split.

@@ -32,7 +32,6 @@ class AttriMIL(PooledBackbone):
         adaptor_hidden: Width inside the residual adaptor; None for ``d // 2``.
         scorer_hidden: Width of one two-layer scorer ``Linear - ReLU - Linear`` shared by the
             classes; None for one linear scorer per class.
-        projection_bias: Whether the projection has a bias.
     """
 
     attention: nn.ModuleList

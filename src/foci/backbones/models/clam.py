@@ -38,15 +38,8 @@ class CLAMSB(PooledBackbone):
     Trained with :class:`InstanceClustering`; its instance classifiers, one per class, take no part
     in a prediction. Native score: :math:`a_i` before the softmax.
 
-    Args:
-        d: Token width.
-        hidden: Attention width.
-        gated: Gated or plain tanh attention.
-        dropout: After the projection, while training; unless it is 0, the attention factors have
-            a dropout of 0.25 each.
-        head_hidden: Width of a two-layer head; None for a linear one.
-        projection_bias, projection_activation, projection_layers: See
-            :func:`~foci.backbones.layers.attention.projection`.
+    The arguments are those of :class:`~foci.backbones.models.abmil.ABMIL`. Unless the dropout after
+    the projection is 0, the attention factors have a dropout of 0.25 each.
     """
 
     def __init__(
@@ -88,10 +81,8 @@ class CLAMMB(PooledBackbone):
 
     Trained with :class:`InstanceClustering`, where the tiles of class c are chosen by row c.
 
-    Args:
-        d: Token width.
-        hidden, gated, dropout, projection_bias, projection_activation: As for :class:`CLAMSB`.
-        plus_one: Pool with softmax-plus-one, :math:`e^{a_i} / (1 + \sum_j e^{a_j})`.
+    The arguments are those of :class:`CLAMSB`; with ``plus_one`` the tokens are pooled with
+    softmax-plus-one, :math:`e^{a_i} / (1 + \sum_j e^{a_j})`.
     """
 
     def __init__(

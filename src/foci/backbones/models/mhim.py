@@ -37,15 +37,9 @@ class MHIM(PooledBackbone):
     Masking belongs to training (:class:`MaskedHardMining`); the finished classifier sees the full
     bag. Native score: :math:`a_i` before the softmax.
 
-    Args:
-        d: Token width.
-        hidden: Attention width.
-        gated: Without the gate the factor :math:`\sigma(U h)` is dropped.
-        activation: :math:`\phi` of the attention: ``"relu"``, ``"gelu"`` or ``"tanh"``.
-        attention_bias: Whether V, U and w have biases.
-        projection_activation, projection_bias, dropout: :math:`\phi_p` and W, see
-            :func:`~foci.backbones.layers.attention.projection`.
-        head_hidden: Width of a two-layer head; None for a linear one.
+    The arguments are those of :class:`~foci.backbones.models.abmil.ABMIL`, with :math:`\phi` as
+    ``activation`` and :math:`\phi_p` as ``projection_activation``; ``attention_bias`` says whether
+    V, U and w have biases.
     """
 
     def __init__(
@@ -108,8 +102,6 @@ class MHIMSelfAttention(OrderedBackbone):
     encoder (:class:`MHIM`), this one trains with cross-entropy.
 
     Args:
-        d: Token width.
-        heads: Attention heads.
         head_width: Width of a head, whatever their number; None for d / 8.
         landmarks: Nyström landmarks; None for d / 2.
         activation: :math:`\phi`, ``"relu"`` or ``"gelu"``.

@@ -39,7 +39,6 @@ class TransMIL(Backbone):
         depth: Number of layers L.
         hidden: Width of the feed-forward blocks.
         head_hidden: Width of a two-layer head; None for a linear one.
-        projection_bias: Whether the projection has a bias.
         activation: Of the feed-forward blocks, ``"gelu"`` or ``"relu"``.
         proxy: Whether the proxy compares tokens after or before the final LayerNorm.
         dropout: At the end of every block, while training.
@@ -141,7 +140,6 @@ class TransMILNystrom(OrderedBackbone):
     the proxy is :math:`\langle \mathrm{LN}(H_2)_i, \mathrm{LN}(H_2)_0 \rangle`.
 
     Args:
-        d: Token width.
         heads: Attention heads, each d / heads wide.
         landmarks: Nyström landmarks; None for d / 2.
         dropout: After each attention block, while training.

@@ -97,12 +97,8 @@ def training_recipe(
 ) -> tuple[TrainingRecipe, str]:
     """The recipe that a classifier is trained with, and one line about its preset.
 
-    All but ``attrimil``, ``clam-sb``, ``clam-mb`` and ``dsmil`` have the shared defaults.
-
-    Args:
-        name: As in :func:`foci.backbones.create`.
-        classes: Class names of the cohort.
-        given: Settings that win over the preset, by name; ``objective`` holds its own.
+    All but ``attrimil``, ``clam-sb``, ``clam-mb`` and ``dsmil`` have the shared defaults. Settings
+    that are ``given`` win over the preset; ``objective`` holds its own.
 
     >>> recipe, line = training_recipe("clam-sb", ["A", "B"], {"objective": {"bag_weight": 0.5}})
     >>> recipe.objective
