@@ -178,7 +178,7 @@ def run(
 def _limit_threads(number: int) -> None:
     """Let the libraries that are loaded from now on compute with so many threads.
 
-    Torch is told by every cell; NumPy's linear algebra reads the environment once.
+    Every cell sets torch's own; NumPy's linear algebra reads the environment once.
     """
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = str(number)
