@@ -219,9 +219,10 @@ def write_trident(
             ("features", features, {**origin, "encoder": encoder}),
             ("coords", coords, {**origin, **geometry, **(more or {})}),
         ):
-            n = rows.shape[1]
-            data = file.create_dataset(name, data=rows, chunks=(1, n), maxshape=(None, n))
-            data.attrs.update(attributes)
+            width = rows.shape[1]
+            shape: dict[str, Any] = {"chunks": (1, width), "maxshape": (None, width)}
+            # a dataset that stays open would move the next one in the file
+            file.create_dataset(name, data=rows, **shape).attrs.update(attributes)
 
 
 def _finished(path: Path, found: FoundSlide, run: EncodingRun) -> EncodedSlide | None:
