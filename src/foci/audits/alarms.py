@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -134,21 +134,18 @@ def training_slides(
 ) -> Alarm | None:
     """Audited slides that the model was trained on, under their own or under other names."""
     content = set() if data is None else set(data.fingerprints.values())
-    named = [s.slide_id for s in slides if s.slide_id in trained_on]
-    renamed = [
-        s.slide_id for s in slides if s.fingerprint in content and s.slide_id not in trained_on
-    ]
-    if not named and not renamed:
+    seen = [s.slide_id for s in slides if s.slide_id in trained_on or s.fingerprint in content]
+    if not seen:
         return None
-    seen = [s.slide_id for s in slides if s.slide_id in {*named, *renamed}]
-    under = f", {len(renamed)} of them under other names" if renamed else ""
+    renamed = sum(name not in trained_on for name in seen)
+    under = f", {renamed} of them under other names" if renamed else ""
     return Alarm(
         kind="training slides",
         sentence=(
             f"{len(seen)} of the {len(slides)} audited slides are among those that the model was "
             f"trained on{under}: what is measured there does not carry over to new slides."
         ),
-        numbers={"slides": len(seen), "renamed": len(renamed), "audited": len(slides)},
+        numbers={"slides": len(seen), "renamed": renamed, "audited": len(slides)},
         slides=seen,
     )
 
@@ -357,45 +354,34 @@ def caveats(
     settings: AnalysisSettings,
     numbers: Mapping[View, Mapping[str, RankingNumbers]],
 ) -> list[str]:
-    """List everything that is undefined or needs care, with the reason.
-
-    Args:
-        measured: What was measured on the slides.
-        classes: Class names.
-        settings: Threshold and budget.
-        numbers: Numbers of every ranking, by view.
-    """
+    """List everything that is undefined or needs care, with the reason."""
     own, labelled = numbers["prediction"], measured.slides.labelled
-    return [
-        *_on_patients(measured.slides, settings),
+    notes = [
+        *_on_slides(measured.slides, settings),
         *_on_labels(measured.slides, labelled, classes, settings),
-        *_on_unreached(measured, settings),
-        *_on_counts(own),
-        *_on_relative(measured),
+        *_on_reach(measured, settings),
+        *_on_counts(measured, own),
         *_on_faithfulness(measured),
-        *_on_selected(labelled, own),
-        *_on_accidents(labelled, numbers.get("label", {})),
     ]
+    if labelled is not None:
+        notes += [*_on_selected(labelled, own), *_on_accidents(labelled, numbers["label"])]
+    return notes
 
 
-def _on_patients(slides: WholeSlides, settings: AnalysisSettings) -> list[str]:
+def _on_slides(slides: WholeSlides, settings: AnalysisSettings) -> Iterator[str]:
     """What one patient, too few draws or single tiles leave open."""
-    notes = []
     if len(slides) == 1:
-        notes.append(
-            "One slide was audited: there are no intervals, and it says nothing of others."
-        )
+        yield "One slide was audited: there are no intervals, and it says nothing of others."
     elif len(set(slides.cases)) == 1:
-        notes.append(
+        yield (
             "All slides come from one patient: there are no intervals, and no number carries over "
             "to other patients."
         )
     elif settings.n_boot < MIN_DRAWS:
         draws = counted(settings.n_boot, "bootstrap draw")
-        notes.append(f"{draws} cannot give an interval: there is none. Raise n_boot.")
+        yield f"{draws} cannot give an interval: there is none. Raise n_boot."
     if (slides.n_tiles == 1).all():
-        notes.append("Every slide has a single tile: all rankings are the same, whatever they say.")
-    return notes
+        yield "Every slide has a single tile: all rankings are the same, whatever they say."
 
 
 def _on_labels(
@@ -403,122 +389,98 @@ def _on_labels(
     labelled: WholeSlides | None,
     classes: Sequence[str],
     settings: AnalysisSettings,
-) -> list[str]:
+) -> Iterator[str]:
     if labelled is None:
-        notes = ["No audited slide has a label: AUC, accuracy and the label view are left out."]
+        yield "No audited slide has a label: AUC, accuracy and the label view are left out."
         if settings.target == "label":
-            notes.append("The label view cannot come first: the prediction view does.")
-        return notes
-    notes = []
+            yield "The label view cannot come first: the prediction view does."
+        return
     lacking = len(slides) - len(labelled)
     if lacking:
-        notes.append(
+        yield (
             f"{lacking} of {len(slides)} slides {'has' if lacking == 1 else 'have'} no label: "
             f"AUC, accuracy and the label view rest on the other {len(labelled)}."
         )
     absent = [name for i, name in enumerate(classes) if i not in labelled.labels]
     if absent:
-        notes.append(f"No audited slide is of class {', '.join(absent)}: AUC is undefined.")
-    return notes
+        yield f"No audited slide is of class {', '.join(absent)}: AUC is undefined."
 
 
-def _on_unreached(measured: MeasuredSlides, settings: AnalysisSettings) -> list[str]:
-    notes = []
+def _on_reach(measured: MeasuredSlides, settings: AnalysisSettings) -> Iterator[str]:
     for name in measured.curves.rankings:
         reached = measured.of(name).reached
         n, silent = len(reached), int((reached.sum(axis=1) == 0).sum())
         drawn = "orders" if name == RANDOM else "seeds"
         which = f"{name} reaches" if n == 1 else f"{silent} of {n} {drawn} of {name} reach"
         if silent:
-            notes.append(
+            yield (
                 f"{which} {settings.kappa:g} on no slide within {counted(settings.k_max, 'tile')}: "
                 "it has no MSK there; read the restricted mean instead."
             )
-    return notes
 
 
-def _on_counts(numbers: Mapping[str, RankingNumbers]) -> list[str]:
+def _on_counts(measured: MeasuredSlides, numbers: Mapping[str, RankingNumbers]) -> Iterator[str]:
     """What was not computed at every count, and what that does to the numbers."""
     behind = {name: own.counts for name, own in numbers.items()}
     sparse = [own for own in behind.values() if own.insertion == "grid"]
-    notes = []
     if sparse:
         bounds = sum(own.n_bounds for own in sparse)
         exact = "MSK and Reach are exact" if not bounds else f"MSK is an upper bound {bounds} times"
         worst = max(own.aukc_error for own in sparse)
-        notes.append(
+        yield (
             f"Tiles were revealed at every count up to the crossing and on a grid beyond: {exact}; "
             f"a mean AUKC is off by at most {worst:.3f}; stable MSK, falling back "
             "and the highest confidence are read off the grid."
         )
     if any(own.deletion == "grid" for own in behind.values()):
-        notes.append("Tiles were deleted on a grid of counts: decisive K is an upper bound.")
+        yield "Tiles were deleted on a grid of counts: decisive K is an upper bound."
     if RANDOM in numbers:
         n_deleted, n_orders = behind[RANDOM].n_deleted, len(numbers[RANDOM].reach_seeds)
         if 0 < n_deleted < n_orders:
-            notes.append(
+            yield (
                 f"Tiles were deleted under {n_deleted} of {n_orders} random orders; "
                 "--dense computes every count under every order."
             )
-    return notes
-
-
-def _on_relative(measured: MeasuredSlides) -> list[str]:
-    """Crossings of a share of the full bag's confidence that were not looked for count by count."""
     own = measured.tables["prediction"]
     shares = [threshold for threshold in own.thresholds if threshold.relative]
-    exact = [own.revealed_all | (own.at(own.msk_at, share) <= own.walked) for share in shares]
-    bounds = sum(int((~known).sum()) for known in exact)
-    if not bounds:
-        return []
-    return [
-        f"Relative to the slide's own confidence, MSK is an upper bound {bounds} times: an audit "
-        "with --kappa relative or --dense finds it exactly."
-    ]
-
-
-def _on_faithfulness(measured: MeasuredSlides) -> list[str]:
-    sizes = measured.slides.n_tiles
-    short = int((sizes <= PAPER_COUNTS[1]).sum())
-    notes = []
-    if short:
-        notes.append(
-            f"{counted(short, 'slide')} with {PAPER_COUNTS[1]} tiles or fewer: left out of the "
-            "Faithfulness AUC."
+    bounds = sum(own.upper_bounds(own.at(own.msk_at, share)) for share in shares)
+    if bounds:
+        yield (
+            f"Relative to the slide's own confidence, MSK is an upper bound {bounds} times: an "
+            "audit with --kappa relative or --dense finds it exactly."
         )
-    undefined = (
-        np.isnan(measured.of(name).faithfulness).all() for name in measured.curves.rankings
-    )
+
+
+def _on_faithfulness(measured: MeasuredSlides) -> Iterator[str]:
+    sizes, fewest = measured.slides.n_tiles, PAPER_COUNTS[1]
+    short = int((sizes <= fewest).sum())
+    if short:
+        slides = counted(short, "slide")
+        yield f"{slides} with {fewest} tiles or fewer: left out of the Faithfulness AUC."
+    names = measured.curves.rankings
+    undefined = (np.isnan(measured.of(name).faithfulness).all() for name in names)
     if short < len(sizes) and any(undefined):
         counts = ", ".join(map(str, PAPER_COUNTS))
-        notes.append(f"Deletion was not measured at {counts}: no Faithfulness AUC.")
-    return notes
+        yield f"Deletion was not measured at {counts}: no Faithfulness AUC."
 
 
-def _on_selected(labelled: WholeSlides | None, numbers: Mapping[str, RankingNumbers]) -> list[str]:
-    if labelled is None or len(set(labelled.labels.tolist())) < labelled.full.shape[1]:
-        return []  # no AUC is defined at all, which _on_labels says
+def _on_selected(labelled: WholeSlides, numbers: Mapping[str, RankingNumbers]) -> Iterator[str]:
+    if len(set(labelled.labels.tolist())) < labelled.full.shape[1]:
+        return  # no AUC is defined at all, which _on_labels says
     kept = [own.selected_only for own in numbers.values() if own.selected_only is not None]
-    notes = []
     if any(one.auc is None for one in kept):
-        notes.append(f"K = {kept[0].k} was not revealed: no selected-only AUC.")
+        yield f"K = {kept[0].k} was not revealed: no selected-only AUC."
     if any(one.adaptive_auc is None for one in kept):
         largest = max(adaptive_budget(int(n)) for n in labelled.n_tiles)
-        notes.append(
-            f"The adaptive counts (up to {largest} tiles) were not all revealed: no adaptive AUC."
-        )
-    return notes
+        yield f"The adaptive counts (up to {largest} tiles) were not all revealed: no adaptive AUC."
 
 
-def _on_accidents(labelled: WholeSlides | None, numbers: Mapping[str, RankingNumbers]) -> list[str]:
-    if labelled is None:
-        return []
+def _on_accidents(labelled: WholeSlides, numbers: Mapping[str, RankingNumbers]) -> Iterator[str]:
     accuracy = float((labelled.predictions == labelled.labels).mean())
     above = [name for name, n in numbers.items() if n.reach.estimate > accuracy]
-    if not above:
-        return []
-    return [
-        f"In the label view {', '.join(above)} reach{'es' if len(above) == 1 else ''} more slides "
-        f"than the model classifies correctly ({in_percent(accuracy)}): on "
-        "misclassified slides an order can cross the threshold for the true class by accident."
-    ]
+    if above:
+        yield (
+            f"In the label view {', '.join(above)} reach{'es' if len(above) == 1 else ''} more "
+            f"slides than the model classifies correctly ({in_percent(accuracy)}): on "
+            "misclassified slides an order can cross the threshold for the true class by accident."
+        )

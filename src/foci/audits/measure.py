@@ -82,12 +82,9 @@ def followed(outputs: Floats, targets: int | Integers) -> Followed:
 
 @dataclass(frozen=True, eq=False)
 class WholeSlides:
-    """What is known of S slides with all their tiles.
+    """What is known of S slides with all their tiles; a label is -1 if it is unknown.
 
     Attributes:
-        ids: Name of each slide.
-        cases: Patient of each slide.
-        labels: ``[S]`` true class; -1 if unknown.
         full: ``[S, C]`` full-bag probabilities.
         n_tiles: ``[S]`` candidate tiles.
     """
@@ -297,6 +294,10 @@ class Measured:
         """``[O, S]`` of ``msk_at`` or ``decisive_at``: the counts at one threshold."""
         return np.ascontiguousarray(columns[..., self.thresholds.index(threshold)])
 
+    def upper_bounds(self, counts: Floats) -> int:
+        """How many of ``[O, S]`` counts are upper bounds: a smaller one was not revealed."""
+        return int((~(self.revealed_all | (counts <= self.walked))).sum())
+
     def _rows(self, rows: slice | Integers) -> Measured:
         numbers = np.arange(len(self.orders))[rows]
         kept = self._each(lambda column: column[rows])
@@ -464,10 +465,7 @@ class MeasuredSlides:
 
     Attributes:
         curves: Cut at the largest count.
-        slides: All audited slides.
         targets: By view, ``[S]`` the class that is followed on every slide; -1 where there is none.
-        tables: By view, the columns of the slides that it follows.
-        mean_curves: By view and ranking.
     """
 
     curves: CurveTable
@@ -511,12 +509,6 @@ def measure_slides(
     """MSK, AUKC, Faithfulness and the rest of every slide, under every ranking, in every view.
 
     A slide is measured once for every class that a view follows on it.
-
-    Args:
-        curves: The stored curves.
-        slides: The slides that have curves.
-        classes: Class names, in the model's order.
-        settings: Threshold and budget.
     """
     whole, revealed = whole_slides(curves, slides, classes), curves.up_to(settings.k_max)
     rows, targets, labels = np.arange(len(whole)), whole.predictions, whole.labels

@@ -156,13 +156,7 @@ def ranking_numbers(
 ) -> RankingNumbers:
     """Average one ranking over the slides of a view and compare it with native and random.
 
-    Args:
-        name: Name of the ranking.
-        measured: Metrics of every slide.
-        view: The view.
-        drawn: Bootstrap means of the view, by ranking.
-        settings: Threshold, budget, level.
-        more: Numbers of the ranking that were computed apart.
+    ``drawn`` are the bootstrap means of all rankings, ``more`` the numbers computed apart.
     """
     own, cases = measured.of(name, view), measured.slides_of(view).cases
     seeds = {key: defined_mean(table, axis=1) for key, table in own.averaged.items()}
@@ -213,16 +207,15 @@ def ranking_numbers(
 
 
 def _counts_behind(own: Measured) -> CountsBehind:
+    deleted = own.deleted.any(axis=1)
     deletion: Literal["dense", "grid", "none"] = "none"
-    n_deleted = int(own.deleted.any(axis=1).sum())
-    if n_deleted:
-        rows = own.deleted_all[own.deleted_all.any(axis=1)]
-        deletion = "dense" if len(rows) == n_deleted and rows.all() else "grid"
+    if deleted.any():
+        deletion = "dense" if own.deleted_all[deleted].all() else "grid"
     return CountsBehind(
         insertion="dense" if own.revealed_all.all() else "grid",
         deletion=deletion,
-        n_deleted=n_deleted,
-        n_bounds=int((~(own.revealed_all | (own.msk <= own.walked))).sum()),
+        n_deleted=int(deleted.sum()),
+        n_bounds=own.upper_bounds(own.msk),
         aukc_error=float(own.aukc_error.mean()),
         aukc_error_max=float(own.aukc_error.max()),
     )
@@ -296,14 +289,7 @@ def _captured(name: str, measured: MeasuredSlides, view: View) -> float | None:
 def decided_numbers(
     own: Measured, slides: WholeSlides, settings: AnalysisSettings, classes: Sequence[str]
 ) -> DecidedNumbers:
-    """Medians, means and shares of one ranking over decided slides; seeds are pooled.
-
-    Args:
-        own: The ranking on all slides, in the prediction view.
-        slides: The slides.
-        settings: Threshold, budget, intervals.
-        classes: Class names, in the model's order.
-    """
+    """Medians, means and shares of one ranking over decided slides; seeds are pooled."""
     decided, reaches = Threshold(settings.kappa).decided(slides), own.reached > 0
     longer = np.broadcast_to(slides.n_tiles > own.k_max, own.msk.shape)
     at_share = own.at(own.msk_at, Threshold(SHARE, relative=True))
@@ -374,11 +360,7 @@ def selected_only(curves: CurveTable, measured: MeasuredSlides) -> dict[str, Sel
     """AUC with only the first 32 (or the adaptive number of) tiles kept, by ranking.
 
     Averaged over the seeds. None without labels; an AUC is None where a count was not revealed or a
-    class is absent.
-
-    Args:
-        curves: The stored curves: these tiles are kept whatever the budget.
-        measured: The slides.
+    class is absent. ``curves`` are the stored ones: these tiles are kept whatever the budget.
     """
     labelled = measured.slides.labelled
     if labelled is None:

@@ -77,8 +77,6 @@ class Alarm(Record):
     """A reason why the numbers of an audit may not mean what they seem to mean.
 
     Attributes:
-        kind: What it is about.
-        sentence: What was found and what to do, in one plain sentence or two.
         numbers: The figures behind it, by name.
         slides: The slides concerned, where it is about some of them.
     """
@@ -113,13 +111,9 @@ class AxisComparison(Record):
     Attributes:
         axis: Sufficiency (do the first tiles suffice?) or necessity (does the decision hang on
             them?).
-        measure: What is compared on each slide.
         d: Share of slides on which the first ranking needs fewer tiles, minus the share on which
             it needs more.
         low: Lower end of its interval over patients; None where there is one patient or one draw.
-        high: Upper end.
-        n_slides: Slides compared.
-        n_cases: Their patients.
         n_differ: Patients on whose slides the rankings differ.
         result: The first ranking is better, worse, the same, or it is unclear;
             ``"already minimal"`` where the second needs one tile on half of the slides: the axis
@@ -149,14 +143,11 @@ class ReadoutRow(Record):
     """One ranking on the validation slides, beside ``evidence``.
 
     Attributes:
-        ranking: Its name.
         decisive: Median decisive K; None where it is infinite.
         share: Share of the slides with a decisive set.
         fewer: Slides with a smaller decisive set than under evidence.
         more: Slides with a larger one, or with none where evidence has one.
         d: Mean of +1 and -1 over the slides.
-        low: Lower end of its interval.
-        high: Upper end of its interval.
         d_sufficiency: The same for MSK.
         area: Mean deletion area.
     """
@@ -177,11 +168,6 @@ class Readout(Record):
     """Which ranking answers "which tiles?", and how the validation slides chose it.
 
     Attributes:
-        chosen: The ranking.
-        rule: What it was chosen by.
-        n_slides: Decided validation slides.
-        n_cases: Their patients.
-        rows: Evidence and the selector on them.
         comparisons: The selector against evidence, in the order in which the rule asks.
     """
 
@@ -220,8 +206,6 @@ class ClassNumbers(Record):
     """One ranking on the decided slides of one predicted class.
 
     Attributes:
-        n_slides: Decided slides that are predicted so.
-        msk: Quartiles of MSK.
         decisive: Quartiles of decisive K; None where it was not measured.
         decisive_share: Share of these slides of two or more tiles that have one.
     """
@@ -238,7 +222,6 @@ class DecidedNumbers(Record):
     Counts are censored at ``min(K_max, N)`` of each slide.
 
     Attributes:
-        n_slides: Decided slides.
         msk: Quartiles of MSK; a slide that never reaches counts as infinite.
         stable: The same for the stable MSK.
         restricted: Mean MSK; ``min(K_max, N)`` where a slide never reaches.
@@ -252,7 +235,6 @@ class DecidedNumbers(Record):
         relative: Quartiles of MSK at 0.95 of the full bag's own confidence, over *all* slides.
         undecided_crosses: Share of the undecided slides on which the ranking crosses kappa.
         undecided_overshoot: On those, mean confidence gained over the whole slide.
-        per_class: The main numbers by predicted class.
     """
 
     n_slides: int
@@ -275,12 +257,8 @@ class DecidedNumbers(Record):
 class MeanDrops(Record):
     """Mean drop of the target's probability after deleting the first K tiles.
 
-    Attributes:
-        ks: Deletion counts.
-        mean: Mean over the slides that have more than K tiles.
-        n_slides: How many slides those are.
-        low: Lower ends of the intervals over patients.
-        high: Upper ends.
+    It runs over the ``n_slides`` slides that have more than K tiles; ``low`` and ``high`` are the
+    ends of the intervals over patients.
     """
 
     ks: Counts
@@ -291,14 +269,7 @@ class MeanDrops(Record):
 
 
 class Survival(Record):
-    """Kaplan-Meier curve over K: the share of slides that need more than K tiles.
-
-    Attributes:
-        ks: Counts at which the share falls.
-        survival: The share from each count on.
-        low: Lower ends of the intervals over patients.
-        high: Upper ends.
-    """
+    """Kaplan-Meier curve over K: the share of slides that need more than K tiles."""
 
     ks: Counts
     survival: list[float]
@@ -322,11 +293,8 @@ class SelectedOnly(Record):
     """AUC when only the first ``k`` tiles, or the adaptive number of tiles, are kept.
 
     Attributes:
-        k: Tiles kept.
-        auc: With the first ``k`` tiles.
         adaptive_auc: With max(16, 3 % of N) tiles.
         n_whole: Slides of which ``k`` tiles are the whole bag.
-        n_slides: Slides that have a label.
     """
 
     k: int
@@ -388,25 +356,15 @@ class RankingNumbers(Record):
         msk_cond: Mean MSK over the slides that reach.
         restricted: Mean MSK over all slides; K_max where a slide never reaches.
         reach: Share of slides that reach.
-        reach_correct: Reach among correctly classified slides.
-        reach_wrong: Reach among misclassified slides.
         aukc: Area under the reveal curve.
         stable_restricted: Restricted mean of the stable MSK.
         fallback: Among slides that reach, the share that falls below kappa again later.
         specific: Share of slides on which the target comes before its rival.
-        faithfulness: Faithfulness AUC.
-        drops: Mean deletion drops.
-        km: Kaplan-Meier curve over K.
         median_k: Tiles after which half of the slides have reached; None if they never do.
-        mean_curve: Mean reveal curve.
-        shi_native: SHI against the native ranking.
-        shi_random: SHI against random orders.
         paired: Comparison with native on the slides that both reach.
-        wilcoxon: Test against native.
         captured: Share of the saving of greedy search that this ranking captures.
         selected_only: AUC with only the first tiles kept; None without labels.
         decided: The same ranking over decided slides, with decisive K; prediction view only.
-        counts: Which counts the numbers rest on.
 
     Fields that end in ``_seeds`` hold the value of every selector seed or random order.
     """
@@ -463,16 +421,11 @@ class FullBag(Record):
 
 
 class OrderComparison(Record):
-    """One ranking against another, on both axes.
+    """The first ranking is judged against the second; an axis is None where it cannot be.
 
     Attributes:
-        first: The ranking that is judged.
-        second: The ranking it is judged against.
-        sufficiency: None where it cannot be compared.
-        necessity: None where it cannot be compared.
         ratio: Geometric mean of MSK under the first over that under the second, on the slides
             that both reach; the size of a difference, never part of a rule.
-        n_ratio: How many slides those are.
     """
 
     first: str
@@ -498,11 +451,7 @@ class TilesAnswer(Record):
     """How many tiles does the decision hang on? Decisive K under the ranking in use.
 
     Attributes:
-        answer: The median in words.
-        sentences: What it rests on.
-        ranking: The ranking in use.
         decisive: Quartiles of decisive K; None where it was not measured.
-        n_slides: Decided slides of two or more tiles.
         share: Share of them that have a decisive K.
         without: Classes without decisive sets within K_max.
     """
@@ -520,9 +469,6 @@ class OrderAnswer(Record):
     """Is there a better order? The candidate against native, and against random orders.
 
     Attributes:
-        candidate: The ranking that is tried; None without one.
-        against_native: None where native was not run.
-        against_random: None where random orders were not run.
         selector: The trained selector against ``evidence``, where both were run.
     """
 
@@ -549,13 +495,6 @@ class AnswersAtShare(Record):
 
     Attributes:
         share: A tile set suffices where it gives this share of the full bag's probability.
-        n_slides: All audited slides.
-        n_cases: Their patients.
-        map: Can I believe the map?
-        order: Is there a better order?
-        ranking: The ranking in use, as in the answer on tiles.
-        msk: Quartiles of its MSK.
-        decisive: Quartiles of its decisive K; None where it was not measured.
     """
 
     share: float
@@ -572,12 +511,7 @@ class Answers(Record):
     """The three answers of an audit, all in the prediction view over decided slides.
 
     Attributes:
-        n_slides: Audited slides.
         n_decided: Those of which the model itself is at least kappa sure.
-        n_cases: Patients of the decided slides.
-        map: Can I believe the map?
-        tiles: How many tiles does the decision hang on?
-        order: Is there a better order?
         sensitivity: The same at other thresholds.
         sensitive: Questions with two different conclusive answers among the thresholds.
         relative: The same relative to each slide's own confidence, where it was asked for or
@@ -601,25 +535,7 @@ class Answers(Record):
 
 
 class Summary(Record):
-    """All numbers of an audit.
-
-    Attributes:
-        format: Format number of the audit folder.
-        classes: Class names, in the model's order.
-        n_slides: Number of audited slides.
-        n_cases: Number of their patients.
-        n_skipped: Number of slides of the cohort that were skipped.
-        kappa: Operating confidence.
-        k_max: Largest reveal count.
-        level: Coverage of the intervals.
-        first_view: The view that comes first in tables.
-        full_bag: AUC and accuracy of the whole slides.
-        rankings: Names of the rankings, in the order of the tables.
-        views: Numbers by view and ranking.
-        agreement: Agreement of each pair of rankings on the tiles.
-        answers: The three answers.
-        notes: Caveats beside the numbers, one sentence each.
-    """
+    """All numbers of an audit; ``views`` holds them by view and ranking, ``notes`` the caveats."""
 
     format: int
     classes: list[str]

@@ -233,7 +233,7 @@ def _table(summary: Summary, shape: _Shape) -> Table:
 def _cells(numbers: RankingNumbers, shape: _Shape, k_max: int) -> Iterator[Text]:
     from rich.text import Text
 
-    from foci.audits.sentences import in_words
+    from foci.audits.answers import in_words
 
     for key in shape.columns:
         digits, ends = _COLUMNS[key][1], key in shape.intervals

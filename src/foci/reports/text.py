@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Literal
 
+from foci.audits.answers import in_words
 from foci.audits.manifest import Manifest
 from foci.audits.records import (
     Answers,
@@ -25,7 +26,6 @@ from foci.audits.records import (
     Summary,
     Survival,
 )
-from foci.audits.sentences import in_words
 from foci.audits.settings import AuditSettings, View
 from foci.metrics import seed_spread
 from foci.reports.models import AuditPayload

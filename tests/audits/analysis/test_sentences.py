@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from foci.audits.answers import result_of
+from foci.audits.answers import on_map, on_order, result_of
 from foci.audits.records import AxisComparison, OrderComparison
-from foci.audits.sentences import on_map, on_order
 
 
 def axis(result: str, d: float = -0.254, **more: Any) -> AxisComparison:
