@@ -224,33 +224,29 @@ def below_test_figure(labelled: WholeSlides | None, record: ModelRecord | None) 
     """AUC (or accuracy, without one) clearly below what the model reached on its test split."""
     if labelled is None or record is None or len(set(labelled.cases)) < MIN_CASES:
         return None
-    aucs = class_aucs(labelled.full, labelled.labels)
-    auc, before = float(aucs.mean()), record.test_score("auc")
-    if before is not None and not np.isnan(auc):
-        if auc > before - TEST_MARGIN:
-            return None
-        draws = class_auc_draws(labelled.full, labelled.labels, labelled.cases, DRAWS)
-        return _below("AUC", percentile_interval(auc, draws.mean(axis=1), LEVEL), before)
-    before = record.test_score("accuracy")
-    if before is None:
-        return None
     right: Floats = (labelled.predictions == labelled.labels).astype(np.float64)
-    draws = case_means(right[:, None], labelled.cases, DRAWS)[:, 0]
-    return _below("Accuracy", percentile_interval(float(right.mean()), draws, LEVEL), before)
-
-
-def _below(name: str, here: Interval, before: float) -> Alarm | None:
-    """An alarm if a score is clearly below the model's own on its test split."""
-    if here.estimate > before - TEST_MARGIN or not here.below(before):
+    name, before = "AUC", record.test_score("auc")
+    here = float(class_aucs(labelled.full, labelled.labels).mean())
+    if before is None or np.isnan(here):
+        name, before, here = "Accuracy", record.test_score("accuracy"), float(right.mean())
+    if before is None or here > before - TEST_MARGIN:
+        return None
+    if name == "AUC":
+        aucs = class_auc_draws(labelled.full, labelled.labels, labelled.cases, DRAWS)
+        found = percentile_interval(here, aucs.mean(axis=1), LEVEL)
+    else:
+        means = case_means(right[:, None], labelled.cases, DRAWS)
+        found = percentile_interval(here, means[:, 0], LEVEL)
+    if not found.below(before):
         return None
     return Alarm(
         kind="below test figure",
         sentence=(
-            f"{name} is {_with_ends(here)}, clearly below {before:.3f}, the model's own on its "
+            f"{name} is {_with_ends(found)}, clearly below {before:.3f}, the model's own on its "
             "test split: are these the features, the classes and the kind of slides that it was "
             "trained for?"
         ),
-        numbers={**_numbers(name.lower(), here), "test": before},
+        numbers={**_numbers(name.lower(), found), "test": before},
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from foci.audits.audit import StoredAudit
 from foci.audits.records import Alarm, Interval, RankingNumbers, Summary
 from foci.audits.settings import View
-from foci.audits.tables import as_csv
+from foci.audits.tables import as_csv, interval_columns
 from foci.errors import FociError
 from foci.words import decimals, in_percent
 
@@ -37,9 +37,6 @@ class ComparisonRow:
 
     Attributes:
         name: Name of the model, with the audit folder if two audits are of the same model.
-        architecture: Architecture of the classifier.
-        summary: All numbers of the audit.
-        alarms: Its alarms.
     """
 
     name: str
@@ -67,7 +64,6 @@ class Comparison:
 
     Attributes:
         rankings: Every ranking that some audit ran.
-        rows: One per audit.
         notes: Changed files, and differences that make numbers of the rows incomparable, one
             sentence each.
     """
@@ -128,10 +124,7 @@ class Comparison:
         }
         for ranking in self.rankings:
             for key in INTERVALS:
-                interval = row.interval(key, ranking)
-                line[f"{key}:{ranking}"] = interval.estimate
-                line[f"{key}:{ranking}_low"] = interval.low
-                line[f"{key}:{ranking}_high"] = interval.high
+                line |= interval_columns(f"{key}:{ranking}", row.interval(key, ranking))
         return line | {f"answer:{question}": row.answer(question) for question in ANSWERS}
 
 
@@ -197,10 +190,6 @@ def distinct_names(audits: Sequence[StoredAudit]) -> list[str]:
 
 def differences(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
     """List every difference that matters, one sentence each.
-
-    Args:
-        audits: Two or more audits.
-        names: Names of the audits in the table.
 
     Raises:
         FociError: If the audits share neither a slide nor a class.

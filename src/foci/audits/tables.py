@@ -17,6 +17,7 @@ from foci.audits.records import (
     DecidedNumbers,
     Interval,
     PairAgreement,
+    Paired,
     RankingNumbers,
     Summary,
     plain,
@@ -33,7 +34,6 @@ INTERVALS = ("msk_cond", "restricted", "reach", "aukc", "faithfulness", "shi_nat
 SPREADS = ("msk_cond", "restricted", "reach", "aukc", "faithfulness")
 SINGLE = ("reach_correct", "reach_wrong", "stable_restricted", "fallback", "specific")
 QUARTILES = ("msk", "stable", "decisive", "decisive_paper", "relative")
-PAIRED = ("base", "foci", "n_both", "n_base_only", "n_foci_only", "n_neither")
 
 
 def write_tables(
@@ -43,14 +43,7 @@ def write_tables(
     slides: Sequence[AuditedSlide],
     skipped: Sequence[AuditedSlide],
 ) -> list[Path]:
-    """Write all CSV tables into a folder; equal numbers give equal bytes.
-
-    Args:
-        folder: Folder of the tables; created if it does not exist.
-        summary: All numbers of the audit.
-        measured: Metrics of the slides that the summary is made from.
-        slides: The audited slides.
-        skipped: The slides that were skipped.
+    """Write all CSV tables into a folder, made if need be; equal numbers give equal bytes.
 
     Returns:
         ``rankings.csv``, ``slides.csv``, ``deletion.csv``, ``agreement.csv``, ``skipped.csv``.
@@ -79,9 +72,7 @@ def write_tables(
 def as_csv(rows: Iterable[Row], header: Sequence[str] = ()) -> str:
     """Format rows as CSV: an empty cell for None, floats with all digits.
 
-    Args:
-        rows: One dictionary per line.
-        header: Column names; default is the keys of the first row.
+    The columns are those of the header, or else the keys of the first row.
 
     >>> print(as_csv([{"slide": 'a "b", c', "msk": 2.0}, {"slide": "d", "msk": None}]), end="")
     slide,msk
@@ -97,19 +88,28 @@ def as_csv(rows: Iterable[Row], header: Sequence[str] = ()) -> str:
     return text.getvalue()
 
 
+def interval_columns(name: str, interval: Interval | None) -> Row:
+    """An estimate and the ends of its interval; empty where there is none."""
+    return {
+        name: getattr(interval, "estimate", None),
+        f"{name}_low": getattr(interval, "low", None),
+        f"{name}_high": getattr(interval, "high", None),
+    }
+
+
 def _ranking_rows(summary: Summary) -> Iterator[Row]:
     """Headline numbers, one row per view and ranking, the first view first."""
     for view, ranking, numbers in _by_view(summary):
         row: Row = {"view": view, "ranking": ranking}
         for name in INTERVALS:
-            interval: Interval | None = getattr(numbers, name)
-            for end, suffix in (("estimate", ""), ("low", "_low"), ("high", "_high")):
-                row[name + suffix] = getattr(interval, end, None)
+            row |= interval_columns(name, getattr(numbers, name))
         row |= {f"{name}_std": _seed_std(getattr(numbers, f"{name}_seeds")) for name in SPREADS}
         row |= {name: getattr(numbers, name) for name in SINGLE}
         row["selected_only_auc"] = getattr(numbers.selected_only, "auc", None)
         row["adaptive_auc"] = getattr(numbers.selected_only, "adaptive_auc", None)
-        row |= {f"paired_{name}": getattr(numbers.paired, name, None) for name in PAIRED}
+        row |= {
+            f"paired_{name}": getattr(numbers.paired, name, None) for name in Paired.model_fields
+        }
         row["wilcoxon_pvalue"] = getattr(numbers.wilcoxon, "pvalue", None)
         row |= _decided(numbers.decided)
         yield row | ({"captured": numbers.captured} if GREEDY in summary.rankings else {})

@@ -4,12 +4,23 @@ import math
 
 import numpy as np
 
+from foci.audits import CurveTable
 from foci.audits.measure import measure_slides
 from foci.audits.numbers import per_patient, resample
 from foci.audits.records import Saving
 from foci.metrics import case_means
 from foci.metrics.inputs import defined_mean
-from tests.makers.curves import CLASSES, Counts, Settings, slides, summary_of, table
+from tests.makers.curves import (
+    CLASSES,
+    Counts,
+    Settings,
+    curve,
+    flipping,
+    slides,
+    summarised,
+    summary_of,
+    table,
+)
 
 
 def saved(counts: Counts, cases: list[str], n_boot: int) -> Saving:
@@ -46,6 +57,16 @@ def test_draws_without_a_reached_slide_are_left_out() -> None:
     result = saved({"native": [[None, 4]], "selector": [[1, 2]]}, ["a", "b"], n_boot=400)
     assert math.isfinite(result.low)
     assert math.isfinite(result.high)
+
+
+def test_deletion_of_some_orders_is_dense_although_a_slide_has_one_tile() -> None:
+    how = [{"n_tiles": 1}, {"n_tiles": 20}]
+    curves = [curve(f"s{i}", "random", seed, 1, **how[i]) for seed in (0, 1) for i in (0, 1)]
+    curves += [flipping(f"s{i}", "random", 0, None, **how[i]) for i in (0, 1)]
+    known = slides(["A", "B"], [None] * 2, [1, 20])
+    found = summarised(CurveTable.of(curves), known, CLASSES, Settings(), [])
+    counts = found.views["prediction"]["random"].counts
+    assert (counts.deletion, counts.n_deleted) == ("dense", 1)
 
 
 # Draws
