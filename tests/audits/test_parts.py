@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from foci.audits import StoredAudit
+from foci.audits.folder import AuditedSlide, from_arrow
 from foci.audits.jobs import RankingJob
 from foci.audits.parts import Assembly, PartialResults, RevealedSlide
 from foci.audits.reveal import SlideReveal
-from foci.audits.stored import AuditedSlide, from_arrow
 from foci.errors import CohortError, FociError
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import read

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from foci.audits import Curve, CurveTable
-from foci.audits.stored import (
+from foci.audits.folder import (
     AuditedSlide,
     RankedTiles,
     curves_to_arrow,

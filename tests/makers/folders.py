@@ -9,11 +9,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from foci.audits import AuditedSlide, Curve, CurveTable, RankedTiles, StoredAudit
-from foci.audits.folder import CURVES, FORMAT, MANIFEST, RANKINGS, SLIDES, SUMMARY
+from foci.audits.folder import (
+    CURVES,
+    FORMAT,
+    MANIFEST,
+    RANKINGS,
+    SLIDES,
+    SUMMARY,
+    curves_to_arrow,
+    slides_to_arrow,
+)
+from foci.audits.folder import scores_to_arrow as tiles_to_arrow
 from foci.audits.manifest import BackboneRecord, Manifest
 from foci.audits.settings import AuditSettings
-from foci.audits.stored import curves_to_arrow, slides_to_arrow
-from foci.audits.stored import scores_to_arrow as tiles_to_arrow
 from tests.makers.curves import CLASSES, Counts, slides, summarised, table, tiles
 
 SKIPPED = AuditedSlide("torn", "P99", skipped='torn.h5: is "truncated", copy it again')

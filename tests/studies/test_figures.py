@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from foci.audits import RankedTiles
-from foci.audits.folder import RANKINGS
-from foci.audits.stored import scores_to_arrow
+from foci.audits.folder import RANKINGS, scores_to_arrow
 from foci.errors import FociError
 from foci.studies.figures import StudyFigure, explainability, figures, write
 from foci.studies.folder import StudyFolder

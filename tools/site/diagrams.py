@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import foci
-from foci.audits.stored import RankedTiles
+from foci.audits.folder import RankedTiles
 from foci.metrics import decisive_k, msk
 from foci.reveal import Curve
 from tools.site.pages import DOCS

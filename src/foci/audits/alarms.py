@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from foci.audits.folder import AuditedSlide
 from foci.audits.measure import MeasuredSlides, WholeSlides
 from foci.audits.records import Alarm, RankingNumbers
 from foci.audits.settings import AnalysisSettings, View
-from foci.audits.stored import AuditedSlide
 from foci.metrics import case_means, percentile_interval
 from foci.metrics.answers import MIN_CASES
 from foci.metrics.cohort import adaptive_budget, class_auc_draws, class_aucs

@@ -22,17 +22,22 @@ from foci.audits.folder import (
     RANKINGS,
     SLIDES,
     SUMMARY,
+    AuditedSlide,
+    CurveTable,
+    RankedTiles,
     as_model,
     lost_file,
     read_object,
+    read_slides,
+    read_tiles,
     readable,
+    runs,
 )
 from foci.audits.manifest import Manifest, TruthRecord, write_manifest
 from foci.audits.measure import MeasuredSlides, measure_slides
 from foci.audits.numbers import agreement, summarise
 from foci.audits.records import Alarm, Answers, Summary
 from foci.audits.settings import RELATIVE, AnalysisSettings, AuditSettings, Kappa, View
-from foci.audits.stored import AuditedSlide, CurveTable, RankedTiles, read_slides, read_tiles, runs
 from foci.errors import FociError
 from foci.files.hashes import changed_files, check_format, was_changed
 from foci.metrics import average_precision, precision_at_k

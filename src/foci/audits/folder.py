@@ -1,18 +1,31 @@
-"""Names of files and columns in an audit folder."""
+"""The audit folder: names of its files, how they are read, and its three Parquet tables.
+
+``slides.parquet`` lists the audited slides and the skipped ones with the reason, ``curves.parquet``
+holds class probabilities at counts of tiles, ``rankings.parquet`` score and rank of every tile.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from foci.audits.settings import STORED
 from foci.errors import FociError
 from foci.files.bounds import read_json
+from foci.metrics import truncate
+from foci.rankings import Ranking
+from foci.reveal import Curve, Direction
+from foci.words import counted
 
 FORMAT = 1
 """Of the folder; any other is refused."""
@@ -42,9 +55,6 @@ def column(ranking: str, seed: int | None) -> str:
 def seed_folder(folder: Path, seed: int) -> Path:
     """Folder of the selector with this seed."""
     return folder / SELECTORS / f"seed-{seed}"
-
-
-# Read files of an audit folder; a missing or damaged one raises a one-line error.
 
 
 AGAIN = "run foci audit again with --force"
@@ -96,3 +106,290 @@ def as_model(path: Path, model: type[M], content: Mapping[str, Any]) -> M:
 def lost_file(folder: Path, names: Iterable[str]) -> str | None:
     """The first of the named files that is missing from a folder; None if all are there."""
     return next((name for name in names if not (folder / name).is_file()), None)
+
+
+# Slides
+
+
+@dataclass(frozen=True)
+class AuditedSlide:
+    """One audited or skipped slide: a row of ``slides.parquet``.
+
+    Attributes:
+        slide_id: The slide.
+        case_id: Its patient.
+        label: Its class, or None.
+        n_tiles: Candidate tiles; 0 if it could not be read.
+        n_total: Tiles in the file.
+        unit: Unit of the coordinates.
+        patch_size: Side of a tile in that unit, or None.
+        features_sha256: SHA-256 of the candidate tiles' features in float32.
+        skipped: Why the slide was skipped, in one line; None if it was audited.
+        encoder: Tile encoder that the feature file names, or None.
+        n_zero: Candidate tiles whose features are all zero; None if it could not be read.
+        fingerprint: :meth:`foci.Bag.fingerprint`; None if it could not be read.
+    """
+
+    slide_id: str
+    case_id: str
+    label: str | None = None
+    n_tiles: int = 0
+    n_total: int = 0
+    unit: str = "px"
+    patch_size: int | None = None
+    features_sha256: str = ""
+    skipped: str | None = None
+    encoder: str | None = field(default=None, compare=False)
+    n_zero: int | None = field(default=None, compare=False)
+    fingerprint: str | None = field(default=None, compare=False)
+
+
+_ARROW = {"str": pa.string(), "int": pa.int32()}
+SLIDE_SCHEMA = pa.schema(
+    [
+        pa.field(own.name, _ARROW[kind], nullable=bool(optional))
+        for own in fields(AuditedSlide)
+        for kind, optional, _ in [str(own.type).partition(" | None")]
+    ]
+)
+
+
+def slides_to_arrow(slides: Sequence[AuditedSlide]) -> pa.Table:
+    """Convert slides to rows of ``slides.parquet``."""
+    return pa.Table.from_pylist([asdict(slide) for slide in slides], schema=SLIDE_SCHEMA)
+
+
+def read_slides(path: str | Path) -> tuple[AuditedSlide, ...]:
+    """Read ``slides.parquet``."""
+    rows = pq.read_table(path, schema=SLIDE_SCHEMA).to_pylist()
+    return tuple(AuditedSlide(**row) for row in rows)
+
+
+# Curves
+
+
+CURVE_SCHEMA = pa.schema(
+    [
+        pa.field("slide_id", pa.string(), nullable=False),
+        pa.field("ranking", pa.string(), nullable=False),
+        pa.field("seed", pa.int32()),
+        pa.field("direction", pa.string(), nullable=False),
+        pa.field("n_tiles", pa.int32(), nullable=False),
+        pa.field("ks", pa.list_(pa.int32()), nullable=False),
+        pa.field("probs", pa.list_(pa.float64()), nullable=False),
+        pa.field("full", pa.list_(pa.float64()), nullable=False),
+    ]
+)
+"""``probs`` holds ``len(ks)`` rows of ``len(full)`` classes, one row after the other."""
+
+REPEATED = ["slide_id", "ranking", "direction", "ks.list.element"]
+"""Columns whose values repeat, the only ones that a dictionary makes smaller."""
+
+
+Order = tuple[str, int | None]
+"""Ranking and seed: one order of the tiles of every slide."""
+
+
+@dataclass(frozen=True, repr=False)
+class CurveTable:
+    """All curves of an audit, by ranking, seed and direction, each for the same slides."""
+
+    slide_ids: tuple[str, ...]
+    _curves: dict[tuple[str, int | None, str], tuple[Curve, ...]]
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.rankings)
+        return f"CurveTable({counted(len(self.slide_ids), 'slide')}; rankings: {names})"
+
+    @classmethod
+    def of(cls, curves: Iterable[Curve]) -> CurveTable:
+        """Arrange curves; every ranking must hold the same slides in the same order."""
+        groups: dict[tuple[str, int | None, str], list[Curve]] = {}
+        for curve in curves:
+            groups.setdefault((curve.ranking, curve.seed, curve.direction), []).append(curve)
+        names = {tuple(c.slide_id for c in group) for group in groups.values()}
+        if len(names) != 1:
+            raise FociError("curves", "differ in their slides between rankings", "audit again")
+        return cls(next(iter(names)), {key: tuple(group) for key, group in groups.items()})
+
+    @classmethod
+    def read(cls, path: str | Path) -> CurveTable:
+        """Read ``curves.parquet``."""
+        return cls.of(from_arrow(pq.read_table(path, schema=CURVE_SCHEMA)))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes of the classifier."""
+        return len(next(iter(self._curves.values()))[0].full)
+
+    @property
+    def rankings(self) -> tuple[str, ...]:
+        """Names of the rankings, in the order of the run."""
+        return tuple(dict.fromkeys(ranking for ranking, _, _ in self._curves))
+
+    def seeds(self, ranking: str) -> tuple[int | None, ...]:
+        """Seeds of a ranking; ``(None,)`` where nothing is drawn."""
+        return tuple(dict.fromkeys(s for name, s, _ in self._curves if name == ranking))
+
+    @property
+    def orders(self) -> list[Order]:
+        """Every ranking with each of its seeds."""
+        return [(ranking, seed) for ranking in self.rankings for seed in self.seeds(ranking)]
+
+    def get(
+        self, ranking: str, seed: int | None = None, direction: Direction = "insert"
+    ) -> tuple[Curve, ...]:
+        """Curves of one ranking and seed, in the order of :attr:`slide_ids`."""
+        key = (ranking, seed, direction)
+        if key not in self._curves:
+            known = ", ".join(self.rankings)
+            what = f"holds no {direction} curves" + ("" if seed is None else f" of seed {seed}")
+            raise FociError(f"ranking {ranking!r}", what, f"rankings in this audit: {known}")
+        return self._curves[key]
+
+    def every_seed(
+        self, ranking: str, direction: Direction = "insert"
+    ) -> tuple[tuple[Curve, ...], ...]:
+        """:meth:`get` for each seed."""
+        return tuple(self.get(ranking, seed, direction) for seed in self.seeds(ranking))
+
+    def deletions(self, ranking: str, seed: int | None) -> tuple[Curve, ...]:
+        """Deletion curves of a ranking and seed; empty where none were measured."""
+        return self._curves.get((ranking, seed, "delete"), ())
+
+    def up_to(self, k_max: int) -> CurveTable:
+        """The same audit as if no more than ``k_max`` tiles had ever been revealed.
+
+        Deletion curves stay as they are: their counts are not a budget.
+        """
+
+        def cut(curve: Curve) -> Curve:
+            if curve.direction == "delete" or curve.ks[-1] <= k_max:
+                return curve
+            probs, ks = truncate(curve.probs, curve.ks, k_max)
+            return replace(curve, probs=probs, ks=ks)
+
+        within = {key: tuple(map(cut, group)) for key, group in self._curves.items()}
+        return CurveTable(self.slide_ids, within)
+
+
+def curves_to_arrow(curves: Sequence[Curve]) -> pa.Table:
+    """Curves as rows of ``curves.parquet``."""
+    columns = {name: [getattr(curve, name) for curve in curves] for name in CURVE_SCHEMA.names}
+    columns["probs"] = [curve.probs.ravel() for curve in curves]
+    return pa.table(columns, schema=CURVE_SCHEMA)
+
+
+def from_arrow(table: pa.Table) -> list[Curve]:
+    """Rows of ``curves.parquet`` as curves."""
+    columns = {}
+    for own in CURVE_SCHEMA:
+        cells = table[own.name]
+        if not own.nullable and cells.null_count:
+            raise ValueError(f"column {own.name} has empty cells")
+        columns[own.name] = _lists(cells) if pa.types.is_list(own.type) else cells.to_pylist()
+    curves = []
+    for row in zip(*columns.values(), strict=True):
+        values = dict(zip(columns, row, strict=True))
+        ks, probs, full = values["ks"], values["probs"], values["full"]
+        alone = values["direction"] == "delete"  # the only tile of a bag cannot be deleted
+        if not (len(ks) or alone) or len(probs) != len(ks) * len(full):
+            raise ValueError("a curve without a row of probabilities for every count")
+        values |= {"ks": ks.astype(np.int64), "probs": probs.reshape(-1, len(full))}
+        curves.append(Curve(**values))
+    return curves
+
+
+def _lists(column: pa.ChunkedArray) -> list[NDArray[np.float64]]:
+    values = []
+    for chunk in column.chunks:
+        flat, ends = chunk.values.to_numpy(), chunk.offsets.to_numpy()
+        values += [flat[a:b] for a, b in itertools.pairwise(ends)]
+    return values
+
+
+# Rankings
+
+SCORE, RANK = "score:", "rank:"
+
+
+@dataclass(frozen=True, eq=False)
+class RankedTiles:
+    """Candidate tiles of one slide, with their scores under every ranking.
+
+    Attributes:
+        slide_id: The slide.
+        tiles: ``[N]`` index of every tile in its file.
+        coords: ``[N, 2]`` top-left corners, or None.
+        scores: ``[N]`` per ranking, by :func:`foci.audits.folder.column`. Random
+            orders are not stored: :func:`foci.rankings.score` draws the same ones again.
+    """
+
+    slide_id: str
+    tiles: NDArray[np.int64]
+    coords: NDArray[np.int64] | None
+    scores: Mapping[str, NDArray[np.float64]]
+
+    def __len__(self) -> int:
+        return len(self.tiles)
+
+    def order(self, column: str) -> NDArray[np.int64]:
+        """Positions of the tiles in the bag, most important first."""
+        return Ranking(column, self.slide_id, self.scores[column]).order
+
+
+def scores_to_arrow(slide: RankedTiles) -> pa.Table:
+    """Convert a slide to rows of ``rankings.parquet``, one per tile."""
+    n = len(slide)
+    x, y = ([None] * n, [None] * n) if slide.coords is None else slide.coords.T
+    columns: dict[str, pa.Array] = {
+        "slide_id": pa.repeat(pa.scalar(slide.slide_id), n),
+        "tile": pa.array(slide.tiles, pa.int32()),
+        "x": pa.array(x, pa.int64()),
+        "y": pa.array(y, pa.int64()),
+    }
+    for name, scores in slide.scores.items():
+        columns[SCORE + name] = pa.array(scores, pa.float64())
+        columns[RANK + name] = pa.array(Ranking(name, slide.slide_id, scores).ranks, pa.int32())
+    return pa.table(columns)
+
+
+def read_tiles(path: str | Path, slide_ids: Collection[str] | None = None) -> Iterator[RankedTiles]:
+    """Read ``rankings.parquet`` one slide at a time, in the order of the audit.
+
+    Where ``slide_ids`` are given, parts of the file that hold none of them are left alone.
+    """
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            if slide_ids is not None:
+                held = file.read_row_group(group, columns=["slide_id"])["slide_id"].unique()
+                if not set(held.to_pylist()) & set(slide_ids):
+                    continue
+            table = file.read_row_group(group)
+            names = table["slide_id"].to_numpy()
+            for start, end in runs(names):
+                if slide_ids is None or names[start] in slide_ids:
+                    yield _slide(table.slice(start, end - start))
+
+
+def runs(names: NDArray[Any]) -> Iterator[tuple[int, int]]:
+    """Start and end of every run of equal names.
+
+    >>> list(runs(np.array(["a", "a", "b"])))
+    [(0, 2), (2, 3)]
+    """
+    changes = np.flatnonzero(names[1:] != names[:-1]) + 1
+    ends = [0, *changes.tolist(), len(names)] if len(names) else []
+    return itertools.pairwise(ends)
+
+
+def _slide(rows: pa.Table) -> RankedTiles:
+    placed = rows["x"].null_count == 0
+    coords = np.column_stack([rows["x"].to_numpy(), rows["y"].to_numpy()]) if placed else None
+    columns = [c.removeprefix(SCORE) for c in rows.column_names if c.startswith(SCORE)]
+    return RankedTiles(
+        slide_id=rows["slide_id"][0].as_py(),
+        tiles=rows["tile"].to_numpy().astype(np.int64),
+        coords=coords,
+        scores={name: rows[SCORE + name].to_numpy() for name in columns},
+    )

@@ -1,10 +1,13 @@
-"""Schema of ``manifest.json``: what was audited, with which settings, software and files.
+"""The manifest of an audit: what was audited, with which settings, software and files.
 
-A stored audit is read without torch: the functions that look at a model import it themselves.
+It decides whether a run may resume in a folder: only where the key is the same, a digest of
+everything that decides the numbers. A stored audit is read without torch: the functions that look
+at a model import it themselves.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -26,15 +29,17 @@ from foci.audits.folder import (
     SUMMARY,
     TABLE_FILES,
     TABLES,
+    lost_file,
     read_model,
 )
 from foci.audits.records import Alarm, Readout, Record
 from foci.audits.settings import AuditSettings
-from foci.audits.stored import AgreementRecord
 from foci.bags import Cohort
 from foci.bags.cohort import stamps
-from foci.files.atomic import write_whole
-from foci.files.hashes import digest, file_digest, with_own_hash
+from foci.errors import FociError
+from foci.files.atomic import TEMPORARY, write_whole
+from foci.files.hashes import check_format, digest, file_digest, with_own_hash
+from foci.files.lock import LOCK
 
 if TYPE_CHECKING:
     from foci.backbones import Backbone
@@ -60,6 +65,24 @@ class ManifestHead(Record):
     versions: dict[str, str]
     files: dict[str, str] = Field(default_factory=dict)
     own_sha256: str | None = None
+
+
+class TriedRecord(Record):
+    """One variant of a checkpoint: its options, and its largest difference from known answers."""
+
+    options: dict[str, Any]
+    difference: float
+
+
+class AgreementRecord(Record):
+    """Which options of a checkpoint were tried, and which agreed with known answers."""
+
+    file: str
+    kind: str
+    slides: int
+    tolerance: float
+    taken: TriedRecord
+    tried: list[TriedRecord]
 
 
 class BackboneRecord(Record):
@@ -174,15 +197,16 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     write_whole(folder / MANIFEST, text)
 
 
-# Key of a run, for resuming: everything that its numbers depend on.
+# May a run resume?
 
 
+State = Literal["new", "started", "finished"]
+
+_REDO = "give --force to redo it, or another --out"
 TABLE, FILES, MODEL = "slide table", "feature files", "model"
 MAP, MAP_FILES, GIVEN_SELECTORS = "map", "map files", "selectors"
 _ONLY_IF_GIVEN = (MAP, MAP_FILES, GIVEN_SELECTORS)
 """Left out of the key of an audit without them."""
-_INDIFFERENT = {"memory_gb", "profile"}
-_PROBE_DIGITS, _PROBE_TILES = 5, 8
 
 
 def run_inputs(
@@ -194,19 +218,11 @@ def run_inputs(
 ) -> dict[str, Any]:
     """Collect everything that decides the numbers, by name; long lists as a hash.
 
-    Feature files are known by name, size and time of change: nothing is read.
-
-    The confidences ``kappas`` belong to it: probabilities close to one of them are stored as
-    computed in float64.
-
-    Args:
-        backbone: The classifier.
-        cohort: The slides.
-        settings: Of the audit.
-        split_seed: Of the patient split.
-        selectors: Hash of every selector that was not fitted in the audit, by seed.
+    Feature files are known by name, size and time of change: nothing is read. The confidences
+    ``kappas`` belong to it: probabilities close to one of them are stored as computed in float64.
+    ``selectors`` are the hashes, by seed, of those that are not fitted in the audit.
     """
-    own = settings.model_dump(mode="json", exclude={*_INDIFFERENT, "fit_target"})
+    own = settings.model_dump(mode="json", exclude={"memory_gb", "profile", "fit_target"})
     own["reveals_every_count"] = settings.reveals_every_count
     if settings.map is None:
         del own[MAP]
@@ -215,6 +231,7 @@ def run_inputs(
     store = cohort.store
     rows = [[s.slide_id, s.case_id, s.label, s.split] for s in cohort]
     skipped = [[s.slide_id, s.reason] for s in cohort.skipped]
+    maps = {str(path): file_digest(path) for path in settings.map_files.values()}
     return {
         "format": FORMAT,
         MODEL: _model(backbone),
@@ -226,14 +243,9 @@ def run_inputs(
         "mpp": store.mpp,
         TABLE: digest([rows, skipped]),
         FILES: digest(stamps(cohort)),
-        **({MAP_FILES: map_digests(settings)} if settings.map_files else {}),
+        **({MAP_FILES: maps} if maps else {}),
         **({GIVEN_SELECTORS: dict(selectors)} if selectors else {}),
     }
-
-
-def map_digests(settings: AuditSettings) -> dict[str, str]:
-    """SHA-256 of every score file, by its path."""
-    return {str(path): file_digest(path) for path in settings.map_files.values()}
 
 
 def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
@@ -246,8 +258,10 @@ def first_difference(stored: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     """
     for name in (*now, *(name for name in _ONLY_IF_GIVEN if name not in now)):
         if stored.get(name) != now.get(name):
-            if name in (MODEL, TABLE, FILES, MAP_FILES, GIVEN_SELECTORS):
-                return f"another {name}" if name in (MODEL, TABLE) else f"other {name}"
+            if name in (MODEL, TABLE):
+                return f"another {name}"
+            if name in (FILES, MAP_FILES, GIVEN_SELECTORS):
+                return f"other {name}"
             return f"{name} = {_plain(stored.get(name))}, not {_plain(now.get(name))}"
     return "other settings"
 
@@ -271,7 +285,7 @@ def _score_probe(backbone: Backbone) -> list[list[str]]:
     if not isinstance(backbone, CallableBackbone) or backbone.score_function is None:
         return []
     device, dtype = device_and_dtype(backbone)
-    bag = np.random.default_rng(1).standard_normal((_PROBE_TILES, backbone.d_in), np.float32)
+    bag = np.random.default_rng(1).standard_normal((8, backbone.d_in), np.float32)
     try:
         with eval_mode(backbone), torch.no_grad():
             scores = backbone.scores(torch.from_numpy(bag).to(device, dtype))
@@ -281,7 +295,7 @@ def _score_probe(backbone: Backbone) -> list[list[str]]:
 
 
 def _rounded(values: Iterable[float]) -> list[str]:
-    return [f"{value:.{_PROBE_DIGITS}g}" for value in values]
+    return [f"{value:.5g}" for value in values]
 
 
 def _plain(value: Any) -> str:
@@ -290,7 +304,51 @@ def _plain(value: Any) -> str:
     return json.dumps(value) if isinstance(value, (list, dict)) else str(value)
 
 
-# Manifest of a new run, and the hashes of the files that a run has written.
+def state_of(
+    folder: Path, inputs: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
+) -> State:
+    """Whether a folder is new, started or finished for this audit; refuse to mix two audits.
+
+    With ``force`` a folder that holds an audit is new, too; one that holds other files never is.
+    See :func:`run_inputs` and :func:`versions_of`.
+    """
+    head = _head(folder)
+    if head is None or force:
+        return "new"
+    check_format(folder / MANIFEST, {"format": head.format}, FORMAT, _REDO)
+    if head.key != digest(inputs):
+        difference = first_difference(head.run_inputs, inputs)
+        raise FociError(folder, f"holds an audit with {difference}", _REDO)
+    if head.status == "complete":
+        gone = lost_file(folder, head.files)
+        if gone is not None:
+            raise FociError(folder, f"holds an audit without its {gone}", "give --force")
+        return "finished"
+    for name, version in versions.items():
+        first = head.versions.get(name)
+        if first != version:
+            what = f"holds an audit that was started with {name} {first}, this is {version}"
+            raise FociError(folder, what, f"resume it with {first}, or {_REDO}")
+    return "started"
+
+
+def _head(folder: Path) -> ManifestHead | None:
+    """Read the head of the folder's manifest; None if a new audit may start there."""
+    if not folder.exists():
+        return None
+    if not folder.is_dir():
+        raise FociError(folder, "is a file", "choose another --out")
+    path = folder / MANIFEST
+    if not path.is_file():
+        names = (entry.name for entry in folder.iterdir())
+        if all(name == LOCK or name.startswith(TEMPORARY) for name in names):
+            return None
+        raise FociError(folder, "is not empty and holds no audit", "choose another --out")
+    with contextlib.suppress(FociError):
+        head = read_model(path, ManifestHead)
+        if head.key:
+            return head
+    raise FociError(path, "is not the manifest of an audit", "choose another --out")
 
 
 def versions_of(backbone: Backbone) -> dict[str, str]:

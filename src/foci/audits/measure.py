@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from foci.audits.folder import AuditedSlide, CurveTable, Order
 from foci.audits.records import CurveBand, plain
 from foci.audits.settings import SHARE, SHARES, AnalysisSettings, View
-from foci.audits.stored import AuditedSlide, CurveTable, Order
 from foci.errors import FociError
 from foci.metrics import inputs, slide_faithfulness, stack
 from foci.metrics.curve import (

@@ -18,7 +18,7 @@ from scipy.stats import hypergeom
 from foci import metrics
 from foci.audits.alarms import caveats
 from foci.audits.answers import answer_questions
-from foci.audits.folder import FORMAT, column
+from foci.audits.folder import FORMAT, CurveTable, RankedTiles, column
 from foci.audits.measure import Measured, MeasuredSlides, Threshold, WholeSlides
 from foci.audits.records import (
     ClassNumbers,
@@ -39,7 +39,6 @@ from foci.audits.records import (
     plain,
 )
 from foci.audits.settings import KEPT, SHARE, AnalysisSettings, View
-from foci.audits.stored import CurveTable, RankedTiles
 from foci.metrics.cohort import adaptive_budgets, kept_alone
 from foci.metrics.compare import relative_saving
 from foci.metrics.inputs import Floats, Integers, Marks, defined_mean

@@ -1,13 +1,16 @@
-"""Partial results of a run: one Parquet file per block of slides and ranking job.
+"""The folder of a run: locked and cleared, filled with partial results, merged at the end.
 
-Every file is either complete or absent, so a killed run can resume. At the end they are merged into
-the tables of the audit, one block in memory at a time.
+There is one Parquet file per block of slides and ranking job, either complete or absent, so a
+killed run can resume. They are merged into the tables of the audit, one block in memory at a time.
+Files are removed by name, without following a link.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,21 +21,35 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from foci.audits.folder import CURVES, PARTS, RANKINGS, SLIDES, readable
-from foci.audits.jobs import RankingJob
-from foci.audits.stored import (
+from foci.audits.folder import (
     CURVE_SCHEMA,
+    CURVES,
+    MANIFEST,
+    PARTS,
+    RANKINGS,
     REPEATED,
+    SELECTORS,
+    SLIDES,
+    SUMMARY,
+    TABLE_FILES,
+    TABLES,
     AuditedSlide,
     RankedTiles,
     curves_to_arrow,
     read_slides,
+    readable,
     scores_to_arrow,
     slides_to_arrow,
 )
+from foci.audits.jobs import RankingJob
+from foci.audits.manifest import State, state_of
 from foci.errors import CohortError, FociError
-from foci.files.atomic import whole_file
+from foci.files.atomic import sweep, whole_file
+from foci.files.lock import LOCK, alone_in
+from foci.files.run_log import LOG
 from foci.reveal import Curve
+from foci.selectors import saved
+from foci.slides.find import INDEX, THUMBNAILS
 
 SCORES = pa.field("scores", pa.list_(pa.float64()))
 """Stored in the first row of a slide; null in its other rows, and for random orders."""
@@ -42,6 +59,120 @@ PLACES = [pa.field(name, pa.list_(pa.int64())) for name in ("tiles", "x", "y")]
 
 SLIDES_PART = "slides"
 _AGAIN = "give the same foci audit command again, with --force"
+
+_REPORT = re.compile(
+    r"report(-kappa-[0-9.e-]+)?(-relative)?(-k-[0-9]+)?(-prediction|-label)?\.html"
+)
+"""Report pages in the folder, including those at other settings than the audit's."""
+
+_SEED = re.compile(r"seed-[0-9]+")
+_PART = re.compile(r"[0-9]{5,}\.parquet")
+
+
+@contextlib.contextmanager
+def locked_run_folder(
+    folder: Path, inputs: Mapping[str, Any], versions: Mapping[str, str], *, force: bool
+) -> Iterator[State]:
+    """Create, lock and clean up a folder for one run; yields its state, see :func:`state_of`.
+
+    A run that is refused before its first results leaves nothing behind: its manifest would make
+    the next run, with the mistake corrected, demand ``--force``. Slides that were computed and
+    selectors that were fitted stay, with the manifest that they need.
+    """
+    existed = folder.exists()
+    state_of(folder, inputs, versions, force=force)  # raises before anything is changed
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with alone_in(folder):
+            state = state_of(folder, inputs, versions, force=force)
+            check_no_links(folder)
+            if state == "new":
+                clear(folder)
+            tidy(folder)
+            try:
+                yield state
+            except FociError:
+                fitted = (folder / SELECTORS).glob(f"*/{saved.METADATA}")
+                if state == "new" and not (folder / PARTS).exists() and not any(fitted):
+                    clear(folder)
+                    for name in (MANIFEST, LOG):
+                        (folder / name).unlink(missing_ok=True)
+                raise
+    except FociError:
+        if not existed:
+            with contextlib.suppress(OSError):  # it is not empty
+                folder.rmdir()
+        raise
+
+
+def clear(folder: Path) -> None:
+    """Remove the files that an audit writes, and no others.
+
+    The manifest stays until it is replaced: without it, FOCI would not recognise its own folder.
+    """
+    sweep(folder, deep=True)
+    remove_parts(folder)
+    for name in (SLIDES, CURVES, RANKINGS, SUMMARY):
+        (folder / name).unlink(missing_ok=True)
+    for path in _entries(folder):
+        if _REPORT.fullmatch(path.name):
+            path.unlink(missing_ok=True)
+    for place in _entries(folder / SELECTORS):
+        if _SEED.fullmatch(place.name):
+            _remove(place, saved.FILES)
+    _remove(folder / SELECTORS, ())
+    _remove(folder / TABLES, TABLE_FILES)
+    pictures = folder / THUMBNAILS
+    shown = [path.name for path in _entries(pictures) if path.suffix == ".jpg"]
+    _remove(pictures, [*shown, INDEX])
+
+
+def tidy(folder: Path) -> None:
+    """Remove what killed runs, fits and reports left in a folder that is locked."""
+    sweep(folder, deep=True)
+    for place in _entries(folder / SELECTORS):
+        if _SEED.fullmatch(place.name) and _own(place):
+            (place / LOCK).unlink(missing_ok=True)
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove the partial results of a run."""
+    for place in _entries(folder / PARTS):
+        _remove(place, [path.name for path in _entries(place) if _PART.fullmatch(path.name)])
+    _remove(folder / PARTS, ())
+
+
+def check_no_links(folder: Path) -> None:
+    """Refuse a folder in which a run would write through a link into another one."""
+    for place in (folder / PARTS, folder / SELECTORS, folder / TABLES, folder / THUMBNAILS):
+        for path in (place, *_entries(place)):
+            if path.is_symlink() and path.is_dir():
+                what = "is a link to another folder"
+                raise FociError(path, what, "remove the link, or choose another --out")
+
+
+def _own(folder: Path) -> bool:
+    return folder.is_dir() and not folder.is_symlink()
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What is in a folder; nothing if it is a link, or none."""
+    return sorted(folder.iterdir()) if _own(folder) else []
+
+
+def _remove(folder: Path, names: Sequence[str]) -> None:
+    """Remove these files of a folder, and the folder if nothing else is in it."""
+    if not _own(folder):
+        return
+    for name in names:
+        path = folder / name
+        if path.is_symlink() or path.is_file():
+            path.unlink(missing_ok=True)
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+# Partial results
 
 
 @dataclass(frozen=True)

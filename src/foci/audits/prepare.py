@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from foci.audits.folder import FORMAT
-from foci.audits.manifest import MAP_FILES, BackboneRecord, Manifest, now, run_inputs, versions_of
+from foci.audits.folder import FORMAT, AuditedSlide
+from foci.audits.manifest import (
+    MAP_FILES,
+    AgreementRecord,
+    BackboneRecord,
+    Manifest,
+    now,
+    run_inputs,
+    versions_of,
+)
 from foci.audits.selectors import PretrainedSelectors
 from foci.audits.settings import PROFILES, AuditSettings
 from foci.audits.sources import Sources, check_maps
-from foci.audits.stored import AgreementRecord, AuditedSlide
 from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.freezing import eval_mode, fingerprint
 from foci.backbones.training.run import with_train_and_val
@@ -110,7 +117,9 @@ def new_manifest(prepared: Prepared, overlapping_patients: PatientOverlap) -> Ma
     """Manifest of a new run, before it has any results."""
     sources, backbone, inputs = prepared.sources, prepared.backbone, prepared.inputs
     agreed = sources.agreement
-    agreement = {} if agreed is None else {"agreement": AgreementRecord.of(agreed)}
+    agreement = (
+        {} if agreed is None else {"agreement": AgreementRecord.model_validate(asdict(agreed))}
+    )
     return Manifest(
         format=FORMAT,
         status="running",

@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from foci.audits.folder import AuditedSlide
 from foci.audits.jobs import (
     DELETED_ORDERS,
     AdaptiveCurves,
@@ -29,12 +30,10 @@ from foci.audits.jobs import (
     reveal_counts,
 )
 from foci.audits.numbers import Agreements
-from foci.audits.parts import Assembly, PartialResults, RevealedSlide
+from foci.audits.parts import Assembly, PartialResults, RevealedSlide, remove_parts
 from foci.audits.prepare import DriftCheck, Prepared, SplitSlides
 from foci.audits.records import PairAgreement
-from foci.audits.run_folder import remove_parts
 from foci.audits.settings import AuditSettings
-from foci.audits.stored import AuditedSlide
 from foci.audits.workers import Workers
 from foci.backbones import Backbone
 from foci.backbones.freezing import device_and_dtype, eval_mode, pinned

@@ -3,7 +3,7 @@
 A killed run resumes where it stopped and ends with the same bytes: selectors that are fitted are
 loaded (:mod:`foci.audits.selectors`), blocks of slides that are written are kept
 (:mod:`foci.audits.parts`), and the manifest decides whether a folder holds this very audit
-(:mod:`foci.audits.run_folder`).
+(:mod:`foci.audits.manifest`).
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from foci.audits.jobs import ranking_jobs
 from foci.audits.manifest import (
     Manifest,
     SlideCounts,
+    State,
     file_hashes,
     now,
     read_manifest,
+    state_of,
     write_manifest,
 )
 from foci.audits.numbers import summarise
-from foci.audits.parts import features_digest
+from foci.audits.parts import features_digest, locked_run_folder, remove_parts, tidy
 from foci.audits.prepare import (
     Prepared,
     SplitSlides,
@@ -38,7 +40,6 @@ from foci.audits.prepare import (
 )
 from foci.audits.records import PairAgreement
 from foci.audits.reveal import n_blocks, reveal
-from foci.audits.run_folder import State, locked_run_folder, remove_parts, state_of, tidy
 from foci.audits.selectors import described, fit, in_words, on_fitting
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources, announce

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from foci.audits.folder import AuditedSlide
 from foci.audits.measure import MeasuredSlides
 from foci.audits.numbers import GREEDY
 from foci.audits.records import (
@@ -23,7 +24,6 @@ from foci.audits.records import (
     plain,
 )
 from foci.audits.settings import View
-from foci.audits.stored import AuditedSlide
 from foci.files.atomic import write_whole
 from foci.metrics import seed_spread
 from foci.metrics.inputs import defined_mean

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, RankedTiles, StoredAudit
 from foci.audits.audit import Marks
-from foci.audits.folder import column
+from foci.audits.folder import Order, column
 from foci.audits.measure import MeasuredSlides, followed
-from foci.audits.stored import Order
 from foci.bags.tables import write_csv
 from foci.errors import FociError, SlideError
 from foci.reports.payload import by_interest, count_or_none, stored_columns

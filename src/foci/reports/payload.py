@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from foci.audits import AuditedSlide, Curve, RankedTiles, StoredAudit, Summary
-from foci.audits.folder import column
+from foci.audits.folder import CurveTable, Order, column
 from foci.audits.measure import MeasuredSlides, followed
 from foci.audits.records import RankingNumbers, plain
 from foci.audits.settings import AnalysisSettings, View
-from foci.audits.stored import CurveTable, Order
 from foci.metrics.inputs import Floats, Integers, defined_mean
 from foci.reports.models import (
     COARSE,

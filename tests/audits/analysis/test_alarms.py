@@ -15,8 +15,8 @@ from foci.audits.alarms import (
     training_slides,
     zero_tiles,
 )
+from foci.audits.folder import AuditedSlide
 from foci.audits.measure import WholeSlides
-from foci.audits.stored import AuditedSlide
 from foci.backbones.saved import ModelRecord, TrainingData
 
 CLASSES = ("a", "b", "c")

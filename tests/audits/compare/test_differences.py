@@ -9,7 +9,7 @@ import pytest
 
 from foci.audits import StoredAudit
 from foci.audits.compare import compare
-from foci.audits.stored import SLIDE_SCHEMA
+from foci.audits.folder import SLIDE_SCHEMA
 from foci.errors import FociError
 from foci.selectors import DEFAULT
 from tests.audits.compare.test_table import FAST, folder
