@@ -19,7 +19,6 @@ from foci.backbones.models.acmil import (
     diversity,
     stochastic_topk_mask,
 )
-from foci.errors import FociError
 from tests.backbones.golden_branches import build
 from tests.backbones.golden_weights import features, golden
 
@@ -164,16 +163,3 @@ def test_hiding_is_random_in_training_and_off_in_evaluation() -> None:
     evaluation = {objective(batch).item() for _ in range(5)}
     assert len(training) > 1
     assert evaluation == {ACMILObjective(model.train(), n_mask=0)(batch).item()}
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"n_mask": -1}, "n_mask: -1 is negative; choose 0 (off) or more"),
-        ({"mask_drop": 1.5}, "mask_drop: 1.5 is not a share; choose between 0 and 1"),
-    ],
-)
-def test_bad_settings_are_named(setting: dict[str, Any], message: str) -> None:
-    with pytest.raises(FociError) as refusal:
-        ACMIL(6, 2, d=4).make_objective(**setting)
-    assert str(refusal.value) == message

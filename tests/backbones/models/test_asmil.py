@@ -16,7 +16,6 @@ from foci.backbones.models.asmil import (
     anchor_divergence,
     normalised_sigmoid,
 )
-from foci.errors import FociError
 from tests.backbones.golden_branches import build, filled, pooled
 from tests.backbones.golden_weights import features, golden
 
@@ -151,23 +150,6 @@ def test_agrees_with_the_official_expression_summed_over_tiles(case: dict[str, A
     torch.testing.assert_close(normalised_sigmoid(anchor / temperature), nsf, rtol=0, atol=1e-12)
     got = anchor_divergence(online, anchor, temperature=temperature).item()
     assert got == pytest.approx(case["loss_mean"] * len(online), abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ({"beta": -1.0}, "beta: -1.0 is negative; choose 0 or more"),
-        ({"temperature": 0.0}, "temperature: 0.0 is not positive; choose e.g. 0.5"),
-        ({"momentum": 1.1}, "momentum: 1.1 is not a share; choose between 0 and 1"),
-        ({"tile_drop": 1.0}, "tile_drop: 1.0 drops every tile; choose in [0, 1)"),
-    ],
-)
-def test_bad_settings_are_named(setting: dict[str, float], message: str) -> None:
-    with pytest.raises(FociError) as refusal:
-        ASMIL(6, 2, d=4, hidden=4).make_objective(**setting)
-    assert str(refusal.value) == message
-    with pytest.raises(FociError, match="n_drop: 2 of 2 queries; at least one has to remain"):
-        ASMILQuery(6, 2, d=8, heads=2, branches=2).make_objective(n_drop=2)
 
 
 GOLDEN = golden("asmil_query")

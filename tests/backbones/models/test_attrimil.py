@@ -21,7 +21,6 @@ from foci.backbones.models.attrimil import (
     rank_constraint,
     spatial_constraint,
 )
-from foci.errors import FociError
 from tests.backbones.golden_weights import features, fill, golden
 
 D_IN = 24
@@ -305,11 +304,6 @@ def test_the_objective_adds_no_parameters_and_takes_the_models_dtype() -> None:
     assert objective.positive.tiles.dtype == torch.float64
     assert objective.positive.tiles.shape == (2, 2, 6)
     assert objective.positive.counts.dtype == torch.long
-
-
-def test_a_queue_without_room_is_refused() -> None:
-    with pytest.raises(FociError, match="queue_length: is 0; keep at least one tile"):
-        small().make_objective(queue_length=0)
 
 
 STRIDE = 512

@@ -8,7 +8,6 @@ import torch
 from foci import backbones
 from foci.backbones.models.acmil import ACMIL, ACMILMultiHead
 from foci.backbones.models.asmil import ASMILQuery
-from foci.errors import FociError
 from tests.backbones.golden_branches import Branched, build, official, pooled
 from tests.backbones.golden_weights import features, golden
 
@@ -90,16 +89,3 @@ def test_official_token_width_follows_the_features(name: str, d_in: int, d: int)
         model = backbones.create(name, "official", d_in=d_in, n_classes=2)
     assert model.d_token == d == model.config["d"]
     assert model.embed(torch.zeros(3, d_in, device="meta")).shape == (3, d)
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ({"score": "max"}, 'score: \'max\' is unknown; choose "logits" or "softmax"'),
-        ({"branches": 0}, "branches: 0 is too few; choose at least 1"),
-    ],
-)
-def test_bad_options_are_named(option: dict[str, Any], message: str) -> None:
-    with pytest.raises(FociError) as refusal:
-        backbones.create("acmil", d_in=8, n_classes=2, **option)
-    assert str(refusal.value).startswith(message)

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from foci.backbones import pad
 from foci.backbones.models.dsmil import DSMIL
-from foci.errors import FociError
 from foci.reveal import curve
 from tests.backbones.golden_weights import features, fill, golden
 
@@ -141,11 +140,6 @@ def test_a_closed_tile_is_not_critical() -> None:
     gate[0, best] = 0
     rest = torch.cat([x[:best], x[best + 1 :]])
     torch.testing.assert_close(model.aggregate(x[None], gate=gate)[0], model(rest))
-
-
-def test_an_unknown_value_is_refused() -> None:
-    with pytest.raises(FociError, match="value: is 'tanh'; choose one of token, linear, relu"):
-        DSMIL(4, 2, value="tanh")  # type: ignore[arg-type]
 
 
 GOLDEN = golden("dsmil")
