@@ -208,6 +208,19 @@ def instance_names(n: int) -> dict[str, str]:
     return {f"instance_classifiers.{c}": f"instance_classifiers.{c}" for c in range(n)}
 
 
+def mb_names(attention: dict[str, str], n: int) -> dict[str, str]:
+    heads = {f"classifiers.{c}": f"heads.{c}" for c in range(n)}
+    return {"attention_net.0": "projection.0", **attention, **heads, **instance_names(n)}
+
+
+def attrimil_names(n: int) -> dict[str, str]:
+    names = {"bias": "beta", "adaptor.0": "adaptor.0", "adaptor.2": "adaptor.2"}
+    for c in range(n):
+        names |= gated_names(f"attention_nets.{c}", f"attention.{c}")
+        names[f"classifiers.{c}"] = f"scorers.{c}"
+    return names
+
+
 MIL_LAB = {"patch_embed.0": "projection.0", **gated_names("global_attn"), "classifier": "head"}
 CLAM_SB = {
     "attention_net.0": "projection.0",
@@ -251,29 +264,19 @@ CLAM = {
         renamed(CLAM_UNGATED, "attention_net.", "attention_net.module."),
     ),
     "clam-mb": Official(
-        "CLAM-MB",
-        "clam-mb",
-        SMALL,
-        {
-            "attention_net.0": "projection.0",
-            **gated_names("attention_net.3"),
-            **{f"classifiers.{c}": f"heads.{c}" for c in range(3)},
-            **instance_names(3),
-        },
-        3,
+        "CLAM-MB", "clam-mb", SMALL, mb_names(gated_names("attention_net.3"), 3), 3
     ),
     "clam-mb-ungated": Official(
         "CLAM-MB",
         "clam-mb",
         {**SMALL, "gated": False},
-        {
-            "attention_net.0": "projection.0",
-            "attention_net.3.module.0": "attention.V",
-            "attention_net.3.module.2": "attention.w",
-            "classifiers.0": "heads.0",
-            "classifiers.1": "heads.1",
-            **instance_names(2),
-        },
+        mb_names(
+            {
+                "attention_net.3.module.0": "attention.V",
+                "attention_net.3.module.2": "attention.w",
+            },
+            2,
+        ),
     ),
     "clam-mil-lab": Official(
         "CLAM-SB of MIL-Lab",
@@ -281,35 +284,9 @@ CLAM = {
         SMALL,
         {**MIL_LAB, **instance_names(2)},
     ),
-    "attrimil": Official(
-        "AttriMIL",
-        "attrimil",
-        {},
-        {
-            "bias": "beta",
-            "adaptor.0": "adaptor.0",
-            "adaptor.2": "adaptor.2",
-            **gated_names("attention_nets.0", "attention.0"),
-            **gated_names("attention_nets.1", "attention.1"),
-            **gated_names("attention_nets.2", "attention.2"),
-            **{f"classifiers.{c}": f"scorers.{c}" for c in range(3)},
-        },
-        3,
-    ),
+    "attrimil": Official("AttriMIL", "attrimil", {}, attrimil_names(3), 3),
     "attrimil-alignment": Official(
-        "AttriMIL",
-        "attrimil",
-        {"d": 8},
-        {
-            "alignment.0": "projection.0",
-            "bias": "beta",
-            "adaptor.0": "adaptor.0",
-            "adaptor.2": "adaptor.2",
-            **gated_names("attention_nets.0", "attention.0"),
-            **gated_names("attention_nets.1", "attention.1"),
-            "classifiers.0": "scorers.0",
-            "classifiers.1": "scorers.1",
-        },
+        "AttriMIL", "attrimil", {"d": 8}, {"alignment.0": "projection.0", **attrimil_names(2)}
     ),
 }
 
