@@ -25,7 +25,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import torch
 
-import foci.audits.manifest
+import foci.audits.prepare
 import foci.audits.run
 from foci import selectors
 from foci.audits.sources import Sources
@@ -149,7 +149,7 @@ class Stop:
 def child(work: str, files: Path, case: Path, stop: Stop, ready: Any = None) -> None:
     """Run one piece of work in this process; the exit code says how it ended."""
     torch.set_num_threads(1)
-    for module in (foci.audits.run, foci.audits.manifest):
+    for module in (foci.audits.run, foci.audits.prepare):
         vars(module)["now"] = lambda: "2026-01-01T00:00:00+00:00"
     if stop.before is not None or stop.log is not None:
         stop.install(case)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from foci.audits.folder import MANIFEST
 from foci.studies import figures, tables
 from foci.studies.engine.schedule import InProcess, run_plan
 from foci.studies.folder import StudyFolder
@@ -54,6 +55,9 @@ def _results(study: StudyFolder) -> dict[str, Any]:
         assert folder is not None, f"{cell.name}: {study.failure(cell)}"
         if cell.kind == "audit":
             found[cell.name] = content(folder)
+            sources = found[cell.name][MANIFEST]["sources"]
+            inside = {k: v.replace(str(study.path), "") for k, v in sources.items()}
+            found[cell.name][MANIFEST]["sources"] = inside
         else:
             found[cell.name] = {p.name: p.read_bytes() for p in folder.iterdir()}
     return found

@@ -65,14 +65,16 @@ def load_run(
     path: Path, key: str, model: nn.Module, objective: nn.Module, optimizer: Any
 ) -> RunState | None:
     """Restore a run with the same key; None if the file is missing, damaged or of another run."""
-    from safetensors import safe_open
+    from safetensors import SafetensorError, safe_open
 
-    if stored_key(path) != key:
+    try:
+        with safe_open(path, framework="pt") as file:
+            progress = json.loads(file.metadata()["run"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError):
         return None
-    with safe_open(path, framework="pt") as file:
-        progress = json.loads(file.metadata()["run"])
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    del progress["key"]
+    if progress.pop("key") != key:
+        return None
     model.load_state_dict(_part(tensors, "model"))
     objective.load_state_dict(_part(tensors, "objective"))
     slots: dict[int, dict[str, Tensor]] = {}
