@@ -1,13 +1,14 @@
 """Answer the three questions of an audit, over the slides that the model has decided.
 
 Two rankings are compared on two axes: sufficiency (MSK: do the first tiles suffice?) and necessity
-(decisive K, or the deletion area where that is rare: does the decision hang on them?). Every answer
-comes with sentences, made from the numbers that it stands on.
+(decisive K, or the deletion area where that is rare: does the decision hang on them?). A map is
+believed only if it also beats maps that know nothing. Every answer comes with sentences, made from
+the numbers that it stands on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, get_args
@@ -22,25 +23,38 @@ from foci.audits.records import (
     AxisComparison,
     CountQuartiles,
     DecidedNumbers,
+    Interval,
     MapAnswer,
+    NullControl,
     OrderAnswer,
     OrderComparison,
     Question,
     TilesAnswer,
+    plain,
 )
-from foci.audits.settings import AnalysisSettings
-from foci.metrics import CountQuantile, geometric_mean_ratio
-from foci.metrics.answers import MIN_CASES, Belief, BetterOrder, believable, better_order, sensitive
-from foci.metrics.compare import AxisResult, compare_areas, compare_orders
-from foci.metrics.decisive import already_minimal, classes_without_decisive_sets, necessity_axis
-from foci.metrics.inputs import Floats, Marks
-from foci.metrics.stats import MIN_DRAWS
-from foci.words import counted, decimals
+from foci.audits.settings import EVIDENCE, RANDOM, SELECTOR, AnalysisSettings
+from foci.metrics import CountQuantile
+from foci.metrics.answers import (
+    BELIEVED,
+    MIN_CASES,
+    Belief,
+    BetterOrder,
+    believable,
+    better_order,
+    null_pvalue,
+    sensitive,
+)
+from foci.metrics.compare import patient_means
+from foci.metrics.decisive import MIN_SHARE, classes_without_decisive_sets, necessity_axis
+from foci.metrics.inputs import Floats, Marks, defined_mean
+from foci.metrics.stats import MIN_DRAWS, mean_intervals, median_interval
+from foci.words import counted, decimals, in_percent
 
-NATIVE, RANDOM, SELECTOR = "native", "random", "selector"
-EVIDENCE = "evidence"
 CANDIDATES = (EVIDENCE, SELECTOR)
 """Rankings that may be a better order where no readout was chosen, the first that was run."""
+
+TIED_SLIDES = 0.5
+"""Share of slides with tied first tiles from which a map has no order to judge."""
 
 _BELIEFS: Mapping[Belief, str] = {
     "yes": "The map's order beats random orders on every axis that can tell them apart.",
@@ -48,25 +62,33 @@ _BELIEFS: Mapping[Belief, str] = {
     "them in the map's order recovers the decision no faster than random orders do.",
     "sufficient, not decisive": "The first tiles of the map recover the decision faster than "
     "random tiles, but the model decides the same way without them.",
-    "no better than chance": "Random orders do as well as the map, or better.",
+    "no better than a content-free map": "The map beats random orders, but so do maps that know "
+    "nothing: any order that takes one kind of tissue first does.",
+    "no better than chance": "Random orders do as well as the map, or nearly so.",
+    "worse than chance": "Random orders do better than the map.",
     "inconclusive": "The data do not settle whether the map beats random orders.",
 }
 _ORDERS: Mapping[BetterOrder, str] = {
     "headroom": "There is a better order than the map's.",
     "mixed": "The candidate is better on one axis and worse on the other.",
     "native is better": "The map's order is better than the candidate.",
-    "native suffices": "The candidate and the map's order do equally well, and the map can "
-    "be believed.",
-    "no better order found": "The candidate does as well as the map's order, which is not "
-    "shown to beat chance.",
+    "native suffices": "The candidate is not better than the map's order by a size that matters, "
+    "and the map can be believed.",
+    "no better order found": "The candidate is not better than the map's order by a size that "
+    "matters, and the map is not shown to beat chance.",
     "inconclusive": "The data do not settle whether the candidate is better.",
 }
 _SINGLE_TILES = "Every decided slide has a single tile: all orders are the same one."
 _RESULTS = {
-    "better": "better than",
-    "worse": "worse than",
-    "same": "as good as",
-    "unclear": "not told apart from",
+    "better": "better",
+    "worse": "worse",
+    "same": "no difference",
+    "unclear": "not distinguishable",
+}
+_MEASURES = {
+    "MSK": "tiles that are enough (MSK)",
+    "decisive K": "deciding tiles (decisive K)",
+    "deletion area": "confidence lost without the first tiles (deletion area)",
 }
 
 
@@ -82,6 +104,11 @@ class DecidedView:
     def rankings(self) -> tuple[str, ...]:
         """Names of the rankings that were run."""
         return self.measured.curves.rankings
+
+    @property
+    def map(self) -> str:
+        """Name of the map."""
+        return self.settings.map_name
 
     @cached_property
     def decided(self) -> Marks:
@@ -130,6 +157,12 @@ class DecidedView:
         """Whether every decided slide has a single tile, so that all orders are the same."""
         return bool((self.measured.slides.n_tiles[self.decided] == 1).all())
 
+    @property
+    def tied(self) -> bool:
+        """Whether most of the map's first tiles are tied on most slides: it has no order."""
+        share = self.measured.tied.get(self.map)
+        return share is not None and share > TIED_SLIDES
+
     def counts(self, ranking: str) -> tuple[Floats, Floats | None]:
         """``[R, S]`` MSK and decisive K at the threshold; None where deletion was not measured."""
         own = self.measured.of(ranking)
@@ -142,33 +175,62 @@ class DecidedView:
         if first not in self.rankings or second not in self.rankings or not self.decided.any():
             return None
         a, b = (self.counts(name)[0][:, self.decided] for name in (first, second))
-        found = compare_orders(a, b, **self._patients(self.decided))
-        ratio = geometric_mean_ratio(a.mean(axis=0), b.mean(axis=0))
+        sufficiency = AxisComparison.of("sufficiency", "MSK", a, b, **self._patients(self.decided))
+        necessity = self._necessity(first, second)
         return OrderComparison(
-            first=first,
-            second=second,
-            sufficiency=AxisComparison.of(
-                "sufficiency", "MSK", found, informative=not already_minimal(b)
-            ),
-            necessity=self._necessity(first, second),
-            ratio=ratio.ratio,
-            n_ratio=ratio.n,
+            first=first, second=second, sufficiency=sufficiency, necessity=necessity
         )
 
     def _necessity(self, first: str, second: str) -> AxisComparison | None:
-        """Decisive K where enough slides have one, else the deletion area."""
+        """Decisive K where enough slides have one, else the deletion area.
+
+        Decisive K runs over the slides that can be decided: on which the map, evidence, a random
+        order or one of the two finds a set.
+        """
         kept = self.assessable
         if not kept.any():
             return None
         (_, a), (_, b) = self.counts(first), self.counts(second)
         if a is not None and b is not None:
-            a, b = a[:, kept], b[:, kept]
-            if necessity_axis(a, b) == "decisive K":
-                found = compare_orders(a, b, **self._patients(kept))
-                return AxisComparison.of("necessity", "decisive K", found)
-        areas = (self.measured.of(name).with_deletions.area[:, kept] for name in (first, second))
-        found = compare_areas(*areas, **self._patients(kept))
-        return AxisComparison.of("necessity", "deletion area", found) if found.n_slides else None
+            if necessity_axis(a[:, kept], b[:, kept]) == "decisive K":
+                names = {self.map, EVIDENCE, RANDOM, first, second} & set(self.rankings)
+                tables = [table for name in names if (table := self.counts(name)[1]) is not None]
+                found = np.any([(~np.isnan(table)).any(axis=0) for table in tables], axis=0)
+                kept = kept & found
+                return AxisComparison.of(
+                    "necessity", "decisive K", a[:, kept], b[:, kept], **self._patients(kept)
+                )
+        areas = [self.measured.of(name).with_deletions.area[:, kept] for name in (first, second)]
+        patients = self._patients(kept)
+        made = AxisComparison.of("necessity", "deletion area", *areas, **patients)
+        return made if made.n_slides else None
+
+    def against_nulls(self, ranking: str) -> NullControl | None:
+        """A ranking beside the content-free maps; None where there are none to compare with."""
+        nulls = self.measured.nulls
+        if nulls is None or not {ranking, RANDOM} <= set(self.rankings):
+            return None
+        own, drawn = nulls.wins(self.measured, ranking), nulls.map_wins(self.measured)
+        kept = np.flatnonzero(self.longer & ~np.isnan(own) & ~np.isnan(drawn).any(axis=0))
+        if not len(kept):
+            return None
+        cases = [self.measured.slides.cases[row] for row in kept]
+        shares = np.array([patient_means(row[kept], cases).mean() for row in drawn])
+        maps, d = shares[: nulls.n_maps], float(patient_means(own[kept], cases).mean())
+        pvalue = null_pvalue(d, maps)
+        return NullControl(
+            ranking=ranking,
+            d=d,
+            n_maps=nulls.n_maps,
+            beaten=nulls.n_maps + 1 - round(pvalue * (nulls.n_maps + 1)),
+            pvalue=pvalue,
+            best=float(maps.max()),
+            n_slides=len(kept),
+            n_cases=len(set(cases)),
+            counts=list(nulls.counts),
+            sampled=len(kept) < int(self.longer.sum()),
+            references=dict(zip(nulls.references, shares[nulls.n_maps :].tolist(), strict=True)),
+        )
 
     def _patients(self, chosen: Marks) -> dict[str, Any]:
         """Patients of the chosen slides, and how they are resampled."""
@@ -193,10 +255,10 @@ def answer_questions(
     view = DecidedView(measured, settings, Threshold(settings.kappa))
     wanted = (settings.readout, *CANDIDATES)
     candidate = next((name for name in wanted if name in rankings), None)
-    belief, against_chance = _belief(view)
-    order, against_native, against_random = _order(view, candidate, belief)
-    # the ranking whose tiles to look at: the candidate where it is better, else native
-    in_use = NATIVE if NATIVE in rankings else candidate or rankings[0]
+    belief, against_chance, null = _belief(view)
+    order, against_native, against_random, own_null = _order(view, candidate, belief)
+    # the ranking whose tiles to look at: the candidate where it is better, else the map
+    in_use = view.map if view.map in rankings else candidate or rankings[0]
     if candidate is not None and order == "headroom":
         in_use = candidate
     repeated = []
@@ -213,34 +275,33 @@ def answer_questions(
                 order=order_then,
             )
         )
-    selector = view.compare(SELECTOR, EVIDENCE)
-    without = [classes[index] for index in view.without]
+    map_answer = MapAnswer(
+        answer=belief,
+        sentences=[],
+        ranking=view.map,
+        comparison=against_chance,
+        null=null,
+        only=_only_in(belief, numbers.get(view.map), classes),
+        tied=measured.tied.get(view.map),
+    )
+    order_answer = OrderAnswer(
+        answer=order,
+        sentences=[],
+        candidate=candidate,
+        against_native=against_native,
+        against_random=against_random,
+        null=own_null,
+        evidence=None if candidate == EVIDENCE else view.compare(EVIDENCE, view.map),
+        selector=view.compare(SELECTOR, EVIDENCE),
+    )
+    on_map_ = on_map(map_answer, view)
     return Answers(
         n_slides=len(slides),
         n_decided=view.n_decided,
         n_cases=view.n_cases,
-        map=MapAnswer(
-            answer=belief,
-            sentences=on_map(belief, against_chance, view),
-            comparison=against_chance,
-        ),
-        tiles=TilesAnswer(
-            answer=tiles_in_short(numbers[in_use], settings.k_max),
-            sentences=on_tiles(in_use, numbers[in_use], view, without),
-            ranking=in_use,
-            decisive=numbers[in_use].decisive,
-            n_slides=int(view.longer.sum()),
-            share=numbers[in_use].decisive_share,
-            without=without,
-        ),
-        order=OrderAnswer(
-            answer=order,
-            sentences=on_order(order, against_native, against_random, selector, view),
-            candidate=candidate,
-            against_native=against_native,
-            against_random=against_random,
-            selector=selector,
-        ),
+        map=map_answer.model_copy(update={"sentences": on_map_}),
+        tiles=_tiles(in_use, view, numbers[in_use], [classes[index] for index in view.without]),
+        order=order_answer.model_copy(update={"sentences": on_order(order_answer, map_answer, view)}),
         sensitivity=repeated,
         sensitive=[
             question
@@ -254,44 +315,100 @@ def answer_questions(
     )
 
 
-def result_of(comparison: AxisComparison | None) -> AxisResult | None:
-    """The result on an axis; None where the axis does not count."""
-    if comparison is None or comparison.result == "already minimal":
-        return None
-    return comparison.result
-
-
-def _belief(view: DecidedView) -> tuple[Belief, OrderComparison | None]:
-    found = view.compare(NATIVE, RANDOM)
+def _belief(view: DecidedView) -> tuple[Belief, OrderComparison | None, NullControl | None]:
+    found, null = view.compare(view.map, RANDOM), view.against_nulls(view.map)
     if found is None or not view.has_intervals:
-        return "not assessable", found
-    axes = result_of(found.sufficiency), result_of(found.necessity)
-    return believable(*axes, n_cases=view.n_cases), found
+        return "not assessable", found, null
+    sufficiency, necessity = found.sufficiency, found.necessity
+    answer = believable(
+        sufficiency and sufficiency.evidence,
+        necessity and necessity.evidence,
+        null_p=null and null.pvalue,
+        n_cases=view.n_cases,
+        tied=view.tied,
+    )
+    return answer, found, null
 
 
 def _order(
     view: DecidedView, candidate: str | None, belief: Belief
-) -> tuple[BetterOrder, OrderComparison | None, OrderComparison | None]:
+) -> tuple[BetterOrder, OrderComparison | None, OrderComparison | None, NullControl | None]:
     if candidate is None:
-        return "not assessable", None, None
-    native, chance = view.compare(candidate, NATIVE), view.compare(candidate, RANDOM)
+        return "not assessable", None, None, None
+    native, chance = view.compare(candidate, view.map), view.compare(candidate, RANDOM)
+    null = view.against_nulls(candidate)
     if native is None or not view.has_intervals:
-        return "not assessable", native, chance
+        return "not assessable", native, chance, null
+    axes = [
+        axis and axis.evidence
+        for found in (native, chance)
+        for axis in ((found.sufficiency, found.necessity) if found else (None, None))
+    ]
     answer = better_order(
-        result_of(native.sufficiency),
-        result_of(native.necessity),
-        sufficiency_over_random=None if chance is None else result_of(chance.sufficiency),
-        necessity_over_random=None if chance is None else result_of(chance.necessity),
+        axes[0],
+        axes[1],
+        sufficiency_over_random=axes[2],
+        necessity_over_random=axes[3],
+        null_p=null and null.pvalue,
         belief=belief,
         n_cases=view.n_cases,
     )
-    return answer, native, chance
+    return answer, native, chance, null
 
 
 def _both(view: DecidedView, candidate: str | None) -> tuple[Belief, BetterOrder]:
     """The answers on the map and on a better order."""
     belief = _belief(view)[0]
     return belief, _order(view, candidate, belief)[0]
+
+
+def _only_in(
+    belief: Belief, numbers: DecidedNumbers | None, classes: Sequence[str]
+) -> list[str]:
+    """Classes in which a map that is believed finds deciding tiles, if not in all of them."""
+    if belief not in BELIEVED or numbers is None:
+        return []
+    shares = {name: numbers.per_class[name].decisive_share for name in classes}
+    known = {name: share for name, share in shares.items() if share is not None}
+    found = [name for name, share in known.items() if share >= MIN_SHARE]
+    return found if 0 < len(found) < len(known) else []
+
+
+def _tiles(
+    ranking: str, view: DecidedView, numbers: DecidedNumbers, without: list[str]
+) -> TilesAnswer:
+    """How many tiles the decision hangs on, under the ranking in use."""
+    decisive, slides = view.counts(ranking)[1], view.measured.slides
+    answer = TilesAnswer(
+        answer="not assessable", sentences=[], ranking=ranking, n_slides=int(view.longer.sum()),
+        n_found=None, share=None, count=None, count_low=None, count_high=None, of_slide=None,
+        without=without,
+    )  # fmt: skip
+    if decisive is not None and view.longer.any():
+        counts, sizes = decisive[:, view.longer], slides.n_tiles[view.longer]
+        cases = slides.cases_of(view.longer)
+        how: dict[str, Any] = {"n_boot": view.settings.n_boot, "level": view.settings.level}
+        found = (~np.isnan(counts)).mean(axis=0)
+        share = mean_intervals(found[:, None], cases, **how)[0]
+        update: dict[str, Any] = {
+            "share": Interval(estimate=share.estimate, low=share.low, high=share.high),
+            "n_found": float(found.sum()),
+            "answer": "none found",
+        }
+        has = found > 0
+        if has.any():
+            number = defined_mean(counts[:, has], axis=0)
+            own = median_interval(number, [c for c, k in zip(cases, has, strict=True) if k], **how)
+            low, high = np.quantile(number, [0.25, 0.75])
+            update |= {
+                "count": Interval(estimate=own.estimate, low=own.low, high=own.high),
+                "count_low": float(low),
+                "count_high": float(high),
+                "of_slide": float(np.median(number / sizes[has])),
+            }
+        answer = answer.model_copy(update=update)
+        answer = answer.model_copy(update={"answer": tiles_in_short(answer)})
+    return answer.model_copy(update={"sentences": on_tiles(answer, numbers, view)})
 
 
 def _at_share(view: DecidedView, candidate: str | None, in_use: str) -> AnswersAtShare:
@@ -318,79 +435,99 @@ def _at_share(view: DecidedView, candidate: str | None, in_use: str) -> AnswersA
 # The answers in sentences
 
 
-def on_map(answer: Belief, comparison: OrderComparison | None, view: DecidedView) -> list[str]:
+def on_map(found: MapAnswer, view: DecidedView) -> list[str]:
     """Why the map can, or cannot, be believed."""
-    if comparison is None:
-        missing = [name for name in ("native", "random") if name not in view.rankings]
+    if found.comparison is None:
+        missing = [name for name in (view.map, RANDOM) if name not in view.rankings]
         if missing:
             run = "was" if len(missing) == 1 else "were"
             return [f"{' and '.join(missing)} {run} not run: the map was not compared with chance."]
         return [_not_assessable(view)]
     slides = f"{counted(view.n_decided, 'decided slide')} of {counted(view.n_cases, 'patient')}"
-    opening = _BELIEFS.get(answer) or _not_assessable(view)
-    return [f"{opening} ({slides}.)", *_axes(comparison)]
-
-
-def on_order(
-    answer: BetterOrder,
-    native: OrderComparison | None,
-    chance: OrderComparison | None,
-    selector: OrderComparison | None,
-    view: DecidedView,
-) -> list[str]:
-    """Why there is, or is not, a better order."""
-    if native is None:
-        if not view.n_decided:
-            return [_not_assessable(view)]
-        against_chance = [] if chance is None else _axes(chance)
-        return ["No candidate was compared with the map's order.", *against_chance]
-    lines = [_ORDERS.get(answer) or _not_assessable(view), *_axes(native)]
-    if chance is not None and answer in ("headroom", "inconclusive"):
-        lines += _axes(chance)
-    if selector is not None:
-        lines.append(_training(selector))
+    opening = _BELIEFS.get(found.answer) or _not_assessable(view)
+    lines = [f"{opening} ({slides}.)"]
+    if found.answer == "no better than chance":
+        ends = [axis.high for axis in found.comparison.axes if axis.informative]
+        most = max(end for end in ends if end is not None)
+        lines.append(f"Its net share of slides over random orders is at most {signed(most)}.")
+    if found.only:
+        others = "the other class" if len(view.measured.slides.full[0]) == 2 else "other classes"
+        names = " and ".join(found.only)
+        lines.append(f"This holds for slides predicted {names}; in {others} it finds no deciding "
+                     "tiles.")  # fmt: skip
+    lines += axis_sentences(found.comparison)
+    if found.answer != "not assessable":
+        lines += null_sentences(found.null)
     return lines
 
 
-def tiles_in_short(numbers: DecidedNumbers, k_max: int) -> str:
-    """The median of decisive K in a few words."""
-    if numbers.decisive is None:
-        return "not assessable"
-    count = numbers.decisive.median
-    return in_words(count, k_max) + (" tiles" if count.missing is None else "")
+def on_order(found: OrderAnswer, belief: MapAnswer, view: DecidedView) -> list[str]:
+    """Why there is, or is not, a better order."""
+    native, chance = found.against_native, found.against_random
+    if native is None:
+        if not view.n_decided:
+            return [_not_assessable(view)]
+        against_chance = [] if chance is None else axis_sentences(chance)
+        return ["No candidate was compared with the map's order.", *against_chance]
+    lines = [_ORDERS.get(found.answer) or _not_assessable(view), *axis_sentences(native)]
+    if chance is not None and found.answer in ("headroom", "inconclusive"):
+        lines += [*axis_sentences(chance), *null_sentences(found.null)]
+    if found.evidence is not None:
+        lines += axis_sentences(found.evidence)
+    if found.selector is not None:
+        lines.append(_training(found.selector))
+    measures = [
+        compared.necessity.measure
+        for compared in (belief.comparison, native)
+        if compared is not None and compared.necessity is not None
+    ]
+    if len(set(measures)) == 2:
+        lines.append(
+            f"The answer on the map rests on {_MEASURES[measures[0]]}, this one on "
+            f"{_MEASURES[measures[1]]}."
+        )
+    return lines
 
 
-def on_tiles(
-    ranking: str, numbers: DecidedNumbers, view: DecidedView, without: list[str]
-) -> list[str]:
+def tiles_in_short(found: TilesAnswer) -> str:
+    """The number of deciding tiles in a few words, with the slides that have any."""
+    if found.count is None or found.count.estimate is None:
+        return found.answer
+    n_found = decimals(found.n_found or 0.0, 1).removesuffix(".0")
+    number = _tile_count(found.count.estimate)
+    return f"{number}, on {n_found} of {counted(found.n_slides, 'slide')}"
+
+
+def on_tiles(found: TilesAnswer, numbers: DecidedNumbers, view: DecidedView) -> list[str]:
     """How many tiles the decision hangs on, under which order, on how many slides."""
     k_max, n = view.settings.k_max, len(view.measured.slides)
-    undecided = n - view.n_decided
+    undecided, kappa = n - view.n_decided, view.threshold.value
     lines = []
     few = few_decided(view.measured.slides, view.settings)
     if few:
         lines.append(
-            f"The model is less than {view.threshold.value:g} sure of {undecided} of "
+            f"The model is less than {kappa:g} sure of {undecided} of "
             f"{counted(n, 'slide')}: read the relative answers beside these."
         )
     if not view.n_decided:
         return [*lines, _not_assessable(view)]
-    if numbers.decisive is None or numbers.msk is None:
+    if found.share is None or numbers.msk is None:
         why = "No decided slide has deletion curves that could tell."
         return [*lines, _SINGLE_TILES if view.only_single_tiles else why]
-    low, high = (in_words(end, k_max) for end in (numbers.decisive.low, numbers.decisive.high))
-    median = in_words(numbers.decisive.median, k_max)
-    if numbers.decisive.median.missing is None:
+    ends = _ends(found.share.low, found.share.high, in_percent)
+    lines.append(
+        f"Under the {found.ranking} order {in_percent(found.share.estimate or 0.0)} of the "
+        f"{counted(found.n_slides, 'decided slide')} have deciding tiles{ends}: alone they give the "
+        "decision, and without them it changes."
+    )
+    if found.count is not None and found.count.estimate is not None:
         bound = "" if numbers.exact else " (upper bounds: not every count was tried)"
+        low, high = (decimals(end or 0.0, 0) for end in (found.count_low, found.count_high))
+        ends = _ends(found.count.low, found.count.high, lambda end: decimals(end, 0))
         lines.append(
-            f"Under the {ranking} order the decision hangs on {median} tiles on the median slide; "
-            f"quartiles {low} and {high}{bound}."
-        )
-    else:
-        within = f"of up to {k_max} tiles" if numbers.decisive.median.missing == "beyond" else ""
-        lines.append(
-            f"Under the {ranking} order the median slide has no decisive set {within}".rstrip()
-            + f"; quartiles {low} and {high}."
+            f"On those the median is {_tile_count(found.count.estimate)}{ends}, "
+            f"{in_percent(found.of_slide or 0.0)} of the slide's tiles; quartiles {low} and "
+            f"{high}{bound}."
         )
     lines.append(
         f"{in_words(numbers.msk.median, k_max)} would already suffice on the median slide (MSK)."
@@ -398,13 +535,21 @@ def on_tiles(
         else "On the median slide no revealed count suffices (MSK)."
     )
     if undecided and not few:
-        lines.append(f"{counted(undecided, 'slide')} that the model has not decided stay out.")
+        what = f"{counted(undecided, 'undecided slide')} (whole-slide confidence below {kappa:g})"
+        lines.append(f"{what} {'is' if undecided == 1 else 'are'} excluded.")
     if view.n_cases == 1:
-        whose = "one slide" if view.n_decided == 1 else "one patient"
-        lines.append(f"All of this is of {whose}: it says nothing of others.")
-    if without:
-        lines.append(f"No decisive sets within {k_max} tiles: {', '.join(without)}.")
+        lines.append("Based on one patient; do not generalise.")
+    if found.without:
+        lines.append(f"No deciding tiles within {k_max}: {', '.join(found.without)}.")
     return lines
+
+
+def _tile_count(count: float) -> str:
+    return f"{decimals(count, 1).removesuffix('.0')} tile{'' if count == 1 else 's'}"
+
+
+def _ends(low: float | None, high: float | None, form: Callable[[float], str]) -> str:
+    return "" if low is None or high is None else f" ({form(low)} to {form(high)})"
 
 
 def in_words(count: CountQuantile, k_max: int) -> str:
@@ -426,6 +571,9 @@ def _not_assessable(view: DecidedView) -> str:
         return "The model has decided no slide: there is no decision to recover."
     if view.only_single_tiles:
         return _SINGLE_TILES
+    if view.tied:
+        share = in_percent(view.measured.tied[view.map])
+        return f"The map's first tiles are tied on {share} of the slides: it gives no order."
     if view.n_cases < MIN_CASES:
         patients = counted(view.n_cases, "patient")
         return f"Only {patients} with decided slides: at least {MIN_CASES} are needed."
@@ -435,42 +583,78 @@ def _not_assessable(view: DecidedView) -> str:
     return "No axis can tell these orders apart."
 
 
-def _axes(comparison: OrderComparison) -> list[str]:
-    """Each axis in a sentence: who needs fewer tiles, on how many slides."""
+def axis_sentences(comparison: OrderComparison) -> list[str]:
+    """Each axis in a sentence: who is ahead, on how many slides, and by how much."""
     first, second = comparison.first, comparison.second
     lines = []
-    for axis in (comparison.sufficiency, comparison.necessity):
-        if axis is None:
-            continue
+    for axis in comparison.axes:
         name = axis.axis.capitalize()
-        if axis.result == "already minimal":
+        if not axis.informative and axis.result != "worse":
             lines.append(
-                f"{name}: {second} needs one tile on half of the slides, "
-                f"so that {first} has no room to need fewer."
+                f"{name}: not informative, {second} already needs one tile on half of the slides."
             )
             continue
         ends = "no interval"
         if axis.low is not None and axis.high is not None:
-            ends = f"{_signed(axis.low)} to {_signed(axis.high)}"
+            ends = f"{signed(axis.low)} to {signed(axis.high)}"
         lines.append(
-            f"{name} ({axis.measure}): {first} is {_RESULTS[axis.result]} {second} "
-            f"(net share of slides {_signed(axis.d)}, {ends}; {axis.n_differ} of "
-            f"{counted(axis.n_cases, 'patient')} differ)."
+            f"{name}, {_MEASURES[axis.measure]}: {first} against {second}, "
+            f"{_RESULTS[axis.result]}. Ahead on {counted(axis.wins, 'slide')}, behind on "
+            f"{axis.losses}, equal on {axis.ties} ({counted(axis.n_cases, 'patient')}: "
+            f"{axis.case_wins} ahead, {axis.case_losses} behind); {_medians(axis)}net share "
+            f"{signed(axis.d)} ({ends}; p {_pvalue(axis.pvalue)})."
         )
     return lines
 
 
-def _signed(value: float) -> str:
+def _medians(axis: AxisComparison) -> str:
+    """Both medians and their ratio, or the shares of slides where half have none."""
+    digits = 3 if axis.measure == "deletion area" else 1
+
+    def number(value: float | None) -> str:
+        return "none" if value is None else decimals(value, digits).removesuffix(".0")
+
+    if axis.n_slides == 0:
+        return ""
+    ratio = "" if axis.ratio is None else f", ratio {decimals(axis.ratio, 2)}"
+    return f"medians {number(axis.first)} and {number(axis.second)}{ratio}; "
+
+
+def _pvalue(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {decimals(value, 3)}"
+
+
+def null_sentences(found: NullControl | None) -> list[str]:
+    """How a ranking does beside maps that know nothing."""
+    if found is None:
+        return ["No content-free maps were run, so that no map can be believed."]
+    sampled = f" on a sample of {counted(found.n_slides, 'slide')}" if found.sampled else ""
+    lines = [
+        f"By deletion area, {found.ranking} does better than {found.beaten} of {found.n_maps} maps "
+        f"that know nothing{sampled} (random directions in feature space; p = "
+        f"{decimals(found.pvalue, 3)})."
+    ]
+    rivals = [name for name, d in found.references.items() if d is not None and d >= found.d]
+    if rivals and found.d > 0:
+        lines.append(f"Even sorting by {rivals[0]} does as well.")
+    return lines
+
+
+def signed(value: float) -> str:
+    """A net share with its sign.
+
+    >>> signed(0.25), signed(-0.25)
+    ('+0.25', '−0.25')
+    """
     text = decimals(value, 2)
     return text.replace("-", "\N{MINUS SIGN}") if text.startswith("-") else f"+{text}"
 
 
 def _training(selector: OrderComparison) -> str:
     """Whether a trained selector adds anything to the training-free ranking."""
-    axes = selector.sufficiency, selector.necessity
-    results = {axis.result for axis in axes if axis is not None}
-    if "better" in results and "worse" not in results:
-        return f"Training pays here: the selector beats {selector.second}."
-    if "worse" in results and "better" not in results:
-        return f"Training does not pay here: the selector is worse than {selector.second}."
-    return f"Training a selector is not shown to add anything to {selector.second}."
+    axes = [axis.evidence for axis in selector.axes]
+    if any(axis.clearly_worse for axis in axes):
+        return f"A trained order does not pay here: it is worse than {selector.second}."
+    if any(axis.clearly_better and axis.sized for axis in axes):
+        return f"A trained order pays here: it beats {selector.second}."
+    return f"A trained order is not shown to add anything to {selector.second}."

@@ -7,17 +7,26 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from foci.audits.settings import View
-from foci.metrics import CountQuantile, quantiles_with_missing
-from foci.metrics import OrderComparison as AxisDifference
-from foci.metrics.answers import Belief, BetterOrder
-from foci.metrics.inputs import Floats, Marks
+from foci.metrics import (
+    CountQuantile,
+    already_minimal,
+    compare_areas,
+    compare_orders,
+    geometric_mean_ratio,
+    quantiles_with_missing,
+)
+from foci.metrics.answers import AxisEvidence, Belief, BetterOrder
+from foci.metrics.compare import AxisResult
+from foci.metrics.inputs import Floats, Marks, defined_mean
 from foci.words import counted
 
 
@@ -101,6 +110,9 @@ class Mean(Interval):
     estimate: Defined
 
 
+MIN_GAIN, MIN_SHARE_GAIN = 0.1, 0.05
+"""Relative number of tiles, and share of slides, from which a difference has a size."""
+
 Axis = Literal["sufficiency", "necessity"]
 Measure = Literal["MSK", "decisive K", "deletion area"]
 
@@ -111,13 +123,19 @@ class AxisComparison(Record):
     Attributes:
         axis: Sufficiency (do the first tiles suffice?) or necessity (does the decision hang on
             them?).
-        d: Share of slides on which the first ranking needs fewer tiles, minus the share on which
-            it needs more.
+        d: Mean over patients of the share of their slides on which the first ranking needs fewer
+            tiles, minus the share on which it needs more.
         low: Lower end of its interval over patients; None where there is one patient or one draw.
-        n_differ: Patients on whose slides the rankings differ.
-        result: The first ranking is better, worse, the same, or it is unclear;
-            ``"already minimal"`` where the second needs one tile on half of the slides: the axis
-            then does not count.
+        pvalue: Of the sign-flip test over patients.
+        wins, losses: Slides on which the first, or the second, ranking is ahead.
+        case_wins, case_losses: Patients, likewise.
+        result: The first ranking is better, worse, the same, or it is unclear.
+        informative: False where the second ranking already needs one tile on half of the slides:
+            the first cannot be better there.
+        first, second: Median count (area) of each ranking; None where half of the slides have none.
+        first_share, second_share: Share of the slides that have a count.
+        ratio: Geometric mean of the first's counts over the second's, on the ``n_ratio`` slides
+            that have both; of areas, the ratio of the means.
     """
 
     axis: Axis
@@ -125,18 +143,84 @@ class AxisComparison(Record):
     d: Defined
     low: Number
     high: Number
+    pvalue: Defined
     n_slides: int
     n_cases: int
-    n_differ: int
-    result: Literal["better", "worse", "same", "unclear", "already minimal"]
+    wins: int
+    losses: int
+    case_wins: int
+    case_losses: int
+    result: AxisResult
+    informative: bool = True
+    first: Number = None
+    second: Number = None
+    first_share: Number = None
+    second_share: Number = None
+    ratio: Number = None
+    n_ratio: int = 0
+
+    @property
+    def n_differ(self) -> int:
+        """Patients on whose slides the rankings differ."""
+        return self.case_wins + self.case_losses
+
+    @property
+    def ties(self) -> int:
+        """Slides on which neither ranking is ahead."""
+        return self.n_slides - self.wins - self.losses
+
+    @property
+    def sized(self) -> bool:
+        """Whether the first ranking is ahead by a size that matters.
+
+        It needs at least a tenth fewer tiles (loses a tenth more), or finds its tiles on at least
+        5 % more of the slides.
+        """
+        if self.ratio is not None:
+            if self.measure == "deletion area":
+                return self.ratio >= 1 + MIN_GAIN
+            if self.ratio <= 1 - MIN_GAIN:
+                return True
+        return (self.first_share or 0.0) - (self.second_share or 0.0) >= MIN_SHARE_GAIN
+
+    @property
+    def evidence(self) -> AxisEvidence:
+        """What the rules behind the answers read."""
+        high = math.inf if self.high is None else self.high
+        return AxisEvidence(self.result, self.d, high, self.informative, self.sized)
 
     @classmethod
     def of(
-        cls, axis: Axis, measure: Measure, found: AxisDifference, *, informative: bool = True
+        cls, axis: Axis, measure: Measure, a: ArrayLike, b: ArrayLike, cases: Sequence[str],
+        **how: Any,
     ) -> AxisComparison:
-        """The record of a comparison; ``informative`` is false where the axis does not count."""
-        result = {} if informative else {"result": "already minimal"}
-        return cls(axis=axis, measure=measure, **{**asdict(found), **result})
+        """Compare counts, or areas, ``[R, S]`` of two rankings on the slides of ``cases``."""
+        tables = [np.atleast_2d(np.asarray(values, dtype=np.float64)) for values in (a, b)]
+        if measure == "deletion area":
+            found = compare_areas(*tables, cases, **how)
+            kept = ~(np.isnan(tables[0]).any(axis=0) | np.isnan(tables[1]).any(axis=0))
+            first, second = (table[:, kept].mean(axis=0) for table in tables)
+            base = float(second.mean()) if len(second) else math.nan
+            ratio, n_ratio = float(first.mean()) / base if base > 0 else None, len(second)
+            shares: list[float | None] = [None, None]
+        else:
+            found = compare_orders(*tables, cases, **how)
+            first, second = (np.nan_to_num(table, nan=np.inf).ravel() for table in tables)
+            own = geometric_mean_ratio(*(defined_mean(table, axis=0) for table in tables))
+            ratio, n_ratio = own.ratio, own.n
+            shares = [float((~np.isnan(table)).mean()) for table in tables]
+        return cls(
+            axis=axis,
+            measure=measure,
+            **asdict(found),
+            informative=measure != "MSK" or not already_minimal(tables[1]),
+            first=float(np.median(first)) if len(first) else None,
+            second=float(np.median(second)) if len(second) else None,
+            first_share=shares[0],
+            second_share=shares[1],
+            ratio=ratio,
+            n_ratio=n_ratio,
+        )  # fmt: skip
 
 
 class ReadoutRow(Record):
@@ -421,54 +505,102 @@ class FullBag(Record):
 
 
 class OrderComparison(Record):
-    """The first ranking is judged against the second; an axis is None where it cannot be.
-
-    Attributes:
-        ratio: Geometric mean of MSK under the first over that under the second, on the slides
-            that both reach; the size of a difference, never part of a rule.
-    """
+    """The first ranking is judged against the second; an axis is None where it cannot be."""
 
     first: str
     second: str
     sufficiency: AxisComparison | None
     necessity: AxisComparison | None
-    ratio: Number
-    n_ratio: int
+
+    @property
+    def axes(self) -> list[AxisComparison]:
+        """The axes that could be compared."""
+        return [axis for axis in (self.sufficiency, self.necessity) if axis is not None]
+
+
+class NullControl(Record):
+    """A ranking beside maps that know nothing, all against the same random orders, by area.
+
+    Attributes:
+        ranking: The ranking.
+        d: Its net share of slides against random orders, by deletion area.
+        n_maps: Random directions in feature space, each a map.
+        beaten: Maps whose net share is smaller.
+        pvalue: One plus the maps that do as well or better, over one plus all maps.
+        best: The largest net share of a map.
+        n_slides, n_cases: Slides it rests on, and their patients.
+        counts: Tiles deleted.
+        sampled: Whether only a sample of the slides was taken.
+        references: Net share of other maps without content, by name; they have no vote.
+    """
+
+    ranking: str
+    d: Defined
+    n_maps: int
+    beaten: int
+    pvalue: Defined
+    best: Defined
+    n_slides: int
+    n_cases: int
+    counts: Counts
+    sampled: bool
+    references: dict[str, Number]
 
 
 Question = Literal["map", "order"]
 
 
 class MapAnswer(Record):
-    """Can I believe the map? Native against random orders."""
+    """Can I believe the map? The map against random orders and against maps that know nothing.
+
+    Attributes:
+        ranking: Name of the map.
+        only: Classes in which the map finds deciding tiles, if it does not in all of them.
+        tied: Share of the slides on which most of the map's first tiles are tied; None if unknown.
+        null: The map beside content-free maps; None where none were run.
+    """
 
     answer: Belief
     sentences: list[str]
+    ranking: str
     comparison: OrderComparison | None
+    null: NullControl | None
+    only: list[str]
+    tied: Number
 
 
 class TilesAnswer(Record):
     """How many tiles does the decision hang on? Decisive K under the ranking in use.
 
     Attributes:
-        decisive: Quartiles of decisive K; None where it was not measured.
-        share: Share of them that have a decisive K.
+        n_slides: Decided slides of two or more tiles.
+        n_found: Those that have deciding tiles (with several seeds, on average).
+        share: Share of them that do, with its interval.
+        count: Median number of deciding tiles among those, with its interval.
+        count_low, count_high: Its quartiles.
+        of_slide: Median share of the slide's tiles that they are.
         without: Classes without decisive sets within K_max.
     """
 
     answer: str
     sentences: list[str]
     ranking: str
-    decisive: CountQuartiles | None
     n_slides: int
-    share: Number
+    n_found: Number
+    share: Interval | None
+    count: Interval | None
+    count_low: Number
+    count_high: Number
+    of_slide: Number
     without: list[str]
 
 
 class OrderAnswer(Record):
-    """Is there a better order? The candidate against native, and against random orders.
+    """Is there a better order? The candidate against the map, and against random orders.
 
     Attributes:
+        null: The candidate beside content-free maps.
+        evidence: ``evidence`` against the map, where it is not the candidate.
         selector: The trained selector against ``evidence``, where both were run.
     """
 
@@ -477,6 +609,8 @@ class OrderAnswer(Record):
     candidate: str | None
     against_native: OrderComparison | None
     against_random: OrderComparison | None
+    null: NullControl | None
+    evidence: OrderComparison | None
     selector: OrderComparison | None
 
 

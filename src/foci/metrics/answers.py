@@ -1,28 +1,37 @@
 """The rules behind an audit's answers: is the map believable, is there a better order?
 
-Both read results on two axes over decided slides, *sufficiency* (MSK) and *necessity* (decisive K,
-or deletion area), from :func:`foci.metrics.compare_orders`. An axis that does not count is None:
-sufficiency where :func:`foci.metrics.already_minimal` holds, necessity where no class has decisive
-sets.
+Both read comparisons on two axes over decided slides, *sufficiency* (MSK) and *necessity* (decisive
+K, or deletion area), and how an order does beside maps that know nothing (:func:`null_pvalue`). An
+axis that cannot be compared is None. Where the second order already needs one tile on half of the
+slides, no order can be better than it; the axis is then not informative, and counts only if the
+first order is worse.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from numpy.typing import ArrayLike
+
 from foci.metrics import inputs
-from foci.metrics.compare import AxisResult
+from foci.metrics.compare import ROUNDING, AxisResult
 
 Belief = Literal[
     "yes",
     "only as a pointer",
     "sufficient, not decisive",
+    "no better than a content-free map",
     "no better than chance",
+    "worse than chance",
     "inconclusive",
     "not assessable",
 ]
 """Answers to "Can I believe the map?"."""
+
+BELIEVED = ("yes", "only as a pointer", "sufficient, not decisive")
+"""Answers that show a map as believable, in whole or in part."""
 
 BetterOrder = Literal[
     "headroom",
@@ -35,39 +44,128 @@ BetterOrder = Literal[
 ]
 """Answers to "Is there a better order?"."""
 
-Axis: TypeAlias = AxisResult | None
-"""Result on an axis; None where the axis does not count."""
-
 MIN_CASES = 6
+MIN_D = 0.1
+"""Net share of slides from which a difference counts, however sure it is."""
+
+NOT_SUPERIOR = 0.2
+"""A map whose net share over random orders is surely below this is no better than chance."""
+
+NULL_LEVEL = 0.05
+"""Largest p beside content-free maps at which a map is believed."""
 
 
-def believable(sufficiency: Axis, necessity: Axis, *, n_cases: int) -> Belief:
-    """Can I believe the map? Rule for a ranking compared with random orders.
+@dataclass(frozen=True)
+class AxisEvidence:
+    """What a rule reads of one comparison.
 
-    ===========================  ==============================================================
-    ``not assessable``           fewer than 6 patients with decided slides, or no axis counts
-    ``yes``                      better on every axis that counts
-    ``only as a pointer``        better on necessity, same or worse on sufficiency
-    ``sufficient, not decisive`` better on sufficiency, same or worse on necessity
-    ``no better than chance``    better on none, unclear on none
-    ``inconclusive``             otherwise
-    ===========================  ==============================================================
-
-    >>> believable("better", "better", n_cases=30), believable("worse", "better", n_cases=30)
-    ('yes', 'only as a pointer')
+    Attributes:
+        result: Of :class:`foci.metrics.OrderComparison`.
+        d, high: Its net share of slides, and the upper end.
+        informative: False where the second order already needs one tile on half of the slides.
+        sized: Whether a difference is large enough to matter: a tenth fewer tiles, say.
     """
-    axes = _counting(sufficiency, necessity)
-    if not axes or inputs.as_int(n_cases, "n_cases", lowest=0) < MIN_CASES:
+
+    result: AxisResult
+    d: float
+    high: float
+    informative: bool = True
+    sized: bool = True
+
+    @property
+    def better(self) -> bool:
+        """Better beyond doubt, whatever the size."""
+        return self.informative and self.result == "better"
+
+    @property
+    def clearly_better(self) -> bool:
+        """Better beyond doubt, and by a net share that counts."""
+        return self.better and self.d >= MIN_D - ROUNDING
+
+    @property
+    def clearly_worse(self) -> bool:
+        """Worse beyond doubt, and by a net share that counts."""
+        return self.result == "worse" and self.d <= -MIN_D + ROUNDING
+
+
+Axis: TypeAlias = AxisEvidence | None
+"""What was found on an axis; None where it cannot be compared."""
+
+
+def null_pvalue(d: float, null_ds: ArrayLike) -> float:
+    r"""p-value of a map beside M maps that know nothing, all against the same random orders.
+
+    .. math:: p = \frac{1 + \#\{m : D_m \ge D\}}{M + 1}
+
+    >>> null_pvalue(0.5, [0.1] * 38 + [0.5])
+    0.05
+    """
+    others = inputs.as_float_array(null_ds, "null_ds")
+    return (1 + int((others >= d - ROUNDING).sum())) / (len(others) + 1)
+
+
+def believable(
+    sufficiency: Axis,
+    necessity: Axis,
+    *,
+    null_p: float | None,
+    n_cases: int,
+    tied: bool = False,
+) -> Belief:
+    """Can I believe the map? Rule for a map compared with random orders; the first that holds.
+
+    =====================================  ====================================================
+    ``not assessable``                     fewer than 6 patients with decided slides, no axis, or a
+                                           map whose first tiles are tied
+    ``worse than chance``                  worse on an axis, and better on none by more
+    ``yes``                                better on every axis that counts
+    ``only as a pointer``                  better on necessity, same or worse on sufficiency
+    ``sufficient, not decisive``           better on sufficiency, same or worse on necessity
+    ``no better than a content-free map``  better, but not than maps that know nothing
+    ``no better than chance``              surely better by less than 0.2 on every axis that can
+                                           tell
+    ``inconclusive``                       otherwise
+    =====================================  ====================================================
+
+    Better and worse mean by the test and by a net share of at least 0.1. The three answers that
+    believe a map need ``null_p`` of at most 0.05; None, where no such maps were run, leaves the
+    question open.
+
+    >>> ahead, behind = AxisEvidence("better", 0.6, 0.8), AxisEvidence("worse", -0.3, -0.1)
+    >>> believable(ahead, ahead, null_p=0.025, n_cases=30)
+    'yes'
+    >>> believable(behind, ahead, null_p=0.025, n_cases=30)
+    'only as a pointer'
+    >>> believable(ahead, ahead, null_p=0.1, n_cases=30)
+    'no better than a content-free map'
+    >>> believable(behind, None, null_p=0.025, n_cases=30)
+    'worse than chance'
+    """
+    axes = [axis for axis in (sufficiency, necessity) if axis is not None]
+    if not axes or tied or inputs.as_int(n_cases, "n_cases", lowest=0) < MIN_CASES:
         return "not assessable"
-    if set(axes) == {"better"}:
-        return "yes"
-    if "unclear" in axes:
+    losses = [-axis.d for axis in axes if axis.clearly_worse]
+    gains = [axis.d for axis in axes if axis.better]
+    if losses and max(losses) >= max(gains, default=0.0):
+        return "worse than chance"
+    if gains and null_p is None:
         return "inconclusive"
-    if necessity == "better":
-        return "only as a pointer"
-    if sufficiency == "better":
-        return "sufficient, not decisive"
-    return "no better than chance"
+    ahead = [axis for axis in axes if axis.clearly_better]
+    if ahead and null_p is not None and null_p <= NULL_LEVEL + ROUNDING:
+        others = [
+            axis for axis in axes if axis not in ahead and (axis.informative or axis.clearly_worse)
+        ]
+        if not others:
+            return "yes"
+        if all(axis.result != "unclear" for axis in others):
+            return "only as a pointer" if necessity in ahead else "sufficient, not decisive"
+        return "inconclusive"
+    if gains and null_p is not None and null_p > NULL_LEVEL + ROUNDING:
+        return "no better than a content-free map"
+    informative = [axis for axis in axes if axis.informative]
+    if informative and all(axis.high < NOT_SUPERIOR for axis in informative):
+        return "no better than chance"
+    return "inconclusive"
 
 
 def better_order(
@@ -76,51 +174,56 @@ def better_order(
     *,
     sufficiency_over_random: Axis,
     necessity_over_random: Axis,
+    null_p: float | None,
     belief: Belief | None,
     n_cases: int,
 ) -> BetterOrder:
-    """Is there a better order? Rule for a candidate compared with the native ranking.
+    """Is there a better order? Rule for a candidate compared with the map; the first that holds.
 
     ===========================  ==============================================================
-    ``not assessable``           fewer than 6 patients with decided slides, or no axis counts
+    ``not assessable``           fewer than 6 patients with decided slides, or no axis
     ``mixed``                    better on one axis, worse on the other
-    ``headroom``                 better on one axis, not worse on the other, and better than random
-                                 orders on that axis
     ``native is better``         worse on one axis, better on none
-    ``native suffices``          same on every axis that counts, and the map is believable (yes)
-    ``no better order found``    same on every axis that counts, and it is not
+    ``headroom``                 better on one axis by a size that matters, not worse on the other,
+                                 better than random orders on that axis, and better than
+                                 content-free maps
+    ``native suffices``          no difference that matters on any axis, and the map is believable
+    ``no better order found``    the same, and it is not
     ``inconclusive``             otherwise
     ===========================  ==============================================================
 
-    The arguments ``..._over_random`` are the candidate's comparison with random orders, ``belief``
-    is the native ranking's answer of :func:`believable`, or None.
+    The arguments ``..._over_random`` are the candidate's comparison with random orders, ``null_p``
+    is that of the candidate, ``belief`` the map's answer of :func:`believable`, or None.
 
-    >>> against_random = {"sufficiency_over_random": None, "necessity_over_random": "better"}
-    >>> better_order(None, "better", **against_random, belief="yes", n_cases=30)
+    >>> ahead, same = AxisEvidence("better", 0.6, 0.8), AxisEvidence("same", 0.0, 0.05)
+    >>> chance = {"sufficiency_over_random": None, "necessity_over_random": ahead, "null_p": 0.025}
+    >>> better_order(None, ahead, **chance, belief="yes", n_cases=30)
     'headroom'
-    >>> better_order(None, "same", **against_random, belief="yes", n_cases=30)
+    >>> better_order(None, same, **chance, belief="yes", n_cases=30)
     'native suffices'
     """
-    axes = _counting(sufficiency, necessity)
-    _counting(sufficiency_over_random, necessity_over_random)
+    axes = [axis for axis in (sufficiency, necessity) if axis is not None]
     if not axes or inputs.as_int(n_cases, "n_cases", lowest=0) < MIN_CASES:
         return "not assessable"
-    if "worse" in axes:
-        return "mixed" if "better" in axes else "native is better"
+    if any(axis.clearly_worse for axis in axes):
+        sized = any(axis.clearly_better and axis.sized for axis in axes)
+        return "mixed" if sized else "native is better"
+    content = null_p is not None and null_p <= NULL_LEVEL + ROUNDING
     pairs = ((sufficiency, sufficiency_over_random), (necessity, necessity_over_random))
-    if ("better", "better") in pairs:
-        return "headroom"
-    if set(axes) == {"same"}:
+    for axis, chance in pairs:
+        ahead = axis is not None and axis.clearly_better and axis.sized
+        if ahead and chance is not None and chance.clearly_better and content:
+            return "headroom"
+    counting = [axis for axis in axes if axis.informative]
+    if counting and all(_no_difference(axis) for axis in counting):
         return "native suffices" if belief == "yes" else "no better order found"
-    return "inconclusive"
+    return "inconclusive" if counting else "not assessable"
 
 
-def _counting(*axes: Axis) -> tuple[AxisResult, ...]:
-    """Results on the axes that count."""
-    for axis in axes:
-        known = axis in ("better", "worse", "same", "unclear", None)
-        inputs.require(known, "axis", f"is {axis!r}", "pass a comparison's result, or None")
-    return tuple(axis for axis in axes if axis is not None)
+def _no_difference(axis: AxisEvidence) -> bool:
+    """Whether the orders are the same, or differ by too little to matter."""
+    small = axis.result == "better" and not (axis.clearly_better and axis.sized)
+    return axis.result == "same" or small
 
 
 def conclusive(answer: Belief | BetterOrder) -> bool:

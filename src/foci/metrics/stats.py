@@ -1,4 +1,4 @@
-"""Bootstrap intervals over patients, and Wilcoxon's test."""
+"""Bootstrap intervals over patients, the sign-flip test and Wilcoxon's test."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ MIN_DRAWS = 2
 """Draws below which there is no interval."""
 
 EXACT_UP_TO = 50  # pairs of Wilcoxon's test; above, the normal approximation
+FLIP_ALL_UP_TO = 16
+FLIPS = 9999
+_NORMAL_FROM = 2000  # values of a sign-flip test from which its limit is as good as 9,999 flips
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,78 @@ def mean_intervals(
     lows, highs = _percentiles(draws, level).tolist()
     ends = zip(estimates, lows, highs, strict=True)
     return tuple(Interval(one, low, high, level) for one, low, high in ends)
+
+
+def median_interval(
+    values: ArrayLike,
+    cases: Sequence[Any] | NDArray[Any],
+    *,
+    n_boot: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    """Median of ``[S]`` values with its bootstrap interval, patients drawn with replacement.
+
+    The median of a draw is its smallest value that half of the drawn slides do not exceed. The ends
+    are NaN where there is one patient or one draw.
+
+    >>> found = median_interval([1.0, 2.0, 9.0], cases=["a", "b", "c"])
+    >>> found.estimate, found.low, found.high
+    (2.0, 1.0, 9.0)
+    """
+    numbers = inputs.as_float_array(values, "values")
+    case, weights = case_draws(cases, len(numbers), n_boot, seed)
+    order = np.argsort(numbers, kind="stable")
+    draws = np.empty(len(weights))
+    rows = max(1, _AT_ONCE // len(numbers))
+    for start in range(0, len(weights), rows):
+        below = np.cumsum(weights[start : start + rows, case[order]], axis=1, dtype=np.int64)
+        middle = (2 * below < below[:, -1:]).sum(axis=1)
+        draws[start : start + rows] = numbers[order[middle]]
+    return percentile_interval(float(np.median(numbers)), draws_between(draws, cases), level)
+
+
+def sign_flip_pvalue(values: ArrayLike, seed: int = 0) -> float:
+    r"""Two-sided p-value of the sign-flip test that the mean of ``values``, one per patient, is 0.
+
+    .. math:: p = \Pr\Big(\big|\textstyle\sum_c \sigma_c v_c\big| \ge
+       \big|\textstyle\sum_c v_c\big|\Big), \qquad \sigma_c = \pm 1
+       \text{ with probability } \tfrac12
+
+    Under the hypothesis a patient's value is as likely as its negative. Zeros change nothing and
+    are left out. All signs are tried for up to 16 patients, 9,999 seeded draws of signs for up to
+    2,000 (the observed signs count as one more); beyond, the normal limit is taken.
+
+    >>> sign_flip_pvalue([1.0] * 5), sign_flip_pvalue([1.0] * 6), sign_flip_pvalue([0.5, -0.5])
+    (0.0625, 0.03125, 1.0)
+    """
+    every = inputs.as_float_array(values, "values")
+    nonzero = every[np.abs(every) > _ZERO]
+    n, observed = len(nonzero), abs(float(nonzero.sum()))
+    if n == 0:
+        return 1.0
+    if n > _NORMAL_FROM:
+        spread = float(np.sqrt((nonzero**2).sum()))
+        return float(2 * stats.norm.sf(observed / spread))
+    sums = np.abs(_signs(n, seed) @ nonzero.astype(np.float32))
+    extreme = int((sums >= observed - _FLIP_ROUNDING * n).sum())
+    return extreme / len(sums) if n <= FLIP_ALL_UP_TO else (1 + extreme) / (FLIPS + 1)
+
+
+_ZERO = 1e-12
+_FLIP_ROUNDING = 1e-6  # sums of n values in float32
+
+
+@lru_cache(maxsize=8)
+def _signs(n: int, seed: int) -> NDArray[np.float32]:
+    """``[B, n]`` signs: all of them, but for a change of every sign, or 9,999 draws."""
+    if n <= FLIP_ALL_UP_TO:
+        bits = np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1
+    else:
+        bits = np.random.default_rng(seed).integers(0, 2, (FLIPS, n), dtype=np.int8)
+    signs: NDArray[np.float32] = 1 - 2 * bits.astype(np.float32)
+    signs.flags.writeable = False
+    return signs
 
 
 def paired_bootstrap(

@@ -235,6 +235,21 @@ class EmbeddedBag:
             probs = torch.softmax(logits.double(), dim=-1)
             return list(self._revealer.recheck.several(probs, self.features, every).cpu())
 
+    def without_first(self, orders: Tensor, ks: Sequence[int]) -> Tensor:
+        """Class probabilities without the first k tiles of many orders, at few counts.
+
+        For controls, whose probabilities need no recheck: a pooling classifier answers them all
+        from one sum over its tiles. From tile indices ``[O, N]`` to ``[O, len(ks), C]`` in float64 on the CPU.
+        """
+        engine = self._prefix_logits()
+        if not isinstance(engine, PooledTiles):
+            return torch.stack([self.curve(order, ks, "delete") for order in orders])
+        counts = check_counts(ks, len(self), "delete").to(self.features.device)
+        with self._revealer.precision():
+            logits = engine.without_first(orders.to(self.features.device), counts)
+            probs = torch.softmax(logits.double(), dim=-1)
+        return probs.view(len(orders), len(counts), -1).cpu()
+
     def full(self) -> Tensor:
         """Probabilities ``[C]`` of the full bag, in float64 on the CPU."""
         return self.curve(torch.arange(len(self)), ks=[0], direction="delete")[0]

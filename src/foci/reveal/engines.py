@@ -22,7 +22,13 @@ from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.backbones.base import declared
-from foci.backbones.layers.softmax_pooling import RISE, always_in, prefix_pool
+from foci.backbones.layers.softmax_pooling import (
+    RISE,
+    always_in,
+    pool,
+    prefix_pool,
+    softmax_weights,
+)
 from foci.backbones.layers.transformer import EncoderLayer
 from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.models.transmil import TransMIL
@@ -36,6 +42,11 @@ MEMORY = 512 * 2**20
 
 _MOST_TERMS = 2**22
 """Numbers of weighted values that are kept per bag (32 MiB); a larger bag is summed in blocks."""
+
+_CANCELS = 1e-6
+"""Share of the weight left after a removal below which it is summed and not subtracted."""
+
+_TILES_AT_ONCE = 4096
 
 
 def choose_engine(backbone: Backbone, engine: Engine = "auto") -> Engine:
@@ -127,6 +138,37 @@ class PooledTiles:
             sums[0] += (inside @ terms.flatten(1)).view_as(sums[0])
         sums = sums.cumsum_(0).index_select(0, sizes - 1 - first)
         return sums[..., :-1] / sums[..., -1:]
+
+    def without_first(self, orders: Tensor, ks: Tensor) -> Tensor:
+        """Logits ``[O * K, C]`` of the bag without the first k tiles of orders ``[O, N]``.
+
+        What is removed is subtracted from the sum over all tiles. Where hardly any weight would be
+        left, so that this cancels, the remaining tiles are summed instead.
+        """
+        peaks = self._peaks.clamp_min(0.0) if self.plus_one else self._peaks
+        every = torch.arange(orders.shape[1], device=orders.device)
+        blocks = every.split(_TILES_AT_ONCE)
+        total = torch.stack([self._weighted(some, peaks).sum(dim=0) for some in blocks]).sum(dim=0)
+        if self.plus_one:
+            total[:, -1] += torch.exp(-peaks)
+        last = int(ks.max())
+        sums = torch.cat(
+            [total - self._weighted(one[:last], peaks).cumsum(0)[ks - 1] for one in orders]
+        )
+        light = (sums[..., -1] < _CANCELS * total[:, -1]).any(dim=-1)
+        logits = self.read(sums[..., :-1] / sums[..., -1:])
+        for row in light.nonzero().flatten().tolist():
+            left = orders[row // len(ks), int(ks[row % len(ks)]) :]
+            weights = softmax_weights(self.attention[left], plus_one=self.plus_one)
+            logits[row] = self.read(pool(weights, self.values[left]))
+        return logits
+
+    def _weighted(self, tiles: Tensor, peaks: Tensor) -> Tensor:
+        """Weighted values of some tiles, ``[n, R, dv + 1]``; in the last column, their weights."""
+        if self._terms is not None:
+            return self._terms[tiles]
+        weights = torch.exp(self.attention[tiles] - peaks).unsqueeze(-1)
+        return torch.cat([weights * self.values[tiles], weights], dim=-1)
 
     @cached_property
     def _terms(self) -> Tensor | None:
