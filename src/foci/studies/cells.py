@@ -40,7 +40,7 @@ from foci.errors import ChangedError, FociError
 from foci.files.atomic import write_whole
 from foci.progress import showing
 from foci.reveal import Revealer
-from foci.selectors.choices import Target
+from foci.selectors import Target
 from foci.selectors.criterion import aukc_on_grid
 from foci.selectors.fitting import new_head
 from foci.selectors.gated import GatedBackbone, choose_site, gate_backbone
