@@ -50,8 +50,7 @@ from foci.selectors.loop import randomness
 from foci.selectors.losses import GatedBatch, loss_terms, total, unit_box
 from foci.selectors.recipes import SelectorRecipe
 from foci.selectors.selector import FittedSelector
-from foci.studies.folder import StudyFolder
-from foci.studies.plan import Cell, audit_settings, training_settings
+from foci.studies.plan import Cell, StudyFolder, audit_settings, training_settings
 from foci.studies.study import Study, data_digest, read_cohort
 
 VALIDATION, RESULT = "validation.json", "result.json"
