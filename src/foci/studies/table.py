@@ -119,15 +119,6 @@ class Table:
     notes: tuple[str, ...] = ()
     heads: tuple[str, ...] = ("Method",)
 
-    @property
-    def seeds(self) -> tuple[str, ...]:
-        """Every seed that some cell has a number or a gap of."""
-        found: dict[str, None] = {}
-        for row in self.rows:
-            for cell in row.cells.values():
-                found |= dict.fromkeys([*cell.value.seeds, *filter(None, cell.value.gaps)])
-        return tuple(found)
-
 
 def footnote(reasons: list[str], reason: str) -> int:
     """Number of the reason of a gap, counted from 1; a new reason is added to the list."""
@@ -263,7 +254,8 @@ WIDE = 8
 
 def to_csv(table: Table) -> str:
     """Group, row, column, mean, std, n, every seed, and the paper's numbers."""
-    seeds = table.seeds
+    values = [cell.value for row in table.rows for cell in row.cells.values()]
+    seeds = dict.fromkeys(seed for one in values for seed in (*one.seeds, *one.gaps) if seed)
     file = io.StringIO(newline="")
     writer = csv.writer(file, lineterminator="\n")
     paper = ("paper_mean", "paper_std", "paper_seeds", "difference", "z", "marked", "gap")
@@ -316,13 +308,17 @@ def _markdown_cell(cell: Cell | None, column: Column, reasons: list[str]) -> str
         text += f" [{footnote(reasons, cell.value.gap)}]"
     if cell.paper is not None:
         text += f"<br>paper {paper_text(cell.paper, column)}"
+    compared = _compared(cell, column, "z = {}", "**{}**")
+    return text if compared is None else f"{text}<br>{compared}"
+
+
+def _compared(cell: Cell, column: Column, z: str, bold: str) -> str | None:
+    """The difference to the paper, and its z in these formats."""
     difference = difference_text(cell, column)
-    if difference is not None:
-        text += f"<br>{difference}"
-    if cell.z is not None:
-        z = f"z = {decimals(cell.z, 1)}"
-        text += f", **{z}**" if cell.marked else f", {z}"
-    return text
+    if cell.z is None:
+        return difference
+    text = z.format(decimals(cell.z, 1))
+    return f"{difference}, {bold.format(text) if cell.marked else text}"
 
 
 def _one_line(text: str) -> str:
@@ -409,10 +405,7 @@ def _latex_paper(cell: Cell | None, column: Column) -> str:
     if cell is None or cell.paper is None:
         return ""
     text = escaped(paper_text(cell.paper, column))
-    compared = difference_text(cell, column)
-    if cell.z is not None:
-        z = f"$z={decimals(cell.z, 1)}$"
-        compared = rf"{compared}, \textbf{{{z}}}" if cell.marked else f"{compared}, {z}"
+    compared = _compared(cell, column, "$z={}$", r"\textbf{{{}}}")
     return (
         rf"{{\scriptsize {text}}}" if compared is None else rf"{{\scriptsize {text} ({compared})}}"
     )
