@@ -86,7 +86,7 @@ def measure(model: Path, features: Path, labels: Path, repeats: int) -> None:
 def commanded(model: Path, features: Path, labels: Path, workers: int) -> float:
     """Wall time of ``foci audit`` on one core per worker, loading and report included."""
     with tempfile.TemporaryDirectory() as out:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         subprocess.run(
             [sys.executable, "-m", "foci", "audit", "--model", str(model),
              "--features", str(features), "--labels", str(labels), "--out", f"{out}/audit",
@@ -94,7 +94,7 @@ def commanded(model: Path, features: Path, labels: Path, workers: int) -> float:
              "--workers", str(workers)],
             check=True, stdout=subprocess.DEVNULL, env={**os.environ, "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
-        return time.perf_counter() - begun
+        return time.perf_counter() - started
 
 
 def timed(audits: list[tuple[Path, Path, Path, int]]) -> float:
@@ -106,11 +106,11 @@ def timed(audits: list[tuple[Path, Path, Path, int]]) -> float:
         process.start()
     for _ in audits:
         ready.acquire()
-    begun = time.perf_counter()
+    started = time.perf_counter()
     start.set()
     for _ in audits:
         done.acquire()
-    taken = time.perf_counter() - begun
+    taken = time.perf_counter() - started
     for process in processes:
         process.join()
         if process.exitcode:

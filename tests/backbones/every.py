@@ -7,7 +7,7 @@ import torch
 
 from foci import backbones
 from foci.backbones import Backbone
-from foci.backbones.registry import PRESETS
+from foci.backbones.base import PRESETS
 
 D_IN = 32
 EVERY = [(name, preset) for name in backbones.available() for preset in backbones.presets(name)]

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foci.backbones.batch import choose
+from foci.backbones.base import choose
 
 
 @given(st.integers(0, 10_000), st.integers(1, 12), st.integers(0, 12))

@@ -16,8 +16,7 @@ from foci.cli.commands.doctor import doctor
 from foci.cli.commands.fit import fit
 from foci.cli.commands.study import app as study
 from foci.cli.commands.train import train
-from foci.cli.help import PANELS
-from foci.cli.options import COHORT, Given, with_settings
+from foci.cli.options import COHORT, PANELS, Given, with_settings
 from tests.cli.invoke import Foci
 
 COMMANDS = [str(one.callback.__name__) for one in app.registered_commands if one.callback]

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from foci.selectors import recipe, vary
-from foci.studies.folder import CELLS, StudyFolder
-from foci.studies.plan import Cell
+from foci.studies.plan import CELLS, Cell, StudyFolder
 from tests.makers.folders import write_folder
 from tests.makers.studies import make
 

@@ -6,8 +6,7 @@ from typing import Any, get_args
 import pytest
 
 from foci.backbones import fingerprint
-from foci.selectors import Selector, SelectorRecipe, recipe, vary
-from foci.selectors.choices import ChooseBy
+from foci.selectors import ChooseBy, Selector, SelectorRecipe, recipe, vary
 
 PER_CLASS: dict[str, Any] = {
     "class_conditional": True,

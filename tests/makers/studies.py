@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from foci.studies.folder import StudyFolder
+from foci.studies.plan import StudyFolder
 from tests.makers.cohorts import toy_cohort
 
 NARROW: dict[str, dict[str, Any]] = {

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from foci.cli.commands.study import app
-from foci.studies.folder import StudyFolder
+from foci.studies.plan import StudyFolder
 from tests.makers.finished_study import finished
 from tests.reports.browser import Watched, open_browser
 from tests.reports.test_report import text_of

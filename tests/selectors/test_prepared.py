@@ -9,7 +9,7 @@ from foci.backbones import CallableBackbone
 from foci.backbones.base import GateSite
 from foci.bags import Cohort
 from foci.errors import BagError, FociError
-from foci.selectors.choices import Target
+from foci.selectors import Target
 from foci.selectors.gated import gate_backbone
 from foci.selectors.losses import unit_box
 from foci.selectors.prepared import PreparedBags

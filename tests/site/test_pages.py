@@ -10,7 +10,7 @@ import pytest
 from markdown.extensions.toc import slugify
 from tools.site.commands import command_page
 from tools.site.pages import FROM_ROOT, ROOT
-from tools.site.python_page import ROOMS, python_page
+from tools.site.python_page import PACKAGES, python_page
 from typer.main import get_command
 
 import foci
@@ -105,12 +105,12 @@ def python() -> str:
 
 
 def test_every_public_name_has_its_entry(python: str) -> None:
-    for room in ROOMS:
-        names = getattr(foci, room).__all__
-        missing = [name for name in names if f"\n### foci.{room}.{name}\n" not in python]
-        assert missing == [], room
-    rooms = {name for name in foci.__all__ if name.islower() and name != "audit"}
-    assert rooms == set(ROOMS)
+    for package in PACKAGES:
+        names = getattr(foci, package).__all__
+        missing = [name for name in names if f"\n### foci.{package}.{name}\n" not in python]
+        assert missing == [], package
+    packages = {name for name in foci.__all__ if name.islower() and name != "audit"}
+    assert packages == set(PACKAGES)
 
 
 def test_an_entry_has_signature_arguments_and_example(python: str) -> None:

@@ -18,7 +18,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def built(study: Path) -> StudyTables:
-    from foci.studies.folder import StudyFolder
+    from foci.studies.plan import StudyFolder
 
     return build(StudyFolder(study))
 

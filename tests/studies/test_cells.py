@@ -29,7 +29,7 @@ from foci.studies.cells import (
     validation_aukc,
 )
 from foci.studies.engine.schedule import InProcess, Tally, run_plan
-from foci.studies.folder import StudyFolder
+from foci.studies.plan import StudyFolder
 from foci.studies.study import read_cohort
 from tests.backbones.every import small
 from tests.makers.cohorts import planted

@@ -13,7 +13,7 @@ from foci.audits import RankedTiles
 from foci.audits.folder import RANKINGS, scores_to_arrow
 from foci.errors import FociError
 from foci.studies.figures import StudyFigure, explainability, figures, write
-from foci.studies.folder import StudyFolder
+from foci.studies.plan import StudyFolder
 from foci.studies.read import Place, audit_folders
 from foci.studies.tables import StudyTables
 from tests.makers.finished_study import finished

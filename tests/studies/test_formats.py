@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from foci.studies.formats import escaped, to_csv, to_latex, to_markdown
 from foci.studies.published import PublishedNumber
 from foci.studies.read import Value
-from foci.studies.table import Cell, Column, Row, Table
+from foci.studies.table import Cell, Column, Row, Table, escaped, to_csv, to_latex, to_markdown
 from foci.studies.tables import write
 
 MSK = Column("msk_cond", "MSK_cond", 2, "lower")

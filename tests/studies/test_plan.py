@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from foci.errors import FociError
-from foci.studies.folder import CELLS, StudyFolder
-from foci.studies.plan import Cell, Plan
+from foci.studies.plan import CELLS, Cell, Plan, StudyFolder
 from tests.makers.cohorts import toy_cohort
 from tests.makers.studies import NARROW, make, values
 

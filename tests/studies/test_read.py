@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from foci.metrics import shi
-from foci.studies.folder import CELLS, StudyFolder
+from foci.studies.plan import CELLS, StudyFolder
 from foci.studies.read import Measure, Place, Value, combine, of_means, read_numbers
 from tests.makers.studies import make
 

@@ -62,5 +62,5 @@ def _usage(argument: Any) -> str:
 
 
 def _table(kind: str, rows: Iterable[tuple[str, str]]) -> list[str]:
-    told = (f"| `{name}` | {' '.join(help_text.split())} |" for name, help_text in rows)
-    return [f"| {kind} | |", "|---|---|", *told, ""]
+    lines = (f"| `{name}` | {' '.join(help_text.split())} |" for name, help_text in rows)
+    return [f"| {kind} | |", "|---|---|", *lines, ""]

@@ -114,9 +114,9 @@ def hang(page: str, runs: Path, reports: Path) -> str:
 
 def _shown(name: str, runs: Path, reports: Path) -> str:
     audit = _audited(name, EXHIBITS[name], runs)
-    told, asked = audit.answers, EXHIBITS[name]
-    if (told.map.answer, told.order.answer) != (asked.believe, asked.order):
-        raise RuntimeError(f"gallery: {name} is {told.map.answer!r}, {told.order.answer!r}")
+    answers, asked = audit.answers, EXHIBITS[name]
+    if (answers.map.answer, answers.order.answer) != (asked.believe, asked.order):
+        raise RuntimeError(f"gallery: {name} is {answers.map.answer!r}, {answers.order.answer!r}")
     write_report(attach(audit, read_marks(runs / "demo" / TRUTH), MARKED), reports / f"{name}.html")
     address = f"{reports.name}/{name}.html"
     return (

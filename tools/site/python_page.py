@@ -19,29 +19,29 @@ cohort = foci.Cohort.read("features", "labels.csv")
 audit = foci.audit("model", cohort, "AUDIT")
 ```
 
-This page is made from the code. It lists every public name, room by room.
+This page is made from the code. It lists every public name, package by package.
 """
-ROOMS = (
+PACKAGES = (
     "bags", "backbones", "testing", "reveal", "metrics", "selectors", "rankings", "audits",
     "reports", "demo",
 )  # fmt: skip
 TOP_NAMES = {"audit": "api", "Audit": "api", "FociError": "errors"}
-"""Names of ``foci`` itself and the modules that they live in; the others belong to a room."""
+"""Names of ``foci`` itself and the modules that they live in; the others belong to a package."""
 WIDEST = 88
 """Characters of a signature on one line."""
 
 
 def python_page(source: Path) -> str:
     """Every public name with its signature and docstring, as Markdown."""
-    package: Any = griffe.load("foci", search_paths=[source], docstring_parser="google")
+    library: Any = griffe.load("foci", search_paths=[source], docstring_parser="google")
     lines = [_TOP, "## foci", ""]
     for name, home in TOP_NAMES.items():
-        lines += _entry(f"foci.{name}", package[home][name])
-    for room in ROOMS:
-        module = package[room]
-        lines += [f"## foci.{room}", "", *_docstring(module), ""]
+        lines += _entry(f"foci.{name}", library[home][name])
+    for package in PACKAGES:
+        module = library[package]
+        lines += [f"## foci.{package}", "", *_docstring(module), ""]
         for name in sorted(_public(module), key=str.lower):
-            lines += _entry(f"foci.{room}.{name}", _resolved(module[name]))
+            lines += _entry(f"foci.{package}.{name}", _resolved(module[name]))
     return "\n".join(lines)
 
 
@@ -115,8 +115,8 @@ def _section(section: Any) -> Iterator[str]:
             yield f"| `{one.name}` | {_plain(' '.join(one.description.split()))} |"
         yield ""
     elif kind in ("returns", "yields", "raises"):
-        told = "; ".join(_one_line(kind, one) for one in section.value)
-        yield from (f"*{kind.capitalize()}:* {told}", "")
+        listed = "; ".join(_one_line(kind, one) for one in section.value)
+        yield from (f"*{kind.capitalize()}:* {listed}", "")
 
 
 def _prose(text: str) -> str:

@@ -114,8 +114,8 @@ def _said(command: str, folder: Path) -> str:
     )  # fmt: skip
     if done.returncode != 0:
         raise RuntimeError(f"{command} ended with {done.returncode}: {done.stdout}")
-    told = done.stdout.replace(str(folder), HOME).splitlines()
-    return "".join(f"{line.rstrip()}\n" for line in told if not PROGRESS.fullmatch(line))
+    printed = done.stdout.replace(str(folder), HOME).splitlines()
+    return "".join(f"{line.rstrip()}\n" for line in printed if not PROGRESS.fullmatch(line))
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ from foci.errors import FociError
 from foci.files.bounds import read_text, yaml_value
 from foci.registry import Registry
 from foci.reveal import K_MAX, KAPPA
-from foci.selectors.choices import ChooseBy, Target
+from foci.selectors import ChooseBy, Target
 
 if TYPE_CHECKING:
     from foci.rankings import RequestedRanking

@@ -1,11 +1,11 @@
-"""Backbone, the abstract bag classifier: capabilities, declared shortcuts, training objective."""
+"""Backbone, the abstract bag classifier: capabilities, shortcuts, batches, objective, registry."""
 
 from __future__ import annotations
 
 import inspect
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, TypeVar
 from weakref import WeakKeyDictionary
@@ -13,9 +13,10 @@ from weakref import WeakKeyDictionary
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
-from foci.backbones.batch import Batch
 from foci.errors import FociError
+from foci.registry import Registry
 
 GateSite = Literal["feature", "attention"]
 Shortcut = Literal[
@@ -82,6 +83,69 @@ def declared(backbone: Backbone, shortcut: Shortcut) -> bool:
     # By the function itself, because functools.wraps copies attributes to the wrapper.
     functions = (getattr(method, "__func__", None) for method in methods)
     return all(f is not None and shortcut in _DECLARATIONS.get(f, ()) for f in functions)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch of padded bags; ``mask`` is True where a tile is real.
+
+    Attributes:
+        features: ``[B, N, D]``, zero where padded.
+        mask: ``[B, N]`` bool.
+        labels: ``[B]`` class indices.
+        coords: ``[B, N, 2]`` top-left positions, or None if the bags have none.
+        strides: ``[B]`` distance between neighbouring tiles in the units of ``coords``, or None.
+    """
+
+    features: Tensor
+    mask: Tensor
+    labels: Tensor
+    coords: Tensor | None = None
+    strides: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def to(self, device: torch.device | str) -> Batch:
+        """The same batch on another device."""
+        parts = (self.features, self.mask, self.labels, self.coords, self.strides)
+        return Batch(*(None if part is None else part.to(device) for part in parts))  # type: ignore[arg-type]
+
+
+def pad(
+    features: Sequence[Tensor],
+    labels: Sequence[int],
+    coords: Sequence[Tensor] | None = None,
+    strides: Sequence[int] | None = None,
+) -> Batch:
+    """Pad bags ``[N_b, D]`` to the longest of them.
+
+    >>> batch = pad([torch.ones(2, 3), torch.ones(1, 3)], labels=[0, 1])
+    >>> batch.mask.tolist()
+    [[True, True], [True, False]]
+    """
+    lengths = torch.tensor([len(x) for x in features])
+    return Batch(
+        features=pad_sequence(list(features), batch_first=True),
+        mask=torch.arange(int(lengths.max()))[None, :] < lengths[:, None],
+        labels=torch.tensor(list(labels), dtype=torch.long),
+        coords=None if coords is None else pad_sequence(list(coords), batch_first=True),
+        strides=None if strides is None else torch.tensor(list(strides)),
+    )
+
+
+def choose(candidates: Tensor, count: Tensor | int, dim: int = -1) -> Tensor:
+    """Mark ``count`` of the candidates at random, all subsets of that size being equally likely.
+
+    Entries compete along ``dim``, and ``count`` is broadcast against the candidates; where there
+    are fewer of them, all are chosen. Draws from torch's global generator.
+
+    >>> choose(torch.tensor([True, False, True, True]), 2).sum().item()
+    2
+    """
+    keys = torch.rand(candidates.shape, device=candidates.device)
+    place = keys.masked_fill(~candidates, torch.inf).argsort(dim=dim).argsort(dim=dim)
+    return (place < count) & candidates
 
 
 class Objective(nn.Module):
@@ -242,3 +306,90 @@ def class_index(target: int, n_classes: int) -> int:
         fix = f"give a class index from 0 to {n_classes - 1}, or None for the predicted class"
         raise FociError("target", f"is {target!r}", fix)
     return operator.index(target)
+
+
+# Classes by the name that is stored, presets by the name to create
+
+B = TypeVar("B", bound=type[Backbone])
+Loss = TypeVar("Loss", bound=type[Objective])
+
+ARCHITECTURES: Registry[type[Backbone]] = Registry("backbone architecture")
+"""Classes by the name that ``backbone.json`` stores."""
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A backbone class with constructor arguments."""
+
+    architecture: type[Backbone]
+    widths: dict[str, Any]
+
+
+PRESETS: Registry[dict[str, Preset]] = Registry("backbone")
+"""Presets by classifier name, then by preset name."""
+
+
+def architecture(name: str) -> Callable[[B], B]:
+    """Class decorator that registers a backbone under the name stored with its weights."""
+
+    def decorate(cls: B) -> B:
+        ARCHITECTURES.add(name, cls)
+        cls.architecture = name
+        return cls
+
+    return decorate
+
+
+def objective_of(*classes: type[Backbone]) -> Callable[[Loss], Loss]:
+    """Class decorator that makes an objective the one that these backbones are trained with."""
+
+    def decorate(objective: Loss) -> Loss:
+        for cls in classes:
+            cls.objective_type = objective
+        return objective
+
+    return decorate
+
+
+def preset(name: str, preset_name: str, cls: type[Backbone], **widths: Any) -> None:
+    """Register what ``create(name, preset=preset_name)`` makes."""
+    if name not in PRESETS:
+        PRESETS.add(name, {})
+    PRESETS[name][preset_name] = Preset(cls, widths)
+
+
+def available() -> tuple[str, ...]:
+    """Names of all classifiers that :func:`create` can make, sorted."""
+    return tuple(sorted(PRESETS))
+
+
+def presets(name: str) -> tuple[str, ...]:
+    """Names of a classifier's presets."""
+    return tuple(PRESETS[name])
+
+
+def create(
+    name: str, preset: str = "paper", *, d_in: int, n_classes: int, **widths: Any
+) -> Backbone:
+    """Create a classifier with random weights, one of :func:`available`.
+
+    The preset is ``"paper"`` (widths that reproduce the paper's parameter counts) or
+    ``"official"`` (the authors' published architecture); some have more. ``widths`` are constructor
+    arguments that replace the preset's.
+
+    >>> from foci import backbones
+    >>> model = backbones.create("abmil", d_in=1536, n_classes=2)
+    >>> sum(p.numel() for p in model.parameters())
+    492291
+    """
+    table = PRESETS[name]
+    if preset not in table:
+        raise FociError(name, f"has no preset {preset!r}", f"choose one of {', '.join(table)}")
+    if n_classes < 2:
+        what, fix = f"is {n_classes}", "give 2 or more: one logit u is the two [0, u]"
+        raise FociError("n_classes", what, fix)
+    chosen = table[preset]
+    try:
+        return chosen.architecture(d_in=d_in, n_classes=n_classes, **{**chosen.widths, **widths})
+    except TypeError as error:
+        raise FociError(f"{name} ({preset})", str(error), "see its documented widths") from error

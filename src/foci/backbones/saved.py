@@ -11,9 +11,8 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
 
-from foci.backbones.base import Backbone
+from foci.backbones.base import ARCHITECTURES, Backbone
 from foci.backbones.freezing import fingerprint
-from foci.backbones.registry import ARCHITECTURES
 from foci.errors import CheckpointError, FociError
 from foci.files.atomic import write_whole
 from foci.files.bounds import read_json

@@ -27,7 +27,7 @@ from foci.cli.commands import (
     train,
     view,
 )
-from foci.cli.help import FociTyper
+from foci.cli.options import FociTyper
 from foci.cli.terminal import logged, messages, prepared
 from foci.errors import FociError
 

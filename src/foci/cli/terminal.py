@@ -23,7 +23,7 @@ from foci.progress import is_shown, showing
 if TYPE_CHECKING:
     from foci.audits import StoredAudit
     from foci.bags import Cohort
-    from foci.studies.folder import StudyFolder
+    from foci.studies.plan import StudyFolder
 
 MANY_SKIPPED_CODE = 3
 """Exit code of a command that has finished, but skipped more than 10 % of the slides."""

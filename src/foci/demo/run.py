@@ -38,9 +38,8 @@ from foci.files.atomic import write_whole
 from foci.progress import showing
 from foci.reports import write_comparison, write_report
 from foci.slides.find import find_images, match_images, write_thumbnails
-from foci.studies.engine.progress import StudyProgress
-from foci.studies.engine.schedule import Engine, InProcess, Tally, run_plan
-from foci.studies.folder import STUDY, StudyFolder
+from foci.studies.engine.schedule import Engine, InProcess, StudyProgress, Tally, run_plan
+from foci.studies.plan import STUDY, StudyFolder
 
 _LOG = logging.getLogger(__name__)
 

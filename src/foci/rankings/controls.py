@@ -11,7 +11,7 @@ from torch import Tensor
 
 from foci.bags import Bag
 from foci.errors import FociError
-from foci.rankings.ranking import Ranking
+from foci.rankings import Ranking
 from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
 

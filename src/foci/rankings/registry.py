@@ -16,7 +16,7 @@ from foci.backbones import Backbone
 from foci.backbones.freezing import frozen
 from foci.bags import Bag
 from foci.errors import FociError
-from foci.rankings.ranking import Ranking
+from foci.rankings import Ranking
 from foci.registry import Registry
 from foci.reveal import EmbeddedBag
 from foci.reveal.pooled import pools

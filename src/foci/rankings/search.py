@@ -12,8 +12,8 @@ from torch import Tensor
 
 from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
+from foci.reveal.engines import at_least_one
 from foci.reveal.pooled import BUDGET
-from foci.reveal.prefixes import at_least_one
 
 ROUNDS = 32
 

@@ -13,7 +13,7 @@ from foci.reports.html import render
 from foci.reports.models import StudyPayload
 from foci.reports.report import write_report
 from foci.studies import figures, tables
-from foci.studies.folder import StudyFolder
+from foci.studies.plan import StudyFolder
 from foci.studies.read import Place, audit_folders
 from foci.studies.table import (
     Cell,

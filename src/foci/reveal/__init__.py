@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
     from foci.backbones import Backbone
     from foci.reveal.bag import EmbeddedBag, Revealer
-    from foci.reveal.engines import Engine, choose_engine
-    from foci.reveal.prefixes import default_counts
+    from foci.reveal.engines import Engine, choose_engine, default_counts
     from foci.reveal.search import curve_until, decisive_curves
 
 __all__ = [
@@ -55,7 +54,7 @@ __getattr__, _ = lazy_names(
         "choose_engine": "foci.reveal.engines",
         "curve_until": "foci.reveal.search",
         "decisive_curves": "foci.reveal.search",
-        "default_counts": "foci.reveal.prefixes",
+        "default_counts": "foci.reveal.engines",
     },
 )
 

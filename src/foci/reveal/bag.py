@@ -23,19 +23,17 @@ from foci.reveal.engines import (
     GenericReveal,
     PackedReveal,
     PooledTiles,
+    Prefixes,
     PrefixLogits,
     PrefixReveal,
     ReferenceReveal,
-    choose_engine,
-)
-from foci.reveal.pooled import BUDGET, Candidates, ForwardedCandidates, PooledCandidates, pools
-from foci.reveal.prefixes import (
-    Prefixes,
     at_least_one,
     check_counts,
     check_order,
+    choose_engine,
     default_counts,
 )
+from foci.reveal.pooled import BUDGET, Candidates, ForwardedCandidates, PooledCandidates, pools
 from foci.reveal.recheck import Float64Recheck
 
 T = TypeVar("T")

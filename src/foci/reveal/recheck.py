@@ -15,7 +15,7 @@ from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.backbones.freezing import device_and_dtype, to_model
-from foci.reveal.prefixes import Prefixes
+from foci.reveal.engines import Prefixes
 
 _MARGIN_SINGLE, _MARGIN_HALF = 1e-4, 5e-2
 _TIE_SINGLE, _TIE_HALF = 2e-5, 5e-2

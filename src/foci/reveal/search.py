@@ -19,7 +19,7 @@ from torch import Tensor
 
 from foci.errors import FociError
 from foci.reveal.bag import EmbeddedBag
-from foci.reveal.prefixes import at_least_one, check_order
+from foci.reveal.engines import at_least_one, check_order
 
 Condition = Callable[[Tensor], bool]
 """Probabilities ``[C]`` to whether they meet it."""

@@ -1,11 +1,11 @@
 """Selectors: a small head that ranks the tiles of a frozen backbone, and how it is fitted.
 
-Names are loaded on first use: settings of a stored audit are read without torch.
+Names that need torch are loaded on first use: settings of a stored audit are read without it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from foci.registry import lazy_names
 
@@ -31,6 +31,12 @@ __all__ = [
     "save",
     "vary",
 ]
+
+Target = Literal["label", "prediction"]
+"""The class that the kept tiles should support."""
+
+ChooseBy = Literal["aukc", "loss", "decisive"]
+"""Names of :data:`foci.selectors.criterion.CRITERIA`."""
 
 _MODULES = {
     "fitting": ("fit",),

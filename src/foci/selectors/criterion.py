@@ -19,8 +19,8 @@ from foci.metrics import aukc, decisive_k, deletion_drop, faithfulness_auc, msk
 from foci.metrics.compare import order_differences
 from foci.registry import Registry
 from foci.reveal import GRID, KAPPA, EmbeddedBag, Revealer
+from foci.reveal.engines import default_counts
 from foci.reveal.pooled import pools
-from foci.reveal.prefixes import default_counts
 from foci.selectors.evidence import columns_of
 from foci.selectors.heads import EvidenceHead
 from foci.selectors.prepared import PreparedBags

@@ -14,12 +14,12 @@ import torch
 from foci._version import __version__
 from foci.backbones.base import Backbone, GateSite
 from foci.backbones.freezing import device_and_dtype
-from foci.backbones.training.resume import stored_key
+from foci.backbones.training.loop import stored_key
 from foci.bags import Cohort
 from foci.bags.cohort import files_read, what_is_read
 from foci.errors import ChangedError, CohortError, FociError
 from foci.files.hashes import Unchanged, digest
-from foci.selectors.choices import Target
+from foci.selectors import Target
 from foci.selectors.criterion import CRITERIA
 from foci.selectors.gated import GatedBackbone, choose_site, gate_backbone
 from foci.selectors.heads import Head

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from foci.backbones.training.loop import epoch_order
-from foci.backbones.training.resume import RunState, load_run, save_run, snapshot
+from foci.backbones.training.loop import RunState, epoch_order, load_run, save_run, snapshot
 from foci.bags import Slide
 from foci.errors import FociError
 from foci.progress import track

@@ -14,7 +14,7 @@ from foci.backbones.freezing import to_model
 from foci.bags import Bag, Cohort, Slide
 from foci.errors import BagError, FociError
 from foci.reveal import KAPPA, EmbeddedBag
-from foci.selectors.choices import Target
+from foci.selectors import Target
 from foci.selectors.evidence import evidence_columns
 from foci.selectors.gated import GatedBackbone
 from foci.selectors.losses import GatedBatch, unit_box

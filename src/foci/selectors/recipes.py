@@ -21,7 +21,7 @@ from foci.backbones.base import GateSite
 from foci.configuration import configure
 from foci.errors import FociError
 from foci.registry import Registry
-from foci.selectors.choices import ChooseBy, Target
+from foci.selectors import ChooseBy, Target
 from foci.selectors.gates import Adaptive, Budget, Fixed, Gate, Octaves, Soft, Ste
 from foci.selectors.heads import HIDDEN, paper_width
 from foci.selectors.losses import Weights

@@ -31,7 +31,7 @@ from foci.files.bounds import read_json
 from foci.files.hashes import EDITED, check_format, was_changed, with_own_hash
 from foci.files.lock import alone_in
 from foci.reveal.pooled import pools
-from foci.selectors.choices import Target
+from foci.selectors import Target
 from foci.selectors.evidence import column_names
 from foci.selectors.heads import EvidenceHead, Head, SelectorHead
 from foci.selectors.recipes import SelectorRecipe

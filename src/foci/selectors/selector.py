@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from foci.backbones.base import Backbone, GateSite, class_index
 from foci.backbones.freezing import device_and_dtype, eval_mode, fingerprint, frozen, to_model
 from foci.errors import ChangedError, FociError
-from foci.selectors.choices import Target
+from foci.selectors import Target
 from foci.selectors.evidence import evidence_columns
 from foci.selectors.heads import EvidenceHead, Head
 from foci.selectors.recipes import SelectorRecipe

@@ -40,7 +40,7 @@ from foci.errors import ChangedError, FociError
 from foci.files.atomic import write_whole
 from foci.progress import showing
 from foci.reveal import Revealer
-from foci.selectors.choices import Target
+from foci.selectors import Target
 from foci.selectors.criterion import aukc_on_grid
 from foci.selectors.fitting import new_head
 from foci.selectors.gated import GatedBackbone, choose_site, gate_backbone
@@ -50,8 +50,7 @@ from foci.selectors.loop import randomness
 from foci.selectors.losses import GatedBatch, loss_terms, total, unit_box
 from foci.selectors.recipes import SelectorRecipe
 from foci.selectors.selector import FittedSelector
-from foci.studies.folder import StudyFolder
-from foci.studies.plan import Cell, audit_settings, training_settings
+from foci.studies.plan import Cell, StudyFolder, audit_settings, training_settings
 from foci.studies.study import Study, data_digest, read_cohort
 
 VALIDATION, RESULT = "validation.json", "result.json"

@@ -16,8 +16,8 @@ from foci.errors import FociError
 from foci.files.atomic import whole_file, write_whole
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.metrics.inputs import Floats, Integers
-from foci.studies.folder import StudyFolder
 from foci.studies.paper_tables import shi_of
+from foci.studies.plan import StudyFolder
 from foci.studies.read import (
     NATIVE,
     RANDOM,

@@ -39,8 +39,7 @@ from foci.selectors import recipe, vary
 from foci.selectors.gates import Adaptive
 from foci.selectors.saved import METADATA, read_metadata
 from foci.studies.cells import SHORT, VALIDATION, CostResult, JointResult
-from foci.studies.folder import StudyFolder
-from foci.studies.plan import MAIN, N_CAP, Cell, Plan
+from foci.studies.plan import MAIN, N_CAP, Cell, Plan, StudyFolder
 from foci.studies.published import PublishedNumber, PublishedNumbers, published
 from foci.studies.study import ReadBlock
 

@@ -18,9 +18,8 @@ import numpy as np
 from foci.audits.settings import PAPER, PROFILES
 from foci.files.atomic import write_whole
 from foci.metrics import spearman, wilcoxon
-from foci.studies.folder import StudyFolder
-from foci.studies.formats import document, to_csv, to_latex, to_markdown
 from foci.studies.paper_tables import paper_tables, shi_of
+from foci.studies.plan import StudyFolder
 from foci.studies.published import COHORTS, PublishedNumber, PublishedNumbers
 from foci.studies.read import (
     NATIVE,
@@ -34,7 +33,20 @@ from foci.studies.read import (
     read_numbers,
 )
 from foci.studies.study import Study
-from foci.studies.table import SRP, Cell, Column, Row, Table, cells, shown, srp_values
+from foci.studies.table import (
+    SRP,
+    Cell,
+    Column,
+    Row,
+    Table,
+    cells,
+    document,
+    shown,
+    srp_values,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
 from foci.words import counted
 
 FOLDER, DOCUMENT = "tables", "all.tex"

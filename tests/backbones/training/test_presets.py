@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from foci.backbones import available
-from foci.backbones.registry import PRESETS
+from foci.backbones.base import PRESETS
 from foci.backbones.training import TrainingRecipe, training_recipe
 from foci.backbones.training.presets import are_subtypes, checked_objective, checked_widths
 from foci.configuration import configure

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from foci.cli.terminal import say_study_page
-from foci.studies.folder import StudyFolder
+from foci.studies.plan import StudyFolder
 from foci.studies.study import read_study
 from tests.cli.invoke import Foci
 from tests.makers.studies import NARROW, make

@@ -13,7 +13,7 @@ from typing import Any
 from foci.audits.folder import MANIFEST
 from foci.studies import figures, tables
 from foci.studies.engine.schedule import InProcess, run_plan
-from foci.studies.folder import StudyFolder
+from foci.studies.plan import StudyFolder
 from tests.makers.audits import content
 from tests.makers.studies import NARROW, make
 

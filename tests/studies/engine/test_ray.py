@@ -12,7 +12,7 @@ import pytest
 from foci.errors import FociError
 from foci.studies.engine.ray_cluster import RayCluster, cells_on, check_possible, share_of_gpus
 from foci.studies.engine.schedule import run_plan
-from foci.studies.folder import StudyFolder
+from foci.studies.plan import StudyFolder
 from tests.makers.studies import make
 from tests.studies.engine import lost
 

@@ -8,11 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from foci.studies.engine.progress import StudyProgress, left_text
-from foci.studies.engine.schedule import Estimates, InProcess, Tally, run_plan
+from foci.studies.engine.schedule import (
+    Estimates,
+    InProcess,
+    StudyProgress,
+    Tally,
+    left_text,
+    run_plan,
+)
 from foci.studies.engine.work import Outcome
-from foci.studies.folder import StudyFolder
-from foci.studies.plan import Cell
+from foci.studies.plan import Cell, StudyFolder
 from tests.makers.studies import NARROW, make
 
 

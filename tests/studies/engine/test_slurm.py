@@ -8,7 +8,7 @@ import pytest
 
 from foci.errors import FociError
 from foci.studies.engine.slurm import array, cell_at, run_with_needs, script
-from foci.studies.folder import StudyFolder
+from foci.studies.plan import StudyFolder
 from tests.makers.studies import make
 from tests.studies.engine import lost
 

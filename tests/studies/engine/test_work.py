@@ -12,8 +12,7 @@ import pytest
 from foci.files.lock import alone_in
 from foci.studies.engine import work
 from foci.studies.engine.work import run_cell
-from foci.studies.folder import StudyFolder
-from foci.studies.plan import Cell
+from foci.studies.plan import Cell, StudyFolder
 from tests.makers.studies import make
 
 

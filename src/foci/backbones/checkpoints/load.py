@@ -18,11 +18,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from foci.backbones.base import Backbone
+from foci.backbones.base import ARCHITECTURES, PRESETS, Backbone
 from foci.backbones.checkpoints.containers import read_content, state_dict_of
 from foci.backbones.checkpoints.formats import complete_options, recognise
 from foci.backbones.checkpoints.formats.base import KeyMapping, Option, listed
-from foci.backbones.registry import ARCHITECTURES, PRESETS
 from foci.backbones.saved import RECORD, WEIGHTS, ModelRecord, load_folder, read_record
 from foci.errors import CheckpointError, FociError
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from foci.backbones.base import architecture, preset
 from foci.backbones.layers.attention import GatedAttention, head, projection, residual_adaptor
 from foci.backbones.models._pooled import PooledBackbone
-from foci.backbones.registry import architecture, preset
 
 
 @architecture("abmil")

@@ -6,8 +6,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.base import Objective, declares
-from foci.backbones.batch import Batch, choose
+from foci.backbones.base import (
+    Batch,
+    Objective,
+    architecture,
+    choose,
+    declares,
+    objective_of,
+    preset,
+)
 from foci.backbones.layers.attention import (
     GatedAttention,
     HeadReadout,
@@ -23,7 +30,6 @@ from foci.backbones.models._pooled import (
     mean_attention,
     official_width,
 )
-from foci.backbones.registry import architecture, objective_of, preset
 from foci.errors import FociError
 
 

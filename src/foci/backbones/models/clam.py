@@ -10,12 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.base import Objective, declares
-from foci.backbones.batch import Batch
+from foci.backbones.base import Batch, Objective, architecture, declares, objective_of, preset
 from foci.backbones.layers.attention import GatedAttention, head, projection
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models._pooled import PooledBackbone
-from foci.backbones.registry import architecture, objective_of, preset
 from foci.errors import FociError
 
 Loss = Literal["ce", "svm"]

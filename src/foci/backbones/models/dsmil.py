@@ -10,12 +10,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.base import Backbone, Capabilities, Objective, declares
-from foci.backbones.batch import Batch
+from foci.backbones.base import (
+    Backbone,
+    Batch,
+    Capabilities,
+    Objective,
+    architecture,
+    declares,
+    objective_of,
+    preset,
+)
 from foci.backbones.layers.attention import projection
 from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
 from foci.backbones.models._pooled import POOLING
-from foci.backbones.registry import architecture, objective_of, preset
 from foci.errors import FociError
 
 Value = Literal["token", "linear", "relu"]

@@ -9,8 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.base import Objective
-from foci.backbones.batch import Batch, choose
+from foci.backbones.base import Batch, Objective, architecture, choose, objective_of, preset
 from foci.backbones.layers.attention import (
     GatedAttention,
     ema_update,
@@ -22,7 +21,6 @@ from foci.backbones.layers.nystrom import NystromAttention, NystromLayer
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.layers.transformer import CroppedPPEG
 from foci.backbones.models._pooled import OrderedBackbone, PooledBackbone
-from foci.backbones.registry import architecture, objective_of, preset
 from foci.errors import FociError
 
 

@@ -8,10 +8,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from foci.backbones.base import Backbone, Capabilities, declares
+from foci.backbones.base import Backbone, Capabilities, architecture, declares, preset
 from foci.backbones.layers.attention import projection
 from foci.backbones.models._pooled import POOLING, PooledBackbone, refuse_gate
-from foci.backbones.registry import architecture, preset
 
 
 class BestTile(Backbone):

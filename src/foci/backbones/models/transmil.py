@@ -9,12 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.base import Backbone, Capabilities, declares
+from foci.backbones.base import Backbone, Capabilities, architecture, declares, preset
 from foci.backbones.layers.attention import head, projection
 from foci.backbones.layers.nystrom import NystromAttention, NystromLayer
 from foci.backbones.layers.transformer import PPEG, EncoderLayer, squared
 from foci.backbones.models._pooled import POOLING, OrderedBackbone
-from foci.backbones.registry import architecture, preset
 from foci.errors import FociError
 
 Proxy = Literal["after_norm", "before_norm"]

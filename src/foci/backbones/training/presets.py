@@ -21,8 +21,7 @@ from pydantic import (
 )
 from torch import nn
 
-from foci.backbones.base import Backbone
-from foci.backbones.registry import PRESETS
+from foci.backbones.base import PRESETS, Backbone
 from foci.configuration import configure
 from foci.errors import FociError
 

@@ -13,12 +13,17 @@ import torch
 from pydantic import Field
 
 from foci._version import __version__
-from foci.backbones.base import Backbone
-from foci.backbones.registry import create
+from foci.backbones.base import Backbone, create
 from foci.backbones.saved import RECORD, ModelRecord, TrainingData, load_folder, read_record, save
-from foci.backbones.training.loop import EpochReport, Predictions, predict, run_key, train
+from foci.backbones.training.loop import (
+    EpochReport,
+    Predictions,
+    predict,
+    run_key,
+    stored_key,
+    train,
+)
 from foci.backbones.training.presets import TrainingRecipe, checked_widths
-from foci.backbones.training.resume import stored_key
 from foci.bags import Cohort
 from foci.bags.cohort import CohortOptions, files_read, what_is_read
 from foci.bags.splits import SPLITS, check_labels

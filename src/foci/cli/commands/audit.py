@@ -23,7 +23,7 @@ from foci.cli.terminal import MANY_SKIPPED_CODE, resumable, say_next, say_pages,
 from foci.cli.text import show
 from foci.errors import FociError
 from foci.processes import preload
-from foci.selectors.choices import ChooseBy, Target
+from foci.selectors import ChooseBy, Target
 
 if TYPE_CHECKING:
     from foci.audits import StoredAudit

@@ -22,7 +22,7 @@ from foci.cli.options import (
 from foci.cli.terminal import end_if_many_skipped, starting
 from foci.cli.text import epoch_line
 from foci.errors import FociError
-from foci.selectors.choices import ChooseBy, Target
+from foci.selectors import ChooseBy, Target
 
 if TYPE_CHECKING:
     from foci.selectors import FitEpoch

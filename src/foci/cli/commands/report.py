@@ -10,7 +10,7 @@ import typer
 from foci.cli.options import AcceptChanged, AuditFolder, confidence
 from foci.cli.terminal import open_audit, page, say_next, say_pages, starting
 from foci.cli.text import show
-from foci.selectors.choices import Target
+from foci.selectors import Target
 
 
 def report(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foci.cli.help import FociTyper
+from foci.cli.options import FociTyper
 from foci.cli.terminal import MANY_SKIPPED_CODE, resumable, say, say_study_page, starting
 from foci.errors import FociError
 from foci.progress import duration
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from foci.studies.engine.schedule import Engine, Estimates
-    from foci.studies.folder import StudyFolder
-    from foci.studies.plan import Cell, Kind, Plan
+    from foci.studies.plan import Cell, Kind, Plan, StudyFolder
 
 Study = Annotated[Path, typer.Argument(help="Folder with a study.yaml.")]
 Threads = Annotated[
@@ -31,7 +30,7 @@ Threads = Annotated[
 
 
 def _opened(study: Path) -> StudyFolder:
-    from foci.studies.folder import StudyFolder
+    from foci.studies.plan import StudyFolder
 
     return StudyFolder(study)
 
@@ -45,7 +44,7 @@ def new(
     """Write a commented study.yaml to start from."""
     starting("writing a study")
     from foci.files.atomic import write_whole
-    from foci.studies.folder import STUDY
+    from foci.studies.plan import STUDY
     from foci.studies.study import template
 
     text = template(out.resolve().name, profile)
@@ -144,8 +143,7 @@ def run(
     """
     starting("planning the study")
     _limit_threads(threads)
-    from foci.studies.engine.progress import StudyProgress
-    from foci.studies.engine.schedule import InProcess, run_plan
+    from foci.studies.engine.schedule import InProcess, StudyProgress, run_plan
 
     kinds = _kinds(only)
     folder = _opened(study)

@@ -13,8 +13,7 @@ from typing import Any
 
 from foci.errors import FociError
 from foci.studies.engine.work import Outcome, run_cell
-from foci.studies.folder import StudyFolder
-from foci.studies.plan import Cell
+from foci.studies.plan import Cell, StudyFolder
 
 RETRIES = 3
 """How often a cell is started again when its process or its machine is lost."""

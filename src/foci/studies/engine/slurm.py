@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from foci.errors import FociError
 from foci.studies.engine.work import Outcome, run_cell
-from foci.studies.folder import StudyFolder
-from foci.studies.plan import Cell, Plan
+from foci.studies.plan import Cell, Plan, StudyFolder
 
 
 def array(indices: Sequence[int]) -> str:

@@ -19,8 +19,7 @@ from foci.files.atomic import write_whole
 from foci.files.bounds import read_json
 from foci.files.lock import alone_in
 from foci.studies.cells import compute, visible_device
-from foci.studies.folder import CELLS, WORK, StudyFolder
-from foci.studies.plan import Cell
+from foci.studies.plan import CELLS, WORK, Cell, StudyFolder
 
 _SECONDS_BETWEEN_LOOKS = 0.5
 _VERSIONS, _RESULT = "versions.json", "result"
