@@ -17,14 +17,22 @@ def counted(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """The first of many names.
+
+    >>> listed(["a", "b", "c", "d"]), listed(["a", "b"])
+    ('a, b, c, ...', 'a, b')
+    """
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
 def some(slides: Sequence[str]) -> str:
     """Number of slides, and the names of the first three.
 
     >>> some(["a", "b", "c", "d"])
     '4 slides (a, b, c, ...)'
     """
-    shown = ", ".join(slides[:3])
-    return f"{counted(len(slides), 'slide')} ({shown}{', ...' if len(slides) > 3 else ''})"
+    return f"{counted(len(slides), 'slide')} ({listed(slides)})"
 
 
 def tally(counts: Counter[Any]) -> str:

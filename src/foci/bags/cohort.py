@@ -21,7 +21,7 @@ from foci.bags.tables import write_csv
 from foci.errors import CohortError
 from foci.files.hashes import stamp
 from foci.progress import track
-from foci.words import counted
+from foci.words import counted, listed
 
 COLUMNS = ("slide_id", "case_id", "label", "split", "site", "slide_path", "feature_path")
 
@@ -404,11 +404,10 @@ def check_leakage(slides: Iterable[Slide]) -> None:
 
 def warning(overlap: PatientOverlap) -> str:
     """The note on these patients, in one sentence with what it means for the numbers."""
-    listed = [f"{case} ({' and '.join(names)})" for case, names in overlap.items()]
-    known, more = ", ".join(listed[:3]), ", ..." if len(overlap) > 3 else ""
+    cases = [f"{case} ({' and '.join(names)})" for case, names in overlap.items()]
     verb = "is" if len(overlap) == 1 else "are"
     return (
-        f"{WARNING}{counted(len(overlap), 'patient')} {verb} in two splits ({known}{more}), as "
+        f"{WARNING}{counted(len(overlap), 'patient')} {verb} in two splits ({listed(cases)}), as "
         "--allow-patient-overlap allows: what is measured on their slides is too good, because the "
         "model has seen the same patients"
     )

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from foci.errors import FociError
 from foci.files.hashes import file_digest
 from foci.registry import Registry
+from foci.words import listed
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -106,8 +107,6 @@ def _edges(colours: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 # Weights of a local file, read without executing anything
 
-_SHOWN = 3
-
 
 def read_weights(path: Path) -> dict[str, Tensor]:
     """Tensors by name, of a ``.safetensors`` file or a ``state_dict`` saved by ``torch.save``."""
@@ -147,24 +146,19 @@ def fit_weights(model: nn.Module, state: dict[str, Tensor], path: Path) -> None:
         for name in own
         if name in found and found[name] != own[name]
     ]
+    problems = {
+        "missing": [name for name in own if name not in found],
+        "unexpected": [name for name in found if name not in own],
+        "of another shape": shapes,
+    }
     differs = [
-        *_listed("missing", [name for name in own if name not in found]),
-        *_listed("unexpected", [name for name in found if name not in own]),
-        *_listed("of another shape", shapes),
+        f"{len(names)} {what} ({listed(names)})" for what, names in problems.items() if names
     ]
     if differs:
         raise FociError(
             path, f"holds other weights: {'; '.join(differs)}", "give this encoder's own file"
         )
     model.load_state_dict(state, assign=True)
-
-
-def _listed(what: str, names: list[str]) -> list[str]:
-    """For example "3 missing (a, b, c, ...)"."""
-    if not names:
-        return []
-    more = ", ..." if len(names) > _SHOWN else ""
-    return [f"{len(names)} {what} ({', '.join(names[:_SHOWN])}{more})"]
 
 
 # UNI2-h (ViT-H/14 with 8 registers, 1,536 features per tile), built by timm, from local weights.

@@ -120,7 +120,7 @@ def _prepared(table: Cohort, configuration: TrainingConfiguration) -> Cohort:
 
     from foci.audits.sources import announce
     from foci.backbones.training.run import trainable, with_train_and_val
-    from foci.bags.importers.importer import choose_splits
+    from foci.bags.split_tables import choose_splits
     from foci.bags.splits import SPLITS
 
     slides = trainable(with_train_and_val(table.readable(), configuration.seed))

@@ -1,50 +1,22 @@
-"""What all importers of label tables share: their interface, split names, and split tables."""
+"""Split tables, which say which slides are in which split.
+
+CLAM writes one ``splits_<k>.csv`` per fold, in three forms: columns ``train, val, test`` that list
+slide names, with or without an index column before them, and the ``_bool`` form, one row per slide
+with True and False. A table of ``slide_id, split`` is understood as well.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from foci.bags.bag import Slide, SlideRows
-from foci.bags.matching import Names, parse_barcode
+from foci.bags.matching import Names
 from foci.bags.tables import Table
 from foci.errors import CohortError
-from foci.words import counted
-
-
-@dataclass(frozen=True)
-class ImportOptions:
-    """Options for what a table alone does not tell.
-
-    Attributes:
-        slide_table: STAMP's second table.
-        label_column: The column that holds the label.
-        fold: Which of several splits.
-    """
-
-    slide_table: Path | None = None
-    label_column: str | None = None
-    fold: int | None = None
-
-
-@dataclass(frozen=True)
-class Importer:
-    """One format of label table.
-
-    Attributes:
-        description: Whose format, and its columns, in one line for people.
-        matches: Whether a header is of this format.
-        read: The slides of such a table.
-        options: Names of the :class:`ImportOptions` it understands.
-    """
-
-    description: str
-    matches: Callable[[tuple[str, ...]], bool]
-    read: Callable[[Table, ImportOptions], SlideRows]
-    options: tuple[str, ...] = ()
-
+from foci.words import counted, listed
 
 _SPLITS = {
     "train": ("train", "training"),
@@ -79,42 +51,7 @@ def split_column(table: Table, column: str) -> list[str | None]:
     ]
 
 
-def choose_label(table: Table, taken: Collection[str], chosen: str | None) -> str:
-    """The label column: the chosen one, or the only one that is not ``taken``."""
-    if chosen is not None:
-        table.require(chosen, fix="name another with --label-column")
-        return chosen
-    free = [name for name in table.columns if name and name not in taken]
-    if len(free) == 1:
-        return free[0]
-    if not free:
-        raise CohortError(table.path, "has no label column", "add one")
-    what = f"has several columns that may be the label ({', '.join(free)})"
-    raise CohortError(table.path, what, "name it with --label-column")
-
-
-def derived_cases_note(slide_ids: list[str], why: str = "the table names no patients") -> str:
-    """Note on how patients were derived where no column names them."""
-    alone = sum(parse_barcode(slide_id) is None for slide_id in slide_ids)
-    parts = []
-    if tcga := len(slide_ids) - alone:
-        parts.append(f"{tcga} slides take the patient of their TCGA barcode")
-    if alone:
-        parts.append(
-            f"{alone} slides count as one patient each, so that a patient in two splits "
-            "would go unnoticed"
-        )
-    return f"{why}: " + "; ".join(parts)
-
-
-# Split tables, which say which slides are in which split.
-#
-# CLAM writes one ``splits_<k>.csv`` per fold, in three forms: columns ``train, val, test`` that
-# list slide names, with or without an index column before them, and the ``_bool`` form, one row per
-# slide with True and False. A table of ``slide_id, split`` is understood as well.
-
 _FOLD = re.compile(r"splits_(\d+)\.csv")
-_NAMED = 3
 
 
 def choose_splits(
@@ -122,12 +59,8 @@ def choose_splits(
 ) -> tuple[Path | None, int | None, tuple[str, ...]]:
     """The split table of a fold: the file itself, or that fold's file of a folder.
 
-    Returns:
-        The table, if splits were given; the fold, where it is still to be found in the label table;
-        and a note on which fold was taken, where nobody chose one.
-
-    Raises:
-        CohortError: If the folder holds no folds, or not this one.
+    With it come the fold, where it is still to be found in the label table, and a note on which
+    fold was taken, where nobody chose one.
     """
     if splits is None or not Path(splits).is_dir():
         return None if splits is None else Path(splits), fold, ()
@@ -155,12 +88,7 @@ def apply_splits(slides: Sequence[Slide], table: Table, among: str) -> SlideRows
     """Assign the splits of a split table; slides that are not in it have none.
 
     Slides that only the split table names are left out, with a note: published splits often
-    name slides that nobody has labelled.
-
-    Args:
-        slides: The cohort.
-        table: The split table.
-        among: Where the slides come from, for messages.
+    name slides that nobody has labelled. ``among`` says where the slides come from, for messages.
 
     Raises:
         CohortError: If a slide is in two splits, a name fits several slides, or the split table
@@ -181,14 +109,13 @@ def apply_splits(slides: Sequence[Slide], table: Table, among: str) -> SlideRows
         elif chosen.setdefault(found[0], split) != split:
             what = f"slide {found[0]!r} is in both {chosen[found[0]]} and {split}"
             raise CohortError(table.path, what, "keep it in one of them")
-    outside = ", ".join(unknown[:_NAMED]) + (", ..." if len(unknown) > _NAMED else "")
+    n, outside = counted(len(unknown), "slide"), listed(unknown)
     if unknown and not chosen:
-        what = f"none of its {counted(len(unknown), 'slide')} is in {among} ({outside})"
+        what = f"none of its {n} is in {among} ({outside})"
         raise CohortError(table.path, what, "give the splits of this cohort, with its slide names")
     assigned = tuple(replace(slide, split=chosen.get(slide.slide_id)) for slide in slides)
     notes = []
     if unknown:
-        n = counted(len(unknown), "slide")
         notes.append(f"left out: {n} of {table.path.name} not in {among} ({outside})")
     if any(slide.split for slide in slides):
         notes.append(f"the splits of {among} are replaced by {table.path.name}")
