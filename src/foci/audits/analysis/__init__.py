@@ -1,1 +1,0 @@
-"""Compute the numbers of the summary from stored curves."""
