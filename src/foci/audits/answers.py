@@ -30,13 +30,13 @@ from foci.audits.records import (
     OrderComparison,
     Question,
     TilesAnswer,
-    plain,
 )
 from foci.audits.settings import EVIDENCE, RANDOM, SELECTOR, AnalysisSettings
 from foci.metrics import CountQuantile
 from foci.metrics.answers import (
     BELIEVED,
     MIN_CASES,
+    AxisEvidence,
     Belief,
     BetterOrder,
     believable,
@@ -191,18 +191,19 @@ class DecidedView:
         if not kept.any():
             return None
         (_, a), (_, b) = self.counts(first), self.counts(second)
-        if a is not None and b is not None:
-            if necessity_axis(a[:, kept], b[:, kept]) == "decisive K":
-                names = {self.map, EVIDENCE, RANDOM, first, second} & set(self.rankings)
-                tables = [table for name in names if (table := self.counts(name)[1]) is not None]
-                found = np.any([(~np.isnan(table)).any(axis=0) for table in tables], axis=0)
-                kept = kept & found
-                return AxisComparison.of(
-                    "necessity", "decisive K", a[:, kept], b[:, kept], **self._patients(kept)
-                )
-        areas = [self.measured.of(name).with_deletions.area[:, kept] for name in (first, second)]
-        patients = self._patients(kept)
-        made = AxisComparison.of("necessity", "deletion area", *areas, **patients)
+        if (
+            a is not None
+            and b is not None
+            and necessity_axis(a[:, kept], b[:, kept]) == "decisive K"
+        ):
+            names = {self.map, EVIDENCE, RANDOM, first, second} & set(self.rankings)
+            tables = [table for name in names if (table := self.counts(name)[1]) is not None]
+            kept = kept & np.any([(~np.isnan(table)).any(axis=0) for table in tables], axis=0)
+            return AxisComparison.of(
+                "necessity", "decisive K", a[:, kept], b[:, kept], **self._patients(kept)
+            )
+        x, y = (self.measured.of(name).with_deletions.area[:, kept] for name in (first, second))
+        made = AxisComparison.of("necessity", "deletion area", x, y, **self._patients(kept))
         return made if made.n_slides else None
 
     def against_nulls(self, ranking: str) -> NullControl | None:
@@ -210,7 +211,7 @@ class DecidedView:
         nulls = self.measured.nulls
         if nulls is None or not {ranking, RANDOM} <= set(self.rankings):
             return None
-        own, drawn = nulls.wins(self.measured, ranking), nulls.map_wins(self.measured)
+        own, drawn = self.measured.null_wins(ranking), self.measured.null_map_wins
         kept = np.flatnonzero(self.longer & ~np.isnan(own) & ~np.isnan(drawn).any(axis=0))
         if not len(kept):
             return None
@@ -294,14 +295,15 @@ def answer_questions(
         evidence=None if candidate == EVIDENCE else view.compare(EVIDENCE, view.map),
         selector=view.compare(SELECTOR, EVIDENCE),
     )
-    on_map_ = on_map(map_answer, view)
     return Answers(
         n_slides=len(slides),
         n_decided=view.n_decided,
         n_cases=view.n_cases,
-        map=map_answer.model_copy(update={"sentences": on_map_}),
+        map=map_answer.model_copy(update={"sentences": on_map(map_answer, view)}),
         tiles=_tiles(in_use, view, numbers[in_use], [classes[index] for index in view.without]),
-        order=order_answer.model_copy(update={"sentences": on_order(order_answer, map_answer, view)}),
+        order=order_answer.model_copy(
+            update={"sentences": on_order(order_answer, map_answer, view)}
+        ),
         sensitivity=repeated,
         sensitive=[
             question
@@ -319,11 +321,9 @@ def _belief(view: DecidedView) -> tuple[Belief, OrderComparison | None, NullCont
     found, null = view.compare(view.map, RANDOM), view.against_nulls(view.map)
     if found is None or not view.has_intervals:
         return "not assessable", found, null
-    sufficiency, necessity = found.sufficiency, found.necessity
     answer = believable(
-        sufficiency and sufficiency.evidence,
-        necessity and necessity.evidence,
-        null_p=null and null.pvalue,
+        *_evidence(found),
+        null_p=None if null is None else null.pvalue,
         n_cases=view.n_cases,
         tied=view.tied,
     )
@@ -339,21 +339,29 @@ def _order(
     null = view.against_nulls(candidate)
     if native is None or not view.has_intervals:
         return "not assessable", native, chance, null
-    axes = [
-        axis and axis.evidence
-        for found in (native, chance)
-        for axis in ((found.sufficiency, found.necessity) if found else (None, None))
-    ]
+    over_random = _evidence(chance)
     answer = better_order(
-        axes[0],
-        axes[1],
-        sufficiency_over_random=axes[2],
-        necessity_over_random=axes[3],
-        null_p=null and null.pvalue,
+        *_evidence(native),
+        sufficiency_over_random=over_random[0],
+        necessity_over_random=over_random[1],
+        null_p=None if null is None else null.pvalue,
         belief=belief,
         n_cases=view.n_cases,
     )
     return answer, native, chance, null
+
+
+def _evidence(
+    found: OrderComparison | None,
+) -> tuple[AxisEvidence | None, AxisEvidence | None]:
+    """What the rules read of sufficiency and necessity."""
+    if found is None:
+        return None, None
+    sufficiency, necessity = found.sufficiency, found.necessity
+    return (
+        None if sufficiency is None else sufficiency.evidence,
+        None if necessity is None else necessity.evidence,
+    )
 
 
 def _both(view: DecidedView, candidate: str | None) -> tuple[Belief, BetterOrder]:
@@ -362,9 +370,7 @@ def _both(view: DecidedView, candidate: str | None) -> tuple[Belief, BetterOrder
     return belief, _order(view, candidate, belief)[0]
 
 
-def _only_in(
-    belief: Belief, numbers: DecidedNumbers | None, classes: Sequence[str]
-) -> list[str]:
+def _only_in(belief: Belief, numbers: DecidedNumbers | None, classes: Sequence[str]) -> list[str]:
     """Classes in which a map that is believed finds deciding tiles, if not in all of them."""
     if belief not in BELIEVED or numbers is None:
         return []
@@ -517,8 +523,8 @@ def on_tiles(found: TilesAnswer, numbers: DecidedNumbers, view: DecidedView) -> 
     ends = _ends(found.share.low, found.share.high, in_percent)
     lines.append(
         f"Under the {found.ranking} order {in_percent(found.share.estimate or 0.0)} of the "
-        f"{counted(found.n_slides, 'decided slide')} have deciding tiles{ends}: alone they give the "
-        "decision, and without them it changes."
+        f"{counted(found.n_slides, 'decided slide')} have deciding tiles{ends}: alone they give "
+        "the decision, and without them it changes."
     )
     if found.count is not None and found.count.estimate is not None:
         bound = "" if numbers.exact else " (upper bounds: not every count was tried)"

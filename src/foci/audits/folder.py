@@ -10,6 +10,7 @@ import contextlib
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -178,9 +179,14 @@ CURVE_SCHEMA = pa.schema(
         pa.field("ks", pa.list_(pa.int32()), nullable=False),
         pa.field("probs", pa.list_(pa.float64()), nullable=False),
         pa.field("full", pa.list_(pa.float64()), nullable=False),
+        pa.field("tied", pa.float64(), nullable=False),
     ]
 )
-"""``probs`` holds ``len(ks)`` rows of ``len(full)`` classes, one row after the other."""
+"""``probs`` holds ``len(ks)`` rows of ``len(full)`` classes, one row after the other; of the
+content-free maps, those of all maps one after the other."""
+
+NULL_MAPS = "null-maps"
+"""In the column ``ranking``: deletion under content-free maps, one row per slide for all maps."""
 
 REPEATED = ["slide_id", "ranking", "direction", "ks.list.element"]
 """Columns whose values repeat, the only ones that a dictionary makes smaller."""
@@ -225,7 +231,18 @@ class CurveTable:
     @property
     def rankings(self) -> tuple[str, ...]:
         """Names of the rankings, in the order of the run."""
-        return tuple(dict.fromkeys(ranking for ranking, _, _ in self._curves))
+        names = dict.fromkeys(ranking for ranking, _, _ in self._curves)
+        return tuple(name for name in names if name != NULL_MAPS)
+
+    @property
+    def null_maps(self) -> tuple[Curve, ...]:
+        """Deletion under content-free maps, ``[M * len(ks), C]``; empty where none were run."""
+        return self._curves.get((NULL_MAPS, None, "delete"), ())
+
+    @cached_property
+    def null_counts(self) -> tuple[int, ...]:
+        """Counts of the content-free maps; a slide has those below its number of tiles."""
+        return max((tuple(map(int, one.ks)) for one in self.null_maps), key=len, default=())
 
     def seeds(self, ranking: str) -> tuple[int | None, ...]:
         """Seeds of a ranking; ``(None,)`` where nothing is drawn."""
@@ -293,7 +310,10 @@ def from_arrow(table: pa.Table) -> list[Curve]:
         values = dict(zip(columns, row, strict=True))
         ks, probs, full = values["ks"], values["probs"], values["full"]
         alone = values["direction"] == "delete"  # the only tile of a bag cannot be deleted
-        if not (len(ks) or alone) or len(probs) != len(ks) * len(full):
+        size = len(ks) * len(full)
+        if values["ranking"] == NULL_MAPS and size:
+            size *= len(probs) // size
+        if not (len(ks) or alone) or len(probs) != size:
             raise ValueError("a curve without a row of probabilities for every count")
         values |= {"ks": ks.astype(np.int64), "probs": probs.reshape(-1, len(full))}
         curves.append(Curve(**values))

@@ -25,7 +25,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foci.audits.folder import column
+from foci.audits.folder import NULL_MAPS, column
+from foci.audits.null_maps import NullMaps
 from foci.audits.settings import KEPT, SHARE, SHARES, AuditSettings
 from foci.metrics.cohort import adaptive_budget
 from foci.metrics.curve import sufficient_steps
@@ -49,6 +50,7 @@ class RankingJob:
         selectors: The selectors of all seeds, where the ranking is their mean rank.
         orders: Number of random orders; 0 for all other rankings.
         method: How tiles are scored, where that is not the ranking of this name.
+        null_maps: The content-free maps, where the job is all of them.
         options: Options of the method, besides the selector.
     """
 
@@ -58,6 +60,7 @@ class RankingJob:
     selectors: tuple[FittedSelector, ...] = ()
     orders: int = 0
     method: str | None = None
+    null_maps: NullMaps | None = None
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     @property
@@ -68,7 +71,7 @@ class RankingJob:
     @property
     def stored(self) -> bool:
         """Whether scores are stored; random orders can be drawn again from their seeds."""
-        return not self.orders
+        return not self.orders and self.null_maps is None
 
     def rank(self, bag: EmbeddedBag) -> list[tuple[int | None, Ranking]]:
         """Rank the tiles of one bag; one ranking per seed."""
@@ -108,9 +111,11 @@ def mean_rank(rankings: Sequence[Ranking]) -> Ranking:
 
 
 def ranking_jobs(
-    settings: AuditSettings, selectors: Mapping[int, FittedSelector]
+    settings: AuditSettings,
+    selectors: Mapping[int, FittedSelector],
+    null_maps: NullMaps | None = None,
 ) -> tuple[RankingJob, ...]:
-    """List the ranking jobs of an audit, in the order of its rankings.
+    """List the ranking jobs of an audit, in the order of its rankings; content-free maps last.
 
     >>> [job.column for job in ranking_jobs(AuditSettings(rankings=("random", "native")), {})]
     ['random', 'native']
@@ -124,6 +129,8 @@ def ranking_jobs(
             jobs.append(RankingJob(name, orders=settings.random_orders))
         else:
             jobs.append(RankingJob(name, method=one.method, options=one.options))
+    if null_maps is not None:
+        jobs.append(RankingJob(NULL_MAPS, null_maps=null_maps))
     return tuple(jobs)
 
 

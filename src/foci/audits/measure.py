@@ -15,16 +15,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits.folder import AuditedSlide, CurveTable, Order
+from foci.audits.null_maps import REFERENCES
 from foci.audits.records import CurveBand, plain
-from foci.audits.settings import SHARE, SHARES, AnalysisSettings, View
+from foci.audits.settings import RANDOM, SELECTOR, SHARE, SHARES, AnalysisSettings, View
 from foci.errors import FociError
 from foci.metrics import inputs, slide_faithfulness, stack
+from foci.metrics.compare import area_differences
 from foci.metrics.curve import (
     area_error,
     area_over_counts,
@@ -39,7 +42,7 @@ from foci.reveal import Curve
 
 _TOGETHER = 1536  # curves that are measured in one go
 _FEW = 1 / 3
-_HEADLINES = ("selector", "native")
+_MOST = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +218,7 @@ class Measured:
         deleted_all: Whether every count up to ``min(K_max, N - 1)`` was deleted.
         drops: ``[O, S, D]`` loss of confidence at the reported deletion counts.
         area: Mean of these losses.
+        null_area: The same at the counts of the content-free maps.
         faithfulness: Faithfulness AUC, at the paper's counts.
         both_ways: Whether a count up to K_max is known in both directions, or there is one tile.
         decisive: Decisive K: these tiles suffice, and without them the decision flips.
@@ -239,6 +243,7 @@ class Measured:
     deleted_all: Marks
     drops: Floats
     area: Floats
+    null_area: Floats
     faithfulness: Floats
     both_ways: Marks
     decisive: Floats
@@ -357,7 +362,8 @@ def measure(
     whole = followed(flat.full, target).confidence
     needed = np.stack([threshold.needed(whole) for threshold in thresholds])
     columns, support, held = _reveal(revealed, flat, target, needed, tried, grid, settings)
-    more, left, flipped = _delete(deleted, places, flat, target, whole, tried, settings)
+    at = curves.null_counts
+    more, left, flipped = _delete(deleted, places, flat, target, whole, tried, at, settings)
     columns |= more
 
     # decisive K: counts known in both directions that suffice, and without which the decision flips
@@ -420,13 +426,15 @@ def _delete(
     target: Integers,
     whole: Floats,
     tried: Integers,
+    null_ks: tuple[int, ...],
     settings: AnalysisSettings,
 ) -> tuple[dict[str, NDArray[Any]], Floats, Marks]:
     """Columns of deletion curves, confidence and flips at the counts ``tried``.
 
     Not every order has deletion curves: ``places`` says where they belong among the ``slides``.
     """
-    n, counts = len(slides), np.array(sorted({*PAPER_COUNTS, *settings.deletion}))
+    n = len(slides)
+    counts = np.array(sorted({*PAPER_COUNTS, *settings.deletion, *null_ks}))
     lost, left = np.full((n, len(counts)), np.nan), np.full((n, len(tried)), np.nan)
     flipped, deleted, walked = np.zeros((n, len(tried)), bool), np.zeros(n, bool), np.zeros(n)
     parts = stack([c.probs for c in curves], [c.ks for c in curves], lowest=0) if curves else ()
@@ -443,8 +451,12 @@ def _delete(
         "deleted_all": walked >= np.minimum(settings.k_max, slides.n_tiles - 1),
         "drops": reported,
         "area": slide_faithfulness(reported, slides.n_tiles, settings.deletion),
+        "null_area": np.full(n, np.nan),
         "faithfulness": slide_faithfulness(paper, slides.n_tiles),
     }
+    if null_ks:
+        at_nulls = lost[:, np.isin(counts, null_ks)]
+        columns["null_area"] = slide_faithfulness(at_nulls, slides.n_tiles, null_ks)
     return columns, left, flipped
 
 
@@ -459,6 +471,45 @@ def _without_gap(ks: Integers) -> int:
     return int((ks == np.arange(1, len(ks) + 1)).sum())
 
 
+@dataclass(frozen=True, eq=False)
+class NullAreas:
+    """Deletion areas under maps that know nothing, and those of the audit at the same counts.
+
+    Attributes:
+        counts: Tiles deleted.
+        areas: ``[M + references, S]``; NaN where a slide was not sampled, or is too small.
+        references: Names of the last maps, which have no vote.
+    """
+
+    counts: tuple[int, ...]
+    areas: Floats
+    references: tuple[str, ...] = REFERENCES
+
+    @property
+    def n_maps(self) -> int:
+        """Maps that know nothing."""
+        return len(self.areas) - len(self.references)
+
+
+def null_areas(curves: CurveTable, slides: WholeSlides) -> NullAreas | None:
+    """Read the deletion curves of the content-free maps, for the predicted class."""
+    counts = curves.null_counts
+    if not counts:
+        return None
+    sure, n_maps = slides.sure, 0
+    lost = {}
+    for row, curve in enumerate(curves.null_maps):
+        if len(curve.ks):
+            kept = followed(curve.probs, int(slides.predictions[row])).confidence
+            lost[row] = sure[row] - kept.reshape(-1, len(curve.ks))
+            n_maps = len(lost[row])
+    drops = np.full((n_maps, len(slides), len(counts)), np.nan)
+    for row, own in lost.items():
+        drops[:, row, : own.shape[1]] = own
+    areas = [slide_faithfulness(each, slides.n_tiles, counts) for each in drops]
+    return NullAreas(counts, np.stack(areas))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class MeasuredSlides:
     """The curves within the budget, and what was measured on them.
@@ -466,6 +517,7 @@ class MeasuredSlides:
     Attributes:
         curves: Cut at the largest count.
         targets: By view, ``[S]`` the class that is followed on every slide; -1 where there is none.
+        nulls: Deletion under content-free maps; None where none were run.
     """
 
     curves: CurveTable
@@ -473,6 +525,30 @@ class MeasuredSlides:
     targets: dict[View, Integers]
     tables: dict[View, Measured]
     mean_curves: dict[View, dict[str, CurveBand]]
+    nulls: NullAreas | None = None
+
+    @cached_property
+    def null_map_wins(self) -> Floats:
+        """``[M + references, S]`` content-free maps against random orders, by deletion area."""
+        if self.nulls is None:
+            return np.empty((0, len(self.slides)))
+        return np.stack([area_differences(one, self._random_areas) for one in self.nulls.areas])
+
+    def null_wins(self, ranking: str) -> Floats:
+        """``[S]`` a ranking against random orders, as :attr:`null_map_wins`."""
+        return area_differences(self.of(ranking).with_deletions.null_area, self._random_areas)
+
+    @property
+    def _random_areas(self) -> Floats:
+        return self.of(RANDOM).with_deletions.null_area
+
+    @cached_property
+    def tied(self) -> dict[str, float]:
+        """Share of the slides, by ranking, on which most of its first tiles are tied."""
+        return {
+            name: float(np.mean([c.tied > _MOST for c in self.curves.get(name, seed)]))
+            for name, seed in self.curves.orders
+        }
 
     def rows(self, view: View) -> Integers:
         """Positions of the slides of a view."""
@@ -488,9 +564,9 @@ class MeasuredSlides:
 
     @property
     def headline(self) -> str:
-        """The ranking by which slides are sorted: the selector where there is one."""
+        """The ranking by which slides are sorted: the selector where there is one, or the first."""
         names = self.curves.rankings
-        return next((name for name in _HEADLINES if name in names), names[0])
+        return SELECTOR if SELECTOR in names else names[0]
 
     @property
     def hardest_first(self) -> Integers:
@@ -550,7 +626,7 @@ def measure_slides(
                 own = np.take(own, np.searchsorted(grid, ks), axis=2)
             bands[view][name] = mean_curve(ks, own, over_orders=name == "random")
     tables = {view: table.on(place) for view, place in places.items()}
-    return MeasuredSlides(revealed, whole, views, tables, bands)
+    return MeasuredSlides(revealed, whole, views, tables, bands, null_areas(revealed, whole))
 
 
 def common_counts(curves: Sequence[Curve]) -> Integers:

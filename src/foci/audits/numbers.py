@@ -38,7 +38,7 @@ from foci.audits.records import (
     Survival,
     plain,
 )
-from foci.audits.settings import KEPT, SHARE, AnalysisSettings, View
+from foci.audits.settings import KEPT, RANDOM, SHARE, AnalysisSettings, View
 from foci.metrics.cohort import adaptive_budgets, kept_alone
 from foci.metrics.compare import relative_saving
 from foci.metrics.inputs import Floats, Integers, Marks, defined_mean
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from foci.backbones.training import Predictions
 
 TOPS = (8, 32)
-NATIVE, RANDOM, GREEDY = "native", "random", "greedy-insertion"
+GREEDY = "greedy-insertion"
 Draws = Mapping[str, Floats]
 """Bootstrap means of one ranking by number, ``[B]`` each; none where there is one patient."""
 
@@ -172,8 +172,8 @@ def ranking_numbers(
     still_open = (np.where(np.isnan(own.msk), np.inf, own.msk)[:, :, None] > km.ks).mean(axis=0)
     correct, wrong = _reach_by_correctness(own, measured.slides_of(view))
     more |= {"paired": None, "wilcoxon": None}
-    if NATIVE in drawn and name != NATIVE:
-        native = measured.of(NATIVE, view)
+    if settings.map_name in drawn and name != settings.map_name:
+        native = measured.of(settings.map_name, view)
         # the slides that both reach with all of their seeds
         paired = metrics.paired_msk(native.msk.mean(axis=0), own.msk.mean(axis=0))
         tested = metrics.wilcoxon(*(per_patient(n.restricted, cases) for n in (native, own)))
@@ -197,9 +197,9 @@ def ranking_numbers(
         ),
         median_k=None if km.median is None else int(km.median),
         mean_curve=measured.mean_curves[view][name],
-        shi_native=_saving_against(NATIVE, name, measured, view, drawn, settings.level),
+        shi_native=_saving_against(settings.map_name, name, measured, view, drawn, settings.level),
         shi_random=_saving_against(RANDOM, name, measured, view, drawn, settings.level),
-        captured=_captured(name, measured, view),
+        captured=_captured(name, settings.map_name, measured, view),
         counts=_counts_behind(own),
         **more,
     )
@@ -277,11 +277,11 @@ def _saving_against(
     return Saving(**_interval(metrics.shi(before, defined), draws, level), seeds=seeds)
 
 
-def _captured(name: str, measured: MeasuredSlides, view: View) -> float | None:
+def _captured(name: str, base: str, measured: MeasuredSlides, view: View) -> float | None:
     """Share of the saving of greedy search that a ranking captures; None if not all were run."""
-    if not {NATIVE, GREEDY} <= set(measured.curves.rankings) or name in (NATIVE, GREEDY):
+    if not {base, GREEDY} <= set(measured.curves.rankings) or name in (base, GREEDY):
         return None
-    counts = [measured.of(n, view).restricted.mean(axis=1) for n in (NATIVE, name, GREEDY)]
+    counts = [measured.of(n, view).restricted.mean(axis=1) for n in (base, name, GREEDY)]
     return metrics.captured_headroom(*counts)
 
 

@@ -191,20 +191,26 @@ class AxisComparison(Record):
 
     @classmethod
     def of(
-        cls, axis: Axis, measure: Measure, a: ArrayLike, b: ArrayLike, cases: Sequence[str],
+        cls,
+        axis: Axis,
+        measure: Measure,
+        a: ArrayLike,
+        b: ArrayLike,
+        cases: Sequence[str],
         **how: Any,
     ) -> AxisComparison:
         """Compare counts, or areas, ``[R, S]`` of two rankings on the slides of ``cases``."""
-        tables = [np.atleast_2d(np.asarray(values, dtype=np.float64)) for values in (a, b)]
+        one, two = (np.atleast_2d(np.asarray(values, dtype=np.float64)) for values in (a, b))
+        tables = one, two
         if measure == "deletion area":
-            found = compare_areas(*tables, cases, **how)
-            kept = ~(np.isnan(tables[0]).any(axis=0) | np.isnan(tables[1]).any(axis=0))
+            found = compare_areas(one, two, cases, **how)
+            kept = ~(np.isnan(one).any(axis=0) | np.isnan(two).any(axis=0))
             first, second = (table[:, kept].mean(axis=0) for table in tables)
             base = float(second.mean()) if len(second) else math.nan
             ratio, n_ratio = float(first.mean()) / base if base > 0 else None, len(second)
             shares: list[float | None] = [None, None]
         else:
-            found = compare_orders(*tables, cases, **how)
+            found = compare_orders(one, two, cases, **how)
             first, second = (np.nan_to_num(table, nan=np.inf).ravel() for table in tables)
             own = geometric_mean_ratio(*(defined_mean(table, axis=0) for table in tables))
             ratio, n_ratio = own.ratio, own.n
@@ -213,7 +219,7 @@ class AxisComparison(Record):
             axis=axis,
             measure=measure,
             **asdict(found),
-            informative=measure != "MSK" or not already_minimal(tables[1]),
+            informative=measure != "MSK" or not already_minimal(two),
             first=float(np.median(first)) if len(first) else None,
             second=float(np.median(second)) if len(second) else None,
             first_share=shares[0],

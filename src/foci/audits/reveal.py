@@ -143,6 +143,10 @@ class SlideReveal:
         adaptive: AdaptiveCurves | None,
     ) -> tuple[tuple[Curve, ...], NDArray[np.float64] | None]:
         """Insertion curves of every seed of a job, then the deletion curves that it has."""
+        if job.null_maps is not None:
+            curve = job.null_maps.curve(bag, full)
+            self._finite(curve.probs, bag.slide_id)
+            return (curve,), None
         ranked = job.rank(bag)
         orders = [torch.from_numpy(ranking.order) for _, ranking in ranked]
         n_deleted = DELETED_ORDERS if job.orders and not self.settings.dense else len(orders)
@@ -160,10 +164,10 @@ class SlideReveal:
         curves = tuple(
             Curve(
                 bag.slide_id, job.ranking, seed, direction, len(bag), ks,
-                self._finite(probs, bag.slide_id), full,
+                self._finite(probs, bag.slide_id), full, ranking.tied if job.stored else 0.0,
             )
             for direction, points in directions
-            for (seed, _), (ks, probs) in zip(ranked, points, strict=False)
+            for (seed, ranking), (ks, probs) in zip(ranked, points, strict=False)
         )  # fmt: skip
         return curves, ranked[0][1].scores if job.stored else None
 

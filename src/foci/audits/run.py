@@ -28,6 +28,7 @@ from foci.audits.manifest import (
     state_of,
     write_manifest,
 )
+from foci.audits.null_maps import draw_null_maps
 from foci.audits.numbers import summarise
 from foci.audits.parts import features_digest, locked_run_folder, remove_parts, tidy
 from foci.audits.prepare import (
@@ -52,6 +53,7 @@ from foci.files.atomic import write_whole
 from foci.files.lock import alone_in
 from foci.files.run_log import RunLog
 from foci.processes import frozen_gc, preload
+from foci.reveal import Revealer
 from foci.selectors import FittedSelector
 
 _LOG = logging.getLogger(__name__)
@@ -127,7 +129,11 @@ def run(
                 manifest = manifest.model_copy(update={"threads": threads_of(workers)})
                 write_manifest(folder, manifest)
             prepared = prepared.with_readout(manifest.settings.readout)
-            jobs = ranking_jobs(prepared.settings, fitted)
+            null_maps = draw_null_maps(
+                prepared.settings, Revealer(prepared.backbone, recheck=()),
+                slides.audited.slides, prepared.cohort.store,
+            )  # fmt: skip
+            jobs = ranking_jobs(prepared.settings, fitted, null_maps)
             agreement = reveal(
                 prepared, slides, jobs, folder,
                 drift=drift, workers=workers, threads=manifest.threads,

@@ -21,15 +21,13 @@ from foci.audits.folder import seed_folder
 from foci.audits.jobs import mean_rank
 from foci.audits.manifest import Manifest, SelectorRecord
 from foci.audits.records import AxisComparison, Measure, Readout, ReadoutRow
-from foci.audits.settings import AUTO, AnalysisSettings, AuditSettings
+from foci.audits.settings import AUTO, EVIDENCE, SELECTOR, AnalysisSettings, AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.freezing import frozen
 from foci.bags import Cohort
 from foci.errors import FociError
 from foci.files.atomic import write_whole
 from foci.files.hashes import file_digest
-from foci.metrics import compare_areas, compare_orders
-from foci.metrics.compare import DIFFERENT_CASES
 from foci.progress import track
 from foci.rankings import EmbeddedBag, Ranking, score
 from foci.reveal import Revealer
@@ -40,12 +38,12 @@ from foci.selectors.saved import METADATA, STATE, WEIGHTS, SelectorMetadata, rea
 
 _LOG = logging.getLogger(__name__)
 
-EVIDENCE, SELECTOR = "evidence", "selector"
 RULE = (
     "the selector only where it is clearly better than evidence on the decided validation slides: "
     "by decisive K or, where that is open, by the loss when its first tiles are deleted; never "
-    "where it clearly needs more tiles to suffice. Clearly: the interval excludes 0 and at least "
-    f"{DIFFERENT_CASES} patients differ. Otherwise evidence, which needs no training"
+    "where it clearly needs more tiles to suffice. Clearly: the sign-flip test over patients "
+    "rejects, the net share of slides is at least 0.1, and the selector needs at least a tenth "
+    "fewer tiles. Otherwise evidence, which needs no training"
 )
 
 
@@ -284,17 +282,19 @@ def selector_wins(by_measure: Mapping[Measure, AxisComparison]) -> bool:
     """Whether the selector is clearly better than evidence.
 
     Decisive K decides where it is clear, the deletion area where it is not; a clear loss in the
-    tiles that suffice forbids the selector. The simpler order wins whatever stays open.
+    tiles that suffice forbids the selector. A gain must have a size. The simpler order wins
+    whatever stays open.
 
     Args:
         by_measure: The selector against evidence; the area may be missing.
     """
-    found = {measure: one.result for measure, one in by_measure.items()}
-    if found["MSK"] == "worse":
+    found = {measure: one.evidence for measure, one in by_measure.items()}
+    decisive, area = found["decisive K"], found.get("deletion area")
+    if found["MSK"].clearly_worse or decisive.clearly_worse:
         return False
-    if found["decisive K"] in ("better", "worse"):
-        return found["decisive K"] == "better"
-    return found.get("deletion area") == "better"
+    if decisive.result == "better":
+        return decisive.clearly_better and decisive.sized
+    return area is not None and area.clearly_better and area.sized
 
 
 def in_words(readout: Readout | None) -> list[str]:
@@ -317,15 +317,16 @@ def _comparisons(
     settings: AnalysisSettings,
 ) -> list[AxisComparison]:
     """Both orders by decisive K, deletion area and MSK; no area where no slide has one."""
-    draws: dict[str, Any] = {"n_boot": settings.n_boot, "level": settings.level}
-    decisive = compare_orders([r.decisive for r in own], [r.decisive for r in base], cases, **draws)
-    area = compare_areas([r.area for r in own], [r.area for r in base], cases, **draws)
-    enough = compare_orders([r.msk for r in own], [r.msk for r in base], cases, **draws)
-    areas = [AxisComparison.of("necessity", "deletion area", area)] if area.n_slides else []
+    how: dict[str, Any] = {"cases": cases, "n_boot": settings.n_boot, "level": settings.level}
+    decisive, area, enough = (
+        ([getattr(r, name) for r in own], [getattr(r, name) for r in base])
+        for name in ("decisive", "area", "msk")
+    )
+    loss = AxisComparison.of("necessity", "deletion area", *area, **how)
     return [
-        AxisComparison.of("necessity", "decisive K", decisive),
-        *areas,
-        AxisComparison.of("sufficiency", "MSK", enough),
+        AxisComparison.of("necessity", "decisive K", *decisive, **how),
+        *([loss] if loss.n_slides else []),
+        AxisComparison.of("sufficiency", "MSK", *enough, **how),
     ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
@@ -112,6 +111,10 @@ class AnalysisSettings(Protocol):
         """Deletion counts."""
 
     @property
+    def map_name(self) -> str:
+        """Name of the map that is judged."""
+
+    @property
     def readout(self) -> str:
         """The ranking that may be a better order; ``"auto"`` where none was chosen."""
 
@@ -144,6 +147,7 @@ RELATIVE: Literal["relative"] = "relative"
 
 
 NATIVE, AUTO = "native", "auto"
+RANDOM, EVIDENCE, SELECTOR = "random", "evidence", "selector"
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 """As the column ``seed`` of the stored curves holds it."""
 
@@ -157,8 +161,8 @@ class AuditSettings(BaseModel):
         profile: A name of :data:`foci.audits.settings.PROFILES`: default values of the other
             settings. Whatever is given wins over it.
         rankings: Names of :func:`foci.rankings.available`, or ``from-file=PATH``, in their order.
-        map: ``from-file=PATH``: the map that takes the place of the native ranking; None for the
-            classifier's own.
+        map: ``NAME=from-file:PATH``, or ``from-file=PATH`` for the file's own name: the map that
+            takes the place of the native ranking; None for the classifier's own.
         recipe: How the selector is fitted: a name of :data:`foci.selectors.RECIPES`.
         recipe_settings: What replaces settings of the recipe, by dotted name.
         choose_by: What chooses the epoch of the selector, on the validation slides; None for what
@@ -182,6 +186,9 @@ class AuditSettings(BaseModel):
         seeds_as: What the ranking ``selector`` is: the mean rank of a tile over the seeds, or each
             seed on its own, with numbers averaged over the seeds as in the paper.
         random_orders: Number of random orders in the control band.
+        null_maps: Number of content-free maps that a believable map has to beat; for a classifier
+            without a closed form at most 19, on a sample of the slides. Without any, no map is
+            believed.
         split: The split to audit.
         block: Slides per file of partial results; a killed run loses at most one block.
         memory_gb: Gigabytes of embedded bags to keep in memory while a selector is fitted.
@@ -209,6 +216,7 @@ class AuditSettings(BaseModel):
     seeds: tuple[Seed, ...] = (0, 1, 2)
     seeds_as: Literal["mean-rank", "each"] = "mean-rank"
     random_orders: Annotated[int, Field(ge=1, le=10_000)] = 10
+    null_maps: Annotated[int, Field(ge=0, le=999)] = 39
     split: str = "test"
     block: PositiveInt = 32
     memory_gb: NonNegativeFloat = 1.0
@@ -228,13 +236,18 @@ class AuditSettings(BaseModel):
     @property
     def requested(self) -> tuple[RequestedRanking, ...]:
         """The rankings, a file in the place of the native one if there is a map."""
-        from foci.rankings import requested
+        from foci.rankings import requested, requested_map
 
         own = tuple(requested(text) for text in self.rankings)
         if self.map is None:
             return own
-        chosen = replace(requested(self.map), name=NATIVE)
+        chosen = requested_map(self.map)
         return tuple(chosen if one.name == NATIVE else one for one in own)
+
+    @property
+    def map_name(self) -> str:
+        """Name of the map that is judged: ``native``, or what its file is called."""
+        return NATIVE if self.map is None else self.map.partition("=")[0]
 
     @property
     def map_files(self) -> dict[str, Path]:
@@ -293,11 +306,9 @@ class AuditSettings(BaseModel):
     def _check_map(cls, text: str | None, info: ValidationInfo) -> str | None:
         if text is None or info.context == STORED:
             return text
-        from foci.rankings import requested
+        from foci.rankings import requested_map
 
-        if requested(text).path is None:
-            raise FociError("map", f"cannot be {text!r}", "give a file: from-file=PATH")
-        return requested(text).text
+        return requested_map(text).map_text
 
     @field_validator("seeds")
     @classmethod

@@ -157,6 +157,21 @@ def compare_areas(
     >>> compare_areas([0.5] * 40, [0.495] * 40, cases=range(40)).result
     'same'
     """
+    wins = area_differences(a, b, tie)
+    inputs.same_length(a=wins, cases=cases)
+    known = np.flatnonzero(~np.isnan(wins))
+    patients = cases if len(known) == len(wins) else [cases[int(row)] for row in known]
+    return _compare(wins[known], patients, n_boot, level, seed)
+
+
+def area_differences(a: ArrayLike, b: ArrayLike, tie: float = AREA_TIE) -> Floats:
+    """Per slide +1 where A's area is larger than B's, -1 where it is smaller, else 0.
+
+    As :func:`order_differences`; NaN where an area is missing.
+
+    >>> area_differences([0.5, 0.1, 0.2, np.nan], [[0.1, 0.1, 0.205, 0.1]])
+    array([ 1.,  0.,  0., nan])
+    """
     first, second = (
         np.atleast_2d(inputs.as_float_array(values, name, ndim=None, missing=True))
         for values, name in ((a, "a"), (b, "b"))
@@ -164,13 +179,10 @@ def compare_areas(
     for table, name in ((first, "a"), (second, "b")):
         fix = "pass one area per slide, or [R, S]"
         inputs.require(table.ndim == 2, name, f"has {table.ndim} dimensions", fix)
-    n_slides = inputs.same_length(a=first[0], b=second[0])
-    inputs.same_length(a=first[0], cases=cases)
-    known = np.flatnonzero(~(np.isnan(first).any(axis=0) | np.isnan(second).any(axis=0)))
+    inputs.same_length(a=first[0], b=second[0])
+    unknown = np.isnan(first).any(axis=0) | np.isnan(second).any(axis=0)
     smaller, larger = _gaps(first, second, tie)
-    wins = (larger.astype(float) - smaller).mean(axis=(0, 1))
-    patients = cases if len(known) == n_slides else [cases[int(row)] for row in known]
-    return _compare(wins[known], patients, n_boot, level, seed)
+    return np.where(unknown, np.nan, (larger.astype(float) - smaller).mean(axis=(0, 1)))
 
 
 def _compare(
@@ -178,7 +190,8 @@ def _compare(
 ) -> OrderComparison:
     """The comparison from one difference per slide."""
     if not wins.size:
-        return OrderComparison(*[math.nan] * 3, 1.0, *[0] * 6, "unclear")
+        nan = math.nan
+        return OrderComparison(nan, nan, nan, 1.0, 0, 0, 0, 0, 0, 0, "unclear")
     means = patient_means(wins, cases)
     d, n_cases, low, high = float(means.mean()), len(means), math.nan, math.nan
     if n_cases > 1:
@@ -191,8 +204,19 @@ def _compare(
         result = "same"
     elif pvalue <= 1 - level + ROUNDING:
         result = "better" if d > 0 else "worse"
-    signs = [int((sign * values > ROUNDING).sum()) for values in (wins, means) for sign in (1, -1)]
-    return OrderComparison(d, low, high, pvalue, len(wins), n_cases, *signs, result)
+    return OrderComparison(
+        d=d,
+        low=low,
+        high=high,
+        pvalue=pvalue,
+        n_slides=len(wins),
+        n_cases=n_cases,
+        wins=int((wins > ROUNDING).sum()),
+        losses=int((wins < -ROUNDING).sum()),
+        case_wins=int((means > ROUNDING).sum()),
+        case_losses=int((means < -ROUNDING).sum()),
+        result=result,
+    )
 
 
 def patient_means(values: Floats, cases: Sequence[Any] | NDArray[Any]) -> Floats:

@@ -6,6 +6,7 @@ are loaded on first use: reading stored scores needs none.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         RequestedRanking,
         available,
         requested,
+        requested_map,
         score,
     )
     from foci.reveal import EmbeddedBag
@@ -38,6 +40,7 @@ __all__ = [
     "available",
     "random_controls",
     "requested",
+    "requested_map",
     "score",
 ]
 
@@ -48,6 +51,12 @@ _MODULES = {
     "EmbeddedBag": "foci.reveal.bag",
     "random_controls": "foci.rankings.controls",
 }
+
+FIRST_TILES = 32
+"""Tiles at the top of a ranking among which ties are counted."""
+
+_TIES = -1
+"""Seed of the order among tied tiles, unlike that of any random order."""
 
 
 def __getattr__(name: str) -> Any:
@@ -70,9 +79,9 @@ class Ranking:
 
     >>> ranking = Ranking("native", "slide-1", np.array([0.5, 2.0, 0.5, -1.0]))
     >>> ranking.order.tolist()
-    [1, 0, 2, 3]
+    [1, 2, 0, 3]
     >>> ranking.ranks.tolist()
-    [1, 0, 2, 3]
+    [2, 0, 1, 3]
     >>> Ranking("native", "slide-1", np.array([0.5, np.nan]))
     Traceback (most recent call last):
     foci.errors.FociError: slide-1: the ranking 'native' is NaN at tile 1 (1 of 2 tiles); check ...
@@ -106,8 +115,23 @@ class Ranking:
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """Tile indices from the highest score to the lowest; ties by tile index."""
-        return np.argsort(-self.scores, kind="stable").astype(np.int64)
+        """Tile indices from the highest score to the lowest; ties in a seeded random order."""
+        order = np.argsort(-self.scores, kind="stable")
+        ordered = self.scores[order]
+        if (ordered[1:] == ordered[:-1]).any():  # never by place in the file
+            order = np.lexsort((uniform_scores(self.slide_id, len(self), _TIES), -self.scores))
+        return order.astype(np.int64)
+
+    @property
+    def tied(self) -> float:
+        """Share of the first 32 tiles that have the same score as another tile.
+
+        >>> Ranking("native", "slide-1", np.array([3.0, 2.0, 1.0, 1.0])).tied
+        0.5
+        """
+        ordered = np.concatenate([[np.nan], np.sort(self.scores)[::-1], [np.nan]])
+        alike = (ordered[1:-1] == ordered[:-2]) | (ordered[1:-1] == ordered[2:])
+        return float(alike[:FIRST_TILES].mean())
 
     @property
     def ranks(self) -> NDArray[np.int64]:
@@ -115,3 +139,18 @@ class Ranking:
         ranks = np.empty(len(self), dtype=np.int64)
         ranks[self.order] = np.arange(len(self))
         return ranks
+
+
+def uniform_scores(slide_id: str, n_tiles: int, seed: int) -> NDArray[np.float64]:
+    """Uniform numbers in [0, 1) that depend on nothing but the arguments.
+
+    Neither the machine nor a library version changes them: the raw stream of PCG64, which NumPy
+    guarantees, is seeded with the SHA-256 of seed and slide name. (NumPy does not guarantee the
+    stream of ``Generator.random``.)
+
+    >>> uniform_scores("slide-1", 3, seed=0).round(4).tolist()
+    [0.283, 0.1766, 0.1294]
+    """
+    digest = hashlib.sha256(f"{seed}\n{slide_id}".encode()).digest()
+    raw = np.random.PCG64(int.from_bytes(digest, "big")).random_raw(n_tiles)
+    return np.ldexp((raw >> np.uint64(11)).astype(np.float64), -53)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.special import ndtri
 from torch import Tensor
 
 from foci.bags import Bag
 from foci.errors import FociError
-from foci.rankings import Ranking
+from foci.rankings import Ranking, uniform_scores
 from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
 
@@ -66,16 +65,18 @@ def random_scores(
     return drawn
 
 
-def uniform_scores(slide_id: str, n_tiles: int, seed: int) -> NDArray[np.float64]:
-    """Uniform numbers in [0, 1) that depend on nothing but the arguments.
+def null_directions(n_maps: int, spread: NDArray[np.float64], seed: int = 0) -> Tensor:
+    r"""Random directions in standardised feature space, ``[M, D]``: maps that know nothing.
 
-    Neither the machine nor a library version changes them: the raw stream of PCG64, which NumPy
-    guarantees, is seeded with the SHA-256 of seed and slide name. (NumPy does not guarantee the
-    stream of ``Generator.random``.)
+    .. math:: s_i = \sum_d \frac{u_d}{\sigma_d}\, x_{i,d}, \qquad u_d \sim \mathcal{N}(0, 1)
 
-    >>> uniform_scores("slide-1", 3, seed=0).round(4).tolist()
-    [0.283, 0.1766, 0.1294]
+    ``spread`` ``[D]`` is the standard deviation of every feature; one that never varies has no
+    say. (Its mean would move all scores of a slide alike.)
+
+    >>> null_directions(2, np.array([1.0, 2.0, 0.0])).shape
+    torch.Size([2, 3])
     """
-    digest = hashlib.sha256(f"{seed}\n{slide_id}".encode()).digest()
-    raw = np.random.PCG64(int.from_bytes(digest, "big")).random_raw(n_tiles)
-    return np.ldexp((raw >> np.uint64(11)).astype(np.float64), -53)
+    drawn = uniform_scores("null maps", n_maps * len(spread), seed).reshape(n_maps, -1)
+    normal = ndtri(drawn + 2.0**-54)  # never 0
+    scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+    return torch.from_numpy(normal * scale)

@@ -6,7 +6,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -132,6 +132,11 @@ class RequestedRanking:
         return self.method if self.path is None else f"{self.method}={self.path}"
 
     @property
+    def map_text(self) -> str:
+        """What to write to ask for it as the map, under its name."""
+        return f"{self.name}={self.method}:{self.path}"
+
+    @property
     def options(self) -> dict[str, Any]:
         """Options of the method."""
         return {} if self.path is None else {"path": self.path}
@@ -159,6 +164,29 @@ def requested(text: str) -> RequestedRanking:
     file = Path(os.path.abspath(path))  # noqa: PTH100 - a link stays what the user called it
     stem = re.sub(r"[^A-Za-z0-9._]+", "-", file.stem)
     return RequestedRanking(f"{FROM_FILE}-{stem}", FROM_FILE, file)
+
+
+def requested_map(text: str) -> RequestedRanking:
+    """Parse ``NAME=from-file:PATH``, or ``from-file=PATH`` for a map that is named as its file.
+
+    >>> requested_map("Grad-CAM=from-file:/maps/all.csv").name
+    'Grad-CAM'
+    >>> requested_map("from-file=/maps/grad cam.csv").name
+    'grad-cam'
+    """
+    name, _, place = text.partition("=")
+    if place.startswith(f"{FROM_FILE}:"):
+        found = requested(f"{FROM_FILE}={place.removeprefix(FROM_FILE + ':')}")
+    elif name == FROM_FILE:
+        found = requested(text)
+        name = found.name.removeprefix(f"{FROM_FILE}-")
+    else:
+        fix = f"give a file: {FROM_FILE}=PATH, or NAME={FROM_FILE}:PATH"
+        raise FociError("map", f"cannot be {text!r}", fix)
+    if name in RANKINGS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}", name):
+        fix = f"name it: NAME={FROM_FILE}:PATH, letters and digits, not the name of a ranking"
+        raise FociError("map", f"cannot be called {name!r}", fix)
+    return replace(found, name=name)
 
 
 def score(

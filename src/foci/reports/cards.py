@@ -11,7 +11,6 @@ from foci.reports.text import (
     ComparisonLine,
     answers,
     comparison_lines,
-    ends_in_words,
     fixed,
     percent,
     signed,
@@ -26,7 +25,9 @@ _WANTED = {
     "sufficient, not decisive": "better",
     "headroom": "better",
     "mixed": "better",
+    "no better than a content-free map": "better",
     "no better than chance": "same",
+    "worse than chance": "worse",
     "native is better": "worse",
 }
 """The result that an answer rests on: its axis gives the number on the card."""
@@ -89,7 +90,7 @@ def deciding_axis(answer: str, comparison: OrderComparison | None) -> AxisCompar
     if comparison is None:
         return None
     axes = [axis for axis in (comparison.necessity, comparison.sufficiency) if axis is not None]
-    counting = [axis for axis in axes if axis.result != "already minimal"]
+    counting = [axis for axis in axes if axis.informative or axis.result == "worse"]
     wanted = [axis for axis in counting if axis.result == _WANTED.get(answer)]
     return next(iter([*wanted, *counting, *axes]), None)
 
@@ -121,18 +122,20 @@ def _counted(answer: Answer, summary: Summary) -> AnswerCard:
     found = summary.answers
     decided = f"{found.n_decided} of {counted(found.n_slides, 'slide')} decided"
     patients = f"of {counted(found.n_cases, 'patient')}"
-    quartiles = found.tiles.decisive
-    if quartiles is None:
+    tiles = found.tiles
+    if tiles.share is None:
         sample = patients if found.n_decided else "no patient has a decided slide"
         return AnswerCard(answer, sample=sample, decided=decided)
-    low, _, high = ends_in_words(quartiles, summary.k_max)
+    ends = ""
+    if tiles.count is not None:
+        ends = f"quartiles {fixed(tiles.count_low, 0)} and {fixed(tiles.count_high, 0)}"
     return AnswerCard(
         answer,
         number=answer.short,
-        interval=f"quartiles {low} and {high}",
-        unit=f"median over slides, first tiles of the {found.tiles.ranking} order",
+        interval=ends,
+        unit=f"median over slides that have any, first tiles of the {tiles.ranking} order",
         symbol="Decisive K (DK): the first K tiles suffice, and without them the decision flips",
-        sample=f"n = {counted(found.tiles.n_slides, 'slide')} {patients}",
+        sample=f"n = {counted(tiles.n_slides, 'slide')} {patients}",
         slides=True,
         decided=decided,
     )

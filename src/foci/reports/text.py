@@ -147,13 +147,15 @@ Tone = Literal["good", "part", "bad", "none"]
 
 _TONES: dict[str, Tone] = {
     "yes": "good",
-    "headroom": "good",
+    "headroom": "part",
     "native suffices": "good",
     "only as a pointer": "part",
     "sufficient, not decisive": "part",
     "mixed": "part",
     "no better order found": "part",
+    "no better than a content-free map": "bad",
     "no better than chance": "bad",
+    "worse than chance": "bad",
     "native is better": "bad",
 }
 PLAIN_AXES: dict[Measure, str] = {
@@ -193,13 +195,15 @@ class ComparisonLine:
     plain: str
     interval: AxisComparison
     text: str
+    pvalue: str
+    medians: str
 
 
 def tone_of(answer: str | None) -> Tone:
     """Colour of an answer: good, partly good, bad, or none where it decides nothing.
 
     >>> tone_of("headroom"), tone_of("inconclusive"), tone_of(None)
-    ('good', 'none', 'none')
+    ('part', 'none', 'none')
     """
     return _TONES.get(answer or "", "none")
 
@@ -219,7 +223,10 @@ def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
 def evidence(found: Answers) -> tuple[ComparisonLine, ...]:
     """Every comparison that an answer rests on, one line per axis."""
     order = found.order
-    compared = found.map.comparison, order.against_native, order.against_random, order.selector
+    compared = (
+        found.map.comparison, order.against_native, order.against_random, order.evidence,
+        order.selector,
+    )  # fmt: skip
     return tuple(line for one in compared if one is not None for line in comparison_lines(one))
 
 
@@ -239,7 +246,36 @@ def comparison_line(first: str, second: str, axis: AxisComparison) -> Comparison
         plain=PLAIN_AXES[axis.measure],
         interval=axis,
         text=signed(axis.d) + (f" ({ends})" if ends else ""),
+        pvalue="< 0.001" if axis.pvalue < 0.001 else fixed(axis.pvalue),
+        medians=f"{_median(axis, axis.first)} and {_median(axis, axis.second)}",
     )
+
+
+def _median(axis: AxisComparison, value: float | None) -> str:
+    """A median count or area; a count that half of the slides lack is none."""
+    if axis.measure == "deletion area":
+        return fixed(value)
+    return "none" if value is None else tiles(value)
+
+
+def null_table(found: Answers) -> PlainTable | None:
+    """Every ranking that was compared with content-free maps; None where none was."""
+    controls = [one for one in (found.map.null, found.order.null) if one is not None]
+    if not controls:
+        return None
+    head = ("ranking", "net share, deletion area", "maps beaten", "p", "best of these maps")
+    rows = [
+        (c.ranking, signed(c.d), f"{c.beaten} of {c.n_maps}", fixed(c.pvalue), signed(c.best))
+        for c in controls
+    ]
+    rows += [
+        (f"sorted by {name}", signed(d), NOTHING, NOTHING, NOTHING)
+        for name, d in controls[0].references.items()
+        if d is not None
+    ]
+    sample = ", a sample" if controls[0].sampled else ""
+    slides = f"{counted(controls[0].n_slides, 'decided slide')}{sample}"
+    return PlainTable(f"{controls[0].n_maps} random directions, {slides}", head, tuple(rows))
 
 
 # The choice of the readout, and facts

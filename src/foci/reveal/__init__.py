@@ -88,6 +88,7 @@ class Curve:
         ks: ``[len(ks)]`` increasing counts.
         probs: ``[len(ks), C]`` class probabilities.
         full: ``[C]`` class probabilities of the full bag.
+        tied: Share of the first 32 tiles whose score another tile has too.
     """
 
     slide_id: str
@@ -98,6 +99,7 @@ class Curve:
     ks: NDArray[np.int64]
     probs: NDArray[np.float64]
     full: NDArray[np.float64]
+    tied: float = 0.0
 
 
 def curve(

@@ -237,7 +237,8 @@ class EmbeddedBag:
         """Class probabilities without the first k tiles of many orders, at few counts.
 
         For controls, whose probabilities need no recheck: a pooling classifier answers them all
-        from one sum over its tiles. From tile indices ``[O, N]`` to ``[O, len(ks), C]`` in float64 on the CPU.
+        from one sum over its tiles. From tile indices ``[O, N]`` to ``[O, len(ks), C]`` in float64
+        on the CPU.
         """
         engine = self._prefix_logits()
         if not isinstance(engine, PooledTiles):

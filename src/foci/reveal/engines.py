@@ -244,7 +244,7 @@ class PooledTiles:
         """
         peaks = self._peaks.clamp_min(0.0) if self.plus_one else self._peaks
         every = torch.arange(orders.shape[1], device=orders.device)
-        blocks = every.split(_TILES_AT_ONCE)
+        blocks = torch.split(every, _TILES_AT_ONCE)
         total = torch.stack([self._weighted(some, peaks).sum(dim=0) for some in blocks]).sum(dim=0)
         if self.plus_one:
             total[:, -1] += torch.exp(-peaks)

@@ -1,0 +1,108 @@
+"""Maps that know nothing: a control that every believable map has to beat.
+
+Random deletion leaves a representative remainder, so the decision survives it. Any order that is
+coherent in feature space removes one kind of tissue first, and beats random orders without knowing
+anything of the model. So the tiles of every slide are also sorted along random directions in
+feature space, the same ones for all slides, and deleted in that order; the norm of the feature,
+both ways, stands beside as a reference.
+
+For pooling classifiers that costs a fraction of an inference. Any other classifier deletes at four
+counts only, on a seeded sample of the slides of which it is sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from foci.audits.folder import NULL_MAPS
+from foci.audits.settings import AuditSettings
+from foci.bags import Slide
+from foci.bags.store import BagStore
+from foci.errors import FociError
+from foci.rankings.controls import null_directions
+from foci.reveal import Curve, EmbeddedBag, Revealer
+
+REFERENCES = ("the length of the feature", "the length of the feature, shortest first")
+"""Maps beside the random directions, after them; they have no vote."""
+
+SAMPLE = 64
+"""Slides that the spread of the features is taken from; sure slides that are sampled."""
+
+FEW_MAPS, FEW_COUNTS = 19, (8, 32, 64, 128)
+"""Maps and deletion counts where every count costs a forward pass: at most 84 per slide."""
+
+
+@dataclass(frozen=True, eq=False)
+class NullMaps:
+    """The content-free maps of an audit.
+
+    Attributes:
+        directions: ``[M, D]`` in the units of the features.
+        counts: Tiles that are deleted.
+        sample: Slides that they are computed on; None for all.
+    """
+
+    directions: Tensor
+    counts: tuple[int, ...]
+    sample: frozenset[str] | None
+
+    def curve(self, bag: EmbeddedBag, full: NDArray[np.float64]) -> Curve:
+        """Deletion of one slide under every map, then under the references."""
+        counts = [k for k in self.counts if k < len(bag)]
+        sampled = self.sample is None or bag.slide_id in self.sample
+        probs = np.empty((0, len(full)))
+        if counts and sampled:
+            found = bag.without_first(self._orders(bag.features), counts)
+            probs = found.flatten(0, 1).numpy()
+        ks = np.array(counts if sampled else [], dtype=np.int64)
+        return Curve(bag.slide_id, NULL_MAPS, None, "delete", len(bag), ks, probs, full)
+
+    def _orders(self, features: Tensor) -> Tensor:
+        """Tile indices ``[M + 2, N]``; float32 will do, for nothing hangs on single places."""
+        own = features.float()
+        along = self.directions.to(own) @ own.T
+        length = torch.linalg.vector_norm(own, dim=-1)
+        scores = torch.cat([along, length[None], -length[None]])
+        return torch.argsort(scores, dim=1, descending=True, stable=True)
+
+
+def draw_null_maps(
+    settings: AuditSettings, revealer: Revealer, slides: Sequence[Slide], store: BagStore
+) -> NullMaps | None:
+    """Draw the maps of an audit; None where none are wanted or no slide can be read.
+
+    Slides are visited in a seeded order until there is enough for the spread of the features and,
+    where the classifier has no closed form, for the sample of slides of which it is sure.
+    """
+    if not settings.null_maps:
+        return None
+    every = revealer.engine == "closed-form"
+    seen: list[NDArray[np.float64]] = []
+    sure: list[str] = []
+    for place in np.random.default_rng(0).permutation(len(slides)):
+        if len(seen) >= SAMPLE and (every or len(sure) >= SAMPLE):
+            break
+        try:
+            bag = store.bag(slides[place])
+            if not every and float(revealer.open(bag).full().max()) >= settings.kappa:
+                sure.append(bag.slide_id)
+        except FociError:  # said where the slide is audited
+            continue
+        if len(seen) < SAMPLE:
+            features = np.asarray(bag.features, dtype=np.float64)
+            seen.append(np.stack([features.mean(axis=0), (features**2).mean(axis=0)]))
+    if not seen:
+        return None
+    mean, square = np.mean(seen, axis=0)
+    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+    spread[spread <= 1e-6 * np.abs(mean)] = 0.0  # constant, but for rounding
+    n_maps = settings.null_maps if every else min(settings.null_maps, FEW_MAPS)
+    counts = settings.deletion if every else FEW_COUNTS
+    sample = None if every else frozenset(sure[:SAMPLE])
+    return NullMaps(null_directions(n_maps, spread), counts, sample)
