@@ -1,7 +1,5 @@
 """One tile more or fewer: the closed form and forwarding, against every subset."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from hypothesis import given
@@ -11,16 +9,15 @@ from foci.backbones.models._pooled import PooledBackbone
 from foci.errors import FociError
 from foci.rankings import EmbeddedBag
 from foci.reveal import pooled as module
-from foci.reveal.engines import PooledTiles
-from foci.reveal.pooled import ForwardedCandidates, PooledCandidates
+from foci.reveal.pooled import ForwardedCandidates, PooledTiles
 from tests.rankings.trials import OTHERS, POOLED, features, logits_of, make
 
 
-def opened(name: str, preset: str, spread: float = 20.0) -> tuple[PooledBackbone, PooledCandidates]:
+def opened(name: str, preset: str, spread: float = 20.0) -> tuple[PooledBackbone, PooledTiles]:
     model = make(name, preset, spread=spread)
     assert isinstance(model, PooledBackbone)
     with torch.no_grad():
-        return model, PooledCandidates(PooledTiles(model, model.embed(features(8))))
+        return model, PooledTiles(model, model.embed(features(8)))
 
 
 @pytest.mark.parametrize("spread", [1.0, 2000.0])
@@ -46,14 +43,16 @@ def test_every_choice_equals_forwarding_the_subset(name: str, preset: str, sprea
             )
 
 
-class Bare(PooledCandidates):
+class Bare(PooledTiles):
     """Attention and values as given; the logits are the pooled values themselves."""
 
     plus_one = False
 
     def __init__(self, attention: torch.Tensor, values: torch.Tensor, scale: float = 1.0) -> None:
-        self.attention, self.values = attention, values
-        self.tiles = SimpleNamespace(read=lambda pooled: scale * pooled.flatten(-2))
+        self.attention, self.values, self.scale = attention, values, scale
+
+    def read(self, pooled: torch.Tensor) -> torch.Tensor:
+        return self.scale * pooled.flatten(-2)
 
 
 @given(st.integers(0, 10_000), st.integers(2, 9), st.sampled_from([1.0, 30.0, 1e3, 1e5]))

@@ -14,7 +14,8 @@ from foci.backbones.models.abmil import ABMIL
 from foci.backbones.models.transmil import TransMIL
 from foci.errors import FociError
 from foci.reveal import EmbeddedBag, Revealer, choose_engine, curve, default_counts, engines
-from foci.reveal.engines import PooledTiles
+from foci.reveal import pooled as pooled_module
+from foci.reveal.pooled import PooledTiles
 from tests.backbones.every import D_IN, EVERY, small
 from tests.rankings.trials import POOLED, features, make
 
@@ -314,7 +315,7 @@ class Bare(PooledTiles):
         self.attention, self.values, self.plus_one = attention, values, plus_one
 
 
-@pytest.mark.parametrize("most", [engines._MOST_TERMS, 0])
+@pytest.mark.parametrize("most", [pooled_module._MOST_TERMS, 0])
 @pytest.mark.parametrize("plus_one", [False, True])
 @pytest.mark.parametrize("spread", [1.0, 200.0, 900.0])
 @pytest.mark.parametrize("value_rows", [1, 3])
@@ -327,7 +328,7 @@ def test_every_prefix_of_every_order_equals_pooling_it_alone(
     most: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engines, "_MOST_TERMS", most)
+    monkeypatch.setattr(pooled_module, "_MOST_TERMS", most)
     generator = torch.Generator().manual_seed(0)
     attention = spread * torch.randn(64, 3, generator=generator, dtype=torch.float64)
     values = torch.randn(64, value_rows, 5, generator=generator, dtype=torch.float64)
@@ -357,4 +358,4 @@ def test_curves_and_searches_share_what_is_computed_of_a_bag() -> None:
     name, preset = POOLED[0]
     bag = EmbeddedBag(make(name, preset), features(8))
     bag.full()
-    assert bag.candidates().tiles is bag._prefix_logits()  # type: ignore[attr-defined]
+    assert bag.candidates() is bag._prefix_logits()

@@ -8,8 +8,7 @@ import torch
 from foci import rankings
 from foci.backbones import CallableBackbone
 from foci.reveal import EmbeddedBag
-from foci.reveal.engines import PooledTiles
-from foci.reveal.pooled import PooledCandidates
+from foci.reveal.pooled import PooledTiles
 from foci.selectors.evidence import (
     EXPONENTS,
     FORWARDED,
@@ -70,6 +69,6 @@ def test_parts_of_rows_add_up_to_the_log_odds(name: str) -> None:
     """Sum over tiles and rows of weight times part, whatever the readout."""
     model = small(name, "paper", 3).eval()
     with torch.no_grad():
-        pooled = PooledCandidates(PooledTiles(model, model.embed(bag())))  # type: ignore[arg-type]
+        pooled = PooledTiles(model, model.embed(bag()))  # type: ignore[arg-type]
         shares = _row_columns(pooled)[EXPONENTS.index(1.0)]
         assert torch.allclose(shares.mean(dim=0), log_odds(pooled.full()), rtol=1e-5, atol=1e-6)

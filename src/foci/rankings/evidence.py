@@ -18,7 +18,7 @@ from foci.backbones.freezing import frozen
 from foci.errors import FociError
 from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
-from foci.reveal.pooled import BUDGET, PooledCandidates, pools
+from foci.reveal.pooled import BUDGET, PooledTiles, pools
 from foci.selectors.evidence import attention_shares, columns_of
 from foci.selectors.selector import FittedSelector, Selector
 
@@ -34,7 +34,7 @@ def native(bag: EmbeddedBag) -> Tensor:
     encoder, for mean pooling the tile's own logit of the predicted class.
     """
     if pools(bag.backbone) and declared(bag.backbone, "mean-attention"):
-        return cast("PooledCandidates", bag.candidates()).mean_attention()
+        return cast("PooledTiles", bag.candidates()).mean_attention()
     return bag.backbone.scores(bag.tokens)
 
 
@@ -58,7 +58,7 @@ def attention_x_evidence(bag: EmbeddedBag) -> Tensor:
     classifiers are additive, :math:`\ell_c = \sum_i E_{ic}`, and for two classes the scores add up
     to the log-odds of the target.
     """
-    candidates = cast("PooledCandidates", bag.candidates())
+    candidates = cast("PooledTiles", bag.candidates())
     evidence = attention_shares(candidates) * bag.single_tiles().double()  # [N, C]
     rivals = torch.softmax(bag.logits.double(), dim=-1)
     rivals[bag.target] = 0.0
@@ -91,7 +91,7 @@ def evidence(bag: EmbeddedBag, *, budget: int = BUDGET) -> Tensor:
     margins = bag.log_odds(bag.single_tiles(budget))
     if not pools(bag.backbone):
         return margins
-    candidates = cast("PooledCandidates", bag.candidates())
+    candidates = cast("PooledTiles", bag.candidates())
     return attention_shares(candidates)[:, bag.target].sqrt() * margins
 
 

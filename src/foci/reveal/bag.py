@@ -22,7 +22,6 @@ from foci.reveal.engines import (
     Engine,
     GenericReveal,
     PackedReveal,
-    PooledTiles,
     Prefixes,
     PrefixLogits,
     PrefixReveal,
@@ -33,7 +32,7 @@ from foci.reveal.engines import (
     choose_engine,
     default_counts,
 )
-from foci.reveal.pooled import BUDGET, Candidates, ForwardedCandidates, PooledCandidates, pools
+from foci.reveal.pooled import BUDGET, Candidates, ForwardedCandidates, PooledTiles, pools
 from foci.reveal.recheck import Float64Recheck
 
 T = TypeVar("T")
@@ -86,7 +85,7 @@ class Revealer:
         tokens = bag.tokens
         if self.engine == "closed-form":
             if isinstance(backbone, PooledBackbone) and declared(backbone, "pooled-prefixes"):
-                return PooledTiles(backbone, tokens)
+                return bag.pooled_tiles(backbone)
             return PrefixReveal(backbone, tokens)
         if self._batches is None:  # kept: what a GPU has learned of one bag serves the next
             self._batches = Batches.fitting(backbone, tokens)
@@ -205,33 +204,27 @@ class EmbeddedBag:
 
         Arguments are those of :func:`foci.reveal.curve`.
         """
-        n, device = len(self), self.features.device
-        checked = check_order(order, n)
-        counts = check_counts(default_counts(n, direction) if ks is None else ks, n, direction)
-        prefixes = Prefixes.of(checked.to(device), counts.to(device), direction)
-        blocks: list[Tensor] = []
-        with self._revealer.precision():
-            for chunk, logits in self._prefix_logits().steps(prefixes):
-                block = torch.softmax(logits.double(), dim=-1)
-                block = self._revealer.recheck(block, self.features, prefixes, chunk.start)
-                blocks.append(block.cpu())
-        return torch.cat(blocks)
+        ks = default_counts(len(self), direction) if ks is None else ks
+        return self.curves([order], ks, direction)[0]
 
     def curves(
-        self, orders: Sequence[Tensor], ks: Tensor | Sequence[int], direction: Direction = "insert"
+        self,
+        orders: Sequence[Tensor | Sequence[int]],
+        ks: Tensor | Sequence[int],
+        direction: Direction = "insert",
     ) -> list[Tensor]:
-        """:meth:`curve` of several orders at the same counts; cheaper in closed form."""
-        engine = self._prefix_logits() if len(orders) > 1 and len(ks) else None
-        if not isinstance(engine, PooledTiles):
-            return [self.curve(order, ks, direction) for order in orders]
+        """:meth:`curve` of several orders at the same counts; cheaper than one by one."""
+        if not len(orders):
+            return []
         n, device = len(self), self.features.device
-        checked = [check_order(order, n) for order in orders]
+        checked = [check_order(order, n).to(device) for order in orders]
         counts = check_counts(ks, n, direction).to(device)
-        every = [Prefixes.of(order.to(device), counts, direction) for order in checked]
+        every = [Prefixes.of(order, counts, direction) for order in checked]
         with self._revealer.precision():
-            logits = torch.stack([one for own in every for _, one in engine.steps(own)])
+            engine = self._prefix_logits()
+            logits = torch.stack([engine.logits(own) for own in every])
             probs = torch.softmax(logits.double(), dim=-1)
-            return list(self._revealer.recheck.several(probs, self.features, every).cpu())
+            return list(self._revealer.recheck(probs, self.features, every).cpu())
 
     def without_first(self, orders: Tensor, ks: Sequence[int]) -> Tensor:
         """Class probabilities without the first k tiles of many orders, at few counts.
@@ -259,16 +252,13 @@ class EmbeddedBag:
         ``budget`` is the most tokens forwarded at once; of no effect for pooling classifiers.
         """
         budget, backbone = at_least_one(budget, "budget"), self.backbone
-        if not pools(backbone):
-            return ForwardedCandidates(backbone, self.tokens, budget)
+        if pools(backbone):
+            return self.pooled_tiles(backbone)
+        return ForwardedCandidates(backbone, self.tokens, budget)
 
-        def compute() -> PooledCandidates:
-            tiles = self._computed.get("prefix logits")  # those of the curves, where there are any
-            if not isinstance(tiles, PooledTiles):
-                tiles = PooledTiles(backbone, self.tokens)
-            return PooledCandidates(tiles)
-
-        return self.cached("pooled candidates", compute)
+    def pooled_tiles(self, backbone: PooledBackbone) -> PooledTiles:
+        """The tiles before the bag's own pooling classifier, the same for curves and searches."""
+        return self.cached("pooled tiles", lambda: PooledTiles(backbone, self.tokens))
 
     def single_tiles(self, budget: int = BUDGET) -> Tensor:
         """Logits ``[N, C]`` of every tile as the only tile of the bag; see :meth:`candidates`."""

@@ -13,27 +13,19 @@ Each engine is made for one bag, and gives the logits of :class:`Prefixes`:
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from foci.backbones import Backbone
 from foci.backbones.base import declared
-from foci.backbones.layers.softmax_pooling import (
-    RISE,
-    always_in,
-    pool,
-    prefix_pool,
-    softmax_weights,
-)
 from foci.backbones.layers.transformer import EncoderLayer
-from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.models.transmil import TransMIL
 from foci.errors import FociError
 from foci.reveal import K_MAX, Direction
@@ -43,14 +35,6 @@ Indices: TypeAlias = Tensor | Sequence[int] | NDArray[np.integer[Any]]
 
 MEMORY = 512 * 2**20
 """Bytes for the subsets that are forwarded at once, beside the model and the bag."""
-
-_MOST_TERMS = 2**22
-"""Numbers of weighted values that are kept per bag (32 MiB); a larger bag is summed in blocks."""
-
-_CANCELS = 1e-6
-"""Share of the weight left after a removal below which it is summed and not subtracted."""
-
-_TILES_AT_ONCE = 4096
 
 
 @dataclass(frozen=True)
@@ -168,8 +152,8 @@ def choose_engine(backbone: Backbone, engine: Engine = "auto") -> Engine:
 class PrefixLogits(Protocol):
     """One bag, ready to give the logits of prefixes of any sequence of its tiles."""
 
-    def steps(self, prefixes: Prefixes) -> Iterator[tuple[slice, Tensor]]:
-        """Blocks of consecutive steps with their logits ``[b, C]``."""
+    def logits(self, prefixes: Prefixes) -> Tensor:
+        """Logits ``[J, C]`` of all steps."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,107 +163,10 @@ class ReferenceReveal:
     backbone: Backbone
     features: Tensor
 
-    def steps(self, prefixes: Prefixes) -> Iterator[tuple[slice, Tensor]]:
-        """Logits ``[1, C]`` of each step in turn."""
-        for step in range(len(prefixes.sizes)):
-            logits = self.backbone(self.features[prefixes.subset(step)])
-            yield slice(step, step + 1), logits.unsqueeze(0)
-
-
-class PooledTiles:
-    r"""One bag of a pooling classifier, tile by tile, in float64.
-
-    Tiles are projected through the affine start of the readout once
-    (:meth:`PooledBackbone.split`), and every order sums the same weighted values
-
-    .. math:: e^{a_i - m} v_i, \qquad m = \max_j a_j
-
-    so that cumulative sums give the softmax pooling over the first k tiles for all k at once.
-
-    Attributes:
-        attention: ``[N, R]`` attention logits.
-        values: ``[N, 1 or R, dv]`` what is pooled.
-        dtype: Of the classifier, in which its readout computes.
-        plus_one: Whether the softmax has 1 added to its denominator.
-    """
-
-    def __init__(self, backbone: PooledBackbone, tokens: Tensor) -> None:
-        project, self._readout = backbone.split()
-        self.dtype, self.plus_one = tokens.dtype, backbone.plus_one
-        self.attention = backbone.attend(tokens).double()
-        self.values = project(backbone.values(tokens)).double()
-
-    def read(self, pooled: Tensor) -> Tensor:
-        """Pooled values ``[..., R, dv]`` to logits ``[..., C]``."""
-        return self._readout(pooled.to(self.dtype))
-
-    def steps(self, prefixes: Prefixes) -> Iterator[tuple[slice, Tensor]]:
-        """Logits of all steps at once."""
-        pooled = self.pooled(prefixes.sequence, prefixes.sizes)
-        yield slice(0, len(prefixes.sizes)), self.read(pooled)
-
-    def pooled(self, sequence: Tensor, sizes: Tensor) -> Tensor:
-        """Pooled values ``[J, R, dv]`` of the first ``sizes`` tiles of a sequence, in float64.
-
-        The sums run in the order of the sequence ``[N]``. Tiles before the smallest of the counts
-        ``[J]`` (a deletion leaves many) are in every sum, and enter it as one product.
-        """
-        first, last = always_in(sizes), int(sizes.max())
-        terms = self._terms
-        # relative to the largest weight, the first tile must not vanish
-        if terms is None or float((self._peaks - self.attention[sequence[0]]).amax()) >= RISE:
-            return prefix_pool(self.attention, self.values, sizes, sequence, plus_one=self.plus_one)
-        sums = terms.index_select(0, sequence[first:last])
-        if first:
-            inside = terms.new_ones(len(terms)).index_fill_(0, sequence[first:], 0.0)
-            sums[0] += (inside @ terms.flatten(1)).view_as(sums[0])
-        sums = sums.cumsum_(0).index_select(0, sizes - 1 - first)
-        return sums[..., :-1] / sums[..., -1:]
-
-    def without_first(self, orders: Tensor, ks: Tensor) -> Tensor:
-        """Logits ``[O * K, C]`` of the bag without the first k tiles of orders ``[O, N]``.
-
-        What is removed is subtracted from the sum over all tiles. Where hardly any weight would be
-        left, so that this cancels, the remaining tiles are summed instead.
-        """
-        peaks = self._peaks.clamp_min(0.0) if self.plus_one else self._peaks
-        every = torch.arange(orders.shape[1], device=orders.device)
-        blocks = torch.split(every, _TILES_AT_ONCE)
-        total = torch.stack([self._weighted(some, peaks).sum(dim=0) for some in blocks]).sum(dim=0)
-        if self.plus_one:
-            total[:, -1] += torch.exp(-peaks)
-        last = int(ks.max())
-        sums = torch.cat(
-            [total - self._weighted(one[:last], peaks).cumsum(0)[ks - 1] for one in orders]
-        )
-        light = (sums[..., -1] < _CANCELS * total[:, -1]).any(dim=-1)
-        logits = self.read(sums[..., :-1] / sums[..., -1:])
-        for row in light.nonzero().flatten().tolist():
-            left = orders[row // len(ks), int(ks[row % len(ks)]) :]
-            weights = softmax_weights(self.attention[left], plus_one=self.plus_one)
-            logits[row] = self.read(pool(weights, self.values[left]))
-        return logits
-
-    def _weighted(self, tiles: Tensor, peaks: Tensor) -> Tensor:
-        """Weighted values of some tiles, ``[n, R, dv + 1]``; in the last column, their weights."""
-        if self._terms is not None:
-            return self._terms[tiles]
-        weights = torch.exp(self.attention[tiles] - peaks).unsqueeze(-1)
-        return torch.cat([weights * self.values[tiles], weights], dim=-1)
-
-    @cached_property
-    def _terms(self) -> Tensor | None:
-        """Weighted values and, in the last column, their weights, ``[N, R, dv + 1]``."""
-        size = self.attention.numel() * (self.values.shape[-1] + 1)
-        if self.plus_one or size > _MOST_TERMS:
-            return None
-        weights = torch.exp(self.attention - self._peaks).unsqueeze(-1)
-        return torch.cat([weights * self.values, weights], dim=-1)
-
-    @cached_property
-    def _peaks(self) -> Tensor:
-        """Largest attention logit of every row, ``[R]``."""
-        return self.attention.amax(dim=0)
+    def logits(self, prefixes: Prefixes) -> Tensor:
+        """See :class:`PrefixLogits`."""
+        subsets = map(prefixes.subset, range(len(prefixes.sizes)))
+        return torch.stack([self.backbone(self.features[subset]) for subset in subsets])
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,11 +176,10 @@ class PrefixReveal:
     backbone: Backbone
     tokens: Tensor
 
-    def steps(self, prefixes: Prefixes) -> Iterator[tuple[slice, Tensor]]:
-        """Logits of all steps at once."""
+    def logits(self, prefixes: Prefixes) -> Tensor:
+        """See :class:`PrefixLogits`."""
         order = prefixes.sequence[: int(prefixes.sizes.max())]
-        logits = self.backbone.prefixes(self.tokens[order], prefixes.sizes)
-        yield slice(0, len(prefixes.sizes)), logits
+        return self.backbone.prefixes(self.tokens[order], prefixes.sizes)
 
 
 @dataclass
@@ -324,34 +210,33 @@ class Batches:
         cached = min(fitting, 768)
         return cls(cached, fitting, grows=True) if tokens.is_cuda else cls(cached, cached)
 
-    def run(
-        self, sizes: Tensor, forward: Callable[[slice], Tensor]
-    ) -> Iterator[tuple[slice, Tensor]]:
-        """Consecutive steps, of ``sizes`` tiles, with what ``forward`` gives for a batch of them.
+    def run(self, sizes: Tensor, forward: Callable[[slice], Tensor]) -> Tensor:
+        """What ``forward`` gives for batches of consecutive steps, of ``sizes`` tiles, together.
 
         Raises:
             torch.OutOfMemoryError: If a single step does not fit, or on a device that does not
                 grow.
 
         >>> sizes = torch.tensor([1, 2, 3, 9])
-        >>> [(s.start, s.stop) for s, _ in Batches(9, 9).run(sizes, lambda s: sizes[s])]
-        [(0, 3), (3, 4)]
+        >>> Batches(9, 9).run(sizes, lambda steps: torch.full_like(sizes[steps], steps.start))
+        tensor([0, 0, 0, 3])
         """
+        found: list[Tensor] = []
         lengths, start = sizes.tolist(), 0
         while start < len(lengths):
             stop, padded = self._next_batch(lengths, start)
             try:
-                found = forward(slice(start, stop))
+                found.append(forward(slice(start, stop)))
             except torch.OutOfMemoryError:
                 if not self.grows or stop - start == 1:
                     raise
                 self.most = self.tokens = max(1, padded // 2)
                 torch.cuda.empty_cache()
                 continue
-            yield slice(start, stop), found
             if self.grows and stop < len(lengths):
                 self.tokens = min(self.most, 2 * self.tokens)
             start = stop
+        return torch.cat(found)
 
     def _next_batch(self, lengths: list[int], start: int) -> tuple[int, int]:
         """End of the batch that begins at a step, and its padded size; at least one step."""
@@ -372,19 +257,17 @@ class GenericReveal:
     tokens: Tensor
     batches: Batches
 
-    def steps(self, prefixes: Prefixes) -> Iterator[tuple[slice, Tensor]]:
-        """Logits of consecutive steps, batch by batch."""
-        return self.batches.run(prefixes.sizes, lambda steps: self._logits(prefixes, steps))
+    def logits(self, prefixes: Prefixes) -> Tensor:
+        """See :class:`PrefixLogits`; batch by batch."""
 
-    def _logits(self, prefixes: Prefixes, steps: slice) -> Tensor:
-        """Logits ``[b, C]`` of consecutive steps, in one padded batch."""
-        subsets = [prefixes.subset(step) for step in range(steps.start, steps.stop)]
-        padded = torch.nn.utils.rnn.pad_sequence(
-            [self.tokens[subset] for subset in subsets], batch_first=True
-        )
-        places = torch.arange(padded.shape[1], device=padded.device)
-        present = places[None, :] < prefixes.sizes[steps][:, None]
-        return self.backbone.aggregate(padded, present)
+        def forward(steps: slice) -> Tensor:
+            subsets = map(prefixes.subset, range(steps.start, steps.stop))
+            padded = pad_sequence([self.tokens[subset] for subset in subsets], batch_first=True)
+            places = torch.arange(padded.shape[1], device=padded.device)
+            present = places[None, :] < prefixes.sizes[steps][:, None]
+            return self.backbone.aggregate(padded, present)
+
+        return self.batches.run(prefixes.sizes, forward)
 
 
 class PackedReveal:
@@ -402,8 +285,8 @@ class PackedReveal:
         self.layers = cast("list[EncoderLayer]", list(backbone.layers))
         self.first = self.layers[0].qkv(self.hidden)
 
-    def steps(self, prefixes: Prefixes) -> Iterator[tuple[slice, Tensor]]:
-        """Logits of consecutive steps, batch by batch."""
+    def logits(self, prefixes: Prefixes) -> Tensor:
+        """See :class:`PrefixLogits`; batch by batch."""
         zero = torch.zeros(1, dtype=torch.long, device=prefixes.sequence.device)
         sequence = torch.cat([zero, prefixes.sequence + 1])
         sizes = prefixes.sizes

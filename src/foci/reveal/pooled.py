@@ -22,6 +22,7 @@ Any other classifier forwards every subset.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Protocol, TypeGuard
 
 import torch
@@ -29,14 +30,28 @@ from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.backbones.base import declared
-from foci.backbones.layers.softmax_pooling import pool, softmax_weights, with_empty_tile
+from foci.backbones.layers.softmax_pooling import (
+    RISE,
+    always_in,
+    pool,
+    prefix_pool,
+    softmax_weights,
+    with_empty_tile,
+)
 from foci.backbones.models._pooled import PooledBackbone
-from foci.reveal.engines import Batches, PooledTiles
+from foci.reveal.engines import Batches, Prefixes
 
 BUDGET = 16_384
 """Most tokens forwarded at once by default; bounds the memory."""
 
+_MOST_TERMS = 2**22
+"""Numbers of weighted values that are kept per bag (32 MiB); a larger bag is summed in blocks."""
+
 _HEAVY = 0.75
+_CANCELS = 1e-6
+"""Share of the weight left after a removal below which it is summed and not subtracted."""
+
+_TILES_AT_ONCE = 4096
 _NUMBERS_AT_ONCE = 2**22
 
 
@@ -54,21 +69,107 @@ class Candidates(Protocol):
 
 
 def pools(backbone: Backbone) -> TypeGuard[PooledBackbone]:
-    """Whether :class:`PooledCandidates` computes what the classifier itself would answer."""
+    """Whether :class:`PooledTiles` computes what the classifier itself would answer."""
     return isinstance(backbone, PooledBackbone) and declared(backbone, "pooling")
 
 
-class PooledCandidates:
-    """Candidates of a pooling classifier: sums in float64, the readout in the model's own dtype."""
+class PooledTiles:
+    r"""One bag of a pooling classifier, tile by tile: sums in float64, readout in its own dtype.
 
-    def __init__(self, tiles: PooledTiles) -> None:
-        self.tiles, self.plus_one = tiles, tiles.plus_one
-        self.attention = tiles.attention  # [N, R]
-        self.values = tiles.values  # [N, 1 or R, dv]
+    Tiles are projected through the affine start of the readout once
+    (:meth:`PooledBackbone.split`), and every order sums the same weighted values
+
+    .. math:: e^{a_i - m} v_i, \qquad m = \max_j a_j
+
+    so that cumulative sums give the softmax pooling over the first k tiles for all k at once.
+
+    Attributes:
+        attention: ``[N, R]`` attention logits.
+        values: ``[N, 1 or R, dv]`` what is pooled.
+        dtype: Of the classifier, in which its readout computes.
+        plus_one: Whether the softmax has 1 added to its denominator.
+    """
+
+    def __init__(self, backbone: PooledBackbone, tokens: Tensor) -> None:
+        project, self._readout = backbone.split()
+        self.dtype, self.plus_one = tokens.dtype, backbone.plus_one
+        self.attention = backbone.attend(tokens).double()
+        self.values = project(backbone.values(tokens)).double()
+
+    def read(self, pooled: Tensor) -> Tensor:
+        """Pooled values ``[..., R, dv]`` to logits ``[..., C]``."""
+        return self._readout(pooled.to(self.dtype))
+
+    def logits(self, prefixes: Prefixes) -> Tensor:
+        """See :class:`~foci.reveal.engines.PrefixLogits`."""
+        return self.read(self.pooled(prefixes.sequence, prefixes.sizes))
+
+    def pooled(self, sequence: Tensor, sizes: Tensor) -> Tensor:
+        """Pooled values ``[J, R, dv]`` of the first ``sizes`` tiles of a sequence, in float64.
+
+        The sums run in the order of the sequence ``[N]``. Tiles before the smallest of the counts
+        ``[J]`` (a deletion leaves many) are in every sum, and enter it as one product.
+        """
+        first, last = always_in(sizes), int(sizes.max())
+        terms = self._terms
+        # relative to the largest weight, the first tile must not vanish
+        if terms is None or float((self._peaks - self.attention[sequence[0]]).amax()) >= RISE:
+            return prefix_pool(self.attention, self.values, sizes, sequence, plus_one=self.plus_one)
+        sums = terms.index_select(0, sequence[first:last])
+        if first:
+            inside = terms.new_ones(len(terms)).index_fill_(0, sequence[first:], 0.0)
+            sums[0] += (inside @ terms.flatten(1)).view_as(sums[0])
+        sums = sums.cumsum_(0).index_select(0, sizes - 1 - first)
+        return sums[..., :-1] / sums[..., -1:]
+
+    def without_first(self, orders: Tensor, ks: Tensor) -> Tensor:
+        """Logits ``[O * K, C]`` of the bag without the first k tiles of orders ``[O, N]``.
+
+        What is removed is subtracted from the sum over all tiles. Where hardly any weight would be
+        left, so that this cancels, the remaining tiles are summed instead.
+        """
+        peaks = self._peaks.clamp_min(0.0) if self.plus_one else self._peaks
+        every = torch.arange(orders.shape[1], device=orders.device)
+        blocks = torch.split(every, _TILES_AT_ONCE)
+        total = torch.stack([self._weighted(some, peaks).sum(dim=0) for some in blocks]).sum(dim=0)
+        if self.plus_one:
+            total[:, -1] += torch.exp(-peaks)
+        last = int(ks.max())
+        sums = torch.cat(
+            [total - self._weighted(one[:last], peaks).cumsum(0)[ks - 1] for one in orders]
+        )
+        light = (sums[..., -1] < _CANCELS * total[:, -1]).any(dim=-1)
+        logits = self.read(sums[..., :-1] / sums[..., -1:])
+        for row in light.nonzero().flatten().tolist():
+            left = orders[row // len(ks), int(ks[row % len(ks)]) :]
+            weights = softmax_weights(self.attention[left], plus_one=self.plus_one)
+            logits[row] = self.read(pool(weights, self.values[left]))
+        return logits
+
+    def _weighted(self, tiles: Tensor, peaks: Tensor) -> Tensor:
+        """Weighted values of some tiles, ``[n, R, dv + 1]``; in the last column, their weights."""
+        if self._terms is not None:
+            return self._terms[tiles]
+        weights = torch.exp(self.attention[tiles] - peaks).unsqueeze(-1)
+        return torch.cat([weights * self.values[tiles], weights], dim=-1)
+
+    @cached_property
+    def _terms(self) -> Tensor | None:
+        """Weighted values and, in the last column, their weights, ``[N, R, dv + 1]``."""
+        size = self.attention.numel() * (self.values.shape[-1] + 1)
+        if self.plus_one or size > _MOST_TERMS:
+            return None
+        weights = torch.exp(self.attention - self._peaks).unsqueeze(-1)
+        return torch.cat([weights * self.values, weights], dim=-1)
+
+    @cached_property
+    def _peaks(self) -> Tensor:
+        """Largest attention logit of every row, ``[R]``."""
+        return self.attention.amax(dim=0)
 
     def full(self) -> Tensor:
         """See :class:`Candidates`."""
-        return self.tiles.read(self._pool(self._every_tile())[1])
+        return self.read(self._pool(self._every_tile())[1])
 
     def weights(self) -> Tensor:
         """Attention weights ``[N, R]`` of all tiles."""
@@ -76,7 +177,7 @@ class PooledCandidates:
 
     def mean_attention(self) -> Tensor:
         """Attention logits ``[N]``, averaged over the rows in the model's own dtype."""
-        return self.attention.to(self.tiles.dtype).mean(dim=-1)
+        return self.attention.to(self.dtype).mean(dim=-1)
 
     def adding(self, present: Tensor, tiles: Tensor) -> Tensor:
         """See :class:`Candidates`."""
@@ -84,7 +185,7 @@ class PooledCandidates:
             rows = self.attention.shape[1]
             at_once = max(1, _NUMBERS_AT_ONCE // (rows * self.values.shape[-1]))
             chunks = torch.split(tiles, at_once)
-            alone = [self.tiles.read(self.values[chunk].expand(-1, rows, -1)) for chunk in chunks]
+            alone = [self.read(self.values[chunk].expand(-1, rows, -1)) for chunk in chunks]
             return torch.cat(alone)
         log_mass, pooled = self._pool(present)
         return self._mix(pooled, tiles, torch.sigmoid(self.attention[tiles] - log_mass))
@@ -104,7 +205,7 @@ class PooledCandidates:
             others = pool(weights, self.values)  # [R, dv]
             mixed = torch.lerp(pooled, self.values[tiles[affected]], shares[affected].unsqueeze(-1))
             pooled = torch.where(heavy[affected].unsqueeze(-1), others, mixed)
-            logits[affected] = self.tiles.read(pooled)
+            logits[affected] = self.read(pooled)
         return logits
 
     def slopes(self) -> Tensor:
@@ -113,7 +214,7 @@ class PooledCandidates:
             pooled = self._pool(self._every_tile())[1].clone().requires_grad_()
             slopes = [
                 torch.autograd.grad(logit, pooled, retain_graph=True)[0]
-                for logit in self.tiles.read(pooled)
+                for logit in self.read(pooled)
             ]
         return torch.stack(slopes)
 
@@ -140,7 +241,7 @@ class PooledCandidates:
         chunks = zip(torch.split(tiles, at_once), torch.split(shares, at_once), strict=True)
         return torch.cat(
             [
-                self.tiles.read(torch.lerp(pooled, self.values[chunk], share.unsqueeze(-1)))
+                self.read(torch.lerp(pooled, self.values[chunk], share.unsqueeze(-1)))
                 for chunk, share in chunks
             ]
         )
@@ -184,8 +285,7 @@ class ForwardedCandidates:
 
     def _forward(self, subsets: Callable[[Tensor], Tensor], tiles: Tensor, size: int) -> Tensor:
         batches = Batches(self.budget, self.budget, grows=self.tokens.is_cuda)
-        found = batches.run(
+        return batches.run(
             torch.full((len(tiles),), size),
             lambda steps: self.backbone.aggregate(self.tokens[subsets(tiles[steps])]),
         )
-        return torch.cat([logits for _, logits in found])

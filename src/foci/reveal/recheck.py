@@ -45,24 +45,14 @@ class Float64Recheck:
         self._double: Backbone | None = None
 
     def __call__(
-        self, probabilities: Tensor, features: Tensor, prefixes: Prefixes, first: int
-    ) -> Tensor:
-        """Recheck probabilities ``[b, C]`` of the steps ``first``, ``first + 1``, ... in place."""
-        if not self.thresholds or features.dtype == torch.float64:
-            return probabilities
-        near = self._near(probabilities, features.dtype)
-        self._replace(near, probabilities, features, prefixes, first)
-        return probabilities
-
-    def several(
         self, probabilities: Tensor, features: Tensor, curves: Sequence[Prefixes]
     ) -> Tensor:
-        """Recheck probabilities ``[O, J, C]`` of several whole curves of one bag, in place."""
+        """Recheck probabilities ``[O, J, C]`` of several curves of one bag, in place."""
         if not self.thresholds or features.dtype == torch.float64:
             return probabilities
         near = self._near(probabilities.flatten(0, 1), features.dtype).view(len(curves), -1)
         for place in near.any(dim=1).nonzero().flatten().tolist():
-            self._replace(near[place], probabilities[place], features, curves[place], 0)
+            self._replace(near[place], probabilities[place], features, curves[place])
         return probabilities
 
     def _near(self, probabilities: Tensor, dtype: torch.dtype) -> Tensor:
@@ -77,18 +67,18 @@ class Float64Recheck:
         return near
 
     def _replace(
-        self, near: Tensor, probabilities: Tensor, features: Tensor, prefixes: Prefixes, first: int
+        self, near: Tensor, probabilities: Tensor, features: Tensor, prefixes: Prefixes
     ) -> None:
-        """Compute the steps ``[b]`` that are marked again, in place."""
+        """Compute the steps ``[J]`` that are marked again, in place."""
         rows = near.nonzero().flatten()
-        sizes = prefixes.sizes[first + rows]
+        sizes = prefixes.sizes[rows]
         # beyond N tiles in all, embedding the bag once more is cheaper than every subset
         if self.closed_form and int(sizes.sum()) > len(features):
             nested = features[prefixes.sequence[: int(sizes.max())]]
             probabilities[rows] = self._exact(nested, sizes)
             return
         for row in rows.tolist():
-            probabilities[row] = self._exact(features[prefixes.subset(first + row)])
+            probabilities[row] = self._exact(features[prefixes.subset(row)])
 
     def _exact(self, features: Tensor, sizes: Tensor | None = None) -> Tensor:
         """Probabilities by the float64 copy, or by the model where it has none.

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from foci.backbones import Backbone
 from foci.reveal import EmbeddedBag
-from foci.reveal.engines import PooledTiles
-from foci.reveal.pooled import Candidates, ForwardedCandidates, PooledCandidates, pools
+from foci.reveal.pooled import Candidates, ForwardedCandidates, PooledTiles, pools
 
 EXPONENTS = (0.5, 0.0, 0.25, 0.75, 1.0)
 """Powers of the attention weight; that of ``evidence`` first."""
@@ -52,14 +51,14 @@ def evidence_columns(
     they are not known already.
     """
     if candidates is None and pools(backbone):
-        candidates = PooledCandidates(PooledTiles(backbone, tokens))
+        candidates = PooledTiles(backbone, tokens)
     elif candidates is None:
         candidates = ForwardedCandidates(backbone, tokens)
     if alone is None:
         index = torch.arange(len(tokens), device=tokens.device)
         alone = candidates.adding(torch.zeros_like(index, dtype=torch.bool), index)
     columns = [log_odds(alone)]
-    if isinstance(candidates, PooledCandidates):
+    if isinstance(candidates, PooledTiles):
         weights = len(tokens) * attention_shares(candidates)
         columns = [weights**a * columns[0] for a in EXPONENTS] + _row_columns(candidates)
     stacked = torch.stack(columns, dim=-1)
@@ -90,7 +89,7 @@ def log_odds(logits: Tensor) -> Tensor:
     return logits - torch.logsumexp(every.masked_fill(_diagonal(logits), -torch.inf), dim=-1)
 
 
-def attention_shares(candidates: PooledCandidates) -> Tensor:
+def attention_shares(candidates: PooledTiles) -> Tensor:
     r"""Full-bag attention weights ``[N, C]``, rows by their share in the logit of a class.
 
     .. math:: w_{ic} = \sum_r \omega_{cr} w_{ri}
@@ -102,7 +101,7 @@ def _diagonal(logits: Tensor) -> Tensor:
     return torch.eye(logits.shape[-1], dtype=torch.bool, device=logits.device)
 
 
-def _row_columns(candidates: PooledCandidates) -> list[Tensor]:
+def _row_columns(candidates: PooledTiles) -> list[Tensor]:
     """Parts of the log-odds row by row, under every power of the row's weights."""
     weights, shares = candidates.weights(), candidates.row_shares()  # [N, R], [C, R]
     full = candidates.full().double()

@@ -1,0 +1,201 @@
+"""How often is a map that knows nothing believed, and how often one that knows something?
+
+For one trained classifier and its test slides: random orders, random directions in feature space
+and the attention of untrained ABMIL are each judged as the map of an audit, by the audit's own code
+and with other content-free maps each time, drawn from a pool. Evidence with noise on its ranks
+shows the power. Prints one row of the table in docs/statistics.md per kind of map, as JSON.
+
+    python benchmarks/calibration.py MODEL COHORT [--trials 200] [--patients 24]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.stats import norm, rankdata
+
+from foci import backbones
+from foci.audits.answers import DecidedView, _belief
+from foci.audits.folder import AuditedSlide, CurveTable
+from foci.audits.jobs import AdaptiveCurves, RankingJob, deletion_counts, reveal_counts
+from foci.audits.measure import MeasuredSlides, NullAreas, Threshold, measure_slides, null_areas
+from foci.audits.null_maps import FEW_COUNTS, FEW_MAPS, REFERENCES, SAMPLE, NullMaps
+from foci.audits.reveal import DELETED_ORDERS
+from foci.audits.settings import AuditSettings
+from foci.audits.sources import open_sources
+from foci.bags import Bag, Cohort
+from foci.metrics.answers import BELIEVED
+from foci.rankings import Ranking, score
+from foci.rankings.controls import null_directions
+from foci.reveal import Curve, EmbeddedBag, Revealer
+
+POOL = 500
+NOISE = 2.0
+NO = ("no better than chance", "no better than a content-free map", "worse than chance")
+Scorer = Callable[[Bag, EmbeddedBag], NDArray[np.float64]]
+
+
+def main() -> None:
+    """Judge every kind of map, print one line each."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model", type=Path)
+    parser.add_argument("cohort", type=Path, help="folder of features and cohort.csv")
+    parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--patients", type=int, help="of the sure slides; default is all")
+    parser.add_argument("--kinds", nargs="+", default=["order", "direction", "untrained", "noisy"])
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    (features,) = options.cohort.glob("features*")
+    cohort = Cohort.read(features, options.cohort / "cohort.csv")
+    sources = open_sources(options.model, cohort)
+    bench = Bench(sources.backbone, sources.cohort, options.patients, options.seed)
+    for kind in options.kinds:
+        answers = Counter(bench.judge(kind, options.trials, options.seed))
+        n = sum(answers.values())
+        row = {
+            "model": options.model.name,
+            "kind": kind,
+            "trials": n,
+            "slides": len(bench.slides),
+            "patients": len({slide.case_id for slide in bench.slides}),
+            "believed": sum(answers[name] for name in BELIEVED) / n,
+            "yes": answers["yes"] / n,
+            "no": sum(answers[name] for name in NO) / n,
+            "answers": dict(answers),
+        }
+        print(json.dumps(row), flush=True)
+
+
+class Bench:
+    """The sure slides of one classifier, with evidence, random orders and a pool of null maps."""
+
+    def __init__(
+        self, backbone: backbones.Backbone, cohort: Cohort, patients: int | None, seed: int
+    ) -> None:
+        self.settings = AuditSettings(
+            rankings=("native", "evidence", "random"), kappas=(0.9,), n_boot=500
+        )
+        self.revealer = Revealer(backbone, recheck=())
+        self.closed = self.revealer.engine == "closed-form"
+        self.classes = tuple(cohort.classes)
+        self.bags: list[tuple[Bag, EmbeddedBag, NDArray[np.float64]]] = []
+        self.slides: list[AuditedSlide] = []
+        sure = []
+        for slide in cohort.split("test").slides:
+            bag = cohort.store.bag(slide)
+            opened = self.revealer.open(bag)
+            full = opened.full().numpy()
+            if full.max() >= self.settings.kappa:
+                sure.append((slide, bag, opened.with_target(int(full.argmax())), full))
+        rng = np.random.default_rng(seed)
+        cases = sorted({slide.case_id for slide, *_ in sure})
+        kept = set(rng.permutation(cases)[: patients or len(cases)].tolist())
+        for slide, bag, opened, full in sure:
+            if slide.case_id in kept:
+                self.bags.append((bag, opened, full))
+                self.slides.append(AuditedSlide(slide.slide_id, slide.case_id, n_tiles=len(bag)))
+        if not self.closed:  # what an audit takes for its null maps is all that is judged here
+            self.bags, self.slides = self.bags[:SAMPLE], self.slides[:SAMPLE]
+        self.base = [
+            *self.curves("evidence", lambda bag, opened: score("evidence", backbone, opened).scores),
+            *self.random_curves(),
+        ]
+        features = np.concatenate([np.asarray(bag.features, float) for bag, *_ in self.bags])
+        self.spread = features.std(axis=0)
+        counts = self.settings.deletion if self.closed else FEW_COUNTS
+        pool = NullMaps(null_directions(POOL, self.spread, seed=10_000), counts, None)
+        self.pool = [pool.curve(opened, full) for _, opened, full in self.bags]
+
+    def curves(self, name: str, scorer: Scorer) -> Iterator[Curve]:
+        """Insertion and deletion of one map on every slide."""
+        for bag, opened, full in self.bags:
+            ranking = Ranking(name, bag.slide_id, scorer(bag, opened))
+            yield from self.both(opened, full, ranking, None, control=False, deleted=True)
+
+    def random_curves(self) -> Iterator[Curve]:
+        """The random orders of an audit."""
+        job = RankingJob("random", orders=self.settings.random_orders)
+        for _, opened, full in self.bags:
+            for seed, ranking in job.rank(opened):
+                deleted = (seed or 0) < DELETED_ORDERS
+                yield from self.both(opened, full, ranking, seed, control=True, deleted=deleted)
+
+    def both(
+        self,
+        opened: EmbeddedBag,
+        full: NDArray[np.float64],
+        ranking: Ranking,
+        seed: int | None,
+        *,
+        control: bool,
+        deleted: bool,
+    ) -> Iterator[Curve]:
+        """As an audit computes them."""
+        order, n = torch.from_numpy(ranking.order), len(opened)
+        if self.closed:
+            ks, down = (
+                reveal_counts(self.settings, n), deletion_counts(self.settings, n, dense=True),
+            )  # fmt: skip
+            kept = ks, opened.curve(order, torch.from_numpy(ks)).numpy()
+            left = down, opened.curve(order, torch.from_numpy(down), "delete").numpy()
+        else:
+            adaptive = AdaptiveCurves(opened, self.settings, full, None)
+            kept, left = adaptive(order, control=control, deleted=deleted)
+        own = (opened.slide_id, ranking.name, seed)
+        yield Curve(*own, "insert", n, *kept, full, ranking.tied)
+        if deleted:
+            yield Curve(*own, "delete", n, *left, full, ranking.tied)
+
+    def judge(self, kind: str, trials: int, seed: int) -> Iterator[str]:
+        """The answers to "Can I believe the map?", one per trial."""
+        rng = np.random.default_rng([seed, 1])
+        pool: NullAreas | None = None
+        n_maps = self.settings.null_maps if self.closed else FEW_MAPS
+        for trial in range(trials):
+            scorer = self.scorer(kind, [seed, trial])
+            table = CurveTable.of([*self.curves("native", scorer), *self.base, *self.pool])
+            measured = measure_slides(table, self.slides, self.classes, self.settings)
+            if pool is None:
+                pool = null_areas(table, measured.slides)
+                assert pool is not None
+            chosen = rng.permutation(POOL)[:n_maps]
+            kept = [*chosen, *range(POOL, POOL + len(REFERENCES))]
+            own = replace(measured, nulls=replace(pool, areas=pool.areas[kept]))
+            yield self.answer(own)
+
+    def answer(self, measured: MeasuredSlides) -> str:
+        """By the rule of an audit."""
+        view = DecidedView(measured, self.settings, Threshold(self.settings.kappa))
+        return _belief(view)[0]
+
+    def scorer(self, kind: str, seed: list[int]) -> Scorer:
+        """A map that knows nothing, or evidence with noise."""
+        rng = np.random.default_rng(seed)
+        if kind == "order":
+            return lambda bag, opened: rng.random(len(bag))
+        if kind == "direction":
+            along = rng.standard_normal(len(self.spread)) / np.maximum(self.spread, 1e-9)
+            return lambda bag, opened: np.asarray(bag.features, float) @ along
+        if kind == "untrained":
+            torch.manual_seed(int(rng.integers(2**31)))
+            fresh = backbones.create("abmil", d_in=len(self.spread), n_classes=2).eval()
+            return lambda bag, opened: score("native", fresh, bag).scores
+
+        def noisy(bag: Bag, opened: EmbeddedBag) -> NDArray[np.float64]:
+            known = score("evidence", self.revealer.backbone, opened).scores
+            normal = norm.ppf((rankdata(known) - 0.5) / len(known))
+            return np.asarray(normal + NOISE * rng.standard_normal(len(known)))
+
+        return noisy
+
+
+if __name__ == "__main__":
+    main()
