@@ -365,11 +365,26 @@ def read_tiles(path: str | Path, slide_ids: Collection[str] | None = None) -> It
                 held = file.read_row_group(group, columns=["slide_id"])["slide_id"].unique()
                 if not set(held.to_pylist()) & set(slide_ids):
                     continue
-            table = file.read_row_group(group)
-            names = table["slide_id"].to_numpy()
-            for start, end in runs(names):
-                if slide_ids is None or names[start] in slide_ids:
-                    yield _slide(table.slice(start, end - start))
+            yield from ranked_tiles(file.read_row_group(group), slide_ids)
+
+
+def ranked_tiles(
+    table: pa.Table, slide_ids: Collection[str] | None = None
+) -> Iterator[RankedTiles]:
+    """Rows of ``rankings.parquet``, slide by slide; all slides, or those named."""
+    names = table["slide_id"].to_numpy()
+    columns = [c.removeprefix(SCORE) for c in table.column_names if c.startswith(SCORE)]
+    for start, end in runs(names):
+        if slide_ids is not None and names[start] not in slide_ids:
+            continue
+        rows = table.slice(start, end - start)
+        placed = rows["x"].null_count == 0
+        yield RankedTiles(
+            slide_id=str(names[start]),
+            tiles=rows["tile"].to_numpy().astype(np.int64),
+            coords=np.column_stack([rows["x"], rows["y"]]) if placed else None,
+            scores={name: rows[SCORE + name].to_numpy() for name in columns},
+        )
 
 
 def runs(names: NDArray[Any]) -> Iterator[tuple[int, int]]:
@@ -381,15 +396,3 @@ def runs(names: NDArray[Any]) -> Iterator[tuple[int, int]]:
     changes = np.flatnonzero(names[1:] != names[:-1]) + 1
     ends = [0, *changes.tolist(), len(names)] if len(names) else []
     return itertools.pairwise(ends)
-
-
-def _slide(rows: pa.Table) -> RankedTiles:
-    placed = rows["x"].null_count == 0
-    coords = np.column_stack([rows["x"].to_numpy(), rows["y"].to_numpy()]) if placed else None
-    columns = [c.removeprefix(SCORE) for c in rows.column_names if c.startswith(SCORE)]
-    return RankedTiles(
-        slide_id=rows["slide_id"][0].as_py(),
-        tiles=rows["tile"].to_numpy().astype(np.int64),
-        coords=coords,
-        scores={name: rows[SCORE + name].to_numpy() for name in columns},
-    )

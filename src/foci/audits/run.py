@@ -39,12 +39,11 @@ from foci.audits.prepare import (
     split_slides,
 )
 from foci.audits.records import PairAgreement
-from foci.audits.reveal import n_blocks, reveal
+from foci.audits.reveal import default_workers, n_blocks, reveal, threads_of
 from foci.audits.selectors import described, fit, in_words, on_fitting
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources, announce
 from foci.audits.tables import write_tables
-from foci.audits.workers import default_workers, threads_of
 from foci.backbones.freezing import device_and_dtype, eval_mode
 from foci.bags.cohort import line_of, overlapping_patients
 from foci.errors import FociError
