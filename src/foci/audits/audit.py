@@ -37,7 +37,7 @@ from foci.audits.manifest import Manifest, TruthRecord, write_manifest
 from foci.audits.measure import MeasuredSlides, measure_slides
 from foci.audits.numbers import agreement, summarise
 from foci.audits.records import Alarm, Answers, Summary
-from foci.audits.settings import RELATIVE, AnalysisSettings, AuditSettings, Kappa, View
+from foci.audits.settings import RELATIVE, AuditSettings, Kappa, View
 from foci.errors import FociError
 from foci.files.hashes import changed_files, check_format, was_changed
 from foci.metrics import average_precision, precision_at_k
@@ -144,7 +144,7 @@ class StoredAudit:
         with readable(path):
             yield from read_tiles(path, slide_ids)
 
-    def measured(self, settings: AnalysisSettings | None = None) -> MeasuredSlides:
+    def measured(self, settings: AuditSettings | None = None) -> MeasuredSlides:
         """Metrics of every slide, at the run's threshold and budget or at those of ``settings``.
 
         They are computed once per threshold and budget, then shared by all tables and pages.

@@ -21,7 +21,7 @@ from foci.audits.folder import seed_folder
 from foci.audits.jobs import mean_rank
 from foci.audits.manifest import Manifest, SelectorRecord
 from foci.audits.records import AxisComparison, Measure, Readout, ReadoutRow
-from foci.audits.settings import AUTO, AnalysisSettings, AuditSettings
+from foci.audits.settings import AUTO, AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.freezing import frozen
 from foci.bags import Cohort
@@ -256,7 +256,7 @@ def judged(
     evidence: Sequence[OrderReading],
     selector: Sequence[OrderReading],
     cases: Sequence[str],
-    settings: AnalysisSettings,
+    settings: AuditSettings,
 ) -> Readout:
     """Choose by the numbers of the same slides under both orders.
 
@@ -314,7 +314,7 @@ def _comparisons(
     own: Sequence[OrderReading],
     base: Sequence[OrderReading],
     cases: Sequence[str],
-    settings: AnalysisSettings,
+    settings: AuditSettings,
 ) -> list[AxisComparison]:
     """Both orders by decisive K, deletion area and MSK; no area where no slide has one."""
     draws: dict[str, Any] = {"n_boot": settings.n_boot, "level": settings.level}
