@@ -56,17 +56,8 @@ def find_alarms(
 ) -> list[Alarm]:
     """All alarms, those that question the most numbers first.
 
-    None of them depends on the threshold or the budget.
-
-    Args:
-        slides: The audited slides.
-        whole: What the model answers to them.
-        classes: Class names, in the model's order.
-        record: What the model's folder says; None for any other model.
-        trained_on: Slides that the model was trained on, if known.
-        fitted: Encoder of every slide that selectors were fitted on, None where the file names
-            none.
-        overlapping: Patients in more than one split.
+    None of them depends on the threshold or the budget. ``fitted`` holds the encoder of every slide
+    that selectors were fitted on, ``overlapping`` the patients in more than one split.
     """
     data = None if record is None else record.data
     constant = constant_answer(whole)

@@ -116,12 +116,7 @@ class AuditedSlide:
     """One audited or skipped slide: a row of ``slides.parquet``.
 
     Attributes:
-        slide_id: The slide.
-        case_id: Its patient.
-        label: Its class, or None.
         n_tiles: Candidate tiles; 0 if it could not be read.
-        n_total: Tiles in the file.
-        unit: Unit of the coordinates.
         patch_size: Side of a tile in that unit, or None.
         features_sha256: SHA-256 of the candidate tiles' features in float32.
         skipped: Why the slide was skipped, in one line; None if it was audited.
@@ -318,7 +313,6 @@ class RankedTiles:
     """Candidate tiles of one slide, with their scores under every ranking.
 
     Attributes:
-        slide_id: The slide.
         tiles: ``[N]`` index of every tile in its file.
         coords: ``[N, 2]`` top-left corners, or None.
         scores: ``[N]`` per ranking, by :func:`foci.audits.folder.column`. Random

@@ -410,9 +410,6 @@ class Agreements:
 
     Averaged over the pairs of seeds of a slide, then over the slides. A slide with fewer than K
     tiles has no overlap at K, and a constant ranking has no correlation: both are left out.
-
-    Args:
-        columns: Names of the stored scores of every ranking, one per seed.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[str]]) -> None:

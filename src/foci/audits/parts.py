@@ -180,9 +180,6 @@ class PartialResults:
 
     The slides of a block are written first, so a resumed run skips the same slides as the run
     before it. The curves are written last: where they are, the block is complete.
-
-    Args:
-        folder: The audit folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -233,12 +230,7 @@ class Assembly:
     """Merges blocks of partial results into Parquet tables, in order, as they are written.
 
     A context: ``curves.parquet`` and ``rankings.parquet`` get their names where it ends without an
-    error, after :meth:`finish`.
-
-    Args:
-        folder: The audit folder.
-        n_blocks: Number of blocks.
-        seen: Called with the tiles and scores of every slide, in order.
+    error, after :meth:`finish`. ``seen`` is called with every slide's tiles and scores, in order.
     """
 
     def __init__(

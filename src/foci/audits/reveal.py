@@ -66,14 +66,7 @@ def reveal(
 ) -> list[PairAgreement]:
     """Write slides, curves and tile scores into the audit folder, and compare the rankings.
 
-    Args:
-        prepared: The audit.
-        slides: Which slides are audited.
-        jobs: The ranking jobs, in order.
-        folder: The audit folder.
-        drift: Asks the model again, halfway and at the end; None where nothing is asked.
-        workers: Processes that compute blocks side by side.
-        threads: Of torch, in each process.
+    The model is asked again halfway and at the end, see :class:`DriftCheck`.
 
     Raises:
         ChangedError: If model, feature files or answers change meanwhile; no block is kept then.
@@ -100,13 +93,7 @@ def reveal(
 
 
 class SlideReveal:
-    """Rank and reveal slides with one frozen classifier.
-
-    Args:
-        backbone: The classifier.
-        settings: Which counts, and the confidences near which probabilities are rechecked.
-        classes: Class names in the classifier's order: a label view follows the label's curve.
-    """
+    """Rank and reveal slides with one frozen classifier; ``classes`` name its outputs."""
 
     def __init__(
         self, backbone: Backbone, settings: AuditSettings, classes: Sequence[str] = ()
@@ -306,12 +293,8 @@ def reveal_blocks(
 ) -> None:
     """Compute and write all missing results; every bag is read once for all ranking jobs.
 
-    Args:
-        slides: The audited slides.
-        work: Computes a block.
-        workers: Processes that compute blocks side by side; 1 computes them here.
-        threads: Of torch, in each process; None leaves them as they are.
-        spare: What this process does while it waits for others; False if there was nothing to do.
+    While this process waits for others it calls ``spare``, which returns False if there was nothing
+    to do. Threads of torch stay as they are where their number is None.
     """
     blocks = work.missing(slides)
     total = range(sum(len(block.slides) for block in blocks))

@@ -84,12 +84,6 @@ def run(
     audited split are ranked, revealed and deleted. A slide that cannot be audited is skipped and
     listed.
 
-    Args:
-        sources: The classifier and the slides.
-        settings: Rankings, counts, seeds, recipe.
-        out: The audit folder.
-        options: How to run it.
-
     Raises:
         FociError: If model, cohort and settings do not fit together, the folder holds something
             else or another run is using it, no slide can be audited, the classifier is not

@@ -80,14 +80,7 @@ def fit_selectors(
     settings: AuditSettings,
     folder: Path,
 ) -> dict[int, FittedSelector]:
-    """Fit one selector per seed; load those that an earlier run has finished.
-
-    Args:
-        backbone: The frozen classifier.
-        cohort: With splits ``train`` and ``val``, all readable; None where all are there already.
-        settings: Recipe, fit target, seeds.
-        folder: The audit folder.
-    """
+    """Fit one selector per seed; load those that are there already, or all without a cohort."""
     fitted: dict[int, FittedSelector] = {}
     criterion = settings.chosen_by
     for seed in settings.seeds:
@@ -144,7 +137,6 @@ class PretrainedSelectors:
     """Fitted selectors, one per seed of the audit.
 
     Attributes:
-        folders: By seed.
         hashes: SHA-256 of the weights, by seed as text; they stand in the key of the run.
     """
 
@@ -213,16 +205,7 @@ def choose_readout(
 ) -> Readout | None:
     """The ranking that wins on the decided validation slides; no audited slide is read.
 
-    See :func:`selector_wins` for the rule.
-
-    Args:
-        backbone: The frozen classifier.
-        fitting: Slides with splits ``train`` and ``val``; None if no selector is fitted.
-        settings: With ``readout``; whatever is not ``"auto"`` is taken as it is.
-        selectors: The fitted selectors by seed; their mean rank is judged.
-
-    Returns:
-        The choice and its table; None where there is nothing to choose from.
+    See :func:`selector_wins` for the rule. None where there is nothing to choose from.
     """
     if settings.readout != AUTO or fitting is None or EVIDENCE not in settings.rankings:
         return None
@@ -258,14 +241,7 @@ def judged(
     cases: Sequence[str],
     settings: AuditSettings,
 ) -> Readout:
-    """Choose by the numbers of the same slides under both orders.
-
-    Args:
-        evidence: One reading per slide.
-        selector: The same slides.
-        cases: The patient of every slide.
-        settings: Bootstrap draws and coverage of the intervals.
-    """
+    """Choose by the numbers of the same slides under both orders."""
     orders = {EVIDENCE: evidence, SELECTOR: selector}
     found = {name: _comparisons(own, evidence, cases, settings) for name, own in orders.items()}
     rows = [_row(name, own, evidence, found[name]) for name, own in orders.items()]
@@ -285,9 +261,6 @@ def selector_wins(by_measure: Mapping[Measure, AxisComparison]) -> bool:
 
     Decisive K decides where it is clear, the deletion area where it is not; a clear loss in the
     tiles that suffice forbids the selector. The simpler order wins whatever stays open.
-
-    Args:
-        by_measure: The selector against evidence; the area may be missing.
     """
     found = {measure: one.result for measure, one in by_measure.items()}
     if found["MSK"] == "worse":
