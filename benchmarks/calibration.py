@@ -25,10 +25,15 @@ from scipy.stats import norm, rankdata
 from foci import backbones
 from foci.audits.answers import DecidedView, _belief
 from foci.audits.folder import AuditedSlide, CurveTable
-from foci.audits.jobs import AdaptiveCurves, RankingJob, deletion_counts, reveal_counts
+from foci.audits.jobs import (
+    DELETED_ORDERS,
+    AdaptiveCurves,
+    RankingJob,
+    deletion_counts,
+    reveal_counts,
+)
 from foci.audits.measure import MeasuredSlides, NullAreas, Threshold, measure_slides, null_areas
 from foci.audits.null_maps import FEW_COUNTS, FEW_MAPS, REFERENCES, SAMPLE, NullMaps
-from foci.audits.reveal import DELETED_ORDERS
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import open_sources
 from foci.bags import Bag, Cohort
@@ -105,7 +110,9 @@ class Bench:
         if not self.closed:  # what an audit takes for its null maps is all that is judged here
             self.bags, self.slides = self.bags[:SAMPLE], self.slides[:SAMPLE]
         self.base = [
-            *self.curves("evidence", lambda bag, opened: score("evidence", backbone, opened).scores),
+            *self.curves(
+                "evidence", lambda bag, opened: score("evidence", backbone, opened).scores
+            ),
             *self.random_curves(),
         ]
         features = np.concatenate([np.asarray(bag.features, float) for bag, *_ in self.bags])

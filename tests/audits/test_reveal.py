@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from foci import rankings
-from foci.audits import workers
+from foci.audits.folder import CURVES
 from foci.audits.jobs import RankingJob
 from foci.audits.parts import PartialResults, RevealedSlide
 from foci.audits.prepare import DriftCheck, check_deterministic
@@ -69,8 +69,8 @@ def test_curves_and_scores(files: Path, slide_id: str, name: str) -> None:
             assert (one.slide_id, one.ranking, one.n_tiles) == (slide_id, ranking, n)
             np.testing.assert_allclose(one.full, backbone.predict(bag.x), rtol=0, atol=1e-6)
     native = rankings.score("native", backbone, bag)
-    np.testing.assert_array_equal(found.scores["native"], native.scores)
-    assert found.scores["random"] is None
+    np.testing.assert_array_equal(found.ranked.scores["native"], native.scores)
+    assert list(found.ranked.scores) == ["native", "greedy-insertion"]
 
 
 def test_facts_of_a_slide_above_the_cap(files: Path) -> None:
@@ -80,9 +80,9 @@ def test_facts_of_a_slide_above_the_cap(files: Path) -> None:
     assert (found.slide.case_id, found.slide.label, found.slide.skipped) == ("c11", "b", None)
     digest = hashlib.sha256(bag.features.astype("<f4").tobytes()).hexdigest()
     assert found.slide.features_sha256 == digest
-    np.testing.assert_array_equal(found.tiles, bag.tiles)
-    assert found.coords is not None
-    np.testing.assert_array_equal(found.coords, bag.coords)
+    np.testing.assert_array_equal(found.ranked.tiles, bag.tiles)
+    assert found.ranked.coords is not None
+    np.testing.assert_array_equal(found.ranked.coords, bag.coords)
 
 
 def test_a_bag_is_embedded_once(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def test_a_bag_is_embedded_once(files: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_class_aware_ranking_never_sees_the_label(files: Path) -> None:
     backbone, bag = model(), read(files).bag("s09")
     predicted = int(backbone.predict(bag.x).argmax())
-    found = reveal(files, "s09", backbone).scores["greedy-insertion"]
+    found = reveal(files, "s09", backbone).ranked.scores["greedy-insertion"]
     for target in (0, 1):
         aimed = rankings.score("greedy-insertion", backbone, bag, target=target).scores
         assert np.array_equal(found, aimed) == (target == predicted)
@@ -167,7 +167,7 @@ def test_two_processes_write_the_bytes_of_one(
         paths = sorted(parts.folder.rglob("*.parquet"))
         found.append({str(p.relative_to(parts.folder)): p.read_bytes() for p in paths})
     assert found[0] == found[1]
-    assert len(found[0]) == 3 * 3
+    assert len(found[0]) == 3 * 3  # slides, rankings, curves
     assert len(caplog.messages) == 2
     assert caplog.messages[0] == caplog.messages[1]
     assert caplog.messages[0].startswith("skipped s12: ")
@@ -264,16 +264,6 @@ def test_a_model_that_cannot_be_sent_is_refused(files: Path) -> None:
         reveal_blocks(cohort.slides, work, workers=2)
 
 
-@pytest.mark.parametrize(
-    ("blocks", "device", "want"), [(1, "cpu", 1), (9, "cpu", 4), (99, "cpu", 8), (99, "cuda", 1)]
-)
-def test_workers_by_default(
-    monkeypatch: pytest.MonkeyPatch, blocks: int, device: str, want: int
-) -> None:
-    monkeypatch.setattr(workers, "available_cores", lambda: 8)
-    assert workers.default_workers(blocks, torch.device(device)) == want
-
-
 def test_a_block_of_bad_slides_only(files: Path, caplog: pytest.LogCaptureFixture) -> None:
     for name in ("s11", "s12"):
         (files / "features" / f"{name}.h5").write_bytes(b"cut")
@@ -281,10 +271,10 @@ def test_a_block_of_bad_slides_only(files: Path, caplog: pytest.LogCaptureFixtur
     slides = parts.slides(1)
     assert slides is not None
     assert [s.skipped is None for s in slides] == [False, False]
-    assert len(parts.job(1, JOBS[0])) == 0
+    assert len(parts.read(CURVES, 1)) == 0
     assert [line.split(":")[0] for line in caplog.messages] == ["skipped s11", "skipped s12"]
-    (parts.folder / "random" / "00001.parquet").unlink()
+    parts.path(CURVES, 1).unlink()
     caplog.clear()
     parts = reveal_test_split(files)
-    assert len(parts.job(1, JOBS[1])) == 0
+    assert len(parts.read(CURVES, 1)) == 0
     assert caplog.messages == []  # nothing was read again

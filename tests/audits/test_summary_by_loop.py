@@ -78,7 +78,7 @@ def test_equals_a_slow_loop_over_the_metrics(seed: int, n_classes: int) -> None:
         [None if c is None else names[c] for c in labels],
         [c.n_tiles for c in curves.get("native")],
     )
-    found = summarised(curves, known, names, Settings(KAPPA, K_MAX), tiles(curves))
+    found = summarised(curves, known, names, Settings(kappa=KAPPA, k_max=K_MAX), tiles(curves))
     for view, group in found.views.items():
         rows = [i for i in range(N) if view == "prediction" or labels[i] is not None]
         counts: dict[str, list[float]] = {}

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from foci.audits import workers
-from foci.audits.workers import Workers, available_cores, default_workers, threads_of
+from foci.audits import reveal
+from foci.audits.reveal import available_cores, default_workers, in_processes, threads_of
 from foci.errors import FociError
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
@@ -24,7 +24,7 @@ CPU, GPU = torch.device("cpu"), torch.device("cuda")
 def test_a_process_for_every_two_blocks(
     n_blocks: int, cores: int, expected: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "available_cores", lambda: cores)
+    monkeypatch.setattr(reveal, "available_cores", lambda: cores)
     assert default_workers(n_blocks, CPU) == expected
     assert default_workers(n_blocks, GPU) == 1
 
@@ -46,7 +46,7 @@ def test_cores_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_work_that_cannot_be_sent_is_one_line() -> None:
     with pytest.raises(FociError, match=r"^workers: cannot be sent to another .* give --workers 1"):
-        Workers(lambda block: iter(()), 2, 1)  # type: ignore[arg-type]
+        next(in_processes(lambda _: iter(()), [], 2, 1, lambda: False))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("n_blocks", "ahead"), [(0, 0), (1, 0), (2, 0), (3, 0), (4, 1), (9, 5)])
@@ -71,7 +71,7 @@ def test_one_block_more_than_each_computes_while_there_are_plenty(
         return True
 
     left = deque(range(n_blocks))
-    seen = list(workers._served([here for here, _ in pairs], left, turn))
+    seen = list(reveal._served([here for here, _ in pairs], left, turn))
     assert sorted(seen) == sorted(handed) == list(range(n_blocks))
     assert waiting == ahead
     assert not left
@@ -83,8 +83,8 @@ def test_one_block_more_than_each_computes_while_there_are_plenty(
 def test_a_script_without_a_guard_is_told_what_to_do(tmp_path: Path) -> None:
     script = tmp_path / "mine.py"
     script.write_text(
-        "from foci.audits.workers import Workers\n"
-        "list(Workers('work', 1, 1).run(['block'], lambda: False))\n"
+        "from foci.audits.reveal import in_processes\n"
+        "list(in_processes('work', ['block'], 1, 1, lambda: False))\n"
     )
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
     assert done.returncode == 1

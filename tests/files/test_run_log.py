@@ -89,7 +89,7 @@ def test_a_resumed_audit_goes_on_in_the_same_log(
         def stop(*_: Any) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr(PartialResults, "write_job", stop)
+        patch.setattr(PartialResults, "write", stop)
         with pytest.raises(KeyboardInterrupt):
             audit(tmp_path)
     first = lines(tmp_path / "out")

@@ -1,18 +1,18 @@
 """Curve tables made by hand: every slide becomes sufficient at a count that is written down."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from foci.audits import AuditedSlide, Curve, CurveTable, RankedTiles
 from foci.audits.folder import column
 from foci.audits.measure import measure_slides
 from foci.audits.numbers import agreement, summarise
 from foci.audits.records import Summary
-from foci.audits.settings import AnalysisSettings, View
+from foci.audits.settings import AuditSettings
 
 CLASSES = ("benign", "tumour")
 DELETION = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -20,19 +20,11 @@ Counts = Mapping[str, Sequence[Sequence[int | None]]]
 """For every ranking and seed the MSK of every slide; None where it is not reached."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a summary needs to be told."""
+class Settings(AuditSettings):
+    """Of an audit with few draws, and no thresholds beside its own."""
 
-    kappa: float = 0.9
-    k_max: int = 256
-    target: View = "prediction"
-    deletion: tuple[int, ...] = DELETION
+    kappas: tuple[float, ...] = Field(default=(), validate_default=True)
     n_boot: int = 200
-    level: float = 0.95
-    kappas: tuple[float, ...] = ()
-    relative: bool = False
-    readout: str = "auto"
 
 
 def curve(
@@ -195,7 +187,7 @@ def summarised(
     curves: CurveTable,
     known: Sequence[AuditedSlide],
     classes: Sequence[str],
-    settings: AnalysisSettings,
+    settings: AuditSettings,
     scores: Iterable[RankedTiles],
     n_skipped: int = 0,
 ) -> Summary:

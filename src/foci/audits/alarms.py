@@ -16,7 +16,7 @@ import numpy as np
 from foci.audits.folder import AuditedSlide
 from foci.audits.measure import MeasuredSlides, WholeSlides
 from foci.audits.records import Alarm, RankingNumbers
-from foci.audits.settings import AnalysisSettings, View
+from foci.audits.settings import AuditSettings, View
 from foci.metrics import case_means, percentile_interval
 from foci.metrics.answers import MIN_CASES
 from foci.metrics.cohort import adaptive_budget, class_auc_draws, class_aucs
@@ -56,17 +56,8 @@ def find_alarms(
 ) -> list[Alarm]:
     """All alarms, those that question the most numbers first.
 
-    None of them depends on the threshold or the budget.
-
-    Args:
-        slides: The audited slides.
-        whole: What the model answers to them.
-        classes: Class names, in the model's order.
-        record: What the model's folder says; None for any other model.
-        trained_on: Slides that the model was trained on, if known.
-        fitted: Encoder of every slide that selectors were fitted on, None where the file names
-            none.
-        overlapping: Patients in more than one split.
+    None of them depends on the threshold or the budget. ``fitted`` holds the encoder of every slide
+    that selectors were fitted on, ``overlapping`` the patients in more than one split.
     """
     data = None if record is None else record.data
     constant = constant_answer(whole)
@@ -347,7 +338,7 @@ def zero_tiles(slides: Sequence[AuditedSlide]) -> Alarm | None:
 def caveats(
     measured: MeasuredSlides,
     classes: Sequence[str],
-    settings: AnalysisSettings,
+    settings: AuditSettings,
     numbers: Mapping[View, Mapping[str, RankingNumbers]],
 ) -> list[str]:
     """List everything that is undefined or needs care, with the reason."""
@@ -364,7 +355,7 @@ def caveats(
     return notes
 
 
-def _on_slides(slides: WholeSlides, settings: AnalysisSettings) -> Iterator[str]:
+def _on_slides(slides: WholeSlides, settings: AuditSettings) -> Iterator[str]:
     """What one patient, too few draws or single tiles leave open."""
     if len(slides) == 1:
         yield "One slide was audited: there are no intervals, and it says nothing of others."
@@ -384,7 +375,7 @@ def _on_labels(
     slides: WholeSlides,
     labelled: WholeSlides | None,
     classes: Sequence[str],
-    settings: AnalysisSettings,
+    settings: AuditSettings,
 ) -> Iterator[str]:
     if labelled is None:
         yield "No audited slide has a label: AUC, accuracy and the label view are left out."
@@ -402,7 +393,7 @@ def _on_labels(
         yield f"No audited slide is of class {', '.join(absent)}: AUC is undefined."
 
 
-def _on_reach(measured: MeasuredSlides, settings: AnalysisSettings) -> Iterator[str]:
+def _on_reach(measured: MeasuredSlides, settings: AuditSettings) -> Iterator[str]:
     for name in measured.curves.rankings:
         reached = measured.of(name).reached
         n, silent = len(reached), int((reached.sum(axis=1) == 0).sum())

@@ -31,7 +31,7 @@ from foci.audits.records import (
     Question,
     TilesAnswer,
 )
-from foci.audits.settings import EVIDENCE, RANDOM, SELECTOR, AnalysisSettings
+from foci.audits.settings import EVIDENCE, RANDOM, SELECTOR, AuditSettings
 from foci.metrics import CountQuantile
 from foci.metrics.answers import (
     BELIEVED,
@@ -97,7 +97,7 @@ class DecidedView:
     """The decided slides of the prediction view at one threshold."""
 
     measured: MeasuredSlides
-    settings: AnalysisSettings
+    settings: AuditSettings
     threshold: Threshold
 
     @property
@@ -245,7 +245,7 @@ class DecidedView:
 def answer_questions(
     measured: MeasuredSlides,
     classes: Sequence[str],
-    settings: AnalysisSettings,
+    settings: AuditSettings,
     numbers: Mapping[str, DecidedNumbers],
 ) -> Answers:
     """Can I believe the map? How many tiles does the decision hang on? Is there a better order?
@@ -395,9 +395,10 @@ def _tiles(
         cases = slides.cases_of(view.longer)
         how: dict[str, Any] = {"n_boot": view.settings.n_boot, "level": view.settings.level}
         found = (~np.isnan(counts)).mean(axis=0)
-        share = mean_intervals(found[:, None], cases, **how)[0]
+        # two pseudo-patients, with and without: a share of 100 % is not known to be 100 %
+        drawn = mean_intervals(np.append(found, (0.0, 1.0))[:, None], [*cases, 0, 1], **how)[0]
         update: dict[str, Any] = {
-            "share": Interval(estimate=share.estimate, low=share.low, high=share.high),
+            "share": Interval(estimate=float(found.mean()), low=drawn.low, high=drawn.high),
             "n_found": float(found.sum()),
             "answer": "none found",
         }

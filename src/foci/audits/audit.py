@@ -37,7 +37,7 @@ from foci.audits.manifest import Manifest, TruthRecord, write_manifest
 from foci.audits.measure import MeasuredSlides, measure_slides
 from foci.audits.numbers import agreement, summarise
 from foci.audits.records import Alarm, Answers, Summary
-from foci.audits.settings import RELATIVE, AnalysisSettings, AuditSettings, Kappa, View
+from foci.audits.settings import RELATIVE, AuditSettings, Kappa, View
 from foci.errors import FociError
 from foci.files.hashes import changed_files, check_format, was_changed
 from foci.metrics import average_precision, precision_at_k
@@ -50,7 +50,6 @@ class StoredAudit:
     :class:`foci.Audit` adds a report and a notebook display.
 
     Attributes:
-        folder: The audit folder.
         changed: Files that are not as the audit wrote them; pages name them.
     """
 
@@ -64,11 +63,8 @@ class StoredAudit:
     def load(cls, folder: str | Path, *, accept_changed: bool = False) -> Self:
         """Open the folder of a finished audit; every file must have the hash in its manifest.
 
-        This finds accidents, not forgers. What has no hash there is not checked.
-
-        Args:
-            folder: The audit folder.
-            accept_changed: Open it although files were changed; :attr:`changed` names them.
+        This finds accidents, not forgers. What has no hash there is not checked. With
+        ``accept_changed`` it is opened all the same, and :attr:`changed` names the files.
         """
         audit = cls(Path(folder))
         if audit._stored_manifest.get("status") != "complete":
@@ -144,7 +140,7 @@ class StoredAudit:
         with readable(path):
             yield from read_tiles(path, slide_ids)
 
-    def measured(self, settings: AnalysisSettings | None = None) -> MeasuredSlides:
+    def measured(self, settings: AuditSettings | None = None) -> MeasuredSlides:
         """Metrics of every slide, at the run's threshold and budget or at those of ``settings``.
 
         They are computed once per threshold and budget, then shared by all tables and pages.
@@ -192,12 +188,8 @@ def changed_settings(
 ) -> AuditSettings:
     """Replace kappa, k_max or view in the settings; refuse what stored curves cannot answer.
 
-    Args:
-        audit: A finished audit.
-        kappa: Operating confidence; None for the stored one. ``"relative"`` keeps the stored one
-            and adds the answers relative to each slide's own confidence.
-        k_max: Budget of tiles, at most the stored one; None for the stored one.
-        view: Which view comes first; None for the stored one.
+    The kappa ``"relative"`` keeps the stored one and adds the answers relative to each slide's own
+    confidence.
     """
     stored = audit.manifest.settings
     changed: dict[str, Any] = {"kappa": kappa, "k_max": k_max, "target": view}
@@ -278,12 +270,7 @@ def compare_with_marks(audit: StoredAudit, marks: Marks, what: str) -> TruthReco
     """Precision among the first 8 tiles and average precision of every stored ranking.
 
     Only slides that have a witness among their candidate tiles count. ``chance`` is the share of
-    witnesses, the mean precision of a random order.
-
-    Args:
-        audit: A finished audit.
-        marks: The annotated tiles.
-        what: One sentence that says what was marked and by whom.
+    witnesses, the mean precision of a random order. ``what`` says what was marked, and by whom.
     """
     precision: dict[str, list[float]] = {}
     average: dict[str, list[float]] = {}

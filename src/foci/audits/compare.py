@@ -33,11 +33,7 @@ _UNDEFINED = Interval(estimate=None, low=None, high=None)
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One audit of a comparison.
-
-    Attributes:
-        name: Name of the model, with the audit folder if two audits are of the same model.
-    """
+    """One audit of a comparison."""
 
     name: str
     architecture: str
@@ -189,11 +185,7 @@ def distinct_names(audits: Sequence[StoredAudit]) -> list[str]:
 
 
 def differences(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
-    """List every difference that matters, one sentence each.
-
-    Raises:
-        FociError: If the audits share neither a slide nor a class.
-    """
+    """List every difference that matters, one sentence each."""
     slides = [{slide.slide_id for slide in audit.slides} for audit in audits]
     classes = [set(audit.summary.classes) for audit in audits]
     if not set.intersection(*slides) and not set.intersection(*classes):

@@ -117,12 +117,7 @@ class AuditedSlide:
     """One audited or skipped slide: a row of ``slides.parquet``.
 
     Attributes:
-        slide_id: The slide.
-        case_id: Its patient.
-        label: Its class, or None.
         n_tiles: Candidate tiles; 0 if it could not be read.
-        n_total: Tiles in the file.
-        unit: Unit of the coordinates.
         patch_size: Side of a tile in that unit, or None.
         features_sha256: SHA-256 of the candidate tiles' features in float32.
         skipped: Why the slide was skipped, in one line; None if it was audited.
@@ -338,7 +333,6 @@ class RankedTiles:
     """Candidate tiles of one slide, with their scores under every ranking.
 
     Attributes:
-        slide_id: The slide.
         tiles: ``[N]`` index of every tile in its file.
         coords: ``[N, 2]`` top-left corners, or None.
         scores: ``[N]`` per ranking, by :func:`foci.audits.folder.column`. Random
@@ -385,11 +379,26 @@ def read_tiles(path: str | Path, slide_ids: Collection[str] | None = None) -> It
                 held = file.read_row_group(group, columns=["slide_id"])["slide_id"].unique()
                 if not set(held.to_pylist()) & set(slide_ids):
                     continue
-            table = file.read_row_group(group)
-            names = table["slide_id"].to_numpy()
-            for start, end in runs(names):
-                if slide_ids is None or names[start] in slide_ids:
-                    yield _slide(table.slice(start, end - start))
+            yield from ranked_tiles(file.read_row_group(group), slide_ids)
+
+
+def ranked_tiles(
+    table: pa.Table, slide_ids: Collection[str] | None = None
+) -> Iterator[RankedTiles]:
+    """Rows of ``rankings.parquet``, slide by slide; all slides, or those named."""
+    names = table["slide_id"].to_numpy()
+    columns = [c.removeprefix(SCORE) for c in table.column_names if c.startswith(SCORE)]
+    for start, end in runs(names):
+        if slide_ids is not None and names[start] not in slide_ids:
+            continue
+        rows = table.slice(start, end - start)
+        placed = rows["x"].null_count == 0
+        yield RankedTiles(
+            slide_id=str(names[start]),
+            tiles=rows["tile"].to_numpy().astype(np.int64),
+            coords=np.column_stack([rows["x"], rows["y"]]) if placed else None,
+            scores={name: rows[SCORE + name].to_numpy() for name in columns},
+        )
 
 
 def runs(names: NDArray[Any]) -> Iterator[tuple[int, int]]:
@@ -401,15 +410,3 @@ def runs(names: NDArray[Any]) -> Iterator[tuple[int, int]]:
     changes = np.flatnonzero(names[1:] != names[:-1]) + 1
     ends = [0, *changes.tolist(), len(names)] if len(names) else []
     return itertools.pairwise(ends)
-
-
-def _slide(rows: pa.Table) -> RankedTiles:
-    placed = rows["x"].null_count == 0
-    coords = np.column_stack([rows["x"].to_numpy(), rows["y"].to_numpy()]) if placed else None
-    columns = [c.removeprefix(SCORE) for c in rows.column_names if c.startswith(SCORE)]
-    return RankedTiles(
-        slide_id=rows["slide_id"][0].as_py(),
-        tiles=rows["tile"].to_numpy().astype(np.int64),
-        coords=coords,
-        scores={name: rows[SCORE + name].to_numpy() for name in columns},
-    )

@@ -44,9 +44,7 @@ class RankingJob:
     """One ranking to compute on every slide: a column of the audit.
 
     Attributes:
-        ranking: Name of the ranking.
         seed: Seed of the selector; None for all other rankings.
-        selector: The selector with that seed.
         selectors: The selectors of all seeds, where the ranking is their mean rank.
         orders: Number of random orders; 0 for all other rankings.
         method: How tiles are scored, where that is not the ranking of this name.
@@ -221,7 +219,6 @@ class AdaptiveCurves:
 
     Attributes:
         bag: The slide, with the predicted class as its target.
-        settings: Of the audit.
         full: ``[C]`` probabilities of the full bag.
         label: Index of the true class; None if it is unknown.
     """

@@ -49,11 +49,9 @@ class ManifestHead(Record):
     """The part of a manifest that decides whether a run can resume in the folder.
 
     Attributes:
-        format: Format number of the folder.
         status: ``"complete"`` once every file is there.
         key: Digest of ``run_inputs``.
         run_inputs: Everything that decides the numbers, by name.
-        versions: Software versions, and the device.
         files: SHA-256 of every file that holds numbers, by its path in the folder.
         own_sha256: SHA-256 of all other entries of the manifest.
     """
@@ -120,10 +118,8 @@ class TruthRecord(Record):
 
     Attributes:
         what: What was marked, and by whom.
-        n_slides: Slides with a marked tile.
         chance: Share of marked tiles: the mean precision of a random order.
         precision8: Share of marked tiles among the first 8, by column.
-        average_precision: Average precision, by column.
     """
 
     what: str
@@ -138,19 +134,11 @@ class Manifest(ManifestHead):
 
     Attributes:
         name: Display name of the model.
-        settings: The settings of the run.
         sources: Where model and cohort came from.
-        backbone: The classifier.
-        classes: Class names, in the model's order.
-        split: The audited split.
         threads: Of torch, in every process that computed curves.
         started: When the run began, in UTC.
-        finished: When it ended.
-        slides: Number of slides by use.
         features_sha256: SHA-256 over the features of all audited slides.
-        selectors: The fitted selectors.
         readout: How the validation slides chose the readout; None where they did not.
-        alarms: Reasons why the numbers may not mean what they seem to mean.
         notes: Sentences for the report.
         answers: The answers of the summary in a few words, by question.
         truth: Comparison with annotated tiles, if there was one.

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from foci.audits.folder import AuditedSlide, CurveTable, Order
 from foci.audits.null_maps import REFERENCES
 from foci.audits.records import CurveBand, plain
-from foci.audits.settings import RANDOM, SELECTOR, SHARE, SHARES, AnalysisSettings, View
+from foci.audits.settings import RANDOM, SELECTOR, SHARE, SHARES, AuditSettings, View
 from foci.errors import FociError
 from foci.metrics import inputs, slide_faithfulness, stack
 from foci.metrics.compare import area_differences
@@ -181,17 +181,17 @@ class Threshold:
         return followed(slides.full, slides.predictions).sure(self.value)
 
 
-def absolute(settings: AnalysisSettings) -> tuple[Threshold, ...]:
+def absolute(settings: AuditSettings) -> tuple[Threshold, ...]:
     """The audit's own threshold and those at which its answers are repeated."""
     return tuple(Threshold(value) for value in sorted({*settings.kappas, settings.kappa}))
 
 
-def few_decided(slides: WholeSlides, settings: AnalysisSettings) -> bool:
+def few_decided(slides: WholeSlides, settings: AuditSettings) -> bool:
     """Whether the model is kappa sure of fewer than a third of the slides."""
     return len(slides) > 0 and float(Threshold(settings.kappa).decided(slides).mean()) < _FEW
 
 
-def relative(slides: WholeSlides, settings: AnalysisSettings) -> tuple[Threshold, ...]:
+def relative(slides: WholeSlides, settings: AuditSettings) -> tuple[Threshold, ...]:
     """Shares of each slide's own confidence: where asked for, and where few slides are decided."""
     wanted = settings.relative or few_decided(slides, settings)
     return tuple(Threshold(share, relative=True) for share in (SHARES if wanted else ()))
@@ -332,7 +332,7 @@ def measure(
     targets: Integers,
     thresholds: tuple[Threshold, ...],
     grid: Integers,
-    settings: AnalysisSettings,
+    settings: AuditSettings,
 ) -> tuple[Measured, Floats]:
     """Measure one block of slides under every order.
 
@@ -390,7 +390,7 @@ def _reveal(
     needed: Floats,
     tried: Integers,
     grid: Integers,
-    settings: AnalysisSettings,
+    settings: AuditSettings,
 ) -> tuple[dict[str, NDArray[Any]], Floats, Floats]:
     """Columns of insertion curves, support at the counts ``tried``, confidence on the ``grid``.
 
@@ -427,7 +427,7 @@ def _delete(
     whole: Floats,
     tried: Integers,
     null_ks: tuple[int, ...],
-    settings: AnalysisSettings,
+    settings: AuditSettings,
 ) -> tuple[dict[str, NDArray[Any]], Floats, Marks]:
     """Columns of deletion curves, confidence and flips at the counts ``tried``.
 
@@ -580,7 +580,7 @@ def measure_slides(
     curves: CurveTable,
     slides: Sequence[AuditedSlide],
     classes: Sequence[str],
-    settings: AnalysisSettings,
+    settings: AuditSettings,
 ) -> MeasuredSlides:
     """MSK, AUKC, Faithfulness and the rest of every slide, under every ranking, in every view.
 

@@ -38,7 +38,7 @@ from foci.audits.records import (
     Survival,
     plain,
 )
-from foci.audits.settings import KEPT, RANDOM, SHARE, AnalysisSettings, View
+from foci.audits.settings import KEPT, RANDOM, SHARE, AuditSettings, View
 from foci.metrics.cohort import adaptive_budgets, kept_alone
 from foci.metrics.compare import relative_saving
 from foci.metrics.inputs import Floats, Integers, Marks, defined_mean
@@ -58,7 +58,7 @@ def summarise(
     measured: MeasuredSlides,
     curves: CurveTable,
     classes: Sequence[str],
-    settings: AnalysisSettings,
+    settings: AuditSettings,
     agreement: Sequence[PairAgreement],
     n_skipped: int = 0,
 ) -> Summary:
@@ -150,7 +150,7 @@ def ranking_numbers(
     measured: MeasuredSlides,
     view: View,
     drawn: Mapping[str, Draws],
-    settings: AnalysisSettings,
+    settings: AuditSettings,
     **more: Any,
 ) -> RankingNumbers:
     """Average one ranking over the slides of a view and compare it with native and random.
@@ -235,7 +235,7 @@ def _interval(estimate: float, draws: Floats, level: float) -> dict[str, float]:
     return asdict(metrics.percentile_interval(estimate, draws, level))
 
 
-def _ends(values: Floats, cases: Sequence[str], settings: AnalysisSettings) -> dict[str, Any]:
+def _ends(values: Floats, cases: Sequence[str], settings: AuditSettings) -> dict[str, Any]:
     """Ends of the intervals over patients of the mean of every column of ``[S, M]``."""
     found = mean_intervals(values, cases, n_boot=settings.n_boot, level=settings.level)
     return {"low": [one.low for one in found], "high": [one.high for one in found]}
@@ -286,7 +286,7 @@ def _captured(name: str, base: str, measured: MeasuredSlides, view: View) -> flo
 
 
 def decided_numbers(
-    own: Measured, slides: WholeSlides, settings: AnalysisSettings, classes: Sequence[str]
+    own: Measured, slides: WholeSlides, settings: AuditSettings, classes: Sequence[str]
 ) -> DecidedNumbers:
     """Medians, means and shares of one ranking over decided slides; seeds are pooled."""
     decided, reaches = Threshold(settings.kappa).decided(slides), own.reached > 0
@@ -337,7 +337,7 @@ def _decisive(measured: Measured, slides: WholeSlides, decided: Marks) -> dict[s
 
 
 def _restricted(
-    own: Measured, slides: WholeSlides, decided: Marks, settings: AnalysisSettings
+    own: Measured, slides: WholeSlides, decided: Marks, settings: AuditSettings
 ) -> Mean | None:
     """Mean over decided slides, ``min(K_max, N)`` where a slide never reaches."""
     if not decided.any():
@@ -410,9 +410,6 @@ class Agreements:
 
     Averaged over the pairs of seeds of a slide, then over the slides. A slide with fewer than K
     tiles has no overlap at K, and a constant ranking has no correlation: both are left out.
-
-    Args:
-        columns: Names of the stored scores of every ranking, one per seed.
     """
 
     def __init__(self, columns: Mapping[str, Sequence[str]]) -> None:

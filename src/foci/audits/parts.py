@@ -1,8 +1,8 @@
 """The folder of a run: locked and cleared, filled with partial results, merged at the end.
 
-There is one Parquet file per block of slides and ranking job, either complete or absent, so a
-killed run can resume. They are merged into the tables of the audit, one block in memory at a time.
-Files are removed by name, without following a link.
+A block of slides is written as a whole, or computed again by the run that resumes. Blocks are
+merged into the tables of the audit, one block in memory at a time. Files are removed by name,
+without following a link.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from foci.audits.folder import (
     CURVE_SCHEMA,
@@ -36,12 +34,12 @@ from foci.audits.folder import (
     AuditedSlide,
     RankedTiles,
     curves_to_arrow,
+    ranked_tiles,
     read_slides,
     readable,
     scores_to_arrow,
     slides_to_arrow,
 )
-from foci.audits.jobs import RankingJob
 from foci.audits.manifest import State, state_of
 from foci.errors import CohortError, FociError
 from foci.files.atomic import sweep, whole_file
@@ -51,13 +49,6 @@ from foci.reveal import Curve
 from foci.selectors import saved
 from foci.slides.find import INDEX, THUMBNAILS
 
-SCORES = pa.field("scores", pa.list_(pa.float64()))
-"""Stored in the first row of a slide; null in its other rows, and for random orders."""
-
-PLACES = [pa.field(name, pa.list_(pa.int64())) for name in ("tiles", "x", "y")]
-"""Index and coordinates of candidate tiles; null if the slide was skipped or has no coordinates."""
-
-SLIDES_PART = "slides"
 _AGAIN = "give the same foci audit command again, with --force"
 
 _REPORT = re.compile(
@@ -177,93 +168,56 @@ def _remove(folder: Path, names: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class RevealedSlide:
-    """Tiles of one slide, with its curves and scores under every ranking.
-
-    Attributes:
-        slide: The slide.
-        tiles: ``[N]`` index of every candidate tile in its file.
-        coords: ``[N, 2]`` top-left corners, or None.
-        curves: Insertion and deletion curve of every seed, by column.
-        scores: ``[N]`` tile scores by column; None if they are not stored.
-    """
+    """One slide: its tiles with the scores that are stored, and the curves of every ranking job."""
 
     slide: AuditedSlide
-    tiles: NDArray[np.int64]
-    coords: NDArray[np.int64] | None
+    ranked: RankedTiles
     curves: Mapping[str, tuple[Curve, ...]]
-    scores: Mapping[str, NDArray[np.float64] | None]
 
 
 class PartialResults:
-    """Write and read the partial results of one run.
+    """Blocks of slides, each as three tables that look like those of the audit.
 
-    The slides of a block are written before its ranking jobs, so a resumed run skips the same
-    slides as the run before it.
-
-    Args:
-        folder: The audit folder.
+    The slides of a block are written first, so a resumed run skips the same slides as the run
+    before it. The curves are written last: where they are, the block is complete.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / PARTS
 
-    def missing(self, block: int, jobs: Iterable[RankingJob]) -> tuple[RankingJob, ...]:
-        """Ranking jobs of a block that are still to be computed."""
-        return tuple(job for job in jobs if not self._path(job.column, block).exists())
+    def path(self, table: str, block: int) -> Path:
+        """File of a block: its part of ``slides.parquet``, ``rankings.parquet``, ..."""
+        return self.folder / Path(table).stem / f"{block:05d}.parquet"
 
-    def complete(self, block: int, jobs: Iterable[RankingJob]) -> bool:
+    def complete(self, block: int) -> bool:
         """Whether every file of a block is written."""
-        return self._path(SLIDES_PART, block).exists() and not self.missing(block, jobs)
+        return self.path(CURVES, block).exists()
 
     def slides(self, block: int) -> tuple[AuditedSlide, ...] | None:
         """Slides of a block; None if the block has not been written."""
-        path = self._path(SLIDES_PART, block)
+        path = self.path(SLIDES, block)
         if not path.exists():
             return None
         with readable(path):
             return read_slides(path)
 
-    def write_slides(
+    def write(
         self, block: int, slides: Sequence[AuditedSlide], revealed: Sequence[RevealedSlide]
     ) -> None:
-        """Write which slides of a block were audited or skipped, and their tile coordinates."""
-        places: dict[str, list[object]] = {field.name: [None] * len(slides) for field in PLACES}
-        rows = {slide.slide_id: row for row, slide in enumerate(slides)}
-        for result in revealed:
-            row = rows[result.slide.slide_id]
-            places["tiles"][row] = result.tiles
-            if result.coords is not None:
-                places["x"][row], places["y"][row] = result.coords.T
-        table = slides_to_arrow(slides)
-        for field in PLACES:
-            table = table.append_column(field, pa.array(places[field.name], field.type))
-        self._write(table, self._path(SLIDES_PART, block))
+        """Write a block: all its slides, and what was computed on those that were not skipped."""
+        self._write(slides_to_arrow(slides), self.path(SLIDES, block))
+        if revealed:
+            tables = [scores_to_arrow(one.ranked) for one in revealed]
+            self._write(pa.concat_tables(tables), self.path(RANKINGS, block))
+        by_job = zip(*(one.curves.values() for one in revealed), strict=True)
+        curves = [curve for job in by_job for own in job for curve in own]
+        self._write(curves_to_arrow(curves), self.path(CURVES, block))
 
-    def write_job(self, block: int, job: RankingJob, revealed: Sequence[RevealedSlide]) -> None:
-        """Write the curves and scores of one ranking job on a block."""
-        curves, scores = list[Curve](), list[object]()
-        for slide in revealed:
-            own = slide.curves[job.column]
-            curves += own
-            scores += [slide.scores[job.column], *[None] * (len(own) - 1)]
-        table = curves_to_arrow(curves).append_column(SCORES, pa.array(scores, SCORES.type))
-        self._write(table, self._path(job.column, block))
-
-    def places(self, block: int) -> pa.Table:
-        """Read the slides of a block with their tiles, as written."""
-        return self._read(self._path(SLIDES_PART, block))
-
-    def job(self, block: int, job: RankingJob, columns: list[str] | None = None) -> pa.Table:
-        """Read the curves and scores of one ranking job on a block; all columns, or some."""
-        return self._read(self._path(job.column, block), columns)
-
-    def _path(self, column: str, block: int) -> Path:
-        return self.folder / column / f"{block:05d}.parquet"
-
-    @staticmethod
-    def _read(path: Path, columns: list[str] | None = None) -> pa.Table:
+    def read(self, table: str, block: int) -> pa.Table:
+        """Read one table of a block."""
+        path = self.path(table, block)
         with readable(path), pq.ParquetFile(path) as file:
-            return file.read(columns, use_threads=False)  # a small file: threads take longer
+            return file.read(use_threads=False)  # a small file: threads take longer
 
     @staticmethod
     def _write(table: pa.Table, path: Path) -> None:
@@ -276,26 +230,17 @@ class Assembly:
     """Merges blocks of partial results into Parquet tables, in order, as they are written.
 
     A context: ``curves.parquet`` and ``rankings.parquet`` get their names where it ends without an
-    error, after :meth:`finish`.
-
-    Args:
-        folder: The audit folder.
-        parts: The partial results.
-        n_blocks: Number of blocks.
-        jobs: The ranking jobs, in order.
-        seen: Called with the tiles and scores of every slide, in order.
+    error, after :meth:`finish`. ``seen`` is called with every slide's tiles and scores, in order.
     """
 
     def __init__(
         self,
         folder: Path,
-        parts: PartialResults,
         n_blocks: int,
-        jobs: Sequence[RankingJob],
         seen: Callable[[RankedTiles], None] = lambda slide: None,
     ) -> None:
-        self.folder, self.parts, self.n_blocks, self.jobs = folder, parts, n_blocks, jobs
-        self.seen = seen
+        self.folder, self.n_blocks, self.seen = folder, n_blocks, seen
+        self.parts = PartialResults(folder)
         self.blocks: list[tuple[AuditedSlide, ...]] = []
         self.open = ExitStack()
         self.writers: dict[str, pq.ParquetWriter] = {}
@@ -309,22 +254,17 @@ class Assembly:
     def merge_next(self) -> bool:
         """Merge the next block if it is written; False if not, or if there is none."""
         number = len(self.blocks)
-        ready = number < self.n_blocks and self.parts.complete(number, self.jobs)
+        ready = number < self.n_blocks and self.parts.complete(number)
         if ready:
             self._merge(number)
         return ready
 
-    def finish(
-        self, wanted: Sequence[str], others: Iterable[AuditedSlide]
-    ) -> tuple[AuditedSlide, ...]:
+    def finish(self, wanted: Sequence[str], others: Iterable[AuditedSlide]) -> None:
         """Merge the blocks that are left, and write ``slides.parquet``.
 
         Args:
             wanted: IDs of the slides that the blocks must hold, in order.
             others: Slides that were skipped before any block; they come last.
-
-        Returns:
-            The slides, as written.
 
         Raises:
             CohortError: If no slide could be audited.
@@ -345,22 +285,18 @@ class Assembly:
             raise CohortError("cohort", what, "run foci doctor")
         with whole_file(self.folder / SLIDES) as temporary:
             pq.write_table(slides_to_arrow(slides), temporary)
-        return slides
 
     def _merge(self, number: int) -> None:
-        slides, lost = self.parts.slides(number), self.parts.missing(number, self.jobs)
-        if slides is None or lost:
-            name = "slides" if slides is None else lost[0].column
+        slides = self.parts.slides(number)
+        if slides is None or not self.parts.complete(number):
+            name = "slides" if slides is None else "curves"
             raise FociError(self.parts.folder, f"has lost block {number} of {name}", _AGAIN)
         # a block of which every slide was skipped would be an empty row group
         if any(slide.skipped is None for slide in slides):
-            tables = [self.parts.job(number, job, CURVE_SCHEMA.names) for job in self.jobs]
-            curves = pa.concat_tables(tables).cast(CURVE_SCHEMA)
-            self._write(CURVES, curves.combine_chunks(), REPEATED)
-            ranked = _tiles(self.parts, number, self.jobs)
-            rows = pa.concat_tables([scores_to_arrow(slide) for slide in ranked])
-            self._write(RANKINGS, rows.combine_chunks(), repeated=True)
-            for slide in ranked:
+            ranked = self.parts.read(RANKINGS, number)
+            self._write(CURVES, self.parts.read(CURVES, number).cast(CURVE_SCHEMA), REPEATED)
+            self._write(RANKINGS, ranked, repeated=True)
+            for slide in ranked_tiles(ranked):
                 self.seen(slide)
         self.blocks.append(slides)
 
@@ -371,41 +307,10 @@ class Assembly:
             self.writers[name] = self.open.enter_context(
                 pq.ParquetWriter(temporary, table.schema, use_dictionary=repeated)
             )
-        self.writers[name].write_table(table, row_group_size=max(len(table), 1))
+        self.writers[name].write_table(table.combine_chunks(), row_group_size=max(len(table), 1))
 
 
 def features_digest(slides: Iterable[AuditedSlide]) -> str:
     """SHA-256 over the features of all audited slides."""
     lines = (f"{s.slide_id} {s.features_sha256}\n" for s in slides if s.skipped is None)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def _tiles(parts: PartialResults, number: int, jobs: Sequence[RankingJob]) -> list[RankedTiles]:
-    stored = [job for job in jobs if job.stored]
-    scores = {job.column: _scores(parts.job(number, job, [SCORES.name])) for job in stored}
-    places = parts.places(number)
-    kept = [row for row in range(len(places)) if places["tiles"][row].is_valid]
-    return [
-        RankedTiles(
-            slide_id=places["slide_id"][row].as_py(),
-            tiles=_numbers(places["tiles"][row]),
-            coords=_coords(places, row),
-            scores={column: by_slide[place] for column, by_slide in scores.items()},
-        )
-        for place, row in enumerate(kept)
-    ]
-
-
-def _scores(part: pa.Table) -> list[NDArray[Any]]:
-    """Scores of every slide in a file of partial results, in order."""
-    return [_numbers(scores) for scores in part[SCORES.name] if scores.is_valid]
-
-
-def _coords(places: pa.Table, row: int) -> NDArray[Any] | None:
-    x, y = places["x"][row], places["y"][row]
-    return np.column_stack([_numbers(x), _numbers(y)]) if x.is_valid else None
-
-
-def _numbers(entry: pa.ListScalar) -> NDArray[Any]:
-    numbers: NDArray[Any] = entry.values.to_numpy()
-    return numbers

@@ -52,12 +52,9 @@ class Prepared:
     """An audit that is known to be possible; nothing is written yet.
 
     Attributes:
-        sources: The classifier, and the slides as it reads them.
-        settings: Adapted to both.
         notes: On every change.
         pretrained: Selectors that are given; None where they are fitted in the audit.
         inputs: Everything that decides the numbers, see :func:`foci.audits.manifest.run_inputs`.
-        versions: Software versions, and the device.
         features: The feature files, which must stay as they are.
     """
 
@@ -91,13 +88,7 @@ class Prepared:
 
 
 def prepare(sources: Sources, settings: AuditSettings, selectors: Sequence[Path]) -> Prepared:
-    """Check that classifier, cohort and settings fit together; no feature file is read.
-
-    Args:
-        sources: The classifier and the slides.
-        settings: Of the audit.
-        selectors: Folders of fitted selectors; none where they are fitted in the audit.
-    """
+    """Check that classifier, cohort and settings fit together; no feature file is read."""
     backbone = sources.backbone
     given = PretrainedSelectors.read(selectors, backbone, settings)
     cohort, settings, notes = admit(backbone, sources.cohort, settings, fits=given is None)
@@ -157,7 +148,6 @@ class SplitSlides:
     Attributes:
         fitting: Readable slides of ``train`` and ``val``; None if no selector is fitted.
         audited: Slides to audit; they may not have been read yet.
-        skipped: Slides that were skipped so far.
         notes: Assumptions, as sentences for the report.
     """
 
@@ -237,10 +227,7 @@ def ready_to_fit(cohort: Cohort, split_seed: int) -> Cohort:
 def many_left_out(cohort: Cohort, audited: int, skipped: Collection[str]) -> str | None:
     """A sentence if more than 10 % of the audited slides, or of all rows, were skipped.
 
-    Args:
-        cohort: As it was read, before unreadable slides were set aside.
-        audited: Number of audited slides.
-        skipped: Names of all skipped slides.
+    The cohort is the one that was read, before unreadable slides were set aside.
     """
     wanted = sum(s.slide_id in skipped and s.split not in FITTING for s in cohort)
     rows = len(cohort) + len(cohort.skipped)
@@ -275,13 +262,8 @@ def admit(
     """Check cohort and settings against a classifier; adapt them, with notes on every change.
 
     The native ranking is left out where the classifier has none and nobody asked for it. A selector
-    that nobody gave a target for is fitted for the recipe's own, where the slides allow it.
-
-    Args:
-        backbone: The classifier.
-        cohort: The slides.
-        settings: Of the audit.
-        fits: Whether selectors are fitted in the audit; False where they are given.
+    that nobody gave a target for is fitted for the recipe's own, where the slides allow it;
+    ``fits`` is false where selectors are given.
 
     Raises:
         FociError: If a requested ranking is impossible, or the classes do not match.
@@ -310,11 +292,7 @@ def admit(
 def _with_fit_target(
     cohort: Cohort, settings: AuditSettings
 ) -> tuple[AuditSettings, tuple[str, ...]]:
-    """Settings with the selector's target decided, and a note where labels do not suffice for it.
-
-    Raises:
-        FociError: If the label was asked for.
-    """
+    """Settings with the selector's target decided, and a note where labels do not suffice."""
     lacking = _lacks(cohort, settings) if settings.fitted_for == "label" else None
     if lacking is None:
         return settings.model_copy(update={"fit_target": settings.fitted_for}), ()
@@ -365,9 +343,6 @@ def check_function(backbone: Backbone, cohort: Cohort) -> None:
 
     The quick part of :func:`foci.testing.check_backbone`: shapes, finite answers, logits that are
     none, and an order of tiles that matters although it was declared not to.
-
-    Raises:
-        FociError: If the function breaks a claim.
     """
     if not isinstance(backbone, CallableBackbone):
         return
@@ -388,9 +363,6 @@ def check_function(backbone: Backbone, cohort: Cohort) -> None:
 
 def check_width(cohort: Cohort) -> None:
     """Look at a few slides, until one has features that the classifier can read.
-
-    Args:
-        cohort: Adapted to a classifier, see :func:`for_backbone`.
 
     Raises:
         BagError: If all that can be read have another width; one line for the whole cohort.
@@ -420,9 +392,6 @@ class DriftCheck:
     """A model's first answer to one bag, to be asked for again later.
 
     Attributes:
-        backbone: The classifier.
-        slide_id: The slide.
-        x: ``[N, D]`` its features.
         first: ``[C]`` its logits.
         weights: Hash of the model's parameters and buffers.
     """

@@ -6,12 +6,20 @@ a ranking refuses, is skipped under every ranking.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
+import os
+import pickle
+import signal
+import traceback
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +27,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foci.audits.folder import AuditedSlide
+from foci.audits.folder import AuditedSlide, RankedTiles
 from foci.audits.jobs import (
     DELETED_ORDERS,
     AdaptiveCurves,
@@ -34,12 +42,12 @@ from foci.audits.parts import Assembly, PartialResults, RevealedSlide, remove_pa
 from foci.audits.prepare import DriftCheck, Prepared, SplitSlides
 from foci.audits.records import PairAgreement
 from foci.audits.settings import AuditSettings
-from foci.audits.workers import Workers
 from foci.backbones import Backbone
 from foci.backbones.freezing import device_and_dtype, eval_mode, pinned
 from foci.bags import Bag, Slide
 from foci.bags.store import BagStore
 from foci.errors import ChangedError, FociError
+from foci.processes import preload, warm_context
 from foci.progress import track
 from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, choose_engine
 
@@ -58,25 +66,18 @@ def reveal(
 ) -> list[PairAgreement]:
     """Write slides, curves and tile scores into the audit folder, and compare the rankings.
 
-    Args:
-        prepared: The audit.
-        slides: Which slides are audited.
-        jobs: The ranking jobs, in order.
-        folder: The audit folder.
-        drift: Asks the model again, halfway and at the end; None where nothing is asked.
-        workers: Processes that compute blocks side by side.
-        threads: Of torch, in each process.
+    The model is asked again halfway and at the end, see :class:`DriftCheck`.
 
     Raises:
         ChangedError: If model, feature files or answers change meanwhile; no block is kept then.
     """
     settings, cohort, audited = prepared.settings, prepared.cohort, slides.audited.slides
-    parts, agreements = PartialResults(folder), Agreements(columns_of(jobs))
+    agreements = Agreements(columns_of(jobs))
     one = SlideReveal(prepared.backbone, settings, cohort.classes)
-    work = BlockReveal(cohort.store, one, jobs, parts, drift)
+    work = BlockReveal(cohort.store, one, jobs, PartialResults(folder), drift)
     blocks = n_blocks(audited, settings.block)
     try:
-        with Assembly(folder, parts, blocks, jobs, agreements.add) as assembly:
+        with Assembly(folder, blocks, agreements.add) as assembly:
             reveal_blocks(
                 audited, work, workers=workers, threads=threads, spare=assembly.merge_next
             )
@@ -92,13 +93,7 @@ def reveal(
 
 
 class SlideReveal:
-    """Rank and reveal slides with one frozen classifier.
-
-    Args:
-        backbone: The classifier.
-        settings: Which counts, and the confidences near which probabilities are rechecked.
-        classes: Class names in the classifier's order: a label view follows the label's curve.
-    """
+    """Rank and reveal slides with one frozen classifier; ``classes`` name its outputs."""
 
     def __init__(
         self, backbone: Backbone, settings: AuditSettings, classes: Sequence[str] = ()
@@ -122,7 +117,7 @@ class SlideReveal:
         """
         label = self.classes.index(slide.label) if slide.label in self.classes else None
         curves: dict[str, tuple[Curve, ...]] = {}
-        scores: dict[str, NDArray[np.float64] | None] = {}
+        scores: dict[str, NDArray[np.float64]] = {}
         with eval_mode(self.backbone):
             embedded = self.revealer.open(bag)
             full = self._finite(embedded.full().numpy(), bag.slide_id)
@@ -131,9 +126,11 @@ class SlideReveal:
             if self.adaptive:
                 adaptive = AdaptiveCurves(embedded, self.settings, full, label)
             for job in jobs:
-                curves[job.column], scores[job.column] = self._job(job, embedded, full, adaptive)
-        own = _audited_slide(slide, bag)
-        return RevealedSlide(own, bag.tiles, bag.coords, curves, scores)
+                curves[job.column], own = self._job(job, embedded, full, adaptive)
+                if job.stored:
+                    scores[job.column] = own
+        tiles = RankedTiles(bag.slide_id, bag.tiles, bag.coords, scores)
+        return RevealedSlide(_audited_slide(slide, bag), tiles, curves)
 
     def _job(
         self,
@@ -141,12 +138,12 @@ class SlideReveal:
         bag: EmbeddedBag,
         full: NDArray[np.float64],
         adaptive: AdaptiveCurves | None,
-    ) -> tuple[tuple[Curve, ...], NDArray[np.float64] | None]:
-        """Insertion curves of every seed of a job, then the deletion curves that it has."""
+    ) -> tuple[tuple[Curve, ...], NDArray[np.float64]]:
+        """Insertion curves of every seed of a job, then deletion curves; scores of the first."""
         if job.null_maps is not None:
             curve = job.null_maps.curve(bag, full)
             self._finite(curve.probs, bag.slide_id)
-            return (curve,), None
+            return (curve,), np.empty(0)
         ranked = job.rank(bag)
         orders = [torch.from_numpy(ranking.order) for _, ranking in ranked]
         n_deleted = DELETED_ORDERS if job.orders and not self.settings.dense else len(orders)
@@ -169,7 +166,7 @@ class SlideReveal:
             for direction, points in directions
             for (seed, ranking), (ks, probs) in zip(ranked, points, strict=False)
         )  # fmt: skip
-        return curves, ranked[0][1].scores if job.stored else None
+        return curves, ranked[0][1].scores
 
     def _dense(
         self, inserted: list[Tensor], deleted: list[Tensor], bag: EmbeddedBag
@@ -218,16 +215,12 @@ class Block:
     """Consecutive slides that are computed and written together.
 
     Attributes:
-        number: Index of the block.
         slides: Slides to read.
-        columns: Names of the ranking jobs still to be computed; :attr:`BlockReveal.jobs` holds them
-            once, with their selectors.
-        written: Slides that an earlier run has written; None for a new block.
+        written: The block's slides, where an earlier run has written them and no curves yet.
     """
 
     number: int
     slides: tuple[Slide, ...]
-    columns: tuple[str, ...]
     written: tuple[AuditedSlide, ...] | None
 
 
@@ -241,15 +234,8 @@ class BlockReveal:
     """Computes and writes single blocks; what a worker process is given.
 
     The curves of a slide depend on nothing but the slide, so that it does not matter which process
-    computes which block.
-
-    Attributes:
-        store: Reads the bags.
-        reveal: Computes the curves of a slide.
-        jobs: All ranking jobs of the audit.
-        parts: Where the blocks are written.
-        drift: What a worker process asks its own copy of the model after every block; None where
-            nothing is asked.
+    computes which block. A worker process asks its own copy of the model again (``drift``) after
+    every block.
     """
 
     store: BagStore
@@ -259,17 +245,16 @@ class BlockReveal:
     drift: DriftCheck | None = None
 
     def missing(self, slides: Sequence[Slide]) -> list[Block]:
-        """Blocks of which anything is still to be computed."""
+        """Blocks that are still to be computed."""
         size, blocks = self.reveal.settings.block, []
         for number in range(n_blocks(slides, size)):
-            wanted = tuple(slides[number * size : (number + 1) * size])
-            jobs, written = self.jobs, self.parts.slides(number)
+            if self.parts.complete(number):
+                continue
+            wanted, written = slides[number * size : (number + 1) * size], self.parts.slides(number)
             if written is not None:
-                jobs = self.parts.missing(number, self.jobs)
                 kept = {slide.slide_id for slide in written if slide.skipped is None}
-                wanted = tuple(slide for slide in wanted if slide.slide_id in kept)
-            if jobs:
-                blocks.append(Block(number, wanted, tuple(job.column for job in jobs), written))
+                wanted = [slide for slide in wanted if slide.slide_id in kept]
+            blocks.append(Block(number, tuple(wanted), written))
         return blocks
 
     def __call__(self, block: Block) -> Iterator[Slide]:
@@ -277,42 +262,29 @@ class BlockReveal:
 
         The next bag is read while the curves of one are computed.
         """
-        jobs = tuple(job for job in self.jobs if job.column in block.columns)
         records: list[AuditedSlide] = []
         revealed: list[RevealedSlide] = []
         for slide, bag in _read_ahead(block.slides, self._read):
-            result = self._one(block, jobs, slide, bag)
-            if isinstance(result, RevealedSlide):
+            try:
+                result = self.reveal(slide, bag.result(), self.jobs)
+            except FociError as error:
+                if block.written is not None:
+                    raise
+                _LOG.info("skipped %s: %s", slide.slide_id, error)
+                records.append(
+                    AuditedSlide(slide.slide_id, slide.case_id, slide.label, skipped=str(error))
+                )
+            else:
+                if block.written is not None and result.slide not in block.written:
+                    what = "has other features than when the audit started"
+                    raise FociError(slide.slide_id, what, "give --force")
+                records.append(result.slide)
                 revealed.append(result)
-            records.append(result.slide if isinstance(result, RevealedSlide) else result)
             yield slide
-        if block.written is None:
-            self.parts.write_slides(block.number, records, revealed)
-        with ThreadPoolExecutor(len(jobs)) as disk:  # every file waits for it
-            for written in [
-                disk.submit(self.parts.write_job, block.number, job, revealed) for job in jobs
-            ]:
-                written.result()
+        self.parts.write(block.number, block.written or records, revealed)
 
     def _read(self, slide: Slide) -> Bag:
         return self.reveal.staged(self.store.bag(slide))
-
-    def _one(
-        self, block: Block, jobs: Sequence[RankingJob], slide: Slide, bag: Future[Bag]
-    ) -> RevealedSlide | AuditedSlide:
-        try:
-            result = self.reveal(slide, bag.result(), jobs)
-        except FociError as error:
-            if block.written is not None:
-                raise
-            reason = str(error)
-            _LOG.info("skipped %s: %s", slide.slide_id, reason)
-            return AuditedSlide(slide.slide_id, slide.case_id, slide.label, skipped=reason)
-        if block.written is not None and result.slide not in block.written:
-            raise FociError(
-                slide.slide_id, "has other features than when the audit started", "give --force"
-            )
-        return result
 
 
 def reveal_blocks(
@@ -325,17 +297,13 @@ def reveal_blocks(
 ) -> None:
     """Compute and write all missing results; every bag is read once for all ranking jobs.
 
-    Args:
-        slides: The audited slides.
-        work: Computes a block.
-        workers: Processes that compute blocks side by side; 1 computes them here.
-        threads: Of torch, in each process; None leaves them as they are.
-        spare: What this process does while it waits for others; see :meth:`Workers.run`.
+    While this process waits for others it calls ``spare``, which returns False if there was nothing
+    to do. Threads of torch stay as they are where their number is None.
     """
     blocks = work.missing(slides)
     total = range(sum(len(block.slides) for block in blocks))
     if workers > 1:
-        done = Workers(work, min(workers, len(blocks)), threads or 1).run(blocks, spare)
+        done = in_processes(work, blocks, min(workers, len(blocks)), threads or 1, spare)
     else:
         done = (slide for block in blocks for slide in work(block))
     with _threads(threads):
@@ -370,3 +338,152 @@ def _threads(number: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+# Worker processes, which start at once: forked off a process that has loaded torch beforehand
+
+
+BLOCKS_PER_WORKER = 2
+"""A process has to import torch first; with fewer blocks for each it would not pay."""
+
+
+def default_workers(n_blocks: int, device: torch.device) -> int:
+    """One process per core, but no more than one for every two blocks; a GPU gets one process."""
+    if device.type != "cpu":
+        return 1
+    return max(1, min(available_cores(), n_blocks // BLOCKS_PER_WORKER))
+
+
+def threads_of(workers: int) -> int:
+    """Threads of torch in each process: one where there are several, else as many as it has."""
+    return 1 if workers > 1 else torch.get_num_threads()
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_processes(
+    work: BlockReveal,
+    blocks: Sequence[Block],
+    number: int,
+    threads: int,
+    spare: Callable[[], bool],
+) -> Iterator[Slide]:
+    """Compute all blocks in other processes; yields every slide that is done, in any order.
+
+    A block goes to whichever process is free. It writes its files itself; here come only messages.
+    If the parent ends, a process ends at its next message.
+    """
+    try:
+        pickled = pickle.dumps(work)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        what = f"cannot be sent to another process ({type(error).__name__}: {error})"
+        raise FociError("workers", what, "give --workers 1") from error
+    preload()
+    context = warm_context()
+    processes: list[BaseProcess] = []
+    ends: list[Connection] = []
+    try:
+        for _ in range(number):
+            here, there = context.Pipe()
+            process = context.Process(
+                target=_work, args=(pickled, blocks, there, threads), daemon=True
+            )
+            try:
+                process.start()
+            except (EOFError, ConnectionError):
+                raise _ended(starting=True) from None
+            there.close()
+            processes.append(process)
+            ends.append(here)
+        yield from _served(ends, deque(range(len(blocks))), spare)
+    finally:
+        for started in processes:
+            started.terminate()
+        for started in processes:
+            started.join()
+
+
+def _served(ends: list[Connection], left: deque[int], spare: Callable[[], bool]) -> Iterator[Slide]:
+    """Hand blocks to every process, until none is left and every one is idle.
+
+    While there are plenty, each has one more at hand than it computes, so that none waits for us.
+    What is sent is the place of a block: a long message to a busy process would make us wait.
+    """
+    heard, held = set[Connection](), dict.fromkeys(ends, 1)  # a process begins as if with a block
+    while held:
+        ready = wait(held, timeout=0)
+        while not ready:
+            ready = wait(held, timeout=0 if spare() else None)
+        for end in [one for one in ready if isinstance(one, Connection)]:
+            try:
+                kind, content = end.recv()
+            except (EOFError, ConnectionError):
+                raise _ended(starting=end not in heard) from None
+            heard.add(end)
+            if kind == "slide":
+                yield content
+            elif kind == "said":
+                _LOG.info(content)
+            elif kind == "error":
+                raise content
+            else:
+                held[end] -= 1
+                while left and held[end] < (2 if len(left) > len(ends) else 1):
+                    end.send(left.popleft())
+                    held[end] += 1
+                if not held[end]:
+                    del held[end]
+
+
+def _ended(*, starting: bool) -> FociError:
+    """What a process that is gone probably died of."""
+    if starting:  # it reads the main script again, which then starts another audit
+        what = "exited during start-up"
+        fix = "in a script, put your calls under if __name__ == '__main__':, or give workers=1"
+    else:
+        what = "exited unexpectedly: was it killed, or out of memory?"
+        fix = "give the same command again, with fewer --workers"
+    return FociError("a worker process", what, fix)
+
+
+class _ToParent(logging.Handler):
+    """Sends the messages of a process to its parent, which logs them."""
+
+    def __init__(self, end: Connection) -> None:
+        super().__init__(logging.INFO)
+        self._end = end
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not record.exc_info:
+            self._end.send(("said", record.getMessage()))
+
+
+def _work(work: bytes, blocks: Sequence[Block], end: Connection, threads: int) -> None:
+    """Main function of a process: compute blocks until the parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops us
+    torch.set_num_threads(threads)
+    # Our own bytes, as multiprocessing would make them; but it would move weights to shared memory.
+    reveal: BlockReveal = pickle.loads(work)  # noqa: S301
+    gc.freeze()  # nothing that was loaded will ever be garbage
+    logging.getLogger("foci").addHandler(_ToParent(end))
+    try:
+        end.send(("free", None))
+        while True:
+            block = blocks[end.recv()]
+            try:
+                for slide in reveal(block):
+                    end.send(("slide", slide))
+                if reveal.drift is not None:  # the parent's copy of the model computes nothing
+                    reveal.drift.check("in a worker process")
+                end.send(("free", None))
+            except ConnectionError:
+                raise
+            except (FociError, OSError) as error:
+                end.send(("error", error))
+            except Exception:
+                end.send(("error", RuntimeError(traceback.format_exc())))
+    except (EOFError, ConnectionError):
+        return

@@ -40,12 +40,11 @@ from foci.audits.prepare import (
     split_slides,
 )
 from foci.audits.records import PairAgreement
-from foci.audits.reveal import n_blocks, reveal
+from foci.audits.reveal import default_workers, n_blocks, reveal, threads_of
 from foci.audits.selectors import described, fit, in_words, on_fitting
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources, announce
 from foci.audits.tables import write_tables
-from foci.audits.workers import default_workers, threads_of
 from foci.backbones.freezing import device_and_dtype, eval_mode
 from foci.bags.cohort import line_of, overlapping_patients
 from foci.errors import FociError
@@ -86,12 +85,6 @@ def run(
     Selectors are fitted on the splits ``train`` and ``val``; then the tiles of every slide in the
     audited split are ranked, revealed and deleted. A slide that cannot be audited is skipped and
     listed.
-
-    Args:
-        sources: The classifier and the slides.
-        settings: Rankings, counts, seeds, recipe.
-        out: The audit folder.
-        options: How to run it.
 
     Raises:
         FociError: If model, cohort and settings do not fit together, the folder holds something

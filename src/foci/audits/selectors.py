@@ -21,7 +21,7 @@ from foci.audits.folder import seed_folder
 from foci.audits.jobs import mean_rank
 from foci.audits.manifest import Manifest, SelectorRecord
 from foci.audits.records import AxisComparison, Measure, Readout, ReadoutRow
-from foci.audits.settings import AUTO, EVIDENCE, SELECTOR, AnalysisSettings, AuditSettings
+from foci.audits.settings import AUTO, EVIDENCE, SELECTOR, AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.freezing import frozen
 from foci.bags import Cohort
@@ -78,14 +78,7 @@ def fit_selectors(
     settings: AuditSettings,
     folder: Path,
 ) -> dict[int, FittedSelector]:
-    """Fit one selector per seed; load those that an earlier run has finished.
-
-    Args:
-        backbone: The frozen classifier.
-        cohort: With splits ``train`` and ``val``, all readable; None where all are there already.
-        settings: Recipe, fit target, seeds.
-        folder: The audit folder.
-    """
+    """Fit one selector per seed; load those that are there already, or all without a cohort."""
     fitted: dict[int, FittedSelector] = {}
     criterion = settings.chosen_by
     for seed in settings.seeds:
@@ -142,7 +135,6 @@ class PretrainedSelectors:
     """Fitted selectors, one per seed of the audit.
 
     Attributes:
-        folders: By seed.
         hashes: SHA-256 of the weights, by seed as text; they stand in the key of the run.
     """
 
@@ -211,16 +203,7 @@ def choose_readout(
 ) -> Readout | None:
     """The ranking that wins on the decided validation slides; no audited slide is read.
 
-    See :func:`selector_wins` for the rule.
-
-    Args:
-        backbone: The frozen classifier.
-        fitting: Slides with splits ``train`` and ``val``; None if no selector is fitted.
-        settings: With ``readout``; whatever is not ``"auto"`` is taken as it is.
-        selectors: The fitted selectors by seed; their mean rank is judged.
-
-    Returns:
-        The choice and its table; None where there is nothing to choose from.
+    See :func:`selector_wins` for the rule. None where there is nothing to choose from.
     """
     if settings.readout != AUTO or fitting is None or EVIDENCE not in settings.rankings:
         return None
@@ -254,16 +237,9 @@ def judged(
     evidence: Sequence[OrderReading],
     selector: Sequence[OrderReading],
     cases: Sequence[str],
-    settings: AnalysisSettings,
+    settings: AuditSettings,
 ) -> Readout:
-    """Choose by the numbers of the same slides under both orders.
-
-    Args:
-        evidence: One reading per slide.
-        selector: The same slides.
-        cases: The patient of every slide.
-        settings: Bootstrap draws and coverage of the intervals.
-    """
+    """Choose by the numbers of the same slides under both orders."""
     orders = {EVIDENCE: evidence, SELECTOR: selector}
     found = {name: _comparisons(own, evidence, cases, settings) for name, own in orders.items()}
     rows = [_row(name, own, evidence, found[name]) for name, own in orders.items()]
@@ -284,9 +260,6 @@ def selector_wins(by_measure: Mapping[Measure, AxisComparison]) -> bool:
     Decisive K decides where it is clear, the deletion area where it is not; a clear loss in the
     tiles that suffice forbids the selector. A gain must have a size. The simpler order wins
     whatever stays open.
-
-    Args:
-        by_measure: The selector against evidence; the area may be missing.
     """
     found = {measure: one.evidence for measure, one in by_measure.items()}
     decisive, area = found["decisive K"], found.get("deletion area")
@@ -314,7 +287,7 @@ def _comparisons(
     own: Sequence[OrderReading],
     base: Sequence[OrderReading],
     cases: Sequence[str],
-    settings: AnalysisSettings,
+    settings: AuditSettings,
 ) -> list[AxisComparison]:
     """Both orders by decisive K, deletion area and MSK; no area where no slide has one."""
     how: dict[str, Any] = {"cases": cases, "n_boot": settings.n_boot, "level": settings.level}

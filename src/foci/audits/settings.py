@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import yaml
 from pydantic import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from foci.selectors.recipes import SelectorRecipe
 
 
-# Defaults of settings: of FOCI and of the paper; and what an analysis reads of them.
+# Defaults of settings: of FOCI and of the paper.
 
 
 FOCI, PAPER = "foci", "paper"
@@ -82,62 +82,6 @@ STORED = {"stored": True}
 """Context to validate settings with that a run has stored. Their names were checked before the run,
 and rankings and recipes stay unloaded: an audit folder is read without torch."""
 
-
-class AnalysisSettings(Protocol):
-    """Settings that turn stored curves into numbers."""
-
-    @property
-    def kappa(self) -> float:
-        """Operating confidence."""
-
-    @property
-    def kappas(self) -> tuple[float, ...]:
-        """Thresholds at which the answers are repeated."""
-
-    @property
-    def relative(self) -> bool:
-        """Whether the answers are also given relative to each slide's own confidence."""
-
-    @property
-    def k_max(self) -> int:
-        """Largest reveal count; a slide that never reaches ``kappa`` counts as ``k_max``."""
-
-    @property
-    def target(self) -> View:
-        """The view that is shown first."""
-
-    @property
-    def deletion(self) -> tuple[int, ...]:
-        """Deletion counts."""
-
-    @property
-    def map_name(self) -> str:
-        """Name of the map that is judged."""
-
-    @property
-    def readout(self) -> str:
-        """The ranking that may be a better order; ``"auto"`` where none was chosen."""
-
-    @property
-    def n_boot(self) -> int:
-        """Bootstrap draws."""
-
-    @property
-    def level(self) -> float:
-        """Coverage of the intervals."""
-
-
-__all__ = [
-    "AUTO",
-    "NATIVE",
-    "RELATIVE",
-    "AnalysisSettings",
-    "AuditSettings",
-    "Kappa",
-    "Seed",
-    "Share",
-    "View",
-]
 
 Kappa = float | Literal["relative"]
 """A confidence, or ``"relative"``: see :data:`RELATIVE`."""
@@ -336,6 +280,10 @@ class AuditSettings(BaseModel):
             raise FociError("split", what, "audit another split, or leave the selector out")
         _ = self.plan  # refuses settings that the recipe does not have
         return self
+
+
+AuditSettings = AuditSettings
+"""What turns stored curves into numbers reads some of the settings, whatever the run was."""
 
 
 def _distinct(where: str, values: tuple[Any, ...]) -> tuple[Any, ...]:

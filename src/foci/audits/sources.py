@@ -36,9 +36,7 @@ class Sources:
         backbone: The frozen classifier; an audit runs on its device and leaves it unchanged.
         cohort: The slides, none of which is read yet; classes in the classifier's order.
         name: What people call the model.
-        split_seed: Of the patient split, if the table has none.
         model_notes: What was assumed when the model was loaded.
-        notes: Further sentences for the report.
         trained_on: Slides that the model was trained on, as far as its folder says.
         record: All that the model's folder says, to compare the cohort with; None for others.
         alarms: What was found wrong while both were read.

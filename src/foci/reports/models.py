@@ -127,8 +127,6 @@ class SlideMeasures(Record):
         falls_back: Share of the seeds that reach and later fall below kappa again.
         decisive: Decisive K over the seeds that have one; None where none has.
         found: Share of the seeds that have a decisive K; None where it was not measured.
-        aukc: Area under the reveal curve.
-        faithfulness: Faithfulness AUC.
     """
 
     k: Numbers
@@ -144,13 +142,10 @@ class SlideColumns(Record):
     """Columns of the slide table.
 
     Attributes:
-        id: Slides.
-        case: Patients.
         label: Class index; None if unknown.
         predicted: Class index.
         p: Probability of the predicted class.
         n: Number of candidate tiles.
-        measures: Metrics by view and ranking.
     """
 
     id: list[str]
@@ -194,7 +189,6 @@ class ViewDetail(Record):
     Attributes:
         full: Probability of the target with all tiles.
         curves: Probability of the target by column.
-        random: Band of the random orders.
         msk: First count that suffices, by column; None where none does.
         stable: Count from which every further one suffices.
         falls_back: First count after ``msk`` that no longer suffices; None where all do.
@@ -213,7 +207,6 @@ class SlideDetail(Record):
 
     Attributes:
         ks: Reveal counts; None if they are those of the page.
-        unit: Unit of the coordinates.
         placement: Tile positions; None without coordinates.
         tissue: Picture of the slide behind the tiles; None where there is none, or no room.
         tiles: Index of every candidate tile in its file; None if all tiles are candidates.
@@ -254,14 +247,7 @@ class ComparedAudit(Record):
     """One audit on a comparison page, in the prediction view.
 
     Attributes:
-        name: Its name, different from those of the other audits.
-        architecture: The classifier.
-        n_slides: Audited slides.
-        n_cases: Their patients.
         n_decided: Slides that the model has decided.
-        kappa: Operating confidence.
-        k_max: Largest reveal count.
-        auc: AUC with all tiles.
         map: Can I believe the map?
         tiles: How many tiles does the decision hang on?
         order: Is there a better order?

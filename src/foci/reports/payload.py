@@ -22,7 +22,7 @@ from foci.audits import AuditedSlide, Curve, RankedTiles, StoredAudit, Summary
 from foci.audits.folder import CurveTable, Order, column
 from foci.audits.measure import MeasuredSlides, followed
 from foci.audits.records import RankingNumbers, plain
-from foci.audits.settings import AnalysisSettings, View
+from foci.audits.settings import AuditSettings, View
 from foci.metrics.inputs import Floats, Integers, defined_mean
 from foci.reports.models import (
     COARSE,
@@ -69,7 +69,7 @@ EXACT = 31
 def payload(
     audit: StoredAudit,
     summary: Summary,
-    settings: AnalysisSettings,
+    settings: AuditSettings,
     limit: int = DETAIL_BYTES,
     picture_limit: int = PICTURE_BYTES,
 ) -> AuditPayload:

@@ -59,9 +59,6 @@ def write_report(
         view: Which view is shown first; None for the audit's own.
         summary: The numbers at these settings, if :func:`foci.audits.audit.recompute` has
             computed them already.
-
-    Returns:
-        Path of the HTML file.
     """
     opened = audit if isinstance(audit, StoredAudit) else StoredAudit.load(audit)
     settings = changed_settings(opened, kappa=kappa, k_max=k_max, view=view)

@@ -33,12 +33,7 @@ PAGE = "study.html"
 def write_study_page(folder: StudyFolder | str | Path, *, reports: bool = True) -> Path:
     """Write tables, figures and ``study.html`` of a study from whatever is finished.
 
-    Args:
-        folder: The study.
-        reports: Whether audits without a report get one.
-
-    Returns:
-        Path of the page.
+    With ``reports``, audits without a report get one.
     """
     study = folder if isinstance(folder, StudyFolder) else StudyFolder(folder)
     made = tables.write(study)
