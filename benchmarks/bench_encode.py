@@ -18,8 +18,7 @@ import openslide
 from foci.audits import AuditedSlide, RankedTiles
 from foci.demo.folder import Parameters
 from foci.demo.painting import looks, write_slide
-from foci.exports.geojson import feature_collection, to_text
-from foci.exports.tables import RankedColumn, RankedSlide
+from foci.exports.tables import RankedColumn, RankedSlide, feature_collection, to_text
 from foci.slides.image import SlideImage
 from foci.slides.tiling import TileGrid, TilingSettings, lay_tiles, tile_pictures
 from timing import alternately

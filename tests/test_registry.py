@@ -11,8 +11,8 @@ from foci.registry import Registry
 def test_order_lookup_and_refusals() -> None:
     fruit: Registry[int] = Registry("fruit")
     fruit.add("pear", 1)
-    fruit.register("apple")(2)
-    assert fruit.names() == ("pear", "apple")
+    assert fruit.add("apple", 2) == 2
+    assert list(fruit) == ["pear", "apple"]
     assert (fruit["apple"], len(fruit), "pear" in fruit) == (2, 2, True)
     with pytest.raises(FociError, match="pear: is already a registered fruit"):
         fruit.add("pear", 3)

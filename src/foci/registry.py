@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, TypeVar
 
 from foci.errors import FociError
 
 T = TypeVar("T")
 
 
-class Registry(Generic[T]):
-    """Ordered mapping of names to things of one kind; a wrong name gets a suggestion.
+class Registry(dict[str, T]):
+    """Names of things of one kind, in the order of registration; a wrong name gets a suggestion.
 
     Args:
         kind: What is registered, in the words of an error message ("backbone", "ranking").
@@ -21,48 +21,26 @@ class Registry(Generic[T]):
     >>> greetings: Registry[str] = Registry("greeting")
     >>> greetings.add("hello", "Hello!")
     'Hello!'
-    >>> greetings.names()
-    ('hello',)
     >>> greetings["helo"]
     Traceback (most recent call last):
     foci.errors.FociError: helo: is not a known greeting; did you mean 'hello'? Known: hello
     """
 
     def __init__(self, kind: str) -> None:
+        super().__init__()
         self.kind = kind
-        self._entries: dict[str, T] = {}
 
     def add(self, name: str, entry: T) -> T:
         """Register ``entry`` under ``name``; a name can be used only once."""
-        if name in self._entries:
+        if name in self:
             raise FociError(name, f"is already a registered {self.kind}", "choose another name")
-        self._entries[name] = entry
+        self[name] = entry
         return entry
 
-    def register(self, name: str) -> Callable[[T], T]:
-        """Use :meth:`add` as a decorator."""
-        return lambda entry: self.add(name, entry)
-
-    def names(self) -> tuple[str, ...]:
-        """All names, in the order of registration."""
-        return tuple(self._entries)
-
-    def __getitem__(self, name: str) -> T:
-        if name not in self._entries:
-            near = difflib.get_close_matches(name, self._entries, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            known = ", ".join(self._entries)
-            raise FociError(name, f"is not a known {self.kind}", f"{hint}Known: {known}")
-        return self._entries[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._entries
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
+    def __missing__(self, name: str) -> NoReturn:
+        near = difflib.get_close_matches(name, self, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise FociError(name, f"is not a known {self.kind}", f"{hint}Known: {', '.join(self)}")
 
 
 def lazy_names(

@@ -29,8 +29,8 @@ def test_unknown_columns_name_what_is_expected(tmp_path: Path) -> None:
     message = str(caught.value)
     assert "a.csv: is of no known format (columns: image, class); expected is one of: " in message
     assert len(IMPORTERS) == 4
-    for name in IMPORTERS:
-        assert IMPORTERS[name].description in message
+    for importer in IMPORTERS.values():
+        assert importer.description in message
 
 
 @pytest.mark.parametrize(

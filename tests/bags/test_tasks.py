@@ -111,7 +111,7 @@ def test_two_files_of_one_barcode_are_two_slides(tmp_path: Path) -> None:
     names = [f"{barcode(1)}.{first}{uuid[1:]}" for first in "de"]
     luad = features(tmp_path / "TCGA-LUAD", *names)
     lusc = features(tmp_path / "TCGA-LUSC", barcode(2))
-    got = build("nsclc", [str(luad), str(lusc)], split=False)
+    got = build("nsclc", [str(luad), str(lusc)])
     assert [s.slide_id for s in got.slides] == [*names, barcode(2)]
 
 
@@ -262,10 +262,13 @@ def test_other_tables_are_refused(tmp_path: Path) -> None:
 def test_a_breast_sheet_has_no_histology_and_needs_its_class(tmp_path: Path) -> None:
     idc = sheet_of(tmp_path / "idc.tsv", "TCGA-BRCA", [1, 2])
     ilc = sheet_of(tmp_path / "ilc.tsv", "TCGA-BRCA", [3])
-    got = build("brca", [f"IDC={idc}", f"other={ilc}"], split=False)
-    assert [s.label for s in got.slides] == ["IDC", "IDC", "other"]
-    assert [(s.case_id[-1], s.split) for s in got.slides] == [("1", None), ("2", None), ("3", None)]
-    assert got.notes == ()
+    got = build("brca", [f"IDC={idc}", f"other={ilc}"])
+    assert [(s.label, s.case_id[-1]) for s in got.slides] == [
+        ("IDC", "1"),
+        ("IDC", "2"),
+        ("other", "3"),
+    ]
+    assert read("brca", idc, "IDC").notes == ()
     message = (
         "idc.tsv: does not tell the class: the project TCGA-BRCA holds several; give one table per "
         "class, IDC=PATH and other=PATH, or the feature folders TCGA-BRCA_IDC and TCGA-BRCA_OTHERS"
@@ -313,7 +316,7 @@ def train_csv(folder: Path, rows: Iterable[str]) -> Path:
 def test_grades_become_two_classes(tmp_path: Path) -> None:
     rows = ["0005f7aa,karolinska,0,0+0", "000920ad,radboud,1,3+3", "0018ae58,radboud,5,5+4"]
     train_csv(tmp_path, rows)
-    got = build("panda", [str(tmp_path)], split=False)
+    got = read("panda", tmp_path)
     assert got.slides == (
         Slide("0005f7aa", "0005f7aa", "benign", site="karolinska"),
         Slide("000920ad", "000920ad", "malignant", site="radboud"),

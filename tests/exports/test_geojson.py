@@ -10,8 +10,13 @@ import numpy as np
 import pytest
 
 from foci.audits import AuditedSlide, RankedTiles
-from foci.exports.geojson import feature_collection, tile_uuid, to_text
-from foci.exports.tables import RankedColumn, RankedSlide
+from foci.exports.tables import (
+    RankedColumn,
+    RankedSlide,
+    feature_collection,
+    tile_uuid,
+    to_text,
+)
 from tests.exports.ranked_squares import ORIGIN, SIDE, ranked
 
 

@@ -176,5 +176,5 @@ def test_examples_run() -> None:
     try:
         failed, tried = doctest.testfile(str(PAGE), module_relative=False, optionflags=FLAGS)
     finally:
-        RANKINGS._entries.pop("darkest-first", None)
+        RANKINGS.pop("darkest-first", None)
     assert (failed, tried > 20) == (0, True)

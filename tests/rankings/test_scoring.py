@@ -128,7 +128,7 @@ def test_a_ranking_that_returns_too_few_scores_is_refused() -> None:
         whole = rankings.score("half", make("abmil", "paper"), features(4), share=1)
         assert whole.scores.tolist() == [0.0] * 4
     finally:
-        del RANKINGS._entries["half"]
+        del RANKINGS["half"]
 
 
 def test_log_odds_sort_as_the_probability_does() -> None:

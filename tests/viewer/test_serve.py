@@ -50,6 +50,7 @@ def started(
     )
     thread.start()
     while not (servers and servers[0].started):
+        assert thread.is_alive()
         time.sleep(0.01)
     return lines, servers[0], thread
 

@@ -265,12 +265,7 @@ class CohortOptions(BaseModel):
         return {name: getattr(self, name) for name in (*names, "exclude_class")}
 
     def read(self, *, n_cap: int | None = N_CAP, classes: Sequence[str] = ()) -> Cohort:
-        """Read the cohort; see :meth:`foci.bags.Cohort.read`.
-
-        Args:
-            n_cap: Most tiles per bag if the options do not say: what the model was trained with.
-            classes: Class names if the options do not give them: those of the model.
-        """
+        """Read the cohort; the model's tile cap and classes count where the options have none."""
         cohort = Cohort.read(
             self.features,
             **self.table(),
@@ -297,17 +292,8 @@ def find_slides(
     """Read the label table and match its rows to files; without one every file is a slide.
 
     Slides of classes that are not wanted are left out after the match, so that their feature files
-    do not count as files without a row.
-
-    Args:
-        files: Feature files by slide name.
-        labels: The label table, if there is one.
-        only_classes: Classes whose slides are kept.
-        exclude_class: Classes whose slides are left out.
-        tables: Further arguments of :func:`foci.bags.importers.read_slides`.
-
-    Raises:
-        CohortError: If the table is wrong, an option does not fit it, or a match is ambiguous.
+    do not count as files without a row. ``tables`` are further arguments of
+    :func:`foci.bags.importers.read_slides`.
     """
     if labels is None:
         for option, names in (("--only-classes", only_classes), ("--exclude-class", exclude_class)):
@@ -333,13 +319,7 @@ def choose_classes(
 ) -> tuple[tuple[Slide, ...], tuple[str, ...]]:
     """Slides of the wanted classes, and notes on how many of each other class are left out.
 
-    Args:
-        slides: The rows of the label table.
-        only: Classes to keep; slides without a label go. None for all.
-        exclude: Classes to drop; slides without a label stay.
-
-    Raises:
-        CohortError: If a class is not in the table, or no slide is left.
+    With classes to keep, slides without a label go; with classes to exclude, they stay.
     """
     if not only and not exclude:
         return tuple(slides), ()

@@ -46,18 +46,11 @@ class Check:
     items: tuple[str, ...] = ()
 
 
-def examine(
-    options: CohortOptions,
-    *,
-    sample: int | None = None,
-) -> list[Check]:
+def examine(options: CohortOptions, *, sample: int | None = None) -> list[Check]:
     """Run every check that the given inputs allow; a refusal becomes a FAIL, never a crash.
 
-    With a label table the files of its slides are read, wherever they are, and no others.
-
-    Args:
-        options: Feature folder, and label table if there is one.
-        sample: Read only this many files, spread over the folder; None for all.
+    With a label table the files of its slides are read, wherever they are, and no others; with
+    ``sample`` only so many of them, spread over the folder.
     """
     try:
         files = find_features(options.features)

@@ -99,8 +99,8 @@ def _check_options(
 
 def detect(table: Table) -> str:
     """Detect the format of a label table by its columns."""
-    for name in IMPORTERS:
-        if IMPORTERS[name].matches(table.columns):
+    for name, importer in IMPORTERS.items():
+        if importer.matches(table.columns):
             return name
     found = ", ".join(table.columns)
     if any(column.lower() in SPLIT_NAMES for column in table.columns):
@@ -113,7 +113,7 @@ def detect(table: Table) -> str:
         if near := nearest(key, table.columns, likeness):
             fix = f"did you mean {near!r}? rename it to {key!r}"
             raise CohortError(table.path, f"has no column {key!r} (columns: {found})", fix)
-    expected = "; ".join(IMPORTERS[name].description for name in IMPORTERS)
+    expected = "; ".join(importer.description for importer in IMPORTERS.values())
     raise CohortError(
         table.path, f"is of no known format (columns: {found})", f"expected is one of: {expected}"
     )

@@ -19,11 +19,10 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
 from math import gcd
-from typing import TypeVar
 
 from foci.bags.bag import Slide, SlideRows
 from foci.errors import CohortError
@@ -41,7 +40,6 @@ Placement = Mapping[Group, tuple[int, ...]]
 Quotas = Mapping[str, Sequence[int]]
 """Slides per stratum and split."""
 
-Stratum = TypeVar("Stratum", bound=Hashable)
 _Rows = tuple[tuple[int, ...], ...]
 _MOST_TRIALS = 20_000
 
@@ -184,17 +182,12 @@ def largest_remainder(total: int, weights: Sequence[int]) -> list[int]:
     return shares
 
 
-def stratum_quotas(
-    sizes: Mapping[Stratum, int], counts: Sequence[int]
-) -> dict[Stratum, tuple[int, ...]]:
+def stratum_quotas(sizes: Mapping[str, int], counts: Sequence[int]) -> dict[str, tuple[int, ...]]:
     """Slides of every stratum for every split, so that both margins are met exactly.
 
     Split after split is shared among what the strata have left, by largest remainder, smallest
-    split first, as rounding weighs most there.
-
-    Args:
-        sizes: Slides per stratum.
-        counts: Slides per split; they add up to the same number.
+    split first, as rounding weighs most there. ``sizes`` are the slides per stratum, ``counts``
+    those per split; both add up to the same number.
 
     >>> stratum_quotas({"LUAD": 6, "LUSC": 4}, (7, 1, 2))
     {'LUAD': (4, 1, 1), 'LUSC': (3, 0, 1)}
@@ -214,11 +207,8 @@ def fill(groups: Mapping[Group, int], quotas: Quotas) -> Placement:
 
     A patient goes to the split whose quota is, in proportion, emptiest; where it fits nowhere, to
     the one with most left. No quota is then missed by as much as the largest patient of the
-    stratum, and with enough single slides none is missed at all.
-
-    Args:
-        groups: Patients per group.
-        quotas: Slides per stratum and split; they add up to the slides of the stratum.
+    stratum, and with enough single slides none is missed at all. The quotas of a stratum add up to
+    its slides.
     """
     left = {stratum: list(shares) for stratum, shares in quotas.items()}
     placement = {}

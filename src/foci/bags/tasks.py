@@ -48,16 +48,16 @@ class Task:
 TASKS: Registry[Task] = Registry("task")
 
 
-def build(task: str, sources: Sequence[str], *, seed: int = 0, split: bool = True) -> SlideRows:
-    """Slides, labels and splits of one of the paper's tasks.
+def build(task: str, sources: Sequence[str], *, seed: int = 0) -> SlideRows:
+    """Slides of one of the paper's tasks, split by patient in the paper's sizes.
+
+    Another number of slides is divided in the same proportion.
 
     Args:
         task: ``"nsclc"``, ``"brca"`` or ``"panda"``.
         sources: Files or folders: GDC sample sheets and manifests, folders of published UNI2-h
             features, PANDA's ``train.csv``; ``LABEL=PATH`` where a source does not tell the class.
         seed: Seed of the split.
-        split: Whether to divide into train, val and test, by patient, in the paper's sizes;
-            another number of slides is divided in the same proportion.
 
     Raises:
         CohortError: If a source is not understood, a slide is given twice, or a class is missing.
@@ -76,8 +76,6 @@ def build(task: str, sources: Sequence[str], *, seed: int = 0, split: bool = Tru
     if missing:
         what = f"has no slides of {' and '.join(missing)}"
         raise CohortError(f"task {task}", what, "add the source of that class")
-    if not split:
-        return SlideRows(slides, notes)
     counts = list(chosen.counts)
     if len(slides) != sum(counts):
         counts = largest_remainder(len(slides), counts)
@@ -140,11 +138,8 @@ def read_tcga(
 ) -> SlideRows:
     """The diagnostic slides of folders of published features, a sample sheet or a manifest.
 
-    Args:
-        source: Folder or table, with the class if the user named it.
-        folders: Folder names of the publication, and the class of each.
-        projects: Projects of the task, and the class each stands for; None if for several.
-        unlabelled: What to do where the project does not tell the class.
+    ``folders`` of the publication and ``projects`` come with their classes, a project of several
+    with None; ``unlabelled`` says what to do where the project does not tell the class.
     """
     slides: list[Slide] = []
     notes: tuple[str, ...] = ()

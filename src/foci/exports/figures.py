@@ -96,13 +96,7 @@ class Tissue:
 def look(
     ranked: RankedSlide, image: Path | None, slide_mpp: float | None, *, pictures: bool
 ) -> Tissue:
-    """Read the pictures of one slide.
-
-    Args:
-        ranked: The slide with its rankings.
-        image: Its image; None where there is none.
-        slide_mpp: Micrometres per level-0 pixel where the image does not say.
-        pictures: Whether pictures are wanted, or only origin and resolution.
+    """Read the pictures of one slide, or without ``pictures`` only origin and resolution.
 
     Raises:
         SlideError: If the image cannot be read, or is not that of these tiles.

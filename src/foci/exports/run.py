@@ -11,8 +11,14 @@ from foci.audits import StoredAudit
 from foci.audits.audit import Marks
 from foci.errors import FociError, SlideError
 from foci.exports.figures import look, rgb_of, write_figure
-from foci.exports.geojson import feature_collection, to_text
-from foci.exports.tables import RankedSlide, columns_to_export, ranked_slides, write_tiles
+from foci.exports.tables import (
+    RankedSlide,
+    columns_to_export,
+    feature_collection,
+    ranked_slides,
+    to_text,
+    write_tiles,
+)
 from foci.files.atomic import whole_file, write_whole
 from foci.slides.image import file_name
 

@@ -1,11 +1,17 @@
-"""What is exported of a slide: which slides and rankings, their first tiles, and these as CSV."""
+"""What is exported of an audit: which slides and rankings, and their first tiles.
+
+The tiles are written as CSV, and as GeoJSON objects that QuPath imports.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,15 +179,7 @@ def ranked_slides(
     k: str,
     marks: Marks | None = None,
 ) -> Iterator[RankedSlide]:
-    """The slides with the first tiles of their rankings, in the order of the audit.
-
-    Args:
-        audit: A finished audit.
-        slide_ids: Slides to export.
-        columns: Rankings to export.
-        k: Number of tiles, see :func:`count_of`.
-        marks: Annotated tiles.
-    """
+    """The slides with the first ``k`` tiles of their rankings, in the order of the audit."""
     measured, wanted = audit.measured(), set(slide_ids)
     row_of = {name: row for row, name in enumerate(measured.curves.slide_ids)}
     by_id = {slide.slide_id: slide for slide in audit.slides}
@@ -260,3 +258,58 @@ def write_tiles(ranked: RankedSlide, path: Path) -> None:
 
 def _number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.6f}"
+
+
+# One QuPath detection per tile.
+
+NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "foci.tiles")
+"""Of the tiles' version-5 UUIDs: the same tile gets the same one at every export."""
+
+
+def feature_collection(
+    ranked: RankedSlide,
+    column: RankedColumn,
+    colour: tuple[int, int, int],
+    origin: tuple[int, int] = (0, 0),
+) -> dict[str, Any]:
+    """The first tiles of one ranking in red, green and blue (0 to 255), for QuPath 0.4 or later.
+
+    QuPath begins to count at ``origin``, the top-left corner of the scanned part.
+    """
+    corners, side, tiles = ranked.corners, ranked.side, ranked.tiles
+    features = []
+    for rank, position in enumerate(column.order, 1):
+        x, y = (int(a) - b for a, b in zip(corners[position], origin, strict=True))
+        right, bottom = x + side, y + side
+        outline = [[x, y], [right, y], [right, bottom], [x, bottom], [x, y]]
+        measured = {
+            "foci:rank": rank,
+            "foci:score": float(tiles.scores[column.name][position]),
+            "foci:p revealed": float(column.revealed[rank - 1]),
+            "foci:delta p": float(column.delta_p[rank - 1]),
+        }
+        features.append(
+            {
+                "type": "Feature",
+                "id": tile_uuid(ranked.slide.slide_id, column.name, int(tiles.tiles[position])),
+                "geometry": {"type": "Polygon", "coordinates": [outline]},
+                "properties": {
+                    "objectType": "detection",
+                    "name": f"{column.name} {rank}",
+                    "classification": {"name": f"FOCI {column.name}", "color": list(colour)},
+                    "isLocked": True,
+                    "measurements": {k: v for k, v in measured.items() if math.isfinite(v)},
+                },
+            }
+        )
+    return {"type": "FeatureCollection", "features": features}
+
+
+def tile_uuid(slide_id: str, column: str, tile: int) -> str:
+    """Stable identifier of a tile under a ranking, so that a second import replaces the first."""
+    return str(uuid.uuid5(NAMESPACE, "\n".join((slide_id, column, str(tile)))))
+
+
+def to_text(collection: dict[str, Any]) -> str:
+    """As JSON; NaN and infinity, which QuPath refuses, are an error."""
+    return json.dumps(collection, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -20,18 +20,8 @@ def read_json(path: Path) -> Any:
         ValueError: If it is no JSON, no UTF-8 text, too large, or nested too deeply.
         OSError: If the file cannot be opened.
     """
-    return json_value(read_text(path))
-
-
-def json_value(text: str) -> Any:
-    """The value of a JSON text, with a ValueError for whatever is wrong with it.
-
-    >>> json_value("[" * 100_000)
-    Traceback (most recent call last):
-    ValueError: it is nested too deeply
-    """
     try:
-        return json.loads(text)
+        return json.loads(read_text(path))
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
 

@@ -37,10 +37,7 @@ class _Finding:
 def check_slides(options: CohortOptions, folder: Path, *, sample: int | None = None) -> list[Check]:
     """Are slides found for all bags, do coordinates lie inside, does the tile size agree?
 
-    Args:
-        options: Feature folder, and label table if there is one.
-        folder: Of the whole-slide images.
-        sample: Look at only this many slides, spread over the cohort; None for all.
+    With ``sample`` only so many slides are looked at, spread over the cohort.
     """
     try:
         _, matched = find_slides(

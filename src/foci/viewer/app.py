@@ -75,15 +75,7 @@ def viewer_app(
     hosts: Collection[str] = LOOPBACK,
     any_address: bool = False,
 ) -> Starlette:
-    """The viewer of one audit.
-
-    Args:
-        catalogue: The audit with its slides.
-        marks: Takes what readers mark.
-        token: Secret of this run.
-        hosts: Names under which the server may be addressed.
-        any_address: Also by any bare IP address.
-    """
+    """The viewer of one audit; :class:`Guard` explains token, hosts and addresses."""
     page = load_page()
     cohort = lru_cache(maxsize=1)(lambda: to_json(cohort_of(catalogue)))
 

@@ -36,11 +36,7 @@ class Mark(BaseModel):
 
 
 class MarkBook:
-    """The CSV file that marks are appended to; safe for threads.
-
-    Args:
-        path: The file; it appears with the first mark.
-    """
+    """The CSV file that marks are appended to; it appears with the first. Safe for threads."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

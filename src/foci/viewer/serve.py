@@ -29,21 +29,12 @@ def serve(
     catalogue: Catalogue,
     marks: MarkBook,
     *,
-    host: str = LOOPBACK[0],
+    host: str,
     port: int | None = None,
-    browser: bool = True,
-    say: Callable[[str], None] = lambda line: None,
+    browser: bool,
+    say: Callable[[str], None],
 ) -> None:
-    """Serve the viewer until it is interrupted.
-
-    Args:
-        catalogue: The audit with its slides.
-        marks: Takes what readers mark.
-        host: Address to listen on.
-        port: Port; None for the first free one from :data:`PORT` on.
-        browser: Whether to open the page.
-        say: Called with one line per message.
-    """
+    """Serve the viewer until it is interrupted; without a port, on the first free one."""
     try:
         import uvicorn
 

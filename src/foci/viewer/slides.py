@@ -112,12 +112,7 @@ def cohort_of(catalogue: Catalogue) -> ViewerCohort:
         name=audit.manifest.name,
         line=LINE,
         answers=[
-            CohortAnswer(
-                question=one.question,
-                short=one.short,
-                tone=one.tone,
-                sentences=list(one.sentences),
-            )
+            CohortAnswer.model_validate(one, from_attributes=True)
             for one in answers(summary, audit.manifest)
         ],
         alarms=[*changed, *(f"{alarm.kind}: {alarm.sentence}" for alarm in audit.alarms)],

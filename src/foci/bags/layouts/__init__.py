@@ -65,12 +65,12 @@ def read_bag(
 
 def suffixes() -> frozenset[str]:
     """File suffixes of all layouts."""
-    return frozenset(ending for name in LAYOUTS for ending in LAYOUTS[name].suffixes)
+    return frozenset(ending for layout in LAYOUTS.values() for ending in layout.suffixes)
 
 
 def candidates(path: Path) -> tuple[str, ...]:
     """Layouts that are possible for a file's suffix, most specific first."""
-    return tuple(name for name in LAYOUTS if path.suffix.lower() in LAYOUTS[name].suffixes)
+    return tuple(name for name, layout in LAYOUTS.items() if path.suffix.lower() in layout.suffixes)
 
 
 def detect(path: Path) -> str:

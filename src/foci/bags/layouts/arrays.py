@@ -54,12 +54,9 @@ def load_npy(path: Path) -> NDArray[Any]:
 
 
 def load_npz(path: Path, *one_of: str, also: tuple[str, ...] = ()) -> dict[str, NDArray[Any]]:
-    """Arrays of a ``.npz`` file by name; others are never read.
+    """The first array of ``one_of`` in a ``.npz`` file, and what it holds of ``also``.
 
-    Args:
-        path: The file.
-        one_of: Names of which one must be there; only the first that is there is read.
-        also: Arrays to read where there are any.
+    Others are never read.
     """
     with _open(path) as file, zipfile.ZipFile(file) as archive:
         held = {member.removesuffix(".npy"): member for member in archive.namelist()}
