@@ -146,13 +146,3 @@ def test_a_damaged_file_is_one_line(foci: Foci, unhashed: Path, command: str, na
             (unhashed / name).write_bytes(content)
         assert name in foci.refused(command, unhashed, *others, "--out", "page.html"), content
         assert not Path("page.html").exists()
-
-
-def test_a_file_that_the_manifest_names(foci: Foci, unhashed: Path) -> None:
-    manifest = json.loads((unhashed / "manifest.json").read_text())
-    manifest["files"] = {"summary.json": "ab", "tables/slides.csv": "cd"}
-    (unhashed / "manifest.json").write_text(json.dumps(manifest))
-    lost = unhashed / "tables" / "slides.csv"
-    assert foci.refused("report", unhashed) == (
-        f"foci: {lost}: is missing; run foci audit again with --force\n"
-    )

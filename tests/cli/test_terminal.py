@@ -195,6 +195,9 @@ def test_every_command_speaks_before_it_imports(name: str, command: ast.Function
 def test_the_viewer_is_installed_first_where_it_is_missing(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(terminal, "find_spec", lambda name: object())
+    say_next(["foci", "view", "audit"])
+    assert capsys.readouterr().out == "next foci view audit\n"
     monkeypatch.setattr(terminal, "find_spec", lambda name: None)
     say_next(["foci", "view", "audit"], ["foci", "report", "audit"])
     assert capsys.readouterr().out.splitlines() == [
@@ -204,14 +207,6 @@ def test_the_viewer_is_installed_first_where_it_is_missing(
     ]
     say_next(["foci", "report", "audit"])
     assert capsys.readouterr().out == "next foci report audit\n"
-
-
-def test_with_the_viewer_there_is_nothing_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(terminal, "find_spec", lambda name: object())
-    say_next(["foci", "view", "audit"])
-    assert capsys.readouterr().out == "next foci view audit\n"
 
 
 COUNTS: Counts = {"native": [[9, 8]], "random": [[6, 6]] * 2}

@@ -50,6 +50,7 @@ def test_any_size_gives_disjoint_patients_and_every_class_in_every_split(
     assert {(p.label, p.split) for p in plans} == {
         (label, split) for label in range(classes) for split in ("train", "val", "test")
     }
+    assert len({(p.label, p.site) for p in plans}) == 2 * classes
 
 
 def test_shares_of_the_default_cohort() -> None:
@@ -286,17 +287,22 @@ def test_features_are_prototype_amounts_shift_and_noise(palette: Palette, hard: 
     assert np.std(shift - palette.sites[1]) == pytest.approx(0.1, rel=0.3)
 
 
-def test_only_the_witnesses_depend_on_the_class() -> None:
+def planted(seed: int, hard: bool) -> np.ndarray:
+    """What the class of a slide adds to its witnesses, and to no other tile."""
     shown = tissue()
     as_a, as_b = (
-        class_amounts(np.random.default_rng(7), shown, label=label, classes=2, hard=False)
+        class_amounts(np.random.default_rng(seed), shown, label=label, classes=2, hard=hard)
         for label in (0, 1)
     )
     np.testing.assert_array_equal(as_a[~shown.witness], as_b[~shown.witness])
-    planted = (as_a - as_b)[shown.witness]
-    np.testing.assert_allclose(planted[:, 0], -planted[:, 1])
-    assert (planted[:, 0] > 2.6).all()
-    assert (planted[:, 0] < 4.2).all()
+    return (as_a - as_b)[shown.witness]
+
+
+def test_only_the_witnesses_depend_on_the_class() -> None:
+    found = planted(7, hard=False)
+    np.testing.assert_allclose(found[:, 0], -found[:, 1])
+    assert (found[:, 0] > 2.6).all()
+    assert (found[:, 0] < 4.2).all()
 
 
 def test_distractors_hint_at_any_class_and_less_than_witnesses_tell() -> None:
@@ -313,19 +319,10 @@ def test_distractors_hint_at_any_class_and_less_than_witnesses_tell() -> None:
 
 
 def test_hard_slides_carry_less() -> None:
-    shown = tissue()
-
-    def strength(hard: bool) -> list[float]:
-        found = []
-        for seed in range(20):
-            a, b = (
-                class_amounts(np.random.default_rng(seed), shown, label=y, classes=2, hard=hard)
-                for y in (0, 1)
-            )
-            found.append(float((a - b)[shown.witness, 0].mean()))
-        return found
-
-    assert max(strength(True)) < min(strength(False))
+    hard, others = (
+        [float(planted(seed, hard)[:, 0].mean()) for seed in range(20)] for hard in (True, False)
+    )
+    assert max(hard) < min(others)
 
 
 def test_a_slide_at_40x_is_the_same_tissue_in_pixels_half_as_large() -> None:

@@ -217,15 +217,6 @@ def test_the_full_bag_loss_reaches_the_copy(cohort: Cohort) -> None:
     assert result.epochs[-1]["loss"] < 0.5 * result.before["loss"]
 
 
-def test_a_joint_copy_is_not_the_backbone_of_any_selector(cohort: Cohort) -> None:
-    plan = vary(recipe("paper-ste"), {"schedule.epochs": 1})
-    model = small("abmil", "paper", 2)
-    fitted = selectors.fit(model, cohort, plan)
-    copy, _, _ = train_jointly(model, cohort, plan)
-    assert not fitted.best.identity.matches(type(fitted.best.identity).of(copy))
-    assert not hasattr(selectors, "train_jointly")
-
-
 def one_step(name: str = "paper-ste") -> Any:
     """One epoch of a single step at the peak rate, without weight decay."""
     changes = {"epochs": 1, "warmup": 0, "batch_size": 64, "peak": 1e-3, "weight_decay": 0}

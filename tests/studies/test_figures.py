@@ -18,6 +18,8 @@ from foci.studies.read import Place, audit_folders
 from foci.studies.tables import StudyTables
 from tests.makers.finished_study import finished
 
+LABELS = ["auc_vs_shi", "srp_curve", "srp_extended", "k_distribution", "deletion"]
+
 
 @pytest.fixture(scope="module")
 def drawn(study: Path, built: StudyTables) -> dict[str, StudyFigure]:
@@ -30,7 +32,7 @@ def rows(figure: StudyFigure, **wanted: object) -> list[dict[str, str]]:
 
 
 def test_every_figure_is_there(drawn: dict[str, StudyFigure]) -> None:
-    assert [*drawn] == ["auc_vs_shi", "srp_curve", "srp_extended", "k_distribution", "deletion"]
+    assert [*drawn] == LABELS
     assert all(figure.caption.endswith(".") for figure in drawn.values())
 
 
@@ -78,8 +80,7 @@ def test_the_same_bytes_every_time(study: Path, built: StudyTables) -> None:
         return {path.name: path.read_bytes() for path in (study / "figures").iterdir()}
 
     first = content()
-    labels = ("auc_vs_shi", "srp_curve", "srp_extended", "k_distribution", "deletion")
-    assert {*first} == {f"{name}.{end}" for name in labels for end in ("svg", "pdf", "csv")}
+    assert {*first} == {f"{name}.{end}" for name in LABELS for end in ("svg", "pdf", "csv")}
     assert content() == first
 
 

@@ -43,15 +43,11 @@ def test_cohorts_times_backbones_times_seeds(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_needed_cells_come_first(tmp_path: Path) -> None:
+def test_sweeps(tmp_path: Path) -> None:
     plan = make(tmp_path, sweeps=SWEEPS, efficiency={}).plan()
     place = {cell.key: i for i, cell in enumerate(plan)}
     assert all(place[key] < place[cell.key] for cell in plan for key in cell.needs)
     assert len({cell.name for cell in plan}) == len(plan)
-
-
-def test_sweeps(tmp_path: Path) -> None:
-    plan = make(tmp_path, sweeps=SWEEPS, efficiency={}).plan()
     assert counts(plan) == {
         "train": 8, "fit": 8 + 4 + 2 * 2 + 1, "audit": 8 + 4 + 2 * 2 + 2, "joint": 1, "cost": 2,
     }  # fmt: skip

@@ -74,11 +74,9 @@ def main() -> None:
     except OSError as error:
         _end(_refused(error))
     except (MemoryError, RuntimeError) as error:
-        on_gpu, on_cpu = (
-            type(error).__name__ == "OutOfMemoryError",
-            "can't allocate memory",
-        )  # torch
-        if not (isinstance(error, MemoryError) or on_gpu or on_cpu in str(error)):
+        on_gpu = type(error).__name__ == "OutOfMemoryError"
+        on_cpu = "can't allocate memory" in str(error)
+        if not (isinstance(error, MemoryError) or on_gpu or on_cpu):
             raise
         _end(FociError("memory", "is used up", "free some, or choose smaller --n-cap or --k-max"))
     except KeyboardInterrupt:

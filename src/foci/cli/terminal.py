@@ -142,11 +142,7 @@ def say(line: str) -> None:
 
 @contextlib.contextmanager
 def resumable(stopped: Callable[[], str] | None = None) -> Iterator[None]:
-    """Answer Ctrl-C with one line and exit code 130.
-
-    Args:
-        stopped: What is kept, and how to resume; default: the same command resumes.
-    """
+    """Answer Ctrl-C with one line, of what is kept and how to resume, and exit code 130."""
     try:
         yield
     except KeyboardInterrupt:

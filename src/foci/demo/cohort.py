@@ -60,10 +60,7 @@ class PlannedSlide:
     """What is decided about a slide before its tiles are drawn.
 
     Attributes:
-        slide_id: Name of the slide.
-        case_id: The patient.
         label: Index into :data:`CLASSES`.
-        split: ``"train"``, ``"val"`` or ``"test"``.
         site: Index into :data:`SITES`.
         hard: Whether the witnesses carry less.
         magnification: Of level 0, 20 or 40.
@@ -161,15 +158,9 @@ def grow(
 ) -> NDArray[np.bool_]:
     """Grow a region ``[N]`` from ``seed``, at each step by its most appealing neighbour.
 
-    The region is connected at every step, and smaller than ``size`` only where ``within`` ends.
-    Written by hand because no library does it: flooding in SciPy has neither an order nor a size.
-
-    Args:
-        touching: Neighbours of every tile.
-        seed: First tile.
-        appeal: ``[N]``, higher joins earlier; the lower tile index breaks ties.
-        size: Number of tiles wanted.
-        within: ``[N]`` bool, the tiles that may join.
+    The lower tile index breaks ties. The region is connected at every step, and smaller than
+    ``size`` only where ``within`` ends. Written by hand because no library does it: flooding in
+    SciPy has neither an order nor a size.
 
     >>> line = [[1], [0, 2], [1, 3], [2]]
     >>> grow(line, 1, np.array([0, 9, 5, 7]), 3, np.ones(4, dtype=bool)).tolist()
@@ -220,9 +211,7 @@ class Layout:
 
     Attributes:
         cells: ``[N, 2]`` int64, column and row of every tile, row by row.
-        columns: Width of the canvas in tiles.
-        rows: Height of the canvas in tiles.
-        touching: Neighbours of every tile.
+        columns: Width of the canvas in tiles; ``rows`` is its height.
         piece: ``[N]``, which piece of tissue each tile belongs to.
     """
 
@@ -403,12 +392,10 @@ class PlantedSlide:
     """A slide with its answer key.
 
     Attributes:
-        plan: Name, patient, class, split and site.
         features: ``[N, D]`` float32.
         coords: ``[N, 2]`` int64, top-left corner (x, y) of each tile in level-0 pixels.
         patch_size: Side of a tile in level-0 pixels.
         size: Width and height of level 0.
-        tissue: What the tiles show, and which are witnesses.
     """
 
     plan: PlannedSlide

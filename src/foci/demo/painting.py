@@ -58,7 +58,7 @@ _WHITE = 244
 _BLOCK = 256
 
 Look = tuple[int, int, int, int]
-"""Arguments of :func:`tile_picture`."""
+"""Kind of tissue, class that the glands show, number of glands, and one of the variants."""
 
 
 def paint_slides(folder: Path, parameters: Parameters) -> Path:
@@ -175,14 +175,7 @@ def _blocks(canvas: NDArray[np.uint8]) -> Iterator[bytes]:
 
 @cache
 def tile_picture(kind: int, label: int, glands: int, variant: int) -> NDArray[np.uint8]:
-    """A tile ``[256, 256, 3]``; the same arguments always give the same pixels.
-
-    Args:
-        kind: Index into :data:`foci.demo.cohort.KINDS`.
-        label: The class that the glands show.
-        glands: How many of them; 0 on all other tiles.
-        variant: Below :data:`VARIANTS`.
-    """
+    """A tile ``[256, 256, 3]`` with so many glands of a class; the same look, the same pixels."""
     colour, nuclei, radius = _TISSUE[KINDS[kind]]
     rng = np.random.default_rng((kind, label, glands, variant))
     cloud = gaussian_filter(rng.normal(size=(PATCH_SIZE, PATCH_SIZE)), 9, mode="wrap")

@@ -55,13 +55,7 @@ MARKED = "The planted witnesses: the only tiles that carry the slide's class."
 
 @dataclass(frozen=True)
 class DemoModel:
-    """A classifier of the demo, small enough for two cores.
-
-    Attributes:
-        name: Architecture, preset ``paper``.
-        widths: What replaces the preset's widths.
-        training: What replaces the training recipe's defaults.
-    """
+    """A classifier of the demo, small enough for two cores: what replaces the preset ``paper``."""
 
     name: str
     widths: dict[str, Any] = field(default_factory=dict)
@@ -89,13 +83,7 @@ SETTINGS = AuditSettings(
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo made.
-
-    Attributes:
-        folder: The demo folder.
-        audits: One per classifier.
-        comparison: The page that puts them side by side.
-    """
+    """What the demo made: its folder, one audit per classifier, the page that compares them."""
 
     folder: Path
     audits: tuple[StoredAudit, ...]
@@ -113,15 +101,8 @@ def run_demo(
 ) -> DemoResult:
     """Make the embedded cohort, train three classifiers, audit each, and compare them.
 
-    Results of an earlier run of the same demo are kept.
-
-    Args:
-        out: Folder to make.
-        seed: Of cohort and training.
-        slides: Number of slides.
-        classes: 2 or 3 types of tumour.
-        settings: Of the audits.
-        workers: Processes, each with one thread; None for one per core, 1 for this process alone.
+    Results of an earlier run of the same demo are kept. Each worker is a process of one thread:
+    None is one per core, 1 is this process alone.
     """
     folder = make(out, seed=seed, slides=slides, classes=classes)
     jobs = [(model, folder, seed, settings) for model in MODELS]
@@ -235,13 +216,7 @@ def miniature() -> dict[str, Any]:
 
 
 def make_study(out: str | Path, *, slides: int = SLIDES_OF_A_STUDY, seed: int = 0) -> StudyFolder:
-    """Make the cohorts of both tasks and the ``study.yaml`` beside them.
-
-    Args:
-        out: Folder to make, or one with the same study.
-        slides: Number of slides of each cohort.
-        seed: Of the synthetic slides.
-    """
+    """Make the cohorts of both tasks, with so many slides each, and ``study.yaml`` beside them."""
     folder = Path(out)
     text = _HEADER + yaml.safe_dump(miniature(), sort_keys=False)
     path = folder / STUDY
@@ -255,14 +230,11 @@ def make_study(out: str | Path, *, slides: int = SLIDES_OF_A_STUDY, seed: int = 
 
 
 def run_miniature(folder: StudyFolder, *, workers: int | None = None) -> Tally:
-    """Run the cells of the miniature study that are not done.
+    """Run the cells of the miniature study that are not done, so many at the same time.
 
-    Args:
-        folder: Of :func:`make_study`.
-        workers: Cells at the same time; None for one per core where Ray is installed, else 1.
+    None is one per core where Ray is installed, else 1.
     """
-    possible = os.cpu_count() or 1 if find_spec("ray") is not None else 1
-    workers = workers or possible
+    workers = workers or (os.cpu_count() or 1 if find_spec("ray") is not None else 1)
     plan = folder.new_plan()
     with ExitStack() as stack:
         engine: Engine = InProcess(folder)

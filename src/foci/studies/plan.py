@@ -126,24 +126,6 @@ class Plan:
             if all(getattr(cell, name) == value for name, value in wanted.items())
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """The plan as plain values."""
-        return {"cells": [asdict(cell) for cell in self.cells], "notes": list(self.notes)}
-
-    @classmethod
-    def from_json(cls, content: Any) -> Plan:
-        """The plan from plain values."""
-        try:
-            cells = tuple(
-                Cell(**{**one, "needs": tuple(one["needs"]), "rankings": tuple(one["rankings"])})
-                for one in content["cells"]
-            )
-            return cls(cells, tuple(content["notes"]))
-        except (KeyError, TypeError) as error:
-            raise FociError(
-                "plan.json", f"is not a plan ({error})", "run foci study plan"
-            ) from None
-
 
 _FORMAT = 1
 """Raised whenever the same key would mean another result."""
@@ -355,12 +337,19 @@ class StudyFolder:
         stored = _read(self.path / PLAN)
         if stored.get("study_sha256") != file_digest(self.path / STUDY):
             return self.new_plan()
-        return Plan.from_json(stored)
+        try:
+            cells = tuple(
+                Cell(**{**one, "needs": tuple(one["needs"]), "rankings": tuple(one["rankings"])})
+                for one in stored["cells"]
+            )
+            return Plan(cells, tuple(stored["notes"]))
+        except (KeyError, TypeError) as error:
+            raise FociError(PLAN, f"is not a plan ({error})", "run foci study plan") from None
 
     def new_plan(self) -> Plan:
         """Plan the cells from the cohorts as they are now, and store the plan."""
         plan = make_plan(self.study)
-        content = {"study_sha256": file_digest(self.path / STUDY), **plan.to_json()}
+        content = {"study_sha256": file_digest(self.path / STUDY), **asdict(plan)}
         write_whole(self.path / PLAN, json.dumps(content, indent=1) + "\n")
         return plan
 

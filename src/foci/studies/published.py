@@ -30,11 +30,6 @@ class PublishedNumber:
     seeds: int | None
     digits: int
 
-    @property
-    def rounding(self) -> float:
-        """Half a unit of the last printed digit: the true mean is within this of the printed."""
-        return 0.5 * 10.0**-self.digits
-
 
 PublishedNumbers = Mapping[tuple[str, str, str, str], PublishedNumber]
 """By table, cohort, row and column, in the order of print.

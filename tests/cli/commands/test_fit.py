@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from foci import backbones, selectors
@@ -13,7 +12,6 @@ from foci.backbones import fingerprint
 from foci.bags import Cohort
 from tests.backbones.every import small
 from tests.cli.invoke import Foci
-from tests.makers import features as write
 from tests.makers.cohorts import planted
 
 QUICK = ["--set", "schedule.epochs=2", "--set", "schedule.warmup=0"]
@@ -75,27 +73,11 @@ def test_without_labels(foci: Foci, folder: Path) -> None:
     assert (facts["target"], facts["site"]) == ("prediction", "feature")
 
 
-def test_the_models_width_decides_and_not_the_first_slide(foci: Foci, folder: Path) -> None:
-    write.trident(folder / "features" / "s0.h5", np.zeros((5, 7), np.float32), write.grid(5))
-    done = foci.done(*command(folder, *QUICK))
-    assert [line for line in done.out.splitlines() if line.startswith("skipped")] == [
-        next(line for line in done.out.splitlines() if line.startswith("skipped s0: "))
-    ]
-
-
 def test_slides_that_are_not_fitted_on_do_not_matter(foci: Foci, folder: Path) -> None:
     table = folder / "labels.csv"
     table.write_text(table.read_text() + "\ns99,c99,a,test")  # one class only, and no file
     foci.done(*command(folder, "--classes", "b, a", *QUICK))
     assert written(folder)["classes"] == ["b", "a"]
-
-
-def test_a_division_by_patient_is_said(foci: Foci, folder: Path) -> None:
-    table = folder / "labels.csv"
-    rows = [line.rsplit(",", 1)[0] for line in table.read_text().splitlines()]
-    table.write_text("\n".join(rows))
-    done = foci.done(*command(folder, *QUICK))
-    assert "divided by patient into train, val and test (70, 10 and 20 %, seed 0)" in done.out
 
 
 def test_a_taken_folder_is_refused_before_anything_is_read(foci: Foci, folder: Path) -> None:
@@ -114,11 +96,7 @@ def test_options_of_the_checkpoint_reach_it(foci: Foci, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        (
-            PAPER,
-            "--labels: is missing; give a label table, or --target prediction",
-        ),
-        (["--recipe", "paper"], "paper: is not a known selector recipe"),
+        (PAPER, "--labels: is missing; give a label table, or --target prediction"),
         (["--set", "budget.q=3"], f"budget.q: is no setting of {selectors.DEFAULT}"),
         (["--target", "prediction", "--set", "weights.tau=3"], "weights.tau: "),
         (["--target", "prediction", "--set", "sites=[nowhere]"], "sites.0: "),

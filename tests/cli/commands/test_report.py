@@ -66,7 +66,6 @@ def test_it_prints_what_the_audit_prints(foci: Foci, folder: Path) -> None:
     ("options", "says"),
     [
         (["--k-max", "300"], "--k-max: is 300, but curves were stored up to 256 tiles"),
-        (["--kappa", "0"], "--kappa: is 0.0; give a confidence between 0 and 1"),
         (
             ["--kappa", "sure"],
             "--kappa: cannot be 'sure'; give a confidence between 0 and 1, or rel",

@@ -71,9 +71,13 @@ def test_plan_run_status(foci: Foci, tmp_path: Path) -> None:
 
 def test_a_failed_cell_is_listed_and_the_rest_is_whole(foci: Foci, tmp_path: Path) -> None:
     wild = {**NARROW, "transmil": {**NARROW["transmil"], "training": {"lr": 1e6, "clip": 0}}}
-    make(tmp_path, "one", seeds=[1], backbones=wild)
+    study = make(tmp_path, "one", seeds=[1], backbones=wild)
     done = foci("study", "run", tmp_path)
     assert done.code == 3
+    train, fit, audit = study.plan().select(backbone="transmil")
+    assert "loss is" in str(study.failure(train))
+    assert study.blocked(fit) == study.blocked(audit) == train.name
+    assert all(study.result(cell) for cell in study.plan().select(backbone="abmil"))
     assert "3 of 6 cells done, 1 failed, 2 skipped" in done.out
     assert "train/one/transmil/1: FAILED: transmil" in done.out
     status = foci("study", "status", tmp_path)

@@ -10,7 +10,6 @@ import pytest
 
 from foci.studies.engine.schedule import (
     Estimates,
-    InProcess,
     StudyProgress,
     Tally,
     left_text,
@@ -18,7 +17,7 @@ from foci.studies.engine.schedule import (
 )
 from foci.studies.engine.work import Outcome
 from foci.studies.plan import Cell, StudyFolder
-from tests.makers.studies import NARROW, make
+from tests.makers.studies import make
 
 
 class Pretending:
@@ -115,19 +114,6 @@ def test_estimates_come_from_cells_that_are_alike(study: StudyFolder) -> None:
     estimates.add(plan.select(kind="audit", backbone="abmil", cohort="one")[0], 4.0)
     assert [estimates.of(cell) for cell in audits] == [4.0, 4.0, 2.0, 2.0]
     assert estimates.total(audits) == 12.0
-
-
-def test_a_backbone_that_diverges(tmp_path: Path) -> None:
-    wild = {**NARROW, "transmil": {**NARROW["transmil"], "training": {"lr": 1e6, "clip": 0}}}
-    study = make(tmp_path, "one", seeds=[1], backbones=wild)
-    tally = run_plan(study, study.plan(), InProcess(study))
-    assert tally.done == 3
-    train, fit, audit = study.plan().select(backbone="transmil")
-    why = study.failure(train)
-    assert why is not None
-    assert "loss is" in why
-    assert study.blocked(fit) == study.blocked(audit) == train.name
-    assert all(study.result(cell) for cell in study.plan().select(backbone="abmil"))
 
 
 CELL = Cell("train", "one", "abmil", 1, "main", 9, (), "k")

@@ -68,10 +68,7 @@ def show(
 ) -> None:
     """Print the alarms, the numbers, the answers, and notes on what makes the audits incomparable.
 
-    Args:
-        comparison: The audits.
-        echo: Takes the text; plain where the output is not a terminal.
-        width: Columns; default is the terminal's, or 100.
+    The text is as wide as the terminal, or 100 columns, and plain where there is no terminal.
     """
     from rich.padding import Padding
     from rich.text import Text

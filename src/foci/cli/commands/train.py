@@ -153,11 +153,7 @@ def _log_scores(metrics: Mapping[str, Mapping[str, float | None]]) -> None:
 
 
 class EpochLines:
-    """Logs each epoch, and after the first one how long the others will take.
-
-    Args:
-        clock: Seconds that pass.
-    """
+    """Logs each epoch, and after the first one how long the others will take."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock

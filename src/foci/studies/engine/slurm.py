@@ -38,15 +38,8 @@ def script(
     """Text of the batch script for ``sbatch``.
 
     Cells that others need have lower numbers, so that SLURM starts with them. A task whose needs
-    are not finished waits for the tasks that compute them, and computes what nobody does.
-
-    Args:
-        folder: The study.
-        plan: Its cells.
-        threads: CPUs of a task.
-        gpus: GPUs of a task.
-        at_once: Most tasks at the same time; None for as many as SLURM allows.
-        options: More ``#SBATCH`` options, such as ``--partition=gpu``.
+    are not finished waits for the tasks that compute them, and computes what nobody does. A task
+    has so many threads and GPUs; ``options`` are more of ``#SBATCH``, such as ``--partition=gpu``.
 
     Raises:
         FociError: If nothing is left to do.
