@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -134,9 +134,9 @@ class AuditedSlide:
     patch_size: int | None = None
     features_sha256: str = ""
     skipped: str | None = None
-    encoder: str | None = field(default=None, compare=False)
-    n_zero: int | None = field(default=None, compare=False)
-    fingerprint: str | None = field(default=None, compare=False)
+    encoder: str | None = None
+    n_zero: int | None = None
+    fingerprint: str | None = None
 
 
 _ARROW = {"str": pa.string(), "int": pa.int32()}
