@@ -1,20 +1,12 @@
-"""Names in an audit folder, and damaged files."""
+"""Damaged and lost files of an audit folder."""
 
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from foci.audits.folder import column, lost_file, read_object, readable
+from foci.audits.folder import lost_file, read_object, readable
 from foci.errors import FociError
-
-
-@pytest.mark.parametrize(
-    ("ranking", "seed", "want"),
-    [("native", None, "native"), ("selector", 0, "selector-0"), ("random", 12, "random-12")],
-)
-def test_a_column_says_ranking_and_seed(ranking: str, seed: int | None, want: str) -> None:
-    assert column(ranking, seed) == want
 
 
 def test_errors_name_the_file_in_one_line(tmp_path: Path) -> None:

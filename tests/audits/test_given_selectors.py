@@ -10,15 +10,10 @@ from foci.audits.run import RunOptions, run
 from foci.audits.sources import Sources
 from foci.errors import FociError
 from foci.selectors import fit
-from tests.makers.audits import LEARNED, audit, content, model, settings
-from tests.makers.cohorts import make_files, read
+from tests.makers.audits import audit, content, model, settings
+from tests.makers.cohorts import read
 
 RANKINGS = ("native", "selector", "random")
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> Path:
-    return make_files(tmp_path)
 
 
 @pytest.fixture
@@ -29,9 +24,13 @@ def selector(files: Path) -> Path:
     return files / "selector"
 
 
-def ready(files: Path, selector: Path, out: str = "ready", **changes: object) -> StoredAudit:
-    chosen = settings(rankings=RANKINGS, **changes)
-    return run(Sources(model(), read(files)), chosen, files / out, RunOptions(selectors=[selector]))
+def ready(
+    files: Path, selector: Path, out: str = "ready", seed: int = 0, **changes: object
+) -> StoredAudit:
+    """An audit of the model of this seed with the selector that was fitted."""
+    chosen = settings(**{"rankings": RANKINGS, **changes})
+    sources, options = Sources(model(seed=seed), read(files)), RunOptions(selectors=[selector])
+    return run(sources, chosen, files / out, options)
 
 
 def test_the_curves_are_those_of_an_audit_that_fits(files: Path, selector: Path) -> None:
@@ -55,10 +54,7 @@ def test_it_needs_no_slides_to_fit_on(files: Path, selector: Path) -> None:
 
 
 def test_only_the_ranking_that_varies(files: Path, selector: Path) -> None:
-    chosen = settings(rankings=("selector",))
-    done = run(
-        Sources(model(), read(files)), chosen, files / "one", RunOptions(selectors=[selector])
-    )
+    done = ready(files, selector, "one", rankings=("selector",))
     assert done.curves.rankings == ("selector",)
     assert done.summary.n_slides == 5
 
@@ -93,11 +89,5 @@ def test_another_selector_is_refused(
 
 
 def test_the_selector_of_another_classifier(files: Path, selector: Path) -> None:
-    chosen = settings(rankings=RANKINGS, recipe_settings=LEARNED)
     with pytest.raises(FociError, match="is not the one that the selector was fitted on"):
-        run(
-            Sources(model(seed=1), read(files)),
-            chosen,
-            files / "x",
-            RunOptions(selectors=[selector]),
-        )
+        ready(files, selector, seed=1)

@@ -43,7 +43,7 @@ def test_columns_in_the_order_of_the_rankings() -> None:
         "random", "selector-3", "selector-1", "leave-one-out",
     ]  # fmt: skip
     assert [unit.stored for unit in units] == [False, True, True, True]
-    assert [unit.selector for unit in units] == [None, fitted[3], fitted[1], None]
+    assert [unit.selectors for unit in units] == [(), (fitted[3],), (fitted[1],), ()]
 
 
 @pytest.mark.parametrize(

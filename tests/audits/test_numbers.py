@@ -47,11 +47,6 @@ def test_a_slide_is_reached_by_a_ranking_if_every_seed_reaches_it() -> None:
     }  # fmt: skip
 
 
-def test_a_ranking_that_never_reaches_has_no_shi() -> None:
-    result = saved({"native": [[None, None]], "selector": [[1, 2]]}, ["a", "b"], n_boot=10)
-    assert result.model_dump() == {"estimate": None, "low": None, "high": None, "seeds": [None]}
-
-
 def test_draws_without_a_reached_slide_are_left_out() -> None:
     # draws of (a, a) hold no native count: about a quarter of them
     result = saved({"native": [[None, 4]], "selector": [[1, 2]]}, ["a", "b"], n_boot=400)

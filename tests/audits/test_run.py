@@ -172,19 +172,14 @@ def test_labels_change_no_curve(files: Path) -> None:
     assert (first.folder / name).read_bytes() == (second.folder / name).read_bytes()
 
 
-def test_the_label_as_target(files: Path) -> None:
-    changes = {"target": "label", "fit_target": "label", "choose_by": "loss"}
-    found = audit(files, changes=changes)
-    fitted = selectors.load(found.folder / "selectors" / "seed-0", model())
-    assert fitted.target == "label"
-    assert found.summary.first_view == "label"
-
-
-def test_the_recipe_has_the_target_unless_told_otherwise(files: Path) -> None:
-    found = audit(files, changes={"fit_target": None, "choose_by": "loss"})
+@pytest.mark.parametrize(("given", "view"), [("label", "label"), (None, "prediction")])
+def test_the_label_is_what_is_fitted_for_as_given_or_by_the_recipe(
+    files: Path, given: str | None, view: str
+) -> None:
+    found = audit(files, changes={"target": view, "fit_target": given, "choose_by": "loss"})
     fitted = selectors.load(found.folder / "selectors" / "seed-0", model())
     assert (fitted.target, found.manifest.settings.fit_target) == ("label", "label")
-    assert found.summary.first_view == "prediction"
+    assert found.summary.first_view == view
 
 
 def without_scores() -> Backbone:

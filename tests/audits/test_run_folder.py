@@ -108,42 +108,16 @@ def test_what_is_no_audit_is_left_alone(tmp_path: Path, force: bool) -> None:
     assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "manifest.json"]
 
 
-def test_force_removes_what_an_audit_makes_and_nothing_else(tmp_path: Path) -> None:
-    out = manifest(tmp_path / "out")
-    made = [
-        "slides.parquet", "curves.parquet", "rankings.parquet", "summary.json", "report.html",
-        "report-kappa-0.8.html", "report-k-5.html", "report-label.html", "report-prediction.html",
-        "report-kappa-1e-05-k-128-label.html", "report-relative.html",
-        "tables/rankings.csv", "parts/native/00000.parquet", "selectors/seed-0/selector.json",
-        "selectors/seed-0/selector.safetensors", "selectors/seed-1/fitting.safetensors",
-        ".writing-abc", "tables/.writing-def",
-    ]  # fmt: skip
-    mine = [
-        "notes.txt", "report-final.html", "report-kappa.html", "my-report-k-5.html",
-        "tables/figure.png", "tables/mine.csv", "selectors/seed-1/mine.txt",
-        "selectors/seed-old/selector.json", "parts/native/notes.txt", "parts/mine.parquet",
-    ]  # fmt: skip
-    for name in made + mine:
-        (out / name).parent.mkdir(parents=True, exist_ok=True)
-        (out / name).touch()
-    with locked_run_folder(out, {"kappa": 0.1}, VERSIONS, force=True) as state:
-        assert state == "new"
-    left = sorted(p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file())
-    assert left == sorted([*mine, "manifest.json"])
-    assert not (out / "selectors" / "seed-0").exists()
-    clear(out)
-    assert (out / "notes.txt").exists()
-
-
-@pytest.mark.parametrize("place", ["tables", "selectors", "selectors/seed-0", "parts"])
+@pytest.mark.parametrize(
+    "place", ["tables", "selectors", "selectors/seed-0", "parts", "parts/curves"]
+)
 def test_force_follows_no_link(tmp_path: Path, place: str) -> None:
     mine = tmp_path / "mine"
-    for name in ("rankings.csv", "selector.json", "seed-0/selector.json", "native/00000.parquet"):
-        (mine / name).parent.mkdir(parents=True, exist_ok=True)
-        (mine / name).write_text("mine")
+    fill(mine, ("rankings.csv", "selector.json", "seed-0/selector.json", "curves/00000.parquet"))
     before = sorted(mine.rglob("*"))
     out = manifest(tmp_path / "out")
     (out / place).parent.mkdir(exist_ok=True)
+    check_no_links(out)
     (out / place).symlink_to(mine)
     says = f"{place}: is a link to another folder; remove the link, or choose another --out"
     with (
@@ -163,14 +137,6 @@ def test_a_linked_file_loses_its_link_only(tmp_path: Path) -> None:
     with locked_run_folder(out, {"kappa": 0.1}, VERSIONS, force=True):
         assert not (out / "curves.parquet").is_symlink()
     assert (tmp_path / "curves.parquet").read_text() == "mine"
-
-
-def test_locks_of_killed_fits_are_swept(tmp_path: Path) -> None:
-    out = manifest(tmp_path / "out")
-    (out / "selectors" / "seed-0").mkdir(parents=True)
-    (out / "selectors" / "seed-0" / LOCK).touch()
-    with locked_run_folder(out, DECIDED, VERSIONS, force=False):
-        assert not (out / "selectors" / "seed-0" / LOCK).exists()
 
 
 def test_the_tables_are_known_by_name(audited: StoredAudit) -> None:
@@ -193,14 +159,18 @@ def test_sweeping_takes_half_written_files_only(tmp_path: Path) -> None:
 
 OWN = (
     "slides.parquet", "curves.parquet", "rankings.parquet", "summary.json", "report.html",
-    "report-kappa-0.8.html", "report-kappa-1e-05-relative-k-64-label.html", "tables/rankings.csv",
-    "parts/native/00000.parquet", "parts/native/123456.parquet",
+    "report-kappa-0.8.html", "report-kappa-1e-05-relative-k-64-label.html", "report-k-5.html",
+    "report-label.html", "report-prediction.html", "report-relative.html", "tables/rankings.csv",
+    "parts/curves/00000.parquet", "parts/curves/123456.parquet",
     *(f"selectors/seed-12/{name}" for name in FILES),
-    "selectors/seed-0/selector.safetensors",
+    "selectors/seed-0/selector.safetensors", "selectors/seed-1/fitting.safetensors",
+    ".writing-abc", "tables/.writing-def",
 )  # fmt: skip
 FOREIGN = (
-    "manifest.json", "notes.txt", "report.html.bak", "report-mine.html", "tables/mine.csv",
-    "parts/native/1.parquet", "parts/native/00000.parquet.txt", "selectors/seed-0/notes.txt",
+    "manifest.json", "notes.txt", "report.html.bak", "report-mine.html", "report-kappa.html",
+    "my-report-k-5.html", "tables/mine.csv", "tables/figure.png",
+    "parts/curves/1.parquet", "parts/curves/00000.parquet.txt", "parts/mine.parquet",
+    "selectors/seed-0/notes.txt", "selectors/seed-old/selector.json",
     "selectors/mine/selector.safetensors", "thumbnails/mine.png",
 )  # fmt: skip
 
@@ -216,16 +186,15 @@ def files(folder: Path) -> set[str]:
 
 
 def test_own_files_go_and_others_stay(tmp_path: Path) -> None:
-    fill(tmp_path, (*OWN, *FOREIGN))
-    clear(tmp_path)
-    assert files(tmp_path) == set(FOREIGN)
-
-
-def test_empty_folders_of_an_audit_go_too(tmp_path: Path) -> None:
-    fill(tmp_path, OWN)
-    clear(tmp_path)
-    assert list(tmp_path.iterdir()) == []
-    clear(tmp_path)  # nothing to do is no error
+    fill(manifest(tmp_path / "out"), (*OWN, *FOREIGN[1:]))
+    with locked_run_folder(tmp_path / "out", {"kappa": 0.1}, VERSIONS, force=True) as state:
+        assert state == "new"
+    assert files(tmp_path / "out") == set(FOREIGN)
+    assert not (tmp_path / "out" / "selectors" / "seed-12").exists()
+    fill(tmp_path / "all mine", OWN)
+    for _ in range(2):  # the second time there is nothing to do
+        clear(tmp_path / "all mine")
+        assert list((tmp_path / "all mine").iterdir()) == []
 
 
 def test_only_parts_are_removed(tmp_path: Path) -> None:
@@ -248,20 +217,10 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 def test_locks_of_fits_that_were_killed_go(tmp_path: Path) -> None:
-    fill(tmp_path, tuple(f"selectors/{name}/{LOCK}" for name in ("seed-0", "seed-3", "mine")))
-    tidy(tmp_path)
-    assert files(tmp_path) == {f"selectors/mine/{LOCK}"}
-
-
-@pytest.mark.parametrize("place", ["parts", "selectors", "tables", "parts/native"])
-def test_a_folder_that_leads_elsewhere_is_refused(place: str, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    audit = tmp_path / "audit"
-    (audit / place).parent.mkdir(parents=True)
-    check_no_links(audit)
-    (audit / place).symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(FociError, match=f"{place}: is a link to another folder; remove the link"):
-        check_no_links(audit)
+    out = manifest(tmp_path / "out")
+    fill(out, tuple(f"selectors/{name}/{LOCK}" for name in ("seed-0", "seed-3", "mine")))
+    with locked_run_folder(out, DECIDED, VERSIONS, force=False):
+        assert files(out / "selectors") == {f"mine/{LOCK}"}
 
 
 def refuse(out: Path, *made: Path) -> None:
@@ -285,7 +244,7 @@ def test_a_folder_that_the_run_made_goes_and_one_that_was_there_stays(tmp_path: 
 
 def test_results_stay_with_their_manifest(tmp_path: Path) -> None:
     for name, kept in {
-        "block": "parts/native/00000.parquet",
+        "block": "parts/curves/00000.parquet",
         "fit": f"{seed_folder(Path(), 0)}/{METADATA}",
     }.items():
         out = tmp_path / name

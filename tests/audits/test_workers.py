@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from foci.audits import reveal
-from foci.audits.reveal import available_cores, default_workers, in_processes, threads_of
-from foci.errors import FociError
+from foci.audits.reveal import available_cores, default_workers, threads_of
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 
@@ -42,11 +41,6 @@ def test_cores_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> Non
     assert available_cores() == 7
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert available_cores() == 1
-
-
-def test_work_that_cannot_be_sent_is_one_line() -> None:
-    with pytest.raises(FociError, match=r"^workers: cannot be sent to another .* give --workers 1"):
-        next(in_processes(lambda _: iter(()), [], 2, 1, lambda: False))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("n_blocks", "ahead"), [(0, 0), (1, 0), (2, 0), (3, 0), (4, 1), (9, 5)])

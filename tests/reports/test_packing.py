@@ -44,11 +44,6 @@ def test_the_largest_number_sets_the_width(largest: int, bits: int) -> None:
     assert pack([0, largest])[0] == bits
 
 
-def test_by_hand() -> None:
-    # 1, 2, 3 in two bits each, first number in the lowest bits: 11 10 01.
-    assert pack([1, 2, 3], 2) == (2, 3, base64.b64encode(bytes([0b111001])).decode())
-
-
 @pytest.mark.parametrize("bits", [COARSE, FINE])
 def test_probabilities_are_rounded_to_the_nearest_step(bits: int) -> None:
     values = np.random.default_rng(0).random(500)

@@ -13,8 +13,7 @@ from foci.audits.records import Answers, OrderComparison, Readout
 from foci.audits.selectors import RULE, judged
 from foci.audits.settings import View
 from foci.metrics.answers import Belief, BetterOrder, conclusive
-from foci.reports.cards import answer_cards
-from foci.reports.report import write_report
+from foci.reports.report import answer_cards, write_report
 from foci.reports.text import (
     MAP,
     MINUS,

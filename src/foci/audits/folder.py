@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,7 +37,9 @@ CURVES = "curves.parquet"
 RANKINGS = "rankings.parquet"
 SUMMARY = "summary.json"
 TABLES = "tables"
-TABLE_FILES = ("rankings.csv", "slides.csv", "deletion.csv", "agreement.csv", "skipped.csv")
+TABLE_FILES = (
+    "rankings.csv", "slides.csv", "deletion.csv", "comparisons.csv", "agreement.csv", "skipped.csv",
+)  # fmt: skip
 SELECTORS = "selectors"
 REPORT = "report.html"
 PARTS = "parts"
@@ -135,9 +137,9 @@ class AuditedSlide:
     patch_size: int | None = None
     features_sha256: str = ""
     skipped: str | None = None
-    encoder: str | None = field(default=None, compare=False)
-    n_zero: int | None = field(default=None, compare=False)
-    fingerprint: str | None = field(default=None, compare=False)
+    encoder: str | None = None
+    n_zero: int | None = None
+    fingerprint: str | None = None
 
 
 _ARROW = {"str": pa.string(), "int": pa.int32()}

@@ -45,7 +45,7 @@ class RankingJob:
 
     Attributes:
         seed: Seed of the selector; None for all other rankings.
-        selectors: The selectors of all seeds, where the ranking is their mean rank.
+        selectors: The selector of that seed; of all seeds, where the ranking is their mean rank.
         orders: Number of random orders; 0 for all other rankings.
         method: How tiles are scored, where that is not the ranking of this name.
         null_maps: The content-free maps, where the job is all of them.
@@ -54,7 +54,6 @@ class RankingJob:
 
     ranking: str
     seed: int | None = None
-    selector: FittedSelector | None = None
     selectors: tuple[FittedSelector, ...] = ()
     orders: int = 0
     method: str | None = None
@@ -76,10 +75,9 @@ class RankingJob:
         if self.orders:  # a random order asks nothing of the classifier
             drawn = (random_scores(bag.bag, bag.slide_id, len(bag), i) for i in range(self.orders))
             return [(i, Ranking("random", bag.slide_id, scores)) for i, scores in enumerate(drawn)]
-        every = self.selectors if self.selector is None else (self.selector,)
-        selected = [score("selector", bag.backbone, bag, selector=one) for one in every]
+        selected = [score("selector", bag.backbone, bag, selector=one) for one in self.selectors]
         if selected:
-            return [(self.seed, mean_rank(selected) if self.selectors else selected[0])]
+            return [(self.seed, selected[0] if len(selected) == 1 else mean_rank(selected))]
         method = self.method or self.ranking
         return [(self.seed, score(method, bag.backbone, bag, **self.options))]
 
@@ -138,9 +136,9 @@ def _selector_jobs(
     """The selector as the mean rank of its seeds, and each seed where that is asked for."""
     seeds = settings.seeds
     if len(seeds) == 1 or settings.seeds_as == "each":
-        return [RankingJob("selector", seed, selectors[seed]) for seed in seeds]
+        return [RankingJob("selector", seed, (selectors[seed],)) for seed in seeds]
     mean = RankingJob("selector", selectors=tuple(selectors[seed] for seed in seeds))
-    each = [RankingJob(SINGLE_SEEDS, seed, selectors[seed]) for seed in seeds]
+    each = [RankingJob(SINGLE_SEEDS, seed, (selectors[seed],)) for seed in seeds]
     return [mean, *(each if settings.dense else [])]
 
 

@@ -17,7 +17,7 @@ from scipy.stats import hypergeom
 
 from foci import metrics
 from foci.audits.alarms import caveats
-from foci.audits.answers import answer_questions
+from foci.audits.answers import DecidedView, answer_questions
 from foci.audits.folder import FORMAT, CurveTable, RankedTiles, column
 from foci.audits.measure import Measured, MeasuredSlides, Threshold, WholeSlides
 from foci.audits.records import (
@@ -78,6 +78,7 @@ def summarise(
         name: decided_numbers(measured.of(name), slides, settings, classes)
         for name in curves.rankings
     }
+    own_view = DecidedView(measured, settings, Threshold(settings.kappa))
     numbers: dict[View, dict[str, RankingNumbers]] = {}
     for view in measured.tables:
         drawn = resample(measured, view, settings.n_boot)
@@ -90,6 +91,7 @@ def summarise(
                 settings,
                 selected_only=kept[name],
                 decided=decided[name] if view == "prediction" else None,
+                null=own_view.against_nulls(name) if view == "prediction" else None,
             )
             for name in curves.rankings
         }
@@ -108,6 +110,7 @@ def summarise(
             auc=None if labelled is None else auc_or_none(labelled.full, labelled.labels),
             accuracy=None if right is None else float(right.mean()),
         ),
+        map=settings.map_name,
         rankings=list(curves.rankings),
         views=numbers,
         agreement=list(agreement),

@@ -31,7 +31,7 @@ from foci.backbones.freezing import eval_mode, fingerprint
 from foci.backbones.training.run import with_train_and_val
 from foci.bags import Cohort
 from foci.bags.bag import many_skipped
-from foci.bags.cohort import PatientOverlap, files_read
+from foci.bags.cohort import files_read, overlapping_patients
 from foci.bags.splits import SPLITS
 from foci.errors import BagError, ChangedError, CohortError, FociError, WidthError
 from foci.files.hashes import Unchanged, digest
@@ -76,10 +76,6 @@ class Prepared:
         """The slides."""
         return self.sources.cohort
 
-    def with_readout(self, readout: str) -> Prepared:
-        """The same with the readout that was chosen."""
-        return replace(self, settings=self.settings.model_copy(update={"readout": readout}))
-
     def check_model(self) -> DriftCheck | None:
         """Check the classifier on the first slides; its answer, for checks during the run."""
         check_width(self.cohort)
@@ -104,7 +100,7 @@ def prepare(sources: Sources, settings: AuditSettings, selectors: Sequence[Path]
     )
 
 
-def new_manifest(prepared: Prepared, overlapping_patients: PatientOverlap) -> Manifest:
+def new_manifest(prepared: Prepared) -> Manifest:
     """Manifest of a new run, before it has any results."""
     sources, backbone, inputs = prepared.sources, prepared.backbone, prepared.inputs
     agreed = sources.agreement
@@ -137,7 +133,7 @@ def new_manifest(prepared: Prepared, overlapping_patients: PatientOverlap) -> Ma
         started=now(),
         finished=None,
         maps=inputs.get(MAP_FILES, {}),
-        overlapping_patients=dict(overlapping_patients),
+        overlapping_patients=dict(overlapping_patients(prepared.cohort)),
     )
 
 

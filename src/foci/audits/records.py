@@ -439,6 +439,35 @@ class CountsBehind(Record):
     aukc_error_max: Defined
 
 
+class NullControl(Record):
+    """A ranking beside maps that know nothing, all against the same random orders, by area.
+
+    Attributes:
+        ranking: The ranking.
+        d: Its net share of slides against random orders, by deletion area.
+        n_maps: Random directions in feature space, each a map.
+        beaten: Maps whose net share is smaller.
+        pvalue: One plus the maps that do as well or better, over one plus all maps.
+        best: The largest net share of a map.
+        n_slides, n_cases: Slides it rests on, and their patients.
+        counts: Tiles deleted.
+        sampled: Whether only a sample of the slides was taken.
+        references: Net share of other maps without content, by name; they have no vote.
+    """
+
+    ranking: str
+    d: Defined
+    n_maps: int
+    beaten: int
+    pvalue: Defined
+    best: Defined
+    n_slides: int
+    n_cases: int
+    counts: Counts
+    sampled: bool
+    references: dict[str, Number]
+
+
 class RankingNumbers(Record):
     """All numbers of one ranking in one view.
 
@@ -455,6 +484,7 @@ class RankingNumbers(Record):
         captured: Share of the saving of greedy search that this ranking captures.
         selected_only: AUC with only the first tiles kept; None without labels.
         decided: The same ranking over decided slides, with decisive K; prediction view only.
+        null: The same ranking beside content-free maps; prediction view only.
 
     Fields that end in ``_seeds`` hold the value of every selector seed or random order.
     """
@@ -485,6 +515,7 @@ class RankingNumbers(Record):
     captured: Number
     selected_only: SelectedOnly | None
     decided: DecidedNumbers | None = None
+    null: NullControl | None = None
     counts: CountsBehind
 
 
@@ -522,35 +553,6 @@ class OrderComparison(Record):
     def axes(self) -> list[AxisComparison]:
         """The axes that could be compared."""
         return [axis for axis in (self.sufficiency, self.necessity) if axis is not None]
-
-
-class NullControl(Record):
-    """A ranking beside maps that know nothing, all against the same random orders, by area.
-
-    Attributes:
-        ranking: The ranking.
-        d: Its net share of slides against random orders, by deletion area.
-        n_maps: Random directions in feature space, each a map.
-        beaten: Maps whose net share is smaller.
-        pvalue: One plus the maps that do as well or better, over one plus all maps.
-        best: The largest net share of a map.
-        n_slides, n_cases: Slides it rests on, and their patients.
-        counts: Tiles deleted.
-        sampled: Whether only a sample of the slides was taken.
-        references: Net share of other maps without content, by name; they have no vote.
-    """
-
-    ranking: str
-    d: Defined
-    n_maps: int
-    beaten: int
-    pvalue: Defined
-    best: Defined
-    n_slides: int
-    n_cases: int
-    counts: Counts
-    sampled: bool
-    references: dict[str, Number]
 
 
 Question = Literal["map", "order"]
@@ -669,13 +671,26 @@ class Answers(Record):
     relative: list[AnswersAtShare] = Field(default_factory=list)
 
     @property
+    def comparisons(self) -> list[OrderComparison]:
+        """Every comparison of two rankings that the answers rest on, each once."""
+        order = self.order
+        found = (
+            self.map.comparison, order.against_native, order.against_random, order.evidence,
+            order.selector,
+        )  # fmt: skip
+        return [one for one in found if one is not None]
+
+    @property
     def in_short(self) -> dict[str, str]:
         """The answers by question, in a few words."""
         return {"map": self.map.answer, "tiles": self.tiles.answer, "order": self.order.answer}
 
 
 class Summary(Record):
-    """All numbers of an audit; ``views`` holds them by view and ranking, ``notes`` the caveats."""
+    """All numbers of an audit; ``views`` holds them by view and ranking, ``notes`` the caveats.
+
+    ``map`` is the name of the ranking that is judged: ``native``, or that of a score file.
+    """
 
     format: int
     classes: list[str]
@@ -687,6 +702,7 @@ class Summary(Record):
     level: float
     first_view: View
     full_bag: FullBag
+    map: str
     rankings: list[str]
     views: dict[View, dict[str, RankingNumbers]]
     agreement: list[PairAgreement]

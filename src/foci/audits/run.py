@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from foci.audits.alarms import find_alarms, not_compared
@@ -46,7 +46,7 @@ from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources, announce
 from foci.audits.tables import write_tables
 from foci.backbones.freezing import device_and_dtype, eval_mode
-from foci.bags.cohort import line_of, overlapping_patients
+from foci.bags.cohort import line_of
 from foci.errors import FociError
 from foci.files.atomic import write_whole
 from foci.files.lock import alone_in
@@ -121,7 +121,8 @@ def run(
             if manifest.threads is None:  # a resumed run keeps those of its first part
                 manifest = manifest.model_copy(update={"threads": threads_of(workers)})
                 write_manifest(folder, manifest)
-            prepared = prepared.with_readout(manifest.settings.readout)
+            readout = {"readout": manifest.settings.readout}
+            prepared = replace(prepared, settings=prepared.settings.model_copy(update=readout))
             null_maps = draw_null_maps(
                 prepared.settings, Revealer(prepared.backbone, recheck=()),
                 slides.audited.slides, prepared.cohort.store,
@@ -148,7 +149,7 @@ def _manifest(folder: Path, state: State, prepared: Prepared) -> Manifest:
     if state != "new":
         _LOG.info("%s: resuming with what is there", folder)
         return read_manifest(folder)
-    manifest = new_manifest(prepared, overlapping_patients(prepared.cohort))
+    manifest = new_manifest(prepared)
     write_manifest(folder, manifest)
     return manifest
 

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from foci.audits.records import Alarm
-from foci.audits.settings import NATIVE, AuditSettings
+from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import Agreement, OpenCheckpoint, agree, check_answers
 from foci.backbones.saved import RECORD, WEIGHTS, ModelRecord
@@ -237,10 +237,8 @@ def check_maps(cohort: Cohort, settings: AuditSettings) -> tuple[str, ...]:
     present = {slide.split for slide in cohort} - {None}
     audited = [slide for slide in cohort if not present or slide.split == settings.split]
     for name, path in settings.map_files.items():
-        if name == NATIVE:
-            notes.append(
-                f"the ranking 'native' is the map of {path.name}, not the model's own scores"
-            )
+        if settings.map is not None and name == settings.map_name:
+            notes.append(f"the map {name!r} comes from {path.name}, not from the model")
         file = read_scores(path)
         without = [slide.slide_id for slide in audited if file.named(slide.slide_id) is None]
         if len(without) == len(audited):

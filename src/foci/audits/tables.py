@@ -17,6 +17,7 @@ from foci.audits.records import (
     CountQuartiles,
     DecidedNumbers,
     Interval,
+    OrderComparison,
     PairAgreement,
     Paired,
     RankingNumbers,
@@ -34,6 +35,12 @@ INTERVALS = ("msk_cond", "restricted", "reach", "aukc", "faithfulness", "shi_nat
 SPREADS = ("msk_cond", "restricted", "reach", "aukc", "faithfulness")
 SINGLE = ("reach_correct", "reach_wrong", "stable_restricted", "fallback", "specific")
 QUARTILES = ("msk", "stable", "decisive", "decisive_paper", "relative")
+_COMPARISON = (
+    "first", "second", "axis", "measure", "result", "d", "low", "high", "pvalue", "n_slides",
+    "n_cases", "wins", "losses", "case_wins", "case_losses", "informative", "first_median",
+    "second_median", "first_share", "second_share", "ratio", "n_ratio",
+)  # fmt: skip
+_NULL = ("d", "pvalue", "beaten", "n_maps", "n_slides")
 
 
 def write_tables(
@@ -46,7 +53,8 @@ def write_tables(
     """Write all CSV tables into a folder, made if need be; equal numbers give equal bytes.
 
     Returns:
-        ``rankings.csv``, ``slides.csv``, ``deletion.csv``, ``agreement.csv``, ``skipped.csv``.
+        ``rankings.csv``, ``slides.csv``, ``deletion.csv``, ``comparisons.csv``, ``agreement.csv``,
+        ``skipped.csv``.
     """
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
@@ -57,6 +65,10 @@ def write_tables(
         "deletion.csv": (
             _deletion_rows(summary),
             ("view", "ranking", "k", "mean_drop", "n_slides"),
+        ),
+        "comparisons.csv": (
+            [row for found in summary.answers.comparisons for row in _comparison_rows(found)],
+            _COMPARISON,
         ),
         "agreement.csv": (
             (pair.model_dump() for pair in summary.agreement),
@@ -112,7 +124,16 @@ def _ranking_rows(summary: Summary) -> Iterator[Row]:
         }
         row["wilcoxon_pvalue"] = getattr(numbers.wilcoxon, "pvalue", None)
         row |= _decided(numbers.decided)
+        row |= {f"null_{name}": getattr(numbers.null, name, None) for name in _NULL}
         yield row | ({"captured": numbers.captured} if GREEDY in summary.rankings else {})
+
+
+def _comparison_rows(found: OrderComparison) -> Iterator[Row]:
+    """One row per axis; the names of the rankings stand before their medians."""
+    for axis in found.axes:
+        own = axis.model_dump()
+        medians = {"first_median": own.pop("first"), "second_median": own.pop("second")}
+        yield {"first": found.first, "second": found.second, **own, **medians}
 
 
 def _deletion_rows(summary: Summary) -> Iterator[Row]:

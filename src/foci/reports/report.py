@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from foci.audits import StoredAudit, Summary
@@ -10,28 +11,36 @@ from foci.audits.audit import changed_settings, recompute
 from foci.audits.compare import VIEW, changed_notes, differences, distinct_names
 from foci.audits.folder import REPORT
 from foci.audits.manifest import Manifest
-from foci.audits.records import Interval
+from foci.audits.records import Interval, OrderComparison
 from foci.audits.settings import AuditSettings, Kappa, View
 from foci.errors import FociError
 from foci.files.atomic import sweep, write_whole
 from foci.metrics import CARDS, Card
-from foci.reports.cards import answer_cards
 from foci.reports.html import render
 from foci.reports.models import ComparedAudit, ComparisonPayload
 from foci.reports.payload import payload, rounded
 from foci.reports.text import (
+    Answer,
+    ComparisonLine,
     Row,
     answers,
     audit_facts,
+    comparison_lines,
     evidence,
+    fixed,
     null_table,
+    percent,
     plain_tables,
     readout_of,
     record_of,
     rows_of,
     seeds_of,
     settings_of,
+    signed,
+    signed_spread,
+    spread,
 )
+from foci.words import counted
 
 VIEW_NAMES = {"prediction": "the model's prediction", "label": "the label"}
 
@@ -215,3 +224,133 @@ def _notes(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
     synthetic = dict.fromkeys(note for note in every if note.startswith("Synthetic"))
     differ = differences(audits, names) if len(audits) > 1 else []
     return [*changed, *synthetic, *(note[:1].upper() + note[1:] for note in differ)]
+
+
+# The three answer cards: a sentence, a number with its interval, and a badge
+
+_WANTED = {
+    "yes": "better",
+    "only as a pointer": "better",
+    "sufficient, not decisive": "better",
+    "headroom": "better",
+    "mixed": "better",
+    "no better than a content-free map": "better",
+    "no better than chance": "same",
+    "worse than chance": "worse",
+    "native is better": "worse",
+}
+"""The result that an answer rests on: its axis gives the number on the card."""
+
+_FEWER = {
+    "MSK": "needs fewer tiles than {second}",
+    "decisive K": "has the smaller decisive set, compared with {second}",
+    "deletion area": "loses more when its first tiles are deleted, compared with {second}",
+}
+
+
+@dataclass(frozen=True)
+class AnswerCard:
+    """What a card shows.
+
+    Attributes:
+        number: As text; empty where nothing was measured.
+        interval: Its interval or quartiles, as text.
+        unit: What the number counts, in plain words.
+        symbol: The same in the paper's symbols, for a tooltip.
+        sample: On how many slides and patients it rests.
+        lines: Comparisons to draw.
+        slides: Whether the slides are drawn, a dot each.
+        further: A second number in words.
+        decided: How many slides are decided, for the card whose answer is a count.
+    """
+
+    answer: Answer
+    number: str = ""
+    interval: str = ""
+    unit: str = ""
+    symbol: str = ""
+    sample: str = ""
+    lines: tuple[ComparisonLine, ...] = ()
+    slides: bool = False
+    further: str = ""
+    decided: str = ""
+
+    @property
+    def badge(self) -> str:
+        """What the badge says: the short answer, or how many slides a count rests on."""
+        return self.decided or self.answer.short
+
+
+def answer_cards(summary: Summary, manifest: Manifest) -> tuple[AnswerCard, ...]:
+    """The cards of an audit, in the prediction view."""
+    found = summary.answers
+    against = found.order.against_native or found.order.against_random
+    on_map, on_tiles, on_order = answers(summary, manifest)
+    return (
+        _comparing(on_map, found.map.comparison, summary.level),
+        _counting(on_tiles, summary),
+        _comparing(on_order, against, summary.level, _saved(summary)),
+    )
+
+
+def _comparing(
+    answer: Answer, comparison: OrderComparison | None, level: float, further: str = ""
+) -> AnswerCard:
+    """A card with the number of the axis that the answer rests on."""
+    if comparison is None:
+        return AnswerCard(answer)
+    axes = [axis for axis in (comparison.necessity, comparison.sufficiency) if axis is not None]
+    counting = [axis for axis in axes if axis.informative or axis.result == "worse"]
+    wanted = [axis for axis in counting if axis.result == _WANTED.get(answer.short)]
+    axis = next(iter([*wanted, *counting, *axes]), None)
+    if axis is None:
+        return AnswerCard(answer)
+    ends = signed_spread(axis.low, axis.high)
+    interval = f"{percent(level)} interval {ends}" if ends else "no interval"
+    fewer = _FEWER[axis.measure].format(second=comparison.second)
+    return AnswerCard(
+        answer,
+        number=signed(axis.d),
+        interval=interval,
+        unit=f"net share of slides on which {comparison.first} {fewer}",
+        symbol=f"D on {axis.axis} ({axis.measure}): share of slides with fewer tiles under "
+        f"{comparison.first}, minus share with more",
+        sample=f"n = {counted(axis.n_slides, 'slide')} of {counted(axis.n_cases, 'patient')}, "
+        f"{axis.n_differ} of them differ",
+        lines=tuple(comparison_lines(comparison)),
+        further=further,
+    )
+
+
+def _counting(answer: Answer, summary: Summary) -> AnswerCard:
+    found = summary.answers
+    decided = f"{found.n_decided} of {counted(found.n_slides, 'slide')} decided"
+    patients = f"of {counted(found.n_cases, 'patient')}"
+    tiles = found.tiles
+    if tiles.share is None:
+        sample = patients if found.n_decided else "no patient has a decided slide"
+        return AnswerCard(answer, sample=sample, decided=decided)
+    ends = ""
+    if tiles.count is not None:
+        ends = f"quartiles {fixed(tiles.count_low, 0)} and {fixed(tiles.count_high, 0)}"
+    return AnswerCard(
+        answer,
+        number=answer.short,
+        interval=ends,
+        unit=f"median over slides that have any, first tiles of the {tiles.ranking} order",
+        symbol="Decisive K (DK): the first K tiles suffice, and without them the decision flips",
+        sample=f"n = {counted(tiles.n_slides, 'slide')} {patients}",
+        slides=True,
+        decided=decided,
+    )
+
+
+def _saved(summary: Summary) -> str:
+    """Tiles saved by the candidate, the paper's SHI, in words."""
+    numbers = summary.views["prediction"].get(summary.answers.order.candidate or "")
+    saving = None if numbers is None else numbers.shi_native
+    if saving is None or saving.estimate is None:
+        return ""
+    ends = spread(saving, 2)
+    interval = f", {percent(summary.level)} interval {ends}" if ends else ""
+    return f"Tiles saved against {summary.map} (SHI): {fixed(saving.estimate, 2)}{interval}"

@@ -222,12 +222,7 @@ def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
 
 def evidence(found: Answers) -> tuple[ComparisonLine, ...]:
     """Every comparison that an answer rests on, one line per axis."""
-    order = found.order
-    compared = (
-        found.map.comparison, order.against_native, order.against_random, order.evidence,
-        order.selector,
-    )  # fmt: skip
-    return tuple(line for one in compared if one is not None for line in comparison_lines(one))
+    return tuple(line for one in found.comparisons for line in comparison_lines(one))
 
 
 def comparison_lines(comparison: OrderComparison) -> Iterator[ComparisonLine]:
