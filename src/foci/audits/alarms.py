@@ -16,7 +16,7 @@ import numpy as np
 from foci.audits.folder import AuditedSlide
 from foci.audits.measure import MeasuredSlides, WholeSlides
 from foci.audits.records import Alarm, RankingNumbers
-from foci.audits.settings import AuditSettings, View
+from foci.audits.settings import KEPT, PAPER, AuditSettings, View
 from foci.metrics import case_means, percentile_interval
 from foci.metrics.answers import MIN_CASES
 from foci.metrics.cohort import adaptive_budget, class_auc_draws, class_aucs
@@ -352,6 +352,9 @@ def caveats(
     ]
     if labelled is not None:
         notes += [*_on_selected(labelled, own), *_on_accidents(labelled, numbers["label"])]
+    if settings.profile == PAPER and (whole := int((measured.slides.n_tiles <= KEPT).sum())):
+        kept = f"K = {KEPT} keeps every tile on {counted(whole, 'slide')}"
+        notes.append(f"{kept}: selected-only AUC and Faithfulness say nothing of them.")
     return notes
 
 

@@ -115,7 +115,7 @@ def _ranking_rows(summary: Summary) -> Iterator[Row]:
         row: Row = {"view": view, "ranking": ranking}
         for name in INTERVALS:
             row |= interval_columns(name, getattr(numbers, name))
-        row |= {f"{name}_std": _seed_std(getattr(numbers, f"{name}_seeds")) for name in SPREADS}
+        row |= {f"{name}_std": seed_std(getattr(numbers, f"{name}_seeds")) for name in SPREADS}
         row |= {name: getattr(numbers, name) for name in SINGLE}
         row["selected_only_auc"] = getattr(numbers.selected_only, "auc", None)
         row["adaptive_auc"] = getattr(numbers.selected_only, "adaptive_auc", None)
@@ -178,7 +178,7 @@ def _by_view(summary: Summary) -> Iterator[tuple[View, str, RankingNumbers]]:
             yield view, ranking, summary.views[view][ranking]
 
 
-def _seed_std(values: Sequence[float | None]) -> float | None:
+def seed_std(values: Sequence[float | None]) -> float | None:
     """Population standard deviation over seeds, as the paper prints it; None for one seed."""
     known = [value for value in values if value is not None]
     return seed_spread(known) if len(known) == len(values) > 1 else None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from foci.audits import StoredAudit, Summary
-    from foci.audits.records import Alarm, Answers, Interval, RankingNumbers
+    from foci.audits.records import Alarm, Interval, RankingNumbers
     from foci.backbones.training import EpochReport
     from foci.selectors import FitEpoch
 
@@ -133,7 +133,7 @@ def show(
     summary: Summary | None = None,
     width: int | None = None,
 ) -> None:
-    """Print the alarms, the table of rankings, the answers and the caveats.
+    """Print the alarms, the answers, the table of rankings, the caveats and the abbreviations.
 
     Args:
         audit: A finished audit.
@@ -148,7 +148,8 @@ def show(
     from foci.reports.text import LINE
 
     numbers, screen = summary or audit.summary, console(width)
-    table, shape = first_that_fits(screen, ((_table(numbers, shape), shape) for shape in _SHAPES))
+    shapes = _PAPER if audit.manifest.settings.profile == "paper" else _SHAPES
+    table, shape = first_that_fits(screen, ((_table(numbers, shape), shape) for shape in shapes))
     name, architecture = audit.manifest.name, audit.manifest.backbone.architecture
     title = name if name == architecture else f"{name} ({architecture})"
     notes = [*audit.manifest.notes, *numbers.notes]
@@ -156,13 +157,13 @@ def show(
         *(alarm_text(alarm) for alarm in audit.alarms),
         Text(printable(title), style="bold"),
         Text(_population(numbers)),
-        Text(f"\n{QUESTION[numbers.first_view]}"),
+        Padding(_answers(numbers, screen.width), (1, 0)),
+        Text(QUESTION[numbers.first_view]),
         Padding(table, (1, 0)),
-        _legend(numbers, shape),
-        *_left_out(shape),
-        Padding(_answers(numbers.answers, screen.width), (1, 0)),
         *(Text(printable(line_of(note))) for note in notes),
-        Text("\n" * bool(notes) + LINE, style="italic"),
+        Padding(_legend(numbers, shape), (1 if notes else 0, 0, 1, 0)),
+        *_left_out(shape, numbers.map),
+        Text(LINE, style="italic"),
     )
     echo(text_of(screen, parts))
 
@@ -182,14 +183,16 @@ _COLUMNS = {
     "restricted": ("K, all\nslides", 1),
     "reach": ("Reach", 2),
     "aukc": ("AUKC", 3),
-    "shi_native": ("SHI vs\nnative", 2),
+    "null": ("Null maps\nbeaten", 0),
+    "shi_native": ("SHI vs\n{map}", 2),
     "shi_random": ("SHI vs\nrandom", 2),
     "faithfulness": ("Faith.\nAUC", 3),
     "selected_only": ("AUC\nat {kept}", 3),
+    "msk_cond": ("MSK,\nreached", 1),
 }
 """Head and digits of every column."""
 
-_EVERY, _NARROW = tuple(_COLUMNS), 12
+_EVERY, _NARROW = tuple(name for name in _COLUMNS if name != "msk_cond"), 12
 
 
 def _without(*names: str) -> tuple[str, ...]:
@@ -209,11 +212,20 @@ _SHAPES = (
 )
 """Layouts from the widest to the narrowest."""
 
+_PAPER = (
+    _Shape(
+        ("msk_cond", "reach", "aukc", "shi_native", "shi_random", "selected_only"),
+        ("shi_native", "shi_random"),
+    ),
+    _Shape(("msk_cond", "reach", "aukc", "shi_native")),
+)
+"""The numbers of the paper's tables, for its profile."""
 
-def _head(column: str) -> str:
+
+def _head(column: str, map_name: str) -> str:
     from foci.audits.settings import KEPT
 
-    return _COLUMNS[column][0].format(kept=KEPT)
+    return _COLUMNS[column][0].format(kept=KEPT, map=map_name)
 
 
 def _table(summary: Summary, shape: _Shape) -> Table:
@@ -221,7 +233,7 @@ def _table(summary: Summary, shape: _Shape) -> Table:
     from rich.text import Text
 
     least = min(_NARROW, max(map(len, summary.rankings)))
-    heads = map(_head, shape.columns)
+    heads = [_head(column, summary.map) for column in shape.columns]
     table = plain_table("ranking", heads, min_width=least, max_width=shape.names)
     for ranking in summary.rankings:
         numbers = summary.views[summary.first_view][ranking]
@@ -234,11 +246,19 @@ def _cells(numbers: RankingNumbers, shape: _Shape, k_max: int) -> Iterator[Text]
     from rich.text import Text
 
     from foci.audits.answers import in_words
+    from foci.audits.tables import seed_std
 
     for key in shape.columns:
         digits, ends = _COLUMNS[key][1], key in shape.intervals
         if key == "selected_only":
             yield Text(number(getattr(numbers.selected_only, "auc", None), digits))
+        elif key == "null":
+            null = numbers.null
+            yield Text("-" if null is None else f"{null.beaten} of {null.n_maps}")
+        elif key == "msk_cond":
+            spread = seed_std(numbers.msk_cond_seeds)
+            after = "" if spread is None else f" ± {number(spread, digits)}"
+            yield Text(f"{number(numbers.msk_cond.estimate, digits)}{after}")
         elif key not in ("msk", "decisive"):
             yield estimate(getattr(numbers, key), digits, ends)
         elif (quartiles := getattr(numbers.decided, key, None)) is None:
@@ -251,11 +271,13 @@ def _cells(numbers: RankingNumbers, shape: _Shape, k_max: int) -> Iterator[Text]
             yield Text.assemble(median, (f"\n{low} to {high}" if ends else "", "dim"))
 
 
-def _left_out(shape: _Shape) -> list[Text]:
+def _left_out(shape: _Shape, map_name: str) -> list[Text]:
     """What a wider terminal would show, in one line; none if everything is there."""
     from rich.text import Text
 
-    title = {name: _head(name).replace("\n", " ") for name in _EVERY}
+    if shape in _PAPER:
+        return []
+    title = {name: _head(name, map_name).replace("\n", " ") for name in _EVERY}
     names = [title[name] for name in _EVERY if name not in shape.columns]
     dropped = [n for n in _SHAPES[0].intervals if n in shape.columns and n not in shape.intervals]
     if dropped:
@@ -293,7 +315,15 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
         ),
         "restricted": ("K, all slides", f"mean tiles until {sure}, {k_max} if it never is"),
         "aukc": ("AUKC", "area under the curve of probability over share of tiles revealed"),
+        "null": (
+            "Null maps beaten",
+            "maps that know nothing which this order beats, by deletion area",
+        ),
         "shi_native": ("SHI", "share of tiles saved; negative where more are needed"),
+        "msk_cond": (
+            "MSK, reached",
+            f"mean tiles until {sure}, on slides that get there; ± over seeds",
+        ),
         "faithfulness": ("Faith. AUC", "what the model loses when the first tiles are deleted"),
         "selected_only": (
             f"AUC at {KEPT}",
@@ -310,13 +340,15 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
     return table
 
 
-def _answers(answers: Answers, width: int) -> Text:
+def _answers(summary: Summary, width: int) -> Text:
     """Every question with its answer, and its sentences below it, indented and wrapped."""
     from rich.text import Text
 
     from foci.reports.text import MAP, ORDER, TILES, tone_of
 
-    text = Text()
+    text, answers = Text(), summary.answers
+    if summary.first_view == "label":
+        text.append("The answers follow the model's prediction, the table below the label.\n")
     for question, one in ((MAP, answers.map), (TILES, answers.tiles), (ORDER, answers.order)):
         text.append(f"{question} ", style="bold")
         text.append(f"{one.answer}\n", style=COLOUR[tone_of(one.answer)])

@@ -90,10 +90,12 @@ class DrawnAnswers(Record):
     """Which rankings the answers compare; a dot plot shows their slides.
 
     Attributes:
+        map: The map that is judged.
         ranking: The ranking whose decisive K answers how many tiles.
-        candidate: The ranking that is tried against native; None without one.
+        candidate: The ranking that is tried against the map; None without one.
     """
 
+    map: str
     ranking: str
     candidate: str | None
 

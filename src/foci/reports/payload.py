@@ -90,7 +90,9 @@ def payload(
     return table.model_copy(
         update={
             "answers": DrawnAnswers(
-                ranking=summary.answers.tiles.ranking, candidate=summary.answers.order.candidate
+                map=summary.map,
+                ranking=summary.answers.tiles.ranking,
+                candidate=summary.answers.order.candidate,
             ),
             "numbers": {
                 view: {name: _drawn(numbers) for name, numbers in by_ranking.items()}

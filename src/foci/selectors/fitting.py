@@ -241,13 +241,16 @@ def check_gradient(gated: GatedBackbone, batch: GatedBatch) -> None:
 def _notes(
     backbone: Backbone, recipe: SelectorRecipe, bags: PreparedBags, train: Cohort
 ) -> list[str]:
-    """Classes of a class-conditional head that no training slide had as target."""
+    """What could not be learned: contiguity without coordinates, classes without a slide."""
+    notes = []
+    if recipe.weights.contig and train.store.bag(train.slides[0]).coords is None:
+        notes = ["the tiles have no coordinates: the contiguity term of the recipe is 0"]
     if not recipe.class_conditional:
-        return []
+        return notes
     seen = {bags.target_of(slide) for slide in train}
     missing = [number for number in range(backbone.n_classes) if number not in seen]
     if not missing:
-        return []
+        return notes
     known = train.classes if len(train.classes) == backbone.n_classes else None
     names = ", ".join(known[number] if known else str(number) for number in missing)
-    return [f"no training slide had class {names} as target: scores for it are untrained"]
+    return [*notes, f"no training slide had class {names} as target: scores for it are untrained"]

@@ -15,12 +15,13 @@ import {
   type SlideCount,
 } from "./slideCounts";
 
-/** The two orders to compare: native and the candidate of the answers, else random orders. */
+/** The two orders to compare: the map and the candidate of the answers, else random orders. */
 export function comparedOrders(payload: AuditPayload): [string, string] | null {
   const names = payload.rankings.map((r) => r.name);
-  const other = payload.answers?.candidate ?? names.find((n) => n !== "native" && n !== "random");
+  const map = payload.answers?.map ?? "native";
+  const other = payload.answers?.candidate ?? names.find((n) => n !== map && n !== "random");
   const second = other ?? names.find((name) => name === "random");
-  return names.includes("native") && second !== undefined ? ["native", second] : null;
+  return names.includes(map) && second !== undefined ? [map, second] : null;
 }
 
 /** Decisive K where both orders have it on some slide, else the tiles needed. */
