@@ -318,6 +318,7 @@ class DecidedNumbers(Record):
         fallback: Share of reaching slides that fall back below kappa later.
         decisive: Quartiles of decisive K (the decision flips); None where it was not measured.
         decisive_share: Share of the decided slides of two or more tiles that have one.
+        deciding: Median decisive K of the slides that have one.
         decisive_paper: Quartiles in the paper's form (at most 0.2 of the probability is left).
         decisive_paper_share: Share of slides that have one in that form.
         flips_back: Share of slides with a decisive K on which the decision comes back later.
@@ -334,6 +335,7 @@ class DecidedNumbers(Record):
     fallback: Number
     decisive: CountQuartiles | None
     decisive_share: Number
+    deciding: Number
     decisive_paper: CountQuartiles | None
     decisive_paper_share: Number
     flips_back: Number
