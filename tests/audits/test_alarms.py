@@ -213,6 +213,28 @@ def test_accuracy_where_there_is_no_auc() -> None:
     assert below_test_figure(wrong, None) is None
 
 
+def test_accuracy_falls_while_the_auc_does_not() -> None:
+    shifted = two([0.6, 0.9] * 20, [0, 1] * 20)  # in the right order, and all beyond 0.5
+    alarm = below_test_figure(shifted, model(auc=1.0, accuracy=0.9))
+    assert alarm is not None
+    assert alarm.sentence.startswith("Accuracy is 0.500 (95% interval over patients 0.")
+    assert ", clearly below 0.900, the model's own on its test split" in alarm.sentence
+    assert "AUC" not in alarm.sentence
+    assert set(alarm.numbers) == {"accuracy", "accuracy_low", "accuracy_high", "accuracy_test"}
+    assert (alarm.numbers["accuracy"], alarm.numbers["accuracy_test"]) == (0.5, 0.9)
+    assert below_test_figure(shifted, model(auc=1.0, accuracy=0.54)) is None
+
+
+def test_one_alarm_names_both_figures_where_both_fell() -> None:
+    guessed = two([0.4, 0.6] * 30, [0, 1, 1, 0] * 15)
+    alarm = below_test_figure(guessed, model(auc=0.99, accuracy=0.95))
+    assert alarm is not None
+    assert alarm.sentence.startswith("AUC is 0.500 (")
+    assert "clearly below 0.990, and accuracy is 0.500 (" in alarm.sentence
+    assert "clearly below 0.950, the model's own on its test split" in alarm.sentence
+    assert (alarm.numbers["auc_test"], alarm.numbers["accuracy_test"]) == (0.99, 0.95)
+
+
 def test_the_same_answer() -> None:
     assert constant_answer(two([0.301, 0.302, 0.309], [0, 1, 1])) is not None
     assert constant_answer(two([0.30, 0.31], [0, 1])) is None

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import h5py
 import pytest
@@ -127,18 +126,7 @@ def test_an_undefined_score_is_null(tmp_path: Path) -> None:
     assert facts["metrics"] == {split: {"auc": None} for split in ("train", "val", "test")}
 
 
-@pytest.mark.parametrize(
-    ("widths", "says"),
-    [
-        ({"d": -3}, "d: cannot be -3; Input should be greater than 0"),
-        ({"n_classes": 5}, "n_classes: is not a setting of abmil (paper)"),
-        ({"name": "x"}, "name: is not a setting of abmil (paper)"),
-    ],
-)
-def test_impossible_widths_leave_no_folder(
-    widths: dict[str, Any], says: str, tmp_path: Path
-) -> None:
-    with pytest.raises(FociError) as refused:
-        train_into(tmp_path / "m", "abmil", toy_cohort(tmp_path), RECIPE, widths=widths)
-    assert str(refused.value).startswith(says)
+def test_impossible_widths_leave_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(FociError, match="d: cannot be -3; Input should be greater than 0"):
+        train_into(tmp_path / "m", "abmil", toy_cohort(tmp_path), RECIPE, widths={"d": -3})
     assert not (tmp_path / "m").exists()
