@@ -282,10 +282,6 @@ class AuditSettings(BaseModel):
         return self
 
 
-AuditSettings = AuditSettings
-"""What turns stored curves into numbers reads some of the settings, whatever the run was."""
-
-
 def _distinct(where: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
     if not values:
         raise FociError(where, "are none", "give at least one")
