@@ -68,6 +68,12 @@ class Comparison:
     rows: tuple[ComparisonRow, ...]
     notes: tuple[str, ...]
 
+    @property
+    def map(self) -> str:
+        """Name of the map that the audits judge; "the map" where they judge different ones."""
+        names = {row.summary.map for row in self.rows}
+        return names.pop() if len(names) == 1 else "the map"
+
     def to_csv(self) -> str:
         """The table as CSV: all columns, floats with all digits."""
         return as_csv(map(self._flat, self.rows))
@@ -89,11 +95,12 @@ class Comparison:
 
     def cells(self) -> list[list[str]]:
         """Header and rows of the Markdown table, as text."""
-        tested = [ranking for ranking in self.rankings if ranking not in ("native", "random")]
+        beside = {"random", *(row.summary.map for row in self.rows)}
+        tested = [ranking for ranking in self.rankings if ranking not in beside]
         ordered = [ranking for ranking in self.rankings if ranking != "random"]
         header = ["model", "architecture", "AUC"]
         header += [f"tiles, {ranking}" for ranking in self.rankings]
-        header += [f"SHI of {name} vs {base}" for name in tested for base in ("native", "random")]
+        header += [f"SHI of {name} vs {base}" for name in tested for base in (self.map, "random")]
         header += [f"faithfulness, {ranking}" for ranking in ordered]
         lines = [[*header, *ANSWERS.values()]]
         for row in self.rows:
@@ -225,7 +232,7 @@ def _settings(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
         ("seeds differ", "selectors are of different fits", setting("seeds", "selector")),
         ("random_orders differs", "means of random are over different orders",
          setting("random_orders", "random")),
-        ("map differs", "native is not the same kind of map in each",
+        ("map differs", "the first answer is about different maps",
          lambda a: a.manifest.settings.map or "the model's own"),
         ("deletion differs", "drops are of different counts", setting("deletion")),
         ("split differs", "slides may have been trained on", setting("split")),

@@ -24,7 +24,7 @@ from foci.audits.settings import STORED
 from foci.errors import FociError
 from foci.files.bounds import read_json
 from foci.metrics import truncate
-from foci.rankings import Ranking
+from foci.rankings import NULL_MAPS, Ranking
 from foci.reveal import Curve, Direction
 from foci.words import counted
 
@@ -179,11 +179,8 @@ CURVE_SCHEMA = pa.schema(
         pa.field("tied", pa.float64(), nullable=False),
     ]
 )
-"""``probs`` holds ``len(ks)`` rows of ``len(full)`` classes, one row after the other; of the
-content-free maps, those of all maps one after the other."""
-
-NULL_MAPS = "null-maps"
-"""In the column ``ranking``: deletion under content-free maps, one row per slide for all maps."""
+"""``probs`` holds ``len(ks)`` rows of ``len(full)`` classes, one row after the other. The ranking
+``null-maps`` has one row per slide: deletion under all content-free maps, one after the other."""
 
 REPEATED = ["slide_id", "ranking", "direction", "ks.list.element"]
 """Columns whose values repeat, the only ones that a dictionary makes smaller."""

@@ -20,11 +20,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foci.audits.folder import NULL_MAPS
 from foci.audits.settings import AuditSettings
 from foci.bags import Slide
 from foci.bags.store import BagStore
 from foci.errors import FociError
+from foci.rankings import NULL_MAPS
 from foci.rankings.controls import null_directions
 from foci.reveal import Curve, EmbeddedBag, Revealer
 

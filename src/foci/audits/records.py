@@ -623,6 +623,12 @@ class OrderAnswer(Record):
     evidence: OrderComparison | None
     selector: OrderComparison | None
 
+    @property
+    def short(self) -> str:
+        """The answer, with the name of the map in the place of ``native``."""
+        against = self.against_native
+        return self.answer if against is None else self.answer.replace("native", against.second)
+
 
 class AnswersAt(Record):
     """The answers at another threshold, each with its own decided slides."""
@@ -685,7 +691,7 @@ class Answers(Record):
     @property
     def in_short(self) -> dict[str, str]:
         """The answers by question, in a few words."""
-        return {"map": self.map.answer, "tiles": self.tiles.answer, "order": self.order.answer}
+        return {"map": self.map.answer, "tiles": self.tiles.answer, "order": self.order.short}
 
 
 class Summary(Record):
@@ -721,7 +727,7 @@ class Summary(Record):
     @property
     def in_short(self) -> str:
         """The answers in one line."""
-        return f"map: {self.answers.map.answer}; better order: {self.answers.order.answer}"
+        return f"map: {self.answers.map.answer}; better order: {self.answers.order.short}"
 
     def to_json(self) -> str:
         """Text of ``summary.json``; equal numbers give equal bytes."""

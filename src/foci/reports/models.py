@@ -255,7 +255,7 @@ class ComparedAudit(Record):
         order: Is there a better order?
         restricted: Tiles needed, mean over all slides, by ranking.
         reach: Share of slides on which a ranking gets to kappa, by ranking.
-        shi_native: Tiles saved by the selector against native.
+        shi_native: Tiles saved by the selector against the map.
         shi_random: The same against random orders.
     """
 

@@ -5,6 +5,7 @@ Numbers are formatted here alone; an undefined one is an en dash, never NaN.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -321,7 +322,7 @@ def _readout_cells(row: ReadoutRow, is_base: bool) -> tuple[str, ...]:
 Facts = list[tuple[str, str]]
 """Pairs of name and value."""
 
-_FROM_FILE = "from-file="
+_FROM_FILE = re.compile("(from-file[=:])(.*)")
 """Before the path of a map; a page shows the file's name alone."""
 
 
@@ -370,8 +371,8 @@ def record_of(manifest: Manifest) -> Facts:
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, str) and value.startswith(_FROM_FILE):
-        return _FROM_FILE + PurePath(value).name
+    if isinstance(value, str):
+        return _FROM_FILE.sub(lambda found: found[1] + PurePath(found[2]).name, value)
     if isinstance(value, list):
         return ", ".join(map(_short, value))
     if isinstance(value, dict):
@@ -475,7 +476,7 @@ class Row:
 def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
     """All numbers of a view: the measures that are defined for at least one ranking."""
     by_ranking = summary.views[view]
-    k_max, kappa = summary.k_max, summary.kappa
+    k_max, kappa, base = summary.k_max, summary.kappa, summary.map
     measures: list[tuple[str, str, str, Callable[[RankingNumbers], Cell]]] = [
         ("MSK, decided slides", "tiles; median and quartiles",
          "msk", _quartiles("msk", k_max)),
@@ -525,13 +526,13 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
          "selected_only_auc", _kept("auc")),
         ("AUC, adaptive K kept", "max(16, 3% of N) tiles",
          "selected_only_auc", _kept("adaptive_auc")),
-        ("SHI against native", "share of tiles saved",
+        (f"SHI against {base}", "share of tiles saved",
          "shi", _interval("shi_native", 2)),
         ("SHI against random", "share of tiles saved",
          "shi_against_random", _interval("shi_random", 2)),
-        ("Paired MSK", "native and this one, slides that both reach",
+        ("Paired MSK", f"{base} and this one, slides that both reach",
          "paired_msk", _paired),
-        ("Wilcoxon p", "restricted K against native, by patient",
+        ("Wilcoxon p", f"restricted K against {base}, by patient",
          "", _pvalue),
         ("Captured headroom", "of what a greedy search finds",
          "captured_headroom", _single("captured", 2)),

@@ -125,7 +125,7 @@ def cohort_of(catalogue: Catalogue) -> ViewerCohort:
 
 
 def compared(audit: StoredAudit) -> tuple[str, str | None]:
-    """The native ranking, and the one to compare it with: the answers' candidate, or the best.
+    """The map that is judged, and what to compare it with: the answers' candidate, or the best.
 
     The best of the others needs the fewest tiles on average; random orders are no ranking.
     """
@@ -133,7 +133,8 @@ def compared(audit: StoredAudit) -> tuple[str, str | None]:
     names = [name for name in measured.curves.rankings if name != "random"]
     if not names:
         return measured.curves.rankings[0], None
-    native = "native" if "native" in names else names[0]
+    own = audit.summary.map
+    native = own if own in names else names[0]
     candidate = audit.answers.order.candidate
     if candidate in names and candidate != native:
         return native, candidate

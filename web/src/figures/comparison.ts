@@ -93,7 +93,7 @@ function reachFigure(payload: ComparisonPayload): HTMLElement {
 function savedFigure(payload: ComparisonPayload): HTMLElement | null {
   const { audits } = payload;
   const kinds = [
-    { name: "against native", of: (audit: ComparedAudit) => audit.shi_native },
+    { name: "against the map", of: (audit: ComparedAudit) => audit.shi_native },
     { name: "against random orders", of: (audit: ComparedAudit) => audit.shi_random },
   ];
   const groups = kinds.map(({ name, of }) => ({
@@ -135,11 +135,11 @@ function scatterFigure(payload: ComparisonPayload): HTMLElement | null {
   return figure({
     title: "AUC and tiles saved",
     caption:
-      "Each model by its AUC with all tiles and the share of tiles that the selector saves against the native ranking (SHI), with its interval." +
+      "Each model by its AUC with all tiles and the share of tiles that the selector saves against the map (SHI), with its interval." +
       (missing
         ? ` ${missing} of ${payload.audits.length} audits have no AUC or no SHI and are not drawn.`
         : ""),
-    body: [shapeLegend(points), drawScatter(points, "tiles saved against native (SHI)")],
+    body: [shapeLegend(points), drawScatter(points, "tiles saved against the map (SHI)")],
     numbers: table(
       ["model", "AUC", "SHI"],
       points.map((p) => [p.audit.name, fixed(p.x), interval(p.y, 2)]),

@@ -25,14 +25,15 @@ export function formatLink(link: Link): string {
   return `#${values}`;
 }
 
-/** The two rankings that a slide opens with: as linked, otherwise native and the headline. */
+/** The two rankings that a slide opens with: as linked, otherwise the map and the headline. */
 export function startingPair(
   columns: string[],
+  map: string,
   headline: string,
   link: Pick<Link, "left" | "right">,
 ): [string, string] {
   const known = (name: string | null) => (name !== null && columns.includes(name) ? name : null);
-  const left = known(link.left) ?? known("native") ?? columns[0];
+  const left = known(link.left) ?? known(map) ?? columns[0];
   const beside = headline === left ? null : known(headline);
   const right = known(link.right) ?? beside ?? columns.find((c) => c !== left) ?? left;
   return [left, right];

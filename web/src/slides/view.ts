@@ -27,7 +27,7 @@ export function slideView(
 ): HTMLElement {
   const data = slideData(payload, index, view);
   const headline = payload.rankings.find((r) => r.name === payload.headline)!.columns[0];
-  const pair = startingPair(data.columns, headline, link);
+  const pair = startingPair(data.columns, payload.answers?.map ?? "native", headline, link);
   const change = () => {
     curves.mark(sides.map((side) => side.column()));
     move(at);

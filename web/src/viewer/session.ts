@@ -26,7 +26,7 @@ export interface ScreenView {
 /** The two rankings on the screen. */
 export function pairOf({ cohort, state }: Session, slide: OpenSlide): [string, string] {
   const best = cohort.audit.rankings.find((r) => r.name === cohort.best)?.columns[0];
-  return startingPair(slide.data.columns, best ?? cohort.audit.headline, state);
+  return startingPair(slide.data.columns, cohort.native, best ?? cohort.audit.headline, state);
 }
 
 /** Index of the count that a slide opens with: as linked, else MSK of one of the rankings. */

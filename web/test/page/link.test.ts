@@ -16,11 +16,10 @@ test("links carry any name through and back", () => {
 test("two rankings stand beside each other, whatever was run", () => {
   const none = { left: null, right: null };
   const columns = ["native", "selector-0", "selector-1"];
-  expect(startingPair(columns, "selector-0", none)).toEqual(["native", "selector-0"]);
-  expect(startingPair(columns, "native", none)).toEqual(["native", "selector-0"]);
-  expect(startingPair(columns, "selector-0", { left: "selector-1", right: "gone" })).toEqual([
-    "selector-1",
-    "selector-0",
-  ]);
-  expect(startingPair(["native"], "native", none)).toEqual(["native", "native"]);
+  expect(startingPair(columns, "native", "selector-0", none)).toEqual(["native", "selector-0"]);
+  expect(startingPair(columns, "native", "native", none)).toEqual(["native", "selector-0"]);
+  expect(
+    startingPair(columns, "native", "selector-0", { left: "selector-1", right: "gone" }),
+  ).toEqual(["selector-1", "selector-0"]);
+  expect(startingPair(["native"], "native", "native", none)).toEqual(["native", "native"]);
 });

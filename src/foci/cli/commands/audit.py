@@ -54,7 +54,9 @@ def _seeds(text: str) -> tuple[int, ...]:
         "native,evidence,selector,random.",
         names,
     ),
-    map=Setting(str, "from-file=PATH: the map to judge, in the native one's place."),
+    map=Setting(
+        str, "NAME=from-file:PATH (or from-file=PATH): the map to judge, in the native one's place."
+    ),
     recipe=Setting(str, "Recipe of the selector: default, paper-ste, paper-soft, ..."),
     profile=Setting(str, "Defaults of all other settings: foci (default) or paper."),
     fit_target=Setting(
@@ -70,6 +72,9 @@ def _seeds(text: str) -> tuple[int, ...]:
     k_max=Setting(int, "Largest reveal count; default 256."),
     seeds=Setting(str, "One selector per seed; default 0,1,2.", _seeds),
     random_orders=Setting(int, "Number of random orders in the control; default 10."),
+    null_maps=Setting(
+        int, "Number of maps that know nothing, which a believable map has to beat; default 39."
+    ),
     choose_by=Setting(ChooseBy, "Criterion for the selector's best epoch; default: the recipe's."),
     split=Setting(str, "Split to audit; default test."),
     split_seed=SPLIT_SEED,

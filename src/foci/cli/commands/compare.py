@@ -106,11 +106,13 @@ def _by_audit(comparison: Comparison, *, ends: bool, faithful: bool) -> Table:
     """One row per audit, rankings across."""
     from rich.text import Text
 
-    rankings, last = comparison.rankings, ("native", "selector") if faithful else ()
-    heads = ["AUC", *(f"K\n{ranking}" for ranking in rankings), "SHI vs\nnative", "SHI vs\nrandom"]
-    table = plain_table("model", [*heads, *(f"Faith.\n{one}" for one in last)], max_width=16)
+    rankings, base = comparison.rankings, comparison.map
+    heads = ["AUC", *(f"K\n{ranking}" for ranking in rankings), f"SHI vs\n{base}", "SHI vs\nrandom"]
+    heads += [f"Faith.\n{base}", "Faith.\nselector"] if faithful else []
+    table = plain_table("model", heads, max_width=16)
     for row in comparison.rows:
-        shi = [row.interval(f"shi_{base}", "selector") for base in ("native", "random")]
+        shi = [row.interval(key, "selector") for key in ("shi_native", "shi_random")]
+        last = (row.summary.map, "selector") if faithful else ()
         table.add_row(
             Text(printable(row.name)),
             number(row.summary.full_bag.auc, 3),
@@ -123,7 +125,7 @@ def _by_audit(comparison: Comparison, *, ends: bool, faithful: bool) -> Table:
 
 _MEASURES = {
     "restricted": ("K", 1),
-    "shi_native": ("SHI vs\nnative", 2),
+    "shi_native": ("SHI vs\n{map}", 2),
     "shi_random": ("SHI vs\nrandom", 2),
     "faithfulness": ("Faith.\nAUC", 3),
 }
@@ -134,7 +136,7 @@ def _by_ranking(comparison: Comparison, measures: Sequence[str]) -> Table:
     """One row per audit, and below it one row per ranking."""
     from rich.text import Text
 
-    heads = ["AUC", *(_MEASURES[measure][0] for measure in measures)]
+    heads = ["AUC", *(_MEASURES[one][0].format(map=comparison.map) for one in measures)]
     table = plain_table("model,\n  ranking", heads, max_width=22)
     for row in comparison.rows:
         table.add_row(Text(printable(row.name)), number(row.summary.full_bag.auc, 3))
