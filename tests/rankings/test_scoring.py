@@ -187,6 +187,43 @@ def test_mistakes(text: str, says: str) -> None:
         requested(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("from-file=maps/grad cam.csv", "grad-cam"), ("Grad-CAM=from-file:maps/a.csv", "Grad-CAM"),
+     ("My map 2=from-file:maps/a=b.csv", "My map 2"), ("natives=from-file:a.csv", "natives")],
+)  # fmt: skip
+def test_a_map_is_called_as_asked_or_as_its_file(
+    text: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    one = requested_map(text)
+    assert (one.name, one.method) == (name, "from-file")
+    assert one.path == tmp_path / text.partition("from-file")[2][1:]
+    assert requested_map(one.map_text) == one
+
+
+TAKEN = ("native", "Evidence", "selector-0", "random", "random-7", "null-maps", "selector-seed-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("native", "^map: cannot be 'native'; give a file: from-file=PATH, or NAME=from-file:PATH"),
+        ("heat=maps/a.csv", "^map: cannot be 'heat=maps/a.csv'; give a file"),
+        ("from-file=", "^ranking 'from-file': needs the file with the scores"),
+        ("heat=from-file:", "^ranking 'from-file': needs the file with the scores"),
+        ("=from-file:a.csv", "^map: cannot be called ''; name it: NAME=from-file:PATH, letters an"),
+        ("a/b=from-file:a.csv", "^map: cannot be called 'a/b'; name it"),
+        (f"{'a' * 65}=from-file:a.csv", "^map: cannot be called 'aaaa"),
+        *((f"{name}=from-file:a.csv", f"^map: cannot be called '{name}'") for name in TAKEN),
+        *((f"from-file={name}.csv", f"^map: cannot be called '{name}'") for name in TAKEN),
+    ],
+)
+def test_names_that_a_map_cannot_have(text: str, says: str) -> None:
+    with pytest.raises(FociError, match=says):
+        requested_map(text)
+
+
 TIED = st.lists(st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 2.0, np.inf]), min_size=1)
 
 

@@ -356,7 +356,8 @@ def _answers(summary: Summary, width: int) -> Text:
         text.append("The answers follow the model's prediction, the table below the label.\n")
     for question, one in ((MAP, answers.map), (TILES, answers.tiles), (ORDER, answers.order)):
         text.append(f"{question} ", style="bold")
-        text.append(f"{one.answer}\n", style=COLOUR[tone_of(one.answer)])
+        short = one.short if one is answers.order else one.answer
+        text.append(f"{short}\n", style=COLOUR[tone_of(one.answer)])
         for sentence in one.sentences:
             lines = wrap(
                 sentence,
