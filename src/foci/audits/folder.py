@@ -124,6 +124,8 @@ class AuditedSlide:
         encoder: Tile encoder that the feature file names, or None.
         n_zero: Candidate tiles whose features are all zero; None if it could not be read.
         fingerprint: :meth:`foci.Bag.fingerprint`; None if it could not be read.
+        feature_norm: :attr:`foci.Bag.feature_norm`; None if it could not be read.
+        feature_mean: :attr:`foci.Bag.feature_mean`; None if it could not be read.
     """
 
     slide_id: str
@@ -138,9 +140,11 @@ class AuditedSlide:
     encoder: str | None = field(default=None, compare=False)
     n_zero: int | None = field(default=None, compare=False)
     fingerprint: str | None = field(default=None, compare=False)
+    feature_norm: float | None = field(default=None, compare=False)
+    feature_mean: float | None = field(default=None, compare=False)
 
 
-_ARROW = {"str": pa.string(), "int": pa.int32()}
+_ARROW = {"str": pa.string(), "int": pa.int32(), "float": pa.float64()}
 SLIDE_SCHEMA = pa.schema(
     [
         pa.field(own.name, _ARROW[kind], nullable=bool(optional))
