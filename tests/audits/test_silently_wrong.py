@@ -137,6 +137,22 @@ def test_encoders_are_mixed_too_where_only_the_selector_sees_the_other(folder: P
     assert alarm.slides == ["s00"]
 
 
+@pytest.mark.parametrize("factor", [10, 0.1])
+def test_features_of_another_scale(folder: Path, factor: float) -> None:
+    for name in TEST:
+        with h5py.File(folder / "features" / f"{name}.h5", "r+") as file:
+            file["features"][...] = factor * file["features"][()]
+    found = audit(folder)
+    known = read_record(folder / "abmil").data
+    assert known is not None
+    assert known.feature_norm is not None
+    alarm = said_first(found, "feature scale")
+    assert f" and was {known.feature_norm.median:.3g} in training (" in alarm.sentence
+    assert alarm.numbers["norm"] == np.median([slide.feature_norm for slide in found.slides])
+    assert alarm.numbers["norm"] / known.feature_norm.median == pytest.approx(factor, rel=0.2)
+    assert alarm.slides == TEST
+
+
 def test_classes_in_another_order_are_matched_by_name(folder: Path) -> None:
     found = audit(folder, reading={"classes": ("b", "a")})
     alarm = said_first(found, "class order")

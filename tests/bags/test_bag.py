@@ -45,6 +45,13 @@ def test_zero_tiles_are_counted() -> None:
     assert Bag("s", x).n_zero == 2
 
 
+def test_the_norm_of_half_of_the_tiles_is_larger() -> None:
+    x = np.array([[0, 0], [3, 4], [-6, 8], [0, 1], [1e20, 1e20]], dtype=np.float32)
+    assert Bag("s", x).feature_norm == 5
+    assert Bag("s", x[:4]).feature_norm == 3
+    assert Bag("s", x[:4]).feature_mean == 10 / 8
+
+
 def test_contours_with_different_origins() -> None:
     coords = write.contour_grid(512)
     assert spacing(coords) == 512

@@ -6,6 +6,7 @@ or slides. A caveat says what is undefined or needs care, with the reason.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,6 +38,9 @@ FAR_BELOW_CHANCE = 0.4
 TEST_MARGIN = 0.05
 """A score this far below the model's own, whose whole interval lies below it, is clearly below."""
 
+NORM_FACTOR, FEW_FACTOR, MEAN_WIDTHS, MEAN_SHARE = 2.0, 4.0, 1.5, 0.25
+"""Limits of :func:`feature_scale`."""
+
 CONSTANT = 0.01
 """Probabilities that differ by less than this over all slides are one answer."""
 
@@ -64,6 +68,7 @@ def find_alarms(
     found = (
         other_encoder(slides, data),
         mixed_encoders(slides, fitted or {}),
+        feature_scale(slides, data),
         below_chance(whole.labelled, classes),
         below_test_figure(whole.labelled, record),
         constant,
@@ -117,6 +122,59 @@ def mixed_encoders(
         ),
         numbers={"encoders": len(counts), "slides": len(odd)},
         slides=odd,
+    )
+
+
+def feature_scale(slides: Sequence[AuditedSlide], data: TrainingData | None) -> Alarm | None:
+    """Features of another size, or around another mean, than those that the model was trained on.
+
+    The median audited slide is compared with the middle half of the training slides: a median and
+    quartiles, because a few slides of blank tiles or artefacts say nothing of a cohort. The norm
+    may be a factor of two beyond that range, and the mean beyond it by 1.5 times its width (Tukey's
+    fences), or by a quarter of a feature's typical size where that is more: another split or
+    another hospital stays inside, while a forgotten scaling, division by the norm or
+    standardisation moves it by more.
+    The median of fewer than six slides, on either side, may be that of one odd slide: only the norm
+    counts then, from four times on.
+    """
+    if data is None or data.feature_norm is None or data.feature_mean is None:
+        return None
+    known = [s for s in slides if s.feature_norm is not None and s.feature_mean is not None]
+    if not known:
+        return None
+    enough = min(len(known), len(data.fingerprints)) >= MIN_CASES
+    norm, mean = data.feature_norm, data.feature_mean
+    factor = NORM_FACTOR if enough else FEW_FACTOR
+    typical = norm.median / math.sqrt(data.width)
+    width = mean.high - mean.low
+    beyond = max(MEAN_WIDTHS * width, MEAN_SHARE * typical) if enough else math.inf
+    checks = (
+        ("norm", "the norm of a tile's features", norm, norm.low / factor, norm.high * factor),
+        ("mean", "the mean of all features", mean, mean.low - beyond, mean.high + beyond),
+    )
+    found, numbers, odd = list[str](), dict[str, float](), set[str]()
+    for name, what, trained, low, high in checks:
+        own = {s.slide_id: getattr(s, f"feature_{name}") for s in known}
+        here = float(np.median(list(own.values())))
+        if low <= here <= high:
+            continue
+        found.append(
+            f"{what} is {here:.3g} on the median slide and was {trained.median:.3g} in training "
+            f"({trained.low:.3g} to {trained.high:.3g} on the middle half of the slides)"
+        )
+        numbers |= {name: here, f"{name}_in_training": trained.median}
+        odd |= {slide for slide, value in own.items() if not low <= value <= high}
+    if not found:
+        return None
+    what = ", and ".join(found)
+    return Alarm(
+        kind="feature scale",
+        sentence=(
+            f"{what[0].upper()}{what[1:]}: the features were scaled or normalised in another way, "
+            "or are of another encoder. Prepare them as for training."
+        ),
+        numbers={**numbers, "slides": len(odd), "audited": len(slides)},
+        slides=[slide.slide_id for slide in slides if slide.slide_id in odd],
     )
 
 

@@ -126,6 +126,8 @@ class AuditedSlide:
         encoder: Tile encoder that the feature file names, or None.
         n_zero: Candidate tiles whose features are all zero; None if it could not be read.
         fingerprint: :meth:`foci.Bag.fingerprint`; None if it could not be read.
+        feature_norm: :attr:`foci.Bag.feature_norm`; None if it could not be read.
+        feature_mean: :attr:`foci.Bag.feature_mean`; None if it could not be read.
     """
 
     slide_id: str
@@ -140,9 +142,11 @@ class AuditedSlide:
     encoder: str | None = None
     n_zero: int | None = None
     fingerprint: str | None = None
+    feature_norm: float | None = None
+    feature_mean: float | None = None
 
 
-_ARROW = {"str": pa.string(), "int": pa.int32()}
+_ARROW = {"str": pa.string(), "int": pa.int32(), "float": pa.float64()}
 SLIDE_SCHEMA = pa.schema(
     [
         pa.field(own.name, _ARROW[kind], nullable=bool(optional))

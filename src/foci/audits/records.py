@@ -70,6 +70,7 @@ AlarmKind = Literal[
     "class order",
     "other encoder",
     "mixed encoders",
+    "feature scale",
     "below chance",
     "below test figure",
     "constant answer",

@@ -204,6 +204,8 @@ def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
         encoder=bag.provenance.encoder,
         n_zero=bag.n_zero,
         fingerprint=bag.fingerprint(),
+        feature_norm=bag.feature_norm,
+        feature_mean=bag.feature_mean,
     )
 
 

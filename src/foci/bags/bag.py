@@ -95,6 +95,23 @@ class Bag:
         candidates = np.flatnonzero(self.features[:, 0] == 0)
         return int((~self.features[candidates].any(axis=1)).sum())
 
+    @property
+    def feature_norm(self) -> float:
+        r"""Median over the tiles of :math:`\lVert x_i \rVert_2`.
+
+        >>> Bag("s", np.array([[3.0, 4.0], [0.0, 1.0], [0.0, 7.0]], dtype=np.float32)).feature_norm
+        5.0
+        """
+        with np.errstate(over="ignore"):
+            squared = np.einsum("nd,nd->n", self.features, self.features)
+        return float(np.median(np.sqrt(squared)))
+
+    @property
+    def feature_mean(self) -> float:
+        """Mean of all features of all tiles."""
+        with np.errstate(over="ignore"):
+            return float(self.features.mean())
+
     def fingerprint(self) -> str:
         """Short hash of the content, the same under any name, layout, tile order or precision.
 
