@@ -183,7 +183,7 @@ _COLUMNS = {
     "restricted": ("K, all\nslides", 1),
     "reach": ("Reach", 2),
     "aukc": ("AUKC", 3),
-    "null": ("Null maps\nbeaten", 0),
+    "null": ("Nulls\nbeaten", 0),
     "shi_native": ("SHI vs\n{map}", 2),
     "shi_random": ("SHI vs\nrandom", 2),
     "faithfulness": ("Faith.\nAUC", 3),
@@ -207,6 +207,8 @@ _SHAPES = (
     _Shape(_without("aukc"), names=_NARROW),
     _Shape(_without("aukc", "selected_only"), names=_NARROW),
     _Shape(_without("aukc", "selected_only", "shi_random"), names=_NARROW),
+    _Shape(("msk", "decisive", "restricted", "reach", "null", "shi_native"), names=_NARROW),
+    _Shape(("msk", "decisive", "restricted", "reach", "null"), names=_NARROW),
     _Shape(_EVERY[:4], names=_NARROW),
     _Shape(_EVERY[:3], names=_NARROW),
 )
@@ -254,7 +256,7 @@ def _cells(numbers: RankingNumbers, shape: _Shape, k_max: int) -> Iterator[Text]
             yield Text(number(getattr(numbers.selected_only, "auc", None), digits))
         elif key == "null":
             null = numbers.null
-            yield Text("-" if null is None else f"{null.beaten} of {null.n_maps}")
+            yield Text("-" if null is None else f"{null.beaten}/{null.n_maps}")
         elif key == "msk_cond":
             spread = seed_std(numbers.msk_cond_seeds)
             after = "" if spread is None else f" ± {number(spread, digits)}"
@@ -320,10 +322,7 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
         ),
         "restricted": ("K, all slides", f"mean tiles until {sure}, {k_max} if it never is"),
         "aukc": ("AUKC", "area under the curve of probability over share of tiles revealed"),
-        "null": (
-            "Null maps beaten",
-            "maps that know nothing which this order beats, by deletion area",
-        ),
+        "null": ("Nulls beaten", "maps that know nothing and lose to this order, by deletion area"),
         "shi_native": ("SHI", "share of tiles saved; negative where more are needed"),
         "msk_cond": (
             "MSK, reached",
