@@ -15,6 +15,8 @@ from foci.audits.alarms import (
     mixed_encoders,
     not_compared,
     other_encoder,
+    patient_spelling,
+    repeated_tiles,
     single_class,
     training_slides,
     zero_tiles,
@@ -254,6 +256,57 @@ def test_the_worst_bag_is_given_by_share_and_not_by_number() -> None:
     assert found.slides == ["many", "most"]
     assert "in most 9 of 10." in found.sentence
     assert found.numbers == {"slides": 2, "worst_share": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("n_repeated", "n_zero", "named"),
+    [(None, None, False), (0, 0, False), (17, 0, False), (18, 0, True), (9, 10, True)],
+)
+def test_a_bag_is_named_where_nine_of_ten_tiles_have_a_copy(
+    n_repeated: int | None, n_zero: int | None, named: bool
+) -> None:
+    one = slide("a", n_tiles=20, n_repeated=n_repeated, n_zero=n_zero)
+    assert (repeated_tiles([one]) is not None) is named
+    nothing = slide("a", n_tiles=20, n_repeated=0, n_zero=20)
+    assert repeated_tiles([nothing]) is None, "all tiles are zero, which is another alarm"
+
+
+def test_repeated_tiles_are_named_and_counted() -> None:
+    found = repeated_tiles(
+        [
+            slide("twice", n_tiles=18, n_repeated=18, n_zero=0),
+            slide("more", n_tiles=100, n_repeated=95, n_zero=0),
+            slide("fine", n_tiles=100, n_repeated=4, n_zero=0),
+        ]
+    )
+    assert found is not None
+    assert found.slides == ["twice", "more"]
+    assert found.numbers == {"slides": 2, "audited": 3, "repeated": 113, "tiles": 118}
+    assert found.sentence.startswith(
+        "Almost every tile is there twice or more in 2 slides (twice, more); in more 95 of 100 "
+        "tiles have the features of another one."
+    )
+
+
+# Patients
+
+
+def of_patients(*cases: str) -> list[AuditedSlide]:
+    return [AuditedSlide(f"s{i}", case) for i, case in enumerate(cases)]
+
+
+def test_patients_that_differ_only_in_case_or_blanks_are_named() -> None:
+    slides = of_patients("P1", "p1", "P2", "P3 ", "P1", "p10")
+    alarm = patient_spelling(slides, {"P3", "p4", "P4", "p1", "P1"})
+    assert alarm is not None
+    assert "('P1' and 'p1', 'P3' and 'P3 ') are counted as different ones" in alarm.sentence
+    assert alarm.slides == ["s0", "s1", "s3", "s4"]
+    assert alarm.numbers == {"slides": 4, "audited": 6, "patients": 2, "names": 4}
+
+
+def test_other_patients_and_spellings_outside_of_the_audit_are_no_alarm() -> None:
+    assert patient_spelling(of_patients("P1", "P1", "P2", "P-1"), ()) is None
+    assert patient_spelling(of_patients("P1", "P2"), {"P1", "P2", "x", "X"}) is None
 
 
 # Answers to whole slides

@@ -27,6 +27,7 @@ from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
 from foci.cli.text import show
 from foci.errors import FociError
+from tests.makers import features as write
 from tests.makers.audits import settings
 from tests.makers.cohorts import D_IN, read, toy_cohort
 
@@ -241,6 +242,28 @@ def test_bags_that_are_half_zero(folder: Path) -> None:
     alarm = said_first(audit(folder), "zero tiles")
     assert alarm.slides == ["s40"]
     assert f"in s40 {(n + 1) // 2} of {n}" in alarm.sentence
+
+
+def test_features_that_were_stacked_twice(folder: Path) -> None:
+    for name in ("s40", "s41"):
+        path = folder / "features" / f"{name}.h5"
+        with h5py.File(path) as file:
+            x, n = file["features"][()], len(file["features"])
+        write.trident(path, np.vstack([x, x]), write.grid(2 * n))
+    found = audit(folder)
+    alarm = said_first(found, "repeated tiles")
+    assert alarm.slides == ["s40", "s41"]
+    assert kinds(found) == {"repeated tiles"}
+    sizes = [slide.n_tiles for slide in found.slides if slide.slide_id in alarm.slides]
+    assert alarm.numbers["repeated"] == alarm.numbers["tiles"] == sum(sizes)
+
+
+def test_a_patient_in_two_splits_under_two_spellings(folder: Path) -> None:
+    table = folder / "labels.csv"
+    table.write_text(table.read_text().replace("s40,c40,", "s40,C0,"))  # s00 is of c0
+    alarm = said_first(audit(folder), "patient spelling")
+    assert alarm.slides == ["s40"]
+    assert "('C0' and 'c0') are counted as different ones" in alarm.sentence
 
 
 def test_a_folder_without_its_training_data_says_that_nothing_can_be_compared(folder: Path) -> None:

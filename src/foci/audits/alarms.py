@@ -24,13 +24,16 @@ from foci.metrics.cohort import adaptive_budget, class_auc_draws, class_aucs
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.metrics.inputs import Floats
 from foci.metrics.stats import MIN_DRAWS, Interval
-from foci.words import counted, in_percent, some, tally
+from foci.words import counted, in_percent, listed, some, tally
 
 if TYPE_CHECKING:
     from foci.backbones.saved import ModelRecord, TrainingData
 
 ZERO_SHARE = 0.5
 """Share of zero tiles from which a bag is named."""
+
+REPEATED_SHARE = 0.9
+"""Share of tiles with an equal one from which a bag is named."""
 
 FAR_BELOW_CHANCE = 0.4
 """An AUC up to this, whose whole interval lies below 0.5, is far below chance."""
@@ -57,11 +60,13 @@ def find_alarms(
     trained_on: Collection[str] = (),
     fitted: Mapping[str, str | None] | None = None,
     overlapping: Collection[str] = (),
+    patients: Collection[str] = (),
 ) -> list[Alarm]:
     """All alarms, those that question the most numbers first.
 
     None of them depends on the threshold or the budget. ``fitted`` holds the encoder of every slide
-    that selectors were fitted on, ``overlapping`` the patients in more than one split.
+    that selectors were fitted on, ``overlapping`` the patients in more than one split, ``patients``
+    those of the whole cohort, audited or not.
     """
     data = None if record is None else record.data
     constant = constant_answer(whole)
@@ -75,8 +80,10 @@ def find_alarms(
         None if constant else single_class(whole, classes),
         training_slides(slides, data, trained_on),
         patient_overlap(slides, overlapping),
+        patient_spelling(slides, patients),
         duplicate_bags(slides),
         zero_tiles(slides),
+        repeated_tiles(slides),
     )
     return [alarm for alarm in found if alarm is not None]
 
@@ -212,6 +219,34 @@ def patient_overlap(slides: Sequence[AuditedSlide], overlapping: Collection[str]
         ),
         numbers={"slides": len(touched), "audited": len(slides), "patients": len(overlapping)},
         slides=touched,
+    )
+
+
+def patient_spelling(slides: Sequence[AuditedSlide], patients: Collection[str]) -> Alarm | None:
+    """Audited slides of patients of whom the cohort has another spelling: ``P1`` and ``p1``."""
+    spellings = defaultdict[str, set[str]](set)
+    for case in (*patients, *(slide.case_id for slide in slides)):
+        spellings[case.strip().casefold()].add(case)
+    groups = {name: sorted(own) for name, own in spellings.items() if len(own) > 1}
+    touched = [slide for slide in slides if slide.case_id.strip().casefold() in groups]
+    if not touched:
+        return None
+    found = list(dict.fromkeys(slide.case_id.strip().casefold() for slide in touched))
+    named = listed([" and ".join(f"'{case}'" for case in groups[name]) for name in found])
+    return Alarm(
+        kind="patient spelling",
+        sentence=(
+            f"Patients that differ only in case or in blanks around their names ({named}) are "
+            "counted as different ones: if they are the same, intervals are too narrow, and a "
+            "patient may be in two splits. Spell every patient in one way in the label table."
+        ),
+        numbers={
+            "slides": len(touched),
+            "audited": len(slides),
+            "patients": len(found),
+            "names": sum(len(groups[name]) for name in found),
+        },
+        slides=[slide.slide_id for slide in touched],
     )
 
 
@@ -391,6 +426,35 @@ def zero_tiles(slides: Sequence[AuditedSlide]) -> Alarm | None:
             "these slides again."
         ),
         numbers={"slides": len(bad), "worst_share": (worst.n_zero or 0) / worst.n_tiles},
+        slides=named,
+    )
+
+
+def repeated_tiles(slides: Sequence[AuditedSlide]) -> Alarm | None:
+    """Slides of whose tiles almost every one is there twice or more; all-zero tiles aside."""
+    bad = [
+        s
+        for s in slides
+        if s.n_repeated and s.n_repeated >= REPEATED_SHARE * (s.n_tiles - (s.n_zero or 0))
+    ]
+    if not bad:
+        return None
+    worst = max(bad, key=lambda slide: slide.n_repeated or 0)
+    named = [slide.slide_id for slide in bad]
+    return Alarm(
+        kind="repeated tiles",
+        sentence=(
+            f"Almost every tile is there twice or more in {some(named)}; in {worst.slide_id} "
+            f"{worst.n_repeated} of {worst.n_tiles} tiles have the features of another one. "
+            "Numbers of tiles are too large, and a deleted tile leaves its copy behind: keep each "
+            "tile once."
+        ),
+        numbers={
+            "slides": len(bad),
+            "audited": len(slides),
+            "repeated": sum(slide.n_repeated or 0 for slide in bad),
+            "tiles": sum(slide.n_tiles for slide in bad),
+        },
         slides=named,
     )
 

@@ -125,6 +125,7 @@ class AuditedSlide:
         skipped: Why the slide was skipped, in one line; None if it was audited.
         encoder: Tile encoder that the feature file names, or None.
         n_zero: Candidate tiles whose features are all zero; None if it could not be read.
+        n_repeated: :attr:`foci.Bag.n_repeated`; None if it could not be read.
         fingerprint: :meth:`foci.Bag.fingerprint`; None if it could not be read.
         feature_norm: :attr:`foci.Bag.feature_norm`; None if it could not be read.
         feature_mean: :attr:`foci.Bag.feature_mean`; None if it could not be read.
@@ -141,6 +142,7 @@ class AuditedSlide:
     skipped: str | None = None
     encoder: str | None = None
     n_zero: int | None = None
+    n_repeated: int | None = None
     fingerprint: str | None = None
     feature_norm: float | None = None
     feature_mean: float | None = None

@@ -77,8 +77,10 @@ AlarmKind = Literal[
     "single class",
     "training slides",
     "patient overlap",
+    "patient spelling",
     "duplicate bags",
     "zero tiles",
+    "repeated tiles",
 ]
 """What an alarm is about, in the order in which alarms are listed."""
 
