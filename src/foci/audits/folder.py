@@ -127,6 +127,7 @@ class AuditedSlide:
         fingerprint: :meth:`foci.Bag.fingerprint`; None if it could not be read.
         feature_norm: :attr:`foci.Bag.feature_norm`; None if it could not be read.
         feature_mean: :attr:`foci.Bag.feature_mean`; None if it could not be read.
+        misplaced: Why coordinates seem to be of another order than features, or None.
     """
 
     slide_id: str
@@ -144,6 +145,7 @@ class AuditedSlide:
     fingerprint: str | None = field(default=None, compare=False)
     feature_norm: float | None = field(default=None, compare=False)
     feature_mean: float | None = field(default=None, compare=False)
+    misplaced: str | None = field(default=None, compare=False)
 
 
 _ARROW = {"str": pa.string(), "int": pa.int32(), "float": pa.float64()}
