@@ -396,7 +396,9 @@ def _tiles(
         how: dict[str, Any] = {"n_boot": view.settings.n_boot, "level": view.settings.level}
         found = (~np.isnan(counts)).mean(axis=0)
         # two pseudo-patients, with and without: a share of 100 % is not known to be 100 %
-        drawn = mean_intervals(np.append(found, (0.0, 1.0))[:, None], [*cases, 0, 1], **how)[0]
+        drawn = mean_intervals(
+            np.append(found, (0.0, 1.0))[:, None], [*cases, "\0with", "\0without"], **how
+        )[0]
         update: dict[str, Any] = {
             "share": Interval(estimate=float(found.mean()), low=drawn.low, high=drawn.high),
             "n_found": float(found.sum()),
