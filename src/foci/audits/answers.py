@@ -660,8 +660,10 @@ def signed(value: float) -> str:
 def _training(selector: OrderComparison) -> str:
     """Whether a trained selector adds anything to the training-free ranking."""
     axes = [axis.evidence for axis in selector.axes]
+    pays = any(axis.clearly_better and axis.sized for axis in axes)
     if any(axis.clearly_worse for axis in axes):
-        return f"A trained order does not pay here: it is worse than {selector.second}."
-    if any(axis.clearly_better and axis.sized for axis in axes):
+        where = ", on one axis, and better on the other" if pays else ""
+        return f"A trained order does not pay here: it is worse than {selector.second}{where}."
+    if pays:
         return f"A trained order pays here: it beats {selector.second}."
     return f"A trained order is not shown to add anything to {selector.second}."
