@@ -33,9 +33,7 @@ def axis(result: str, d: float = -0.254, **more: Any) -> AxisComparison:
 
 def against(second: str, *axes: AxisComparison | None, first: str = "native") -> OrderComparison:
     sufficiency, necessity = axes
-    return OrderComparison(
-        first=first, second=second, sufficiency=sufficiency, necessity=necessity
-    )
+    return OrderComparison(first=first, second=second, sufficiency=sufficiency, necessity=necessity)
 
 
 def control(**more: Any) -> NullControl:
@@ -171,9 +169,18 @@ def test_what_else_is_said_of_a_map(answer: str, more: dict[str, Any], says: str
     [
         ((("better", 0.3, 0.5), ("same", 0, 1)), "A trained order pays here: it beats evidence."),
         # six slides of 84, by one or two tiles each
-        ((("better", 0.07, 0.5), None), "A trained order is not shown to add anything to evidence."),
-        ((("better", 0.3, 0.97), None), "A trained order is not shown to add anything to evidence."),
-        ((("unclear", 0.3, 0.5), None), "A trained order is not shown to add anything to evidence."),
+        (
+            (("better", 0.07, 0.5), None),
+            "A trained order is not shown to add anything to evidence.",
+        ),
+        (
+            (("better", 0.3, 0.97), None),
+            "A trained order is not shown to add anything to evidence.",
+        ),
+        (
+            (("unclear", 0.3, 0.5), None),
+            "A trained order is not shown to add anything to evidence.",
+        ),
         (
             (("better", 0.3, 0.97), ("worse", -0.2, 2)),
             "A trained order does not pay here: it is worse than evidence.",

@@ -74,7 +74,9 @@ class AttentionCohort:
     @cached_property
     def evidence(self) -> Scores:
         """How much every tile argues for the predicted class, by its weight."""
-        signs = [1 if self.probs(x, np.ones((1, len(x))))[0, 1] > 0.5 else -1 for x in self.features]
+        signs = [
+            1 if self.probs(x, np.ones((1, len(x))))[0, 1] > 0.5 else -1 for x in self.features
+        ]
         return [
             sign * (x @ _own()) * np.exp(x @ _shared())
             for x, sign in zip(self.features, signs, strict=True)

@@ -199,7 +199,10 @@ class AxisComparison(Record):
         cases: Sequence[str],
         **how: Any,
     ) -> AxisComparison:
-        """Compare counts, or areas, ``[R, S]`` of two rankings on the slides of ``cases``."""
+        """Compare counts, or areas, ``[R, S]`` of two rankings on the slides of ``cases``.
+
+        Slides without an area are left out; without any left, nothing is known (``n_slides`` is 0).
+        """
         one, two = (np.atleast_2d(np.asarray(values, dtype=np.float64)) for values in (a, b))
         tables = one, two
         if measure == "deletion area":
@@ -219,7 +222,7 @@ class AxisComparison(Record):
         return cls(
             axis=axis,
             measure=measure,
-            **asdict(found),
+            **asdict(found) | ({} if found.n_slides else {"d": 0.0}),
             informative=measure != "MSK" or not already_minimal(two),
             first=float(np.median(first)) if len(first) else None,
             second=float(np.median(second)) if len(second) else None,
