@@ -1,9 +1,9 @@
 """What a whole default audit costs per slide, in inferences of the same classifier.
 
 Paper presets, slides of 1,024 tiles x 1,536 features; native, evidence, the selector as the mean
-rank of three seeds, and 10 random orders, revealed and deleted. The bags are generated: some tiles
-of each carry its class. Every classifier is trained briefly on smaller bags of the same kind, so
-that its slides are decided, as those of a classifier in use are.
+rank of three seeds, 10 random orders, revealed and deleted, and the content-free maps. The bags are
+generated: some tiles of each carry its class. Every classifier is trained briefly on smaller bags
+of the same kind, so that its slides are decided, as those of a classifier in use are.
 
 The unit is the classifier's own forward pass on one slide; for TransMIL "plain" counts in passes
 that compute every layer for every token. Times are processor time of this process, on one thread:
@@ -34,6 +34,7 @@ import foci
 from foci.audits import reveal as audit_slide
 from foci.audits import run as audit_run
 from foci.audits.jobs import RankingJob
+from foci.audits.null_maps import NullMaps, draw_null_maps
 from foci.audits.parts import Assembly, PartialResults
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources
@@ -45,7 +46,10 @@ from foci.progress import showing
 from foci.reveal import EmbeddedBag
 
 TILES, WIDTH, SMALL = 1024, 1536, 96
-PARTS = ("reading", "embedding", "ranking", "insertion", "deletion", "random", "writing", "other")
+PARTS = (
+    "reading", "embedding", "ranking", "insertion", "deletion", "random", "null maps", "writing",
+    "other",
+)  # fmt: skip
 RARE = {"transmil": 6}
 STEPS = {"transmil": 120}
 SHORT = {"schedule.epochs": 1, "schedule.warmup": 0}
@@ -151,7 +155,17 @@ class Clock:
             partial(self.timed, part_of=lambda *args, part=part, **named: part)
             for part in ("reading", "writing")
         )
+        drawing = draw_null_maps
+
+        def drawn(*args: Any) -> Any:  # before the first slide, and part of the cost
+            start = time.thread_time()
+            found = drawing(*args)
+            self.spent["null maps"] += time.thread_time() - start
+            return found
+
         watched = [
+            (audit_run, "draw_null_maps", drawn),
+            (NullMaps, "curve", self.timed(NullMaps.curve, lambda *a: "null maps")),
             (BagStore, "bag", reading(BagStore.bag)),
             (audit_slide, "_audited_slide", reading(audit_slide._audited_slide)),
             (EmbeddedBag, "full", self.timed(EmbeddedBag.full, lambda *a: "embedding")),

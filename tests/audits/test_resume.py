@@ -1,10 +1,11 @@
 """A run that is killed at any point resumes and ends with the same bytes."""
 
 import contextlib
+import itertools
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -23,35 +24,29 @@ class Killed(BaseException):
 
 
 @contextlib.contextmanager
-def dies_at(write: int) -> Iterator[list[str]]:
-    """Kill the process when the nth file, counted from 0, is about to be renamed into place."""
-    names: list[str] = []
-    replace = Path.replace
-
-    def counted(self: Path, target: Path) -> Path:
-        if len(names) == write:
-            raise Killed(target)
-        names.append(Path(target).name)
-        return replace(self, target)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Path, "replace", counted)
-        yield names
-
-
-@contextlib.contextmanager
-def dies_before(*parts: str) -> Iterator[None]:
-    """Kill the process when one of these files, named with their folder, is about to be renamed."""
+def dies_if(killed: Callable[[Path, Path], bool]) -> Iterator[None]:
+    """Kill the process when a file is about to be renamed and the function says so."""
     replace = Path.replace
 
     def checked(self: Path, target: Path) -> Path:
-        if f"{Path(target).parent.name}/{Path(target).name}" in parts:
+        if killed(self, Path(target)):
             raise Killed(target)
         return replace(self, target)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Path, "replace", checked)
         yield
+
+
+def dies_at(write: int) -> contextlib.AbstractContextManager[None]:
+    """Kill the process before the nth file, counted from 0."""
+    numbers = itertools.count()
+    return dies_if(lambda _, target: next(numbers) == write)
+
+
+def dies_before(part: str) -> contextlib.AbstractContextManager[None]:
+    """Kill the process before this file, named with its folder."""
+    return dies_if(lambda _, target: f"{target.parent.name}/{target.name}" == part)
 
 
 def without_places(found: dict[str, object]) -> dict[str, object]:
@@ -62,27 +57,16 @@ def without_places(found: dict[str, object]) -> dict[str, object]:
     return {**found, "manifest.json": {**manifest, "run_inputs": decided}}
 
 
-@contextlib.contextmanager
-def dies_before_each() -> Iterator[list[tuple[str, bool, bool]]]:
-    """Kill the process once before each file, and each manifest, is renamed into place."""
-    met: list[tuple[str, bool, bool]] = []
-    replace = Path.replace
-
-    def counted(self: Path, target: Path) -> Path:
-        text = self.read_bytes()
-        one = (str(target), b'"status": "complete"' in text, b'"threads"' in text)
-        if one not in met:
-            met.append(one)
-            raise Killed(target)
-        return replace(self, target)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Path, "replace", counted)
-        yield met
-
-
 def test_killed_before_every_single_write(files: Path, audited: StoredAudit) -> None:
-    with dies_before_each() as met:
+    met: set[tuple[str, bool, bool]] = set()
+
+    def first_time(written: Path, target: Path) -> bool:
+        """Whether this file, or a manifest that says so much, is written for the first time."""
+        text, before = written.read_bytes(), len(met)
+        met.add((str(target), b'"status": "complete"' in text, b'"threads"' in text))
+        return len(met) > before
+
+    with dies_if(first_time):
         for _ in range(100):
             try:
                 audit(files)

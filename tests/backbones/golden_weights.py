@@ -7,11 +7,16 @@ For a tensor NAME and flat index i: ``u = frac(sin(12.9898 (i+1) + 78.233 (crc32
 import json
 import math
 import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from foci.backbones import ARCHITECTURES
+from foci.backbones.checkpoints.formats import complete_options, recognise
+from foci.backbones.checkpoints.formats.base import StateDict
 
 
 def golden(name: str) -> dict[str, Any]:
@@ -30,27 +35,39 @@ def fill(name: str, shape: tuple[int, ...], *, norm: bool = False) -> Tensor:
     return 0.1 * v + (1.0 if norm else 0.0)
 
 
-def nystrom_weights(keys: dict[str, list[int]], names: dict[str, str]) -> dict[str, Tensor]:
-    """TransMIL or MHIM-MIL with Nyström layers, under our names of the published tensors.
-
-    ``names`` are those of the tensors that the two name differently.
-    """
-    blocks = {
-        "norm": "norm",
-        "attn.to_qkv": "attention.qkv",
-        "attn.to_out.0": "attention.output",
-        "attn.res_conv": "attention.residual",
+def filled(keys: Mapping[str, Sequence[int]], prefix: str = "") -> dict[str, Tensor]:
+    """Every tensor by the formula, under its published name."""
+    return {
+        key: fill(prefix + key, tuple(shape), norm=key.endswith("norm.weight"))
+        for key, shape in keys.items()
     }
-    layers = {f"layer{i}.{k}": f"layer{i}.{v}" for i in (1, 2) for k, v in blocks.items()}
-    ours = {"cls_token": "cls", "norm": "norm", **layers, **names}
-    weights = {}
-    for key, shape in keys.items():
-        name = key.removeprefix("online_encoder.")
-        stem, _, kind = name.rpartition(".")
-        norm = stem.endswith("norm") and kind == "weight"
-        place = ours[name] if name in ours else f"{ours[stem]}.{kind}"
-        weights[place] = fill(key, tuple(shape), norm=norm)
-    return weights
+
+
+def linear(name: str, rows: int, columns: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of a layer with a bias."""
+    return {f"{name}.weight": (rows, columns), f"{name}.bias": (rows,)}
+
+
+def published(
+    keys: Mapping[str, Sequence[int]],
+    prefix: str = "",
+    scaled: Mapping[str, float] | None = None,
+    **options: Any,
+) -> Any:
+    """The classifier that a file with these tensors holds, in float64, as its format is read.
+
+    Every tensor has a place in it, or plays no part, and every place has a tensor of its shape.
+    """
+    tensors = filled(keys, prefix)
+    tensors |= {key: factor * tensors[key] for key, factor in (scaled or {}).items()}
+    state = StateDict(Path("published.pt"), tensors)
+    format_ = recognise(state)
+    mapping = format_.read(state, complete_options(format_, options, state)[0])
+    model = ARCHITECTURES[mapping.architecture](**mapping.config).double()
+    places = {name: mapping.name_of(name) for name in model.state_dict()}
+    assert all(key in places.values() or mapping.ignores(key) for key in state)
+    model.load_state_dict({name: mapping.state[key] for name, key in places.items()})
+    return model.eval()
 
 
 def features(n: int, d: int, name: str = "features") -> Tensor:

@@ -58,16 +58,6 @@ def test_a_computed_argument_replaces_the_given_one_in_its_place() -> None:
     assert Halved(8, width=3).config["width"] == 3
 
 
-def test_a_constructor_that_hands_on_all_its_arguments_records_the_same() -> None:
-    class Repeating(Sized):
-        def __init__(self, d_in: int, n_classes: int, *, width: int = 3, rate: float = 0.5) -> None:
-            Backbone.__init__(self, d_in, n_classes, d_token=d_in, rate=rate, width=width)
-            self.head = nn.Linear(d_in, n_classes)
-
-    config = Repeating(4, 2, rate=0.1).config
-    assert list(config.items()) == [("d_in", 4), ("n_classes", 2), ("width", 3), ("rate", 0.1)]
-
-
 @pytest.mark.parametrize("model", [Forwarding(4, 3, rate=0.1), Forwarding(d_in=4, n_classes=3)])
 def test_arguments_that_are_only_handed_on_are_recorded_as_given(model: Backbone) -> None:
     assert (model.config["d_in"], model.config["n_classes"]) == (4, 3)

@@ -14,6 +14,7 @@ from foci.bags import N_CAP, Slide
 from foci.bags.cohort import (
     WARNING,
     CohortOptions,
+    check_leakage,
     choose_classes,
     overlapping_patients,
     stamps,
@@ -370,7 +371,10 @@ def test_every_overlapping_patient_with_the_splits_in_order() -> None:
         "A": ("train", "test"),
         "C": ("train", "val", "test"),
     }
+    with refused(r"^patient A: is in train and test \(and 1 more patients\); put all slides of a"):
+        check_leakage(OVERLAPPING)
     assert overlapping_patients(OVERLAPPING[1:4]) == {}
+    check_leakage(OVERLAPPING[1:4])
 
 
 def test_doctor_lists_all_of_them() -> None:

@@ -292,6 +292,7 @@ def test_only_real_numbers_are_features_in_every_layout(
         (XY * 2**50, "coordinates are beyond 2^53"),
         (np.full_like(XY, 2**63 - 1), "coordinates are beyond 2^53"),
         (np.where(XY > 0, np.inf, 0), "coordinates hold NaN or Inf"),
+        (np.where(XY > 0, np.nan, 0), "coordinates hold NaN or Inf"),
     ],
 )
 def test_coordinates_in_every_layout(tmp_path: Path, coords: Any, says: str) -> None:

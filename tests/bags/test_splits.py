@@ -41,9 +41,8 @@ def cohort(rows: Sequence[tuple[str, int, str]]) -> list[Slide]:
     ]
 
 
-def lung(luad: int, lusc: int, doubles: int = 0) -> list[Slide]:
-    sizes = [2] * doubles + [1] * (luad - 2 * doubles)
-    return cohort([("LUAD", n, "x") for n in sizes] + [("LUSC", 1, "x")] * lusc)
+def lung(luad: int, lusc: int) -> list[Slide]:
+    return cohort([("LUAD", 1, "x")] * luad + [("LUSC", 1, "x")] * lusc)
 
 
 def sizes(slides: Sequence[Slide]) -> tuple[int, ...]:
@@ -108,17 +107,6 @@ def test_counts_are_met_wherever_whole_patients_allow(
     result = split_by_patient(slides, counts=counts)
     assert (sizes(result.slides) == counts) == possible
     assert any("cannot make splits" in note for note in result.notes) != possible
-
-
-def test_the_papers_lung_split_is_exact_in_every_class() -> None:
-    slides = lung(531, 512, doubles=25)
-    result = split_by_patient(slides, counts=(729, 105, 209), seed=1)
-    assert sizes(result.slides) == (729, 105, 209)
-    assert result.notes == ()
-    found = Counter((s.label, s.split) for s in result.slides)
-    assert [found["LUAD", split] for split in ("train", "val", "test")] == [371, 53, 107]
-    pairs = Counter(s.split for s in result.slides if s.slide_id.endswith("-1"))
-    assert all(pairs[split] for split in ("train", "val", "test"))
 
 
 def test_the_seed_decides_who() -> None:
@@ -187,22 +175,6 @@ def test_wrong_options_are_refused(options: dict[str, object], message: str) -> 
 def test_an_empty_cohort_is_refused() -> None:
     with pytest.raises(CohortError, match="cohort: has no slides"):
         split_by_patient([], fractions=(1, 0, 0))
-
-
-def test_leakage_names_patient_and_splits() -> None:
-    slides = [
-        Slide("a1", "TCGA-05-4244", split="test"),
-        Slide("a2", "TCGA-05-4244", split="train"),
-        Slide("b1", "b", split="val"),
-        Slide("b2", "b"),
-    ]
-    message = "^patient TCGA-05-4244: is in train and test; put all slides of a patient into one"
-    with pytest.raises(CohortError, match=message):
-        check_leakage(slides)
-    more = [*slides, Slide("b3", "b", split="test")]
-    with pytest.raises(CohortError, match=r"train and test \(and 1 more patients\)"):
-        check_leakage(more)
-    check_leakage(slides[1:])
 
 
 def test_labels_must_be_classes_and_splits_hold_two() -> None:

@@ -6,17 +6,9 @@ import math
 import uuid
 from typing import Any
 
-import numpy as np
 import pytest
 
-from foci.audits import AuditedSlide, RankedTiles
-from foci.exports.tables import (
-    RankedColumn,
-    RankedSlide,
-    feature_collection,
-    tile_uuid,
-    to_text,
-)
+from foci.exports.tables import feature_collection, tile_uuid, to_text
 from tests.exports.ranked_squares import ORIGIN, SIDE, ranked
 
 
@@ -89,15 +81,3 @@ def test_identifiers_are_stable_and_the_tile_s_own() -> None:
     assert [f["id"] for f in longer[:9]] == [f["id"] for f in json.loads(texts[0])["features"]]
     other = feature_collection(slide, slide.columns[1], (1, 2, 3))["features"]
     assert {f["id"] for f in other}.isdisjoint(f["id"] for f in longer)
-
-
-def test_twenty_thousand_tiles() -> None:
-    n = 20_000
-    corners = np.stack([np.arange(n) % 200, np.arange(n) // 200], axis=1) * SIDE
-    tiles = RankedTiles("s", np.arange(n), corners, {"native": np.arange(n) * 1.0})
-    column = RankedColumn(
-        "native", tiles.order("native"), np.full(n, 0.5), np.full(n, 0.1), None, True
-    )
-    slide = AuditedSlide("s", "P1", None, n, n, "px", SIDE)
-    whole = RankedSlide(slide, tiles, (column,), "A", 0.9, None)
-    assert len(check_as_qupath_does(to_text(feature_collection(whole, column, (1, 2, 3))))) == n

@@ -1,6 +1,5 @@
 """Audit folders made by hand, without a model."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -46,53 +45,29 @@ def write_folder(
     write_tables(folder, every(curves), [*known, SKIPPED], scores)
     summary = summarised(curves, known, classes, settings, scores, n_skipped=1)
     (folder / SUMMARY).write_text(summary.to_json())
-    manifest = {
-        "format": FORMAT,
-        "status": "complete",
-        "key": "0" * 64,
-        "run_inputs": {},
-        "versions": {},
-        "name": name,
-        "settings": settings.model_dump(mode="json"),
-        "sources": {},
-        "backbone": {
-            "architecture": "abmil",
-            "parameters": 10,
-            "fingerprint": "f" * 64,
-            "score": "native",
-            "notes": [],
-        },
-        "classes": list(classes),
-        "split": "test",
-        "started": "2026-11-16T08:00:00+00:00",
-        "maps": {},
-        "overlapping_patients": {},
-        "notes": ["Synthetic curves."],
-    }
-    (folder / MANIFEST).write_text(json.dumps(manifest))
+    made = bare_manifest(
+        name,
+        settings=settings,
+        classes=list(classes),
+        split="test",
+        notes=["Synthetic curves."],
+    )
+    (folder / MANIFEST).write_text(made.model_dump_json(exclude_none=True))
     return StoredAudit.load(folder)
 
 
-def bare_manifest(name: str) -> Manifest:
-    """What every manifest of a finished audit has, and nothing else."""
-    return Manifest(
-        format=FORMAT,
-        status="complete",
-        key="0" * 64,
-        run_inputs={},
-        versions={},
-        name=name,
-        settings=AuditSettings(),
-        sources={},
-        backbone=BackboneRecord(
-            architecture="abmil", parameters=1, fingerprint="f" * 64, score="native", notes=[]
+def bare_manifest(name: str, parameters: int = 1, **more: Any) -> Manifest:
+    """What every manifest of a finished audit has, and more."""
+    usual: dict[str, Any] = {
+        "format": FORMAT, "status": "complete", "key": "0" * 64, "run_inputs": {}, "versions": {},
+        "name": name, "settings": AuditSettings(), "sources": {}, "classes": [], "split": "",
+        "backbone": BackboneRecord(
+            architecture="abmil", parameters=parameters, fingerprint="f" * 64, score="native",
+            notes=[],
         ),
-        classes=[],
-        split="",
-        started="2026-11-16T08:00:00+00:00",
-        maps={},
-        overlapping_patients={},
-    )
+        "started": "2026-11-16T08:00:00+00:00", "maps": {}, "overlapping_patients": {},
+    }  # fmt: skip
+    return Manifest(**{**usual, **more})
 
 
 def write_tables(

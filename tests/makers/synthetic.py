@@ -1,21 +1,20 @@
 """An audit folder made by hand: tiles with known evidence, and a pool that averages it."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
-from foci.audits.folder import CURVES, FORMAT, MANIFEST, NULL_MAPS, SUMMARY
+from foci.audits.folder import CURVES, MANIFEST, NULL_MAPS, SUMMARY
+from foci.audits.manifest import Manifest, SelectorRecord
 from foci.audits.numbers import agreement, summarise
 from foci.files.hashes import file_digest
 from foci.rankings.controls import uniform_scores
 from tests.makers.curves import DELETION
-from tests.makers.folders import write_tables
+from tests.makers.folders import bare_manifest, write_tables
 
 Floats = NDArray[np.float64]
 
@@ -67,8 +66,8 @@ def make(folder: Path, plan: Plan = Plan()) -> StoredAudit:  # noqa: B008
         n_boot=200,
     )
     hashes = {CURVES: file_digest(folder / CURVES)}
-    manifest = _manifest(plan, settings.model_dump(mode="json"), hashes)
-    (folder / MANIFEST).write_text(json.dumps(manifest))
+    manifest = _manifest(plan, settings, hashes)
+    (folder / MANIFEST).write_text(manifest.model_dump_json(exclude_none=True))
     audit = StoredAudit.load(folder)
     found = agreement(audit.curves, audit.tiles())
     summary = summarise(
@@ -114,16 +113,8 @@ class _Made:
         wrong = self.index % 7 == 6
         label = classes[(self.target + wrong) % len(classes)] if self.plan.labelled else None
         n = len(self.tiles)
-        return AuditedSlide(
-            self.name,
-            f"P{self.index // 2:03d}",
-            label,
-            n,
-            n,
-            "px",
-            self.plan.step,
-            f"{self.index:064x}",
-        )
+        case, content = f"P{self.index // 2:03d}", f"{self.index:064x}"
+        return AuditedSlide(self.name, case, label, n, n, "px", self.plan.step, content)
 
     def probs(self, sums: Floats, counts: NDArray[np.int64]) -> Floats:
         """Evidence averaged over the kept tiles, as the target's logit."""
@@ -192,49 +183,31 @@ def _classes(plan: Plan) -> tuple[str, ...]:
     return ("LUAD", "LUSC") if plan.n_classes == 2 else tuple("ABCDEFGH"[: plan.n_classes])
 
 
-def _manifest(plan: Plan, settings: dict[str, Any], hashes: dict[str, str]) -> dict[str, Any]:
-    notes = ["Synthetic slides: no patient, no diagnosis."] if plan.synthetic_note else []
-    return {
-        "format": FORMAT,
-        "status": "complete",
-        "key": "0" * 64,
-        "run_inputs": {},
-        "name": "abmil <demo> & co",
-        "settings": settings,
-        "sources": {"features": "features_demo", "model": "abmil"},
-        "backbone": {
-            "architecture": "abmil",
-            "parameters": 132609,
-            "fingerprint": "f" * 64,
-            "score": "native",
-            "notes": [],
-        },
-        "classes": list(_classes(plan)),
-        "split": "test",
-        "slides": {"train": 60, "val": 20, "audited": plan.n_slides, "skipped": 2},
-        "features_sha256": "a" * 64,
-        "selectors": [
-            {
-                "seed": s,
-                "site": "attention",
-                "recipe": "default",
-                "best_epoch": 9 + s,
-                "weights_sha256": f"{s}" * 64,
-            }
+def _manifest(plan: Plan, settings: AuditSettings, hashes: dict[str, str]) -> Manifest:
+    return bare_manifest(
+        "abmil <demo> & co",
+        parameters=132609,
+        settings=settings,
+        sources={"features": "features_demo", "model": "abmil"},
+        classes=list(_classes(plan)),
+        split="test",
+        slides={"train": 60, "val": 20, "audited": plan.n_slides, "skipped": 2},
+        features_sha256="a" * 64,
+        selectors=[
+            SelectorRecord(
+                seed=s, site="attention", recipe="default", best_epoch=9 + s,
+                weights_sha256=f"{s}" * 64,
+            )
             for s in SEEDS
         ],
-        "notes": notes,
-        "versions": {"foci": "0.1.0", "torch": "2.13.0", "numpy": "2.4.6", "python": "3.11.7"},
-        "started": "2026-11-16T08:00:00+00:00",
-        "finished": "2026-11-16T08:03:20+00:00",
-        "files": hashes,
-        "maps": {},
-        "overlapping_patients": {},
-        "answers": {},
-        "truth": {
+        notes=["Synthetic slides: no patient, no diagnosis."] if plan.synthetic_note else [],
+        versions={"foci": "0.1.0", "torch": "2.13.0", "numpy": "2.4.6", "python": "3.11.7"},
+        finished="2026-11-16T08:03:20+00:00",
+        files=hashes,
+        truth={
             "precision8": {"native": 0.41, "selector": 0.83, "random": 0.06},
             "average_precision": {"native": 0.33, "selector": 0.71, "random": 0.06},
             "n_slides": plan.n_slides,
             "what": "Tiles planted by the maker of the synthetic slides.",
         },
-    }
+    )  # fmt: skip

@@ -1,7 +1,9 @@
 """Slow references of the metrics, by the definitions, without NumPy."""
 
+import itertools
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 
 Row = Sequence[float]
 Count = float | None
@@ -214,10 +216,16 @@ def decisive_k(
     return None
 
 
-def net_win_share(a: Sequence[Count], b: Sequence[Sequence[Count]], tie: float) -> float:
-    """One order against several; the place among infinite counts by hand."""
-    wins = []
+def net_win_share(
+    a: Sequence[Count],
+    b: Sequence[Sequence[Count]],
+    cases: Sequence[object] | None = None,
+    tie: float = 0.0,
+) -> float:
+    """One order against several, patient by patient; the place among infinite counts by hand."""
+    slides: dict[object, list[float]] = {}
     for slide, own in enumerate(a):
+        wins = []
         for order in b:
             other = order[slide]
             if nan(own) or nan(other):
@@ -225,7 +233,20 @@ def net_win_share(a: Sequence[Count], b: Sequence[Sequence[Count]], tie: float) 
             else:
                 gap = (other or 0) - (own or 0)
                 wins.append(0.0 if abs(gap) <= tie else math.copysign(1.0, gap))
-    return mean(wins)
+        slides.setdefault(slide if cases is None else cases[slide], []).append(mean(wins))
+    return mean([mean(own) for own in slides.values()])
+
+
+def sign_flip_pvalue(values: Sequence[Fraction]) -> Fraction:
+    """Share of all assignments of signs whose sum is as far from 0 as the observed one."""
+    signs = list(itertools.product((1, -1), repeat=len(values)))
+    sums = [abs(sum(s * v for s, v in zip(one, values, strict=True))) for one in signs]
+    return Fraction(sum(one >= abs(sum(values)) for one in sums), len(signs))
+
+
+def median(values: Row) -> float:
+    ordered = sorted(values)
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def geometric_mean_ratio(a: Sequence[Count], b: Sequence[Count]) -> tuple[float, int]:

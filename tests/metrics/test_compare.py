@@ -1,17 +1,20 @@
 """Two rankings against each other: slide by slide, and the tiles that one saves."""
 
 import math
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy import stats
 
 from foci.metrics import (
     OrderComparison,
+    area_differences,
     captured_headroom,
-    case_means,
     compare_areas,
     compare_orders,
     msk_cond,
@@ -20,7 +23,9 @@ from foci.metrics import (
     paired_msk,
     shi,
     shi_against_random,
+    sign_flip_pvalue,
 )
+from foci.metrics.compare import patient_means
 from tests.metrics import references
 from tests.metrics.strategies import msks, quick
 
@@ -43,82 +48,167 @@ def test_differences_equal_the_definition(cohort: Cohort) -> None:
     a, b, _ = cohort
     got = order_differences(a, b)
     for slide in range(len(a)):
-        want = references.net_win_share([a[slide]], b[:, [slide]].tolist(), 0.0)
+        want = references.net_win_share([a[slide]], b[:, [slide]].tolist())
         assert got[slide] == pytest.approx(want, abs=1e-12)
+
+
+def by_patient(cohort: Cohort) -> list[Fraction]:
+    """Mean difference of every patient, without rounding."""
+    a, b, cases = cohort
+    wins: dict[int, list[Fraction]] = {}
+    for own, others, case in zip(a, b.T, cases.tolist(), strict=True):
+        signs = [int(references.net_win_share([own], [[other]])) for other in others]
+        wins.setdefault(case, []).append(Fraction(sum(signs), len(signs)))
+    return [sum(wins[case], Fraction()) / len(wins[case]) for case in sorted(wins)]
 
 
 @quick
 @given(cohorts(), st.integers(0, 9))
-def test_interval_equals_repeating_the_slides_of_drawn_patients(cohort: Cohort, seed: int) -> None:
+def test_interval_equals_repeating_drawn_patients(cohort: Cohort, seed: int) -> None:
     a, b, cases = cohort
     got = compare_orders(a, b, cases, n_boot=60, level=0.8, seed=seed)
-    names = sorted(set(cases.tolist()))
-    equal = [1 / len(names)] * len(names)
+    means = [float(one) for one in by_patient(cohort)]
+    n = len(means) + 2
     drawn = []
-    for weights in np.random.default_rng(seed).multinomial(len(names), equal, size=60):
-        times = [weights[names.index(case)] for case in cases]
-        rows = [row for row, n in enumerate(times) for _ in range(n)]
-        drawn.append(references.net_win_share(a[rows].tolist(), b[:, rows].tolist(), 0.0))
-    assert got.d == pytest.approx(references.net_win_share(a.tolist(), b.tolist(), 0.0), abs=1e-12)
-    ends = np.quantile(drawn, [0.1, 0.9]) if len(names) > 1 else [np.nan, np.nan]
+    for weights in np.random.default_rng(seed).multinomial(n, [1 / n] * n, size=60):
+        for pseudo in ((1.0, -1.0), (-1.0, 1.0)):
+            patients = [*means, *pseudo]
+            repeated = [patients[i] for i in range(n) for _ in range(weights[i])]
+            drawn.append(references.mean(repeated))
+    ends = np.quantile(drawn, [0.1, 0.9]) if len(means) > 1 else [np.nan, np.nan]
     np.testing.assert_allclose((got.low, got.high), ends, atol=1e-12)
-    assert (got.n_slides, got.n_cases) == (len(a), len(names))
+
+
+@quick
+@given(cohorts(), st.sampled_from([0.8, 0.95]))
+def test_the_other_numbers_equal_those_by_hand(cohort: Cohort, level: float) -> None:
+    a, b, cases = cohort
+    got = compare_orders(a, b, cases, n_boot=40, level=level)
+    means = by_patient(cohort)
+    assert got.d == pytest.approx(float(sum(means) / len(means)), abs=1e-12)
+    assert got.d == net_win_share(a, b, cases)
+    assert (got.n_slides, got.n_cases) == (len(a), len(means))
+    slides = [
+        one for row in range(len(a)) for one in by_patient((a[[row]], b[:, [row]], cases[:1]))
+    ]
+    assert (got.wins, got.losses) == (sum(x > 0 for x in slides), sum(x < 0 for x in slides))
+    assert (got.case_wins, got.case_losses) == (
+        sum(x > 0 for x in means),
+        sum(x < 0 for x in means),
+    )
+    differing = [one for one in means if one]
+    if len(differing) <= 10:
+        want = references.sign_flip_pvalue(differing)
+        assert got.pvalue == float(want)
+    else:
+        assert got.pvalue == sign_flip_pvalue([float(one) for one in means])
+    if len(means) >= 20 and got.low >= -0.1 and got.high <= 0.1:
+        assert got.result == "same"
+    elif got.pvalue <= 1 - level + 1e-12:
+        assert got.result == ("better" if sum(means) > 0 else "worse")
+    else:
+        assert got.result == "unclear"
 
 
 @quick
 @given(cohorts())
-def test_turning_the_comparison_round_turns_its_sign(cohort: Cohort) -> None:
+def test_swapping_the_orders_negates_the_comparison(cohort: Cohort) -> None:
     a, b, cases = cohort
     there, back = compare_orders(a, b, cases, n_boot=50), compare_orders(b, a, cases, n_boot=50)
     turned = {"better": "worse", "worse": "better"}
-    assert (there.d, there.low, there.high) == pytest.approx(
-        (-back.d, -back.high, -back.low), nan_ok=True
-    )
+    assert there.d == -back.d
+    assert (there.low, there.high) == pytest.approx((-back.high, -back.low), abs=1e-12, nan_ok=True)
+    assert there.pvalue == back.pvalue
+    assert (there.wins, there.losses) == (back.losses, back.wins)
+    assert (there.case_wins, there.case_losses) == (back.case_losses, back.case_wins)
     assert there.result == turned.get(back.result, back.result)
-    assert there.n_differ == back.n_differ
+
+
+def unchanged(before: OrderComparison, after: OrderComparison, *, slides: bool = True) -> None:
+    """The same comparison, up to rounding; ``slides`` asks for the same numbers of slides, too."""
+    numbers = ("d", "low", "high", "pvalue")
+    counts = ("n_cases", "case_wins", "case_losses", "result")
+    for name in (*counts, *(("n_slides", "wins", "losses") if slides else ())):
+        assert getattr(after, name) == getattr(before, name)
+    for name in numbers:
+        want = pytest.approx(getattr(before, name), abs=1e-12, nan_ok=True)
+        assert getattr(after, name) == want
 
 
 @quick
 @given(cohorts(), st.integers(0, 99))
-def test_order_of_slides_and_whole_copies_change_nothing(cohort: Cohort, seed: int) -> None:
+def test_permuting_slides_changes_nothing(cohort: Cohort, seed: int) -> None:
+    a, b, cases = cohort
+    mixed = np.random.default_rng(seed).permutation(len(a))
+    before = compare_orders(a, b, cases, n_boot=50)
+    unchanged(before, compare_orders(a[mixed], b[:, mixed], cases[mixed], n_boot=50))
+
+
+@quick
+@given(cohorts(), st.integers(0, 39), st.integers(2, 4))
+def test_copies_of_all_slides_of_a_patient_change_nothing(
+    cohort: Cohort, chosen: int, times: int
+) -> None:
+    a, b, cases = cohort
+    copied = cases == cases[chosen % len(cases)]
+    rows = np.repeat(np.arange(len(a)), np.where(copied, times, 1))
+    before = compare_orders(a, b, cases, n_boot=50)
+    after = compare_orders(a[rows], b[:, rows], cases[rows], n_boot=50)
+    unchanged(before, after, slides=False)
+    assert after.n_slides == before.n_slides + (times - 1) * copied.sum()
+
+
+@quick
+@given(cohorts(), st.sampled_from([np.sqrt, np.square, lambda k: 7 * k + 3]))
+def test_a_monotone_transform_changes_nothing(cohort: Cohort, transform: Any) -> None:
     a, b, cases = cohort
     before = compare_orders(a, b, cases, n_boot=50)
-    mixed = np.random.default_rng(seed).permutation(len(a))
-    twice = np.repeat(np.arange(len(a)), 2)  # every slide twice within its patient
-    for rows, factor in ((mixed, 1), (twice, 2)):
-        after = compare_orders(a[rows], b[:, rows], cases[rows], n_boot=50)
-        assert (after.d, after.low, after.high) == pytest.approx(
-            (before.d, before.low, before.high), abs=1e-12, nan_ok=True
-        )
-        assert after.n_slides == factor * before.n_slides
-        assert (after.n_cases, after.n_differ) == (before.n_cases, before.n_differ)
-        assert after.result == before.result
+    unchanged(before, compare_orders(transform(a), transform(b), cases, n_boot=50))
+    areas = a / 16, b / 16  # NaN is left out here, not infinite
+    larger = compare_areas(*areas, cases, n_boot=50, tie=0)
+    unchanged(larger, compare_areas(*map(transform, areas), cases, n_boot=50, tie=0))
 
 
 @quick
 @given(cohorts())
-def test_a_ranking_against_itself_is_same_from_twenty_patients_on(cohort: Cohort) -> None:
+def test_a_larger_area_is_a_smaller_count(cohort: Cohort) -> None:
+    a, b, cases = cohort
+    a, b = np.nan_to_num(a, nan=300.0), np.nan_to_num(b, nan=300.0)
+    counts = compare_orders(a, b, cases, n_boot=50, tie=1.0)
+    unchanged(counts, compare_areas(-a, -b, cases, n_boot=50, tie=1.0))
+    np.testing.assert_array_equal(area_differences(-a, -b, tie=1.0), order_differences(a, b, 1.0))
+
+
+@quick
+@given(cohorts())
+def test_the_interval_holds_the_estimate(cohort: Cohort) -> None:
+    got = compare_orders(*cohort)
+    assert got.n_cases == 1 or got.low - 1e-12 <= got.d <= got.high + 1e-12
+
+
+@quick
+@given(cohorts())
+def test_a_ranking_against_itself_is_the_same_from_28_patients_on(cohort: Cohort) -> None:
     _, b, cases = cohort
-    got = compare_orders(b, b, cases, n_boot=50)
-    end = 0 if got.n_cases > 1 else np.nan  # one patient has no interval
-    assert (got.d, got.low, got.high) == pytest.approx((0, end, end), abs=1e-12, nan_ok=True)
-    assert got.result == ("same" if got.n_cases >= 20 else "unclear")
-    assert got.n_differ == 0
+    got = compare_orders(b, b, cases)
+    assert (got.d, got.pvalue) == (0, 1)
+    assert (got.wins, got.losses, got.case_wins, got.case_losses) == (0, 0, 0, 0)
+    assert got.result == ("same" if got.n_cases >= 28 else "unclear")
 
 
 @quick
 @given(cohorts(), st.integers(0, 39))
 def test_failing_never_helps(cohort: Cohort, at: int) -> None:
-    a, b, _ = cohort
+    a, b, cases = cohort
     failed = a.copy()
     failed[at % len(a)] = np.nan
-    assert net_win_share(failed, b) <= net_win_share(a, b) + 1e-12
+    assert net_win_share(failed, b, cases) <= net_win_share(a, b, cases) + 1e-12
 
 
-def won(wins: int, losses: int, ties: int = 0) -> OrderComparison:
+def won(wins: int, losses: int, ties: int = 0, **how: Any) -> OrderComparison:
     """One slide per patient."""
     a = [1] * wins + [3] * losses + [2] * ties
-    return compare_orders(a, [2] * len(a), cases=range(len(a)))
+    return compare_orders(a, [2] * len(a), cases=range(len(a)), **how)
 
 
 def test_seven_of_twelve_is_unclear_and_twelve_of_twelve_is_not() -> None:
@@ -128,46 +218,62 @@ def test_seven_of_twelve_is_unclear_and_twelve_of_twelve_is_not() -> None:
 
 
 def test_six_patients_have_to_differ() -> None:
-    assert won(5, 0).result == "unclear"
-    assert won(6, 0).result == "better"
-    assert (won(5, 0, 10).low > 0, won(5, 0, 10).n_differ) == (True, 5)
+    assert (won(5, 0).pvalue, won(5, 0).result) == (2 / 2**5, "unclear")
+    assert (won(6, 0).pvalue, won(6, 0).result) == (2 / 2**6, "better")
     assert won(5, 0, 10).result == "unclear"
     assert won(6, 0, 10).result == "better"
+    assert won(5, 0, level=0.9).result == "better"
 
 
-def test_same_needs_twenty_patients_and_comes_first() -> None:
-    assert won(0, 0, 19).result == "unclear"
-    assert won(0, 0, 20).result == "same"
+@pytest.mark.parametrize("n", [2, 6, 12, 24, 60, 200])
+def test_where_all_patients_agree_the_pseudo_patients_are_the_interval(n: int) -> None:
+    """The lower end is that of a binomial number of draws of the one at -1."""
+    got = won(n, 0, n_boot=20_000)
+    often = stats.binom.ppf(0.975, n + 2, 1 / (n + 2))
+    assert (got.d, got.high) == (1, 1)
+    assert got.low == pytest.approx(1 - 2 * often / (n + 2))
+
+
+def test_every_patient_weighs_the_same() -> None:
+    # eleven patients lose their only slide, the twelfth wins a hundred
+    a, cases = [3] * 11 + [1] * 100, [*range(11), *[11] * 100]
+    got = compare_orders(a, [2] * 111, cases)
+    assert got.d == pytest.approx((1 - 11) / 12)
+    assert (got.wins, got.losses, got.case_wins, got.case_losses) == (100, 11, 1, 11)
+    assert got.result == "worse"
+
+
+def test_same_comes_first() -> None:
+    assert won(0, 0, 27).result == "unclear"
+    assert won(0, 0, 28).result == "same"
     small = won(20, 0, 480)  # shown to be better, by less than a tenth
-    assert small.low > 0
-    assert small.result == "same"
+    assert (small.pvalue < 0.001, small.low > 0, small.result) == (True, True, "same")
     assert won(60, 0, 440).result == "better"
 
 
-def test_the_margin_itself_is_inside() -> None:
-    # one win, or one loss, in every patient of ten slides: all draws are +-0.1
-    a, cases = np.tile([1.0] + [2.0] * 9, 25), np.repeat(np.arange(25), 10)
-    assert compare_orders(a, np.full(250, 2.0), cases).result == "same"
-    assert compare_orders(np.full(250, 2.0), a, cases).result == "same"
-    assert compare_orders(np.tile([1.0] + [2.0] * 8, 25), [2.0] * 225, cases[:225]).result != "same"
+def test_without_two_patients_or_two_draws_there_is_no_interval() -> None:
+    for got in (compare_orders([1, 1], [2, 2], ["p", "p"]), won(30, 0, n_boot=1)):
+        assert math.isnan(got.low)
+        assert math.isnan(got.high)
+    assert won(0, 0, 30, n_boot=1).result == "unclear"
 
 
 def test_slides_of_a_patient_that_cancel_are_no_difference() -> None:
     got = compare_orders([1, 3] * 7, [2] * 14, cases=np.repeat(np.arange(7), 2))
-    assert (got.d, got.n_differ) == (0, 0)
+    assert (got.d, got.pvalue, got.case_wins, got.case_losses) == (0, 1, 0, 0)
+    assert (got.wins, got.losses) == (7, 7)
 
 
 def test_ten_orders_that_cancel_leave_no_rounding_behind() -> None:
     b = np.array([[3.0] * 8] * 5 + [[1.0] * 8] * 5 + [[2.0] * 8])
     got = compare_orders([2.0] * 8, b, cases=range(8))
-    assert (got.result, got.n_differ) == ("unclear", 0)
+    assert (got.result, got.pvalue) == ("unclear", 1)
+    assert (got.wins, got.losses, got.case_wins, got.case_losses) == (0, 0, 0, 0)
 
 
-def test_draws_are_those_of_the_other_intervals() -> None:
-    a, b = np.array([1.0, 5.0, 2.0, 9.0]), np.array([2.0, 2.0, 3.0, 9.0])
-    draws = case_means(order_differences(a, b)[:, None], list("aabc"), 100, seed=3)[:, 0]
-    got = compare_orders(a, b, list("aabc"), n_boot=100, level=0.9, seed=3)
-    assert (got.low, got.high) == tuple(np.quantile(draws, [(1 - 0.9) / 2, (1 + 0.9) / 2]))
+def test_means_of_a_patient_in_the_order_of_the_names() -> None:
+    means = patient_means(np.array([1.0, 3.0, 8.0, -2.0]), cases=["P2", "P2", "P10", "P2"])
+    np.testing.assert_allclose(means, [8, 2 / 3])
 
 
 def test_larger_areas_are_ahead_and_a_hundredth_is_a_tie() -> None:
@@ -185,11 +291,19 @@ def test_larger_areas_are_ahead_and_a_hundredth_is_a_tie() -> None:
 
 def test_slides_without_an_area_are_left_out() -> None:
     a, b = [0.5, math.nan, 0.2, 0.1], [[0.1, 0.1, math.nan, 0.3]] * 2
+    np.testing.assert_array_equal(area_differences(a, b), [1, math.nan, math.nan, -1])
     got = compare_areas(a, b, ["p", "q", "r", "s"])
-    assert (got.d, got.n_slides, got.n_cases, got.n_differ) == (0, 2, 2, 2)
+    assert (got.d, got.n_slides, got.n_cases) == (0, 2, 2)
+    assert (got.case_wins, got.case_losses) == (1, 1)
     nothing = compare_areas([math.nan], [0.5], ["p"])
     assert (nothing.result, nothing.n_slides, nothing.n_cases) == ("unclear", 0, 0)
-    assert math.isnan(nothing.d)
+    assert (math.isnan(nothing.d), nothing.pvalue) == (True, 1)
+
+
+def test_one_missing_area_of_several_orders_leaves_the_slide_out() -> None:
+    np.testing.assert_array_equal(
+        area_differences([0.5, 0.5], [[0.1, 0.1], [math.nan, 0.9]]), [math.nan, 0]
+    )
 
 
 tiles = st.floats(1, 256)

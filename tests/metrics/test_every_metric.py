@@ -20,6 +20,7 @@ from tests.metrics.trials import TRIALS
 N_DRAWS = 40
 NOT_A_METRIC = {
     "adaptive_budget",
+    "area_differences",
     "believable",
     "better_order",
     "case_means",
@@ -30,7 +31,9 @@ NOT_A_METRIC = {
     "decisive_points",
     "drops_on_grid",
     "mean_drops",
+    "median_interval",
     "necessity_axis",
+    "null_pvalue",
     "already_minimal",
     "operating_points",
     "order_differences",
@@ -42,6 +45,7 @@ NOT_A_METRIC = {
     "runner_up",
     "selected_probabilities",
     "sensitive",
+    "sign_flip_pvalue",
     "stack",
     "truncate",
     "wilcoxon",

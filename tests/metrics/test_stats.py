@@ -1,6 +1,8 @@
-"""Bootstrap over patients, and Wilcoxon's signed-rank test."""
+"""Bootstrap over patients, the sign-flip test and Wilcoxon's signed-rank test."""
 
 import itertools
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,12 +13,15 @@ from scipy import stats
 from foci.metrics import (
     Interval,
     case_means,
+    median_interval,
     paired_bootstrap,
     percentile_interval,
+    sign_flip_pvalue,
     wilcoxon,
 )
 from foci.metrics import stats as module
 from foci.metrics.stats import mean_intervals
+from tests.metrics import references
 from tests.metrics.strategies import quick
 
 
@@ -133,6 +138,105 @@ def test_percentile_interval_by_hand() -> None:
     assert not result.above(0.05)
     assert result.below(1.0)
     assert not result.below(0.5)
+
+
+@quick
+@given(st.integers(0, 10_000), st.integers(1, 14), st.integers(2, 40))
+def test_medians_equal_those_of_repeated_slides(seed: int, n_cases: int, n_slides: int) -> None:
+    rng = np.random.default_rng(seed)
+    cases = rng.integers(0, n_cases, size=n_slides)
+    values = rng.integers(1, 12, size=n_slides) / 2
+    got = median_interval(values, cases, n_boot=40, level=0.8, seed=seed)
+    names = sorted(set(cases.tolist()))
+    equal = [1 / len(names)] * len(names)
+    drawn = []
+    for weights in np.random.default_rng(seed).multinomial(len(names), equal, size=40):
+        times = [int(weights[names.index(case)]) for case in cases]
+        drawn.append(
+            references.median(
+                [v for v, n in zip(values, times, strict=True) if n for _ in range(n)]
+            )
+        )
+    ends = np.quantile(drawn, [0.1, 0.9]) if len(names) > 1 else [np.nan, np.nan]
+    np.testing.assert_allclose((got.low, got.high), ends, atol=1e-12)
+    assert got.estimate == references.median(values.tolist())
+
+
+def test_the_median_of_two_patients_that_agree_is_known() -> None:
+    got = median_interval([1.0, 9.0, 1.0, 9.0], ["p", "p", "q", "q"])
+    assert (got.estimate, got.low, got.high) == (5, 5, 5)
+    alone = median_interval([1.0, 9.0], ["p", "p"])
+    assert alone.estimate == 5
+    assert math.isnan(alone.low)
+
+
+def test_medians_by_parts_equal_those_in_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, foci, cases = cohort(2)
+    whole = median_interval(foci, cases, n_boot=50)
+    monkeypatch.setattr(module, "_AT_ONCE", 70)
+    assert median_interval(foci, cases, n_boot=50) == whole
+
+
+fractions = st.builds(Fraction, st.integers(-12, 12), st.sampled_from([1, 2, 3, 7, 10, 30]))
+
+
+@quick
+@given(st.lists(fractions, min_size=1, max_size=9))
+def test_sign_flips_equal_trying_every_sign(values: list[Fraction]) -> None:
+    assert sign_flip_pvalue([float(v) for v in values]) == references.sign_flip_pvalue(values)
+
+
+@pytest.mark.parametrize("n", [1, 5, 6, 12, 16])
+def test_equal_sizes_are_the_sign_test(n: int) -> None:
+    for wins in range(n + 1):
+        values = [0.3] * wins + [-0.3] * (n - wins)
+        want = stats.binomtest(wins, n).pvalue
+        assert sign_flip_pvalue(values) == pytest.approx(want, abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "wins"), [(17, 13), (24, 17), (60, 36), (200, 116), (2000, 1045)])
+def test_drawn_signs_are_close_to_all_of_them(n: int, wins: int) -> None:
+    want = float(stats.binomtest(wins, n).pvalue)
+    error = math.sqrt(want * (1 - want) / 9999)
+    found = [sign_flip_pvalue([1.0] * wins + [-1.0] * (n - wins), seed=s) for s in range(3)]
+    assert found == pytest.approx([want] * 3, abs=4 * error + 1e-4)
+    assert len(set(found)) > 1
+
+
+def test_the_observed_signs_are_one_of_the_draws() -> None:
+    assert sign_flip_pvalue([1.0] * 60) == 1 / 10_000
+
+
+def test_many_patients_have_the_normal_limit() -> None:
+    values = np.random.default_rng(0).normal(0.04, 1.0, size=2001)
+    z = values.sum() / math.sqrt((values**2).sum())
+    assert sign_flip_pvalue(values) == pytest.approx(math.erfc(z / math.sqrt(2)))
+    assert sign_flip_pvalue(values) == pytest.approx(sign_flip_pvalue(values[:2000]), abs=0.02)
+
+
+numbers = st.lists(st.integers(-30, 30), min_size=1, max_size=40)
+
+
+@quick
+@given(numbers, st.sampled_from([1e-9, 0.1, 7.0, 1e9]))
+def test_scale_sign_and_zeros_change_nothing(values: list[int], scale: float) -> None:
+    p = sign_flip_pvalue(values)
+    assert 0 < p <= 1
+    assert sign_flip_pvalue(np.array(values) * scale) == p
+    assert sign_flip_pvalue([-v for v in values]) == p
+    assert sign_flip_pvalue([0.0, *values, 0.0, 0.0]) == p
+    if sum(map(bool, values)) <= 16:
+        assert sign_flip_pvalue(values[::-1]) == p
+
+
+@quick
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=7), st.sampled_from([0.05, 0.1, 0.3]))
+def test_no_more_than_alpha_of_all_signs_reject_at_alpha(sizes: list[int], alpha: float) -> None:
+    found = [
+        sign_flip_pvalue([s * v for s, v in zip(signs, sizes, strict=True)])
+        for signs in itertools.product((1, -1), repeat=len(sizes))
+    ]
+    assert np.mean([p <= alpha for p in found]) <= alpha
 
 
 def brute_force(differences: list[float]) -> tuple[float, float]:

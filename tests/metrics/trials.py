@@ -96,7 +96,9 @@ def censored(rng: Generator) -> dict[str, Any]:
 def against_orders(rng: Generator) -> dict[str, Any]:
     n_slides = int(rng.integers(1, 12))
     orders = np.stack([counts(rng, n_slides) for _ in range(int(rng.integers(1, 5)))])
-    return {"a": counts(rng, n_slides), "b": orders, "tie": float(rng.integers(0, 3))}
+    drawn = {"a": counts(rng, n_slides), "b": orders, "tie": float(rng.integers(0, 3))}
+    cases = rng.integers(0, 5, size=n_slides)
+    return drawn | ({"cases": cases} if rng.random() < 0.7 else {})
 
 
 def crossings(rng: Generator) -> dict[str, Any]:

@@ -164,7 +164,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "rankings.md"
 FLAGS = doctest.ELLIPSIS
 
 
-@pytest.mark.parametrize("name", RANKINGS.names())
+@pytest.mark.parametrize("name", list(RANKINGS))
 def test_every_ranking_has_a_row_and_a_section_with_an_example(name: str) -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert f"| [`{name}`](#{name}) |" in page

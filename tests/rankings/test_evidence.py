@@ -11,7 +11,7 @@ from foci import rankings
 from foci.backbones import CallableBackbone
 from foci.backbones.models._pooled import PooledBackbone
 from tests.backbones.every import D_IN
-from tests.rankings.trials import OTHERS, POOLED, features, logits_of, make, probability
+from tests.rankings.trials import OTHERS, POOLED, features, logits_of, make
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,6 @@ def test_a_constant_on_all_logits_changes_nothing_in_one_row() -> None:
     model.head.bias.data += 5.0  # type: ignore[union-attr, operator]
     after = rankings.score("attention-x-evidence", model, x).scores
     np.testing.assert_allclose(after, before, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize(("name", "preset"), [*POOLED, *OTHERS])
-def test_equals_forwarding_every_tile_alone(name: str, preset: str) -> None:
-    model, x = make(name, preset), features(7)
-    got = rankings.score("single-tile", model, x, target=1).scores
-    want = [probability(model, x, [i], 1) for i in range(7)]
-    np.testing.assert_allclose(got, want, rtol=0, atol=1e-12)
 
 
 def margin(logits: np.ndarray[Any, Any], target: int) -> float:
@@ -126,6 +118,7 @@ def test_is_the_log_odds_of_the_tile_alone_for_any_other(name: str, preset: str)
     alone = [margin(logits_of(model, x, [i]).numpy(), 1) for i in range(7)]
     np.testing.assert_allclose(got, alone, rtol=0, atol=1e-10)
     by_probability = rankings.score("single-tile", model, x, target=1)
+    np.testing.assert_allclose(by_probability.scores, 1 / (1 + np.exp(-got)), rtol=0, atol=1e-10)
     assert np.argsort(-got).tolist() == by_probability.order.tolist()
 
 

@@ -16,7 +16,7 @@ from foci import rankings
 from foci.backbones import CallableBackbone
 from foci.backbones.models.abmil import ABMIL
 from foci.errors import FociError
-from foci.rankings import RANKINGS, EmbeddedBag, Ranking, requested
+from foci.rankings import RANKINGS, EmbeddedBag, Ranking, requested, requested_map, uniform_scores
 from foci.rankings.registry import ranking
 from foci.selectors.heads import SelectorHead
 from foci.selectors.selector import Identity, Selector
@@ -79,9 +79,6 @@ def test_feature_norm() -> None:
             r"^ranking 'selector': needs the option 'selector'; pass selector=\.\.\.$",
         ),
         ("native", {"target": 3}, r"^target: is 3; give a class index from 0 to 2, or None"),
-        ("native", {"target": -1}, r"^target: is -1; "),
-        ("native", {"target": "tumour"}, r"^target: is 'tumour'; "),
-        ("native", {"target": 1.0}, r"^target: is 1.0; "),
     ],
 )
 def test_refusals(name: str, options: dict[str, Any], message: str) -> None:
@@ -99,12 +96,6 @@ def test_attention_x_evidence_needs_pooling() -> None:
 def test_anything_but_one_bag_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(FociError, match=r"^bag: has features of shape .*, not tiles x 32; "):
         rankings.score("native", make("abmil", "paper"), torch.zeros(shape))
-
-
-def test_numpy_class_indices_are_welcome() -> None:
-    model, x = make("abmil", "paper"), features(4)
-    got = rankings.score("single-tile", model, x, target=np.int64(2)).scores  # type: ignore[arg-type]
-    np.testing.assert_array_equal(got, rankings.score("single-tile", model, x, target=2).scores)
 
 
 def test_an_embedded_bag_belongs_to_its_backbone() -> None:
@@ -196,13 +187,69 @@ def test_mistakes(text: str, says: str) -> None:
         requested(text)
 
 
-@given(st.lists(st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 2.0, np.inf]), min_size=1))
-def test_descending_with_ties_by_tile_index(scores: list[float]) -> None:
-    ranking = Ranking("r", "s", np.array(scores))
-    want = sorted(range(len(scores)), key=lambda i: (-scores[i], i))
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("from-file=maps/grad cam.csv", "grad-cam"), ("Grad-CAM=from-file:maps/a.csv", "Grad-CAM"),
+     ("My map 2=from-file:maps/a=b.csv", "My map 2"), ("natives=from-file:a.csv", "natives")],
+)  # fmt: skip
+def test_a_map_is_called_as_asked_or_as_its_file(
+    text: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    one = requested_map(text)
+    assert (one.name, one.method) == (name, "from-file")
+    assert one.path == tmp_path / text.partition("from-file")[2][1:]
+    assert requested_map(one.map_text) == one
+
+
+TAKEN = ("native", "Evidence", "selector-0", "random", "random-7", "null-maps", "selector-seed-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("native", "^map: cannot be 'native'; give a file: from-file=PATH, or NAME=from-file:PATH"),
+        ("heat=maps/a.csv", "^map: cannot be 'heat=maps/a.csv'; give a file"),
+        ("from-file=", "^ranking 'from-file': needs the file with the scores"),
+        ("heat=from-file:", "^ranking 'from-file': needs the file with the scores"),
+        ("=from-file:a.csv", "^map: cannot be called ''; name it: NAME=from-file:PATH, letters an"),
+        ("a/b=from-file:a.csv", "^map: cannot be called 'a/b'; name it"),
+        (f"{'a' * 65}=from-file:a.csv", "^map: cannot be called 'aaaa"),
+        *((f"{name}=from-file:a.csv", f"^map: cannot be called '{name}'") for name in TAKEN),
+        *((f"from-file={name}.csv", f"^map: cannot be called '{name}'") for name in TAKEN),
+    ],
+)
+def test_names_that_a_map_cannot_have(text: str, says: str) -> None:
+    with pytest.raises(FociError, match=says):
+        requested_map(text)
+
+
+TIED = st.lists(st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 2.0, np.inf]), min_size=1)
+
+
+@given(TIED, st.sampled_from(["s", "slide-1"]))
+def test_descending_with_ties_by_a_draw_of_the_slide(scores: list[float], slide: str) -> None:
+    ranking, drawn = Ranking("r", slide, np.array(scores)), uniform_scores(slide, len(scores), -1)
+    want = sorted(range(len(scores)), key=lambda i: (-scores[i], drawn[i]))
     assert ranking.order.tolist() == want
     assert ranking.order.dtype == np.int64
     assert ranking.ranks[ranking.order].tolist() == list(range(len(scores)))
+
+
+def test_no_place_in_the_file_is_favoured_by_ties() -> None:
+    """Of five tied tiles every place of the file comes first equally often, over slides."""
+    firsts = [int(Ranking("r", f"s{i}", np.ones(5)).order[0]) for i in range(2000)]
+    assert np.abs(np.bincount(firsts) - 400).max() < 4 * np.sqrt(2000 * 0.2 * 0.8)
+
+
+@pytest.mark.parametrize(
+    ("scores", "share"),
+    [([1.0], 0), ([1.0, 1.0], 1), ([3.0, 2.0, 1.0, 1.0], 0.5), ([np.inf, np.inf, 0.0, 1.0], 0.5),
+     ([*range(40, 8, -1), 1.0, 1.0], 0), ([*range(40, 9, -1), 1.0, 1.0], 1 / 32),
+     ([0.0, -0.0, 5.0], 2 / 3)],
+)  # fmt: skip
+def test_the_share_of_tied_tiles_is_that_of_the_first_32(scores: list[float], share: float) -> None:
+    assert Ranking("r", "s", np.array(scores)).tied == pytest.approx(share)
 
 
 def test_scores_are_a_read_only_copy() -> None:

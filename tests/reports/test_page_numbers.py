@@ -162,9 +162,9 @@ def test_tables_of_medians_and_auc(opened: tuple[StoredAudit, Page]) -> None:
 
 def test_the_slide_table_is_slides_csv(opened: tuple[StoredAudit, Page], tmp_path: Path) -> None:
     audit, page = opened
-    tables = write_tables(tmp_path, audit.summary, audit.measured(), audit.slides, audit.skipped)
-    (path,) = [one for one in tables if one.name == "slides.csv"]
-    wanted = {row["slide_id"]: row for row in csv.DictReader(path.open(newline=""))}
+    write_tables(tmp_path, audit.summary, audit.measured(), audit.slides, audit.skipped)
+    stored = (tmp_path / "slides.csv").open(newline="")
+    wanted = {row["slide_id"]: row for row in csv.DictReader(stored)}
     page.get_by_label("also AUKC and Faithfulness").check()
     found: dict[str, dict[str, str]] = page.evaluate(
         """() => {

@@ -74,39 +74,6 @@ def test_one_layer_encoder() -> None:
     )
 
 
-def test_every_count_by_default() -> None:
-    model = small("abmil", "paper", 2)
-    assert curve(model, bag(300, torch.float32), order(300)).shape == (256, 2)
-    assert curve(model, bag(7, torch.float32), order(7)).shape == (7, 2)
-    assert curve(model, bag(7, torch.float32), order(7), direction="delete").shape == (7, 2)
-
-
-@pytest.mark.parametrize(("name", "preset"), EVERY)
-def test_ends_equal_the_full_bag_and_probabilities_sum_to_one(name: str, preset: str) -> None:
-    model = small(name, preset, 3).double().eval()
-    opened = Revealer(model).open(bag(12))
-    full = model.predict(bag(12))
-    inserted, deleted = opened.curve(order(12)), opened.curve(order(12), direction="delete")
-    torch.testing.assert_close(inserted[-1], full, rtol=0, atol=1e-12)
-    torch.testing.assert_close(deleted[0], full, rtol=0, atol=1e-12)
-    torch.testing.assert_close(opened.full(), full, rtol=0, atol=1e-12)
-    for probabilities in (inserted, deleted):
-        torch.testing.assert_close(probabilities.sum(1), torch.ones(12, dtype=torch.float64))
-
-
-@given(st.integers(0, 9999), st.integers(1, 24))
-def test_permuting_the_tiles_changes_nothing_for_order_free_models(seed: int, n: int) -> None:
-    x, sequence, shuffle = bag(n, seed=seed), order(n, seed), order(n, seed + 1)
-    moved = torch.empty_like(shuffle)
-    moved[shuffle] = torch.arange(n)
-    for name in ("abmil", "transmil"):
-        model = MODELS[name]
-        for direction in ("insert", "delete"):
-            before = curve(model, x, sequence, direction=direction)
-            after = curve(model, x[shuffle], moved[sequence], direction=direction)
-            torch.testing.assert_close(after, before, rtol=0, atol=1e-9)
-
-
 class Majority(torch.nn.Module):
     """Class 1 wins as soon as the tiles present sum to at least the threshold."""
 
@@ -278,7 +245,9 @@ def test_every_count_in_both_directions_equals_one_forward_pass_each(
     model = small(name, preset, 3).double().eval()
     x, sequence = bag(n), order(n)
     want = by_hand(model, x, sequence)
-    got = both(Revealer(model).open(x), sequence)
+    opened = Revealer(model).open(x)
+    got = both(opened, sequence)
+    torch.testing.assert_close(opened.full(), want[1][0], rtol=0, atol=1e-12)
     for ours, theirs in zip(got, want, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9)
 
@@ -296,16 +265,6 @@ def test_small_bags_equal_one_forward_pass_each(name: str, seed: int, n: int) ->
         both(EmbeddedBag(model, x), sequence), by_hand(model, x, sequence), strict=True
     ):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9)
-
-
-@given(st.integers(0, 9999), st.integers(2, 16))
-def test_deleting_is_inserting_the_reversed_order(seed: int, n: int) -> None:
-    opened = EmbeddedBag(MODELS["abmil"], bag(n, seed=seed))
-    sequence = order(n, seed)
-    inserted, deleted = both(opened, sequence)
-    backwards, forwards = both(opened, sequence.flip(0))
-    torch.testing.assert_close(deleted.flip(0), backwards, rtol=0, atol=1e-9)
-    torch.testing.assert_close(inserted.flip(0), forwards, rtol=0, atol=1e-9)
 
 
 class Bare(PooledTiles):

@@ -24,7 +24,7 @@ from foci.audits.settings import STORED
 from foci.errors import FociError
 from foci.files.bounds import read_json
 from foci.metrics import truncate
-from foci.rankings import Ranking
+from foci.rankings import NULL_MAPS, Ranking
 from foci.reveal import Curve, Direction
 from foci.words import counted
 
@@ -125,7 +125,10 @@ class AuditedSlide:
         skipped: Why the slide was skipped, in one line; None if it was audited.
         encoder: Tile encoder that the feature file names, or None.
         n_zero: Candidate tiles whose features are all zero; None if it could not be read.
+        n_repeated: :attr:`foci.Bag.n_repeated`; None if it could not be read.
         fingerprint: :meth:`foci.Bag.fingerprint`; None if it could not be read.
+        feature_norm: :attr:`foci.Bag.feature_norm`; None if it could not be read.
+        feature_mean: :attr:`foci.Bag.feature_mean`; None if it could not be read.
     """
 
     slide_id: str
@@ -139,10 +142,13 @@ class AuditedSlide:
     skipped: str | None = None
     encoder: str | None = None
     n_zero: int | None = None
+    n_repeated: int | None = None
     fingerprint: str | None = None
+    feature_norm: float | None = None
+    feature_mean: float | None = None
 
 
-_ARROW = {"str": pa.string(), "int": pa.int32()}
+_ARROW = {"str": pa.string(), "int": pa.int32(), "float": pa.float64()}
 SLIDE_SCHEMA = pa.schema(
     [
         pa.field(own.name, _ARROW[kind], nullable=bool(optional))
@@ -179,11 +185,8 @@ CURVE_SCHEMA = pa.schema(
         pa.field("tied", pa.float64(), nullable=False),
     ]
 )
-"""``probs`` holds ``len(ks)`` rows of ``len(full)`` classes, one row after the other; of the
-content-free maps, those of all maps one after the other."""
-
-NULL_MAPS = "null-maps"
-"""In the column ``ranking``: deletion under content-free maps, one row per slide for all maps."""
+"""``probs`` holds ``len(ks)`` rows of ``len(full)`` classes, one row after the other. The ranking
+``null-maps`` has one row per slide: deletion under all content-free maps, one after the other."""
 
 REPEATED = ["slide_id", "ranking", "direction", "ks.list.element"]
 """Columns whose values repeat, the only ones that a dictionary makes smaller."""

@@ -25,18 +25,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foci.audits.folder import NULL_MAPS, column
+from foci.audits.folder import column
 from foci.audits.null_maps import NullMaps
 from foci.audits.settings import KEPT, SHARE, SHARES, AuditSettings
 from foci.metrics.cohort import adaptive_budget
 from foci.metrics.curve import sufficient_steps
-from foci.rankings import Ranking, score
+from foci.rankings import NULL_MAPS, SINGLE_SEEDS, Ranking, score
 from foci.rankings.controls import random_scores
 from foci.reveal import GRID, EmbeddedBag, curve_until, decisive_curves
 from foci.selectors import FittedSelector
-
-SINGLE_SEEDS = "selector-seed"
-"""Ranking of every selector seed on its own, beside their mean rank; numbers are averaged."""
 
 
 @dataclass(frozen=True)

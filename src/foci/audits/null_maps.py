@@ -20,11 +20,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foci.audits.folder import NULL_MAPS
 from foci.audits.settings import AuditSettings
 from foci.bags import Slide
 from foci.bags.store import BagStore
 from foci.errors import FociError
+from foci.rankings import NULL_MAPS
 from foci.rankings.controls import null_directions
 from foci.reveal import Curve, EmbeddedBag, Revealer
 
@@ -32,7 +32,10 @@ REFERENCES = ("the length of the feature", "the length of the feature, shortest 
 """Maps beside the random directions, after them; they have no vote."""
 
 SAMPLE = 64
-"""Slides that the spread of the features is taken from; sure slides that are sampled."""
+"""Slides of which the classifier is sure that are sampled where every count costs a pass."""
+
+SPREAD_SLIDES, SPREAD_TILES = 32, 128
+"""Slides, and tiles of each, that the spread of the features is taken from."""
 
 FEW_MAPS, FEW_COUNTS = 19, (8, 32, 64, 128)
 """Maps and deletion counts where every count costs a forward pass: at most 84 per slide."""
@@ -69,7 +72,7 @@ class NullMaps:
         along = self.directions.to(own) @ own.T
         length = torch.linalg.vector_norm(own, dim=-1)
         scores = torch.cat([along, length[None], -length[None]])
-        return torch.argsort(scores, dim=1, descending=True, stable=True)
+        return torch.from_numpy(np.argsort(-scores.cpu().numpy(), axis=1))  # thrice as fast
 
 
 def draw_null_maps(
@@ -86,7 +89,7 @@ def draw_null_maps(
     seen: list[NDArray[np.float64]] = []
     sure: list[str] = []
     for place in np.random.default_rng(0).permutation(len(slides)):
-        if len(seen) >= SAMPLE and (every or len(sure) >= SAMPLE):
+        if len(seen) >= SPREAD_SLIDES and (every or len(sure) >= SAMPLE):
             break
         try:
             bag = store.bag(slides[place])
@@ -94,14 +97,14 @@ def draw_null_maps(
                 sure.append(bag.slide_id)
         except FociError:  # said where the slide is audited
             continue
-        if len(seen) < SAMPLE:
-            features = np.asarray(bag.features, dtype=np.float64)
-            seen.append(np.stack([features.mean(axis=0), (features**2).mean(axis=0)]))
+        if len(seen) < SPREAD_SLIDES:
+            step = -(-len(bag) // SPREAD_TILES)
+            seen.append(np.asarray(bag.features[::step], dtype=np.float64))
     if not seen:
         return None
-    mean, square = np.mean(seen, axis=0)
-    spread = np.sqrt(np.maximum(square - mean**2, 0.0))
-    spread[spread <= 1e-6 * np.abs(mean)] = 0.0  # constant, but for rounding
+    tiles = np.concatenate(seen)
+    spread = tiles.std(axis=0)
+    spread[spread <= 1e-6 * np.abs(tiles).max(axis=0)] = 0.0  # constant, but for rounding
     n_maps = settings.null_maps if every else min(settings.null_maps, FEW_MAPS)
     counts = settings.deletion if every else FEW_COUNTS
     sample = None if every else frozenset(sure[:SAMPLE])

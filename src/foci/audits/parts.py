@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -51,13 +52,20 @@ from foci.slides.find import INDEX, THUMBNAILS
 
 _AGAIN = "give the same foci audit command again, with --force"
 
-_REPORT = re.compile(
-    r"report(-kappa-[0-9.e-]+)?(-relative)?(-k-[0-9]+)?(-prediction|-label)?\.html"
+_SEED = f"{SELECTORS}/seed-[0-9]+"
+_OWN_PARTS = rf"{PARTS}/[^/]+/[0-9]{{5,}}\.parquet"
+_OWN = "|".join(
+    [
+        _OWN_PARTS,
+        *map(re.escape, (SLIDES, CURVES, RANKINGS, SUMMARY)),
+        # pages at other settings than the audit's have them in their names
+        r"report(-kappa-[0-9.e-]+)?(-relative)?(-k-[0-9]+)?(-prediction|-label)?\.html",
+        *(f"{_SEED}/{re.escape(name)}" for name in saved.FILES),
+        *(f"{TABLES}/{re.escape(name)}" for name in TABLE_FILES),
+        rf"{THUMBNAILS}/([^/]+\.jpg|{re.escape(INDEX)})",
+    ]
 )
-"""Report pages in the folder, including those at other settings than the audit's."""
-
-_SEED = re.compile(r"seed-[0-9]+")
-_PART = re.compile(r"[0-9]{5,}\.parquet")
+"""Paths of the files that an audit writes, apart from its manifest and its log."""
 
 
 @contextlib.contextmanager
@@ -102,65 +110,39 @@ def clear(folder: Path) -> None:
     The manifest stays until it is replaced: without it, FOCI would not recognise its own folder.
     """
     sweep(folder, deep=True)
-    remove_parts(folder)
-    for name in (SLIDES, CURVES, RANKINGS, SUMMARY):
-        (folder / name).unlink(missing_ok=True)
-    for path in _entries(folder):
-        if _REPORT.fullmatch(path.name):
-            path.unlink(missing_ok=True)
-    for place in _entries(folder / SELECTORS):
-        if _SEED.fullmatch(place.name):
-            _remove(place, saved.FILES)
-    _remove(folder / SELECTORS, ())
-    _remove(folder / TABLES, TABLE_FILES)
-    pictures = folder / THUMBNAILS
-    shown = [path.name for path in _entries(pictures) if path.suffix == ".jpg"]
-    _remove(pictures, [*shown, INDEX])
+    _remove(folder, _OWN, f"{PARTS}(/[^/]+)?|{SELECTORS}|{_SEED}|{TABLES}|{THUMBNAILS}")
 
 
 def tidy(folder: Path) -> None:
     """Remove what killed runs, fits and reports left in a folder that is locked."""
     sweep(folder, deep=True)
-    for place in _entries(folder / SELECTORS):
-        if _SEED.fullmatch(place.name) and _own(place):
-            (place / LOCK).unlink(missing_ok=True)
+    _remove(folder, f"{_SEED}/{re.escape(LOCK)}")
 
 
 def remove_parts(folder: Path) -> None:
     """Remove the partial results of a run."""
-    for place in _entries(folder / PARTS):
-        _remove(place, [path.name for path in _entries(place) if _PART.fullmatch(path.name)])
-    _remove(folder / PARTS, ())
+    _remove(folder, _OWN_PARTS, f"{PARTS}(/[^/]+)?")
+
+
+def _remove(folder: Path, files: str, folders: str = "") -> None:
+    """Remove files of which the path within the folder matches, then such folders if empty."""
+    for root, _, names in os.walk(folder, topdown=False):  # which follows no link to a folder
+        place = Path(root)
+        within = place.relative_to(folder)
+        for name in names:
+            if re.fullmatch(files, (within / name).as_posix()):
+                (place / name).unlink(missing_ok=True)
+        if re.fullmatch(folders, within.as_posix()) and not any(place.iterdir()):
+            place.rmdir()
 
 
 def check_no_links(folder: Path) -> None:
     """Refuse a folder in which a run would write through a link into another one."""
     for place in (folder / PARTS, folder / SELECTORS, folder / TABLES, folder / THUMBNAILS):
-        for path in (place, *_entries(place)):
+        for path in (place, *(place.iterdir() if place.is_dir() else ())):
             if path.is_symlink() and path.is_dir():
                 what = "is a link to another folder"
                 raise FociError(path, what, "remove the link, or choose another --out")
-
-
-def _own(folder: Path) -> bool:
-    return folder.is_dir() and not folder.is_symlink()
-
-
-def _entries(folder: Path) -> list[Path]:
-    """What is in a folder; nothing if it is a link, or none."""
-    return sorted(folder.iterdir()) if _own(folder) else []
-
-
-def _remove(folder: Path, names: Sequence[str]) -> None:
-    """Remove these files of a folder, and the folder if nothing else is in it."""
-    if not _own(folder):
-        return
-    for name in names:
-        path = folder / name
-        if path.is_symlink() or path.is_file():
-            path.unlink(missing_ok=True)
-    if not any(folder.iterdir()):
-        folder.rmdir()
 
 
 # Partial results

@@ -70,14 +70,17 @@ AlarmKind = Literal[
     "class order",
     "other encoder",
     "mixed encoders",
+    "feature scale",
     "below chance",
     "below test figure",
     "constant answer",
     "single class",
     "training slides",
     "patient overlap",
+    "patient spelling",
     "duplicate bags",
     "zero tiles",
+    "repeated tiles",
 ]
 """What an alarm is about, in the order in which alarms are listed."""
 
@@ -318,6 +321,7 @@ class DecidedNumbers(Record):
         fallback: Share of reaching slides that fall back below kappa later.
         decisive: Quartiles of decisive K (the decision flips); None where it was not measured.
         decisive_share: Share of the decided slides of two or more tiles that have one.
+        deciding: Median decisive K of the slides that have one.
         decisive_paper: Quartiles in the paper's form (at most 0.2 of the probability is left).
         decisive_paper_share: Share of slides that have one in that form.
         flips_back: Share of slides with a decisive K on which the decision comes back later.
@@ -334,6 +338,7 @@ class DecidedNumbers(Record):
     fallback: Number
     decisive: CountQuartiles | None
     decisive_share: Number
+    deciding: Number
     decisive_paper: CountQuartiles | None
     decisive_paper_share: Number
     flips_back: Number
@@ -621,6 +626,12 @@ class OrderAnswer(Record):
     evidence: OrderComparison | None
     selector: OrderComparison | None
 
+    @property
+    def short(self) -> str:
+        """The answer, with the name of the map in the place of ``native``."""
+        against = self.against_native
+        return self.answer if against is None else self.answer.replace("native", against.second)
+
 
 class AnswersAt(Record):
     """The answers at another threshold, each with its own decided slides."""
@@ -683,7 +694,7 @@ class Answers(Record):
     @property
     def in_short(self) -> dict[str, str]:
         """The answers by question, in a few words."""
-        return {"map": self.map.answer, "tiles": self.tiles.answer, "order": self.order.answer}
+        return {"map": self.map.answer, "tiles": self.tiles.answer, "order": self.order.short}
 
 
 class Summary(Record):
@@ -719,7 +730,7 @@ class Summary(Record):
     @property
     def in_short(self) -> str:
         """The answers in one line."""
-        return f"map: {self.answers.map.answer}; better order: {self.answers.order.answer}"
+        return f"map: {self.answers.map.answer}; better order: {self.answers.order.short}"
 
     def to_json(self) -> str:
         """Text of ``summary.json``; equal numbers give equal bytes."""

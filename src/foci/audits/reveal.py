@@ -203,7 +203,10 @@ def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
         features_sha256=hashlib.sha256(features.data).hexdigest(),
         encoder=bag.provenance.encoder,
         n_zero=bag.n_zero,
+        n_repeated=bag.n_repeated,
         fingerprint=bag.fingerprint(),
+        feature_norm=bag.feature_norm,
+        feature_mean=bag.feature_mean,
     )
 
 

@@ -273,6 +273,8 @@ class AuditSettings(BaseModel):
         if self.map is not None and NATIVE not in self.rankings:
             what = "takes the place of the native ranking, which is not among the rankings"
             raise FociError("map", what, "add native to the rankings")
+        if self.map is not None:
+            _distinct("rankings", tuple(one.name for one in self.requested))
         if self.readout not in (AUTO, *(one.name for one in self.requested)):
             raise FociError("readout", f"{self.readout!r} is not run", "add it to the rankings")
         if self.fits_selectors and self.split in ("train", "val"):

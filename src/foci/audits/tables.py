@@ -49,13 +49,8 @@ def write_tables(
     measured: MeasuredSlides,
     slides: Sequence[AuditedSlide],
     skipped: Sequence[AuditedSlide],
-) -> list[Path]:
-    """Write all CSV tables into a folder, made if need be; equal numbers give equal bytes.
-
-    Returns:
-        ``rankings.csv``, ``slides.csv``, ``deletion.csv``, ``comparisons.csv``, ``agreement.csv``,
-        ``skipped.csv``.
-    """
+) -> None:
+    """Write all CSV tables into a folder, made if need be; equal numbers give equal bytes."""
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
     reasons = [{"slide_id": slide.slide_id, "reason": slide.skipped} for slide in skipped]
@@ -78,7 +73,6 @@ def write_tables(
     }
     for name, (rows, header) in tables.items():
         write_whole(place / name, as_csv(rows, header))
-    return [place / name for name in tables]
 
 
 def as_csv(rows: Iterable[Row], header: Sequence[str] = ()) -> str:
@@ -192,5 +186,7 @@ def _decided(numbers: DecidedNumbers | None) -> Row:
         for end in ("low", "median", "high"):
             count = None if quartiles is None else getattr(quartiles, end)
             row[f"{name}_{end}"] = None if count is None else count.missing or count.value
-    row |= {name: getattr(numbers, name, None) for name in ("decisive_share", "flips_back")}
+    row |= {
+        name: getattr(numbers, name, None) for name in ("decisive_share", "deciding", "flips_back")
+    }
     return row

@@ -179,7 +179,7 @@ class _Shape:
 
 _COLUMNS = {
     "msk": ("MSK,\ndecided", 0),
-    "decisive": ("Decisive\nK", 0),
+    "deciding": ("Deciding\ntiles", 0),
     "restricted": ("K, all\nslides", 1),
     "reach": ("Reach", 2),
     "aukc": ("AUKC", 3),
@@ -200,8 +200,8 @@ def _without(*names: str) -> tuple[str, ...]:
 
 
 _SHAPES = (
-    _Shape(_EVERY, ("msk", "decisive", "restricted", "shi_native", "shi_random")),
-    _Shape(_EVERY, ("msk", "decisive", "restricted")),
+    _Shape(_EVERY, ("msk", "deciding", "restricted", "shi_native", "shi_random")),
+    _Shape(_EVERY, ("msk", "deciding", "restricted")),
     _Shape(_EVERY),
     _Shape(_EVERY, names=_NARROW),
     _Shape(_without("aukc"), names=_NARROW),
@@ -261,7 +261,12 @@ def _cells(numbers: RankingNumbers, shape: _Shape, k_max: int) -> Iterator[Text]
             spread = seed_std(numbers.msk_cond_seeds)
             after = "" if spread is None else f" ± {number(spread, digits)}"
             yield Text(f"{number(numbers.msk_cond.estimate, digits)}{after}")
-        elif key not in ("msk", "decisive"):
+        elif key == "deciding":
+            share = getattr(numbers.decided, "decisive_share", None)
+            count = number(getattr(numbers.decided, "deciding", None), 1).removesuffix(".0")
+            below = "" if share is None or not ends else f"\non {in_percent(share)}"
+            yield Text.assemble("none" if share == 0 else count, (below, "dim"))
+        elif key != "msk":
             yield estimate(getattr(numbers, key), digits, ends)
         elif (quartiles := getattr(numbers.decided, key, None)) is None:
             yield Text("-")
@@ -311,9 +316,9 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
     sure, k_max = f"{summary.kappa:g} sure", summary.k_max
     meanings = {
         "msk": ("MSK, decided", f"median tiles until {sure}, on slides the model has decided"),
-        "decisive": (
-            "Decisive K",
-            "median tiles that suffice, and the decision flips without them",
+        "deciding": (
+            "Deciding tiles",
+            "median tiles that suffice, and the decision flips without them; on x % of the slides",
         ),
         "restricted": ("K, all slides", f"mean tiles until {sure}, {k_max} if it never is"),
         "aukc": ("AUKC", "area under the curve of probability over share of tiles revealed"),
@@ -350,7 +355,8 @@ def _answers(summary: Summary, width: int) -> Text:
         text.append("The answers follow the model's prediction, the table below the label.\n")
     for question, one in ((MAP, answers.map), (TILES, answers.tiles), (ORDER, answers.order)):
         text.append(f"{question} ", style="bold")
-        text.append(f"{one.answer}\n", style=COLOUR[tone_of(one.answer)])
+        short = one.short if one is answers.order else one.answer
+        text.append(f"{short}\n", style=COLOUR[tone_of(one.answer)])
         for sentence in one.sentences:
             lines = wrap(
                 sentence,

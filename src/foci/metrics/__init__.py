@@ -7,11 +7,13 @@ decide; none of them says what suffices for a diagnosis.
 
 from foci.metrics.answers import (
     Axis,
+    AxisEvidence,
     Belief,
     BetterOrder,
     believable,
     better_order,
     conclusive,
+    null_pvalue,
     sensitive,
 )
 from foci.metrics.cards import CARDS, Card
@@ -32,6 +34,7 @@ from foci.metrics.compare import (
     AxisResult,
     OrderComparison,
     PairedMSK,
+    area_differences,
     captured_headroom,
     compare_areas,
     compare_orders,
@@ -86,14 +89,17 @@ from foci.metrics.stats import (
     Interval,
     SignedRank,
     case_means,
+    median_interval,
     paired_bootstrap,
     percentile_interval,
+    sign_flip_pvalue,
     wilcoxon,
 )
 
 __all__ = [
     "CARDS",
     "Axis",
+    "AxisEvidence",
     "AxisResult",
     "Belief",
     "BetterOrder",
@@ -113,6 +119,7 @@ __all__ = [
     "Stack",
     "adaptive_budget",
     "already_minimal",
+    "area_differences",
     "auc",
     "aukc",
     "average_precision",
@@ -134,10 +141,12 @@ __all__ = [
     "jaccard_at_k",
     "kaplan_meier",
     "mean_drops",
+    "median_interval",
     "msk",
     "msk_cond",
     "necessity_axis",
     "net_win_share",
+    "null_pvalue",
     "operating_points",
     "order_differences",
     "paired_bootstrap",
@@ -158,6 +167,7 @@ __all__ = [
     "sensitive",
     "shi",
     "shi_against_random",
+    "sign_flip_pvalue",
     "slide_faithfulness",
     "spearman",
     "specific_share",

@@ -100,8 +100,8 @@ def null_pvalue(d: float, null_ds: ArrayLike) -> float:
     >>> null_pvalue(0.5, [0.1] * 38 + [0.5])
     0.05
     """
-    others = inputs.as_float_array(null_ds, "null_ds")
-    return (1 + int((others >= d - ROUNDING).sum())) / (len(others) + 1)
+    own, others = inputs.as_float_array(d, "d", ndim=0), inputs.as_float_array(null_ds, "null_ds")
+    return (1 + int((others >= own - ROUNDING).sum())) / (len(others) + 1)
 
 
 def believable(
@@ -115,21 +115,21 @@ def believable(
     """Can I believe the map? Rule for a map compared with random orders; the first that holds.
 
     =====================================  ====================================================
-    ``not assessable``                     fewer than 6 patients with decided slides, no axis, or a
-                                           map whose first tiles are tied
+    ``not assessable``                     fewer than 6 patients with decided slides, no axis that
+                                           counts, or a map whose first tiles are tied
     ``worse than chance``                  worse on an axis, and better on none by more
     ``yes``                                better on every axis that counts
-    ``only as a pointer``                  better on necessity, same or worse on sufficiency
-    ``sufficient, not decisive``           better on sufficiency, same or worse on necessity
+    ``only as a pointer``                  better on necessity, not on sufficiency
+    ``sufficient, not decisive``           better on sufficiency, not on necessity
     ``no better than a content-free map``  better, but not than maps that know nothing
     ``no better than chance``              surely better by less than 0.2 on every axis that can
                                            tell
     ``inconclusive``                       otherwise
     =====================================  ====================================================
 
-    Better and worse mean by the test and by a net share of at least 0.1. The three answers that
-    believe a map need ``null_p`` of at most 0.05; None, where no such maps were run, leaves the
-    question open.
+    Better and worse mean by the test and by a net share of at least 0.1; an axis that is unclear
+    leaves the question open. The three answers that believe a map need ``null_p`` of at most 0.05;
+    None, where no such maps were run, leaves the question open, too.
 
     >>> ahead, behind = AxisEvidence("better", 0.6, 0.8), AxisEvidence("worse", -0.3, -0.1)
     >>> believable(ahead, ahead, null_p=0.025, n_cases=30)
@@ -141,7 +141,7 @@ def believable(
     >>> believable(behind, None, null_p=0.025, n_cases=30)
     'worse than chance'
     """
-    axes = [axis for axis in (sufficiency, necessity) if axis is not None]
+    axes = _counting(sufficiency, necessity)
     if not axes or tied or inputs.as_int(n_cases, "n_cases", lowest=0) < MIN_CASES:
         return "not assessable"
     losses = [-axis.d for axis in axes if axis.clearly_worse]
@@ -152,9 +152,7 @@ def believable(
         return "inconclusive"
     ahead = [axis for axis in axes if axis.clearly_better]
     if ahead and null_p is not None and null_p <= NULL_LEVEL + ROUNDING:
-        others = [
-            axis for axis in axes if axis not in ahead and (axis.informative or axis.clearly_worse)
-        ]
+        others = [axis for axis in axes if axis not in ahead]
         if not others:
             return "yes"
         if all(axis.result != "unclear" for axis in others):
@@ -181,7 +179,7 @@ def better_order(
     """Is there a better order? Rule for a candidate compared with the map; the first that holds.
 
     ===========================  ==============================================================
-    ``not assessable``           fewer than 6 patients with decided slides, or no axis
+    ``not assessable``           fewer than 6 patients with decided slides, or no axis that counts
     ``mixed``                    better on one axis, worse on the other
     ``native is better``         worse on one axis, better on none
     ``headroom``                 better on one axis by a size that matters, not worse on the other,
@@ -202,7 +200,7 @@ def better_order(
     >>> better_order(None, same, **chance, belief="yes", n_cases=30)
     'native suffices'
     """
-    axes = [axis for axis in (sufficiency, necessity) if axis is not None]
+    axes = _counting(sufficiency, necessity)
     if not axes or inputs.as_int(n_cases, "n_cases", lowest=0) < MIN_CASES:
         return "not assessable"
     if any(axis.clearly_worse for axis in axes):
@@ -214,15 +212,19 @@ def better_order(
         ahead = axis is not None and axis.clearly_better and axis.sized
         if ahead and chance is not None and chance.clearly_better and content:
             return "headroom"
-    counting = [axis for axis in axes if axis.informative]
-    if counting and all(_no_difference(axis) for axis in counting):
+    if all(_no_difference(axis) for axis in axes):
         return "native suffices" if belief == "yes" else "no better order found"
-    return "inconclusive" if counting else "not assessable"
+    return "inconclusive"
+
+
+def _counting(*axes: Axis) -> list[AxisEvidence]:
+    """Axes that can tell two orders apart, or do: one that is not informative may show worse."""
+    return [axis for axis in axes if axis is not None and (axis.informative or axis.clearly_worse)]
 
 
 def _no_difference(axis: AxisEvidence) -> bool:
-    """Whether the orders are the same, or differ by too little to matter."""
-    small = axis.result == "better" and not (axis.clearly_better and axis.sized)
+    """Whether the orders are the same, or differ by too little to matter; none is clearly worse."""
+    small = axis.result in ("better", "worse") and not (axis.clearly_better and axis.sized)
     return axis.result == "same" or small
 
 

@@ -18,7 +18,13 @@ from foci.metrics import inputs
 from foci.metrics.cards import card
 from foci.metrics.curve import reached
 from foci.metrics.inputs import Counts, Floats
-from foci.metrics.stats import mean_intervals, sign_flip_pvalue
+from foci.metrics.stats import (
+    MIN_DRAWS,
+    case_means,
+    case_numbers,
+    percentile_interval,
+    sign_flip_pvalue,
+)
 
 AxisResult = Literal["better", "worse", "same", "unclear"]
 """Outcome of a comparison on one axis."""
@@ -47,7 +53,8 @@ class OrderComparison:
         case_wins, case_losses: Patients on whose slides A, or B, is ahead on average.
         result: ``"same"`` where the interval lies within +-0.1 and there are at least 20 patients;
             else ``"better"`` or ``"worse"`` where the test rejects; else ``"unclear"``. Fewer than
-            six patients that differ never reject.
+            six patients that differ never reject at a level of 0.95, and fewer than 28 are never
+            the same there: the pseudo-patients alone span more than +-0.1.
     """
 
     d: float
@@ -96,22 +103,34 @@ def _gaps(first: Floats, second: Floats, tie: float) -> tuple[NDArray[Any], NDAr
     symbol=r"D",
     direction="higher",
     range=(-1.0, 1.0),
-    needs="tile counts of every slide under two rankings, NaN where there is none",
+    needs="tile counts of every slide under two rankings, NaN where there is none, and patients",
     does_not_show="by how many tiles: that is the ratio of geometric means",
-    source="FOCI; the numerator of the sign test",
+    source="FOCI; the statistic of the sign-flip test",
 )
-def net_win_share(a: ArrayLike, b: ArrayLike, tie: float = 0.0) -> float:
+def net_win_share(
+    a: ArrayLike,
+    b: ArrayLike,
+    cases: Sequence[Any] | NDArray[Any] | None = None,
+    tie: float = 0.0,
+) -> float:
     r"""Share of slides on which ranking A needs fewer tiles than B, minus the share with more.
 
-    .. math:: D = |S|^{-1} \sum_{s \in S} \big(\mathbf{1}[a_s < b_s] - \mathbf{1}[a_s > b_s]\big),
+    .. math:: D = |P|^{-1} \sum_{p \in P} |S_p|^{-1} \sum_{s \in S_p}
+       \big(\mathbf{1}[a_s < b_s] - \mathbf{1}[a_s > b_s]\big),
        \quad \text{a missing count being } \infty
 
-    It is the mean of :func:`order_differences`.
+    The mean over patients P of the mean of :func:`order_differences` over the patient's slides.
+    Without ``cases`` every slide is a patient of its own.
 
     >>> net_win_share([1, 2, 3, np.nan], [4, 4, 1, np.nan])
     0.25
+    >>> net_win_share([1, 2, 3, np.nan], [4, 4, 1, np.nan], cases=["P1", "P1", "P2", "P2"])
+    0.25
+    >>> net_win_share([1, 2, 3, np.nan], [4, 4, 1, np.nan], cases=["P1", "P1", "P1", "P2"])
+    0.16666666666666666
     """
-    return float(order_differences(a, b, tie).mean())
+    wins = order_differences(a, b, tie)
+    return float(patient_means(wins, range(len(wins)) if cases is None else cases).mean())
 
 
 def compare_orders(
@@ -194,9 +213,11 @@ def _compare(
         return OrderComparison(nan, nan, nan, 1.0, 0, 0, 0, 0, 0, 0, "unclear")
     means = patient_means(wins, cases)
     d, n_cases, low, high = float(means.mean()), len(means), math.nan, math.nan
-    if n_cases > 1:
-        drawn = np.append(means, PSEUDO_PATIENTS)[:, None]
-        found = mean_intervals(drawn, range(len(drawn)), n_boot=n_boot, level=level, seed=seed)[0]
+    if n_cases > 1 and n_boot >= MIN_DRAWS:
+        # each draw with both places of the pseudo-patients: turned round, the ends are the negative
+        placed = [np.append(means, PSEUDO_PATIENTS[::step]) for step in (1, -1)]
+        draws = case_means(np.column_stack(placed), range(n_cases + 2), n_boot, seed).ravel()
+        found = percentile_interval(d, draws, level)
         low, high = found.low, found.high
     pvalue = sign_flip_pvalue(means, seed)
     result: AxisResult = "unclear"
@@ -225,7 +246,7 @@ def patient_means(values: Floats, cases: Sequence[Any] | NDArray[Any]) -> Floats
     >>> patient_means(np.array([1.0, 3.0, 8.0]), cases=["P2", "P2", "P1"]).tolist()
     [8.0, 2.0]
     """
-    case = np.unique(np.asarray(cases), return_inverse=True)[1]
+    case = case_numbers(cases, len(values))[1]
     means: Floats = np.bincount(case, weights=values) / np.bincount(case)
     return means
 

@@ -75,14 +75,19 @@ def case_draws(
     >>> case.tolist(), weights.sum(axis=1).tolist()
     ([1, 0, 1], [2, 2, 2, 2, 2])
     """
+    names, case = case_numbers(cases, n_slides)
+    size = len(names), inputs.as_int(n_boot, "n_boot"), seed
+    return case, (_kept_draws if size[0] * size[1] <= _MOST_KEPT else _drawn)(*size)
+
+
+def case_numbers(cases: Sequence[Any] | NDArray[Any], n_slides: int) -> tuple[Any, Integers]:
+    """Patients, sorted, and the number of every slide's patient among them, ``[S]``."""
     named = all(case is not None for case in cases)
     inputs.require(named, "cases", "holds None", "name every slide's patient")
     labels = np.asarray(cases)
     what = f"has shape {labels.shape} for {n_slides} slides"
     inputs.require(labels.shape == (n_slides,), "cases", what, "name every slide's patient")
-    names, case = np.unique(labels, return_inverse=True)
-    size = len(names), inputs.as_int(n_boot, "n_boot"), seed
-    return case, (_kept_draws if size[0] * size[1] <= _MOST_KEPT else _drawn)(*size)
+    return np.unique(labels, return_inverse=True)
 
 
 def _drawn(n_cases: int, n_boot: int, seed: int) -> Weights:
@@ -175,8 +180,8 @@ def median_interval(
 ) -> Interval:
     """Median of ``[S]`` values with its bootstrap interval, patients drawn with replacement.
 
-    The median of a draw is its smallest value that half of the drawn slides do not exceed. The ends
-    are NaN where there is one patient or one draw.
+    A slide counts as often as its patient is drawn; of an even number of slides the median is the
+    mean of the middle two. The ends are NaN where there is one patient or one draw.
 
     >>> found = median_interval([1.0, 2.0, 9.0], cases=["a", "b", "c"])
     >>> found.estimate, found.low, found.high
@@ -189,8 +194,9 @@ def median_interval(
     rows = max(1, _AT_ONCE // len(numbers))
     for start in range(0, len(weights), rows):
         below = np.cumsum(weights[start : start + rows, case[order]], axis=1, dtype=np.int64)
-        middle = (2 * below < below[:, -1:]).sum(axis=1)
-        draws[start : start + rows] = numbers[order[middle]]
+        total = below[:, -1:]
+        lower, upper = (2 * below < total).sum(axis=1), (2 * below <= total).sum(axis=1)
+        draws[start : start + rows] = (numbers[order[lower]] + numbers[order[upper]]) / 2
     return percentile_interval(float(np.median(numbers)), draws_between(draws, cases), level)
 
 
@@ -209,10 +215,12 @@ def sign_flip_pvalue(values: ArrayLike, seed: int = 0) -> float:
     (0.0625, 0.03125, 1.0)
     """
     every = inputs.as_float_array(values, "values")
-    nonzero = every[np.abs(every) > _ZERO]
-    n, observed = len(nonzero), abs(float(nonzero.sum()))
-    if n == 0:
+    largest = float(np.abs(every).max())
+    if largest == 0:
         return 1.0
+    scaled = every / largest
+    nonzero = scaled[np.abs(scaled) > _ZERO]
+    n, observed = len(nonzero), abs(float(nonzero.sum()))
     if n > _NORMAL_FROM:
         spread = float(np.sqrt((nonzero**2).sum()))
         return float(2 * stats.norm.sf(observed / spread))
@@ -221,11 +229,11 @@ def sign_flip_pvalue(values: ArrayLike, seed: int = 0) -> float:
     return extreme / len(sums) if n <= FLIP_ALL_UP_TO else (1 + extreme) / (FLIPS + 1)
 
 
-_ZERO = 1e-12
-_FLIP_ROUNDING = 1e-6  # sums of n values in float32
+_ZERO = 1e-12  # of the largest value
+_FLIP_ROUNDING = 1e-6  # sums of n values of at most 1 in float32
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=4)
 def _signs(n: int, seed: int) -> NDArray[np.float32]:
     """``[B, n]`` signs: all of them, but for a change of every sign, or 9,999 draws."""
     if n <= FLIP_ALL_UP_TO:

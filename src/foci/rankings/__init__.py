@@ -55,6 +55,9 @@ _MODULES = {
 FIRST_TILES = 32
 """Tiles at the top of a ranking among which ties are counted."""
 
+NULL_MAPS, SINGLE_SEEDS = "null-maps", "selector-seed"
+"""What stands beside the rankings of an audit: content-free maps, and single selector seeds."""
+
 _TIES = -1
 """Seed of the order among tied tiles, unlike that of any random order."""
 

@@ -16,7 +16,7 @@ from foci.backbones import Backbone
 from foci.backbones.freezing import frozen
 from foci.bags import Bag
 from foci.errors import FociError
-from foci.rankings import Ranking
+from foci.rankings import NULL_MAPS, SINGLE_SEEDS, Ranking
 from foci.registry import Registry
 from foci.reveal import EmbeddedBag
 from foci.reveal.pooled import pools
@@ -117,7 +117,8 @@ class RequestedRanking:
     """A ranking of an audit.
 
     Attributes:
-        name: Its name in tables: that of the method, or ``from-file-`` and the file's name.
+        name: Its name in tables: that of the method, or ``from-file-`` and the file's name; of a
+            map, the name that it was given, or the file's.
         method: Name in :func:`foci.rankings.available`.
         path: The score file, absolute; None for all other methods.
     """
@@ -183,7 +184,9 @@ def requested_map(text: str) -> RequestedRanking:
     else:
         fix = f"give a file: {FROM_FILE}=PATH, or NAME={FROM_FILE}:PATH"
         raise FociError("map", f"cannot be {text!r}", fix)
-    if name in RANKINGS or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}", name):
+    taken = {*RANKINGS, NULL_MAPS, SINGLE_SEEDS}  # also with a seed, as columns are named
+    alike = re.sub(r"-[0-9]+$", "", name.lower())
+    if alike in taken or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}", name):
         fix = f"name it: NAME={FROM_FILE}:PATH, letters and digits, not the name of a ranking"
         raise FociError("map", f"cannot be called {name!r}", fix)
     return replace(found, name=name)

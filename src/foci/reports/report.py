@@ -24,6 +24,7 @@ from foci.reports.text import (
     ComparisonLine,
     Row,
     answers,
+    as_ruled,
     audit_facts,
     comparison_lines,
     evidence,
@@ -301,7 +302,7 @@ def _comparing(
         return AnswerCard(answer)
     axes = [axis for axis in (comparison.necessity, comparison.sufficiency) if axis is not None]
     counting = [axis for axis in axes if axis.informative or axis.result == "worse"]
-    wanted = [axis for axis in counting if axis.result == _WANTED.get(answer.short)]
+    wanted = [axis for axis in counting if axis.result == _WANTED.get(as_ruled(answer.short))]
     axis = next(iter([*wanted, *counting, *axes]), None)
     if axis is None:
         return AnswerCard(answer)

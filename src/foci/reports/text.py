@@ -214,7 +214,16 @@ def tone_of(answer: str | None) -> Tone:
     >>> tone_of("headroom"), tone_of("inconclusive"), tone_of(None)
     ('part', 'none', 'none')
     """
-    return _TONES.get(answer or "", "none")
+    return _TONES.get(as_ruled(answer or ""), "none")
+
+
+def as_ruled(answer: str) -> str:
+    """An answer as the rules call it, whatever the name of the map.
+
+    >>> as_ruled("Grad-CAM suffices"), as_ruled("no better order found")
+    ('native suffices', 'no better order found')
+    """
+    return re.sub(r"^.+ (?=(suffices|is better)$)", "native ", answer)
 
 
 def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
@@ -225,7 +234,7 @@ def answers(summary: Summary, manifest: Manifest) -> tuple[Answer, ...]:
     return (
         Answer(MAP, found.map.answer, (*found.map.sentences, *proxy)),
         Answer(TILES, found.tiles.answer, tuple(found.tiles.sentences)),
-        Answer(ORDER, found.order.answer, tuple(found.order.sentences)),
+        Answer(ORDER, found.order.short, tuple(found.order.sentences)),
     )
 
 

@@ -26,8 +26,6 @@ from foci.selectors.heads import EvidenceHead
 from foci.selectors.prepared import PreparedBags
 from foci.selectors.selector import Selector
 
-AUKC_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-
 TUNING_SLIDES = 100
 """Most training slides that are read to choose a mix."""
 
@@ -100,11 +98,8 @@ def tune(
     """Set the mix of a head: the best single column, or its sum with another one.
 
     Every mix is read on decided training slides, at the predicted class, and judged by
-    :func:`net_gain` over evidence. Nothing is set where no mix gains. Where there are more slides
-    than :data:`TUNING_SLIDES`, the generator draws so many of them.
-
-    Returns:
-        Whether a mix was set.
+    :func:`net_gain` over evidence. Nothing is set, and False returned, where no mix gains. Where
+    there are more slides than :data:`TUNING_SLIDES`, the generator draws so many of them.
     """
     if head.columns == 1:
         return False
@@ -173,14 +168,12 @@ class ValidationAukc:
         return float(np.mean(values))
 
 
-def aukc_on_grid(
-    bag: EmbeddedBag, scores: Tensor, target: int, k_max: int = AUKC_COUNTS[-1]
-) -> float:
-    """AUKC of one slide at the counts of :data:`AUKC_COUNTS` up to ``k_max``.
+def aukc_on_grid(bag: EmbeddedBag, scores: Tensor, target: int, k_max: int = GRID[-1]) -> float:
+    """AUKC of one slide at the counts of :data:`~foci.reveal.GRID` up to ``k_max``.
 
     The tile with the highest of the scores ``[N]`` is revealed first, the target class followed.
     """
-    ks = sorted({min(k, len(bag)) for k in AUKC_COUNTS if k <= k_max})
+    ks = sorted({min(k, len(bag)) for k in GRID if k <= k_max})
     order = scores.argsort(descending=True, stable=True)
     return aukc(bag.curve(order, ks).numpy(), ks, len(bag), target)
 

@@ -49,16 +49,10 @@ def run(
     Every epoch draws its random numbers from (seed, epoch) alone, so a resumed fit continues as if
     it had never stopped.
 
-    Args:
-        fit: The fit; its head ends with the weights of the last epoch.
-        key: See :func:`~foci.selectors.fitting.run_key`; a state with another key is ignored.
-        state_file: Written after every epoch, or None.
-        criterion: Scores the head after an epoch, higher is better; None takes ``-val_loss``.
-        compare: Called before a state is written; raises if the classifier has changed.
-        report: Called after every epoch.
-
-    Returns:
-        The weights of the best epoch, and one entry per epoch.
+    A state with another key (:func:`~foci.selectors.fitting.run_key`) is ignored. The criterion
+    scores the head after an epoch, higher is better; None takes ``-val_loss``. ``compare`` is
+    called before a state is written, and raises if the classifier has changed. The head ends with
+    the weights of the last epoch; those of the best are returned, with one entry per epoch.
 
     Raises:
         FociError: At the first epoch whose losses, weights or score are not finite.

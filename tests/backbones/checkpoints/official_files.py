@@ -75,8 +75,6 @@ def with_tensors(**extra: Tensor) -> Change:
 
 # TransMIL and MHIM-MIL
 
-NYSTROM = {"d": 16, "heads": 4, "landmarks": 8}
-
 
 def nystrom_names(layers: tuple[str, str], position: str, prefix: str = "") -> dict[str, str]:
     """Layers by the name of their attention."""
@@ -120,13 +118,6 @@ MHIM_UNGATED = {
 }
 TRANSFORMERS = {
     "transmil": Official("TransMIL", "transmil-nystrom", {"d": 16, "heads": 8}, TRANSMIL, 3),
-    "transmil-0.0.9": Official(
-        "TransMIL",
-        "transmil-nystrom",
-        {**NYSTROM, "aligned": False},
-        TRANSMIL,
-        options={"aligned": False, "landmarks": 8},
-    ),
     "transmil-mil-lab": Official(
         "TransMIL of MIL-Lab", "transmil-nystrom", {"d": 16, "heads": 4}, TRANSMIL_MIL_LAB, 3
     ),
@@ -165,12 +156,6 @@ TRANSFORMERS = {
         renamed(MHIM_UNGATED, "attention.2", "attention.3"),
     ),
     "mhim-v1-bias": Official("MHIM-MIL v1", "mhim", {**SMALL, "attention_bias": True}, MHIM_GATED),
-    "mhim-v1-selfattn": Official(
-        "MHIM-MIL v1 with self-attention",
-        "mhim-selfattn",
-        {"d": 16, "heads": 8, "head_width": 2},
-        MHIM_SELFATTN,
-    ),
     "mhim-v1-selfattn-2-heads": Official(
         "MHIM-MIL v1 with self-attention",
         "mhim-selfattn",
@@ -322,9 +307,6 @@ ACMIL_MHA = {
 
 BRANCHES = {
     "acmil": Official("ACMIL", "acmil", {**SMALL, "branches": 4}, ACMIL, 3),
-    "acmil-mha": Official(
-        "ACMIL with multi-head attention", "acmil-mha", {"d": 16, "branches": 2}, ACMIL_MHA
-    ),
     "acmil-mha-2-heads": Official(
         "ACMIL with multi-head attention",
         "acmil-mha",
@@ -407,30 +389,12 @@ ABMIL = {
         },
         3,
     ),
-    "abmil-attrimil": Official(
-        "ABMIL of the AttriMIL code",
-        "abmil",
-        {"d": None, "hidden": 6, "adaptor_hidden": 5},
-        {
-            "adaptor.0": "adaptor.0",
-            "adaptor.2": "adaptor.2",
-            **gated_names("attention_net"),
-            "classifier": "head",
-        },
-        3,
-    ),
     "abmil-mil-lab-2-layers": Official(
         "ABMIL of MIL-Lab",
         "abmil",
         {**SMALL, "projection_layers": 2},
         {**MIL_LAB, "patch_embed.3": "projection.3"},
         3,
-    ),
-    "abmil-xmil-3-layers": Official(
-        "ABMIL of xMIL",
-        "abmil",
-        {**SMALL, "gated": False, "projection_layers": 3},
-        {**XMIL, "linear_layers.1.0": "projection.3", "linear_layers.2.0": "projection.6"},
     ),
     "abmil-mil-lab": Official("ABMIL of MIL-Lab", "abmil", SMALL, MIL_LAB, 3),
     "abmil-mil-lab-ungated": Official(
@@ -561,12 +525,6 @@ INSTANCE = {
     "mil-fc": Official("MIL_fc of CLAM", "mil-fc", {"d": 8}, TWO_LAYERS),
     "mil-fc-mc": Official(
         "MIL_fc_mc of CLAM", "mil-fc", {"d": 8}, renamed(TWO_LAYERS, "classifier", "classifiers"), 3
-    ),
-    "mil-fc-earlier": Official(
-        "MIL_fc of CLAM before April 2024",
-        "mil-fc",
-        {"d": 8},
-        {"classifier.0": "projection.0", "classifier.3": "head"},
     ),
     "mil-fc-earlier-no-dropout": Official(
         "MIL_fc of CLAM before April 2024",

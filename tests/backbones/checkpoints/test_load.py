@@ -48,11 +48,6 @@ def test_weights_safetensors_of_another_project_is_a_file_like_any_other(tmp_pat
     assert inspect(path).format == "CLAM-SB"
 
 
-def test_a_folder_without_a_backbone_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"backbone.json: does not exist; give a folder"):
-        load(tmp_path)
-
-
 def test_a_folder_has_no_options(tmp_path: Path) -> None:
     folder = own(tmp_path)
     with pytest.raises(CheckpointError, match=r"clam: has no option 'heads'; backbone.json"):

@@ -7,28 +7,16 @@ import torch
 import torch.nn.functional as F
 
 from foci.backbones.models.abmil import ABMIL
-from tests.backbones.golden_weights import features, fill, golden
+from tests.backbones.golden_weights import features, golden, linear, published
 
 GOLDEN = golden("abmil")
 
 
 def official(gated: bool) -> ABMIL:
-    """One sigmoid output u is the two logits [0, u]; the published model pools tokens of 500."""
-    model = ABMIL(4, 2, d=500, hidden=128, gated=gated).double().eval()
-    names = (
-        {"V": "attention_V.0", "U": "attention_U.0", "w": "attention_w"}
-        if gated
-        else {"V": "attention.0", "w": "attention.2"}
-    )
-    state = model.state_dict()
-    for ours, theirs in names.items():
-        for part in ("weight", "bias"):
-            key = f"attention.{ours}.{part}"
-            state[key] = fill(f"{theirs}.{part}", tuple(state[key].shape))
-    for part, shape in (("weight", (1, 500)), ("bias", (1,))):
-        u = fill(f"classifier.0.{part}", shape)
-        state[f"head.{part}"] = torch.cat([torch.zeros_like(u), u])
-    model.load_state_dict(state)
+    """One sigmoid output u is the two logits [0, u]."""
+    first, last = ("attention_V.0", "attention_w") if gated else ("attention.0", "attention.2")
+    keys = linear(first, 128, 500) | linear(last, 1, 128) | linear("classifier.0", 1, 500)
+    model: ABMIL = published(keys | linear("attention_U.0", 128, 500) if gated else keys)
     return model
 
 

@@ -14,13 +14,11 @@ from torch import Tensor
 from foci import backbones
 from foci.backbones.models.acmil import (
     ACMIL,
-    ACMILMultiHead,
     ACMILObjective,
     diversity,
     stochastic_topk_mask,
 )
-from tests.backbones.golden_branches import build
-from tests.backbones.golden_weights import features, golden
+from tests.backbones.golden_weights import features, golden, published
 
 
 def test_the_mean_is_over_softmax_maps_not_over_logits() -> None:
@@ -46,22 +44,24 @@ def test_the_mean_is_over_softmax_maps_not_over_logits() -> None:
 
 def test_the_two_native_scores_can_rank_differently() -> None:
     case = next(case for case in golden("acmil")["cases"] if "scaled" in case)
-    by_logits = build(ACMIL, golden("acmil"), case)
-    by_map = build(ACMIL, golden("acmil"), case, score="softmax")
+    keys = golden("acmil")["variants"][case["variant"]]["keys"]
+    by_logits = published(keys, scaled=case["scaled"])
+    by_map = published(keys, scaled=case["scaled"], score="softmax")
     tokens = by_logits.embed(features(case["n_tiles"], by_logits.d_in))
     orders = [model.scores(tokens).argsort().tolist() for model in (by_logits, by_map)]
     assert orders[0] != orders[1]
     assert by_map.scores(tokens).sum().item() == pytest.approx(1.0)
 
 
-FORMS: dict[str, type[ACMIL] | type[ACMILMultiHead]] = {"acmil": ACMIL, "acmil_mha": ACMILMultiHead}
+FORMS = ("acmil", "acmil_mha")
 LOSSES = [(form, case) for form in FORMS for case in golden(form)["losses"]]
 HIDDEN = [(form, case) for form in FORMS for case in golden(form)["top10_hidden"]]
 
 
 @pytest.mark.parametrize(("form", "case"), LOSSES)
 def test_agrees_with_the_official_loss(form: str, case: dict[str, Any]) -> None:
-    model = build(FORMS[form], golden(form), case)
+    keys = golden(form)["variants"][case["variant"]]["keys"]
+    model = published(keys, scaled=case.get("scaled"))
     batch = backbones.pad([features(case["n_tiles"], model.d_in)], [case["label"]])
     objective = model.make_objective(n_mask=0)
     total = objective(batch).item()
@@ -75,7 +75,9 @@ def test_agrees_with_the_official_loss(form: str, case: dict[str, Any]) -> None:
 def test_hiding_all_ten_strongest_tiles_agrees_with_the_official_model(
     form: str, case: dict[str, Any]
 ) -> None:
-    model = build(FORMS[form], golden(form), case, **({"dropout": 0.0} if "mha" in form else {}))
+    model = published(golden(form)["variants"][case["variant"]]["keys"], scaled=case.get("scaled"))
+    for dropout in (part for part in model.modules() if isinstance(part, torch.nn.Dropout)):
+        dropout.p = 0.0
     batch = backbones.pad([features(case["n_tiles"], model.d_in)], [1])
     objective = model.train().make_objective(mask_drop=1.0)
     objective(batch)

@@ -1,7 +1,6 @@
 """AttriMIL: ranking, constraints, neighbourhoods and queues by hand and as published."""
 
 import math
-import re
 from collections import deque
 from decimal import Context, Decimal
 from typing import Any
@@ -21,35 +20,29 @@ from foci.backbones.models.attrimil import (
     rank_constraint,
     spatial_constraint,
 )
-from tests.backbones.golden_weights import features, fill, golden
+from tests.backbones.golden_weights import features, golden, linear, published
 
 D_IN = 24
 GOLDEN = golden("attrimil")
 
 
-def published_name(ours: str) -> str:
-    """Name of one of our tensors in the published published."""
-    attention = {"V": "attention_a.0", "U": "attention_b.0", "w": "attention_c"}
-    name = re.sub(
-        r"^attention\.(\d+)\.(\w)", lambda m: f"attention_nets.{m[1]}.{attention[m[2]]}", ours
-    )
-    name = re.sub(r"^scorers\.", "classifiers.", name)
-    return "bias" if name == "beta" else name
-
-
-def published(n_classes: int, bias_shift: float = 0.0) -> AttriMIL:
-    """The official form on features of width 24; ``bias_shift`` is added to every scorer."""
-    attrimil = AttriMIL(D_IN, n_classes)
-    for key, parameter in attrimil.named_parameters():
-        parameter.data = fill(published_name(key), tuple(parameter.shape))
-        if re.fullmatch(r"scorers\.\d+\.bias", key):
-            parameter.data += bias_shift
-    return attrimil
+def official(n_classes: int, bias_shift: float = 0.0) -> AttriMIL:
+    """On features of width 24; ``bias_shift`` is added to every scorer."""
+    keys = {"bias": (n_classes,), **linear("adaptor.0", 12, D_IN), **linear("adaptor.2", D_IN, 12)}
+    for c in range(n_classes):
+        keys |= linear(f"attention_nets.{c}.attention_a.0", 12, D_IN)
+        keys |= linear(f"attention_nets.{c}.attention_b.0", 12, D_IN)
+        keys |= linear(f"attention_nets.{c}.attention_c", 1, 12)
+        keys |= linear(f"classifiers.{c}", 1, D_IN)
+    model: AttriMIL = published(keys)
+    for scorer in model.scorers.children():
+        scorer.bias.data += bias_shift
+    return model
 
 
 @pytest.mark.parametrize("case", GOLDEN["cases"])
 def test_published_logits_and_ranking(case: dict[str, Any]) -> None:
-    model = published(case["n_classes"])
+    model = official(case["n_classes"])
     x = features(case["n_tiles"], D_IN)
     want = torch.tensor(case["attributes"], dtype=torch.float64)
 
@@ -184,7 +177,7 @@ def bags(*lengths: int) -> list[Tensor]:
 
 @pytest.mark.parametrize("want", GOLDEN["spatial"])
 def test_published_spatial_constraint(want: dict[str, Any]) -> None:
-    model = published(want["n_classes"])
+    model = official(want["n_classes"])
     coords = torch.tensor(want["coords"])
     batch = pad([features(len(coords), D_IN)], [0], [coords], [want["stride"]])
     objective = model.make_objective(rank_weight=0.0)
@@ -199,7 +192,7 @@ def test_published_spatial_constraint(want: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("sequence", GOLDEN["rank"])
 def test_published_rank_constraint_and_queues(sequence: dict[str, Any]) -> None:
-    model = published(sequence["n_classes"], sequence["bias_shift"])
+    model = official(sequence["n_classes"], sequence["bias_shift"])
     objective = model.make_objective()
     seen: list[Tensor] = []
     for b, step in enumerate(sequence["steps"]):
@@ -221,7 +214,7 @@ def test_published_rank_constraint_and_queues(sequence: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("want", GOLDEN["total"])
 def test_published_total(want: dict[str, Any]) -> None:
-    model = published(want["n_classes"])
+    model = official(want["n_classes"])
     objective = model.make_objective()
     for c in range(want["n_classes"]):
         objective.positive.append(c, features(1, D_IN, name=f"posq{c}")[0])

@@ -1,7 +1,6 @@
 """CLAM, its objective and the smooth SVM loss, against the published code and by hand."""
 
 import math
-import re
 from functools import lru_cache
 from typing import Any
 
@@ -20,47 +19,41 @@ from foci.backbones.models.clam import (
     HARD_FROM,
     smooth_top1_svm,
 )
-from tests.backbones.golden_weights import features, fill, golden
+from tests.backbones.golden_weights import features, golden, linear, published
 
 D_IN = 24
-CLASSES: dict[str, type[CLAMSB] | type[CLAMMB]] = {"clam_sb": CLAMSB, "clam_mb": CLAMMB}
-CASES = [(name, case) for name in CLASSES for case in golden(name)["cases"]]
-LOSSES = [(name, loss) for name in CLASSES for loss in golden(name)["losses"]]
-
-
-def published_name(ours: str, *, gated: bool, dropout: bool) -> str:
-    """Name of one of our tensors in a published CLAM-SB or CLAM-MB."""
-    attention = (
-        {"V": "attention_a.0", "U": "attention_b.0", "w": "attention_c"}
-        if gated
-        else {"V": "module.0", "w": "module.3" if dropout else "module.2"}
-    )
-    name = re.sub(r"^projection\.0", "attention_net.0", ours)
-    name = re.sub(r"^attention\.(\w)", lambda m: f"attention_net.3.{attention[m[1]]}", name)
-    name = re.sub(r"^heads\.", "classifiers.", name)
-    return re.sub(r"^head\.", "classifiers.", name)
+NAMES = ("clam_sb", "clam_mb")
+CASES = [(name, case) for name in NAMES for case in golden(name)["cases"]]
+LOSSES = [(name, loss) for name in NAMES for loss in golden(name)["losses"]]
 
 
 @lru_cache
-def published(
-    cls: type[CLAMSB] | type[CLAMMB],
-    n_classes: int,
-    gated: bool,
-    hidden: int = 256,
-    dropout: float = 0.0,
+def official(
+    name: str, n_classes: int, gated: bool, hidden: int = 256, dropout: float = 0.0
 ) -> CLAM:
     """Official widths on features of width 24; shared, so do not change it."""
-    clam = cls(D_IN, n_classes, d=512, hidden=hidden, gated=gated, dropout=dropout)
-    for key, parameter in clam.named_parameters():
-        name = published_name(key, gated=gated, dropout=dropout > 0)
-        parameter.data = fill(name, tuple(parameter.shape))
-    return clam.eval()
+    net, rows = "attention_net.3", n_classes if name == "clam_mb" else 1
+    keys = linear("attention_net.0", 512, D_IN)
+    if gated:
+        keys |= linear(f"{net}.attention_a.0", hidden, 512)
+        keys |= linear(f"{net}.attention_b.0", hidden, 512)
+        keys |= linear(f"{net}.attention_c", rows, hidden)
+    else:
+        keys |= linear(f"{net}.module.0", hidden, 512)
+        keys |= linear(f"{net}.module.{3 if dropout else 2}", rows, hidden)
+    for c in range(n_classes):
+        keys |= linear(f"instance_classifiers.{c}", 2, 512)
+        keys |= linear(f"classifiers.{c}", 1, 512) if name == "clam_mb" else {}
+    model: CLAM = published(
+        keys if name == "clam_mb" else keys | linear("classifiers", n_classes, 512)
+    )
+    return model
 
 
 @pytest.mark.parametrize(("name", "case"), CASES)
 @torch.no_grad()
 def test_published_logits_and_attention(name: str, case: dict[str, Any]) -> None:
-    model, x = published(CLASSES[name], **case["variant"]), features(case["n_tiles"], D_IN)
+    model, x = official(name, **case["variant"]), features(case["n_tiles"], D_IN)
     logits, tokens = model(x), model.embed(x)
     rows = case["attention"] if name == "clam_mb" else [case["attention"]]
     predicted = int(torch.tensor(case["logits"]).argmax()) if name == "clam_mb" else 0
@@ -112,7 +105,7 @@ def bags(*lengths: int) -> list[Tensor]:
 
 @pytest.mark.parametrize(("name", "want"), LOSSES)
 def test_published_losses(name: str, want: dict[str, Any]) -> None:
-    model = published(CLASSES[name], want["n_classes"], want["gated"])
+    model = official(name, want["n_classes"], want["gated"])
     weights = {key: tensor.clone() for key, tensor in model.state_dict().items()}
     batch = pad([features(want["n_tiles"], D_IN)], [want["label"]])
     try:

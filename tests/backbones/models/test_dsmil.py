@@ -11,7 +11,7 @@ from torch import Tensor
 from foci.backbones import pad
 from foci.backbones.models.dsmil import DSMIL
 from foci.reveal import curve
-from tests.backbones.golden_weights import features, fill, golden
+from tests.backbones.golden_weights import features, golden, published
 
 WIDTH = 5
 
@@ -143,18 +143,6 @@ def test_a_closed_tile_is_not_critical() -> None:
 
 
 GOLDEN = golden("dsmil")
-PUBLISHED = {"tile_classifier": "i_classifier.fc.0", "head": "b_classifier.fcc"}
-
-
-def filled(outputs: int, n_classes: int) -> DSMIL:
-    """The published weights for 24-wide features, current code."""
-    model = DSMIL(24, n_classes, negative=n_classes > outputs).double().eval()
-    for name, parameter in model.named_parameters():
-        module, _, part = name.rpartition(".")
-        theirs = PUBLISHED.get(module, module.replace("query", "b_classifier.q"))
-        conv = (outputs, outputs, 24) if name == "head.weight" else tuple(parameter.shape)
-        parameter.data = fill(f"{theirs}.{part}", conv).reshape(parameter.shape)
-    return model
 
 
 @pytest.mark.parametrize(("variant", "n_classes"), [("k1", 2), ("k2", 2), ("k2", 3)])
@@ -162,7 +150,8 @@ def filled(outputs: int, n_classes: int) -> DSMIL:
 def test_published_losses(variant: str, n_classes: int, n: int) -> None:
     """With a class more than outputs one label has none: all outputs should be off."""
     (case,) = (c for c in GOLDEN["cases"] if (c["variant"], c["n_tiles"]) == (variant, n))
-    model = filled(len(case["outputs"]), n_classes)
+    more = n_classes > len(case["outputs"])
+    model = published(GOLDEN["variants"][variant]["keys"], negative=more)
     for label, want in enumerate(case["losses"][:n_classes]):
         objective = model.make_objective()
         loss = objective(pad([features(n, 24)], [label]))
@@ -171,7 +160,7 @@ def test_published_losses(variant: str, n_classes: int, n: int) -> None:
 
 
 def test_the_weight_moves_between_bag_and_tiles() -> None:
-    model, batch = filled(2, 2), pad([features(7, 24)], [1])
+    model, batch = published(GOLDEN["variants"]["k2"]["keys"]), pad([features(7, 24)], [1])
     halves = model.make_objective()
     halves(batch)
     bag, tiles = (model.make_objective(bag_weight=w)(batch).item() for w in (1.0, 0.0))

@@ -21,25 +21,21 @@ from foci.backbones.models.mhim import (
     soft_cross_entropy,
 )
 from foci.errors import FociError
-from tests.backbones.golden_weights import features, fill, golden, nystrom_weights
+from tests.backbones.golden_weights import features, fill, golden, linear, published
 
 GOLDEN = golden("mhim_attn")
 
 
 def official(variant: dict[str, Any], prefix: str = "") -> MHIM:
-    """Version 1's attention encoder under the formula's weights, without dropout."""
-    model = MHIM(1024, d=512, hidden=128, dropout=0.0, **variant).double().eval()
-    gated = {"V": "attention_a.0", "U": "attention_b.0", "w": "attention_c"}
-    ungated = {"V": "attention.0", "w": "attention.2"}
-    names = {"projection.0": "patch_to_emb.0", "head": "predictor"} | {
-        f"attention.{ours}": f"online_encoder.attention.{theirs}"
-        for ours, theirs in (gated if variant["gated"] else ungated).items()
-    }
-    state = {}
-    for key, tensor in model.state_dict().items():
-        layer, part = key.rsplit(".", 1)
-        state[key] = fill(f"{prefix}{names[layer]}.{part}", tuple(tensor.shape))
-    model.load_state_dict(state)
+    """Version 1's attention encoder under the formula's weights."""
+    net = "online_encoder.attention"
+    keys = linear("patch_to_emb.0", 512, 1024) | linear("predictor", variant["n_classes"], 512)
+    names = ("attention_a.0", "attention_b.0", "attention_c")
+    first, gate, last = names if variant["gated"] else ("attention.0", None, "attention.2")
+    keys |= {f"{net}.{first}.weight": (128, 512), f"{net}.{last}.weight": (1, 128)}
+    keys |= {f"{net}.{gate}.weight": (128, 512)} if gate else {}
+    said = {key: variant[key] for key in ("activation", "projection_activation")}
+    model: MHIM = published(keys, prefix, **said)
     return model
 
 
@@ -297,25 +293,14 @@ def test_unknown_stage_is_refused() -> None:
         objective.begin_stage("train", total_steps=1)
 
 
-PUBLISHED = {
-    "patch_to_emb.0": "projection.0",
-    "pos_embedding.proj": "position.conv7",
-    "pos_embedding.proj1": "position.conv5",
-    "pos_embedding.proj2": "position.conv3",
-    "predictor": "head",
-}
-
-
 @pytest.mark.parametrize("heads", [8, 2])
 def test_self_attention_equals_the_published_code(heads: int) -> None:
-    published = golden(f"mhim_selfattn_h{heads}")
-    weights = nystrom_weights(published["keys"], PUBLISHED)
-    model = create("mhim-mil", "selfattn", d_in=1024, n_classes=published["n_classes"], heads=heads)
-    model.double().eval().load_state_dict(weights)
-    assert len(published["cases"]) == 2
-    assert any("scores" in case for case in published["cases"])
+    cases = golden(f"mhim_selfattn_h{heads}")["cases"]
+    model = published(golden(f"mhim_selfattn_h{heads}")["keys"])
+    assert len(cases) == 2
+    assert any("scores" in case for case in cases)
     with torch.no_grad():
-        for case in published["cases"]:
+        for case in cases:
             n = case["n_tiles"]
             tokens = model.embed(features(n, 1024))
             logits = model.aggregate(tokens[None])[0]

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from foci.backbones import Batch, create
+from foci.backbones import Batch
 from foci.backbones.models.transmil import TransMIL, TransMILNystrom
-from tests.backbones.golden_weights import features, golden, nystrom_weights
+from tests.backbones.golden_weights import features, golden, published
 
 
 def model(dtype: torch.dtype = torch.float64, **widths: object) -> TransMIL:
@@ -90,13 +90,6 @@ def test_objective_is_cross_entropy() -> None:
 
 
 GOLDEN = golden("transmil")
-PUBLISHED = {
-    "_fc1.0": "projection.0",
-    "pos_layer.proj": "position.conv7",
-    "pos_layer.proj1": "position.conv5",
-    "pos_layer.proj2": "position.conv3",
-    "_fc2": "head",
-}
 
 
 def official(**widths: object) -> TransMILNystrom:
@@ -106,9 +99,7 @@ def official(**widths: object) -> TransMILNystrom:
 
 @pytest.mark.parametrize("version", ["0.0.9", "0.0.11"])
 def test_logits_and_proxy_equal_the_published_code(version: str) -> None:
-    aligned = version != "0.0.9"
-    official = create("transmil", "official", d_in=1024, n_classes=3, aligned=aligned)
-    official.double().eval().load_state_dict(nystrom_weights(GOLDEN["keys"], PUBLISHED))
+    official = published(GOLDEN["keys"], aligned=version != "0.0.9")
     cases = [case for case in GOLDEN["cases"] if case["nystrom"] == version]
     assert len(cases) == {"0.0.9": 2, "0.0.11": 3}[version]
     assert any("scores" in case for case in cases)

@@ -84,14 +84,8 @@ class ACMIL(PooledBackbone):
         return logits
 
     @declares("split-readout")
-    def project(self, values: Tensor) -> Tensor:
-        """Slide classifier on every value: the mean over the branches may follow it."""
-        projected: Tensor = self.head(values)
-        return projected
-
-    @declares("split-readout")
     def read(self, projected: Tensor) -> Tensor:
-        """Mean over the branches."""
+        """Mean over the branches, which may follow the slide classifier."""
         return projected.mean(dim=-2)
 
     def scores(self, tokens: Tensor) -> Tensor:

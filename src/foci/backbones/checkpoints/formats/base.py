@@ -212,18 +212,16 @@ def projection_activation(default: str, why: str) -> Option:
     return Option(default, note, ("relu", "gelu"))
 
 
+RELU_BY_DEFAULT = Option("relu", "projection_activation='relu', the default", ("relu", "gelu"))
+
 MIL_LAB_PROJECTION = "patch_embed.{}"
 """Its layers stand at 0, 3, 6, ... as ours do."""
 
 
 def projection_names(state: StateDict, theirs: str, step: int = 3) -> dict[str, str]:
-    """Key names of a projection of one or more layers.
+    """Key names of a projection of one layer, or of several where ``theirs`` has a ``{}``.
 
-    Args:
-        state: The file's tensors.
-        theirs: Name of its one layer; or with ``{}`` for the place of a layer, which is 0 at first
-            and then one ``step`` after the other.
-        step: Between two layers.
+    It stands for the place of a layer, which is 0 at first and then one ``step`` after the other.
     """
     most = len(state) if "{}" in theirs else 1
     names = (theirs.format(i * step) for i in range(most))
@@ -261,8 +259,7 @@ def two_logits(state: StateDict, head: str) -> tuple[StateDict, int, tuple[str, 
 
     .. math:: \mathrm{softmax}([0, u])_1 = \frac{e^u}{1 + e^u} = \sigma(u)
 
-    Returns:
-        The tensors, the number of classes, and a note where something was done.
+    Gives the tensors, the number of classes, and a note where something was done.
     """
     outputs = state.rows(head)
     if outputs != 1:

@@ -13,6 +13,7 @@ import torch
 
 from foci.backbones.checkpoints.formats.base import (
     MIL_LAB_PROJECTION,
+    RELU_BY_DEFAULT,
     WRAP,
     CheckpointFormat,
     KeyMapping,
@@ -125,16 +126,9 @@ def _abmil(
     step: int = 3,
     ignored: tuple[str, ...] = (),
 ) -> Reader:
-    """Reader of an ABMIL with these layer names.
+    """Reader of an ABMIL with these layer names: first and last of the attention, head, gate.
 
-    Args:
-        first: First layer of the attention, followed by its activation.
-        last: Its last layer.
-        head: The classifier.
-        gate: Of the attention, optional in a file; None for none.
-        projection: In front; may be absent in a file. ``{}`` stands for the places of its layers.
-        step: Between two layers of the projection.
-        ignored: Patterns of names that play no part in a prediction.
+    Gate and projection may be absent in a file; for the projection, see :func:`projection_names`.
     """
 
     def read(state: StateDict, options: Options) -> KeyMapping:
@@ -493,9 +487,7 @@ TWO_LAYER_FORMATS = (
         read=_mean_or_max,
         options={
             "pooling": Option(None, choices=("mean", "max")),
-            "projection_activation": Option(
-                "relu", "projection_activation='relu', the default", ("relu", "gelu")
-            ),
+            "projection_activation": RELU_BY_DEFAULT,
         },
     ),
 )

@@ -14,6 +14,7 @@ from typing import Any
 from foci.backbones.checkpoints.formats.base import (
     MIL_LAB_PROJECTION,
     ONE_OUTPUT,
+    RELU_BY_DEFAULT,
     WRAP,
     CheckpointFormat,
     KeyMapping,
@@ -170,13 +171,9 @@ _WITH_NEGATIVE = (
 def _dsmil(
     tiles: str, bag: str, projection: str | None = None, ignored: tuple[str, ...] = ()
 ) -> Reader:
-    """Reader of a DSMIL with these layer names.
+    """Reader of a DSMIL with these layer names, the projection in front of both classifiers.
 
-    Args:
-        tiles: The tile classifier.
-        bag: The bag classifier, with ``q``, perhaps ``v``, and ``fcc`` inside.
-        projection: In front of both; None for none.
-        ignored: Patterns of names that play no part in a prediction.
+    The bag classifier has ``q``, perhaps ``v``, and ``fcc`` inside.
     """
 
     def read(state: StateDict, options: Options) -> KeyMapping:
@@ -248,9 +245,7 @@ DSMIL_FORMATS = (
         read=_dsmil("i_classifier.fc.0", "b_classifier", "i_classifier.embed.0"),
         options={
             **_DSMIL_OPTIONS,
-            "projection_activation": Option(
-                "relu", "projection_activation='relu', the default", ("relu", "gelu")
-            ),
+            "projection_activation": RELU_BY_DEFAULT,
         },
     ),
     CheckpointFormat(
