@@ -28,7 +28,7 @@ from foci.audits.settings import SHARE, SHARES, AuditSettings
 from foci.audits.sources import Sources
 from foci.bags import Cohort
 from foci.metrics.inputs import Floats
-from foci.rankings import EmbeddedBag
+from foci.rankings import EmbeddedBag, uniform_scores
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import D_IN, planted, read
 
@@ -70,7 +70,10 @@ def test_mean_rank_by_hand() -> None:
     rows = np.array([[0.9, 0.1, 0.5, 0.2], [0.3, 0.2, 0.8, 0.1]])  # ranks 0 3 1 2 and 1 2 0 3
     merged = mean_rank([rankings.Ranking("selector", "s", row) for row in rows])
     assert merged.scores.tolist() == [-0.5, -2.5, -0.5, -2.5]
-    assert merged.order.tolist() == [0, 2, 1, 3]  # ties by tile index
+    drawn = uniform_scores("s", 4, -1)  # ties by a draw of the slide
+    assert merged.order.tolist() == [
+        *sorted((0, 2), key=lambda i: drawn[i]), *sorted((1, 3), key=lambda i: drawn[i]),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["native", "leave-one-out", "greedy-insertion"])

@@ -23,8 +23,8 @@ from tests.makers.cohorts import D_IN, read
 FILES = {
     "manifest.json", "slides.parquet", "curves.parquet", "rankings.parquet", "summary.json",
     "selectors/seed-0/selector.json", "selectors/seed-0/selector.safetensors",
-    "tables/rankings.csv", "tables/slides.csv", "tables/deletion.csv", "tables/agreement.csv",
-    "tables/skipped.csv",
+    "tables/rankings.csv", "tables/slides.csv", "tables/deletion.csv", "tables/comparisons.csv",
+    "tables/agreement.csv", "tables/skipped.csv",
 }  # fmt: skip
 
 

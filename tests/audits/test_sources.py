@@ -1,6 +1,7 @@
 """From paths to a model, a cohort and maps."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from hashlib import sha256
@@ -13,14 +14,17 @@ import torch
 
 from foci import backbones, rankings
 from foci.audits import StoredAudit
-from foci.audits.compare import differences
+from foci.audits.compare import compare, differences
 from foci.audits.manifest import first_difference, run_inputs
 from foci.audits.run import run
 from foci.audits.settings import read_configuration
 from foci.audits.sources import Sources, open_sources
 from foci.backbones import Backbone, CallableBackbone, fingerprint
 from foci.backbones.checkpoints import inspect
+from foci.cli.text import show
 from foci.errors import FociError
+from foci.reports import write_report
+from foci.reports.text import Answer, answers
 from tests.backbones.checkpoints.official_files import OFFICIAL
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import D_IN, read
@@ -191,23 +195,55 @@ def test_a_map_takes_the_place_of_the_native_ranking(files: Path) -> None:
     path = write_map(files, of_the_model(files, sign=-1))
     audit = audited(files, "map", map=f"from-file={path}")
     backwards = audited(files, "listed", rankings=("native", f"from-file={path}", "random"))
-    assert audit.curves.rankings == ("native", "random")
+    assert audit.curves.rankings == ("heat", "random")
     for mine, theirs in zip(
-        curves_of(audit, "native"), curves_of(backwards, "from-file-heat"), strict=True
+        curves_of(audit, "heat"), curves_of(backwards, "from-file-heat"), strict=True
     ):
         np.testing.assert_array_equal(mine, theirs)
     own = audited(files, "own")
     assert any(
         not np.array_equal(mine, theirs)
-        for mine, theirs in zip(curves_of(audit, "native"), curves_of(own, "native"), strict=True)
+        for mine, theirs in zip(curves_of(audit, "heat"), curves_of(own, "native"), strict=True)
     )
-    told = f"the ranking 'native' is the map of {path.name}, not the model's own scores"
-    assert told in audit.manifest.notes
-    assert audit.manifest.settings.map == f"from-file={path}"
-    assert audit.summary.answers is not None
-    assert audit.summary.answers.map.comparison is not None
-    said = f"map differs (a from-file={path}; b the model's own): native is not the same kind of "
+    assert "the map 'heat' comes from heat.csv, not from the model" in audit.manifest.notes
+    assert audit.manifest.settings.map == f"heat=from-file:{path}"
+    assert audit.summary.map == audit.answers.map.ranking == "heat"
+    assert audit.answers.map.comparison is not None
+    said = f"map differs (a heat=from-file:{path}; b the model's own): the first answer is about "
     assert any(line.startswith(said) for line in differences([audit, own], ["a", "b"]))
+
+
+def test_a_map_carries_its_own_name_wherever_it_is_shown(files: Path) -> None:
+    path = write_map(files, of_the_model(files))
+    rankings = ("native", "evidence", "random")
+    audit = audited(files, "out", rankings=rankings, map=f"Grad-CAM=from-file:{path}")
+    assert list(audit.summary.views["prediction"]) == ["Grad-CAM", "evidence", "random"]
+    other = audited(files, "other", rankings=("native", "random"), map=f"Grad-CAM=from-file:{path}")
+    printed: list[str] = []
+    show(audit, printed.append)
+    shown = {
+        "terminal": printed[0],
+        "report": write_report(audit).read_text().partition('<section id="cards"')[0],
+        "comparison": compare([audit, other]).to_markdown(),
+        "answers": " ".join(
+            s for a in _answers(audit) for s in (a.question, a.short, *a.sentences)
+        ),
+        **{
+            table: (audit.folder / "tables" / f"{table}.csv").read_text()
+            for table in ("rankings", "slides", "deletion", "comparisons", "agreement")
+        },
+        "notes": " ".join([*audit.manifest.notes, *audit.summary.notes]),
+        "in short": f"{audit.summary} {audit.manifest.answers}",
+        "scores": " ".join(next(audit.tiles()).scores),
+    }
+    for place, text in shown.items():
+        assert "Grad-CAM" in text, place
+        asked = text.replace("<code>native, evidence, random</code>", "")  # the setting, as given
+        assert not re.search(r"\bnative\b", asked), place
+
+
+def _answers(audit: StoredAudit) -> tuple[Answer, ...]:
+    return answers(audit.summary, audit.manifest)
 
 
 def test_a_map_answers_for_a_model_without_scores(files: Path) -> None:
@@ -215,11 +251,10 @@ def test_a_map_answers_for_a_model_without_scores(files: Path) -> None:
     bare = CallableBackbone(lambda x: inner(x), d_in=D_IN, n_classes=2)
     path = write_map(files, of_the_model(files))
     audit = audited(files, "out", bare, map=f"from-file={path}")
-    assert audit.curves.rankings == ("native", "random")
-    assert audit.summary.answers is not None
+    assert audit.curves.rankings == ("heat", "random")
     assert audit.summary.answers.map.comparison is not None
     usual = settings(map=f"from-file={path}").model_copy(update={"rankings": ("native", "random")})
-    assert usual.map_files == {"native": path}
+    assert usual.map_files == {"heat": path}
 
 
 def test_scores_of_a_callable_are_its_native_ranking(files: Path) -> None:
@@ -243,8 +278,12 @@ def test_another_map_is_another_audit(files: Path) -> None:
     plain, mapped = decided(), decided(map=f"from-file={path}")
     assert "map" not in plain
     assert "map files" not in plain
-    assert first_difference(plain, mapped) == f"map = None, not from-file={path}"
-    assert first_difference(mapped, plain) == f"map = from-file={path}, not None"
+    assert first_difference(plain, mapped) == f"map = None, not heat=from-file:{path}"
+    assert first_difference(mapped, plain) == f"map = heat=from-file:{path}, not None"
+    named = decided(map=f"warm=from-file:{path}")
+    assert (
+        first_difference(mapped, named) == f"map = heat=from-file:{path}, not warm=from-file:{path}"
+    )
     path.write_text(path.read_text() + "other,0,1.0\n")
     assert first_difference(mapped, decided(map=f"from-file={path}")) == "other map files"
     audited(files, "out", map=f"from-file={path}")
@@ -272,7 +311,18 @@ def test_mistakes_are_refused_before_a_folder_is_made(files: Path) -> None:
             r"heat\.csv: has scores of none of the 5 slides to audit \(first slide: s09; first in "
             r"the file: x09\); use the slide names of the cohort",
         ),
-        ({"map": "native"}, "^map: cannot be 'native'; give a file: from-file=PATH$"),
+        ({"map": "native"}, "^map: cannot be 'native'; give a file: from-file=PATH, or NAME=from"),
+        (
+            {"map": f"evidence=from-file:{heat}"},
+            "^map: cannot be called 'evidence'; name it: NAME=from-file:PATH, letters and digits, n",
+        ),
+        (
+            {
+                "map": f"from-file-heat=from-file:{heat}",
+                "rankings": ("native", f"from-file={heat}", "random"),
+            },
+            "^rankings: name 'from-file-heat' twice; name each once$",
+        ),
         (
             {"map": f"from-file={heat}", "rankings": ("random",)},
             "^map: takes the place of the native ranking, which is not among the rankings; add na",

@@ -1,6 +1,7 @@
 """Curve tables made by hand: every slide becomes sufficient at a count that is written down."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from foci.audits.measure import measure_slides
 from foci.audits.numbers import agreement, summarise
 from foci.audits.records import Summary
 from foci.audits.settings import AuditSettings
+from foci.rankings import NULL_MAPS
 
 CLASSES = ("benign", "tumour")
 DELETION = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -159,27 +161,68 @@ Pair = tuple[int | None, int | None]
 """MSK, and the count whose deletion flips the decision; None where there is none."""
 
 
+NULLS = (None,) * 41
+"""Under 39 content-free maps, and the two that stand beside them, no decision ever flips."""
+
+
+def content_free(
+    slide: str,
+    flips: Sequence[int | None] = NULLS,
+    *,
+    n_tiles: int = 500,
+    target: int = 1,
+    full: float = 0.95,
+) -> Curve:
+    """Deletion under content-free maps, as in :func:`flipping`; without any, not sampled."""
+    ks = np.array([k for k in DELETION if k < n_tiles and flips], dtype=np.int64)
+    p = [np.where(ks >= (flip or np.inf), 0.1, full) for flip in flips] or [ks]
+    whole = two(full, target)
+    return Curve(
+        slide, NULL_MAPS, None, "delete", n_tiles, ks, two(np.concatenate(p), target), whole
+    )
+
+
 def rationale_table(
     pairs: Mapping[str, Sequence[Pair]],
     *,
     targets: Sequence[int] | None = None,
     full: Sequence[float] | None = None,
-    n_tiles: int = 500,
+    n_tiles: int | Sequence[int] = 500,
     k_max: int = 256,
+    nulls: Sequence[Sequence[int | None]] | None = None,
+    tied: Mapping[str, Sequence[float]] | None = None,
 ) -> CurveTable:
-    """Curves with chosen MSK and flips of every slide, all counts in both directions."""
+    """Curves with chosen MSK and flips of every slide, all counts in both directions.
+
+    Args:
+        pairs: By ranking.
+        targets: Class of every slide.
+        full: Its confidence.
+        n_tiles: Tiles of every slide.
+        k_max: Largest count.
+        nulls: Flips of every slide under every content-free map; :data:`NULLS` where None is given,
+            and no such maps where the list is empty.
+        tied: Share of the first tiles of every slide that are tied, by ranking.
+    """
     n_slides = len(next(iter(pairs.values())))
     followed, sure = targets or [1] * n_slides, full or [0.95] * n_slides
+    sizes = [n_tiles] * n_slides if isinstance(n_tiles, int) else n_tiles
     curves = []
     for ranking, slides_ in pairs.items():
         seed = 0 if ranking in ("random", "selector") else None
+        shares = (tied or {}).get(ranking, [0.0] * n_slides)
         for i, (count, flip) in enumerate(slides_):
-            how = {"n_tiles": n_tiles, "target": followed[i], "k_max": k_max, "full": sure[i]}
+            how = {"n_tiles": sizes[i], "target": followed[i], "k_max": k_max, "full": sure[i]}
             high = 0.95 if sure[i] >= 0.9 else sure[i]
-            curves.append(
-                curve(f"s{i}", ranking, seed, count, low=min(0.6, high), high=high, **how)
+            both = (
+                curve(f"s{i}", ranking, seed, count, low=min(0.6, high), high=high, **how),
+                flipping(f"s{i}", ranking, seed, flip, **how),
             )
-            curves.append(flipping(f"s{i}", ranking, seed, flip, **how))
+            curves += [replace(one, tied=shares[i]) for one in both]
+    for i, flips in enumerate([NULLS] * n_slides if nulls is None else nulls):
+        curves.append(
+            content_free(f"s{i}", flips, n_tiles=sizes[i], target=followed[i], full=sure[i])
+        )
     return CurveTable.of(curves)
 
 

@@ -8,6 +8,7 @@ the numbers that it stands on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,7 +48,7 @@ from foci.metrics.answers import (
 from foci.metrics.compare import patient_means
 from foci.metrics.decisive import MIN_SHARE, classes_without_decisive_sets, necessity_axis
 from foci.metrics.inputs import Floats, Marks, defined_mean
-from foci.metrics.stats import MIN_DRAWS, mean_intervals, median_interval
+from foci.metrics.stats import MIN_DRAWS, case_numbers, mean_intervals, median_interval
 from foci.words import counted, decimals, in_percent
 
 CANDIDATES = (EVIDENCE, SELECTOR)
@@ -395,10 +396,15 @@ def _tiles(
         cases = slides.cases_of(view.longer)
         how: dict[str, Any] = {"n_boot": view.settings.n_boot, "level": view.settings.level}
         found = (~np.isnan(counts)).mean(axis=0)
-        # two pseudo-patients, with and without: a share of 100 % is not known to be 100 %
-        drawn = mean_intervals(np.append(found, (0.0, 1.0))[:, None], [*cases, 0, 1], **how)[0]
+        share, (names, patients) = float(found.mean()), case_numbers(cases, len(cases))
+        low = high = math.nan
+        if len(names) > 1:
+            # two pseudo-patients, with and without: a share of 100 % is not known to be 100 %
+            pseudo = np.append(patients, (len(names), len(names) + 1))
+            drawn = mean_intervals(np.append(found, (0.0, 1.0))[:, None], pseudo, **how)[0]
+            low, high = drawn.low, drawn.high
         update: dict[str, Any] = {
-            "share": Interval(estimate=float(found.mean()), low=drawn.low, high=drawn.high),
+            "share": Interval(estimate=share, low=low, high=high),
             "n_found": float(found.sum()),
             "answer": "none found",
         }
@@ -406,11 +412,11 @@ def _tiles(
         if has.any():
             number = defined_mean(counts[:, has], axis=0)
             own = median_interval(number, [c for c, k in zip(cases, has, strict=True) if k], **how)
-            low, high = np.quantile(number, [0.25, 0.75])
+            quartiles = np.quantile(number, [0.25, 0.75])
             update |= {
                 "count": Interval(estimate=own.estimate, low=own.low, high=own.high),
-                "count_low": float(low),
-                "count_high": float(high),
+                "count_low": float(quartiles[0]),
+                "count_high": float(quartiles[1]),
                 "of_slide": float(np.median(number / sizes[has])),
             }
         answer = answer.model_copy(update=update)
@@ -660,8 +666,10 @@ def signed(value: float) -> str:
 def _training(selector: OrderComparison) -> str:
     """Whether a trained selector adds anything to the training-free ranking."""
     axes = [axis.evidence for axis in selector.axes]
+    pays = any(axis.clearly_better and axis.sized for axis in axes)
     if any(axis.clearly_worse for axis in axes):
-        return f"A trained order does not pay here: it is worse than {selector.second}."
-    if any(axis.clearly_better and axis.sized for axis in axes):
+        where = ", on one axis, and better on the other" if pays else ""
+        return f"A trained order does not pay here: it is worse than {selector.second}{where}."
+    if pays:
         return f"A trained order pays here: it beats {selector.second}."
     return f"A trained order is not shown to add anything to {selector.second}."

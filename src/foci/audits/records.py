@@ -202,7 +202,10 @@ class AxisComparison(Record):
         cases: Sequence[str],
         **how: Any,
     ) -> AxisComparison:
-        """Compare counts, or areas, ``[R, S]`` of two rankings on the slides of ``cases``."""
+        """Compare counts, or areas, ``[R, S]`` of two rankings on the slides of ``cases``.
+
+        Slides without an area are left out; without any left, nothing is known (``n_slides`` is 0).
+        """
         one, two = (np.atleast_2d(np.asarray(values, dtype=np.float64)) for values in (a, b))
         tables = one, two
         if measure == "deletion area":
@@ -215,13 +218,14 @@ class AxisComparison(Record):
         else:
             found = compare_orders(one, two, cases, **how)
             first, second = (np.nan_to_num(table, nan=np.inf).ravel() for table in tables)
-            own = geometric_mean_ratio(*(defined_mean(table, axis=0) for table in tables))
+            # over the orders, too: the mean of ten counts lies above that of their logarithms
+            own = geometric_mean_ratio(*(np.exp(defined_mean(np.log(t), axis=0)) for t in tables))
             ratio, n_ratio = own.ratio, own.n
             shares = [float((~np.isnan(table)).mean()) for table in tables]
         return cls(
             axis=axis,
             measure=measure,
-            **asdict(found),
+            **asdict(found) | ({} if found.n_slides else {"d": 0.0}),
             informative=measure != "MSK" or not already_minimal(two),
             first=float(np.median(first)) if len(first) else None,
             second=float(np.median(second)) if len(second) else None,
