@@ -10,6 +10,7 @@ from foci.audits.alarms import (
     below_chance,
     below_test_figure,
     constant_answer,
+    coordinate_order,
     duplicate_bags,
     feature_scale,
     mixed_encoders,
@@ -286,6 +287,15 @@ def test_repeated_tiles_are_named_and_counted() -> None:
         "Almost every tile is there twice or more in 2 slides (twice, more); in more 95 of 100 "
         "tiles have the features of another one."
     )
+
+
+def test_coordinates_of_another_order_are_named_with_a_reason() -> None:
+    found = coordinate_order([slide("a"), slide("b", misplaced="b.h5 lists"), slide("c")])
+    assert found is not None
+    assert found.slides == ["b"]
+    assert found.numbers == {"slides": 1, "audited": 3}
+    assert "another order than features in 1 slide (b). In b, b.h5 lists. Write" in found.sentence
+    assert coordinate_order([slide("a")]) is None
 
 
 # Patients

@@ -258,6 +258,25 @@ def test_features_that_were_stacked_twice(folder: Path) -> None:
     assert alarm.numbers["repeated"] == alarm.numbers["tiles"] == sum(sizes)
 
 
+def test_features_of_another_order_than_coordinates(folder: Path) -> None:
+    """CLAM's layout, where a file of features can be compared with one of features and places."""
+    rng = np.random.default_rng(0)
+    for path in (folder / "features").glob("*.h5"):
+        with h5py.File(path) as file:
+            x = file["features"][()]
+        write.clam_h5(folder / "clam", path.stem, x, write.grid(len(x)))
+        moved = rng.permutation(len(x)) if path.stem == "s40" else slice(None)
+        write.clam_pt(folder / "clam", path.stem, x[moved])
+    cohort = foci.Cohort.read(
+        folder / "clam" / "features" / "pt_files", folder / "labels.csv", cache=folder / "cache"
+    )
+    for out in ("first", "from the cache"):
+        found = foci.audit(folder / "abmil", cohort, folder / out, **QUICK)
+        alarm = said_first(found, "coordinate order")
+        assert alarm.slides == ["s40"]
+        assert "s40.h5 holds the tiles of s40.pt in another order" in alarm.sentence
+
+
 def test_a_patient_in_two_splits_under_two_spellings(folder: Path) -> None:
     table = folder / "labels.csv"
     table.write_text(table.read_text().replace("s40,c40,", "s40,C0,"))  # s00 is of c0

@@ -84,6 +84,7 @@ def find_alarms(
         duplicate_bags(slides),
         zero_tiles(slides),
         repeated_tiles(slides),
+        coordinate_order(slides),
     )
     return [alarm for alarm in found if alarm is not None]
 
@@ -455,6 +456,23 @@ def repeated_tiles(slides: Sequence[AuditedSlide]) -> Alarm | None:
             "repeated": sum(slide.n_repeated or 0 for slide in bad),
             "tiles": sum(slide.n_tiles for slide in bad),
         },
+        slides=named,
+    )
+
+
+def coordinate_order(slides: Sequence[AuditedSlide]) -> Alarm | None:
+    """Slides whose files show that coordinates are of another order than features."""
+    bad = [slide for slide in slides if slide.misplaced is not None]
+    if not bad:
+        return None
+    named = [slide.slide_id for slide in bad]
+    return Alarm(
+        kind="coordinate order",
+        sentence=(
+            f"Coordinates seem to be of another order than features in {some(named)}. In "
+            f"{named[0]}, {bad[0].misplaced}. Write both in one run of the extraction."
+        ),
+        numbers={"slides": len(bad), "audited": len(slides)},
         slides=named,
     )
 

@@ -129,6 +129,7 @@ class AuditedSlide:
         fingerprint: :meth:`foci.Bag.fingerprint`; None if it could not be read.
         feature_norm: :attr:`foci.Bag.feature_norm`; None if it could not be read.
         feature_mean: :attr:`foci.Bag.feature_mean`; None if it could not be read.
+        misplaced: Why coordinates seem to be of another order than features, or None.
     """
 
     slide_id: str
@@ -146,6 +147,7 @@ class AuditedSlide:
     fingerprint: str | None = None
     feature_norm: float | None = None
     feature_mean: float | None = None
+    misplaced: str | None = None
 
 
 _ARROW = {"str": pa.string(), "int": pa.int32(), "float": pa.float64()}

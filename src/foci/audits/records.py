@@ -81,6 +81,7 @@ AlarmKind = Literal[
     "duplicate bags",
     "zero tiles",
     "repeated tiles",
+    "coordinate order",
 ]
 """What an alarm is about, in the order in which alarms are listed."""
 

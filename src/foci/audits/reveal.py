@@ -207,6 +207,7 @@ def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
         fingerprint=bag.fingerprint(),
         feature_norm=bag.feature_norm,
         feature_mean=bag.feature_mean,
+        misplaced=bag.provenance.misplaced,
     )
 
 

@@ -30,12 +30,14 @@ class Provenance:
         path: The feature file.
         encoder: Tile encoder, where the file says so.
         notes: What the reader had to assume or leave open, in plain sentences.
+        misplaced: Why coordinates seem to be of another order than features, or None.
     """
 
     layout: str = "memory"
     path: Path | None = None
     encoder: str | None = None
     notes: tuple[str, ...] = ()
+    misplaced: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
