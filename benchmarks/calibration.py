@@ -34,13 +34,14 @@ from foci.audits.jobs import (
     reveal_counts,
 )
 from foci.audits.measure import (
+    REFERENCES,
     Measured,
     MeasuredSlides,
     Threshold,
     measure_slides,
     null_areas,
 )
-from foci.audits.null_maps import FEW_COUNTS, FEW_MAPS, REFERENCES, SAMPLE, NullMaps
+from foci.audits.null_maps import FEW_COUNTS, FEW_MAPS, SAMPLE, NullMaps
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import open_sources
 from foci.bags import Bag, Cohort

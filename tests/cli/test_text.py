@@ -59,12 +59,12 @@ def test_everything_is_there(tmp_path: Path) -> None:
     assert text.startswith("my model (abmil)\n4 slides of 3 patients, 1 skipped in the whole")
     assert "AUC 1.000, accuracy 1.000" in text
     assert "Prediction view: do the first tiles recover what the model says?" in text
-    # MSK, decisive K, K over all slides, Reach, AUKC, null maps, SHI twice, Faithfulness, AUC at 32
+    # MSK, deciding tiles, K over all slides, Reach, AUKC, null maps, SHI twice, Faithfulness, AUC at 32
     native = row(text, "native")
-    assert native[:4] == ["9", ">256", "70.8", "0.75"]
+    assert native[:4] == ["9", "none", "70.8", "0.75"]
     assert native[5:] == ["-", "-", "-0.50", "0.128", "1.000"]
     selector = row(text, "selector")
-    assert selector[:4] == ["2", ">256", "2.3", "1.00"]
+    assert selector[:4] == ["2", "none", "2.3", "1.00"]
     assert selector[6:8] == ["0.75", "0.62"]
     assert row(text, "random")[7] == "-"
     assert "9 to >256" in text
@@ -81,13 +81,18 @@ def test_everything_is_there(tmp_path: Path) -> None:
     assert places == sorted(places), "answers, table, caveats, abbreviations"
 
 
-def test_null_maps_that_an_order_beats(tmp_path: Path) -> None:
+def test_deciding_tiles_and_null_maps_that_an_order_beats(tmp_path: Path) -> None:
     audit = make(tmp_path / "a", Plan(n_slides=12, names=()))
-    numbers = audit.summary.views["prediction"]
+    numbers, table = audit.summary.views["prediction"], table_in(shown(audit, 140))
     for ranking in audit.summary.rankings:
-        null = numbers[ranking].null
+        decided, null = numbers[ranking].decided, numbers[ranking].null
+        assert decided is not None
         assert null is not None
-        assert row(table_in(shown(audit)), ranking)[5] == f"{null.beaten}/{null.n_maps}"
+        cells = row(table, ranking)
+        count = "none" if decided.deciding is None else f"{decided.deciding:g}"
+        assert (cells[1], cells[5]) == (count, f"{null.beaten}/{null.n_maps}")
+        assert f" on {decided.decisive_share:.0%} " in table
+    assert numbers["selector"].decided.deciding is not None  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("width", [40, 72, 80, 100])
@@ -151,7 +156,7 @@ def test_a_narrow_terminal_loses_columns_and_not_letters(
     for ranking in COUNTS:
         numbers = row(text, ranking)
         assert len(numbers) == shown_columns
-        assert all(re.fullmatch(r"-|>\d+|-?\d+(\.\d+)?", number) for number in numbers)
+        assert all(re.fullmatch(r"-|none|>\d+|-?\d+(\.\d+)?", number) for number in numbers)
     for start, rest in (("attention-x-", "evidence"), ("leave-one-", "out")):
         assert row(text, start)[2] == "52.3"  # 52.25: halves go away from zero
         assert row(text, rest) == [], "broken once, at a hyphen"
@@ -159,8 +164,8 @@ def test_a_narrow_terminal_loses_columns_and_not_letters(
 
 def test_the_legend_explains_what_is_shown(plain: StoredAudit) -> None:
     names = [
-        "MSK, decided", "Decisive K", "K, all slides", "AUKC", "Nulls beaten", "SHI", "Faith. AUC",
-        "AUC at 32", "x to y",
+        "MSK, decided", "Deciding tiles", "K, all slides", "AUKC", "Nulls beaten", "SHI",
+        "Faith. AUC", "AUC at 32", "x to y",
     ]  # fmt: skip
     for width, absent in (
         (100, []),
@@ -200,7 +205,7 @@ def test_the_paper_s_profile_prints_the_paper_s_numbers(tmp_path: Path) -> None:
     assert len(row(text, "selector")) == 8
     assert "SHI vs" in text
     assert "0.67 to 0.78" in text
-    assert "Decisive K" not in text
+    assert "Deciding" not in text
     assert "not shown at this width" not in text
 
 

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredAudit
-from foci.audits.folder import CURVES, MANIFEST, NULL_MAPS, SUMMARY
+from foci.audits.folder import CURVES, MANIFEST, SUMMARY
 from foci.audits.manifest import Manifest, SelectorRecord
 from foci.audits.numbers import agreement, summarise
 from foci.files.hashes import file_digest
+from foci.rankings import NULL_MAPS
 from foci.rankings.controls import uniform_scores
 from tests.makers.curves import DELETION
 from tests.makers.folders import bare_manifest, write_tables

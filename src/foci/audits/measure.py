@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits.folder import AuditedSlide, CurveTable, Order
-from foci.audits.null_maps import REFERENCES
 from foci.audits.records import CurveBand, plain
 from foci.audits.settings import RANDOM, SELECTOR, SHARE, SHARES, AuditSettings, View
 from foci.errors import FociError
@@ -39,6 +38,9 @@ from foci.metrics.decisive import PAPER_BETA
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.metrics.inputs import Floats, Integers, Marks
 from foci.reveal import Curve
+
+REFERENCES = ("the length of the feature", "the length of the feature, shortest first")
+"""The last of the content-free maps, after the random directions; they have no vote."""
 
 _TOGETHER = 1536  # curves that are measured in one go
 _FEW = 1 / 3

@@ -28,9 +28,6 @@ from foci.rankings import NULL_MAPS
 from foci.rankings.controls import null_directions
 from foci.reveal import Curve, EmbeddedBag, Revealer
 
-REFERENCES = ("the length of the feature", "the length of the feature, shortest first")
-"""Maps beside the random directions, after them; they have no vote."""
-
 SAMPLE = 64
 """Slides of which the classifier is sure that are sampled where every count costs a pass."""
 

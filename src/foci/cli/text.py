@@ -207,8 +207,8 @@ _SHAPES = (
     _Shape(_without("aukc"), names=_NARROW),
     _Shape(_without("aukc", "selected_only"), names=_NARROW),
     _Shape(_without("aukc", "selected_only", "shi_random"), names=_NARROW),
-    _Shape(("msk", "decisive", "restricted", "reach", "null", "shi_native"), names=_NARROW),
-    _Shape(("msk", "decisive", "restricted", "reach", "null"), names=_NARROW),
+    _Shape(("msk", "deciding", "restricted", "reach", "null", "shi_native"), names=_NARROW),
+    _Shape(("msk", "deciding", "restricted", "reach", "null"), names=_NARROW),
     _Shape(_EVERY[:4], names=_NARROW),
     _Shape(_EVERY[:3], names=_NARROW),
 )
