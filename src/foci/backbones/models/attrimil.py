@@ -6,13 +6,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.base import Objective
+from foci.backbones.base import Objective, declares
 from foci.backbones.batch import Batch
 from foci.backbones.layers.attention import GatedAttention, head, projection, residual_adaptor
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models._pooled import PooledBackbone
 from foci.backbones.registry import architecture, objective_of, preset
 from foci.errors import FociError
+from foci.parts import Parts
 
 
 @architecture("attrimil")
@@ -36,6 +37,7 @@ class AttriMIL(PooledBackbone):
 
     attention: nn.ModuleList
     homogeneous = False  # the adaptor has biases
+    structure = "rows"
 
     def __init__(
         self,
@@ -79,9 +81,16 @@ class AttriMIL(PooledBackbone):
             scores = self.scorers(tokens)
         return scores.unsqueeze(-1)
 
+    @declares("parts")
     def readout(self, pooled: Tensor) -> Tensor:
         """Pooled scores plus beta."""
         return pooled.squeeze(-1) + self.beta
+
+    @declares("parts")
+    def parts(self, tokens: Tensor) -> Parts:
+        """See :meth:`Backbone.parts`; row c is evidence for class c alone."""
+        evidence = torch.diag_embed(self.values(tokens).squeeze(-1) + self.beta)
+        return Parts(self.attend(tokens), evidence)
 
     def scores(self, tokens: Tensor) -> Tensor:
         r"""Order of the largest attribute score :math:`\max_c A_{ci}`, in float64.
