@@ -81,6 +81,13 @@ from foci.metrics.deletion import (
     paper_faithfulness,
     slide_faithfulness,
 )
+from foci.metrics.minimal import (
+    NO_BOUND,
+    MinimalSet,
+    efficiencies,
+    efficiency,
+    minimal_decisive,
+)
 from foci.metrics.ranking import average_precision, jaccard_at_k, precision_at_k, spearman
 from foci.metrics.stats import (
     Interval,
@@ -93,6 +100,7 @@ from foci.metrics.stats import (
 
 __all__ = [
     "CARDS",
+    "NO_BOUND",
     "Axis",
     "AxisResult",
     "Belief",
@@ -103,6 +111,7 @@ __all__ = [
     "GeometricRatio",
     "Interval",
     "KaplanMeier",
+    "MinimalSet",
     "NecessityAxis",
     "OperatingPoints",
     "OrderComparison",
@@ -128,12 +137,15 @@ __all__ = [
     "decisive_points",
     "deletion_drop",
     "drops_on_grid",
+    "efficiencies",
+    "efficiency",
     "faithfulness_auc",
     "fallback_share",
     "geometric_mean_ratio",
     "jaccard_at_k",
     "kaplan_meier",
     "mean_drops",
+    "minimal_decisive",
     "msk",
     "msk_cond",
     "necessity_axis",
