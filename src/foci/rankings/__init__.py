@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from foci.rankings.controls import random_controls
+    from foci.rankings.minimal import minimal_set
     from foci.rankings.ranking import Ranking
     from foci.rankings.registry import (
         RANKINGS,
@@ -31,17 +32,19 @@ __all__ = [
     "RankingMethod",
     "RequestedRanking",
     "available",
+    "minimal_set",
     "random_controls",
     "requested",
     "score",
 ]
 
-_METHODS = ("controls", "evidence", "from_file", "gradient", "search")
+_METHODS = ("controls", "evidence", "from_file", "gradient", "minimal", "search")
 """Importing them registers the rankings."""
 
 _MODULES = {
     "EmbeddedBag": "foci.reveal.bag",
     "Ranking": "foci.rankings.ranking",
+    "minimal_set": "foci.rankings.minimal",
     "random_controls": "foci.rankings.controls",
 }
 
