@@ -40,7 +40,7 @@ def minimal_set(
     ranking found, such as the first of ``evidence``.
 
     >>> from foci import backbones
-    >>> model = backbones.create("mean-mil", d_in=8, n_classes=2)
+    >>> model = backbones.create("mean-mil", "official", d_in=8, n_classes=2)
     >>> found = minimal_set(EmbeddedBag(model, torch.randn(5, 8)), kappa=0.5)
     >>> found.theorem, len(found.tiles) == (found.k or 0)
     ('T2', True)
