@@ -18,7 +18,7 @@ from foci import backbones, rankings
 from foci.backbones.models._pooled import PooledBackbone
 
 TILES, WIDTH, LIMIT = 1024, 1536, 8.0
-NAMES = ("native", "single-tile", "evidence", "leave-one-out", "attention-x-evidence",
+NAMES = ("native", "single-tile", "evidence", "leave-one-out",
          "gradient-x-input", "greedy-insertion", "greedy-deletion")  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones import Backbone, CallableBackbone, Capabilities
+from foci.backbones import Backbone, CallableBackbone, Capabilities, declares
 from foci.backbones.models.abmil import ABMIL
 
 Given = Tensor | None
@@ -167,6 +167,20 @@ class ClaimsHomogeneous(Small):
     @property
     def capabilities(self) -> Capabilities:
         return replace(super().capabilities, homogeneous=True)
+
+
+class ClaimsLinearHead(Small):
+    """Bends its logits, which no linear head does."""
+
+    @declares("parts")
+    def readout(self, pooled: Tensor) -> Tensor:
+        return super().readout(pooled).sinh()
+
+
+class ClaimsRows(Small):
+    """Parts of the honest kind, under another name."""
+
+    structure = "rows"
 
 
 class HidesASetting(Small):

@@ -44,6 +44,10 @@ BAD: list[tuple[Callable[[], Backbone], set[str], str]] = [
     (bad.ScoresPerClass, {"scores_belong_to_tiles"}, r"have shape \[1, 2\] instead of \[1\]"),
     (bad.ScoresInfinite, {"scores_belong_to_tiles"}, "scores of 1 tiles are not finite"),
     (bad.ClaimsHomogeneous, {"embed_is_homogeneous"}, "declared homogeneous"),
+    (bad.ClaimsLinearHead, {"parts_give_the_logits"},
+     "declared as linear head, but logits of 1 of 1 tiles from the parts differ"),
+    (bad.ClaimsRows, {"parts_give_the_logits"},
+     "declared as rows, but the parts are linear head"),
     (bad.hides_a_setting, {"config_rebuilds_the_model"}, "config does not say all"),
     (bad.NotJson, {"config_rebuilds_the_model"}, "raised TypeError: .* not JSON serializable"),
     (bad.Counts, {"model_is_left_unchanged"}, "a forward pass in eval mode changes calls"),
@@ -143,6 +147,7 @@ def test_claims_that_are_not_made_are_said_to_be_unchecked() -> None:
         "config_rebuilds_the_model",
         "order_does_not_matter",
         "hard_gate_is_removal",
+        "parts_give_the_logits",
         "prefixes_equal_subsets",
     }
 

@@ -48,7 +48,7 @@ def test_native_is_left_out_where_there_is_none_and_nobody_asked() -> None:
     ("ranking", "says"),
     [
         ("native", "ranking 'native': callable has no tile score of its own; rankings that work"),
-        ("attention-x-evidence", "is not a pooling classifier"),
+        ("minimal", "is not one attention row with a linear head"),
     ],
 )
 def test_what_is_asked_for_and_impossible_is_refused(ranking: str, says: str) -> None:

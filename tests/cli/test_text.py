@@ -126,7 +126,7 @@ def test_answers_that_depend_on_the_threshold_say_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [80, 100, 140])
 @pytest.mark.parametrize("n_more", [0, 3])
 def test_no_line_is_too_long_and_no_number_is_cut(tmp_path: Path, width: int, n_more: int) -> None:
-    more = {name: [[3, 3, 3, 200]] for name in ("attention-x-evidence", "leave-one-out", "norm")}
+    more = {name: [[3, 3, 3, 200]] for name in ("integrated-gradients", "leave-one-out", "norm")}
     counts = {**COUNTS, **dict(list(more.items())[:n_more])}
     audit = audit_of(tmp_path / "a", counts, change={"rankings": tuple(COUNTS)})
     text = shown(audit, width)
@@ -148,7 +148,7 @@ def test_intervals_give_way_to_a_narrow_terminal(plain: StoredAudit) -> None:
 def test_a_narrow_terminal_loses_columns_and_not_letters(
     tmp_path: Path, width: int, shown_columns: int
 ) -> None:
-    more = {name: [[3, 3, 3, 200]] for name in ("attention-x-evidence", "leave-one-out")}
+    more = {name: [[3, 3, 3, 200]] for name in ("integrated-gradients", "leave-one-out")}
     counts = {**COUNTS, **more}
     text = shown(audit_of(tmp_path / "a", counts), width)
     assert max(map(len, text.splitlines())) <= width
@@ -157,7 +157,7 @@ def test_a_narrow_terminal_loses_columns_and_not_letters(
         numbers = row(text, ranking)
         assert len(numbers) == shown_columns
         assert all(re.fullmatch(r"-|none|>\d+|-?\d+(\.\d+)?", number) for number in numbers)
-    for start, rest in (("attention-x-", "evidence"), ("leave-one-", "out")):
+    for start, rest in (("integrated-", "gradients"), ("leave-one-", "out")):
         assert row(text, start)[2] == "52.3"  # 52.25: halves go away from zero
         assert row(text, rest) == [], "broken once, at a hyphen"
 

@@ -216,6 +216,14 @@ def decisive_k(
     return None
 
 
+def efficiency(k_star: Sequence[Count], k: Sequence[Count], k_max: int) -> float:
+    ratios = []
+    for least, found in zip(k_star, k, strict=True):
+        if least is not None and not nan(least) and least <= k_max:
+            ratios.append(0.0 if found is None or nan(found) else least / found)
+    return mean(ratios)
+
+
 def net_win_share(
     a: Sequence[Count],
     b: Sequence[Sequence[Count]],

@@ -87,6 +87,14 @@ def counts(rng: Generator, n: int | None = None) -> NDArray[np.float64]:
     return values
 
 
+def minima(rng: Generator) -> dict[str, Any]:
+    """Proven minima and the counts of a ranking, none of which is below its minimum."""
+    k = counts(rng)
+    least = np.ceil(np.nan_to_num(k, nan=20.0) * rng.uniform(0.1, 1.0, size=len(k)))
+    least[rng.random(len(k)) < 0.2] = np.nan
+    return {"k_star": least, "k": k, "k_max": int(rng.integers(10, 40))}
+
+
 def censored(rng: Generator) -> dict[str, Any]:
     msks = counts(rng)
     each = np.minimum(32, rng.integers(1, 60, size=len(msks)))
@@ -174,6 +182,7 @@ TRIALS: dict[str, Trial] = {
     "aukc": Trial(lambda rng: curve(rng) | {"n_tiles": 60}, references.aukc),
     "stable_msk": Trial(at_kappa, references.stable_msk),
     "decisive_k": Trial(decisive, references.decisive_k),
+    "efficiency": Trial(minima, references.efficiency),
     "stable_decisive_k": Trial(decisive, partial(references.decisive_k, stable=True)),
     "geometric_mean_ratio": Trial(
         lambda rng: {"a": counts(rng, 9), "b": counts(rng, 9)},

@@ -18,7 +18,7 @@ from foci.rankings import RANKINGS, EmbeddedBag
 from tests.backbones.every import D_IN
 from tests.rankings.trials import OTHERS, POOLED, bag_of, features, make, permuted
 
-MODELS = [("abmil", "paper"), ("attrimil", "paper"), ("asmil", "official"), *OTHERS]
+MODELS = [("abmil", "official"), ("attrimil", "paper"), ("asmil", "official"), *OTHERS]
 PAIRS = [
     pytest.param(name, model, id=f"{name}-{'-'.join(model)}")
     for name in RANKINGS
@@ -135,7 +135,7 @@ def test_the_same_within_inference_mode_and_from_an_embedded_bag(
 
 @pytest.mark.parametrize("name", [n for n in RANKINGS if "target" in RANKINGS[n].needs])
 def test_the_target_is_the_predicted_class_unless_given(name: str) -> None:
-    backbone = make("abmil", "paper")
+    backbone = make("abmil", "official")
     x = features(6)
     predicted = int(backbone.predict(x).argmax())
     default = rankings.score(name, backbone, x).scores
@@ -149,7 +149,7 @@ def test_nan_is_refused_with_the_name_of_the_slide(name: str, options: dict[str,
     x = features(4).float().numpy()
     x[2, 1] = np.nan
     with pytest.raises(FociError, match=rf"^sick: the ranking '{name}' is NaN at tile \d"):
-        rankings.score(name, make("abmil", "paper"), Bag("sick", x), **options.get(name, {}))
+        rankings.score(name, make("abmil", "official"), Bag("sick", x), **options.get(name, {}))
 
 
 @pytest.mark.parametrize("name", RANKINGS)
@@ -157,7 +157,7 @@ def test_features_of_another_width_are_refused(name: str, options: dict[str, Any
     message = rf"^bag: has features of shape 4 x {D_IN + 1}, not tiles x {D_IN}; "
     with pytest.raises(FociError, match=message):
         x = torch.zeros(4, D_IN + 1)
-        rankings.score(name, make("abmil", "paper"), x, **options.get(name, {}))
+        rankings.score(name, make("abmil", "official"), x, **options.get(name, {}))
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "rankings.md"

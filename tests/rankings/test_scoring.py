@@ -86,10 +86,13 @@ def test_refusals(name: str, options: dict[str, Any], message: str) -> None:
         rankings.score(name, make("abmil", "paper"), features(3), **options)
 
 
-def test_attention_x_evidence_needs_pooling() -> None:
-    message = r"^ranking 'attention-x-evidence': transmil is not a pooling classifier; .*native"
+@pytest.mark.parametrize(
+    ("name", "preset"), [("transmil", "paper"), ("abmil", "paper"), ("acmil", "paper")]
+)
+def test_minimal_needs_one_row_and_a_linear_head(name: str, preset: str) -> None:
+    message = rf"^ranking 'minimal': {name} is not one attention row with a linear head; .*native"
     with pytest.raises(FociError, match=message):
-        rankings.score("attention-x-evidence", make("transmil", "paper"), features(3))
+        rankings.score("minimal", make(name, preset), features(3))
 
 
 @pytest.mark.parametrize("shape", [(0, D_IN), (D_IN,), (1, 4, D_IN)])
@@ -142,9 +145,9 @@ class Sharpened(ABMIL):
 
 
 def test_no_closed_form_goes_around_an_overridden_answer() -> None:
-    model = Sharpened(**make("abmil", "paper").config).double()
+    model = Sharpened(**make("abmil", "official").config).double()
     x = features(4)
-    assert "attention-x-evidence" not in rankings.available(model)
+    assert "minimal" not in rankings.available(model)
     got = rankings.score("single-tile", model, x, target=1).scores
     want = torch.stack([torch.softmax(model(tile[None]), dim=-1)[1] for tile in x])
     np.testing.assert_allclose(got, want.detach(), atol=1e-12)

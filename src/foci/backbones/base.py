@@ -16,11 +16,19 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from foci.errors import FociError
+from foci.parts import Parts, Structure
 from foci.registry import Registry
 
 GateSite = Literal["feature", "attention"]
 Shortcut = Literal[
-    "pooling", "prefix-sums", "pooled-prefixes", "split-readout", "mean-attention", "encoder"
+    "pooling",
+    "prefix-sums",
+    "pooled-prefixes",
+    "split-readout",
+    "mean-attention",
+    "encoder",
+    "parts",
+    "best-tile",
 ]
 
 SHORTCUTS: Mapping[Shortcut, tuple[str, ...]] = {
@@ -30,6 +38,8 @@ SHORTCUTS: Mapping[Shortcut, tuple[str, ...]] = {
     "split-readout": ("readout", "project", "read"),
     "mean-attention": ("scores",),
     "encoder": ("aggregate", "encode"),
+    "parts": ("aggregate", "readout", "parts"),
+    "best-tile": ("aggregate", "compete", "parts"),
 }
 """Methods that each shortcut computes around; all of them have to declare it."""
 
@@ -51,6 +61,9 @@ class Capabilities:
             (``"feature"``), on its unnormalised attention weight (``"attention"``).
         homogeneous: ``embed(g * x) == g * embed(x)`` for every gate g in [0, 1], so that gating a
             token *is* gating its feature (a bias-free projection followed by ReLU).
+        structure: What ``parts`` gives, from which minima over all subsets are proven: one
+            attention row with a ``"linear head"`` or with two layers and a ReLU between them
+            (``"relu head"``), several ``"rows"``, the ``"best tile"``; or ``"none"``.
     """
 
     order_free: bool
@@ -58,6 +71,7 @@ class Capabilities:
     score: Literal["native", "proxy", "none"]
     gate_sites: tuple[GateSite, ...]
     homogeneous: bool = False
+    structure: Structure = "none"
 
 
 def declares(*shortcuts: Shortcut) -> Callable[[Method], Method]:
@@ -282,6 +296,13 @@ class Backbone(nn.Module, ABC):
         Only where ``capabilities.closed_form``; ``tokens`` are ``[N, d]`` in reveal order.
         """
         raise NotImplementedError(f"{type(self).__name__} has no closed form over prefixes")
+
+    def parts(self, tokens: Tensor) -> Parts:
+        """What the logits of every set of tokens follow from; tokens are ``[N, d]``, a whole bag.
+
+        Only where ``capabilities.structure`` is not ``"none"``.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not come apart")
 
     def make_objective(self, **settings: Any) -> Objective:
         """The classifier's own training objective, with the state that it needs in training."""

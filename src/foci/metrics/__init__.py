@@ -84,6 +84,13 @@ from foci.metrics.deletion import (
     paper_faithfulness,
     slide_faithfulness,
 )
+from foci.metrics.minimal import (
+    NO_BOUND,
+    MinimalSet,
+    efficiencies,
+    efficiency,
+    minimal_decisive,
+)
 from foci.metrics.ranking import average_precision, jaccard_at_k, precision_at_k, spearman
 from foci.metrics.stats import (
     Interval,
@@ -98,6 +105,7 @@ from foci.metrics.stats import (
 
 __all__ = [
     "CARDS",
+    "NO_BOUND",
     "Axis",
     "AxisEvidence",
     "AxisResult",
@@ -109,6 +117,7 @@ __all__ = [
     "GeometricRatio",
     "Interval",
     "KaplanMeier",
+    "MinimalSet",
     "NecessityAxis",
     "OperatingPoints",
     "OrderComparison",
@@ -135,6 +144,8 @@ __all__ = [
     "decisive_points",
     "deletion_drop",
     "drops_on_grid",
+    "efficiencies",
+    "efficiency",
     "faithfulness_auc",
     "fallback_share",
     "geometric_mean_ratio",
@@ -142,6 +153,7 @@ __all__ = [
     "kaplan_meier",
     "mean_drops",
     "median_interval",
+    "minimal_decisive",
     "msk",
     "msk_cond",
     "necessity_axis",

@@ -18,6 +18,7 @@ from foci.errors import FociError
 
 if TYPE_CHECKING:
     from foci.rankings.controls import random_controls
+    from foci.rankings.minimal import minimal_set
     from foci.rankings.registry import (
         RANKINGS,
         Need,
@@ -38,17 +39,19 @@ __all__ = [
     "RankingMethod",
     "RequestedRanking",
     "available",
+    "minimal_set",
     "random_controls",
     "requested",
     "requested_map",
     "score",
 ]
 
-_METHODS = ("controls", "evidence", "from_file", "gradient", "search")
+_METHODS = ("controls", "evidence", "from_file", "gradient", "minimal", "search")
 """Importing them registers the rankings."""
 
 _MODULES = {
     "EmbeddedBag": "foci.reveal.bag",
+    "minimal_set": "foci.rankings.minimal",
     "random_controls": "foci.rankings.controls",
 }
 

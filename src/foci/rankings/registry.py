@@ -19,23 +19,22 @@ from foci.errors import FociError
 from foci.rankings import NULL_MAPS, SINGLE_SEEDS, Ranking
 from foci.registry import Registry
 from foci.reveal import EmbeddedBag
-from foci.reveal.pooled import pools
 
-Need = Literal["tile score", "gradients", "pooling", "target"]
+Need = Literal["tile score", "gradients", "linear head", "target"]
 """What a ranking needs. Of the classifier: a tile score of its own (or a documented proxy),
-gradients from the logits back to the features, or softmax pooling. Of the caller: a
-target class."""
+gradients from the logits back to the features, or one attention row with a linear head. Of the
+caller: a target class."""
 
 _OFFERED: dict[Need, Callable[[Backbone], bool]] = {
     "tile score": lambda backbone: backbone.capabilities.score != "none",
     "gradients": lambda backbone: "feature" in backbone.capabilities.gate_sites,
-    "pooling": pools,
+    "linear head": lambda backbone: backbone.capabilities.structure == "linear head",
     "target": lambda backbone: True,
 }
 _MISSING: dict[Need, str] = {
     "tile score": "has no tile score of its own",
     "gradients": "passes no gradient from its logits to the features",
-    "pooling": "is not a pooling classifier",
+    "linear head": "is not one attention row with a linear head",
 }
 
 FROM_FILE = "from-file"
@@ -105,7 +104,7 @@ def available(backbone: Backbone | None = None) -> tuple[str, ...]:
     >>> from foci import backbones, rankings
     >>> model = backbones.CallableBackbone(lambda x: x.mean(0)[:2], d_in=8, n_classes=2)
     >>> set(rankings.available()) - set(rankings.available(model)) == {
-    ...     "native", "attention-x-evidence"}
+    ...     "native", "minimal"}
     True
     """
     methods = (RANKINGS[name] for name in sorted(RANKINGS))

@@ -407,6 +407,23 @@ def prefixes_equal_subsets(s: Specimen) -> Iterator[str]:
             yield f"prefixes are not subsets: logits at ks = {ks.tolist()} {wrong}"
 
 
+@claim(made_by=lambda model: model.capabilities.structure != "none")
+def parts_give_the_logits(s: Specimen) -> Iterator[str]:
+    """The ``parts`` of a bag have the declared structure and give the logits of every subset."""
+    for n in s.all_sizes:
+        tokens = s.model.embed(s.bag(n))
+        parts = s.model.parts(tokens)
+        if parts.structure != s.capabilities.structure:
+            yield f"declared as {s.capabilities.structure}, but the parts are {parts.structure}"
+        whole = torch.ones(n, dtype=torch.bool, device=tokens.device)
+        for keep in (whole, *s.subsets(n)):
+            want = s.model.aggregate(tokens[keep][None])[0]
+            got = torch.from_numpy(parts.logits(keep.cpu().numpy())).to(want)
+            if wrong := s.compare(got, want):
+                some = f"{int(keep.sum())} of {n} tiles"
+                yield f"declared as {parts.structure}, but logits of {some} from the parts {wrong}"
+
+
 @claim()
 def curve_equals_reference(s: Specimen) -> Iterator[str]:
     """A curve by the default engine equals forwarding every subset alone."""

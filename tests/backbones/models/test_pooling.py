@@ -107,8 +107,8 @@ def test_the_stand_in_is_the_logit_of_the_predicted_class() -> None:
     assert model.scores(model.embed(x)).tolist() == pytest.approx(want, abs=1e-12)
 
 
-def test_attention_x_evidence_shares_the_log_odds_equally_weighted() -> None:
+def test_minimal_shares_the_log_odds_equally_weighted() -> None:
     model, x = MeanMIL(5, 2, d=4).double().eval().requires_grad_(False), bag(9)
     logits = model(x)
-    scores = rankings.score("attention-x-evidence", model, x, target=1).scores
+    scores = rankings.score("minimal", model, x, target=1).scores
     assert scores.sum() == pytest.approx(float(logits[1] - logits[0]), abs=1e-10)

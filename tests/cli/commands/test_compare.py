@@ -70,7 +70,7 @@ def test_fits_the_terminal(folders: list[Path], width: int) -> None:
     assert [row[0] for row in rows if len(row) == 4] == ["abmil", "a-model-with-a-rather-"]
 
 
-MORE = ("attention-x-evidence", "integrated-gradients", "leave-one-out", "greedy-insertion")
+MORE = ("minimal", "integrated-gradients", "leave-one-out", "greedy-insertion")
 
 
 @pytest.mark.parametrize(("width", "measures"), [(80, 4), (56, 3), (50, 1)])

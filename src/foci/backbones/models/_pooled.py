@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,7 @@ from foci.backbones.base import Backbone, Capabilities, declared, declares
 from foci.backbones.layers.attention import split_head
 from foci.backbones.layers.softmax_pooling import pool, prefix_pool, softmax_weights
 from foci.errors import FociError
+from foci.parts import Parts, Structure
 
 Layer = Callable[[Tensor], Tensor]
 
@@ -62,7 +63,16 @@ class PooledBackbone(Backbone):
     @property
     def capabilities(self) -> Capabilities:
         """Order-free, closed form, native score, gates at both sites."""
-        return replace(POOLING, homogeneous=self.homogeneous)
+        structure = self.structure if declared(self, "parts") else "none"
+        return replace(POOLING, homogeneous=self.homogeneous, structure=structure)
+
+    @property
+    def structure(self) -> Structure:
+        """What ``parts`` gives, by the layers of the head."""
+        layers = [type(layer) for layer in split_head(self.head)[1]]
+        if layers == [nn.ReLU, nn.Linear] and not self.plus_one:
+            return "relu head"
+        return "none" if layers else "linear head"
 
     def embed(self, x: Tensor) -> Tensor:
         """Projection."""
@@ -78,7 +88,7 @@ class PooledBackbone(Backbone):
         """Tokens ``[..., N, d]`` to what is pooled, ``[..., N, 1 or R, dv]``."""
         return tokens.unsqueeze(-2)
 
-    @declares("split-readout")
+    @declares("split-readout", "parts")
     def readout(self, pooled: Tensor) -> Tensor:
         """Pooled values ``[..., R, dv]`` to logits ``[..., C]``: the head on the one token."""
         logits: Tensor = self.head(pooled.squeeze(-2))
@@ -98,13 +108,28 @@ class PooledBackbone(Backbone):
             logits = layer(logits)
         return logits
 
+    @declares("parts")
+    def parts(self, tokens: Tensor) -> Parts:
+        """See :meth:`Backbone.parts`; the affine start of the head on every value."""
+        start, rest = split_head(self.head)
+        values = self.values(tokens)
+        evidence, empty = start(values), None
+        if self.plus_one:
+            empty = start(torch.zeros_like(values[0]))
+        output = None
+        if rest:
+            last = cast("nn.Linear", rest[-1])
+            bias = last.weight.new_zeros(len(last.weight)) if last.bias is None else last.bias
+            output = torch.cat([last.weight, bias[:, None]], dim=1)
+        return Parts(self.attend(tokens), evidence, empty, output)
+
     def split(self) -> tuple[Layer, Layer]:
         """What to do to the values before the pooling and to the sums after it."""
         if declared(self, "split-readout") and not self.plus_one:
             return self.project, self.read
         return nn.Identity(), self.readout
 
-    @declares("pooling", "pooled-prefixes")
+    @declares("pooling", "pooled-prefixes", "parts")
     def aggregate(
         self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
     ) -> Tensor:

@@ -31,6 +31,7 @@ from foci.backbones.models._pooled import (
     official_width,
 )
 from foci.errors import FociError
+from foci.parts import Structure
 
 
 @architecture("acmil")
@@ -77,7 +78,12 @@ class ACMIL(PooledBackbone):
         """Pooled tokens ``[..., K, d]`` to every branch's own logits ``[..., K, C]``."""
         return classify_branches(self.branch_heads, pooled)
 
-    @declares("split-readout")
+    @property
+    def structure(self) -> Structure:
+        """Several rows, unless there is one branch only."""
+        return "linear head" if self.n_branches == 1 else "rows"
+
+    @declares("split-readout", "parts")
     def readout(self, pooled: Tensor) -> Tensor:
         """Slide classifier on the mean over the branches."""
         logits: Tensor = self.head(pooled.mean(dim=-2))

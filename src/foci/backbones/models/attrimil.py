@@ -6,11 +6,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foci.backbones.base import Batch, Objective, architecture, objective_of, preset
+from foci.backbones.base import Batch, Objective, architecture, declares, objective_of, preset
 from foci.backbones.layers.attention import GatedAttention, head, projection, residual_adaptor
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models._pooled import PooledBackbone
 from foci.errors import FociError
+from foci.parts import Parts
 
 
 @architecture("attrimil")
@@ -34,6 +35,7 @@ class AttriMIL(PooledBackbone):
 
     attention: nn.ModuleList
     homogeneous = False  # the adaptor has biases
+    structure = "rows"
 
     def __init__(
         self,
@@ -77,9 +79,16 @@ class AttriMIL(PooledBackbone):
             scores = self.scorers(tokens)
         return scores.unsqueeze(-1)
 
+    @declares("parts")
     def readout(self, pooled: Tensor) -> Tensor:
         """Pooled scores plus beta."""
         return pooled.squeeze(-1) + self.beta
+
+    @declares("parts")
+    def parts(self, tokens: Tensor) -> Parts:
+        """See :meth:`Backbone.parts`; row c is evidence for class c alone."""
+        evidence = torch.diag_embed(self.values(tokens).squeeze(-1) + self.beta)
+        return Parts(self.attend(tokens), evidence)
 
     def scores(self, tokens: Tensor) -> Tensor:
         r"""Order of the largest attribute score :math:`\max_c A_{ci}`, in float64.

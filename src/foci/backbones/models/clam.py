@@ -15,6 +15,7 @@ from foci.backbones.layers.attention import GatedAttention, head, projection
 from foci.backbones.layers.softmax_pooling import pool, softmax_weights
 from foci.backbones.models._pooled import PooledBackbone
 from foci.errors import FociError
+from foci.parts import Parts
 
 Loss = Literal["ce", "svm"]
 
@@ -83,6 +84,8 @@ class CLAMMB(PooledBackbone):
     softmax-plus-one, :math:`e^{a_i} / (1 + \sum_j e^{a_j})`.
     """
 
+    structure = "rows"
+
     def __init__(
         self,
         d_in: int,
@@ -107,7 +110,7 @@ class CLAMMB(PooledBackbone):
         self.instance_classifiers = nn.ModuleList(nn.Linear(d, 2) for _ in range(n_classes))
         self.heads = nn.ModuleList(nn.Linear(d, 1) for _ in range(n_classes))
 
-    @declares("split-readout")
+    @declares("split-readout", "parts")
     def readout(self, pooled: Tensor) -> Tensor:
         """Head c on the token pooled by row c."""
         rows = pooled.unbind(dim=-2)
@@ -122,6 +125,18 @@ class CLAMMB(PooledBackbone):
     def read(self, projected: Tensor) -> Tensor:
         """Each row is a logit already."""
         return projected.squeeze(-1)
+
+    @declares("parts")
+    def parts(self, tokens: Tensor) -> Parts:
+        """See :meth:`Backbone.parts`; row c is evidence for class c alone."""
+
+        def evidence(values: Tensor) -> Tensor:
+            logits = torch.cat([head(values) for head in self.heads], dim=-1)
+            return torch.diag_embed(logits.squeeze(-2))
+
+        values = self.values(tokens)
+        empty = evidence(torch.zeros_like(values[0])) if self.plus_one else None
+        return Parts(self.attend(tokens), evidence(values), empty)
 
     def scores(self, tokens: Tensor) -> Tensor:
         r"""Attention before the softmax in the row of the class that the *full bag* predicts.

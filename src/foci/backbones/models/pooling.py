@@ -8,9 +8,17 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from foci.backbones.base import Backbone, Capabilities, architecture, declares, preset
+from foci.backbones.base import (
+    Backbone,
+    Capabilities,
+    architecture,
+    declared,
+    declares,
+    preset,
+)
 from foci.backbones.layers.attention import projection
 from foci.backbones.models._pooled import POOLING, PooledBackbone, refuse_gate
+from foci.parts import Parts, Structure
 
 
 class BestTile(Backbone):
@@ -54,14 +62,16 @@ class BestTile(Backbone):
     @property
     def capabilities(self) -> Capabilities:
         """As attention pooling, but there are no weights to gate."""
-        return replace(POOLING, gate_sites=("feature",), homogeneous=self.homogeneous)
+        structure: Structure = "best tile" if declared(self, "best-tile") else "none"
+        own = replace(POOLING, gate_sites=("feature",), structure=structure)
+        return replace(own, homogeneous=self.homogeneous)
 
     def embed(self, x: Tensor) -> Tensor:
         """Projection."""
         tokens: Tensor = self.projection(x)
         return tokens
 
-    @declares("pooling")
+    @declares("pooling", "best-tile")
     def aggregate(
         self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
     ) -> Tensor:
@@ -80,6 +90,14 @@ class BestTile(Backbone):
         best = torch.cummax(self.compete(logits), dim=0).indices
         return _gather_instances(logits, best if ks is None else best[ks - 1])
 
+    @declares("best-tile")
+    def parts(self, tokens: Tensor) -> Parts:
+        """See :meth:`Backbone.parts`; all weight is on the best tile, of all classes or of each."""
+        logits: Tensor = self.head(tokens)
+        scores = self.compete(logits)
+        evidence = logits.unsqueeze(-2) if scores.shape[-1] == 1 else torch.diag_embed(logits)
+        return Parts(scores, evidence, hard=True)
+
     def scores(self, tokens: Tensor) -> Tensor:
         """The score by which the tiles compete, of the class that all tokens predict."""
         logits: Tensor = self.head(tokens)
@@ -97,6 +115,7 @@ class MaxMIL(BestTile):
     Trained with cross-entropy. See :class:`BestTile` for the arguments.
     """
 
+    @declares("best-tile")
     def compete(self, logits: Tensor) -> Tensor:
         """The logits themselves."""
         return logits
@@ -116,6 +135,7 @@ class MILfc(BestTile):
     tie where it rounds to 1. Trained with cross-entropy. See :class:`BestTile` for the arguments.
     """
 
+    @declares("best-tile")
     def compete(self, logits: Tensor) -> Tensor:
         """Log-odds of class 1, or the largest of any class."""
         exact = logits.double()

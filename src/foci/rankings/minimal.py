@@ -1,0 +1,55 @@
+"""Rank by proof: the tiles that the decision of a linear head hangs on, first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from foci.metrics.minimal import NO_BOUND, MinimalSet, minimal_decisive, nearest_rivals
+from foci.parts import Parts
+from foci.rankings.registry import ranking
+from foci.reveal import EmbeddedBag
+
+TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-5}
+"""Relative error of a margin to reckon with, by the classifier's precision; 1e-2 in any other."""
+
+
+@ranking("minimal", needs=("linear head", "target"))
+def minimal(bag: EmbeddedBag) -> Tensor:
+    r"""Attention weight times the margin of the tile alone over the nearest rival.
+
+    .. math:: s_i = w_i\, m_i, \qquad m_i = \ell_t(\{i\}) - \ell_r(\{i\})
+
+    with the softmax weights :math:`w_i` of the full bag and the rival r to which the fewest tiles
+    flip the decision. With a linear head the first K* tiles are the smallest set of all whose
+    removal flips it (theorem T1, :func:`foci.metrics.minimal.smallest_flip`): no order can do
+    better. The scores of two classes add up to the log-odds of the target.
+    """
+    _, terms = nearest_rivals(_parts(bag), bag.target)[0]
+    return torch.from_numpy(terms)
+
+
+def minimal_set(
+    bag: EmbeddedBag, kappa: float = 0.9, known: Sequence[int] | None = None
+) -> MinimalSet:
+    """The smallest decisive set of a bag over all subsets, as far as it can be proven.
+
+    See :func:`foci.metrics.minimal_decisive`. ``known`` are the tiles of a decisive set that a
+    ranking found, such as the first of ``evidence``.
+
+    >>> from foci import backbones
+    >>> model = backbones.create("mean-mil", "official", d_in=8, n_classes=2)
+    >>> found = minimal_set(EmbeddedBag(model, torch.randn(5, 8)), kappa=0.5)
+    >>> found.theorem, len(found.tiles) == (found.k or 0)
+    ('T2', True)
+    """
+    if bag.backbone.capabilities.structure == "none":
+        return NO_BOUND
+    tolerance = TOLERANCES.get(bag.features.dtype, 1e-2)
+    return minimal_decisive(_parts(bag), bag.target, kappa, known=known, tolerance=tolerance)
+
+
+def _parts(bag: EmbeddedBag) -> Parts:
+    return bag.cached("parts", lambda: bag.backbone.parts(bag.tokens))
