@@ -177,10 +177,12 @@ def reveal_counts(settings: AuditSettings, n_tiles: int) -> NDArray[np.int64]:
     return np.arange(1, min(settings.k_max, n_tiles) + 1, dtype=np.int64)
 
 
-def deletion_counts(settings: AuditSettings, n_tiles: int, *, dense: bool) -> NDArray[np.int64]:
+def deletion_counts(
+    settings: AuditSettings, n_tiles: int, *, dense: bool, also: Sequence[int] = ()
+) -> NDArray[np.int64]:
     """Deletion counts of a slide: those that are reported, and every one up to ``k_max`` if dense.
 
-    At least one tile stays.
+    At least one tile stays. ``also`` are those at which content-free maps are compared.
 
     >>> deletion_counts(AuditSettings(k_max=6, deletion=(2, 8)), 20, dense=True).tolist()
     [1, 2, 3, 4, 5, 6, 8]
@@ -188,7 +190,7 @@ def deletion_counts(settings: AuditSettings, n_tiles: int, *, dense: bool) -> ND
     [2, 8]
     """
     every = range(1, min(settings.k_max, n_tiles) + 1) if dense else ()
-    counts = {k for k in (*every, *settings.deletion) if k < n_tiles}
+    counts = {k for k in (*every, *settings.deletion, *also) if k < n_tiles}
     return np.array(sorted(counts), dtype=np.int64)
 
 
@@ -216,12 +218,14 @@ class AdaptiveCurves:
         bag: The slide, with the predicted class as its target.
         full: ``[C]`` probabilities of the full bag.
         label: Index of the true class; None if it is unknown.
+        null_counts: Counts at which content-free maps are deleted, so that orders are, too.
     """
 
     bag: EmbeddedBag
     settings: AuditSettings
     full: NDArray[np.float64]
     label: int | None
+    null_counts: Sequence[int] = ()
 
     @property
     def thresholds(self) -> list[float]:
@@ -252,7 +256,7 @@ class AdaptiveCurves:
         if deleted and 1 < n_tiles <= EVERY_COUNT_UP_TO:
             kept, left = self._deleted(order, kept)
         elif deleted and n_tiles > 1:
-            reported = deletion_counts(self.settings, n_tiles, dense=False)
+            reported = deletion_counts(self.settings, n_tiles, dense=False, also=self.null_counts)
             kept, left = decisive_curves(
                 self.bag,
                 order,
@@ -280,10 +284,11 @@ class AdaptiveCurves:
         self, order: Tensor, kept: dict[int, Tensor]
     ) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
         """Both curves by count: every deletion, and insertion also where the decision flips."""
-        counts = deletion_counts(self.settings, len(self.bag), dense=True)
+        n_tiles = len(self.bag)
+        counts = deletion_counts(self.settings, n_tiles, dense=True, also=self.null_counts)
         probs = self.bag.curve(order, torch.from_numpy(counts), "delete")
         left = dict(zip(counts.tolist(), probs, strict=True))
-        last = min(self.settings.k_max, len(self.bag))
+        last = min(self.settings.k_max, n_tiles)
         asked = [
             k for k, rest in left.items() if k <= last and k not in kept and self._flipped(rest)
         ]

@@ -55,15 +55,18 @@ class NullMaps:
     counts: tuple[int, ...]
     sample: frozenset[str] | None
 
+    def counts_of(self, bag: EmbeddedBag) -> list[int]:
+        """Counts at which a slide is deleted, under rankings too: none where it is not sampled."""
+        sampled = self.sample is None or bag.slide_id in self.sample
+        return [k for k in self.counts if sampled and k < len(bag)]
+
     def curve(self, bag: EmbeddedBag, full: NDArray[np.float64]) -> Curve:
         """Deletion of one slide under every map, then under the references."""
-        counts = [k for k in self.counts if k < len(bag)]
-        sampled = self.sample is None or bag.slide_id in self.sample
-        probs = np.empty((0, len(full)))
-        if counts and sampled:
+        counts, probs = self.counts_of(bag), np.empty((0, len(full)))
+        if counts:
             found = bag.without_first(self._orders(bag.features), counts)
             probs = found.flatten(0, 1).numpy()
-        ks = np.array(counts if sampled else [], dtype=np.int64)
+        ks = np.array(counts, dtype=np.int64)
         return Curve(bag.slide_id, NULL_MAPS, None, "delete", len(bag), ks, probs, full)
 
     def _orders(self, features: Tensor) -> Tensor:
