@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from foci.audits import Curve, CurveTable, Summary
-from foci.audits.records import Answers, CountQuartiles
+from foci.audits.records import Answers, AxisComparison, CountQuartiles
 from tests.makers.curves import (
     CLASSES,
     Pair,
@@ -66,7 +66,7 @@ def test_a_better_order_is_headroom_and_is_the_one_to_look_at() -> None:
     assert (found.map.answer, found.order.answer) == ("yes", "headroom")
     assert (found.tiles.ranking, found.tiles.answer[:7]) == ("evidence", "6 tiles")
     assert found.tiles.sentences == [
-        f"Under the evidence order 100% of the {N} decided slides have deciding tiles (88% to "
+        f"Under the evidence order 100% of the {N} decided slides have deciding tiles (91% to "
         "100%): alone they give the decision, and without them it changes.",
         "On those the median is 6 tiles (6 to 6), 1% of the slide's tiles; quartiles 6 and 6.",
         "2 would already suffice on the median slide (MSK).",
@@ -176,6 +176,52 @@ def test_a_class_of_absence_is_named_and_stays_out_of_necessity() -> None:
     assert any("No deciding tiles within 256: benign." in s for s in found.tiles.sentences)
 
 
+@pytest.mark.parametrize(("flip", "only"), [(None, ["tumour"]), (8, [])])
+def test_a_map_that_knows_one_class_is_believed_for_that_class(
+    flip: int | None, only: list[str]
+) -> None:
+    half = N // 2
+    pairs: dict[str, list[Pair]] = {
+        "native": [(3, 8)] * half + [(3, flip)] * half, "evidence": [(3, 8)] * N, "random": CHANCE,
+    }  # fmt: skip
+    found = answers_of(pairs, targets=[1] * half + [0] * half).map
+    assert (found.answer, found.only) == ("yes", only)
+    said = "This holds for slides predicted tumour; in the other class it finds no deciding tiles."
+    assert (said in found.sentences) == bool(only)
+
+
+@pytest.mark.parametrize(("n_found", "measure"), [(12, "decisive K"), (9, "deletion area")])
+def test_decisive_k_is_compared_where_some_order_finds_a_set(n_found: int, measure: str) -> None:
+    """Diluted by slides that hang on no tiles, the net share would be 0.4; and rare sets tell
+    too little."""
+    native: list[Pair] = [(3, 8)] * n_found + [(3, None)] * (N - n_found)
+    found = answers_of({"native": native, "random": CHANCE}).map.comparison
+    assert found is not None
+    assert found.necessity is not None
+    counted = n_found if measure == "decisive K" else N
+    assert (found.necessity.measure, found.necessity.n_slides) == (measure, counted)
+    assert found.necessity.d == n_found / counted
+
+
+def test_patients_may_be_called_as_pseudo_patients_are_numbered() -> None:
+    pairs: dict[str, list[Pair]] = {"native": [(3, 8), (3, None)] * 4, "random": [(40, None)] * 8}
+    shares = [
+        answers_of(pairs, cases=[names[i // 2] for i in range(8)]).tiles.share
+        for names in ("0123", "abcd")
+    ]
+    assert shares[0] == shares[1]
+
+
+def test_the_ratio_of_counts_does_not_depend_on_the_number_of_orders() -> None:
+    """Ten orders with the counts of one, each on another slide: they need as many tiles."""
+    counts = 2.0 ** np.arange(8)
+    orders = np.stack([np.roll(counts, shift) for shift in range(8)])
+    cases = [f"P{i}" for i in range(8)]
+    found = AxisComparison.of("sufficiency", "MSK", counts, orders, cases)
+    assert found.ratio == pytest.approx(1)
+    assert (found.first, found.second) == (np.median(counts), np.median(counts))
+
+
 def test_no_decisive_set_on_the_median_slide() -> None:
     rest: list[Pair] = [(3, None)] * (N - 6)
     summary = summary_of({"native": [(3, 8)] * 6 + rest, "random": CHANCE})
@@ -183,7 +229,7 @@ def test_no_decisive_set_on_the_median_slide() -> None:
     assert found.answer == f"8 tiles, on 6 of {N} slides"
     assert found.share is not None
     assert found.share.estimate == 6 / N
-    assert "20% of the 30 decided slides have deciding tiles (9% to 34%)" in found.sentences[0]
+    assert "20% of the 30 decided slides have deciding tiles (9% to 38%)" in found.sentences[0]
     numbers = summary.views["prediction"]["native"].decided
     assert numbers is not None
     assert numbers.decisive is not None

@@ -71,6 +71,21 @@ def test_rankings_hold_the_headline_numbers(tmp_path: Path) -> None:
     assert float(more[1]["captured"]) > 0
 
 
+def test_comparisons_hold_every_axis_with_its_size(tmp_path: Path) -> None:
+    rows = written(tmp_path)["comparisons"]
+    assert [(row["first"], row["second"], row["axis"], row["measure"]) for row in rows] == [
+        (*pair, "sufficiency", "MSK")  # no order finds deciding tiles
+        for pair in (("native", "random"), ("selector", "native"), ("selector", "random"))
+    ]
+    found = rows[0]
+    assert (found["wins"], found["losses"], found["n_slides"], found["n_cases"]) == (
+        "1", "1", "3", "2",
+    )  # fmt: skip
+    assert (float(found["first_median"]), found["second_median"]) == (8, "7.0")
+    assert float(found["first_share"]) == pytest.approx(2 / 3)
+    assert float(rows[1]["ratio"]) == pytest.approx(((2 * 4) ** 0.5 / 4 * 4 / 8) ** 0.5)
+
+
 def test_deletion_agreement_and_skipped(tmp_path: Path) -> None:
     found = written(tmp_path, drops={"native": 0.256})
     first = found["deletion"][0]

@@ -268,6 +268,18 @@ def test_scores_of_a_callable_are_its_native_ranking(files: Path) -> None:
         np.testing.assert_allclose(mine, theirs, atol=1e-6)
 
 
+def test_a_map_of_one_score_gives_no_order(files: Path) -> None:
+    path = write_map(files, lambda slide, tile: 1.0)
+    found = audited(files, "out", map=f"from-file={path}")
+    longer = [one for one in found.curves.get("heat") if one.n_tiles > 1]
+    assert {one.tied for one in longer} == {1.0}
+    assert {one.tied for one in found.curves.get("random", 0)} == {0.0}
+    assert found.answers.map.answer == "not assessable"
+    assert found.answers.map.sentences[0].startswith(
+        "The map's first tiles are tied on 80% of the slides: it gives no order."  # 1 has 1 tile
+    )
+
+
 def test_another_map_is_another_audit(files: Path) -> None:
     path = write_map(files, of_the_model(files))
 

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 Scores = Sequence[Floats]
 """One array per slide, one score per tile."""
 
-D_IN = 16
+D_IN = 6
 RANDOM_ORDERS = 10
 
 
@@ -82,6 +82,10 @@ class AttentionCohort:
             for x, sign in zip(self.features, signs, strict=True)
         ]
 
+    def directions(self, n: int, seed: int) -> Floats:
+        """Random directions ``[n, D]``, in the units of the features."""
+        return null_directions(n, np.concatenate(self.features).std(axis=0), seed).numpy()
+
     def along(self, direction: Floats) -> Scores:
         """A map that knows nothing: a direction in feature space."""
         return [x @ direction for x in self.features]
@@ -112,8 +116,7 @@ class AttentionCohort:
                 drawn = uniform_scores(name, len(self.features[number]), seed)
                 curves += self._both(number, "random", seed, Ranking("random", name, drawn))
         if null_maps:
-            spread = np.concatenate(self.features).std(axis=0)
-            directions = null_directions(null_maps, spread).numpy()
+            directions = self.directions(null_maps, seed=0)
             curves += [self._null(number, directions) for number in range(len(self.names))]
         return CurveTable.of(curves)
 

@@ -475,7 +475,7 @@ def on_map(found: MapAnswer, view: DecidedView) -> list[str]:
                      "tiles.")  # fmt: skip
     lines += axis_sentences(found.comparison)
     if found.answer != "not assessable":
-        lines += null_sentences(found.null)
+        lines += null_sentences(found.null, view)
     return lines
 
 
@@ -489,7 +489,7 @@ def on_order(found: OrderAnswer, belief: MapAnswer, view: DecidedView) -> list[s
         return ["No candidate was compared with the map's order.", *against_chance]
     lines = [_ORDERS.get(found.answer) or _not_assessable(view), *axis_sentences(native)]
     if chance is not None and found.answer in ("headroom", "inconclusive"):
-        lines += [*axis_sentences(chance), *null_sentences(found.null)]
+        lines += [*axis_sentences(chance), *null_sentences(found.null, view)]
     if found.evidence is not None:
         lines += axis_sentences(found.evidence)
     if found.selector is not None:
@@ -642,10 +642,12 @@ def _pvalue(value: float) -> str:
     return "< 0.001" if value < 0.001 else f"= {decimals(value, 3)}"
 
 
-def null_sentences(found: NullControl | None) -> list[str]:
+def null_sentences(found: NullControl | None, view: DecidedView) -> list[str]:
     """How a ranking does beside maps that know nothing."""
     if found is None:
-        return ["No content-free maps were run, so that no map can be believed."]
+        few = "No slide has enough tiles to compare with content-free maps"
+        why = "No content-free maps were run" if view.measured.null_areas is None else few
+        return [f"{why}, so that no map can be believed."]
     sampled = f" on a sample of {counted(found.n_slides, 'slide')}" if found.sampled else ""
     lines = [
         f"{found.ranking} does better than {found.beaten} of {found.n_maps} maps that know "

@@ -134,10 +134,11 @@ class PooledTiles:
         total = torch.stack([self._weighted(some, peaks).sum(dim=0) for some in blocks]).sum(dim=0)
         if self.plus_one:
             total[:, -1] += torch.exp(-peaks)
-        last = int(ks.max())
+        last = max(int(ks.max()), 1)
         sums = torch.cat(
             [total - self._weighted(one[:last], peaks).cumsum(0)[ks - 1] for one in orders]
         )
+        sums[(ks == 0).repeat(len(orders))] = total
         light = (sums[..., -1] < _CANCELS * total[:, -1]).any(dim=-1)
         logits = self.read(sums[..., :-1] / sums[..., -1:])
         for row in light.nonzero().flatten().tolist():
