@@ -41,7 +41,7 @@ from foci.audits.measure import (
     measure_slides,
     null_areas,
 )
-from foci.audits.null_maps import FEW_COUNTS, FEW_MAPS, SAMPLE, NullMaps
+from foci.audits.null_maps import FEW_MAPS, SAMPLE, NullMaps
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import open_sources
 from foci.bags import Bag, Cohort
@@ -125,10 +125,8 @@ class Bench:
         ]
         features = np.concatenate([np.asarray(bag.features, float) for bag, *_ in self.bags])
         self.spread = features.std(axis=0)
-        counts = self.settings.deletion if self.closed else FEW_COUNTS
-        pool = NullMaps(null_directions(POOL, self.spread, seed=10_000), counts, None)
+        pool = NullMaps(null_directions(POOL, self.spread, seed=10_000), None)
         self.pool = [pool.curve(opened, full) for _, opened, full in self.bags]
-        self.few = [replace(c, probs=c.probs[: 3 * len(c.ks)]) for c in self.pool]
         self.known = self.measured(self.base)
         found = null_areas(CurveTable.of(self.pool), self.known.slides)
         assert found is not None
@@ -183,13 +181,14 @@ class Bench:
             own = self.measured(native)
             table = CurveTable.of([*native, *self.base, *self.pool])
             chosen = [*rng.permutation(POOL)[:n_maps], *range(POOL, POOL + len(REFERENCES))]
-            nulls = replace(self.nulls, areas=self.nulls.areas[chosen])
             both = stacked(own.tables["prediction"], self.known.tables["prediction"])
-            yield self.answer(replace(own, curves=table, tables={"prediction": both}, nulls=nulls))
+            tables: Any = {"prediction": both}
+            nulls = self.nulls[chosen]
+            yield self.answer(replace(own, curves=table, tables=tables, null_areas=nulls))
 
     def measured(self, curves: list[Curve]) -> MeasuredSlides:
         """Some rankings, at the counts of the content-free maps too."""
-        table = CurveTable.of([*curves, *self.few])
+        table = CurveTable.of(curves)
         return measure_slides(table, self.slides, self.classes, self.settings)
 
     def answer(self, measured: MeasuredSlides) -> str:

@@ -59,7 +59,7 @@ def test_everything_is_there(tmp_path: Path) -> None:
     assert text.startswith("my model (abmil)\n4 slides of 3 patients, 1 skipped in the whole")
     assert "AUC 1.000, accuracy 1.000" in text
     assert "Prediction view: do the first tiles recover what the model says?" in text
-    # MSK, deciding tiles, K over all slides, Reach, AUKC, null maps, SHI twice, Faithfulness, AUC at 32
+    # MSK, deciding tiles, K over all slides, Reach, AUKC, null maps, SHI twice, Faithfulness, AUC
     native = row(text, "native")
     assert native[:4] == ["9", "none", "70.8", "0.75"]
     assert native[5:] == ["-", "-", "-0.50", "0.128", "1.000"]

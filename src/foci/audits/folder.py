@@ -10,7 +10,6 @@ import contextlib
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -240,11 +239,6 @@ class CurveTable:
     def null_maps(self) -> tuple[Curve, ...]:
         """Deletion under content-free maps, ``[M * len(ks), C]``; empty where none were run."""
         return self._curves.get((NULL_MAPS, None, "delete"), ())
-
-    @cached_property
-    def null_counts(self) -> tuple[int, ...]:
-        """Counts of the content-free maps; a slide has those below its number of tiles."""
-        return max((tuple(map(int, one.ks)) for one in self.null_maps), key=len, default=())
 
     def seeds(self, ranking: str) -> tuple[int | None, ...]:
         """Seeds of a ranking; ``(None,)`` where nothing is drawn."""

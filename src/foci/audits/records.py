@@ -450,17 +450,18 @@ class CountsBehind(Record):
 
 
 class NullControl(Record):
-    """A ranking beside maps that know nothing, all against the same random orders, by area.
+    """A ranking beside maps that know nothing, all against the same random orders.
+
+    By the log-odds that the model loses without the first tiles.
 
     Attributes:
         ranking: The ranking.
-        d: Its net share of slides against random orders, by deletion area.
+        d: Its net share of slides against random orders.
         n_maps: Random directions in feature space, each a map.
         beaten: Maps whose net share is smaller.
         pvalue: One plus the maps that do as well or better, over one plus all maps.
         best: The largest net share of a map.
         n_slides, n_cases: Slides it rests on, and their patients.
-        counts: Tiles deleted.
         sampled: Whether only a sample of the slides was taken.
         references: Net share of other maps without content, by name; they have no vote.
     """
@@ -473,7 +474,6 @@ class NullControl(Record):
     best: Defined
     n_slides: int
     n_cases: int
-    counts: Counts
     sampled: bool
     references: dict[str, Number]
 

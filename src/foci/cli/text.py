@@ -322,7 +322,7 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
         ),
         "restricted": ("K, all slides", f"mean tiles until {sure}, {k_max} if it never is"),
         "aukc": ("AUKC", "area under the curve of probability over share of tiles revealed"),
-        "null": ("Nulls beaten", "maps that know nothing and lose to this order, by deletion area"),
+        "null": ("Nulls beaten", "maps that know nothing and lose to this order"),
         "shi_native": ("SHI", "share of tiles saved; negative where more are needed"),
         "msk_cond": (
             "MSK, reached",
