@@ -74,6 +74,26 @@ def test_csv_and_markdown(tmp_path: Path) -> None:
     assert header.count("|") == first.count("|") - 1 == second.count("|")
 
 
+def test_maps_from_files_keep_their_names(tmp_path: Path) -> None:
+    def mapped(name: str) -> StoredAudit:
+        counts = {name: FAST["native"], **{k: v for k, v in FAST.items() if k != "native"}}
+        settings = {"map": f"{name}=from-file:{tmp_path}/m.csv", "rankings": tuple(FAST)}
+        return write_folder(
+            tmp_path / name, counts, CASES, LABELS, targets=[1, 0], name=name, change=settings
+        )
+
+    alone = compare([mapped("lrp"), mapped("cam")])
+    assert alone.map == "the map"
+    header = alone.to_markdown().splitlines()[0]
+    assert "| SHI of selector vs the map | SHI of selector vs random |" in header
+    assert "SHI of lrp" not in header, "a map is not tested against itself"
+    assert any("the first answer is about different maps" in note for note in alone.notes)
+    said: list[str] = []
+    show(alone, said.append, width=200)
+    assert said[0].count("the map") >= 2, "SHI and Faithfulness, whatever the map is called"
+    assert compare([folder(tmp_path / "a", name="a"), folder(tmp_path / "b")]).map == "native"
+
+
 def test_equal_names_are_told_apart_by_their_folders(tmp_path: Path) -> None:
     audits = [folder(tmp_path / "x" / "audit"), folder(tmp_path / "y" / "audit")]
     audits += [folder(tmp_path / "z"), folder(tmp_path / "w", name="clam")]
@@ -136,6 +156,7 @@ def test_one_patient_has_no_interval_to_show(tmp_path: Path) -> None:
         ({"choose_by": "loss"}, "choose_by differs (a decisive; b loss): epochs were chosen"),
         ({"seeds": (0,)}, "seeds differ (a 0,1,2; b 0): selectors are of different fits."),
         ({"random_orders": 3}, "random_orders differs (a 10; b 3): means of random are over"),
+        ({"null_maps": 0}, "null_maps differs (a 99; b 0): maps had to beat different numbers"),
         ({"deletion": (1, 2)}, "deletion differs (a 1,2,4,8,16,32,64,128,256; b 1,2): drops are"),
     ],
 )

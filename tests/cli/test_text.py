@@ -82,7 +82,7 @@ def test_everything_is_there(tmp_path: Path) -> None:
 
 
 def test_deciding_tiles_and_null_maps_that_an_order_beats(tmp_path: Path) -> None:
-    audit = make(tmp_path / "a", Plan(n_slides=12, names=()))
+    audit = make(tmp_path / "a", Plan(n_slides=40, names=()))
     numbers, table = audit.summary.views["prediction"], table_in(shown(audit, 140))
     for ranking in audit.summary.rankings:
         decided, null = numbers[ranking].decided, numbers[ranking].null

@@ -25,6 +25,7 @@ from foci.reports.text import (
     answers,
     audit_facts,
     evidence,
+    null_table,
     readout_of,
     record_of,
     rows_of,
@@ -34,7 +35,8 @@ from foci.reports.text import (
 )
 from foci.selectors.criterion import OrderReading
 from tests.makers.audits import settings
-from tests.makers.folders import bare_manifest
+from tests.makers.curves import Counts
+from tests.makers.folders import bare_manifest, write_folder
 from tests.makers.synthetic import Plan, make
 from tests.reports.test_report import text_of
 
@@ -147,6 +149,51 @@ def test_one_line_per_axis_that_was_compared(audit: StoredAudit) -> None:
     )
 
 
+def test_rankings_beside_maps_that_know_nothing(audit: StoredAudit) -> None:
+    own = audit.answers.map.null
+    assert own is not None
+    order = {**audit.answers.order.model_dump(), "null": None}
+    sampled = {**own.model_dump(), "d": 0.5, "beaten": 18, "n_maps": 19, "pvalue": 0.1, "best": 0.6,
+               "sampled": True, "n_slides": 9, "references": {"the length": -0.25}}  # fmt: skip
+    map_ = {**audit.answers.map.model_dump(), "null": sampled}
+    table = null_table(changed(audit, map=map_, order=order))
+    assert table is not None
+    assert table.rows == (
+        ("native", "+0.50", "18 of 19 (p = 0.100)"),
+        ("the length", f"{MINUS}0.25", NOTHING),
+    )
+    assert (
+        "Each of 19 random directions in feature space is a map; the best has +0.60." in table.note
+    )
+    assert "(a sample of 9 decided slides)" in table.note
+
+
+def test_the_page_has_the_table_only_where_such_maps_were_run(
+    audit: StoredAudit, page: Path, tmp_path: Path
+) -> None:
+    title, text = "Beside maps that know nothing", text_of(page)
+    table = null_table(audit.answers)
+    assert table is not None
+    assert [row[0] for row in table.rows[:2]] == ["native", "selector"]
+    assert text.count(title) == 1
+    for row in table.rows:
+        assert " ".join(row) in text
+    without = make(tmp_path / "a", Plan(n_slides=6, null_maps=0))
+    assert null_table(without.answers) is None
+    assert title not in text_of(write_report(without))
+
+
+def test_rows_name_the_map_that_was_judged(tmp_path: Path) -> None:
+    counts: Counts = {"cam": [[9, 9, 9]], "evidence": [[2, 2, 2]], "random": [[6, 6, 6]]}
+    mapped = {"map": "cam=from-file:/maps/cam.csv", "rankings": ("native", "evidence", "random")}
+    audit = write_folder(tmp_path / "a", counts, ["P1", "P2", "P3"], ["benign"] * 3, change=mapped)
+    rows = {row.title: row.hint for row in rows_of(audit.summary, "prediction")}
+    assert "SHI against cam" in rows
+    assert rows["Paired MSK"] == "cam and this one, slides that both reach"
+    assert rows["Wilcoxon p"] == "restricted K against cam, by patient"
+    assert "native" not in text_of(write_report(audit)).split("Settings")[0]
+
+
 def test_a_proxy_is_called_a_stand_in(audit: StoredAudit) -> None:
     own = answers(audit.summary, audit.manifest)[0]
     assert not any("stand-in" in sentence for sentence in own.sentences)
@@ -207,11 +254,11 @@ def test_settings_are_words(audit: StoredAudit) -> None:
 def test_a_map_is_named_without_the_path_to_it(audit: StoredAudit) -> None:
     stored = audit.manifest.settings
     changes = {
-        "map": "from-file=/home/me/grad cam.csv",
+        "map": "Grad-CAM=from-file:/home/me/grad cam.csv",
         "rankings": ("native", "from-file=/a/b.csv"),
     }
     settings = dict(settings_of(stored.model_copy(update=changes)))
-    assert settings["map"] == "from-file=grad cam.csv"
+    assert settings["map"] == "Grad-CAM=from-file:grad cam.csv"
     assert settings["rankings"] == "native, from-file=b.csv"
     manifest = audit.manifest.model_copy(update={"maps": {"/home/me/grad cam.csv": "e" * 64}})
     assert dict(record_of(manifest))["SHA-256: grad cam.csv"] == "e" * 64

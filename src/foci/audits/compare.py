@@ -232,6 +232,8 @@ def _settings(audits: Sequence[StoredAudit], names: Sequence[str]) -> list[str]:
         ("seeds differ", "selectors are of different fits", setting("seeds", "selector")),
         ("random_orders differs", "means of random are over different orders",
          setting("random_orders", "random")),
+        ("null_maps differs", "maps had to beat different numbers of content-free maps",
+         setting("null_maps", "random")),
         ("map differs", "the first answer is about different maps",
          lambda a: a.manifest.settings.map or "the model's own"),
         ("deletion differs", "drops are of different counts", setting("deletion")),
