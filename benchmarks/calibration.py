@@ -14,8 +14,9 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,8 +33,15 @@ from foci.audits.jobs import (
     deletion_counts,
     reveal_counts,
 )
-from foci.audits.measure import MeasuredSlides, NullAreas, Threshold, measure_slides, null_areas
-from foci.audits.null_maps import FEW_COUNTS, FEW_MAPS, REFERENCES, SAMPLE, NullMaps
+from foci.audits.measure import (
+    REFERENCES,
+    Measured,
+    MeasuredSlides,
+    Threshold,
+    measure_slides,
+    null_areas,
+)
+from foci.audits.null_maps import FEW_MAPS, SAMPLE, NullMaps
 from foci.audits.settings import AuditSettings
 from foci.audits.sources import open_sources
 from foci.bags import Bag, Cohort
@@ -117,9 +125,12 @@ class Bench:
         ]
         features = np.concatenate([np.asarray(bag.features, float) for bag, *_ in self.bags])
         self.spread = features.std(axis=0)
-        counts = self.settings.deletion if self.closed else FEW_COUNTS
-        pool = NullMaps(null_directions(POOL, self.spread, seed=10_000), counts, None)
+        pool = NullMaps(null_directions(POOL, self.spread, seed=10_000), None)
         self.pool = [pool.curve(opened, full) for _, opened, full in self.bags]
+        self.known = self.measured(self.base)
+        found = null_areas(CurveTable.of(self.pool), self.known.slides)
+        assert found is not None
+        self.nulls = found
 
     def curves(self, name: str, scorer: Scorer) -> Iterator[Curve]:
         """Insertion and deletion of one map on every slide."""
@@ -164,19 +175,21 @@ class Bench:
     def judge(self, kind: str, trials: int, seed: int) -> Iterator[str]:
         """The answers to "Can I believe the map?", one per trial."""
         rng = np.random.default_rng([seed, 1])
-        pool: NullAreas | None = None
         n_maps = self.settings.null_maps if self.closed else FEW_MAPS
         for trial in range(trials):
-            scorer = self.scorer(kind, [seed, trial])
-            table = CurveTable.of([*self.curves("native", scorer), *self.base, *self.pool])
-            measured = measure_slides(table, self.slides, self.classes, self.settings)
-            if pool is None:
-                pool = null_areas(table, measured.slides)
-                assert pool is not None
-            chosen = rng.permutation(POOL)[:n_maps]
-            kept = [*chosen, *range(POOL, POOL + len(REFERENCES))]
-            own = replace(measured, nulls=replace(pool, areas=pool.areas[kept]))
-            yield self.answer(own)
+            native = list(self.curves("native", self.scorer(kind, [seed, trial])))
+            own = self.measured(native)
+            table = CurveTable.of([*native, *self.base, *self.pool])
+            chosen = [*rng.permutation(POOL)[:n_maps], *range(POOL, POOL + len(REFERENCES))]
+            both = stacked(own.tables["prediction"], self.known.tables["prediction"])
+            tables: Any = {"prediction": both}
+            nulls = self.nulls[chosen]
+            yield self.answer(replace(own, curves=table, tables=tables, null_areas=nulls))
+
+    def measured(self, curves: list[Curve]) -> MeasuredSlides:
+        """Some rankings, at the counts of the content-free maps too."""
+        table = CurveTable.of(curves)
+        return measure_slides(table, self.slides, self.classes, self.settings)
 
     def answer(self, measured: MeasuredSlides) -> str:
         """By the rule of an audit."""
@@ -202,6 +215,16 @@ class Bench:
             return np.asarray(normal + NOISE * rng.standard_normal(len(known)))
 
         return noisy
+
+
+def stacked(first: Measured, second: Measured) -> Measured:
+    """The orders of both, on the same slides."""
+    columns: dict[str, Any] = {
+        field.name: np.concatenate([getattr(first, field.name), getattr(second, field.name)])
+        for field in fields(Measured)
+        if field.name not in ("orders", "thresholds", "k_max")
+    }
+    return replace(first, orders=(*first.orders, *second.orders), **columns)
 
 
 if __name__ == "__main__":

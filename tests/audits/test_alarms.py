@@ -1,5 +1,8 @@
 """Alarms: who is named, and who is not; on slides and probabilities written down by hand."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -7,17 +10,22 @@ from foci.audits.alarms import (
     below_chance,
     below_test_figure,
     constant_answer,
+    coordinate_order,
     duplicate_bags,
+    feature_scale,
     mixed_encoders,
     not_compared,
     other_encoder,
+    patient_spelling,
+    repeated_tiles,
     single_class,
     training_slides,
     zero_tiles,
 )
 from foci.audits.folder import AuditedSlide
 from foci.audits.measure import WholeSlides
-from foci.backbones.saved import ModelRecord, TrainingData
+from foci.backbones.saved import FeatureRange, ModelRecord, TrainingData
+from foci.bags import Bag
 
 CLASSES = ("a", "b", "c")
 
@@ -85,6 +93,110 @@ def test_what_could_not_be_compared_is_said() -> None:
     assert note.startswith("1 of 2 audited slides are of files that name no encoder: whether it is")
 
 
+def encoded(kind: str, n: int, rng: np.random.Generator) -> list[Bag]:
+    """Slides of one encoder: tiles and slides differ, and now and then one is nearly blank."""
+    bags = []
+    for i in range(n):
+        tiles, width = int(rng.integers(5, 60)), 48
+        x = rng.normal(size=(tiles, width)) + 0.3 * rng.normal(size=width)
+        if kind == "rectified":
+            x = np.maximum(x, 0) * rng.lognormal(0, 0.2)
+        elif kind == "uneven":
+            x *= rng.lognormal(0, 0.5, size=(tiles, 1)) * rng.lognormal(0, 0.4)
+        elif kind == "shifted":
+            x += 2 + 0.2 * rng.normal()
+        elif kind == "unit":
+            x /= np.linalg.norm(x, axis=1, keepdims=True)
+        if rng.random() < 0.03:
+            x *= 1e-3
+        bags.append(Bag(f"s{i}", x.astype(np.float32)))
+    return bags
+
+
+def trained_on(bags: Sequence[Bag]) -> TrainingData:
+    return TrainingData(
+        width=bags[0].width,
+        fingerprints={bag.slide_id: bag.slide_id for bag in bags},
+        feature_norm=FeatureRange.of([bag.feature_norm for bag in bags]),
+        feature_mean=FeatureRange.of([bag.feature_mean for bag in bags]),
+    )
+
+
+def changed(bags: Sequence[Bag], change: Callable[[Any], Any] = lambda x: x) -> list[AuditedSlide]:
+    new = [Bag(bag.slide_id, change(bag.features)) for bag in bags]
+    return [
+        slide(bag.slide_id, feature_norm=bag.feature_norm, feature_mean=bag.feature_mean)
+        for bag in new
+    ]
+
+
+@pytest.mark.parametrize("kind", ["plain", "rectified", "uneven", "shifted", "unit"])
+def test_another_split_of_one_cohort_has_features_of_one_scale(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    bags = encoded(kind, 60, rng)
+    for n_train, n_test in ((6, 6), (12, 6), (30, 30), (45, 15), (40, 1), (3, 3)):
+        for _ in range(100):
+            order = rng.permutation(60)
+            train, test = order[:n_train], order[-n_test:]
+            known = trained_on([bags[i] for i in train])
+            here = [bags[i] for i in test]
+            if n_test == 1 and here[0].feature_norm < 0.1:
+                continue  # a blank slide alone is rightly named
+            assert feature_scale(changed(here), known) is None
+            if n_train >= 6 <= n_test:
+                assert feature_scale(changed(here, lambda x: 10 * x), known) is not None
+                assert feature_scale(changed(here, lambda x: 0.1 * x), known) is not None
+
+
+def test_features_ten_times_too_large_are_named_with_both_norms() -> None:
+    bags = [Bag(f"s{i}", np.full((3, 4), 1 + i / 100, dtype=np.float32)) for i in range(11)]
+    alarm = feature_scale(changed(bags, lambda x: 10 * x), trained_on(bags))
+    assert alarm is not None
+    assert alarm.sentence.startswith(
+        "The norm of a tile's features is 21 on the median slide and was 2.1 in training (2.05 to "
+        "2.15 on the middle half of the slides), and the mean of all features is 10.5 on the "
+        "median slide and was 1.05 in training (1.02 to 1.07 on the middle half of the slides): "
+        "the features were scaled"
+    )
+    assert alarm.numbers["norm"] == pytest.approx(21)
+    assert alarm.numbers["norm_in_training"] == pytest.approx(2.1)
+    assert (alarm.numbers["slides"], alarm.numbers["audited"]) == (11, 11)
+    assert alarm.slides == [bag.slide_id for bag in bags]
+    assert feature_scale(changed(bags, lambda x: 3 * x), trained_on(bags)) is not None
+    one = changed(bags[:1], lambda x: 10 * x), changed(bags[:1], lambda x: 3 * x)
+    assert [feature_scale(slides, trained_on(bags)) is not None for slides in one] == [True, False]
+
+
+def test_a_missing_normalisation_is_another_scale() -> None:
+    raw = encoded("rectified", 30, np.random.default_rng(1))
+    unit = [
+        Bag(b.slide_id, b.features / (np.linalg.norm(b.features, axis=1, keepdims=True)))
+        for b in raw
+    ]
+    assert feature_scale(changed(raw), trained_on(unit)) is not None
+    assert feature_scale(changed(unit), trained_on(raw)) is not None
+    every = np.concatenate([bag.features for bag in raw])
+    mean, spread = every.mean(axis=0), every.std(axis=0)
+    standard = [Bag(b.slide_id, (b.features - mean) / spread) for b in raw]
+    assert feature_scale(changed(raw), trained_on(standard)) is not None
+    assert feature_scale(changed(standard), trained_on(raw)) is not None
+
+
+def test_another_mean_at_the_same_norm_is_another_scale() -> None:
+    bags = encoded("shifted", 30, np.random.default_rng(2))
+    alarm = feature_scale(changed(bags, lambda x: -x), trained_on(bags))
+    assert alarm is not None
+    assert alarm.sentence.startswith("The mean of all features is -")
+    assert "norm of a tile" not in alarm.sentence
+
+
+def test_features_without_numbers_on_one_side_are_not_compared() -> None:
+    bags = encoded("plain", 8, np.random.default_rng(3))
+    assert feature_scale(changed(bags, lambda x: 10 * x), None) is None
+    assert feature_scale(changed(bags, lambda x: 10 * x), data("uni")) is None
+    assert feature_scale([slide("s")], trained_on(bags)) is None
+
+
 def test_training_slides_by_name_and_by_content() -> None:
     slides = [slide("s0"), slide("new", content="x"), slide("t1"), slide("s3")]
     alarm = training_slides(slides, data(old="x", t1="t1"), {"old", "t1"})
@@ -145,6 +257,66 @@ def test_the_worst_bag_is_given_by_share_and_not_by_number() -> None:
     assert found.slides == ["many", "most"]
     assert "in most 9 of 10." in found.sentence
     assert found.numbers == {"slides": 2, "worst_share": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("n_repeated", "n_zero", "named"),
+    [(None, None, False), (0, 0, False), (17, 0, False), (18, 0, True), (9, 10, True)],
+)
+def test_a_bag_is_named_where_nine_of_ten_tiles_have_a_copy(
+    n_repeated: int | None, n_zero: int | None, named: bool
+) -> None:
+    one = slide("a", n_tiles=20, n_repeated=n_repeated, n_zero=n_zero)
+    assert (repeated_tiles([one]) is not None) is named
+    nothing = slide("a", n_tiles=20, n_repeated=0, n_zero=20)
+    assert repeated_tiles([nothing]) is None, "all tiles are zero, which is another alarm"
+
+
+def test_repeated_tiles_are_named_and_counted() -> None:
+    found = repeated_tiles(
+        [
+            slide("twice", n_tiles=18, n_repeated=18, n_zero=0),
+            slide("more", n_tiles=100, n_repeated=95, n_zero=0),
+            slide("fine", n_tiles=100, n_repeated=4, n_zero=0),
+        ]
+    )
+    assert found is not None
+    assert found.slides == ["twice", "more"]
+    assert found.numbers == {"slides": 2, "audited": 3, "repeated": 113, "tiles": 118}
+    assert found.sentence.startswith(
+        "Almost every tile is there twice or more in 2 slides (twice, more); in more 95 of 100 "
+        "tiles have the features of another one."
+    )
+
+
+def test_coordinates_of_another_order_are_named_with_a_reason() -> None:
+    found = coordinate_order([slide("a"), slide("b", misplaced="b.h5 lists"), slide("c")])
+    assert found is not None
+    assert found.slides == ["b"]
+    assert found.numbers == {"slides": 1, "audited": 3}
+    assert "another order than features in 1 slide (b). In b, b.h5 lists. Write" in found.sentence
+    assert coordinate_order([slide("a")]) is None
+
+
+# Patients
+
+
+def of_patients(*cases: str) -> list[AuditedSlide]:
+    return [AuditedSlide(f"s{i}", case) for i, case in enumerate(cases)]
+
+
+def test_patients_that_differ_only_in_case_or_blanks_are_named() -> None:
+    slides = of_patients("P1", "p1", "P2", "P3 ", "P1", "p10")
+    alarm = patient_spelling(slides, {"P3", "p4", "P4", "p1", "P1"})
+    assert alarm is not None
+    assert "('P1' and 'p1', 'P3' and 'P3 ') are counted as different ones" in alarm.sentence
+    assert alarm.slides == ["s0", "s1", "s3", "s4"]
+    assert alarm.numbers == {"slides": 4, "audited": 6, "patients": 2, "names": 4}
+
+
+def test_other_patients_and_spellings_outside_of_the_audit_are_no_alarm() -> None:
+    assert patient_spelling(of_patients("P1", "P1", "P2", "P-1"), ()) is None
+    assert patient_spelling(of_patients("P1", "P2"), {"P1", "P2", "x", "X"}) is None
 
 
 # Answers to whole slides

@@ -27,6 +27,7 @@ from foci.backbones.training import TrainingRecipe
 from foci.backbones.training.run import train_into
 from foci.cli.text import show
 from foci.errors import FociError
+from tests.makers import features as write
 from tests.makers.audits import settings
 from tests.makers.cohorts import D_IN, read, toy_cohort
 
@@ -137,6 +138,22 @@ def test_encoders_are_mixed_too_where_only_the_selector_sees_the_other(folder: P
     assert alarm.slides == ["s00"]
 
 
+@pytest.mark.parametrize("factor", [10, 0.1])
+def test_features_of_another_scale(folder: Path, factor: float) -> None:
+    for name in TEST:
+        with h5py.File(folder / "features" / f"{name}.h5", "r+") as file:
+            file["features"][...] = factor * file["features"][()]
+    found = audit(folder)
+    known = read_record(folder / "abmil").data
+    assert known is not None
+    assert known.feature_norm is not None
+    alarm = said_first(found, "feature scale")
+    assert f" and was {known.feature_norm.median:.3g} in training (" in alarm.sentence
+    assert alarm.numbers["norm"] == np.median([slide.feature_norm for slide in found.slides])
+    assert alarm.numbers["norm"] / known.feature_norm.median == pytest.approx(factor, rel=0.2)
+    assert alarm.slides == TEST
+
+
 def test_classes_in_another_order_are_matched_by_name(folder: Path) -> None:
     found = audit(folder, reading={"classes": ("b", "a")})
     alarm = said_first(found, "class order")
@@ -225,6 +242,47 @@ def test_bags_that_are_half_zero(folder: Path) -> None:
     alarm = said_first(audit(folder), "zero tiles")
     assert alarm.slides == ["s40"]
     assert f"in s40 {(n + 1) // 2} of {n}" in alarm.sentence
+
+
+def test_features_that_were_stacked_twice(folder: Path) -> None:
+    for name in ("s40", "s41"):
+        path = folder / "features" / f"{name}.h5"
+        with h5py.File(path) as file:
+            x, n = file["features"][()], len(file["features"])
+        write.trident(path, np.vstack([x, x]), write.grid(2 * n))
+    found = audit(folder)
+    alarm = said_first(found, "repeated tiles")
+    assert alarm.slides == ["s40", "s41"]
+    assert kinds(found) == {"repeated tiles"}
+    sizes = [slide.n_tiles for slide in found.slides if slide.slide_id in alarm.slides]
+    assert alarm.numbers["repeated"] == alarm.numbers["tiles"] == sum(sizes)
+
+
+def test_features_of_another_order_than_coordinates(folder: Path) -> None:
+    """CLAM's layout, where a file of features can be compared with one of features and places."""
+    rng = np.random.default_rng(0)
+    for path in (folder / "features").glob("*.h5"):
+        with h5py.File(path) as file:
+            x = file["features"][()]
+        write.clam_h5(folder / "clam", path.stem, x, write.grid(len(x)))
+        moved = rng.permutation(len(x)) if path.stem == "s40" else slice(None)
+        write.clam_pt(folder / "clam", path.stem, x[moved])
+    cohort = foci.Cohort.read(
+        folder / "clam" / "features" / "pt_files", folder / "labels.csv", cache=folder / "cache"
+    )
+    for out in ("first", "from the cache"):
+        found = foci.audit(folder / "abmil", cohort, folder / out, **QUICK)
+        alarm = said_first(found, "coordinate order")
+        assert alarm.slides == ["s40"]
+        assert "s40.h5 holds the tiles of s40.pt in another order" in alarm.sentence
+
+
+def test_a_patient_in_two_splits_under_two_spellings(folder: Path) -> None:
+    table = folder / "labels.csv"
+    table.write_text(table.read_text().replace("s40,c40,", "s40,C0,"))  # s00 is of c0
+    alarm = said_first(audit(folder), "patient spelling")
+    assert alarm.slides == ["s40"]
+    assert "('C0' and 'c0') are counted as different ones" in alarm.sentence
 
 
 def test_a_folder_without_its_training_data_says_that_nothing_can_be_compared(folder: Path) -> None:

@@ -326,7 +326,7 @@ def test_mistakes_are_refused_before_a_folder_is_made(files: Path) -> None:
         ({"map": "native"}, "^map: cannot be 'native'; give a file: from-file=PATH, or NAME=from"),
         (
             {"map": f"evidence=from-file:{heat}"},
-            "^map: cannot be called 'evidence'; name it: NAME=from-file:PATH, letters and dig",
+            "^map: cannot be called 'evidence'; name it: NAME=from-file:PATH, letters and digits",
         ),
         (
             {

@@ -45,6 +45,31 @@ def test_zero_tiles_are_counted() -> None:
     assert Bag("s", x).n_zero == 2
 
 
+@pytest.mark.parametrize("width", [3, 48, 80])
+@pytest.mark.parametrize("copies", [1, 2, 3])
+def test_repeated_tiles_are_counted(width: int, copies: int) -> None:
+    x = np.random.default_rng(1).lognormal(0, 9, size=(300, width)).astype(np.float32)
+    order = np.random.default_rng(2).permutation(300 * copies)
+    every = np.vstack([x] * copies)[order]
+    found = Bag("s", every).n_repeated
+    counts = np.unique(every, axis=0, return_counts=True)[1]
+    assert found == counts[counts > 1].sum() == (0 if copies == 1 else 300 * copies)
+
+
+def test_tiles_with_equal_first_columns_are_not_repeated() -> None:
+    x = np.zeros((6, 70), dtype=np.float32)
+    x[:4, :64], x[[0, 2], 69] = 1, 5
+    x[1, 68] = 2
+    assert Bag("s", x).n_repeated == 2, "tiles 0 and 2; 1 and 3 differ at the end, 4 and 5 are zero"
+
+
+def test_the_norm_of_half_of_the_tiles_is_larger() -> None:
+    x = np.array([[0, 0], [3, 4], [-6, 8], [0, 1], [1e20, 1e20]], dtype=np.float32)
+    assert Bag("s", x).feature_norm == 5
+    assert Bag("s", x[:4]).feature_norm == 3
+    assert Bag("s", x[:4]).feature_mean == 10 / 8
+
+
 def test_contours_with_different_origins() -> None:
     coords = write.contour_grid(512)
     assert spacing(coords) == 512

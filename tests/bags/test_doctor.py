@@ -84,6 +84,17 @@ def test_bad_files_are_told_apart(features: Path) -> None:
     assert all(c.fix for c in checks if c.status != "PASS")
 
 
+def test_coordinates_of_another_order_than_features(tmp_path: Path) -> None:
+    x, places = write.features(), write.grid()
+    write.clam_h5(tmp_path, "s", x, places)
+    write.clam_pt(tmp_path, "s", x[::-1].copy())
+    found = checked(tmp_path / "features" / "pt_files")
+    first, second = [check for check in found if check.name == "coordinates"]
+    assert first.status == second.status == "WARN"
+    assert first.detail.startswith("of another order than features in 1 slide (s); first: s.h5")
+    assert second.detail == "missing in 1 slide (s)"
+
+
 def test_missing_coordinates_and_mixed_layouts(features: Path) -> None:
     np.savez(features / "plain.npz", features=write.features())
     found = by_name(checked(features))

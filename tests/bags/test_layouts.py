@@ -72,6 +72,56 @@ def test_clam_pt_borrows_coordinates_from_h5_files(tmp_path: Path) -> None:
     np.testing.assert_array_equal(bag.coords, XY)
 
 
+@pytest.mark.parametrize("half", [False, True])
+def test_clam_pt_in_another_order_than_its_h5_goes_without_coordinates(
+    tmp_path: Path, half: bool
+) -> None:
+    order = np.random.default_rng(0).permutation(len(X))
+    stored = X[order].astype(np.float16).astype(np.float32) if half else X[order]
+    path = write.clam_pt(tmp_path, "s", stored)
+    write.clam_h5(tmp_path, "s", X, XY)
+    bag = read_bag(path)
+    says = "s.h5 holds the tiles of s.pt in another order: its coordinates are not used"
+    assert bag.coords is None
+    assert bag.provenance.misplaced == says
+    assert bag.provenance.notes == (says,)
+
+
+@pytest.mark.parametrize("kind", ["same", "half precision", "other features", "damaged", "equal"])
+def test_clam_pt_that_does_not_contradict_its_h5_has_its_coordinates(
+    tmp_path: Path, kind: str
+) -> None:
+    own, theirs = X, X
+    if kind == "half precision":
+        own = X.astype(np.float16).astype(np.float32)
+    elif kind == "other features":
+        own = np.random.default_rng(5).normal(size=X.shape).astype(np.float32)
+    elif kind == "equal":
+        own = theirs = np.ones_like(X)
+    path = write.clam_pt(tmp_path, "s", own)
+    twin = write.clam_h5(tmp_path, "s", theirs, XY)
+    if kind == "damaged":
+        with h5py.File(twin, "r+") as file:
+            del file["features"]
+    bag = read_bag(path)
+    np.testing.assert_array_equal(bag.coords, XY)
+    assert bag.provenance.misplaced is None
+
+
+def test_clam_h5_with_the_coordinates_of_patches_in_another_order(tmp_path: Path) -> None:
+    path = write.clam_h5(tmp_path, "s", X, XY)
+    assert read_bag(path).provenance.misplaced is None
+    with h5py.File(path, "r+") as file:
+        file["coords"][...] = XY[::-1]
+    bag = read_bag(path)
+    np.testing.assert_array_equal(bag.coords, XY[::-1])
+    says = "patches/s.h5 lists the tiles of s.h5 in another order: tiles may be shown in the wrong"
+    assert bag.provenance.misplaced == f"{says} places"
+    with h5py.File(path, "r+") as file:
+        file["coords"][...] = XY + 3
+    assert read_bag(path).provenance.misplaced is None, "another grid is not another order"
+
+
 def test_clam_pt_without_coordinates_of_its_own_run_says_so(tmp_path: Path) -> None:
     bag = read_bag(write.clam_pt(tmp_path, "s", X))
     assert bag.coords is None

@@ -88,7 +88,10 @@ def test_the_documented_commands_alone(foci: Foci, project: Path) -> None:
     heat = (project / "maps" / "gradcam.csv").resolve()
     told = json.loads((project / "audits" / "gradcam-0" / "manifest.json").read_text())
     assert list(told["maps"]) == [str(heat)]
-    assert f"the ranking 'native' is the map of {heat.name}" in mapped.out
+    assert told["settings"]["map"] == f"gradcam=from-file:{heat}"
+    assert "the map 'gradcam' comes from gradcam.csv, not from the model" in mapped.out
+    assert re.search(r"\ngradcam\s", mapped.out), "in the table, in native's place"
+    assert not re.search(r"\bnative\b", mapped.out)
     for folder in ("models/clam-0", "audits/clam-0", "audits/gradcam-0"):
         assert (project / folder / "foci.log").read_text().splitlines()[-1].endswith(" finished")
 

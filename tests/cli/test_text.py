@@ -16,6 +16,7 @@ from foci.cli.text import console, first_that_fits, plain_table, show, text_of
 from foci.reports.text import LINE, MAP, ORDER, TILES
 from tests.makers.curves import Counts
 from tests.makers.folders import write_folder
+from tests.makers.synthetic import Plan, make
 
 COUNTS: Counts = {
     "native": [[9, None, 9, 9]],
@@ -47,20 +48,25 @@ def row(text: str, ranking: str) -> list[str]:
     return line.split()[1:]
 
 
+def table_in(text: str) -> str:
+    """The table of rankings, with what stands between it and the legend."""
+    return text[text.index("\nPrediction view") : text.index("\nMSK, decided ")]
+
+
 def test_everything_is_there(tmp_path: Path) -> None:
     audit = audit_of(tmp_path / "a", name="my model", drops={"native": 0.256})
     text = shown(audit)
     assert text.startswith("my model (abmil)\n4 slides of 3 patients, 1 skipped in the whole")
     assert "AUC 1.000, accuracy 1.000" in text
     assert "Prediction view: do the first tiles recover what the model says?" in text
-    # MSK, decisive K, K over all slides, Reach, AUKC, SHI twice, Faithfulness AUC, AUC at 32
+    # MSK, deciding tiles, K over all slides, Reach, AUKC, null maps, SHI twice, Faithfulness, AUC
     native = row(text, "native")
-    assert native[:4] == ["9", ">256", "70.8", "0.75"]
-    assert native[5:] == ["-", "-0.50", "0.128", "1.000"]
+    assert native[:4] == ["9", "none", "70.8", "0.75"]
+    assert native[5:] == ["-", "-", "-0.50", "0.128", "1.000"]
     selector = row(text, "selector")
-    assert selector[:4] == ["2", ">256", "2.3", "1.00"]
-    assert selector[5:7] == ["0.75", "0.62"]
-    assert row(text, "random")[6] == "-"
+    assert selector[:4] == ["2", "none", "2.3", "1.00"]
+    assert selector[6:8] == ["0.75", "0.62"]
+    assert row(text, "random")[7] == "-"
     assert "9 to >256" in text
     assert "9.0 to 173.7" in text
     told = audit.answers
@@ -70,6 +76,23 @@ def test_everything_is_there(tmp_path: Path) -> None:
     assert "note: Synthetic curves." in text
     assert "quartiles of a median, 95% interval of a mean" in text
     assert "\x1b" not in text
+    parts = (MAP, "Prediction view", "\nranking ", "\nnote: ", "\nMSK, decided ", "\nA rationale")
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places), "answers, table, caveats, abbreviations"
+
+
+def test_deciding_tiles_and_null_maps_that_an_order_beats(tmp_path: Path) -> None:
+    audit = make(tmp_path / "a", Plan(n_slides=12, names=()))
+    numbers, table = audit.summary.views["prediction"], table_in(shown(audit, 140))
+    for ranking in audit.summary.rankings:
+        decided, null = numbers[ranking].decided, numbers[ranking].null
+        assert decided is not None
+        assert null is not None
+        cells = row(table, ranking)
+        count = "none" if decided.deciding is None else f"{decided.deciding:g}"
+        assert (cells[1], cells[5]) == (count, f"{null.beaten}/{null.n_maps}")
+        assert f" on {decided.decisive_share:.0%} " in table
+    assert numbers["selector"].decided.deciding is not None  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("width", [40, 72, 80, 100])
@@ -78,7 +101,7 @@ def test_sentences_hang_below_their_answer(plain: StoredAudit, width: int) -> No
     questions = {MAP: told.map, TILES: told.tiles, ORDER: told.order}
     lines = text.splitlines()
     assert max(map(len, lines)) <= width
-    block = text[text.index(MAP) : text.index("\nnote: ")].splitlines()
+    block = text[text.index(MAP) : text.index("\nPrediction view")].splitlines()
     sentences = [line for line in block if re.match(r"  \S", line)]
     wanted = [sentence for one in questions.values() for sentence in one.sentences]
     assert len(sentences) == len(wanted)
@@ -111,12 +134,12 @@ def test_no_line_is_too_long_and_no_number_is_cut(tmp_path: Path, width: int, n_
     assert "…" not in text
     for ranking in counts:
         start = wrap(ranking, 12)[0] if n_more and width < 100 else ranking
-        assert len(row(text, start)) == (8 if n_more and width < 100 else 9)
+        assert len(row(table_in(text), start)) == (10 if width >= 100 else 8)
     assert all(line == line.rstrip() for line in text.splitlines())
 
 
 def test_intervals_give_way_to_a_narrow_terminal(plain: StoredAudit) -> None:
-    tables = [shown(plain, width).split("\nMSK, decided ")[0] for width in (140, 100, 80)]
+    tables = [table_in(shown(plain, width)) for width in (140, 100, 80)]
     ends = [len(re.findall(r"\d to [>-]?\d", text)) for text in tables]
     assert ends[0] > ends[1] > ends[2]
 
@@ -129,11 +152,11 @@ def test_a_narrow_terminal_loses_columns_and_not_letters(
     counts = {**COUNTS, **more}
     text = shown(audit_of(tmp_path / "a", counts), width)
     assert max(map(len, text.splitlines())) <= width
-    text = text[: text.index("\nMSK, decided ")]
+    text = table_in(text)
     for ranking in COUNTS:
         numbers = row(text, ranking)
         assert len(numbers) == shown_columns
-        assert all(re.fullmatch(r"-|>\d+|-?\d+(\.\d+)?", number) for number in numbers)
+        assert all(re.fullmatch(r"-|none|>\d+|-?\d+(\.\d+)?", number) for number in numbers)
     for start, rest in (("attention-x-", "evidence"), ("leave-one-", "out")):
         assert row(text, start)[2] == "52.3"  # 52.25: halves go away from zero
         assert row(text, rest) == [], "broken once, at a hyphen"
@@ -141,17 +164,17 @@ def test_a_narrow_terminal_loses_columns_and_not_letters(
 
 def test_the_legend_explains_what_is_shown(plain: StoredAudit) -> None:
     names = [
-        "MSK, decided", "Decisive K", "K, all slides", "AUKC", "SHI", "Faith. AUC", "AUC at 32",
-        "x to y",
+        "MSK, decided", "Deciding tiles", "K, all slides", "AUKC", "Nulls beaten", "SHI",
+        "Faith. AUC", "AUC at 32", "x to y",
     ]  # fmt: skip
     for width, absent in (
         (100, []),
-        (80, ["x to y"]),
-        (68, ["x to y", "AUKC", "AUC at 32"]),
-        (40, ["x to y", "AUKC", "AUC at 32", "SHI", "Faith. AUC"]),
+        (80, ["x to y", "AUKC", "AUC at 32"]),
+        (62, ["x to y", "AUKC", "AUC at 32", "Faith. AUC"]),
+        (40, ["x to y", "AUKC", "AUC at 32", "Nulls beaten", "SHI", "Faith. AUC"]),
     ):
         text = shown(plain, width)
-        legend = text[text.index("\nMSK, decided ") : text.index(MAP)].split("\nnot shown")[0]
+        legend = text[text.index("\nMSK, decided ") :].split("\nnot shown")[0]
         assert [name for name in names if f"\n{name} " not in legend] == sorted(
             absent, key=names.index
         )
@@ -170,7 +193,20 @@ def test_the_label_view_stands_first_where_it_was_asked_for(tmp_path: Path) -> N
     audit = audit_of(tmp_path / "a", change={"target": "label"}, labels=["tumour"] * 4)
     text = shown(audit)
     assert "Label view: do the first tiles recover what is true?" in text
+    assert "The answers follow the model's prediction, the table below the label." in text
     assert row(text, "selector")[3] == "0.50"
+
+
+def test_the_paper_s_profile_prints_the_paper_s_numbers(tmp_path: Path) -> None:
+    text = shown(audit_of(tmp_path / "a", change={"profile": "paper", "target": "prediction"}))
+    # MSK over slides that reach, its spread over seeds; Reach, AUKC, SHI twice, AUC at 32
+    assert row(text, "selector")[:4] == ["2.3", "±", "0.3", "1.00"]
+    assert row(text, "native")[:2] == ["9.0", "0.75"]
+    assert len(row(text, "selector")) == 8
+    assert "SHI vs" in text
+    assert "0.67 to 0.78" in text
+    assert "Deciding" not in text
+    assert "not shown at this width" not in text
 
 
 def test_names_are_no_markup(tmp_path: Path) -> None:
@@ -184,9 +220,10 @@ def test_what_a_narrow_terminal_leaves_out_is_named(tmp_path: Path, width: int) 
     said = " ".join(text.split())
     left_out = re.search(r"not shown at this width: (.*?); see the report", said)
     named = [] if left_out is None else left_out[1].split(", ")
-    table = text[: text.index("\nMSK, decided ")]
+    table = table_in(text)
     for head, name in (
-        ("AUKC", "AUKC"), ("Faith.", "Faith. AUC"), ("Reach", "Reach"), ("at 32", "AUC at 32"),
+        ("AUKC", "AUKC"), ("Nulls", "Nulls beaten"), ("Faith.", "Faith. AUC"), ("Reach", "Reach"),
+        ("at 32", "AUC at 32"),
     ):  # fmt: skip
         assert (head in table) != (name in named), name
     assert ("intervals" in named) == (table.count(" to ") == 0)

@@ -12,6 +12,7 @@ from foci.audits.folder import CURVES, MANIFEST, SUMMARY
 from foci.audits.manifest import Manifest, SelectorRecord
 from foci.audits.numbers import agreement, summarise
 from foci.files.hashes import file_digest
+from foci.rankings import NULL_MAPS
 from foci.rankings.controls import uniform_scores
 from tests.makers.curves import DELETION
 from tests.makers.folders import bare_manifest, write_tables
@@ -37,6 +38,7 @@ class Plan:
     k_max: int = 256
     counts: tuple[int, ...] | None = None
     random_orders: int = 10
+    null_maps: int = 39
     labelled: bool = True
     names: Sequence[str] = HOSTILE
     rankings: Sequence[str] = ("native", "selector", "random")
@@ -50,6 +52,7 @@ def make(folder: Path, plan: Plan = Plan()) -> StoredAudit:  # noqa: B008
     made = [_Made(plan, index) for index in range(plan.n_slides)]
     slides = [m.slide for m in made]
     curves = [c for name in plan.rankings for m in made for c in m.curves(name)]
+    curves += [m.null_curve() for m in made if plan.null_maps]
     skipped = [
         AuditedSlide("unreadable", "P900", skipped="unreadable.h5: is truncated; copy it again"),
         AuditedSlide("<b>empty</b>", "P901", skipped="holds no tile; no tissue was found"),
@@ -59,6 +62,7 @@ def make(folder: Path, plan: Plan = Plan()) -> StoredAudit:  # noqa: B008
         rankings=tuple(plan.rankings),
         k_max=plan.k_max,
         random_orders=plan.random_orders,
+        null_maps=plan.null_maps,
         seeds=SEEDS,
         n_boot=200,
     )
@@ -120,21 +124,40 @@ class _Made:
         shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
         return shifted / shifted.sum(axis=1, keepdims=True)
 
+    @property
+    def full(self) -> Floats:
+        """Probabilities of the whole slide."""
+        return self.probs(np.array([self.evidence.sum()]), np.array([len(self.tiles)]))[0]
+
     def curves(self, ranking: str) -> Iterator[Curve]:
         n, k_max = len(self.tiles), self.plan.k_max
-        total = self.evidence.sum()
-        full = self.probs(np.array([total]), np.array([n]))[0]
         for seed in self._seeds(ranking):
             order = self._order(ranking, seed)
             running = np.cumsum(self.evidence[order])
             grid = self.plan.counts or range(1, k_max + 1)
             ks = np.array(sorted({min(k, n) for k in grid}))
             inserted = self.probs(running[ks - 1], ks)
-            yield Curve(self.name, ranking, seed, "insert", n, ks, inserted, full)
+            yield Curve(self.name, ranking, seed, "insert", n, ks, inserted, self.full)
             gone = np.array([0, *(k for k in DELETION if k < n)])
-            left = total - np.where(gone > 0, running[gone - 1], 0.0)
-            deleted = self.probs(left, n - gone)
-            yield Curve(self.name, ranking, seed, "delete", n, gone, deleted, full)
+            deleted = self.without(order, gone)
+            yield Curve(self.name, ranking, seed, "delete", n, gone, deleted, self.full)
+
+    def without(self, order: NDArray[np.int64], gone: NDArray[np.int64]) -> Floats:
+        """Probabilities without the first tiles of an order."""
+        running = np.cumsum(self.evidence[order])
+        left = running[-1] - np.where(gone > 0, running[gone - 1], 0.0)
+        return self.probs(left, len(order) - gone)
+
+    def null_curve(self) -> Curve:
+        """Deletion along directions across the slide, the same for all slides, and two more."""
+        n = len(self.tiles)
+        angles = np.linspace(0, 2 * np.pi, self.plan.null_maps + 2, endpoint=False)
+        place = np.stack([self.xy % 48, self.xy // 48])
+        gone = np.array([k for k in DELETION if k < n], dtype=np.int64)
+        along = np.stack([np.cos(angles), np.sin(angles)], axis=1) @ place
+        each = [self.without(np.argsort(-scores, kind="stable"), gone) for scores in along]
+        probs = np.concatenate(each)
+        return Curve(self.name, NULL_MAPS, None, "delete", n, gone, probs, self.full)
 
     def _seeds(self, ranking: str) -> Sequence[int | None]:
         if ranking == "random":

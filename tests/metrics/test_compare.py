@@ -25,7 +25,7 @@ from foci.metrics import (
     shi_against_random,
     sign_flip_pvalue,
 )
-from foci.metrics.compare import patient_means
+from foci.metrics.compare import patient_intervals, patient_means
 from tests.metrics import references
 from tests.metrics.strategies import msks, quick
 
@@ -77,6 +77,14 @@ def test_interval_equals_repeating_drawn_patients(cohort: Cohort, seed: int) -> 
             drawn.append(references.mean(repeated))
     ends = np.quantile(drawn, [0.1, 0.9]) if len(means) > 1 else [np.nan, np.nan]
     np.testing.assert_allclose((got.low, got.high), ends, atol=1e-12)
+
+
+def test_intervals_of_many_cohorts_are_those_of_each() -> None:
+    d = np.random.default_rng(0).choice([-1.0, 0.0, 1.0], size=(15, 4))
+    together = patient_intervals(d, n_boot=80, level=0.9, seed=2)
+    for column, ends in zip(d.T, together.T, strict=True):
+        alone = compare_orders(2 - column, [2] * 15, range(15), n_boot=80, level=0.9, seed=2)
+        assert (alone.low, alone.high) == pytest.approx(tuple(ends), abs=1e-12)
 
 
 @quick

@@ -82,11 +82,10 @@ def test_cards(opened: tuple[StoredAudit, Page]) -> None:
             for a in axes
             if a.low is not None and a.high is not None
         ), card
-    if told.tiles.decisive is not None:
-        median, spread = quartiles(told.tiles.decisive, audit.summary.k_max).split(" (", 1)
-        low, high = spread.removesuffix(")").split(" to ")
-        assert median in text[1]
-        assert f"quartiles {low} and {high} " in text[1]
+    if told.tiles.count is not None:
+        low, high = (shown(end, 0) for end in (told.tiles.count_low, told.tiles.count_high))
+        assert told.tiles.answer.replace(",", "") in text[1]
+        assert f"quartiles {low} and {high}; " in text[1]
         assert f"n = {told.tiles.n_slides} slides" in text[1]
     assert f"{told.n_decided} of {told.n_slides} slides decided" in text[1]
 

@@ -55,8 +55,11 @@ def assert_answers_in(summary: Summary, page: Path) -> None:
         (line.interval.d, line.interval.low, line.interval.high) for line in lines
     ]
     for line in lines:
-        counts = f"{line.interval.n_slides} {line.interval.n_differ} of {line.interval.n_cases}"
-        assert f"{line.rankings} {line.axis} {line.text} {line.interval.result} {counts}" in text
+        cells = (
+            line.rankings, line.axis, line.text, line.pvalue, line.interval.result, line.medians,
+            line.ratio, f"{line.slides} slides", f"{line.patients} patients",
+        )  # fmt: skip
+        assert " ".join(filter(None, cells)) in text
     rests = f"{told.n_decided} of {told.n_slides} slides that the model has decided"
     assert (rests if told.n_decided else f"On none of the {told.n_slides} slides do all") in text
     for row in told.sensitivity:

@@ -12,6 +12,7 @@ from tools.site.pages import DOCS
 
 import foci
 from foci.backbones import Backbone
+from tests.makers import audits
 
 
 @pytest.fixture(scope="module")
@@ -54,17 +55,31 @@ def test_contrary_tiles_come_first_then_evidence(
     assert rest == [tile for tile in order(gallery.evidence(model, bag)) if tile not in first]
 
 
-def test_one_tile_then_the_least(model: Backbone, bag: foci.Bag, alone: np.ndarray) -> None:
-    best, *rest = order(gallery.one_then_least(model, bag))
-    assert best == int(alone.argmax())
-    assert rest == [tile for tile in np.argsort(alone).tolist() if tile != best]
+def test_the_decision_survives_the_loss_of_all_first_tiles() -> None:
+    model = audits.model(seed=1)
+    features = np.random.default_rng(0).normal(size=(90, model.d_in)).astype(np.float32)
+    bag = foci.Bag("slide-1", features)
+    scores = gallery.never_flips(model, bag)
+    assert len(set(scores)) == len(bag), "an order without ties"
+    found, target = order(scores), int(model.predict(bag.x).argmax())
+    best = order(gallery.evidence(model, bag))
+    assert found[0] == best[0], "the decision survives the loss of the best tile"
+    assert found != best, "but not of all of them"
+    kept = [int(model.predict(bag.x[sorted(found[k:])]).argmax()) for k in range(1, len(bag))]
+    assert kept == [target] * (len(bag) - 1)
 
 
-def test_one_tile_then_random(model: Backbone, bag: foci.Bag, alone: np.ndarray) -> None:
-    found = order(gallery.one_then_random(model, bag))
-    assert found[0] == int(alone.argmax())
-    assert found == order(gallery.one_then_random(model, bag))
-    assert found[1:] != sorted(found[1:])
+def test_a_direction_is_the_same_on_all_slides(model: Backbone, bag: foci.Bag) -> None:
+    twice = foci.Bag("slide-2", np.concatenate([bag.features, bag.features]))
+    own = gallery.random_direction(model, bag)
+    assert np.allclose(gallery.random_direction(model, twice), np.tile(own, 2))
+
+
+def test_random_orders_differ_between_slides(model: Backbone, bag: foci.Bag) -> None:
+    other = foci.Bag("slide-2", bag.features)
+    found = order(gallery.random_order(model, bag))
+    assert found == order(gallery.random_order(model, bag))
+    assert found != order(gallery.random_order(model, other))
 
 
 def test_another_answer_ends_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ or slides. A caveat says what is undefined or needs care, with the reason.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from foci.metrics.cohort import adaptive_budget, class_auc_draws, class_aucs
 from foci.metrics.deletion import PAPER_COUNTS
 from foci.metrics.inputs import Floats
 from foci.metrics.stats import MIN_DRAWS, Interval
-from foci.words import counted, in_percent, some, tally
+from foci.words import counted, in_percent, listed, some, tally
 
 if TYPE_CHECKING:
     from foci.backbones.saved import ModelRecord, TrainingData
@@ -31,11 +32,17 @@ if TYPE_CHECKING:
 ZERO_SHARE = 0.5
 """Share of zero tiles from which a bag is named."""
 
+REPEATED_SHARE = 0.9
+"""Share of tiles with an equal one from which a bag is named."""
+
 FAR_BELOW_CHANCE = 0.4
 """An AUC up to this, whose whole interval lies below 0.5, is far below chance."""
 
 TEST_MARGIN = 0.05
 """A score this far below the model's own, whose whole interval lies below it, is clearly below."""
+
+NORM_FACTOR, FEW_FACTOR, MEAN_WIDTHS, MEAN_SHARE = 2.0, 4.0, 1.5, 0.25
+"""Limits of :func:`feature_scale`."""
 
 CONSTANT = 0.01
 """Probabilities that differ by less than this over all slides are one answer."""
@@ -53,25 +60,31 @@ def find_alarms(
     trained_on: Collection[str] = (),
     fitted: Mapping[str, str | None] | None = None,
     overlapping: Collection[str] = (),
+    patients: Collection[str] = (),
 ) -> list[Alarm]:
     """All alarms, those that question the most numbers first.
 
     None of them depends on the threshold or the budget. ``fitted`` holds the encoder of every slide
-    that selectors were fitted on, ``overlapping`` the patients in more than one split.
+    that selectors were fitted on, ``overlapping`` the patients in more than one split, ``patients``
+    those of the whole cohort, audited or not.
     """
     data = None if record is None else record.data
     constant = constant_answer(whole)
     found = (
         other_encoder(slides, data),
         mixed_encoders(slides, fitted or {}),
+        feature_scale(slides, data),
         below_chance(whole.labelled, classes),
         below_test_figure(whole.labelled, record),
         constant,
         None if constant else single_class(whole, classes),
         training_slides(slides, data, trained_on),
         patient_overlap(slides, overlapping),
+        patient_spelling(slides, patients),
         duplicate_bags(slides),
         zero_tiles(slides),
+        repeated_tiles(slides),
+        coordinate_order(slides),
     )
     return [alarm for alarm in found if alarm is not None]
 
@@ -120,6 +133,59 @@ def mixed_encoders(
     )
 
 
+def feature_scale(slides: Sequence[AuditedSlide], data: TrainingData | None) -> Alarm | None:
+    """Features of another size, or around another mean, than those that the model was trained on.
+
+    The median audited slide is compared with the middle half of the training slides: a median and
+    quartiles, because a few slides of blank tiles or artefacts say nothing of a cohort. The norm
+    may be a factor of two beyond that range, and the mean beyond it by 1.5 times its width (Tukey's
+    fences), or by a quarter of a feature's typical size where that is more: another split or
+    another hospital stays inside, while a forgotten scaling, division by the norm or
+    standardisation moves it by more.
+    The median of fewer than six slides, on either side, may be that of one odd slide: only the norm
+    counts then, from four times on.
+    """
+    if data is None or data.feature_norm is None or data.feature_mean is None:
+        return None
+    known = [s for s in slides if s.feature_norm is not None and s.feature_mean is not None]
+    if not known:
+        return None
+    enough = min(len(known), len(data.fingerprints)) >= MIN_CASES
+    norm, mean = data.feature_norm, data.feature_mean
+    factor = NORM_FACTOR if enough else FEW_FACTOR
+    typical = norm.median / math.sqrt(data.width)
+    width = mean.high - mean.low
+    beyond = max(MEAN_WIDTHS * width, MEAN_SHARE * typical) if enough else math.inf
+    checks = (
+        ("norm", "the norm of a tile's features", norm, norm.low / factor, norm.high * factor),
+        ("mean", "the mean of all features", mean, mean.low - beyond, mean.high + beyond),
+    )
+    found, numbers, odd = list[str](), dict[str, float](), set[str]()
+    for name, what, trained, low, high in checks:
+        own = {s.slide_id: getattr(s, f"feature_{name}") for s in known}
+        here = float(np.median(list(own.values())))
+        if low <= here <= high:
+            continue
+        found.append(
+            f"{what} is {here:.3g} on the median slide and was {trained.median:.3g} in training "
+            f"({trained.low:.3g} to {trained.high:.3g} on the middle half of the slides)"
+        )
+        numbers |= {name: here, f"{name}_in_training": trained.median}
+        odd |= {slide for slide, value in own.items() if not low <= value <= high}
+    if not found:
+        return None
+    what = ", and ".join(found)
+    return Alarm(
+        kind="feature scale",
+        sentence=(
+            f"{what[0].upper()}{what[1:]}: the features were scaled or normalised in another way, "
+            "or are of another encoder. Prepare them as for training."
+        ),
+        numbers={**numbers, "slides": len(odd), "audited": len(slides)},
+        slides=[slide.slide_id for slide in slides if slide.slide_id in odd],
+    )
+
+
 def training_slides(
     slides: Sequence[AuditedSlide], data: TrainingData | None, trained_on: Collection[str]
 ) -> Alarm | None:
@@ -154,6 +220,34 @@ def patient_overlap(slides: Sequence[AuditedSlide], overlapping: Collection[str]
         ),
         numbers={"slides": len(touched), "audited": len(slides), "patients": len(overlapping)},
         slides=touched,
+    )
+
+
+def patient_spelling(slides: Sequence[AuditedSlide], patients: Collection[str]) -> Alarm | None:
+    """Audited slides of patients of whom the cohort has another spelling: ``P1`` and ``p1``."""
+    spellings = defaultdict[str, set[str]](set)
+    for case in (*patients, *(slide.case_id for slide in slides)):
+        spellings[case.strip().casefold()].add(case)
+    groups = {name: sorted(own) for name, own in spellings.items() if len(own) > 1}
+    touched = [slide for slide in slides if slide.case_id.strip().casefold() in groups]
+    if not touched:
+        return None
+    found = list(dict.fromkeys(slide.case_id.strip().casefold() for slide in touched))
+    named = listed([" and ".join(f"'{case}'" for case in groups[name]) for name in found])
+    return Alarm(
+        kind="patient spelling",
+        sentence=(
+            f"Patients that differ only in case or in blanks around their names ({named}) are "
+            "counted as different ones: if they are the same, intervals are too narrow, and a "
+            "patient may be in two splits. Spell every patient in one way in the label table."
+        ),
+        numbers={
+            "slides": len(touched),
+            "audited": len(slides),
+            "patients": len(found),
+            "names": sum(len(groups[name]) for name in found),
+        },
+        slides=[slide.slide_id for slide in touched],
     )
 
 
@@ -333,6 +427,52 @@ def zero_tiles(slides: Sequence[AuditedSlide]) -> Alarm | None:
             "these slides again."
         ),
         numbers={"slides": len(bad), "worst_share": (worst.n_zero or 0) / worst.n_tiles},
+        slides=named,
+    )
+
+
+def repeated_tiles(slides: Sequence[AuditedSlide]) -> Alarm | None:
+    """Slides of whose tiles almost every one is there twice or more; all-zero tiles aside."""
+    bad = [
+        s
+        for s in slides
+        if s.n_repeated and s.n_repeated >= REPEATED_SHARE * (s.n_tiles - (s.n_zero or 0))
+    ]
+    if not bad:
+        return None
+    worst = max(bad, key=lambda slide: slide.n_repeated or 0)
+    named = [slide.slide_id for slide in bad]
+    return Alarm(
+        kind="repeated tiles",
+        sentence=(
+            f"Almost every tile is there twice or more in {some(named)}; in {worst.slide_id} "
+            f"{worst.n_repeated} of {worst.n_tiles} tiles have the features of another one. "
+            "Numbers of tiles are too large, and a deleted tile leaves its copy behind: keep each "
+            "tile once."
+        ),
+        numbers={
+            "slides": len(bad),
+            "audited": len(slides),
+            "repeated": sum(slide.n_repeated or 0 for slide in bad),
+            "tiles": sum(slide.n_tiles for slide in bad),
+        },
+        slides=named,
+    )
+
+
+def coordinate_order(slides: Sequence[AuditedSlide]) -> Alarm | None:
+    """Slides whose files show that coordinates are of another order than features."""
+    bad = [slide for slide in slides if slide.misplaced is not None]
+    if not bad:
+        return None
+    named = [slide.slide_id for slide in bad]
+    return Alarm(
+        kind="coordinate order",
+        sentence=(
+            f"Coordinates seem to be of another order than features in {some(named)}. In "
+            f"{named[0]}, {bad[0].misplaced}. Write both in one run of the extraction."
+        ),
+        numbers={"slides": len(bad), "audited": len(slides)},
         slides=named,
     )
 

@@ -16,7 +16,14 @@ from typing import Any, get_args
 
 import numpy as np
 
-from foci.audits.measure import MeasuredSlides, Threshold, absolute, few_decided, relative
+from foci.audits.measure import (
+    REFERENCES,
+    MeasuredSlides,
+    Threshold,
+    absolute,
+    few_decided,
+    relative,
+)
 from foci.audits.records import (
     Answers,
     AnswersAt,
@@ -209,29 +216,27 @@ class DecidedView:
 
     def against_nulls(self, ranking: str) -> NullControl | None:
         """A ranking beside the content-free maps; None where there are none to compare with."""
-        nulls = self.measured.nulls
-        if nulls is None or not {ranking, RANDOM} <= set(self.rankings):
+        if self.measured.null_areas is None or not {ranking, RANDOM} <= set(self.rankings):
             return None
         own, drawn = self.measured.null_wins(ranking), self.measured.null_map_wins
         kept = np.flatnonzero(self.longer & ~np.isnan(own) & ~np.isnan(drawn).any(axis=0))
         if not len(kept):
             return None
         cases = [self.measured.slides.cases[row] for row in kept]
-        shares = np.array([patient_means(row[kept], cases).mean() for row in drawn])
-        maps, d = shares[: nulls.n_maps], float(patient_means(own[kept], cases).mean())
-        pvalue = null_pvalue(d, maps)
+        shares = [float(patient_means(row[kept], cases).mean()) for row in drawn]
+        n_maps, d = len(shares) - len(REFERENCES), float(patient_means(own[kept], cases).mean())
+        pvalue = null_pvalue(d, shares[:n_maps])
         return NullControl(
             ranking=ranking,
             d=d,
-            n_maps=nulls.n_maps,
-            beaten=nulls.n_maps + 1 - round(pvalue * (nulls.n_maps + 1)),
+            n_maps=n_maps,
+            beaten=n_maps + 1 - round(pvalue * (n_maps + 1)),
             pvalue=pvalue,
-            best=float(maps.max()),
+            best=max(shares[:n_maps]),
             n_slides=len(kept),
             n_cases=len(set(cases)),
-            counts=list(nulls.counts),
             sampled=len(kept) < int(self.longer.sum()),
-            references=dict(zip(nulls.references, shares[nulls.n_maps :].tolist(), strict=True)),
+            references=dict(zip(REFERENCES, shares[n_maps:], strict=True)),
         )
 
     def _patients(self, chosen: Marks) -> dict[str, Any]:
@@ -641,13 +646,13 @@ def null_sentences(found: NullControl | None, view: DecidedView) -> list[str]:
     """How a ranking does beside maps that know nothing."""
     if found is None:
         few = "No slide has enough tiles to compare with content-free maps"
-        why = "No content-free maps were run" if view.measured.nulls is None else few
+        why = "No content-free maps were run" if view.measured.null_areas is None else few
         return [f"{why}, so that no map can be believed."]
     sampled = f" on a sample of {counted(found.n_slides, 'slide')}" if found.sampled else ""
     lines = [
-        f"By deletion area, {found.ranking} does better than {found.beaten} of {found.n_maps} maps "
-        f"that know nothing{sampled} (random directions in feature space; p = "
-        f"{decimals(found.pvalue, 3)})."
+        f"{found.ranking} does better than {found.beaten} of {found.n_maps} maps that know "
+        f"nothing{sampled} (random directions in feature space, by log-odds lost without the first "
+        f"tiles; p = {decimals(found.pvalue, 3)})."
     ]
     rivals = [name for name, d in found.references.items() if d is not None and d >= found.d]
     if rivals and found.d > 0:

@@ -10,7 +10,6 @@ import contextlib
 import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -125,7 +124,11 @@ class AuditedSlide:
         skipped: Why the slide was skipped, in one line; None if it was audited.
         encoder: Tile encoder that the feature file names, or None.
         n_zero: Candidate tiles whose features are all zero; None if it could not be read.
+        n_repeated: :attr:`foci.Bag.n_repeated`; None if it could not be read.
         fingerprint: :meth:`foci.Bag.fingerprint`; None if it could not be read.
+        feature_norm: :attr:`foci.Bag.feature_norm`; None if it could not be read.
+        feature_mean: :attr:`foci.Bag.feature_mean`; None if it could not be read.
+        misplaced: Why coordinates seem to be of another order than features, or None.
     """
 
     slide_id: str
@@ -139,10 +142,14 @@ class AuditedSlide:
     skipped: str | None = None
     encoder: str | None = None
     n_zero: int | None = None
+    n_repeated: int | None = None
     fingerprint: str | None = None
+    feature_norm: float | None = None
+    feature_mean: float | None = None
+    misplaced: str | None = None
 
 
-_ARROW = {"str": pa.string(), "int": pa.int32()}
+_ARROW = {"str": pa.string(), "int": pa.int32(), "float": pa.float64()}
 SLIDE_SCHEMA = pa.schema(
     [
         pa.field(own.name, _ARROW[kind], nullable=bool(optional))
@@ -232,11 +239,6 @@ class CurveTable:
     def null_maps(self) -> tuple[Curve, ...]:
         """Deletion under content-free maps, ``[M * len(ks), C]``; empty where none were run."""
         return self._curves.get((NULL_MAPS, None, "delete"), ())
-
-    @cached_property
-    def null_counts(self) -> tuple[int, ...]:
-        """Counts of the content-free maps; a slide has those below its number of tiles."""
-        return max((tuple(map(int, one.ks)) for one in self.null_maps), key=len, default=())
 
     def seeds(self, ranking: str) -> tuple[int | None, ...]:
         """Seeds of a ranking; ``(None,)`` where nothing is drawn."""

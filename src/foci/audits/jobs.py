@@ -27,7 +27,7 @@ from torch import Tensor
 
 from foci.audits.folder import column
 from foci.audits.null_maps import NullMaps
-from foci.audits.settings import KEPT, SHARE, SHARES, AuditSettings
+from foci.audits.settings import KEPT, NULL_COUNTS, SHARE, SHARES, AuditSettings
 from foci.metrics.cohort import adaptive_budget
 from foci.metrics.curve import sufficient_steps
 from foci.rankings import NULL_MAPS, SINGLE_SEEDS, Ranking, score
@@ -177,20 +177,19 @@ def reveal_counts(settings: AuditSettings, n_tiles: int) -> NDArray[np.int64]:
     return np.arange(1, min(settings.k_max, n_tiles) + 1, dtype=np.int64)
 
 
-def deletion_counts(
-    settings: AuditSettings, n_tiles: int, *, dense: bool, also: Sequence[int] = ()
-) -> NDArray[np.int64]:
-    """Deletion counts of a slide: those that are reported, and every one up to ``k_max`` if dense.
+def deletion_counts(settings: AuditSettings, n_tiles: int, *, dense: bool) -> NDArray[np.int64]:
+    """Deletion counts of a slide: those reported or needed, and every one up to ``k_max`` if dense.
 
-    At least one tile stays. ``also`` are those at which content-free maps are compared.
+    At least one tile stays. Content-free maps are compared at counts of their own.
 
     >>> deletion_counts(AuditSettings(k_max=6, deletion=(2, 8)), 20, dense=True).tolist()
     [1, 2, 3, 4, 5, 6, 8]
-    >>> deletion_counts(AuditSettings(k_max=6, deletion=(2, 8)), 20, dense=False).tolist()
-    [2, 8]
+    >>> deletion_counts(AuditSettings(k_max=6, deletion=(2, 5)), 20, dense=False).tolist()
+    [2, 5, 8]
     """
     every = range(1, min(settings.k_max, n_tiles) + 1) if dense else ()
-    counts = {k for k in (*every, *settings.deletion, *also) if k < n_tiles}
+    compared = NULL_COUNTS if settings.null_maps else ()
+    counts = {k for k in (*every, *settings.deletion, *compared) if k < n_tiles}
     return np.array(sorted(counts), dtype=np.int64)
 
 
@@ -218,14 +217,12 @@ class AdaptiveCurves:
         bag: The slide, with the predicted class as its target.
         full: ``[C]`` probabilities of the full bag.
         label: Index of the true class; None if it is unknown.
-        null_counts: Counts at which content-free maps are deleted, so that orders are, too.
     """
 
     bag: EmbeddedBag
     settings: AuditSettings
     full: NDArray[np.float64]
     label: int | None
-    null_counts: Sequence[int] = ()
 
     @property
     def thresholds(self) -> list[float]:
@@ -256,7 +253,7 @@ class AdaptiveCurves:
         if deleted and 1 < n_tiles <= EVERY_COUNT_UP_TO:
             kept, left = self._deleted(order, kept)
         elif deleted and n_tiles > 1:
-            reported = deletion_counts(self.settings, n_tiles, dense=False, also=self.null_counts)
+            reported = deletion_counts(self.settings, n_tiles, dense=False)
             kept, left = decisive_curves(
                 self.bag,
                 order,
@@ -284,11 +281,10 @@ class AdaptiveCurves:
         self, order: Tensor, kept: dict[int, Tensor]
     ) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
         """Both curves by count: every deletion, and insertion also where the decision flips."""
-        n_tiles = len(self.bag)
-        counts = deletion_counts(self.settings, n_tiles, dense=True, also=self.null_counts)
+        counts = deletion_counts(self.settings, len(self.bag), dense=True)
         probs = self.bag.curve(order, torch.from_numpy(counts), "delete")
         left = dict(zip(counts.tolist(), probs, strict=True))
-        last = min(self.settings.k_max, n_tiles)
+        last = min(self.settings.k_max, len(self.bag))
         asked = [
             k for k, rest in left.items() if k <= last and k not in kept and self._flipped(rest)
         ]

@@ -22,9 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits.folder import AuditedSlide, CurveTable, Order
-from foci.audits.null_maps import REFERENCES
 from foci.audits.records import CurveBand, plain
-from foci.audits.settings import RANDOM, SELECTOR, SHARE, SHARES, AuditSettings, View
+from foci.audits.settings import NULL_COUNTS, RANDOM, SELECTOR, SHARE, SHARES, AuditSettings, View
 from foci.errors import FociError
 from foci.metrics import inputs, slide_faithfulness, stack
 from foci.metrics.compare import area_differences
@@ -40,9 +39,15 @@ from foci.metrics.deletion import PAPER_COUNTS
 from foci.metrics.inputs import Floats, Integers, Marks
 from foci.reveal import Curve
 
+REFERENCES = ("the length of the feature", "the length of the feature, shortest first")
+"""The last of the content-free maps, after the random directions; they have no vote."""
+
 _TOGETHER = 1536  # curves that are measured in one go
 _FEW = 1 / 3
 _MOST = 0.5
+_LEAST = 1e-16  # probability below which log-odds are cut
+NULL_TIE = 0.1
+"""Difference of mean losses of log-odds up to which two orders are equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +86,20 @@ def followed(outputs: Floats, targets: int | Integers) -> Followed:
     each = classes.reshape(classes.shape + (1,) * (outputs.ndim - 1 - classes.ndim))
     confidence = np.take_along_axis(outputs, each[..., None], axis=-1)[..., 0]
     return Followed(confidence, outputs.argmax(axis=-1) == each)
+
+
+def log_odds(outputs: Floats, targets: int | Integers) -> Floats:
+    r"""Log-odds of a target class, :math:`\ln p_t - \ln \sum_{c \ne t} p_c`; as :func:`followed`.
+
+    >>> log_odds(np.array([[0.75, 0.25], [0.5, 0.5]]), 0).round(3).tolist()
+    [1.099, 0.0]
+    """
+    classes = np.asarray(targets)
+    each = classes.reshape(classes.shape + (1,) * (outputs.ndim - classes.ndim))
+    own = np.arange(outputs.shape[-1]) == each
+    ours, others = ((outputs * part).sum(axis=-1) for part in (own, ~own))
+    odds: Floats = np.log(np.maximum(ours, _LEAST)) - np.log(np.maximum(others, _LEAST))
+    return odds
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +237,7 @@ class Measured:
         deleted_all: Whether every count up to ``min(K_max, N - 1)`` was deleted.
         drops: ``[O, S, D]`` loss of confidence at the reported deletion counts.
         area: Mean of these losses.
-        null_area: The same at the counts of the content-free maps.
+        null_area: Mean loss of log-odds at the counts of the content-free maps.
         faithfulness: Faithfulness AUC, at the paper's counts.
         both_ways: Whether a count up to K_max is known in both directions, or there is one tile.
         decisive: Decisive K: these tiles suffice, and without them the decision flips.
@@ -362,8 +381,7 @@ def measure(
     whole = followed(flat.full, target).confidence
     needed = np.stack([threshold.needed(whole) for threshold in thresholds])
     columns, support, held = _reveal(revealed, flat, target, needed, tried, grid, settings)
-    at = curves.null_counts
-    more, left, flipped = _delete(deleted, places, flat, target, whole, tried, at, settings)
+    more, left, flipped = _delete(deleted, places, flat, target, whole, tried, settings)
     columns |= more
 
     # decisive K: counts known in both directions that suffice, and without which the decision flips
@@ -426,7 +444,6 @@ def _delete(
     target: Integers,
     whole: Floats,
     tried: Integers,
-    null_ks: tuple[int, ...],
     settings: AuditSettings,
 ) -> tuple[dict[str, NDArray[Any]], Floats, Marks]:
     """Columns of deletion curves, confidence and flips at the counts ``tried``.
@@ -434,7 +451,8 @@ def _delete(
     Not every order has deletion curves: ``places`` says where they belong among the ``slides``.
     """
     n = len(slides)
-    counts = np.array(sorted({*PAPER_COUNTS, *settings.deletion, *null_ks}))
+    counts = np.array(sorted({*PAPER_COUNTS, *settings.deletion}))
+    fell, odds = np.full((n, len(NULL_COUNTS)), np.nan), log_odds(slides.full, target)
     lost, left = np.full((n, len(counts)), np.nan), np.full((n, len(tried)), np.nan)
     flipped, deleted, walked = np.zeros((n, len(tried)), bool), np.zeros(n, bool), np.zeros(n)
     parts = stack([c.probs for c in curves], [c.ks for c in curves], lowest=0) if curves else ()
@@ -442,6 +460,8 @@ def _delete(
         at, ks = places[part.rows], part.ks
         seen = followed(part.probs, target[at])
         lost[at] = whole[at, None] - _known_at(counts, ks, seen.confidence)
+        own = log_odds(part.probs, target[at])
+        fell[at] = odds[at, None] - _known_at(np.array(NULL_COUNTS), ks, own)
         left[at] = _known_at(tried, ks, seen.confidence)
         flipped[at] = _known_at(tried, ks, ~seen.kept) == 1
         deleted[at], walked[at] = True, _without_gap(ks[ks > 0])
@@ -451,12 +471,9 @@ def _delete(
         "deleted_all": walked >= np.minimum(settings.k_max, slides.n_tiles - 1),
         "drops": reported,
         "area": slide_faithfulness(reported, slides.n_tiles, settings.deletion),
-        "null_area": np.full(n, np.nan),
+        "null_area": slide_faithfulness(fell, slides.n_tiles, NULL_COUNTS),
         "faithfulness": slide_faithfulness(paper, slides.n_tiles),
     }
-    if null_ks:
-        at_nulls = lost[:, np.isin(counts, null_ks)]
-        columns["null_area"] = slide_faithfulness(at_nulls, slides.n_tiles, null_ks)
     return columns, left, flipped
 
 
@@ -471,43 +488,21 @@ def _without_gap(ks: Integers) -> int:
     return int((ks == np.arange(1, len(ks) + 1)).sum())
 
 
-@dataclass(frozen=True, eq=False)
-class NullAreas:
-    """Deletion areas under maps that know nothing, and those of the audit at the same counts.
+def null_areas(curves: CurveTable, slides: WholeSlides) -> Floats | None:
+    """``[M + references, S]`` mean loss of log-odds under the content-free maps; None without any.
 
-    Attributes:
-        counts: Tiles deleted.
-        areas: ``[M + references, S]``; NaN where a slide was not sampled, or is too small.
-        references: Names of the last maps, which have no vote.
+    NaN where a slide was not sampled, or is too small.
     """
-
-    counts: tuple[int, ...]
-    areas: Floats
-    references: tuple[str, ...] = REFERENCES
-
-    @property
-    def n_maps(self) -> int:
-        """Maps that know nothing."""
-        return len(self.areas) - len(self.references)
-
-
-def null_areas(curves: CurveTable, slides: WholeSlides) -> NullAreas | None:
-    """Read the deletion curves of the content-free maps, for the predicted class."""
-    counts = curves.null_counts
-    if not counts:
+    after = {row: curve for row, curve in enumerate(curves.null_maps) if len(curve.ks)}
+    if not after:
         return None
-    sure, n_maps = slides.sure, 0
-    lost = {}
-    for row, curve in enumerate(curves.null_maps):
-        if len(curve.ks):
-            kept = followed(curve.probs, int(slides.predictions[row])).confidence
-            lost[row] = sure[row] - kept.reshape(-1, len(curve.ks))
-            n_maps = len(lost[row])
-    drops = np.full((n_maps, len(slides), len(counts)), np.nan)
-    for row, own in lost.items():
-        drops[:, row, : own.shape[1]] = own
-    areas = [slide_faithfulness(each, slides.n_tiles, counts) for each in drops]
-    return NullAreas(counts, np.stack(areas))
+    predictions, whole = slides.predictions, log_odds(slides.full, slides.predictions)
+    n_maps = max(len(curve.probs) // len(curve.ks) for curve in after.values())
+    fell = np.full((n_maps, len(slides), len(NULL_COUNTS)), np.nan)
+    for row, curve in after.items():
+        own = log_odds(curve.probs, int(predictions[row])).reshape(n_maps, -1)
+        fell[:, row, : own.shape[1]] = whole[row] - own
+    return np.stack([slide_faithfulness(one, slides.n_tiles, NULL_COUNTS) for one in fell])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -517,7 +512,7 @@ class MeasuredSlides:
     Attributes:
         curves: Cut at the largest count.
         targets: By view, ``[S]`` the class that is followed on every slide; -1 where there is none.
-        nulls: Deletion under content-free maps; None where none were run.
+        null_areas: See :func:`null_areas`.
     """
 
     curves: CurveTable
@@ -525,22 +520,22 @@ class MeasuredSlides:
     targets: dict[View, Integers]
     tables: dict[View, Measured]
     mean_curves: dict[View, dict[str, CurveBand]]
-    nulls: NullAreas | None = None
+    null_areas: Floats | None = None
 
     @cached_property
     def null_map_wins(self) -> Floats:
-        """``[M + references, S]`` content-free maps against random orders, by deletion area."""
-        if self.nulls is None:
+        """``[M + references, S]`` content-free maps against random orders, slide by slide."""
+        if self.null_areas is None:
             return np.empty((0, len(self.slides)))
-        return np.stack([area_differences(one, self._random_areas) for one in self.nulls.areas])
+        return np.stack([self._against_random(one) for one in self.null_areas])
 
     def null_wins(self, ranking: str) -> Floats:
         """``[S]`` a ranking against random orders, as :attr:`null_map_wins`."""
-        return area_differences(self.of(ranking).with_deletions.null_area, self._random_areas)
+        return self._against_random(self.of(ranking).with_deletions.null_area)
 
-    @property
-    def _random_areas(self) -> Floats:
-        return self.of(RANDOM).with_deletions.null_area
+    def _against_random(self, areas: Floats) -> Floats:
+        random = self.of(RANDOM).with_deletions.null_area
+        return area_differences(areas, random, tie=NULL_TIE)
 
     @cached_property
     def tied(self) -> dict[str, float]:

@@ -6,8 +6,10 @@ anything of the model. So the tiles of every slide are also sorted along random 
 feature space, the same ones for all slides, and deleted in that order; the norm of the feature,
 both ways, stands beside as a reference.
 
-For pooling classifiers that costs a fraction of an inference. Any other classifier deletes at four
-counts only, on a seeded sample of the slides of which it is sure.
+Maps are compared by the log-odds that the model loses at four counts, which tells orders apart also
+where probabilities are saturated. For pooling classifiers all maps together cost a fraction of an
+inference. Any other classifier has fewer maps, on a seeded sample of the slides of which it is
+sure.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from foci.audits.settings import AuditSettings
+from foci.audits.settings import NULL_COUNTS, AuditSettings
 from foci.bags import Slide
 from foci.bags.store import BagStore
 from foci.errors import FociError
@@ -28,17 +30,14 @@ from foci.rankings import NULL_MAPS
 from foci.rankings.controls import null_directions
 from foci.reveal import Curve, EmbeddedBag, Revealer
 
-REFERENCES = ("the length of the feature", "the length of the feature, shortest first")
-"""Maps beside the random directions, after them; they have no vote."""
-
 SAMPLE = 64
 """Slides of which the classifier is sure that are sampled where every count costs a pass."""
 
 SPREAD_SLIDES, SPREAD_TILES = 32, 128
 """Slides, and tiles of each, that the spread of the features is taken from."""
 
-FEW_MAPS, FEW_COUNTS = 19, (8, 32, 64, 128)
-"""Maps and deletion counts where every count costs a forward pass: at most 84 per slide."""
+FEW_MAPS = 19
+"""Maps where every count costs a forward pass: 84 passes per sampled slide."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,26 +46,21 @@ class NullMaps:
 
     Attributes:
         directions: ``[M, D]`` in the units of the features.
-        counts: Tiles that are deleted.
         sample: Slides that they are computed on; None for all.
     """
 
     directions: Tensor
-    counts: tuple[int, ...]
     sample: frozenset[str] | None
-
-    def counts_of(self, bag: EmbeddedBag) -> list[int]:
-        """Counts at which a slide is deleted, under rankings too: none where it is not sampled."""
-        sampled = self.sample is None or bag.slide_id in self.sample
-        return [k for k in self.counts if sampled and k < len(bag)]
 
     def curve(self, bag: EmbeddedBag, full: NDArray[np.float64]) -> Curve:
         """Deletion of one slide under every map, then under the references."""
-        counts, probs = self.counts_of(bag), np.empty((0, len(full)))
-        if counts:
+        counts = [k for k in NULL_COUNTS if k < len(bag)]
+        sampled = self.sample is None or bag.slide_id in self.sample
+        probs = np.empty((0, len(full)))
+        if counts and sampled:
             found = bag.without_first(self._orders(bag.features), counts)
             probs = found.flatten(0, 1).numpy()
-        ks = np.array(counts, dtype=np.int64)
+        ks = np.array(counts if sampled else [], dtype=np.int64)
         return Curve(bag.slide_id, NULL_MAPS, None, "delete", len(bag), ks, probs, full)
 
     def _orders(self, features: Tensor) -> Tensor:
@@ -109,6 +103,5 @@ def draw_null_maps(
     spread = tiles.std(axis=0)
     spread[spread <= 1e-6 * np.abs(tiles).max(axis=0)] = 0.0  # constant, but for rounding
     n_maps = settings.null_maps if every else min(settings.null_maps, FEW_MAPS)
-    counts = settings.deletion if every else FEW_COUNTS
     sample = None if every else frozenset(sure[:SAMPLE])
-    return NullMaps(null_directions(n_maps, spread), counts, sample)
+    return NullMaps(null_directions(n_maps, spread), sample)

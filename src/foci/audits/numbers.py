@@ -324,7 +324,7 @@ def _decisive(measured: Measured, slides: WholeSlides, decided: Marks) -> dict[s
     """The fields that decisive K fills."""
     own = measured.with_decisive
     if own is None:
-        names = ("decisive", "decisive_share", "decisive_paper", "decisive_paper_share")
+        names = ("decisive", "decisive_share", "deciding", "decisive_paper", "decisive_paper_share")
         return {**dict.fromkeys((*names, "flips_back")), "exact": False}
     kept = np.broadcast_to((slides.n_tiles > 1) & decided, own.decisive.shape)
     longer = np.broadcast_to(slides.n_tiles - 1 > own.k_max, own.decisive.shape)[kept]
@@ -332,6 +332,7 @@ def _decisive(measured: Measured, slides: WholeSlides, decided: Marks) -> dict[s
     return {
         "decisive": CountQuartiles.over(counts, longer),
         "decisive_share": _share(~np.isnan(counts)),
+        "deciding": float(np.nanmedian(counts)) if (~np.isnan(counts)).any() else None,
         "decisive_paper": CountQuartiles.over(paper, longer),
         "decisive_paper_share": _share(~np.isnan(paper)),
         "flips_back": _share(own.flips_back[kept], ~np.isnan(counts)),

@@ -70,14 +70,18 @@ AlarmKind = Literal[
     "class order",
     "other encoder",
     "mixed encoders",
+    "feature scale",
     "below chance",
     "below test figure",
     "constant answer",
     "single class",
     "training slides",
     "patient overlap",
+    "patient spelling",
     "duplicate bags",
     "zero tiles",
+    "repeated tiles",
+    "coordinate order",
 ]
 """What an alarm is about, in the order in which alarms are listed."""
 
@@ -322,6 +326,7 @@ class DecidedNumbers(Record):
         fallback: Share of reaching slides that fall back below kappa later.
         decisive: Quartiles of decisive K (the decision flips); None where it was not measured.
         decisive_share: Share of the decided slides of two or more tiles that have one.
+        deciding: Median decisive K of the slides that have one.
         decisive_paper: Quartiles in the paper's form (at most 0.2 of the probability is left).
         decisive_paper_share: Share of slides that have one in that form.
         flips_back: Share of slides with a decisive K on which the decision comes back later.
@@ -338,6 +343,7 @@ class DecidedNumbers(Record):
     fallback: Number
     decisive: CountQuartiles | None
     decisive_share: Number
+    deciding: Number
     decisive_paper: CountQuartiles | None
     decisive_paper_share: Number
     flips_back: Number
@@ -444,17 +450,18 @@ class CountsBehind(Record):
 
 
 class NullControl(Record):
-    """A ranking beside maps that know nothing, all against the same random orders, by area.
+    """A ranking beside maps that know nothing, all against the same random orders.
+
+    By the log-odds that the model loses without the first tiles.
 
     Attributes:
         ranking: The ranking.
-        d: Its net share of slides against random orders, by deletion area.
+        d: Its net share of slides against random orders.
         n_maps: Random directions in feature space, each a map.
         beaten: Maps whose net share is smaller.
         pvalue: One plus the maps that do as well or better, over one plus all maps.
         best: The largest net share of a map.
         n_slides, n_cases: Slides it rests on, and their patients.
-        counts: Tiles deleted.
         sampled: Whether only a sample of the slides was taken.
         references: Net share of other maps without content, by name; they have no vote.
     """
@@ -467,7 +474,6 @@ class NullControl(Record):
     best: Defined
     n_slides: int
     n_cases: int
-    counts: Counts
     sampled: bool
     references: dict[str, Number]
 

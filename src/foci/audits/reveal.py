@@ -14,7 +14,7 @@ import pickle
 import signal
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -109,7 +109,7 @@ class SlideReveal:
             return bag
         return replace(bag, features=pinned(bag.x, device).numpy())
 
-    def __call__(self, slide: Slide, bag: Bag, jobs: Sequence[RankingJob]) -> RevealedSlide:
+    def __call__(self, slide: Slide, bag: Bag, jobs: Iterable[RankingJob]) -> RevealedSlide:
         """Compute all curves of a slide; class-aware rankings use the predicted class.
 
         Raises:
@@ -122,12 +122,11 @@ class SlideReveal:
             embedded = self.revealer.open(bag)
             full = self._finite(embedded.full().numpy(), bag.slide_id)
             embedded = embedded.with_target(int(full.argmax()))
-            also = [k for job in jobs if job.null_maps for k in job.null_maps.counts_of(embedded)]
             adaptive = None
             if self.adaptive:
-                adaptive = AdaptiveCurves(embedded, self.settings, full, label, also)
+                adaptive = AdaptiveCurves(embedded, self.settings, full, label)
             for job in jobs:
-                curves[job.column], own = self._job(job, embedded, full, adaptive, also)
+                curves[job.column], own = self._job(job, embedded, full, adaptive)
                 if job.stored:
                     scores[job.column] = own
         tiles = RankedTiles(bag.slide_id, bag.tiles, bag.coords, scores)
@@ -139,7 +138,6 @@ class SlideReveal:
         bag: EmbeddedBag,
         full: NDArray[np.float64],
         adaptive: AdaptiveCurves | None,
-        also: Sequence[int],
     ) -> tuple[tuple[Curve, ...], NDArray[np.float64]]:
         """Insertion curves of every seed of a job, then deletion curves; scores of the first."""
         if job.null_maps is not None:
@@ -150,7 +148,7 @@ class SlideReveal:
         orders = [torch.from_numpy(ranking.order) for _, ranking in ranked]
         n_deleted = DELETED_ORDERS if job.orders and not self.settings.dense else len(orders)
         if adaptive is None:
-            inserted, deleted = self._dense(orders, orders[:n_deleted], bag, also)
+            inserted, deleted = self._dense(orders, orders[:n_deleted], bag)
         else:
             both = [
                 adaptive(order, control=bool(job.orders), deleted=place < n_deleted)
@@ -171,11 +169,11 @@ class SlideReveal:
         return curves, ranked[0][1].scores
 
     def _dense(
-        self, inserted: list[Tensor], deleted: list[Tensor], bag: EmbeddedBag, also: Sequence[int]
+        self, inserted: list[Tensor], deleted: list[Tensor], bag: EmbeddedBag
     ) -> tuple[list[Points], list[Points]]:
         """Counts and probabilities of every order, revealed and deleted at every count."""
         up = reveal_counts(self.settings, len(bag))
-        down = deletion_counts(self.settings, len(bag), dense=True, also=also)
+        down = deletion_counts(self.settings, len(bag), dense=True)
         kept = bag.curves(inserted, torch.from_numpy(up))
         left = [torch.empty(0, self.backbone.n_classes, dtype=torch.float64)] * len(deleted)
         if len(down):
@@ -205,7 +203,11 @@ def _audited_slide(slide: Slide, bag: Bag) -> AuditedSlide:
         features_sha256=hashlib.sha256(features.data).hexdigest(),
         encoder=bag.provenance.encoder,
         n_zero=bag.n_zero,
+        n_repeated=bag.n_repeated,
         fingerprint=bag.fingerprint(),
+        feature_norm=bag.feature_norm,
+        feature_mean=bag.feature_mean,
+        misplaced=bag.provenance.misplaced,
     )
 
 

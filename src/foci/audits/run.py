@@ -188,6 +188,7 @@ def _conclude(
         audit.slides, measured.slides, cohort.classes,
         record=sources.record, trained_on=sources.trained_on, fitted=encoders,
         overlapping=manifest.overlapping_patients,
+        patients={slide.case_id for slide in cohort},
     )  # fmt: skip
     many = many_left_out(cohort, len(audit.slides), {slide.slide_id for slide in audit.skipped})
     notes = [

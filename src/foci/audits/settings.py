@@ -55,6 +55,9 @@ SHARES = (0.8, 0.9, 0.95, 0.99)
 SHARE = 0.95
 """The one of them whose counts stand in every table."""
 
+NULL_COUNTS = (2, 8, 32, 128)
+"""Deletion counts at which a ranking is compared with content-free maps."""
+
 PROFILES: Registry[Mapping[str, Any]] = Registry("profile")
 """Settings by profile; each replaces a default, and gives way to whatever is given."""
 
@@ -160,7 +163,7 @@ class AuditSettings(BaseModel):
     seeds: tuple[Seed, ...] = (0, 1, 2)
     seeds_as: Literal["mean-rank", "each"] = "mean-rank"
     random_orders: Annotated[int, Field(ge=1, le=10_000)] = 10
-    null_maps: Annotated[int, Field(ge=0, le=999)] = 39
+    null_maps: Annotated[int, Field(ge=0, le=999)] = 99
     split: str = "test"
     block: PositiveInt = 32
     memory_gb: NonNegativeFloat = 1.0

@@ -186,5 +186,7 @@ def _decided(numbers: DecidedNumbers | None) -> Row:
         for end in ("low", "median", "high"):
             count = None if quartiles is None else getattr(quartiles, end)
             row[f"{name}_{end}"] = None if count is None else count.missing or count.value
-    row |= {name: getattr(numbers, name, None) for name in ("decisive_share", "flips_back")}
+    row |= {
+        name: getattr(numbers, name, None) for name in ("decisive_share", "deciding", "flips_back")
+    }
     return row

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from torch import Tensor
@@ -26,11 +27,32 @@ _NOT_WIDTHS = ("landmarks",)
 """Integers in a config that no tensor has as a dimension."""
 
 
+class FeatureRange(BaseModel):
+    """A number of every training slide: its median and its quartiles."""
+
+    model_config = ConfigDict(frozen=True)
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> FeatureRange:
+        """Summarise one number per slide.
+
+        >>> FeatureRange.of([1.0, 2.0, 3.0])
+        FeatureRange(low=1.5, median=2.0, high=2.5)
+        """
+        low, median, high = (float(one) for one in np.percentile(values, (25, 50, 75)))
+        return cls(low=low, median=median, high=high)
+
+
 class TrainingData(BaseModel):
     """The features that a model was trained on, so that an audit can compare its own with them.
 
     Encoders that the feature files name, layouts and tile sizes with their unit (``"256 px"``) each
-    with the number of slides; :meth:`foci.Bag.fingerprint` of every training slide, by slide.
+    with the number of slides; :meth:`foci.Bag.fingerprint` of every training slide, by slide; and
+    what :attr:`foci.Bag.feature_norm` and :attr:`foci.Bag.feature_mean` are on these slides.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -40,6 +62,8 @@ class TrainingData(BaseModel):
     layouts: dict[str, int] = Field(default_factory=dict)
     tile_sizes: dict[str, int] = Field(default_factory=dict)
     fingerprints: dict[str, str] = Field(default_factory=dict)
+    feature_norm: FeatureRange | None = None
+    feature_mean: FeatureRange | None = None
 
 
 class ModelRecord(BaseModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -29,12 +30,14 @@ class Provenance:
         path: The feature file.
         encoder: Tile encoder, where the file says so.
         notes: What the reader had to assume or leave open, in plain sentences.
+        misplaced: Why coordinates seem to be of another order than features, or None.
     """
 
     layout: str = "memory"
     path: Path | None = None
     encoder: str | None = None
     notes: tuple[str, ...] = ()
+    misplaced: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +97,37 @@ class Bag:
         """
         candidates = np.flatnonzero(self.features[:, 0] == 0)
         return int((~self.features[candidates].any(axis=1)).sum())
+
+    @property
+    def n_repeated(self) -> int:
+        """Number of tiles whose features another tile has, too; all-zero ones do not count.
+
+        >>> x = np.array([[1.0, 2.0], [1.0, 3.0], [1.0, 2.0], [0.0, 0.0], [0.0, 0.0]])
+        >>> Bag("s", x.astype(np.float32)).n_repeated
+        2
+        """
+        # Equal tiles have equal sums: of most bags no tile is looked at beyond its first columns.
+        sums = self.features[:, :FINGERPRINT_COLUMNS].astype(np.float64).sum(axis=1)
+        _, which, n = np.unique(sums, return_inverse=True, return_counts=True)
+        rows = Counter(row.tobytes() for row in self.features[n[which] > 1] if row.any())
+        return sum(count for count in rows.values() if count > 1)
+
+    @property
+    def feature_norm(self) -> float:
+        r"""Median over the tiles of :math:`\lVert x_i \rVert_2`.
+
+        >>> Bag("s", np.array([[3.0, 4.0], [0.0, 1.0], [0.0, 7.0]], dtype=np.float32)).feature_norm
+        5.0
+        """
+        with np.errstate(over="ignore"):
+            squared = np.einsum("nd,nd->n", self.features, self.features)
+        return float(np.median(np.sqrt(squared)))
+
+    @property
+    def feature_mean(self) -> float:
+        """Mean of all features of all tiles."""
+        with np.errstate(over="ignore"):
+            return float(self.features.mean())
 
     def fingerprint(self) -> str:
         """Short hash of the content, the same under any name, layout, tile order or precision.

@@ -21,7 +21,7 @@ from foci.bags.bag import Bag, Provenance
 from foci.errors import FociError
 from foci.files.atomic import sweep, write_whole
 
-_VERSION = 2
+_VERSION = 3
 _DEFAULT_LIMIT_GB = 100.0
 
 

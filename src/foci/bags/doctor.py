@@ -99,6 +99,7 @@ class _File:
     has_coords: bool = False
     on_grid: bool = True
     duplicates: bool = False
+    misplaced: str | None = None
     patch_size_inferred: bool = False
 
 
@@ -120,6 +121,7 @@ def _read(name: str, path: Path, options: CohortOptions) -> _File:
                 has_coords=bag.coords is not None,
                 on_grid=on_grid,
                 duplicates=duplicates,
+                misplaced=bag.provenance.misplaced,
                 patch_size_inferred=bag.patch_size_inferred,
             )
     except EmptyBagError as error:
@@ -182,10 +184,14 @@ def _sizes(good: Sequence[_File]) -> Check:
 
 
 def _coordinates(good: Sequence[_File]) -> list[Check]:
+    checks = []
+    if mixed := [file for file in good if file.misplaced is not None]:
+        found = f"of another order than features in {some([file.slide_id for file in mixed])}"
+        fix = "write both in one run of the extraction"
+        checks.append(Check("coordinates", "WARN", f"{found}; first: {mixed[0].misplaced}", fix))
     if without := [file.slide_id for file in good if not file.has_coords]:
         fix = "use files that store them, or do without tile maps and contiguity"
-        return [Check("coordinates", "WARN", f"missing in {some(without)}", fix)]
-    checks = []
+        return [*checks, Check("coordinates", "WARN", f"missing in {some(without)}", fix)]
     if off := [file.slide_id for file in good if not file.on_grid]:
         what, fix = f"not on a grid in {some(off)}", "check the unit and the tile size"
         checks.append(Check("coordinates", "WARN", what, fix))

@@ -179,11 +179,11 @@ class _Shape:
 
 _COLUMNS = {
     "msk": ("MSK,\ndecided", 0),
-    "decisive": ("Decisive\nK", 0),
+    "deciding": ("Deciding\ntiles", 0),
     "restricted": ("K, all\nslides", 1),
     "reach": ("Reach", 2),
     "aukc": ("AUKC", 3),
-    "null": ("Null maps\nbeaten", 0),
+    "null": ("Nulls\nbeaten", 0),
     "shi_native": ("SHI vs\n{map}", 2),
     "shi_random": ("SHI vs\nrandom", 2),
     "faithfulness": ("Faith.\nAUC", 3),
@@ -200,13 +200,15 @@ def _without(*names: str) -> tuple[str, ...]:
 
 
 _SHAPES = (
-    _Shape(_EVERY, ("msk", "decisive", "restricted", "shi_native", "shi_random")),
-    _Shape(_EVERY, ("msk", "decisive", "restricted")),
+    _Shape(_EVERY, ("msk", "deciding", "restricted", "shi_native", "shi_random")),
+    _Shape(_EVERY, ("msk", "deciding", "restricted")),
     _Shape(_EVERY),
     _Shape(_EVERY, names=_NARROW),
     _Shape(_without("aukc"), names=_NARROW),
     _Shape(_without("aukc", "selected_only"), names=_NARROW),
     _Shape(_without("aukc", "selected_only", "shi_random"), names=_NARROW),
+    _Shape(("msk", "deciding", "restricted", "reach", "null", "shi_native"), names=_NARROW),
+    _Shape(("msk", "deciding", "restricted", "reach", "null"), names=_NARROW),
     _Shape(_EVERY[:4], names=_NARROW),
     _Shape(_EVERY[:3], names=_NARROW),
 )
@@ -254,12 +256,17 @@ def _cells(numbers: RankingNumbers, shape: _Shape, k_max: int) -> Iterator[Text]
             yield Text(number(getattr(numbers.selected_only, "auc", None), digits))
         elif key == "null":
             null = numbers.null
-            yield Text("-" if null is None else f"{null.beaten} of {null.n_maps}")
+            yield Text("-" if null is None else f"{null.beaten}/{null.n_maps}")
         elif key == "msk_cond":
             spread = seed_std(numbers.msk_cond_seeds)
             after = "" if spread is None else f" ± {number(spread, digits)}"
             yield Text(f"{number(numbers.msk_cond.estimate, digits)}{after}")
-        elif key not in ("msk", "decisive"):
+        elif key == "deciding":
+            share = getattr(numbers.decided, "decisive_share", None)
+            count = number(getattr(numbers.decided, "deciding", None), 1).removesuffix(".0")
+            below = "" if share is None or not ends else f"\non {in_percent(share)}"
+            yield Text.assemble("none" if share == 0 else count, (below, "dim"))
+        elif key != "msk":
             yield estimate(getattr(numbers, key), digits, ends)
         elif (quartiles := getattr(numbers.decided, key, None)) is None:
             yield Text("-")
@@ -309,16 +316,13 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
     sure, k_max = f"{summary.kappa:g} sure", summary.k_max
     meanings = {
         "msk": ("MSK, decided", f"median tiles until {sure}, on slides the model has decided"),
-        "decisive": (
-            "Decisive K",
-            "median tiles that suffice, and the decision flips without them",
+        "deciding": (
+            "Deciding tiles",
+            "median tiles that suffice, and the decision flips without them; on x % of the slides",
         ),
         "restricted": ("K, all slides", f"mean tiles until {sure}, {k_max} if it never is"),
         "aukc": ("AUKC", "area under the curve of probability over share of tiles revealed"),
-        "null": (
-            "Null maps beaten",
-            "maps that know nothing which this order beats, by deletion area",
-        ),
+        "null": ("Nulls beaten", "maps that know nothing and lose to this order"),
         "shi_native": ("SHI", "share of tiles saved; negative where more are needed"),
         "msk_cond": (
             "MSK, reached",

@@ -22,7 +22,7 @@ from foci.metrics.stats import (
     MIN_DRAWS,
     case_means,
     case_numbers,
-    percentile_interval,
+    percentiles,
     sign_flip_pvalue,
 )
 
@@ -213,12 +213,8 @@ def _compare(
         return OrderComparison(nan, nan, nan, 1.0, 0, 0, 0, 0, 0, 0, "unclear")
     means = patient_means(wins, cases)
     d, n_cases, low, high = float(means.mean()), len(means), math.nan, math.nan
-    if n_cases > 1 and n_boot >= MIN_DRAWS:
-        # each draw with both places of the pseudo-patients: turned round, the ends are the negative
-        placed = [np.append(means, PSEUDO_PATIENTS[::step]) for step in (1, -1)]
-        draws = case_means(np.column_stack(placed), range(n_cases + 2), n_boot, seed).ravel()
-        found = percentile_interval(d, draws, level)
-        low, high = found.low, found.high
+    if n_cases > 1:
+        low, high = patient_intervals(means[:, None], n_boot, level, seed)[:, 0].tolist()
     pvalue = sign_flip_pvalue(means, seed)
     result: AxisResult = "unclear"
     if max(-low, high) <= SAME_WITHIN + ROUNDING and n_cases >= SAME_CASES:
@@ -238,6 +234,22 @@ def _compare(
         case_losses=int((means < -ROUNDING).sum()),
         result=result,
     )
+
+
+def patient_intervals(means: Floats, n_boot: int, level: float = 0.95, seed: int = 0) -> Floats:
+    """Both ends of the interval of D, ``[2, M]``, from the patient means ``[C, M]`` of M cohorts.
+
+    Patients and the two pseudo-patients are drawn with replacement. Every draw counts with the
+    pseudo-patients in both places, so that the ends of negated means are the negated ends. NaN
+    where there is one draw.
+    """
+    n_cohorts = means.shape[1]
+    pseudo = np.repeat(np.array(PSEUDO_PATIENTS)[:, None], n_cohorts, axis=1)
+    both = np.hstack([np.vstack([means, pseudo]), np.vstack([means, pseudo[::-1]])])
+    draws = case_means(both, range(len(both)), n_boot, seed)
+    if n_boot < MIN_DRAWS:
+        return np.full((2, n_cohorts), np.nan)
+    return percentiles(np.vstack([draws[:, :n_cohorts], draws[:, n_cohorts:]]), level)
 
 
 def patient_means(values: Floats, cases: Sequence[Any] | NDArray[Any]) -> Floats:

@@ -52,11 +52,11 @@ def percentile_interval(estimate: float, draws: Floats, level: float = 0.95) -> 
     One draw spans no interval: its ends are NaN.
     """
     defined = draws[~np.isnan(draws)]
-    low, high = _percentiles(defined[:, None], level)[:, 0]
+    low, high = percentiles(defined[:, None], level)[:, 0]
     return Interval(estimate, float(low), float(high), level)
 
 
-def _percentiles(draws: Floats, level: float) -> Floats:
+def percentiles(draws: Floats, level: float) -> Floats:
     """Both ends of the central ``level`` of every column of ``[B, M]``, as ``[2, M]``."""
     inputs.threshold(level, "level")
     if len(draws) < MIN_DRAWS:
@@ -165,7 +165,7 @@ def mean_intervals(
     if np.isnan(draws).any():  # each column leaves out its own
         columns = zip(estimates, draws.T, strict=True)
         return tuple(percentile_interval(one, drawn, level) for one, drawn in columns)
-    lows, highs = _percentiles(draws, level).tolist()
+    lows, highs = percentiles(draws, level).tolist()
     ends = zip(estimates, lows, highs, strict=True)
     return tuple(Interval(one, low, high, level) for one, low, high in ends)
 

@@ -92,11 +92,15 @@ class DrawnAnswers(Record):
     Attributes:
         map: The map that is judged.
         ranking: The ranking whose decisive K answers how many tiles.
+        count, count_low, count_high: Its median and quartiles over the slides that have one.
         candidate: The ranking that is tried against the map; None without one.
     """
 
     map: str
     ranking: str
+    count: float | None
+    count_low: float | None
+    count_high: float | None
     candidate: str | None
 
 

@@ -87,11 +87,15 @@ def payload(
     packer = SlideDetails(measured, audit.slides, settings.kappa)
     table = cohort_payload(audit, summary, packer)
     detail_limit = max(limit - len(to_json(table.slides)), min(limit, LEAST_BYTES))
+    tiles = summary.answers.tiles
     return table.model_copy(
         update={
             "answers": DrawnAnswers(
                 map=summary.map,
-                ranking=summary.answers.tiles.ranking,
+                ranking=tiles.ranking,
+                count=None if tiles.count is None else tiles.count.estimate,
+                count_low=tiles.count_low,
+                count_high=tiles.count_high,
                 candidate=summary.answers.order.candidate,
             ),
             "numbers": {

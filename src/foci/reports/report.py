@@ -331,14 +331,19 @@ def _counting(answer: Answer, summary: Summary) -> AnswerCard:
     if tiles.share is None:
         sample = patients if found.n_decided else "no patient has a decided slide"
         return AnswerCard(answer, sample=sample, decided=decided)
-    ends = ""
+    number, _, found_on = answer.short.partition(", ")
+    unit = f"under the {tiles.ranking} order"
     if tiles.count is not None:
-        ends = f"quartiles {fixed(tiles.count_low, 0)} and {fixed(tiles.count_high, 0)}"
+        low, high = fixed(tiles.count_low, 0), fixed(tiles.count_high, 0)
+        unit = (
+            f"median over slides that have any, quartiles {low} and {high}; "
+            f"{percent(tiles.of_slide)} of the slide's tiles; {unit}"
+        )
     return AnswerCard(
         answer,
-        number=answer.short,
-        interval=ends,
-        unit=f"median over slides that have any, first tiles of the {tiles.ranking} order",
+        number=number,
+        interval=found_on,
+        unit=unit,
         symbol="Decisive K (DK): the first K tiles suffice, and without them the decision flips",
         sample=f"n = {counted(tiles.n_slides, 'slide')} {patients}",
         slides=True,

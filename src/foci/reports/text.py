@@ -189,7 +189,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class ComparisonLine:
-    """One axis of one comparison, for the table of evidence."""
+    """One axis of one comparison, for the table of evidence.
+
+    Attributes:
+        medians, ratio: Of both rankings, and the ratio of their geometric means.
+        slides, patients: On how many the first ranking is ahead, behind, equal.
+    """
 
     rankings: str
     axis: str
@@ -198,6 +203,9 @@ class ComparisonLine:
     text: str
     pvalue: str
     medians: str
+    ratio: str
+    slides: str
+    patients: str
 
 
 def tone_of(answer: str | None) -> Tone:
@@ -251,8 +259,11 @@ def comparison_line(first: str, second: str, axis: AxisComparison) -> Comparison
         plain=PLAIN_AXES[axis.measure],
         interval=axis,
         text=signed(axis.d) + (f" ({ends})" if ends else ""),
-        pvalue="< 0.001" if axis.pvalue < 0.001 else fixed(axis.pvalue),
+        pvalue="p < 0.001" if axis.pvalue < 0.001 else f"p = {fixed(axis.pvalue)}",
         medians=f"{_median(axis, axis.first)} and {_median(axis, axis.second)}",
+        ratio="" if axis.ratio is None else f"ratio {fixed(axis.ratio, 2)}",
+        slides=f"{axis.wins}, {axis.losses}, {axis.ties}",
+        patients=f"{axis.case_wins}, {axis.case_losses}, {axis.n_cases - axis.n_differ}",
     )
 
 
@@ -268,19 +279,24 @@ def null_table(found: Answers) -> PlainTable | None:
     controls = [one for one in (found.map.null, found.order.null) if one is not None]
     if not controls:
         return None
-    head = ("ranking", "net share, deletion area", "maps beaten", "p", "best of these maps")
+    head = ("ranking", "net share", "maps beaten")
     rows = [
-        (c.ranking, signed(c.d), f"{c.beaten} of {c.n_maps}", fixed(c.pvalue), signed(c.best))
+        (c.ranking, signed(c.d), f"{c.beaten} of {c.n_maps} (p = {fixed(c.pvalue)})")
         for c in controls
     ]
     rows += [
-        (f"sorted by {name}", signed(d), NOTHING, NOTHING, NOTHING)
-        for name, d in controls[0].references.items()
-        if d is not None
+        (name, signed(d), NOTHING) for name, d in controls[0].references.items() if d is not None
     ]
-    sample = ", a sample" if controls[0].sampled else ""
-    slides = f"{counted(controls[0].n_slides, 'decided slide')}{sample}"
-    return PlainTable(f"{controls[0].n_maps} random directions, {slides}", head, tuple(rows))
+    slides = counted(controls[0].n_slides, "decided slide")
+    sampled = f"a sample of {slides}" if controls[0].sampled else slides
+    note = (
+        f"Each of {controls[0].n_maps} random directions in feature space is a map; the best has "
+        f"{signed(controls[0].best)}. Net share: slides on which an order loses more than random "
+        f"orders do when its first tiles are deleted, minus those on which it loses less "
+        f"({sampled}). p: one plus the maps that do as well, over one plus all maps. The length of "
+        "the feature stands beside them, without a vote."
+    )
+    return PlainTable("Beside maps that know nothing", head, tuple(rows), note)
 
 
 # The choice of the readout, and facts
@@ -398,11 +414,12 @@ MOST_ROWS = 100
 
 @dataclass(frozen=True)
 class PlainTable:
-    """A titled table of text."""
+    """A titled table of text, with a note below it."""
 
     title: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    note: str = ""
 
 
 def plain_tables(summary: Summary, data: AuditPayload) -> list[PlainTable]:

@@ -26,7 +26,6 @@ from foci.configuration import configure
 from foci.errors import FociError
 from foci.files.hashes import digest
 from foci.selectors import recipe
-from foci.selectors.gates import Adaptive
 
 BACKBONES: Mapping[str, str] = {
     "transmil": "Soft-aggregation/Transformer",
@@ -130,6 +129,15 @@ class BackboneEntry(_Block):
         return training
 
 
+class Adaptive(BaseModel):
+    r"""The adaptive count :math:`K_s = \max(K_\mathrm{min}, \lfloor \alpha N_s \rfloor)`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    alpha: Share = 0.03
+    k_min: PositiveInt = 16
+
+
 class ReadBlock(_Block):
     """At what thresholds and counts tables are read from stored curves.
 
@@ -137,7 +145,6 @@ class ReadBlock(_Block):
         kappas: Confidences; probabilities close to one of them are computed in float64.
         budgets: Largest reveal counts.
         selected_k: Counts of the selected-only tables, beside the adaptive one.
-        adaptive: The adaptive count, as of the budget of a selector.
     """
 
     block = "read"

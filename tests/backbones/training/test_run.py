@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import h5py
+import numpy as np
 import pytest
 
 from foci import Cohort, backbones
@@ -101,6 +102,15 @@ def test_the_folder_says_which_features_it_was_trained_on(tmp_path: Path) -> Non
     assert record.data.tile_sizes == {"256 px": 12}
     bags = {bag.slide_id: bag.fingerprint() for bag in cohort.split("train").bags()}
     assert record.data.fingerprints == bags
+    tiles = [bag.features.astype(float) for bag in cohort.split("train").bags()]
+    norms = [np.median(np.sqrt((x**2).sum(axis=1))) for x in tiles]
+    for found, own in (
+        (record.data.feature_norm, norms),
+        (record.data.feature_mean, [x.mean() for x in tiles]),
+    ):
+        assert found is not None
+        expected = [np.quantile(own, q) for q in (0.25, 0.5, 0.75)]
+        np.testing.assert_allclose([found.low, found.median, found.high], expected, rtol=1e-5)
     assert (record.n_cap, record.classes) == (1024, ("a", "b"))
     assert record.test_score("accuracy") == record.metrics["test"]["accuracy"]
     assert record.test_score("auc") is None

@@ -8,12 +8,12 @@ import { isDecided, laneOf } from "./slideCounts";
 export function answerSlides(payload: AuditPayload, open: (index: number) => void): HTMLElement[] {
   if (payload.answers === null) return [];
   const scene = sceneOf(payload, "prediction");
-  const ranking = payload.answers.ranking;
+  const { ranking, count: median, count_low: low, count_high: high } = payload.answers;
   const lane = laneOf(scene, ranking, "decisive", (index) => isDecided(payload, index));
   if (lane === null) return [];
   return [
     stripPlot({
-      lanes: [lane],
+      lanes: [{ ...lane, quartiles: median === null ? null : { low, median, high } }],
       kMax: payload.k_max,
       xLabel: "decisive K (tiles)",
       lane: "none",

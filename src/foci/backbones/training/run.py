@@ -14,7 +14,15 @@ from pydantic import Field
 
 from foci._version import __version__
 from foci.backbones.base import Backbone, create
-from foci.backbones.saved import RECORD, ModelRecord, TrainingData, load_folder, read_record, save
+from foci.backbones.saved import (
+    RECORD,
+    FeatureRange,
+    ModelRecord,
+    TrainingData,
+    load_folder,
+    read_record,
+    save,
+)
 from foci.backbones.training.loop import (
     EpochReport,
     Predictions,
@@ -203,7 +211,7 @@ def _scored(
 def _training_data(cohort: Cohort) -> TrainingData:
     """Read every bag of a training split once more, to describe its features."""
     encoders, layouts, sizes = Counter[str](), Counter[str](), Counter[str]()
-    fingerprints, width = {}, 0
+    fingerprints, width, norms, means = {}, 0, list[float](), list[float]()
     for bag in cohort.bags():
         origin = bag.provenance
         encoders.update([origin.encoder] if origin.encoder else [])
@@ -211,12 +219,16 @@ def _training_data(cohort: Cohort) -> TrainingData:
         sizes.update([f"{bag.patch_size} {bag.unit}"] if bag.patch_size else [])
         fingerprints[bag.slide_id] = bag.fingerprint()
         width = bag.width
+        norms.append(bag.feature_norm)
+        means.append(bag.feature_mean)
     return TrainingData(
         width=width,
         encoders=dict(encoders),
         layouts=dict(layouts),
         tile_sizes=dict(sizes),
         fingerprints=fingerprints,
+        feature_norm=FeatureRange.of(norms),
+        feature_mean=FeatureRange.of(means),
     )
 
 

@@ -116,5 +116,5 @@ def canonical(stored: Stored, path: Path, slide_id: str, layout: str) -> Bag:
         unit=stored.unit,
         patch_size=None if size is None else round(size),
         patch_size_inferred=inferred and size is not None,
-        provenance=Provenance(layout, path, stored.encoder, stored.notes),
+        provenance=Provenance(layout, path, stored.encoder, stored.notes, stored.misplaced),
     )

@@ -16,6 +16,13 @@ from numpy.typing import NDArray
 from foci.bags.layouts import hdf5
 from foci.bags.layouts.layout import Layout, Stored, one_number
 from foci.bags.layouts.tensor_file import load_array
+from foci.errors import BagError
+
+_COMPARED = 32
+"""Tiles by which the order of two files is compared."""
+
+_HALF_PRECISION = 1e-2
+"""Largest difference of equal features, relative to the largest of the tile: one may be rounded."""
 
 
 def _matches_h5(path: Path) -> bool:
@@ -29,7 +36,12 @@ def _read_h5(path: Path, mpp: float | None) -> Stored:
     with hdf5.open_file(path) as file:
         features = hdf5.numbers(hdf5.require(file, "features"), path)
         coords = hdf5.coordinates(file, path)
-    return Stored(features=features, coords=coords, patch_size=_level0_patch_size(path))
+    return Stored(
+        features=features,
+        coords=coords,
+        patch_size=_level0_patch_size(path),
+        misplaced=None if coords is None else _unlike_patches(coords, path),
+    )
 
 
 def _read_pt(path: Path, mpp: float | None) -> Stored:
@@ -43,7 +55,64 @@ def _read_pt(path: Path, mpp: float | None) -> Stored:
     if coords is not None and (found := _rows(coords)) != (wanted := _rows(features)):
         note = f"{twin.name} has {found} coordinates for {wanted} tiles: not used"
         return Stored(features=features, notes=(note,))
-    return Stored(features=features, coords=coords, patch_size=_level0_patch_size(twin))
+    if coords is not None and _in_another_order(features, twin):
+        reason = f"{twin.name} holds the tiles of {path.name} in another order"
+        note = f"{reason}: its coordinates are not used"
+        return Stored(features=features, notes=(note,), misplaced=note)
+    return Stored(
+        features=features,
+        coords=coords,
+        patch_size=_level0_patch_size(twin),
+        misplaced=None if coords is None else _unlike_patches(coords, twin),
+    )
+
+
+# Two files of CLAM can contradict each other: ``pt_files`` and ``h5_files`` hold the same features,
+# ``h5_files`` and ``patches`` the same coordinates, each in one order.
+
+
+def _in_another_order(features: NDArray[Any], twin: Path) -> bool:
+    """Whether tiles of the ``.h5`` are found in the ``.pt``, but not in the same rows."""
+    if features.ndim < 2 or features.dtype.kind != "f" or not features.size:
+        return False
+    own = features.reshape(-1, features.shape[-1]).astype(np.float32, copy=False)
+    rows = np.unique(np.linspace(0, len(own) - 1, _COMPARED).astype(np.int64))
+    try:
+        with hdf5.open_file(twin) as file:
+            dataset = hdf5.require(file, "features")
+            if dataset.shape != own.shape:
+                return False
+            theirs = hdf5.numbers(dataset, twin, rows).astype(np.float32)
+    except BagError:
+        return False  # only its coordinates are needed
+    tolerance = _HALF_PRECISION * np.abs(theirs).max(axis=1)
+    moved = np.abs(own[rows] - theirs).max(axis=1) > tolerance
+    found = [
+        bool((np.abs(own - tile).max(axis=1) <= near).any())
+        for tile, near in zip(theirs[moved], tolerance[moved], strict=True)
+    ]
+    return sum(found) > len(found) / 2  # else these are other features, and nothing is known
+
+
+def _unlike_patches(coords: NDArray[Any], path: Path) -> str | None:
+    """What to say where ``patches`` has the same coordinates in another order."""
+    for source in _patch_files(path):
+        try:
+            with hdf5.open_file(source) as file:
+                cut = hdf5.numbers(hdf5.require(file, "coords"), source)
+        except BagError:
+            continue
+        same = cut.shape == coords.shape and cut.ndim == 2
+        if same and not np.array_equal(cut, coords) and _sorted(cut) == _sorted(coords):
+            return (
+                f"{source.parent.name}/{source.name} lists the tiles of {path.name} in another "
+                "order: tiles may be shown in the wrong places"
+            )
+    return None
+
+
+def _sorted(coords: NDArray[Any]) -> list[list[float]]:
+    return sorted(coords.tolist())
 
 
 def _rows(array: NDArray[Any]) -> int:

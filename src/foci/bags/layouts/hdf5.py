@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import h5py
+import numpy as np
 from numpy.typing import NDArray
 
 from foci.bags.layouts.layout import check_size, expecting, one_name, one_number
@@ -103,8 +104,10 @@ def require(file: h5py.File, name: str) -> h5py.Dataset:
     raise BagError(file.filename, what, "check which tool wrote it")
 
 
-def numbers(dataset: h5py.Dataset, path: Path) -> NDArray[Any]:
-    """The content of a dataset, if the file itself holds it and it is not too large."""
+def numbers(
+    dataset: h5py.Dataset, path: Path, rows: NDArray[np.int64] | None = None
+) -> NDArray[Any]:
+    """The content of a dataset, or some rows; it is in the file itself and not too large."""
     name = dataset.name.rpartition("/")[2]
     if dataset.external or dataset.is_virtual:
         what = f"'{name}' keeps its numbers in another file, which FOCI does not follow"
@@ -120,7 +123,7 @@ def numbers(dataset: h5py.Dataset, path: Path) -> NDArray[Any]:
     if dataset.size and not dataset.id.get_storage_size():
         what = f"'{name}' was created but never written"
         raise BagError(path, what, "the extraction was cut off; extract the slide again")
-    array: NDArray[Any] = dataset[()]
+    array: NDArray[Any] = dataset[() if rows is None else rows]
     return array
 
 

@@ -35,6 +35,7 @@ class Stored:
         patch_size: Side of a tile, or None to infer it from the spacing.
         encoder: Tile encoder if the file names it.
         notes: What was assumed, in plain sentences.
+        misplaced: Why ``coords`` seem to be of another order than ``features``, or None.
     """
 
     features: NDArray[Any]
@@ -44,6 +45,7 @@ class Stored:
     patch_size: float | None = None
     encoder: str | None = None
     notes: tuple[str, ...] = ()
+    misplaced: str | None = None
 
 
 @dataclass(frozen=True)
