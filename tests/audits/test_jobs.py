@@ -24,7 +24,7 @@ from foci.audits.jobs import (
 from foci.audits.measure import Threshold
 from foci.audits.reveal import SlideReveal
 from foci.audits.run import run
-from foci.audits.settings import SHARE, SHARES, AuditSettings
+from foci.audits.settings import NULL_COUNTS, SHARE, SHARES, AuditSettings
 from foci.audits.sources import Sources
 from foci.bags import Cohort
 from foci.metrics.inputs import Floats
@@ -118,12 +118,16 @@ def test_the_fine_grid_steps_by_an_eighth_of_the_count_at_most() -> None:
 
 @given(n_tiles=TILES, k_max=BUDGETS)
 def test_every_count_is_revealed_and_deleted_where_all_are_dense(n_tiles: int, k_max: int) -> None:
-    settings = AuditSettings(k_max=k_max, deletion=(1,))
+    settings = AuditSettings(k_max=k_max, deletion=(1,), null_maps=0)
     last = min(k_max, n_tiles)
     assert reveal_counts(settings, n_tiles).tolist() == [*range(1, last + 1)]
     deleted = deletion_counts(settings, n_tiles, dense=True).tolist()
     assert deleted == [*range(1, min(k_max, n_tiles - 1) + 1)], "one tile stays"
     assert deletion_counts(settings, n_tiles, dense=False).tolist() == [1]
+    compared = settings.model_copy(update={"null_maps": 9})  # at counts of their own, too
+    for dense, own in ((True, deleted), (False, [1])):
+        wanted = sorted({*own, *(k for k in NULL_COUNTS if k < n_tiles)})
+        assert deletion_counts(compared, n_tiles, dense=dense).tolist() == wanted
 
 
 @given(n_tiles=TILES, k_max=BUDGETS, control=st.booleans())

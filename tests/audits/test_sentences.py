@@ -39,7 +39,7 @@ def against(second: str, *axes: AxisComparison | None, first: str = "native") ->
 def control(**more: Any) -> NullControl:
     usual = {
         "ranking": "native", "d": 0.5, "n_maps": 39, "beaten": 38, "pvalue": 0.05, "best": 0.6,
-        "n_slides": 30, "n_cases": 20, "counts": [1, 2], "sampled": False, "references": {},
+        "n_slides": 30, "n_cases": 20, "sampled": False, "references": {},
     }  # fmt: skip
     return NullControl(**{**usual, **more})
 
@@ -50,7 +50,7 @@ def view(**more: Any) -> Any:
         "rankings": ("native", "random"), "map": "native", "n_decided": 30, "n_cases": 20,
         "has_intervals": True, "only_single_tiles": False, "tied": False,
         "settings": SimpleNamespace(n_boot=1),
-        "measured": SimpleNamespace(slides=slides, tied={"native": 0.75}, nulls=None),
+        "measured": SimpleNamespace(slides=slides, tied={"native": 0.75}, null_areas=None),
     }  # fmt: skip
     return SimpleNamespace(**{**usual, **more})
 
@@ -96,8 +96,8 @@ def test_the_map_against_chance_on_both_axes_and_beside_maps_that_know_nothing()
         "+0.50 (no interval; p < 0.001)."
     )
     assert null == (
-        "By deletion area, native does better than 38 of 39 maps that know nothing (random "
-        "directions in feature space; p = 0.050)."
+        "native does better than 38 of 39 maps that know nothing (random directions in feature "
+        "space, by log-odds lost without the first tiles; p = 0.050)."
     )
 
 
@@ -148,8 +148,9 @@ def test_where_one_tile_is_enough_only_worse_counts() -> None:
         (
             "yes",
             {"null": control(sampled=True, n_slides=5)},
-            "By deletion area, native does better than 38 of 39 maps that know nothing on a sample "
-            "of 5 slides (random directions in feature space; p = 0.050).",
+            "native does better than 38 of 39 maps that know nothing on a sample of 5 slides "
+            "(random directions in feature space, by log-odds lost without the first tiles; p = "
+            "0.050).",
         ),
         (
             "yes",
@@ -166,7 +167,7 @@ def test_what_else_is_said_of_a_map(answer: str, more: dict[str, Any], says: str
 
 def test_why_there_are_no_content_free_maps() -> None:
     seen = view()
-    seen.measured.nulls = object()  # run, and no slide is large enough
+    seen.measured.null_areas = object()  # run, and no slide is large enough
     told = on_the_map("inconclusive", against("random", axis("same"), None), seen, null=None)[-1]
     assert told == (
         "No slide has enough tiles to compare with content-free maps, so that no map can be "

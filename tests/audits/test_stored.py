@@ -119,10 +119,13 @@ def test_a_budget_below_the_first_count_is_refused() -> None:
 
 def test_round_trip(tmp_path: Path) -> None:
     slides = (
-        AuditedSlide("007", "p1", "LUAD", 1024, 9000, "px", 512, "ab" * 32, None, "uni", 1, "cd"),
+        AuditedSlide(
+            "007", "p1", "LUAD", 1024, 9000, "px", 512, "ab" * 32, None, "uni", 1, 4, "cd", 2.5,
+            -0.1, "007.h5 lists the tiles of 007.pt in another order",
+        ),
         AuditedSlide("ä", "p2", None, 3, 3, "um", None, "cd" * 32),
         AuditedSlide("x", "p3", "LUSC", skipped="x.h5: is truncated; copy it again"),
-    )
+    )  # fmt: skip
     pq.write_table(slides_to_arrow(slides), tmp_path / "slides.parquet")
     assert read_slides(tmp_path / "slides.parquet") == slides
 

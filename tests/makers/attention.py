@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, Curve, CurveTable, Summary
+from foci.audits.settings import NULL_COUNTS
 from foci.rankings import NULL_MAPS, Ranking, uniform_scores
 from foci.rankings.controls import null_directions
-from tests.makers.curves import CLASSES, DELETION, Settings, summarised, two
+from tests.makers.curves import CLASSES, Settings, summarised, two
 
 Floats = NDArray[np.float64]
 Scores = Sequence[Floats]
@@ -104,7 +105,7 @@ class AttentionCohort:
         logits = 2.5 * (weights @ (x @ _own())) / weights.sum(axis=1)
         return two(1 / (1 + np.exp(-logits)), 1)
 
-    def table(self, maps: Mapping[str, Scores], null_maps: int = 39) -> CurveTable:
+    def table(self, maps: Mapping[str, Scores], null_maps: int = 99) -> CurveTable:
         """Curves of every map and of random orders at every count, and of content-free maps."""
         curves: list[Curve] = []
         for ranking, scores in maps.items():
@@ -151,7 +152,7 @@ class AttentionCohort:
         x, name = self.features[number], self.names[number]
         length = np.linalg.norm(x, axis=1)
         ranks = np.argsort(np.argsort(-np.stack([*(directions @ x.T), length, -length]), axis=1))
-        ks = np.array([k for k in DELETION if k < len(x)], dtype=np.int64)
+        ks = np.array([k for k in NULL_COUNTS if k < len(x)], dtype=np.int64)
         kept = (ranks[:, None] >= ks[:, None]).reshape(-1, len(x)).astype(np.float64)
         full = self.probs(x, np.ones((1, len(x))))[0]
         return Curve(name, NULL_MAPS, None, "delete", len(x), ks, self.probs(x, kept), full)
