@@ -55,8 +55,10 @@ def group(
     full: list[list[float]], labels: list[int], cases: list[str] | None = None
 ) -> WholeSlides:
     names = tuple(f"P{i}" for i in range(len(labels)))
-    sizes = np.full(len(labels), 9)
-    return WholeSlides(names, tuple(cases or names), np.array(labels), np.array(full), sizes)
+    n = len(labels)
+    sizes, unknown, unproven = np.full(n, 9), np.full(n, np.nan), np.zeros(n, bool)
+    patients = tuple(cases or names)
+    return WholeSlides(names, patients, np.array(labels), np.array(full), sizes, unknown, unproven)
 
 
 def two(p: list[float], labels: list[int], cases: list[str] | None = None) -> WholeSlides:

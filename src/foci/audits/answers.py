@@ -192,8 +192,9 @@ class DecidedView:
     def _necessity(self, first: str, second: str) -> AxisComparison | None:
         """Decisive K where enough slides have one, else the deletion area.
 
-        Decisive K runs over the slides that can be decided: on which the map, evidence, a random
-        order or one of the two finds a set.
+        Decisive K runs over the slides that can be decided: where proofs say which they are, those
+        with a deciding set within K_max; else those on which the map, evidence, a random order or
+        one of the two finds one.
         """
         kept = self.assessable
         if not kept.any():
@@ -204,9 +205,13 @@ class DecidedView:
             and b is not None
             and necessity_axis(a[:, kept], b[:, kept]) == "decisive K"
         ):
+            slides = self.measured.slides
             names = {self.map, EVIDENCE, RANDOM, first, second} & set(self.rankings)
             tables = [table for name in names if (table := self.counts(name)[1]) is not None]
-            kept = kept & np.any([(~np.isnan(table)).any(axis=0) for table in tables], axis=0)
+            found = np.any([(~np.isnan(table)).any(axis=0) for table in tables], axis=0)
+            if slides.proven[kept].all():
+                found |= slides.k_star <= self.settings.k_max
+            kept = kept & found
             return AxisComparison.of(
                 "necessity", "decisive K", a[:, kept], b[:, kept], **self._patients(kept)
             )
@@ -395,6 +400,7 @@ def _tiles(
         answer="not assessable", sentences=[], ranking=ranking, n_slides=int(view.longer.sum()),
         n_found=None, share=None, count=None, count_low=None, count_high=None, of_slide=None,
         without=without,
+        proven_none=int(slides.without_set[view.longer].sum()) if slides.proven.any() else None,
     )  # fmt: skip
     if decisive is not None and view.longer.any():
         counts, sizes = decisive[:, view.longer], slides.n_tiles[view.longer]
@@ -557,6 +563,12 @@ def on_tiles(found: TilesAnswer, numbers: DecidedNumbers, view: DecidedView) -> 
         lines.append(f"{what} {'is' if undecided == 1 else 'are'} excluded.")
     if view.n_cases == 1:
         lines.append("Based on one patient; do not generalise.")
+    if found.proven_none:
+        slides = counted(found.n_slides, "decided slide")
+        lines.append(
+            f"On {found.proven_none} of {slides} it is proven that no set of tiles decides: "
+            "whatever is removed, the decision stays."
+        )
     if found.without:
         lines.append(f"No deciding tiles within {k_max}: {', '.join(found.without)}.")
     return lines

@@ -129,6 +129,10 @@ class AuditedSlide:
         feature_norm: :attr:`foci.Bag.feature_norm`; None if it could not be read.
         feature_mean: :attr:`foci.Bag.feature_mean`; None if it could not be read.
         misplaced: Why coordinates seem to be of another order than features, or None.
+        k_star: Proven minimum of deciding tiles for the predicted class at the audit's kappa, or a
+            lower bound of it; None where there is neither. See :func:`foci.rankings.minimal_set`.
+        k_star_kind: :attr:`foci.metrics.MinimalSet.kind`; None if it could not be read.
+        k_star_theorem: What proves it; None if nothing does.
     """
 
     slide_id: str
@@ -147,6 +151,9 @@ class AuditedSlide:
     feature_norm: float | None = None
     feature_mean: float | None = None
     misplaced: str | None = None
+    k_star: int | None = None
+    k_star_kind: str | None = None
+    k_star_theorem: str | None = None
 
 
 _ARROW = {"str": pa.string(), "int": pa.int32(), "float": pa.float64()}

@@ -109,6 +109,10 @@ class WholeSlides:
     Attributes:
         full: ``[S, C]`` full-bag probabilities.
         n_tiles: ``[S]`` candidate tiles.
+        k_star: ``[S]`` tiles that every set which flips the prediction has at least, by proof; NaN
+            where there is no such set, or no bound. It holds at every threshold.
+        proven: ``[S]`` whether it is proven that a decided slide has a deciding set of so many
+            tiles, or that it has none.
     """
 
     ids: tuple[str, ...]
@@ -116,6 +120,8 @@ class WholeSlides:
     labels: Integers
     full: Floats
     n_tiles: Integers
+    k_star: Floats
+    proven: Marks
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -145,7 +151,15 @@ class WholeSlides:
             labels=self.labels[rows],
             full=self.full[rows],
             n_tiles=self.n_tiles[rows],
+            k_star=self.k_star[rows],
+            proven=self.proven[rows],
         )
+
+    @property
+    def without_set(self) -> Marks:
+        """``[S]`` slides of which it is proven that no set of tiles decides them."""
+        marks: Marks = self.proven & np.isnan(self.k_star)
+        return marks
 
     def cases_of(self, chosen: Marks) -> list[str]:
         """Patients of the slides marked in ``[S]``, slide by slide."""
@@ -173,6 +187,14 @@ def whole_slides(
         labels=np.array([-1 if s.label is None else index[s.label] for s in ordered]),
         full=inputs.probabilities([curve.full for curve in stored], "full"),
         n_tiles=np.array([curve.n_tiles for curve in stored]),
+        k_star=np.array([np.nan if s.k_star is None else s.k_star for s in ordered]),
+        # T2: a set that flips suffices at every threshold at which the slide is decided
+        proven=np.array(
+            [
+                s.k_star_kind in ("exact", "none, proven") or s.k_star_theorem == "T2"
+                for s in ordered
+            ]
+        ),
     )
 
 

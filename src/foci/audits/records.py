@@ -331,6 +331,9 @@ class DecidedNumbers(Record):
         decisive_paper_share: Share of slides that have one in that form.
         flips_back: Share of slides with a decisive K on which the decision comes back later.
         exact: Whether every count was tried; otherwise decisive K is an upper bound.
+        efficiency: Mean of K*/K, the proven minimum (or a lower bound of it) over decisive K; 0 on
+            a slide without decisive K. None where no slide has a K*.
+        efficiency_n: Decided slides that it runs over: those with a K* of at most K_max.
         relative: Quartiles of MSK at 0.95 of the full bag's own confidence, over *all* slides.
         undecided_crosses: Share of the undecided slides on which the ranking crosses kappa.
         undecided_overshoot: On those, mean confidence gained over the whole slide.
@@ -348,6 +351,8 @@ class DecidedNumbers(Record):
     decisive_paper_share: Number
     flips_back: Number
     exact: bool
+    efficiency: Interval | None = None
+    efficiency_n: int = 0
     relative: CountQuartiles | None
     undecided_crosses: Number
     undecided_overshoot: Number
@@ -598,6 +603,8 @@ class TilesAnswer(Record):
         count_low, count_high: Its quartiles.
         of_slide: Median share of the slide's tiles that they are.
         without: Classes without decisive sets within K_max.
+        proven_none: Slides of which it is proven that no set of tiles decides them; None where
+            nothing is proven of any slide.
     """
 
     answer: str
@@ -611,6 +618,7 @@ class TilesAnswer(Record):
     count_high: Number
     of_slide: Number
     without: list[str]
+    proven_none: int | None = None
 
 
 class OrderAnswer(Record):

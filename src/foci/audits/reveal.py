@@ -14,7 +14,7 @@ import pickle
 import signal
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -37,11 +37,12 @@ from foci.audits.jobs import (
     deletion_counts,
     reveal_counts,
 )
+from foci.audits.measure import followed
 from foci.audits.numbers import Agreements
 from foci.audits.parts import Assembly, PartialResults, RevealedSlide, remove_parts
 from foci.audits.prepare import DriftCheck, Prepared, SplitSlides
 from foci.audits.records import PairAgreement
-from foci.audits.settings import AuditSettings
+from foci.audits.settings import EVIDENCE, AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.freezing import device_and_dtype, eval_mode, pinned
 from foci.bags import Bag, Slide
@@ -49,6 +50,7 @@ from foci.bags.store import BagStore
 from foci.errors import ChangedError, FociError
 from foci.processes import preload, warm_context
 from foci.progress import track
+from foci.rankings import minimal_set
 from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, choose_engine
 
 _LOG = logging.getLogger(__name__)
@@ -129,8 +131,29 @@ class SlideReveal:
                 curves[job.column], own = self._job(job, embedded, full, adaptive)
                 if job.stored:
                     scores[job.column] = own
-        tiles = RankedTiles(bag.slide_id, bag.tiles, bag.coords, scores)
-        return RevealedSlide(_audited_slide(slide, bag), tiles, curves)
+            tiles = RankedTiles(bag.slide_id, bag.tiles, bag.coords, scores)
+            known = self._deciding(tiles, curves, embedded.target)
+            least = minimal_set(embedded, self.settings.kappa, known)
+        record = replace(
+            _audited_slide(slide, bag),
+            k_star=least.k,
+            k_star_kind=least.kind,
+            k_star_theorem=least.theorem or None,
+        )
+        return RevealedSlide(record, tiles, curves)
+
+    def _deciding(
+        self, tiles: RankedTiles, curves: Mapping[str, Sequence[Curve]], target: int
+    ) -> list[int] | None:
+        """The first tiles of ``evidence`` that are seen to decide; None if none are."""
+        if self.backbone.capabilities.structure == "none" or EVIDENCE not in curves:
+            return None
+        inserted, deleted = curves[EVIDENCE]
+        counts, alone, without = np.intersect1d(inserted.ks, deleted.ks, return_indices=True)
+        suffices = followed(inserted.probs[alone], target).sure(self.settings.kappa)
+        flips = ~followed(deleted.probs[without], target).kept
+        found = counts[suffices & flips & (counts > 0)]
+        return tiles.order(EVIDENCE)[: found[0]].tolist() if len(found) else None
 
     def _job(
         self,

@@ -161,6 +161,8 @@ def _slide_rows(
             "predicted": classes[predicted],
             "p_predicted": float(whole.full[row, predicted]),
             "n_tiles": int(whole.n_tiles[row]),
+            "k_star": by_id[name].k_star,
+            "k_star_kind": by_id[name].k_star_kind,
             **{column: each[row] for column, each in columns.items()},
         }
 
@@ -189,4 +191,6 @@ def _decided(numbers: DecidedNumbers | None) -> Row:
     row |= {
         name: getattr(numbers, name, None) for name in ("decisive_share", "deciding", "flips_back")
     }
+    row |= interval_columns("efficiency", getattr(numbers, "efficiency", None))
+    row["efficiency_n"] = getattr(numbers, "efficiency_n", None)
     return row

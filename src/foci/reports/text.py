@@ -513,6 +513,8 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
         ("Decisive K, paper's form", "and at most 0.2 of the probability is left",
          "decisive_k",
          _on_grid(_quartiles("decisive_paper", k_max, share="decisive_paper_share"), "deletion")),
+        ("Efficiency", "proven minimum of deciding tiles over decisive K; decided slides",
+         "efficiency", _on_grid(_efficiency, "deletion")),
         *(
             (f"Decisive K, {name}", "decided slides that are predicted so",
              "decisive_k", _on_grid(_of_class(name, k_max), "deletion"))
@@ -661,6 +663,15 @@ def _interval(key: str, digits: int) -> Callable[[RankingNumbers], Cell]:
         return Cell(fixed(interval.estimate, digits), spread(interval, digits))
 
     return cell
+
+
+def _efficiency(numbers: RankingNumbers) -> Cell:
+    """How near to the proven minimum, and on how many slides there is one."""
+    decided = numbers.decided
+    if decided is None or decided.efficiency is None:
+        return Cell(NOTHING)
+    ends, slides = spread(decided.efficiency, 2), counted(decided.efficiency_n, "slide")
+    return Cell(fixed(decided.efficiency.estimate, 2), f"{ends}; {slides}" if ends else slides)
 
 
 def _area(numbers: RankingNumbers) -> Cell:
