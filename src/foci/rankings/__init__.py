@@ -83,7 +83,7 @@ def __dir__() -> list[str]:
 class Ranking:
     """One score per tile, ``scores`` ``[N]`` in float64 and read-only; the highest comes first.
 
-    >>> ranking = Ranking("native", "slide-1", np.array([0.5, 2.0, 0.5, -1.0]))
+    >>> ranking = Ranking("native", "slide-2", np.array([0.5, 2.0, 0.5, -1.0]))
     >>> ranking.order.tolist()
     [1, 2, 0, 3]
     >>> ranking.ranks.tolist()
