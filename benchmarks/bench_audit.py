@@ -43,6 +43,7 @@ from foci.backbones.models.transmil import TransMIL
 from foci.bags import Cohort
 from foci.bags.store import BagStore
 from foci.progress import showing
+from foci.rankings import minimal_set
 from foci.reveal import EmbeddedBag
 
 TILES, WIDTH, SMALL = 1024, 1536, 96
@@ -171,7 +172,7 @@ class Clock:
             (EmbeddedBag, "full", self.timed(EmbeddedBag.full, lambda *a: "embedding")),
             (RankingJob, "rank", self.timed(RankingJob.rank, lambda *a: "ranking")),
             (EmbeddedBag, "curve", self.timed(EmbeddedBag.curve, direction)),
-            (audit_slide, "minimal_set", minima(audit_slide.minimal_set)),
+            (audit_slide, "minimal_set", minima(minimal_set)),
             (audit_slide.SlideReveal, "_job", revealed),
             (PartialResults, "_write", staticmethod(writing(PartialResults._write))),
             (Assembly, "finish", writing(Assembly.finish)),
