@@ -43,12 +43,13 @@ from foci.backbones.models.transmil import TransMIL
 from foci.bags import Cohort
 from foci.bags.store import BagStore
 from foci.progress import showing
+from foci.rankings import minimal_set
 from foci.reveal import EmbeddedBag
 
 TILES, WIDTH, SMALL = 1024, 1536, 96
 PARTS = (
-    "reading", "embedding", "ranking", "insertion", "deletion", "random", "null maps", "writing",
-    "other",
+    "reading", "embedding", "ranking", "insertion", "deletion", "random", "null maps", "minima",
+    "writing", "other",
 )  # fmt: skip
 RARE = {"transmil": 6}
 STEPS = {"transmil": 120}
@@ -151,9 +152,9 @@ class Clock:
             chosen = named.get("direction") or (args[3] if len(args) > 3 else "insert")
             return "insertion" if chosen == "insert" else "deletion"
 
-        reading, writing = (
+        reading, minima, writing = (
             partial(self.timed, part_of=lambda *args, part=part, **named: part)
-            for part in ("reading", "writing")
+            for part in ("reading", "minima", "writing")
         )
         drawing = draw_null_maps
 
@@ -171,6 +172,7 @@ class Clock:
             (EmbeddedBag, "full", self.timed(EmbeddedBag.full, lambda *a: "embedding")),
             (RankingJob, "rank", self.timed(RankingJob.rank, lambda *a: "ranking")),
             (EmbeddedBag, "curve", self.timed(EmbeddedBag.curve, direction)),
+            (audit_slide, "minimal_set", minima(minimal_set)),
             (audit_slide.SlideReveal, "_job", revealed),
             (PartialResults, "_write", staticmethod(writing(PartialResults._write))),
             (Assembly, "finish", writing(Assembly.finish)),

@@ -38,6 +38,7 @@ def test_slides_hold_means_over_the_seeds(tmp_path: Path) -> None:
     rows = written(tmp_path / "tables", n_tiles=[500, 500, 20], drops={"native": 0.256})["slides"]
     assert list(rows[0]) == [
         "slide_id", "case_id", "label", "predicted", "p_predicted", "n_tiles",
+        "k_star", "k_star_kind",
         *(f"{key}:{name}" for name in COUNTS for key in KEYS),
     ]  # fmt: skip
     assert [row["slide_id"] for row in rows] == ["s0", "s1", "s2"]

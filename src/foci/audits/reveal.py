@@ -55,6 +55,9 @@ from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, choose_engine
 
 _LOG = logging.getLogger(__name__)
 
+RELU_STEPS = 2
+"""Of the search for the bound of a ReLU head; each costs half an inference."""
+
 
 def reveal(
     prepared: Prepared,
@@ -133,7 +136,8 @@ class SlideReveal:
                     scores[job.column] = own
             tiles = RankedTiles(bag.slide_id, bag.tiles, bag.coords, scores)
             known = self._deciding(tiles, curves, embedded.target)
-            least = minimal_set(embedded, self.settings.kappa, known)
+            limit = RELU_STEPS if self.backbone.capabilities.structure == "relu head" else None
+            least = minimal_set(embedded, self.settings.kappa, known, steps=limit)
         record = replace(
             _audited_slide(slide, bag),
             k_star=least.k,

@@ -192,13 +192,13 @@ class Rows:
         self.weights, self.mass = _weights(parts)  # [R, N], [R]
         self.tolerance = tolerance
 
-    def holds(self, k: int) -> bool:
-        """Whether no removal of k tiles or fewer can flip."""
+    def proven(self, k: int) -> int:
+        """A number up to k of tiles whose removal cannot flip: k, or 0 where that is not proven."""
         used = self.margins.any(axis=2) | (self.extra != 0)
         rivals, rows = np.nonzero(used)
         n, empty = self.margins.shape[2] - k, (self.extra[used], self.mass[rows])
         least = least_ratios(self.margins[used], self.weights[rows], n, empty)
-        return bool((np.bincount(rivals, least, len(self.margins)) > self.tolerance).all())
+        return k * bool((np.bincount(rivals, least, len(self.margins)) > self.tolerance).all())
 
     def orders(self) -> list[Integers]:
         """All tiles, for every rival, as they are likely to be removed best."""
@@ -251,10 +251,17 @@ class ReluHead:
         self.outputs = output[target] - np.delete(output, target, axis=0)  # [rivals, H + 1]
         self.tolerance = tolerance
 
-    def holds(self, k: int) -> bool:
-        """Whether no removal of k tiles or fewer can flip."""
-        ranges = self._ranges(len(self.weights) - k)
-        return all(self._terms(k, *ranges, output)[1] for output in self.outputs)
+    def proven(self, k: int) -> int:
+        """A number up to k of tiles whose removal cannot flip.
+
+        The lines that k needs hold for fewer tiles, too: one sort gives what they prove.
+        """
+        ranges, least = self._ranges(len(self.weights) - k), k
+        for output in self.outputs:
+            terms, holds = self._terms(k, *ranges, output)
+            if not holds:
+                least = min(least, (smallest_flip(terms) or k + 1) - 1)
+        return least
 
     def orders(self) -> list[Integers]:
         """All tiles, for every rival, as they are likely to be removed best."""
@@ -351,6 +358,7 @@ def minimal_decisive(
     *,
     known: ArrayLike | None = None,
     tolerance: float = TOLERANCE,
+    steps: int | None = None,
 ) -> MinimalSet:
     r"""The smallest decisive set of a slide over all subsets of its tiles; see the module.
 
@@ -373,6 +381,8 @@ def minimal_decisive(
         known: Tiles of a set that may be decisive, such as one that a ranking found. If it is and
             the bound reaches its size, the minimum is exact.
         tolerance: Error of a margin to reckon with, relative to the largest logit of a tile.
+        steps: Most steps of the search for the bound of T4 and T5; the first tests the smallest set
+            known. A search that ends early gives a smaller lower bound. None for no limit.
 
     >>> attention = [[0.0], [0.0], [0.0], [0.0]]
     >>> evidence = [[[0.0, 9.0]], [[0.0, 5.0]], [[3.0, 0.0]], [[3.0, 0.0]]]
@@ -393,7 +403,7 @@ def minimal_decisive(
         return _flips(parts, tiles, followed, error)
 
     def first_flip(order: Integers) -> Integers:
-        return order[: _first(lambda k: flips(order[:k]), n, upwards=True)]
+        return order[: _first(lambda k: flips(order[:k]), n)]
 
     k: int | None
     flipping = _NO_TILES
@@ -414,8 +424,8 @@ def minimal_decisive(
         bound = (Rows if parts.output is None else ReluHead)(parts, followed, error)
         tried = [given, *(first_flip(order) for order in bound.orders())]
         sizes = [len(tiles) for tiles in tried if 0 < len(tiles) < n and flips(tiles)]
-        k = _first(lambda k: not bound.holds(k), min(sizes, default=n))
-        tried += [] if k in (n, *sizes) else bound.removed(k)
+        k, searched = _lower_bound(bound.proven, min(sizes, default=n), steps)
+        tried += bound.removed(k) if searched and k not in (n, *sizes) else []
         k = None if k == n else k
     if k is None:
         return MinimalSet(None, _NO_TILES, "none, proven", theorem)
@@ -429,20 +439,33 @@ def minimal_decisive(
     return MinimalSet(k, flipping, "lower bound", theorem)
 
 
-def _first(meets: Callable[[int], bool], n: int, *, upwards: bool = False) -> int:
+def _first(meets: Callable[[int], bool], n: int) -> int:
     """Smallest k in 1..n that meets a condition which larger ones meet, too; n if no other does.
 
-    In growing steps down from n, or up from 1, and by bisection from the first step that turns.
+    In growing steps up from 1, and by bisection from the first one that meets it.
     """
     low, high, step = 0, n, 1
     while high - low > 1:
-        probe = low + step if upwards else high - step
+        probe = low + step
         if not step or not low < probe < high:
             probe = (low + high) // 2
         met = meets(probe)
         low, high = (low, probe) if met else (probe, high)
-        step = 0 if met == upwards else max(2 * step, n // 16)
+        step = 0 if met else max(2 * step, n // 16)
     return high
+
+
+def _lower_bound(proven: Callable[[int], int], n: int, steps: int | None) -> tuple[int, bool]:
+    """Smallest k up to n that is not proven to be too few, and whether the search came to its end.
+
+    At n - 1 first, which proves a set of n tiles minimal, then by bisection.
+    """
+    low, high, probe = 0, n, n - 1
+    while high - low > 1 and steps != 0:
+        reached = proven(probe)
+        low, high = max(low, reached), high if reached == probe else probe
+        probe, steps = (low + high) // 2, None if steps is None else steps - 1
+    return low + 1, high - low <= 1
 
 
 def _flips(parts: Parts, tiles: Integers, target: int, tolerance: float) -> bool:

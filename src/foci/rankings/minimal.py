@@ -32,12 +32,16 @@ def minimal(bag: EmbeddedBag) -> Tensor:
 
 
 def minimal_set(
-    bag: EmbeddedBag, kappa: float = 0.9, known: Sequence[int] | None = None
+    bag: EmbeddedBag,
+    kappa: float = 0.9,
+    known: Sequence[int] | None = None,
+    *,
+    steps: int | None = None,
 ) -> MinimalSet:
     """The smallest decisive set of a bag over all subsets, as far as it can be proven.
 
     See :func:`foci.metrics.minimal_decisive`. ``known`` are the tiles of a decisive set that a
-    ranking found, such as the first of ``evidence``.
+    ranking found, such as the first of ``evidence``; ``steps`` limits the search.
 
     >>> from foci import backbones
     >>> model = backbones.create("mean-mil", "official", d_in=8, n_classes=2)
@@ -48,7 +52,9 @@ def minimal_set(
     if bag.backbone.capabilities.structure == "none":
         return NO_BOUND
     tolerance = TOLERANCES.get(bag.features.dtype, 1e-2)
-    return minimal_decisive(_parts(bag), bag.target, kappa, known=known, tolerance=tolerance)
+    return minimal_decisive(
+        _parts(bag), bag.target, kappa, known=known, tolerance=tolerance, steps=steps
+    )
 
 
 def _parts(bag: EmbeddedBag) -> Parts:
