@@ -318,6 +318,8 @@ def from_arrow(table: pa.Table) -> list[Curve]:
             size *= len(probs) // size
         if not (len(ks) or alone) or len(probs) != size:
             raise ValueError("a curve without a row of probabilities for every count")
+        if (ks[1:] <= ks[:-1]).any():
+            raise ValueError("a curve whose counts do not increase")
         values |= {"ks": ks.astype(np.int64), "probs": probs.reshape(-1, len(full))}
         curves.append(Curve(**values))
     return curves
