@@ -55,8 +55,8 @@ from foci.reveal import Curve, Direction, EmbeddedBag, Revealer, choose_engine
 
 _LOG = logging.getLogger(__name__)
 
-RELU_STEPS = 2
-"""Of the search for the bound of a ReLU head; each costs half an inference."""
+RELU_STEPS = 1
+"""Of the search for the bound of a ReLU head: more would cost half an inference each."""
 
 
 def reveal(
