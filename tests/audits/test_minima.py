@@ -19,6 +19,7 @@ from foci.audits.run import RunOptions, run
 from foci.audits.sources import Sources
 from foci.backbones import Backbone
 from foci.bags import Cohort
+from foci.reports.text import fixed, rows_of
 from tests.makers.audits import content, settings
 from tests.makers.cohorts import Row, read, write_cohort
 
@@ -178,6 +179,17 @@ def test_tables_hold_it(done: StoredAudit) -> None:
     ]
 
 
+def test_the_report_shows_it(done: StoredAudit) -> None:
+    row = next(row for row in rows_of(done.summary, "prediction") if row.title == "Efficiency")
+    for ranking, cell in zip(done.summary.rankings, row.cells, strict=True):
+        numbers = done.summary.views["prediction"][ranking].decided
+        assert numbers is not None
+        assert numbers.efficiency is not None
+        assert cell.text == fixed(numbers.efficiency.estimate, 2)
+        assert cell.below.endswith(f"; {numbers.efficiency_n} slides")
+    assert row.metric in metrics.CARDS
+
+
 def test_at_another_kappa_no_order_beats_the_stored_minimum(done: StoredAudit) -> None:
     """It bounds the sets that flip, whatever the confidence that makes a set sufficient."""
     for kappa in (0.55, 0.8):
@@ -204,4 +216,3 @@ def test_other_classifiers_have_no_efficiency(cohort: Cohort, tmp_path: Path) ->
     for numbers in found.summary.views["prediction"].values():
         assert numbers.decided is not None
         assert (numbers.decided.efficiency, numbers.decided.efficiency_n) == (None, 0)
-    assert metrics.CARDS["efficiency"].title == "Efficiency"
