@@ -53,7 +53,12 @@ from foci.metrics.answers import (
     sensitive,
 )
 from foci.metrics.compare import patient_means
-from foci.metrics.decisive import MIN_SHARE, classes_without_decisive_sets, necessity_axis
+from foci.metrics.decisive import (
+    MIN_DECISIVE,
+    MIN_SHARE,
+    classes_without_decisive_sets,
+    necessity_axis,
+)
 from foci.metrics.inputs import Floats, Marks, defined_mean
 from foci.metrics.stats import MIN_DRAWS, case_numbers, mean_intervals, median_interval
 from foci.words import counted, decimals, in_percent
@@ -219,12 +224,25 @@ class DecidedView:
         made = AxisComparison.of("necessity", "deletion area", x, y, **self._patients(kept))
         return made if made.n_slides else None
 
+    @cached_property
+    def _decidable(self) -> Marks:
+        """``[S]`` slides on which evidence finds deciding tiles; all where it finds none, or few.
+
+        The others hang on no tiles, and would only dilute what content-free maps are compared by.
+        """
+        counts = self.counts(EVIDENCE)[1] if EVIDENCE in self.rankings else None
+        if counts is None:
+            return self.longer
+        found = self.longer & (~np.isnan(counts)).any(axis=0)
+        return found if found.sum() >= MIN_DECISIVE * self.longer.sum() else self.longer
+
     def against_nulls(self, ranking: str) -> NullControl | None:
         """A ranking beside the content-free maps; None where there are none to compare with."""
         if self.measured.null_areas is None or not {ranking, RANDOM} <= set(self.rankings):
             return None
         own, drawn = self.measured.null_wins(ranking), self.measured.null_map_wins
-        kept = np.flatnonzero(self.longer & ~np.isnan(own) & ~np.isnan(drawn).any(axis=0))
+        known = ~np.isnan(own) & ~np.isnan(drawn).any(axis=0)
+        kept = np.flatnonzero(self._decidable & known)
         if not len(kept):
             return None
         cases = [self.measured.slides.cases[row] for row in kept]
@@ -240,7 +258,7 @@ class DecidedView:
             best=max(shares[:n_maps]),
             n_slides=len(kept),
             n_cases=len(set(cases)),
-            sampled=len(kept) < int(self.longer.sum()),
+            sampled=len(kept) < int(self._decidable.sum()),
             references=dict(zip(REFERENCES, shares[n_maps:], strict=True)),
         )
 
