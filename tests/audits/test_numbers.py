@@ -6,9 +6,10 @@ import numpy as np
 
 from foci.audits import CurveTable
 from foci.audits.measure import measure_slides
-from foci.audits.numbers import per_patient, resample
+from foci.audits.numbers import resample
 from foci.audits.records import Saving
 from foci.metrics import case_means
+from foci.metrics.compare import patient_means
 from foci.metrics.inputs import defined_mean
 from tests.makers.curves import (
     CLASSES,
@@ -34,7 +35,7 @@ def saved(counts: Counts, cases: list[str], n_boot: int) -> Saving:
 
 def test_patients_are_means_of_their_slides_and_seeds() -> None:
     values = np.array([[1.0, 5.0, 7.0], [3.0, 5.0, 9.0]])
-    assert per_patient(values, ["B", "A", "B"]).tolist() == [5.0, (2 + 8) / 2]
+    assert patient_means(values.mean(axis=0), ["B", "A", "B"]).tolist() == [5.0, (2 + 8) / 2]
 
 
 def test_a_slide_is_reached_by_a_ranking_if_every_seed_reaches_it() -> None:

@@ -245,7 +245,8 @@ class DecidedView:
         kept = np.flatnonzero(self._decidable & known)
         if not len(kept):
             return None
-        cases = [self.measured.slides.cases[row] for row in kept]
+        names = [self.measured.slides.cases[row] for row in kept]
+        cases = np.unique(np.asarray(names), return_inverse=True)[1]  # once for all maps
         shares = [float(patient_means(row[kept], cases).mean()) for row in drawn]
         n_maps, d = len(shares) - len(REFERENCES), float(patient_means(own[kept], cases).mean())
         pvalue = null_pvalue(d, shares[:n_maps])
@@ -257,7 +258,7 @@ class DecidedView:
             pvalue=pvalue,
             best=max(shares[:n_maps]),
             n_slides=len(kept),
-            n_cases=len(set(cases)),
+            n_cases=len(set(names)),
             sampled=len(kept) < int(self._decidable.sum()),
             references=dict(zip(REFERENCES, shares[n_maps:], strict=True)),
         )

@@ -64,7 +64,7 @@ class StoredAudit:
         """Open the folder of a finished audit; every file must have the hash in its manifest.
 
         This finds accidents, not forgers. What has no hash there is not checked. With
-        ``accept_changed`` it is opened all the same, and :attr:`changed` names the files.
+        ``accept_changed`` it is opened anyway, and :attr:`changed` names the files.
         """
         audit = cls(Path(folder))
         if audit._stored_manifest.get("status") != "complete":

@@ -7,8 +7,8 @@ feature space, the same ones for all slides, and deleted in that order; the norm
 both ways, stands beside as a reference.
 
 Maps are compared by the log-odds that the model loses at four counts, which tells orders apart also
-where probabilities are saturated. For pooling classifiers all maps together cost a fraction of an
-inference. Any other classifier has fewer maps, on a seeded sample of the slides of which it is
+where probabilities are saturated. For pooling classifiers all maps together cost one or two
+inferences. Any other classifier has fewer maps, on a seeded sample of the slides of which it is
 sure.
 """
 

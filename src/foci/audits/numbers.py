@@ -41,7 +41,7 @@ from foci.audits.records import (
 )
 from foci.audits.settings import KEPT, RANDOM, SHARE, AuditSettings, View
 from foci.metrics.cohort import adaptive_budgets, kept_alone
-from foci.metrics.compare import relative_saving
+from foci.metrics.compare import patient_means, relative_saving
 from foci.metrics.inputs import Floats, Integers, Marks, defined_mean
 from foci.metrics.ranking import overlaps, rank_correlations
 from foci.metrics.stats import draws_between, mean_intervals
@@ -180,7 +180,9 @@ def ranking_numbers(
         native = measured.of(settings.map_name, view)
         # the slides that both reach with all of their seeds
         paired = metrics.paired_msk(native.msk.mean(axis=0), own.msk.mean(axis=0))
-        tested = metrics.wilcoxon(*(per_patient(n.restricted, cases) for n in (native, own)))
+        tested = metrics.wilcoxon(
+            *(patient_means(n.restricted.mean(axis=0), cases) for n in (native, own))
+        )
         more |= {"paired": Paired(**asdict(paired)), "wilcoxon": SignedRankTest(**asdict(tested))}
     return RankingNumbers(
         reach_correct=correct,
@@ -222,17 +224,6 @@ def _counts_behind(own: Measured) -> CountsBehind:
         aukc_error=float(own.aukc_error.mean()),
         aukc_error_max=float(own.aukc_error.max()),
     )
-
-
-def per_patient(values: Floats, cases: Sequence[str]) -> Floats:
-    """Mean of ``[R, S]`` over seeds and over each patient's slides, patients sorted.
-
-    >>> per_patient(np.array([[1.0, 3.0, 8.0]]), cases=["P2", "P2", "P1"]).tolist()
-    [8.0, 2.0]
-    """
-    case = np.unique(np.asarray(cases), return_inverse=True)[1]
-    means: Floats = np.bincount(case, weights=values.mean(axis=0)) / np.bincount(case)
-    return means
 
 
 def _interval(estimate: float, draws: Floats, level: float) -> dict[str, float]:

@@ -440,7 +440,7 @@ def in_processes(
 def _served(ends: list[Connection], left: deque[int], spare: Callable[[], bool]) -> Iterator[Slide]:
     """Hand blocks to every process, until none is left and every one is idle.
 
-    While there are plenty, each has one more at hand than it computes, so that none waits for us.
+    While blocks last, each process has the next one queued, so that none waits for this one.
     What is sent is the place of a block: a long message to a busy process would make us wait.
     """
     heard, held = set[Connection](), dict.fromkeys(ends, 1)  # a process begins as if with a block
