@@ -13,10 +13,9 @@ from foci.audits.folder import CURVES
 from foci.audits.measure import REFERENCES
 from foci.audits.null_maps import FEW_MAPS, draw_null_maps
 from foci.audits.run import RunOptions, run
-from foci.audits.settings import NULL_COUNTS
+from foci.audits.settings import null_counts
 from foci.audits.sources import Sources
 from foci.bags import Cohort
-from foci.metrics import slide_faithfulness
 from foci.metrics.answers import BELIEVED
 from foci.rankings import uniform_scores
 from foci.rankings.controls import null_directions
@@ -68,7 +67,7 @@ def test_without_the_first_tiles_is_the_deletion_curve_of_every_order(
         tiles.attention = tiles.attention + 50 * features(n, seed=1)[:, :1]
     heaviest = torch.argsort(tiles.attention.mean(dim=1), descending=True)
     drawn = [torch.from_numpy(np.argsort(uniform_scores("s", n, i))) for i in range(3)]
-    orders, ks = torch.stack([heaviest, heaviest.flip(0), *drawn]), [0, 1, 2, 5, 11]
+    orders, ks = torch.stack([heaviest, heaviest.flip(0), *drawn]), [1, 2, 5, 11]
     summed: list[int] = []
     pool = pooled.pool
     monkeypatch.setattr(pooled, "pool", lambda *given: summed.append(1) or pool(*given))
@@ -77,7 +76,7 @@ def test_without_the_first_tiles_is_the_deletion_curve_of_every_order(
     assert summed or not extreme
     for order, own in zip(orders, found, strict=True):
         torch.testing.assert_close(own, bag.curve(order, ks, "delete"), rtol=0, atol=1e-9)
-    assert bag.without_first(orders, [0]).shape == (len(orders), 1, 3)
+    torch.testing.assert_close(bag.without_first(orders[:, :5], ks[:3]), found[:, :3])
 
 
 @pytest.mark.parametrize(("name", "preset"), [("dsmil", "official"), ("transmil", "paper")])
@@ -102,7 +101,7 @@ def test_a_pooling_classifier_deletes_every_slide_at_the_same_counts(
     for curve in audited.curves.null_maps:
         bag = bags[curve.slide_id]
         x, length = bag.features, np.linalg.norm(bag.features, axis=1)
-        assert curve.ks.tolist() == [k for k in NULL_COUNTS if k < len(bag)]
+        assert curve.ks.tolist() == [k for k in np.unique(null_counts(len(bag))).tolist() if k]
         for row, scores in enumerate([*(directions @ x.T), length, -length]):
             own = curve.probs.reshape(99 + len(REFERENCES), len(curve.ks), 2)[row]
             if len(curve.ks):
@@ -131,7 +130,7 @@ def test_scaled_features_give_the_same_maps(files: Path) -> None:
         drawn = draw_null_maps(settings(), revealer, cohort.slides, store)  # type: ignore[arg-type]
         assert drawn is not None
         x = torch.from_numpy(store.bags["s11"].features)
-        orders.append(drawn._orders(x)[:99])
+        orders.append(drawn._first(x, len(x))[:99])
     assert torch.equal(*orders)
 
 
@@ -158,7 +157,7 @@ def cohort(tmp_path_factory: pytest.TempPathFactory) -> Cohort:
 @pytest.mark.parametrize(
     "changes", [{}, {"dense": True}, {"k_max": 300, "deletion": (5, 6)}, {"profile": "paper"}]
 )
-def test_a_transformer_deletes_a_sample_of_sure_slides_at_four_counts(
+def test_a_transformer_deletes_a_sample_of_sure_slides_at_three_counts(
     changes: dict[str, Any], cohort: Cohort, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever else is deleted: the rankings are compared at these counts, too."""
@@ -172,7 +171,11 @@ def test_a_transformer_deletes_a_sample_of_sure_slides_at_four_counts(
     assert sampled.sum() == 6
     assert not (sampled & ~sure).any()
     for curve in found.curves.null_maps:
-        wanted = [k for k in NULL_COUNTS if k < curve.n_tiles] if len(curve.ks) else []
+        wanted = (
+            [k for k in np.unique(null_counts(curve.n_tiles)).tolist() if k]
+            if len(curve.ks)
+            else []
+        )
         assert curve.ks.tolist() == wanted
         assert len(curve.probs) == len(wanted) * (FEW_MAPS + len(REFERENCES))
     null = found.answers.map.null
@@ -181,7 +184,7 @@ def test_a_transformer_deletes_a_sample_of_sure_slides_at_four_counts(
 
 
 def test_nothing_is_believed_where_slides_are_too_small(cohort: Cohort, tmp_path: Path) -> None:
-    small = replace(cohort, store=cohort.store.with_cap(8))
+    small = replace(cohort, store=cohort.store.with_cap(7))
     chosen = settings(rankings=("native", "random"), n_boot=200)
     found = run(Sources(TRANSFORMER, small), chosen, tmp_path / "out").answers.map
     assert (found.null, found.answer in BELIEVED) == (None, False)
@@ -223,22 +226,24 @@ def test_p_is_that_of_a_slow_loop() -> None:
     assert null is not None
 
     def fallen(probs: Any, full: Any, n: int) -> float:
-        """Mean loss of log-odds over the counts."""
+        """Mean loss of the prediction's probability over the counts."""
         target = int(full.argmax())
-        odds = [np.log(p[target] / p[1 - target]) for p in (full, *probs)]
-        losses = np.full((1, len(NULL_COUNTS)), np.nan)
-        losses[0, : len(probs)] = odds[0] - np.array(odds[1:])
-        return float(slide_faithfulness(losses, [n], NULL_COUNTS)[0])
+        ks, drops = null_counts(n).tolist(), [float(full[target] - p[target]) for p in probs]
+        assert len(ks) == len(drops) == 3
+        steps = (
+            (b - a) * (x + y) / 2 for a, b, x, y in zip(ks, ks[1:], drops, drops[1:], strict=False)
+        )
+        return sum(steps) / ks[-1]
 
     def net_share(losses: list[float], chances: list[list[float]]) -> float:
         by_case: dict[str, list[float]] = {}
         for own, others, case in zip(losses, chances, cohort.cases, strict=True):
-            signs = [0 if abs(own - one) <= 0.1 else np.sign(own - one) for one in others]
+            signs = [0 if abs(own - one) <= 0.002 else np.sign(own - one) for one in others]
             by_case.setdefault(case, []).append(float(np.mean(signs)))
         return float(np.mean([np.mean(signs) for signs in by_case.values()]))
 
     def deleted(curve: Any) -> float:
-        at = [int(np.flatnonzero(curve.ks == k)[0]) for k in NULL_COUNTS if k < curve.n_tiles]
+        at = [int(np.flatnonzero(curve.ks == k)[0]) for k in null_counts(curve.n_tiles)]
         return fallen(curve.probs[at], curve.full, curve.n_tiles)
 
     orders = [table.get("random", seed, "delete") for seed in table.seeds("random")]

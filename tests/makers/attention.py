@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from foci.audits import AuditedSlide, Curve, CurveTable, Summary
-from foci.audits.settings import NULL_COUNTS
+from foci.audits.settings import null_counts
 from foci.rankings import NULL_MAPS, Ranking, uniform_scores
 from foci.rankings.controls import null_directions
 from tests.makers.curves import CLASSES, Settings, summarised, two
@@ -152,7 +152,7 @@ class AttentionCohort:
         x, name = self.features[number], self.names[number]
         length = np.linalg.norm(x, axis=1)
         ranks = np.argsort(np.argsort(-np.stack([*(directions @ x.T), length, -length]), axis=1))
-        ks = np.array([k for k in NULL_COUNTS if k < len(x)], dtype=np.int64)
+        ks = np.array([k for k in np.unique(null_counts(len(x))).tolist() if k], dtype=np.int64)
         kept = (ranks[:, None] >= ks[:, None]).reshape(-1, len(x)).astype(np.float64)
         full = self.probs(x, np.ones((1, len(x))))[0]
         return Curve(name, NULL_MAPS, None, "delete", len(x), ks, self.probs(x, kept), full)

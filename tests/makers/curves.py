@@ -13,7 +13,7 @@ from foci.audits.folder import column
 from foci.audits.measure import measure_slides
 from foci.audits.numbers import agreement, summarise
 from foci.audits.records import Summary
-from foci.audits.settings import NULL_COUNTS, AuditSettings
+from foci.audits.settings import AuditSettings, null_counts
 from foci.rankings import NULL_MAPS
 
 CLASSES = ("benign", "tumour")
@@ -174,7 +174,9 @@ def content_free(
     full: float = 0.95,
 ) -> Curve:
     """Deletion under content-free maps, as in :func:`flipping`; without any, not sampled."""
-    ks = np.array([k for k in NULL_COUNTS if k < n_tiles and flips], dtype=np.int64)
+    ks = np.array(
+        [k for k in np.unique(null_counts(n_tiles)).tolist() if k and flips], dtype=np.int64
+    )
     p = [np.where(ks >= (flip or np.inf), 0.1, full) for flip in flips] or [ks]
     whole = two(full, target)
     return Curve(

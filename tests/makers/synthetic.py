@@ -11,7 +11,7 @@ from foci.audits import AuditedSlide, AuditSettings, Curve, RankedTiles, StoredA
 from foci.audits.folder import CURVES, MANIFEST, SUMMARY
 from foci.audits.manifest import Manifest, SelectorRecord
 from foci.audits.numbers import agreement, summarise
-from foci.audits.settings import NULL_COUNTS
+from foci.audits.settings import null_counts
 from foci.files.hashes import file_digest
 from foci.rankings import NULL_MAPS
 from foci.rankings.controls import uniform_scores
@@ -154,7 +154,7 @@ class _Made:
         n = len(self.tiles)
         angles = np.linspace(0, 2 * np.pi, self.plan.null_maps + 2, endpoint=False)
         place = np.stack([self.xy % 48, self.xy // 48])
-        gone = np.array([k for k in NULL_COUNTS if k < n], dtype=np.int64)
+        gone = np.array([k for k in np.unique(null_counts(n)).tolist() if k], dtype=np.int64)
         along = np.stack([np.cos(angles), np.sin(angles)], axis=1) @ place
         each = [self.without(np.argsort(-scores, kind="stable"), gone) for scores in along]
         probs = np.concatenate(each)

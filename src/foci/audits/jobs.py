@@ -27,7 +27,7 @@ from torch import Tensor
 
 from foci.audits.folder import column
 from foci.audits.null_maps import NullMaps
-from foci.audits.settings import KEPT, NULL_COUNTS, SHARE, SHARES, AuditSettings
+from foci.audits.settings import KEPT, SHARE, SHARES, AuditSettings, null_counts
 from foci.metrics.cohort import adaptive_budget
 from foci.metrics.curve import sufficient_steps
 from foci.rankings import NULL_MAPS, SINGLE_SEEDS, Ranking, score
@@ -185,11 +185,11 @@ def deletion_counts(settings: AuditSettings, n_tiles: int, *, dense: bool) -> ND
     >>> deletion_counts(AuditSettings(k_max=6, deletion=(2, 8)), 20, dense=True).tolist()
     [1, 2, 3, 4, 5, 6, 8]
     >>> deletion_counts(AuditSettings(k_max=6, deletion=(2, 5)), 20, dense=False).tolist()
-    [2, 5, 8]
+    [1, 2, 5]
     """
     every = range(1, min(settings.k_max, n_tiles) + 1) if dense else ()
-    compared = NULL_COUNTS if settings.null_maps else ()
-    counts = {k for k in (*every, *settings.deletion, *compared) if k < n_tiles}
+    compared = null_counts(n_tiles).tolist() if settings.null_maps else ()
+    counts = {k for k in (*every, *settings.deletion, *compared) if 0 < k < n_tiles}
     return np.array(sorted(counts), dtype=np.int64)
 
 

@@ -23,7 +23,15 @@ from numpy.typing import NDArray
 
 from foci.audits.folder import AuditedSlide, CurveTable, Order
 from foci.audits.records import CurveBand, plain
-from foci.audits.settings import NULL_COUNTS, RANDOM, SELECTOR, SHARE, SHARES, AuditSettings, View
+from foci.audits.settings import (
+    RANDOM,
+    SELECTOR,
+    SHARE,
+    SHARES,
+    AuditSettings,
+    View,
+    null_counts,
+)
 from foci.errors import FociError
 from foci.metrics import inputs, slide_faithfulness, stack
 from foci.metrics.compare import area_differences
@@ -45,9 +53,8 @@ REFERENCES = ("the length of the feature", "the length of the feature, shortest 
 _TOGETHER = 1536  # curves that are measured in one go
 _FEW = 1 / 3
 _MOST = 0.5
-_LEAST = 1e-16  # probability below which log-odds are cut
-NULL_TIE = 0.1
-"""Difference of mean losses of log-odds up to which two orders are equal."""
+NULL_TIE = 0.002
+"""Difference of mean losses of probability up to which two orders are equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,20 +93,6 @@ def followed(outputs: Floats, targets: int | Integers) -> Followed:
     each = classes.reshape(classes.shape + (1,) * (outputs.ndim - 1 - classes.ndim))
     confidence = np.take_along_axis(outputs, each[..., None], axis=-1)[..., 0]
     return Followed(confidence, outputs.argmax(axis=-1) == each)
-
-
-def log_odds(outputs: Floats, targets: int | Integers) -> Floats:
-    r"""Log-odds of a target class, :math:`\ln p_t - \ln \sum_{c \ne t} p_c`; as :func:`followed`.
-
-    >>> log_odds(np.array([[0.75, 0.25], [0.5, 0.5]]), 0).round(3).tolist()
-    [1.099, 0.0]
-    """
-    classes = np.asarray(targets)
-    each = classes.reshape(classes.shape + (1,) * (outputs.ndim - classes.ndim))
-    own = np.arange(outputs.shape[-1]) == each
-    ours, others = ((outputs * part).sum(axis=-1) for part in (own, ~own))
-    odds: Floats = np.log(np.maximum(ours, _LEAST)) - np.log(np.maximum(others, _LEAST))
-    return odds
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +252,7 @@ class Measured:
         deleted_all: Whether every count up to ``min(K_max, N - 1)`` was deleted.
         drops: ``[O, S, D]`` loss of confidence at the reported deletion counts.
         area: Mean of these losses.
-        null_area: Mean loss of log-odds at the counts of the content-free maps.
+        null_area: Mean loss of confidence at the counts of the content-free maps.
         faithfulness: Faithfulness AUC, at the paper's counts.
         both_ways: Whether a count up to K_max is known in both directions, or there is one tile.
         decisive: Decisive K: these tiles suffice, and without them the decision flips.
@@ -474,7 +467,8 @@ def _delete(
     """
     n = len(slides)
     counts = np.array(sorted({*PAPER_COUNTS, *settings.deletion}))
-    fell, odds = np.full((n, len(NULL_COUNTS)), np.nan), log_odds(slides.full, target)
+    compared = null_counts(slides.n_tiles)
+    fell = np.full(compared.shape, np.nan)
     lost, left = np.full((n, len(counts)), np.nan), np.full((n, len(tried)), np.nan)
     flipped, deleted, walked = np.zeros((n, len(tried)), bool), np.zeros(n, bool), np.zeros(n)
     parts = stack([c.probs for c in curves], [c.ks for c in curves], lowest=0) if curves else ()
@@ -482,8 +476,7 @@ def _delete(
         at, ks = places[part.rows], part.ks
         seen = followed(part.probs, target[at])
         lost[at] = whole[at, None] - _known_at(counts, ks, seen.confidence)
-        own = log_odds(part.probs, target[at])
-        fell[at] = odds[at, None] - _known_at(np.array(NULL_COUNTS), ks, own)
+        fell[at] = whole[at, None] - _known_at(compared[at], ks, seen.confidence)
         left[at] = _known_at(tried, ks, seen.confidence)
         flipped[at] = _known_at(tried, ks, ~seen.kept) == 1
         deleted[at], walked[at] = True, _without_gap(ks[ks > 0])
@@ -493,16 +486,20 @@ def _delete(
         "deleted_all": walked >= np.minimum(settings.k_max, slides.n_tiles - 1),
         "drops": reported,
         "area": slide_faithfulness(reported, slides.n_tiles, settings.deletion),
-        "null_area": slide_faithfulness(fell, slides.n_tiles, NULL_COUNTS),
+        "null_area": _null_area(fell, compared),
         "faithfulness": slide_faithfulness(paper, slides.n_tiles),
     }
     return columns, left, flipped
 
 
 def _known_at(counts: Integers, ks: Integers, values: NDArray[Any]) -> Floats:
-    """``[S, K]`` values of curves at other counts; NaN where a count was not measured."""
+    """``[S, K]`` values of curves at other counts; NaN where a count was not measured.
+
+    Counts are ``[K]``, or ``[S, K]`` where each curve has its own.
+    """
     steps = np.minimum(np.searchsorted(ks, counts), len(ks) - 1)
-    return np.where(ks[steps] == counts, values[:, steps], np.nan)
+    found = np.take_along_axis(values, np.broadcast_to(steps, (len(values), steps.shape[-1])), 1)
+    return np.where(ks[steps] == counts, found, np.nan)
 
 
 def _without_gap(ks: Integers) -> int:
@@ -511,20 +508,27 @@ def _without_gap(ks: Integers) -> int:
 
 
 def null_areas(curves: CurveTable, slides: WholeSlides) -> Floats | None:
-    """``[M + references, S]`` mean loss of log-odds under the content-free maps; None without any.
+    """``[M + references, S]`` mean loss of confidence under content-free maps; None without any.
 
     NaN where a slide was not sampled, or is too small.
     """
     after = {row: curve for row, curve in enumerate(curves.null_maps) if len(curve.ks)}
     if not after:
         return None
-    predictions, whole = slides.predictions, log_odds(slides.full, slides.predictions)
+    predicted, whole, counts = slides.predictions, slides.sure, null_counts(slides.n_tiles)
     n_maps = max(len(curve.probs) // len(curve.ks) for curve in after.values())
-    fell = np.full((n_maps, len(slides), len(NULL_COUNTS)), np.nan)
+    fell = np.full((n_maps, *counts.shape), np.nan)
     for row, curve in after.items():
-        own = log_odds(curve.probs, int(predictions[row])).reshape(n_maps, -1)
-        fell[:, row, : own.shape[1]] = whole[row] - own
-    return np.stack([slide_faithfulness(one, slides.n_tiles, NULL_COUNTS) for one in fell])
+        own = followed(curve.probs, int(predicted[row])).confidence.reshape(n_maps, -1)
+        fell[:, row] = whole[row] - _known_at(counts[row], curve.ks, own)
+    return _null_area(fell, counts)
+
+
+def _null_area(fell: Floats, counts: Integers) -> Floats:
+    r"""Area :math:`K_3^{-1} \int_{K_1}^{K_3} \Delta p\,dK` of ``[..., S, 3]`` at ``[S, 3]``."""
+    last = np.where(counts[:, -1] > 0, counts[:, -1], 1)
+    areas: Floats = np.trapezoid(fell, counts, axis=-1) / last
+    return areas
 
 
 @dataclass(frozen=True, eq=False, repr=False)

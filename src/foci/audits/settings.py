@@ -8,7 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 import yaml
+from numpy.typing import ArrayLike
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -26,6 +28,7 @@ from foci.bags.cohort import CohortOptions
 from foci.configuration import configure
 from foci.errors import FociError
 from foci.files.bounds import read_text, yaml_value
+from foci.metrics.inputs import Integers
 from foci.registry import Registry
 from foci.reveal import K_MAX, KAPPA
 from foci.selectors import ChooseBy, Target
@@ -55,8 +58,19 @@ SHARES = (0.8, 0.9, 0.95, 0.99)
 SHARE = 0.95
 """The one of them whose counts stand in every table."""
 
-NULL_COUNTS = (2, 8, 32, 128)
-"""Deletion counts at which a ranking is compared with content-free maps."""
+
+def null_counts(n_tiles: ArrayLike) -> Integers:
+    """Deletion counts ``[..., 3]`` at which a ranking of N tiles meets content-free maps.
+
+    One tile, a quarter of the tiles, and the geometric middle; 0 where there are fewer than 8.
+
+    >>> null_counts([5, 8, 200, 30_000]).tolist()
+    [[0, 0, 0], [1, 1, 2], [1, 7, 50], [1, 87, 7500]]
+    """
+    quarter = np.asarray(n_tiles, dtype=np.int64) // 4
+    counts = np.stack([np.ones_like(quarter), np.rint(quarter**0.5).astype(int), quarter], axis=-1)
+    return np.where(quarter[..., None] >= 2, counts, 0)
+
 
 PROFILES: Registry[Mapping[str, Any]] = Registry("profile")
 """Settings by profile; each replaces a default, and gives way to whatever is given."""

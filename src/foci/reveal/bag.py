@@ -230,17 +230,24 @@ class EmbeddedBag:
         """Class probabilities without the first k tiles of many orders, at few counts.
 
         For controls, whose probabilities need no recheck: a pooling classifier answers them all
-        from one sum over its tiles. From tile indices ``[O, N]`` to ``[O, len(ks), C]`` in float64
-        on the CPU.
+        from one sum over its tiles. From the first tiles of every order ``[O, >= max(ks)]``, with
+        counts that increase from at least 1, to ``[O, len(ks), C]`` in float64 on the CPU.
         """
         engine = self._prefix_logits()
         if not isinstance(engine, PooledTiles):
-            return torch.stack([self.curve(order, ks, "delete") for order in orders])
+            whole = [self._completed(order) for order in orders]
+            return torch.stack([self.curve(order, ks, "delete") for order in whole])
         counts = check_counts(ks, len(self), "delete").to(self.features.device)
         with self._revealer.precision():
             logits = engine.without_first(orders.to(self.features.device), counts)
             probs = torch.softmax(logits.double(), dim=-1)
         return probs.view(len(orders), len(counts), -1).cpu()
+
+    def _completed(self, first: Tensor) -> Tensor:
+        """An order of all tiles that begins with some; the others follow as they are stored."""
+        left = torch.ones(len(self), dtype=torch.bool)
+        left[first] = False
+        return torch.cat([first, left.nonzero().flatten()])
 
     def full(self) -> Tensor:
         """Probabilities ``[C]`` of the full bag, in float64 on the CPU."""

@@ -27,6 +27,7 @@ from typing import Protocol, TypeGuard
 
 import torch
 from torch import Tensor
+from torch.nn.functional import embedding_bag
 
 from foci.backbones import Backbone
 from foci.backbones.base import declared
@@ -123,26 +124,34 @@ class PooledTiles:
         return sums[..., :-1] / sums[..., -1:]
 
     def without_first(self, orders: Tensor, ks: Tensor) -> Tensor:
-        """Logits ``[O * K, C]`` of the bag without the first k tiles of orders ``[O, N]``.
+        """Logits ``[O * K, C]`` of the bag without the first k tiles of orders ``[O, >= max k]``.
 
-        What is removed is subtracted from the sum over all tiles. Where hardly any weight would be
-        left, so that this cancels, the remaining tiles are summed instead.
+        The counts increase from at least 1. What is removed is subtracted from the sum over all
+        tiles. Where hardly any weight would be left, so that this cancels, the remaining tiles are
+        summed instead.
         """
         peaks = self._peaks.clamp_min(0.0) if self.plus_one else self._peaks
-        every = torch.arange(orders.shape[1], device=orders.device)
+        every = torch.arange(len(self.attention), device=orders.device)
         blocks = torch.split(every, _TILES_AT_ONCE)
         total = torch.stack([self._weighted(some, peaks).sum(dim=0) for some in blocks]).sum(dim=0)
         if self.plus_one:
             total[:, -1] += torch.exp(-peaks)
-        last = max(int(ks.max()), 1)
-        sums = torch.cat(
-            [total - self._weighted(one[:last], peaks).cumsum(0)[ks - 1] for one in orders]
-        )
-        sums[(ks == 0).repeat(len(orders))] = total
+        first = orders[:, : int(ks[-1])]
+        if self._terms is None:
+            gone = torch.cat([self._weighted(one, peaks).cumsum(0)[ks - 1] for one in first])
+        else:
+            begins = torch.cat([ks.new_zeros(1), ks[:-1]])
+            begins = begins + first.shape[1] * torch.arange(len(first), device=ks.device)[:, None]
+            gone = embedding_bag(
+                first.flatten(), self._terms.flatten(1), begins.flatten(), mode="sum"
+            )
+            gone = gone.view(len(first), len(ks), -1).cumsum(dim=1).view(-1, *total.shape)
+        sums = total - gone
         light = (sums[..., -1] < _CANCELS * total[:, -1]).any(dim=-1)
         logits = self.read(sums[..., :-1] / sums[..., -1:])
         for row in light.nonzero().flatten().tolist():
-            left = orders[row // len(ks), int(ks[row % len(ks)]) :]
+            left = torch.ones_like(every, dtype=torch.bool)
+            left[first[row // len(ks), : int(ks[row % len(ks)])]] = False
             weights = softmax_weights(self.attention[left], plus_one=self.plus_one)
             logits[row] = self.read(pool(weights, self.values[left]))
         return logits
