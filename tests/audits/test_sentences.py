@@ -96,8 +96,8 @@ def test_the_map_against_chance_on_both_axes_and_beside_maps_that_know_nothing()
         "+0.50 (no interval; p < 0.001)."
     )
     assert null == (
-        "native does better than 38 of 39 maps that know nothing (random directions in feature "
-        "space, by log-odds lost without the first tiles; p = 0.050)."
+        "Beside maps that know nothing (random directions in feature space), native does better "
+        "than 38 of 39, by the probability lost without its first tiles (p = 0.050)."
     )
 
 
@@ -148,9 +148,9 @@ def test_where_one_tile_is_enough_only_worse_counts() -> None:
         (
             "yes",
             {"null": control(sampled=True, n_slides=5)},
-            "native does better than 38 of 39 maps that know nothing on a sample of 5 slides "
-            "(random directions in feature space, by log-odds lost without the first tiles; p = "
-            "0.050).",
+            "Beside maps that know nothing (random directions in feature space) on a sample of 5 "
+            "slides, native does better than 38 of 39, by the probability lost without its first "
+            "tiles (p = 0.050).",
         ),
         (
             "yes",

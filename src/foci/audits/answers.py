@@ -681,9 +681,9 @@ def null_sentences(found: NullControl | None, view: DecidedView) -> list[str]:
         return [f"{why}, so that no map can be believed."]
     sampled = f" on a sample of {counted(found.n_slides, 'slide')}" if found.sampled else ""
     lines = [
-        f"{found.ranking} does better than {found.beaten} of {found.n_maps} maps that know "
-        f"nothing{sampled} (random directions in feature space, by log-odds lost without the first "
-        f"tiles; p = {decimals(found.pvalue, 3)})."
+        f"Beside maps that know nothing (random directions in feature space){sampled}, "
+        f"{found.ranking} does better than {found.beaten} of {found.n_maps}, by the probability "
+        f"lost without its first tiles (p = {decimals(found.pvalue, 3)})."
     ]
     rivals = [name for name, d in found.references.items() if d is not None and d >= found.d]
     if rivals and found.d > 0:

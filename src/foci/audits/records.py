@@ -457,7 +457,7 @@ class CountsBehind(Record):
 class NullControl(Record):
     """A ranking beside maps that know nothing, all against the same random orders.
 
-    By the log-odds that the model loses without the first tiles.
+    By the probability that the prediction loses without the first tiles.
 
     Attributes:
         ranking: The ranking.
