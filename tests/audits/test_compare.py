@@ -156,7 +156,7 @@ def test_one_patient_has_no_interval_to_show(tmp_path: Path) -> None:
         ({"choose_by": "loss"}, "choose_by differs (a decisive; b loss): epochs were chosen"),
         ({"seeds": (0,)}, "seeds differ (a 0,1,2; b 0): selectors are of different fits."),
         ({"random_orders": 3}, "random_orders differs (a 10; b 3): means of random are over"),
-        ({"null_maps": 0}, "null_maps differs (a 99; b 0): maps had to beat different numbers"),
+        ({"null_maps": 0}, "null_maps differs (a 139; b 0): maps had to beat different numbers"),
         ({"deletion": (1, 2)}, "deletion differs (a 1,2,4,8,16,32,64,128,256; b 1,2): drops are"),
     ],
 )

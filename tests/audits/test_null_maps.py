@@ -96,14 +96,14 @@ def test_a_pooling_classifier_deletes_every_slide_at_the_same_counts(
     backbone, cohort = model(), read(audited.folder.parent)
     bags = {slide.slide_id: cohort.bag(slide.slide_id) for slide in audited.slides}
     spread = np.concatenate([bag.features for bag in bags.values()]).astype(np.float64).std(axis=0)
-    directions = null_directions(99, spread).numpy()
+    directions = null_directions(139, spread).numpy()
     assert audited.curves.rankings == ("native", "selector", "random")
     for curve in audited.curves.null_maps:
         bag = bags[curve.slide_id]
         x, length = bag.features, np.linalg.norm(bag.features, axis=1)
         assert curve.ks.tolist() == [k for k in np.unique(null_counts(len(bag))).tolist() if k]
         for row, scores in enumerate([*(directions @ x.T), length, -length]):
-            own = curve.probs.reshape(99 + len(REFERENCES), len(curve.ks), 2)[row]
+            own = curve.probs.reshape(139 + len(REFERENCES), len(curve.ks), 2)[row]
             if len(curve.ks):
                 order = np.argsort(-scores, kind="stable")
                 want = Revealer(backbone, recheck=()).open(bag).curve(order, curve.ks, "delete")
@@ -130,7 +130,7 @@ def test_scaled_features_give_the_same_maps(files: Path) -> None:
         drawn = draw_null_maps(settings(), revealer, cohort.slides, store)  # type: ignore[arg-type]
         assert drawn is not None
         x = torch.from_numpy(store.bags["s11"].features)
-        orders.append(drawn._first(x, len(x))[:99])
+        orders.append(drawn._first(x, len(x))[:139])
     assert torch.equal(*orders)
 
 
@@ -213,7 +213,7 @@ def test_two_workers_and_repeated_runs_store_the_same_maps(files: Path) -> None:
 def test_written_and_read_again(audited: StoredAudit) -> None:
     again = CurveTable.read(audited.folder / CURVES)
     sizes = [len(curve.probs) for curve in again.null_maps]
-    assert sizes == [101 * len(curve.ks) for curve in again.null_maps]
+    assert sizes == [141 * len(curve.ks) for curve in again.null_maps]
     assert again.up_to(1).null_maps == again.null_maps  # deletion is no budget
 
 
@@ -252,18 +252,18 @@ def test_p_is_that_of_a_slow_loop() -> None:
     maps = [
         net_share(
             [
-                fallen(c.probs.reshape(101, len(c.ks), 2)[row], c.full, c.n_tiles)
+                fallen(c.probs.reshape(141, len(c.ks), 2)[row], c.full, c.n_tiles)
                 for c in table.null_maps
             ],
             chances,
         )
-        for row in range(101)
+        for row in range(141)
     ]
-    beaten = sum(native > d + 1e-12 for d in maps[:99])
-    assert (null.beaten, null.n_maps) == (beaten, 99)
-    assert null.pvalue == (1 + 99 - beaten) / 100
+    beaten = sum(native > d + 1e-12 for d in maps[:139])
+    assert (null.beaten, null.n_maps) == (beaten, 139)
+    assert null.pvalue == (1 + 139 - beaten) / 140
     assert null.d == pytest.approx(native)
-    assert null.best == pytest.approx(max(maps[:99]))
-    assert list(null.references.values()) == pytest.approx(maps[99:])
+    assert null.best == pytest.approx(max(maps[:139]))
+    assert list(null.references.values()) == pytest.approx(maps[139:])
     assert list(null.references) == list(REFERENCES)
     assert (null.n_slides, null.n_cases, null.sampled) == (16, 9, False)

@@ -105,7 +105,7 @@ class AttentionCohort:
         logits = 2.5 * (weights @ (x @ _own())) / weights.sum(axis=1)
         return two(1 / (1 + np.exp(-logits)), 1)
 
-    def table(self, maps: Mapping[str, Scores], null_maps: int = 99) -> CurveTable:
+    def table(self, maps: Mapping[str, Scores], null_maps: int = 139) -> CurveTable:
         """Curves of every map and of random orders at every count, and of content-free maps."""
         curves: list[Curve] = []
         for ranking, scores in maps.items():

@@ -161,8 +161,8 @@ Pair = tuple[int | None, int | None]
 """MSK, and the count whose deletion flips the decision; None where there is none."""
 
 
-NULLS = (None,) * 101
-"""Under 99 content-free maps, and the two that stand beside them, no decision ever flips."""
+NULLS = (None,) * 141
+"""Under 139 content-free maps, and the two that stand beside them, no decision ever flips."""
 
 
 def content_free(

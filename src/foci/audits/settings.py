@@ -177,7 +177,7 @@ class AuditSettings(BaseModel):
     seeds: tuple[Seed, ...] = (0, 1, 2)
     seeds_as: Literal["mean-rank", "each"] = "mean-rank"
     random_orders: Annotated[int, Field(ge=1, le=10_000)] = 10
-    null_maps: Annotated[int, Field(ge=0, le=999)] = 99
+    null_maps: Annotated[int, Field(ge=0, le=999)] = 139
     split: str = "test"
     block: PositiveInt = 32
     memory_gb: NonNegativeFloat = 1.0

@@ -73,7 +73,7 @@ def _seeds(text: str) -> tuple[int, ...]:
     seeds=Setting(str, "One selector per seed; default 0,1,2.", _seeds),
     random_orders=Setting(int, "Number of random orders in the control; default 10."),
     null_maps=Setting(
-        int, "Number of maps that know nothing, which a believable map has to beat; default 99."
+        int, "Number of maps that know nothing, which a believable map has to beat; default 139."
     ),
     choose_by=Setting(ChooseBy, "Criterion for the selector's best epoch; default: the recipe's."),
     split=Setting(str, "Split to audit; default test."),
