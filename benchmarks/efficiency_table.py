@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +77,7 @@ def measured(model: Path, cohort: Path, kappa: float) -> dict[str, Any]:
     names = [name for name in available(backbone) if name not in LEFT_OUT]
     least: list[Any] = []
     found: dict[str, list[Any]] = {name: [] for name in names}
-    kinds, theorem = defaultdict(int), ""
+    kinds, theorem = Counter[str](), ""
     if backbone.capabilities.structure == "none":
         return {"theorem": "", "efficiency": {}}
     with eval_mode(backbone), torch.no_grad():

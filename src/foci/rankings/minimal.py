@@ -7,10 +7,13 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from foci.backbones.base import declared
+from foci.backbones.models._pooled import PooledBackbone
 from foci.metrics.minimal import NO_BOUND, MinimalSet, minimal_decisive, nearest_rivals
 from foci.parts import Parts
 from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
+from foci.reveal.pooled import pools
 
 TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-5}
 """Relative error of a margin to reckon with, by the classifier's precision; 1e-2 in any other."""
@@ -58,4 +61,19 @@ def minimal_set(
 
 
 def _parts(bag: EmbeddedBag) -> Parts:
-    return bag.cached("parts", lambda: bag.backbone.parts(bag.tokens))
+    """Of the tiles as the curves pool them, where that is the same, or of the tokens."""
+
+    def compute() -> Parts:
+        backbone = bag.backbone
+        own = getattr(backbone.parts, "__func__", None) is PooledBackbone.parts
+        if (
+            own
+            and pools(backbone)
+            and declared(backbone, "split-readout")
+            and not backbone.plus_one
+        ):
+            tiles = bag.pooled_tiles(backbone)
+            return backbone.joined(tiles.attention, tiles.values)
+        return backbone.parts(bag.tokens)
+
+    return bag.cached("parts", compute)
