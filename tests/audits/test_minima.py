@@ -156,7 +156,7 @@ def test_necessity_runs_over_the_slides_with_a_deciding_set(done: StoredAudit) -
     assert found is not None
     assert found.necessity is not None
     assert found.necessity.measure == "decisive K"
-    assert found.necessity.n_slides == with_set.sum() < view.assessable.sum()
+    assert found.necessity.n_slides == with_set.sum() < view.longer.sum()
 
 
 def test_tables_hold_it(done: StoredAudit) -> None:
