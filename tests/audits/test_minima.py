@@ -16,6 +16,7 @@ from foci.audits.audit import recompute
 from foci.audits.folder import SLIDES, TABLES
 from foci.audits.measure import Threshold
 from foci.audits.run import RunOptions, run
+from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources
 from foci.backbones import Backbone
 from foci.bags import Cohort
@@ -157,6 +158,53 @@ def test_necessity_runs_over_the_slides_with_a_deciding_set(done: StoredAudit) -
     assert found.necessity is not None
     assert found.necessity.measure == "decisive K"
     assert found.necessity.n_slides == with_set.sum() < view.longer.sum()
+
+
+def test_the_third_question_goes_by_efficiency(cohort: Cohort, tmp_path: Path) -> None:
+    """8 patients; with the map in the place of its own minimum, nothing is left to gain."""
+    found = run(
+        Sources(classifier(*LINEAR), cohort), AuditSettings(kappa=KAPPA, null_maps=9),
+        tmp_path / "out",
+    )  # fmt: skip
+    assert found.summary.rankings == ["native", "minimal", "evidence", "random"]
+    assert not (found.folder / "selectors").exists()
+    order, slides = found.summary.answers.order, found.measured().slides
+    by_ranking = found.summary.views["prediction"]
+    best, own = by_ranking["minimal"].decided, by_ranking["native"].decided
+    assert best is not None
+    assert best.efficiency is not None
+    assert (best.efficiency.estimate, best.excess, best.excess_max) == (1, 0, 0)
+    assert own is not None
+    assert own.efficiency is not None
+    assert order.candidate == "minimal"
+    assert order.efficiency == own.efficiency
+    assert (order.efficiency_n, order.efficiency_beyond) == (own.efficiency_n, 0)
+    low, high = own.efficiency.low or 0.0, own.efficiency.high or 0.0
+    assert order.answer == (
+        "native suffices" if low >= 0.8 else "headroom" if high < 0.8 else "inconclusive"
+    )
+    assert "No order can do better than minimal, proven." in order.sentences
+    assert order.sentences[-1] == "Does training pay? It cannot: proven."
+    assert any("does not know the class" in line for line in order.sentences)
+    chosen = (slides.sure >= KAPPA) & (slides.n_tiles > 1)
+    median = float(np.nanmedian(slides.k_star[chosen]))
+    assert found.summary.answers.tiles.minimum == median
+    view = DecidedView(found.measured(), found.manifest.settings, Threshold(KAPPA))
+    assert view.exact
+    counts = view.counts("native")[1]
+    assert counts is not None
+    over = (counts - slides.k_star)[:, chosen]
+    assert own.excess == pytest.approx(np.nanmean(over))
+    assert own.excess_max == np.nanmax(over)
+
+
+def test_slides_with_a_minimum_beyond_the_last_count_leave_efficiency(done: StoredAudit) -> None:
+    numbers = recompute(done, k_max=1).views["prediction"]["native"].decided
+    slides = done.measured().slides
+    least = slides.k_star[slides.sure >= KAPPA]
+    assert numbers is not None
+    assert numbers.efficiency_n == (least <= 1).sum() > 0
+    assert numbers.efficiency_beyond == (least > 1).sum() > 0
 
 
 def test_tables_hold_it(done: StoredAudit) -> None:
