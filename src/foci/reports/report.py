@@ -181,6 +181,7 @@ def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path
         data,
         audits=rows,
         rankings=rankings,
+        efficient=[name for name in rankings if any(name in row.efficiency for row in rows)],
         alarms=[(name, alarm) for name, audit in named for alarm in audit.alarms],
         notes=_notes(opened, names),
         answers_of=[(name, answers(audit.summary, audit.manifest)) for name, audit in named],
@@ -209,6 +210,11 @@ def _compared(audit: StoredAudit, name: str) -> ComparedAudit:
         reach={ranking: own.reach for ranking, own in numbers.items()},
         shi_native=_ends(None if selector is None else selector.shi_native),
         shi_random=_ends(None if selector is None else selector.shi_random),
+        efficiency={
+            ranking: own.decided.efficiency
+            for ranking, own in numbers.items()
+            if own.decided is not None and own.decided.efficiency is not None
+        },
     )
 
 
