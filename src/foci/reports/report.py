@@ -296,7 +296,9 @@ def answer_cards(summary: Summary, manifest: Manifest) -> tuple[AnswerCard, ...]
     return (
         _comparing(on_map, found.map.comparison, summary.level),
         _counting(on_tiles, summary),
-        _comparing(on_order, against, summary.level, _saved(summary)),
+        _proven(on_order, summary)
+        if found.order.efficiency is not None
+        else _comparing(on_order, against, summary.level, _saved(summary)),
     )
 
 
@@ -326,6 +328,23 @@ def _comparing(
         f"{axis.n_differ} of them differ",
         lines=tuple(comparison_lines(comparison)),
         further=further,
+    )
+
+
+def _proven(answer: Answer, summary: Summary) -> AnswerCard:
+    """A card with the map's efficiency, where the best order is proven."""
+    order = summary.answers.order
+    ends, beyond = spread(order.efficiency, 2), order.efficiency_beyond
+    more = f", {beyond} more have a minimum beyond {summary.k_max} tiles" if beyond else ""
+    return AnswerCard(
+        answer,
+        number=fixed(order.efficiency.estimate if order.efficiency else None, 2),
+        interval=f"{percent(summary.level)} interval {ends}" if ends else "no interval",
+        unit=f"efficiency of {summary.map}: the proven minimum of deciding tiles over those it "
+        "needs, mean over slides",
+        symbol="Eff: mean of K*/K, 0 where the order finds no decisive set",
+        sample=f"n = {counted(order.efficiency_n, 'slide')}{more}",
+        further="No order can do better than the minimum, proven, and no training.",
     )
 
 
