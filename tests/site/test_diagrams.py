@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from tools.site.diagrams import TERMS, Example, both_ways, chain, decided, minimum
+from tools.site.diagrams import MINUS, TERMS, Example, both_ways, chain, decided, minimum
 from tools.site.pages import DOCS
 from tools.site.svg import STYLE, Plot, text
 
@@ -50,14 +50,14 @@ def test_decided_slides_are_counted() -> None:
 
 
 def test_the_smallest_set_is_the_theorems() -> None:
-    """11 in total; 2 without 9, and -5 without 9 and 7."""
+    """17 in total; 8, 1 and -5 without one, two and three of the largest."""
     picture = minimum(TERMS)
     said = words(picture)
-    assert "All tiles: +11" in said
-    assert "Without the 2 largest: −5" in said
-    assert "Without the 1 largest: +2" in said
+    assert "All tiles: +17" in said
+    assert f"Without the 3 largest: {MINUS}5" in said
+    assert "Without the 2 largest: +1" in said
     bars = [e.get("class") for e in ElementTree.fromstring(picture).iter(f"{SVG}rect")]
-    assert (bars.count("out-dot"), bars.count("in-dot")) == (2, len(TERMS) - 2)
+    assert (bars.count("out-dot"), bars.count("in-dot")) == (3, len(TERMS) - 3)
     assert (DOCS / "images" / "concept-minimum.svg").read_text(encoding="utf-8") == picture
 
 

@@ -33,7 +33,7 @@ FEW = range(6, 21)
 """Decisive counts that are easy to see on such a plot."""
 
 
-TERMS = (9, 7, 6, 3, 2, 1, -1, -2, -4, -5, -5)
+TERMS = (9, 7, 6, 5, 4, 2, -1, -3, -4, -4, -4)
 """Weight times margin of the tiles of a small slide."""
 
 
@@ -191,7 +191,7 @@ def minimum(terms: Sequence[float]) -> str:
         (f"The smallest set has {size} tiles, proven.", "title", 280),
     )
     parts += [text(x, y, words.replace("-", MINUS), kind) for words, kind, y in lines]
-    parts.append(text(left, 300, "weight × margin of every tile", "small"))
+    parts.append(text(left, 300, "weight times margin of every tile", "small"))
     return drawing(900, 320, "The smallest set that flips a decision", parts)
 
 
