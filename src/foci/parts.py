@@ -75,19 +75,24 @@ class Parts:
 
     def logits(self, present: NDArray[np.bool_]) -> Floats:
         """Logits ``[C]`` of the tiles that are present, ``[N]``."""
-        scores, evidence = self.attention[present], self.evidence[present]
+        scores = np.where(present[:, None], self.attention, -np.inf)
+        nothing = np.zeros(scores.shape[1])  # weight of the empty tile
         if self.hard:
             weights = np.zeros_like(scores)
             weights[scores.argmax(axis=0), np.arange(scores.shape[1])] = 1.0
         else:
+            peaks = scores.max(axis=0)
             if self.empty is not None:
-                scores = np.vstack([scores, np.zeros(scores.shape[1])])
-                evidence = np.concatenate([evidence, self.empty[None]])
-            weights = np.exp(scores - scores.max(axis=0))
-            weights /= weights.sum(axis=0)
-        if evidence.shape[1] == 1:
-            weights = weights.mean(axis=1, keepdims=True)
-        pooled: Floats = np.tensordot(weights, evidence, axes=2)
+                peaks = np.maximum(peaks, 0.0)
+                nothing = np.exp(-peaks)
+            weights = np.exp(scores - peaks)
+            total = weights.sum(axis=0) + nothing
+            weights, nothing = weights / total, nothing / total
+        if self.evidence.shape[1] == 1:
+            weights, nothing = weights.mean(axis=1, keepdims=True), nothing.mean(keepdims=True)
+        pooled: Floats = np.tensordot(weights, self.evidence, axes=2)
+        if self.empty is not None:
+            pooled += nothing @ self.empty
         if self.output is None:
             return pooled
         logits: Floats = self.output[:, :-1] @ np.maximum(pooled, 0.0) + self.output[:, -1]

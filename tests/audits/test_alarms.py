@@ -58,7 +58,9 @@ def group(
     n = len(labels)
     sizes, unknown, unproven = np.full(n, 9), np.full(n, np.nan), np.zeros(n, bool)
     patients = tuple(cases or names)
-    return WholeSlides(names, patients, np.array(labels), np.array(full), sizes, unknown, unproven)
+    return WholeSlides(
+        names, patients, np.array(labels), np.array(full), sizes, unknown, unproven, unproven
+    )
 
 
 def two(p: list[float], labels: list[int], cases: list[str] | None = None) -> WholeSlides:

@@ -111,8 +111,9 @@ def test_curves_end_at_the_budget(k_max: int, reached: int) -> None:
 def sure_of(*sure: float) -> WholeSlides:
     full, n = np.array([[1 - p, p] for p in sure]), len(sure)
     names = tuple(f"P{i}" for i in range(n))
+    unknown, unproven = np.full(n, np.nan), np.zeros(n, bool)
     return WholeSlides(
-        names, names, np.full(n, -1), full, np.full(n, 9), np.full(n, np.nan), np.zeros(n, bool)
+        names, names, np.full(n, -1), full, np.full(n, 9), unknown, unproven, unproven
     )
 
 

@@ -13,13 +13,21 @@ from foci import backbones, metrics
 from foci.audits import StoredAudit
 from foci.audits.answers import DecidedView
 from foci.audits.audit import recompute
+from foci.audits.compare import compare
 from foci.audits.folder import SLIDES, TABLES
 from foci.audits.measure import Threshold
 from foci.audits.run import RunOptions, run
+from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources
 from foci.backbones import Backbone
 from foci.bags import Cohort
-from foci.reports.text import fixed, rows_of
+from foci.cli.commands.compare import show as show_comparison
+from foci.cli.text import show
+from foci.reports import write_comparison
+from foci.reports.payload import payload
+from foci.reports.text import fixed, plain_tables, rows_of
+from foci.studies.read import Measure, read_audit
+from foci.studies.study import ReadBlock
 from tests.makers.audits import content, settings
 from tests.makers.cohorts import Row, read, write_cohort
 
@@ -156,7 +164,54 @@ def test_necessity_runs_over_the_slides_with_a_deciding_set(done: StoredAudit) -
     assert found is not None
     assert found.necessity is not None
     assert found.necessity.measure == "decisive K"
-    assert found.necessity.n_slides == with_set.sum() < view.assessable.sum()
+    assert found.necessity.n_slides == with_set.sum() < view.longer.sum()
+
+
+def test_the_third_question_goes_by_efficiency(cohort: Cohort, tmp_path: Path) -> None:
+    """8 patients; with the map in the place of its own minimum, nothing is left to gain."""
+    found = run(
+        Sources(classifier(*LINEAR), cohort), AuditSettings(kappa=KAPPA, null_maps=9),
+        tmp_path / "out",
+    )  # fmt: skip
+    assert found.summary.rankings == ["native", "minimal", "evidence", "random"]
+    assert not (found.folder / "selectors").exists()
+    order, slides = found.summary.answers.order, found.measured().slides
+    by_ranking = found.summary.views["prediction"]
+    best, own = by_ranking["minimal"].decided, by_ranking["native"].decided
+    assert best is not None
+    assert best.efficiency is not None
+    assert (best.efficiency.estimate, best.excess, best.excess_max) == (1, 0, 0)
+    assert own is not None
+    assert own.efficiency is not None
+    assert order.candidate == "minimal"
+    assert order.efficiency == own.efficiency
+    assert (order.efficiency_n, order.efficiency_beyond) == (own.efficiency_n, 0)
+    low, high = own.efficiency.low or 0.0, own.efficiency.high or 0.0
+    assert order.answer == (
+        "native suffices" if low >= 0.8 else "headroom" if high < 0.8 else "inconclusive"
+    )
+    assert "No order can do better than minimal, proven." in order.sentences
+    assert order.sentences[-1] == "Does training pay? It cannot: proven."
+    assert any("does not know the class" in line for line in order.sentences)
+    chosen = (slides.sure >= KAPPA) & (slides.n_tiles > 1)
+    median = float(np.nanmedian(slides.k_star[chosen]))
+    assert found.summary.answers.tiles.minimum == median
+    view = DecidedView(found.measured(), found.manifest.settings, Threshold(KAPPA))
+    assert view.exact
+    counts = view.counts("native")[1]
+    assert counts is not None
+    over = (counts - slides.k_star)[:, chosen]
+    assert own.excess == pytest.approx(np.nanmean(over))
+    assert own.excess_max == np.nanmax(over)
+
+
+def test_slides_with_a_minimum_beyond_the_last_count_leave_efficiency(done: StoredAudit) -> None:
+    numbers = recompute(done, k_max=1).views["prediction"]["native"].decided
+    slides = done.measured().slides
+    least = slides.k_star[slides.sure >= KAPPA]
+    assert numbers is not None
+    assert numbers.efficiency_n == (least <= 1).sum() > 0
+    assert numbers.efficiency_beyond == (least > 1).sum() > 0
 
 
 def test_tables_hold_it(done: StoredAudit) -> None:
@@ -188,6 +243,52 @@ def test_the_report_shows_it(done: StoredAudit) -> None:
         assert cell.text == fixed(numbers.efficiency.estimate, 2)
         assert cell.below.endswith(f"; {numbers.efficiency_n} slides")
     assert row.metric in metrics.CARDS
+
+
+def test_terminal_comparison_study_and_pages_show_it(
+    done: StoredAudit, cohort: Cohort, tmp_path: Path
+) -> None:
+    by_ranking = done.summary.views["prediction"]
+    near = by_ranking["native"].decided
+    assert near is not None
+    assert near.efficiency is not None
+    said: list[str] = []
+    show(done, said.append, width=160)
+    head = next(line for line in said[0].splitlines() if line.startswith("ranking"))
+    row = next(line for line in said[0].splitlines() if line.startswith("native"))
+    assert head.split()[3] == "ciency"
+    assert row.split()[3] == fixed(near.efficiency.estimate, 2)
+
+    torch.manual_seed(0)
+    other = backbones.create("dsmil", "official", d_in=D_IN, n_classes=2).eval()
+    second = audit(other, cohort, tmp_path / "dsmil", kappa=KAPPA)
+    both = compare([done, second])
+    assert both.efficient == RANKINGS
+    rows = list(csv.DictReader(both.to_csv().splitlines()))
+    assert float(rows[0]["efficiency:native"]) == near.efficiency.estimate
+    assert rows[1]["efficiency:native"] == ""
+    page = write_comparison([done, second], tmp_path / "compare.html").read_text()
+    shown = fixed(near.efficiency.estimate, 2)
+    assert f'data-label="efficiency, native">{shown}<' in page
+    heard: list[str] = []
+    show_comparison(both, heard.append, width=200)
+    assert "Effic." in heard[0]
+    heard.clear()
+    show(second, heard.append, width=160)
+    assert "Effi-" not in heard[0]
+
+    data = payload(done, done.summary, done.manifest.settings)
+    stored = {slide.slide_id: slide for slide in done.slides}
+    assert data.slides.k_star == [stored[name].k_star for name in data.slides.id]
+    assert data.slides.proof == [stored[name].k_star_kind for name in data.slides.id]
+    assert {"exact", "none, proven"} <= {*data.slides.proof}
+    (table,) = [t for t in plain_tables(done.summary, data) if "proven minimum" in t.head]
+    assert {"none, proven", "1"} <= {row[-1] for row in table.rows}
+
+    numbers = read_audit(done, ReadBlock()).numbers
+    assert numbers[Measure("efficiency", "native", "prediction")] == near.efficiency.estimate
+    unknown = read_audit(second, ReadBlock()).numbers[Measure("efficiency", "native", "prediction")]
+    assert unknown == "no minimum is proven of any decided slide"
 
 
 def test_at_another_kappa_no_order_beats_the_stored_minimum(done: StoredAudit) -> None:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from foci import backbones
 from foci.audits.prepare import (
     SplitSlides,
     admit,
@@ -18,6 +19,7 @@ from foci.audits.prepare import (
     split_slides,
 )
 from foci.audits.run import run
+from foci.audits.settings import AuditSettings
 from foci.audits.sources import Sources
 from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.training.run import with_train_and_val
@@ -44,11 +46,48 @@ def test_native_is_left_out_where_there_is_none_and_nobody_asked() -> None:
     assert (chosen.rankings, notes) == (("native", "evidence", "selector", "random"), ())
 
 
+PROVEN = [("abmil", "official", 2), ("mean-mil", "official", 2), ("max-mil", "official", 3)]
+NOT_PROVEN = [("abmil", "official", 3), ("abmil", "paper", 2), ("acmil", "paper", 2)]
+
+
+@pytest.mark.parametrize(("name", "preset", "n_classes"), PROVEN)
+def test_where_the_best_order_is_proven_no_selector_is_fitted(
+    name: str, preset: str, n_classes: int
+) -> None:
+    proven = backbones.create(name, preset, d_in=D_IN, n_classes=n_classes)
+    classes = ("x", "y", "z")[:n_classes]
+    cohort = replace(LABELLED, classes=classes)
+    _, chosen, notes = admit(proven, cohort, AuditSettings())
+    assert chosen.rankings == ("native", "minimal", "evidence", "random")
+    assert chosen.readout == "minimal"
+    assert notes == (
+        "no order can do better than minimal, proven: no selector is fitted (--fit fits one)",
+    )
+    with_selector = ("native", "minimal", "evidence", "selector", "random")
+    for asked in ({"fit": True}, {"seeds": (0,)}, {"recipe": "paper-soft"}):
+        _, chosen, notes = admit(proven, cohort, AuditSettings(**asked))
+        assert (chosen.rankings, chosen.readout, notes) == (with_selector, "minimal", ())
+    rankings = ("native", "selector", "random")
+    for own in ({"rankings": rankings}, {"profile": "paper"}):
+        _, chosen, _ = admit(proven, cohort, AuditSettings(**own))
+        assert (chosen.rankings, chosen.readout) == (rankings, "auto")
+
+
+@pytest.mark.parametrize(("name", "preset", "n_classes"), NOT_PROVEN)
+def test_elsewhere_fitting_stays_the_default(name: str, preset: str, n_classes: int) -> None:
+    other = backbones.create(name, preset, d_in=D_IN, n_classes=n_classes)
+    cohort = replace(LABELLED, classes=("x", "y", "z")[:n_classes])
+    for own in ({}, {"fit": True}):
+        _, chosen, _ = admit(other, cohort, AuditSettings(**own))
+        assert chosen.rankings == ("native", "evidence", "selector", "random")
+        assert chosen.readout == "auto"
+
+
 @pytest.mark.parametrize(
     ("ranking", "says"),
     [
         ("native", "ranking 'native': callable has no tile score of its own; rankings that work"),
-        ("minimal", "is not one attention row with a linear head"),
+        ("minimal", "is neither one attention row with a linear head nor a best tile"),
     ],
 )
 def test_what_is_asked_for_and_impossible_is_refused(ranking: str, says: str) -> None:

@@ -48,7 +48,7 @@ def view(**more: Any) -> Any:
     slides = SimpleNamespace(full=[[0.1, 0.9]])
     usual = {
         "rankings": ("native", "random"), "map": "native", "n_decided": 30, "n_cases": 20,
-        "has_intervals": True, "only_single_tiles": False, "tied": False,
+        "has_intervals": True, "only_single_tiles": False, "tied": False, "exact": False,
         "settings": SimpleNamespace(n_boot=1),
         "measured": SimpleNamespace(slides=slides, tied={"native": 0.75}, null_areas=None),
     }  # fmt: skip

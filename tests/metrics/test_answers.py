@@ -23,7 +23,7 @@ from foci.metrics import (
     null_pvalue,
     sensitive,
 )
-from foci.metrics.answers import BELIEVED
+from foci.metrics.answers import BELIEVED, better_than_proven
 from tests.metrics.strategies import quick
 
 NULL_PS = (None, 0.025, 0.05, 0.075)
@@ -337,3 +337,20 @@ def test_better_than_native_but_not_than_a_content_free_map_is_no_headroom() -> 
     counts = {"native_msk": 1, "native_dk": 20, "selector_msk": 1, "selector_dk": 10}
     assert Cohort(**counts).order == "headroom"
     assert Cohort(**counts, null_p=0.075).order == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "n_cases", "answer"),
+    [
+        (0.8, 0.9, 6, "native suffices"),
+        (0.79, 0.9, 6, "inconclusive"),
+        (0.3, 0.79, 6, "headroom"),
+        (0.3, 0.8, 6, "inconclusive"),
+        (0.9, 1.0, 5, "not assessable"),
+        (None, None, 9, "not assessable"),
+    ],
+)
+def test_efficiency_says_whether_there_is_a_better_order(
+    low: float | None, high: float | None, n_cases: int, answer: str
+) -> None:
+    assert better_than_proven(low, high, n_cases) == answer

@@ -28,7 +28,7 @@ from tests.reports.browser import Watched
 Open = Callable[..., Page]
 PLAIN = "TCGA-60-4010"
 UNPLACED = "TCGA-53-4003"
-FIGURES = 7
+FIGURES = 8
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_it_opens_with_all_figures(visit: Open, audit: StoredAudit) -> None:
     tab = visit()
     assert tab.title() == "abmil <demo> & co: FOCI audit"
     expect(tab.locator("#figures figure")).to_have_count(FIGURES)
-    expect(tab.locator("#figures canvas")).to_have_count(3)
+    expect(tab.locator("#figures canvas")).to_have_count(4)
     own = audit.answers
     lines = evidence(own)
     plots = tab.locator("td.plot[data-estimate] svg")
@@ -104,7 +104,7 @@ def test_axes_have_names(visit: Open) -> None:
             return painted / (canvas.width * canvas.height);
         })"""
     )
-    assert len(drawn) == 3
+    assert len(drawn) == 4
     assert min(drawn) > 0.01
 
 
@@ -322,7 +322,7 @@ PIXELS = "canvases => canvases.map(c => c.width / c.getBoundingClientRect().widt
 SHARP = """(drawn) => {
     const canvases = [...document.querySelectorAll('canvas')];
     const ratios = canvases.map((one) => one.width / one.getBoundingClientRect().width);
-    return ratios.length === 6 && ratios.every((one) => Math.abs(one / drawn - 1) < 0.01);
+    return ratios.length === 7 && ratios.every((one) => Math.abs(one / drawn - 1) < 0.01);
 }"""
 
 
@@ -339,15 +339,15 @@ def test_charts_and_maps_are_sharp_on_paper_and_screen(
     visit: Open, screen: float, drawn: float
 ) -> None:
     tab = visit(f"#slide={PLAIN}", device_scale_factor=screen)
-    expect(tab.locator("#figures canvas, #slide-view canvas")).to_have_count(6)
+    expect(tab.locator("#figures canvas, #slide-view canvas")).to_have_count(7)
     expect(tab.locator("#figures .cursor-line").first).to_be_attached()
     ratios = tab.locator("canvas").evaluate_all(PIXELS)
-    assert ratios == pytest.approx([drawn] * 6, rel=0.01)
+    assert ratios == pytest.approx([drawn] * 7, rel=0.01)
 
 
 def test_charts_and_maps_stay_sharp_after_a_zoom(visit: Open) -> None:
     tab = visit(f"#slide={PLAIN}")
-    expect(tab.locator("canvas")).to_have_count(6)
+    expect(tab.locator("canvas")).to_have_count(7)
     devtools = tab.context.new_cdp_session(tab)
     for zoomed, drawn in ((3, 3), (1, 2), (4, 4)):
         # Chromium tells the page of an emulated zoom only together with another size.

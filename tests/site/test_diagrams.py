@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from tools.site.diagrams import Example, both_ways, chain, decided
+from tools.site.diagrams import MINUS, TERMS, Example, both_ways, chain, decided, minimum
 from tools.site.pages import DOCS
 from tools.site.svg import STYLE, Plot, text
 
@@ -49,7 +49,19 @@ def test_decided_slides_are_counted() -> None:
     assert (dots.count("in-dot"), dots.count("off-dot")) == (3, 1)
 
 
-@pytest.mark.parametrize("name", ["chain", "sufficient-necessary", "decided"])
+def test_the_smallest_set_is_the_theorems() -> None:
+    """17 in total; 8, 1 and -5 without one, two and three of the largest."""
+    picture = minimum(TERMS)
+    said = words(picture)
+    assert "All tiles: +17" in said
+    assert f"Without the 3 largest: {MINUS}5" in said
+    assert "Without the 2 largest: +1" in said
+    bars = [e.get("class") for e in ElementTree.fromstring(picture).iter(f"{SVG}rect")]
+    assert (bars.count("out-dot"), bars.count("in-dot")) == (3, len(TERMS) - 3)
+    assert (DOCS / "images" / "concept-minimum.svg").read_text(encoding="utf-8") == picture
+
+
+@pytest.mark.parametrize("name", ["chain", "sufficient-necessary", "decided", "minimum"])
 def test_the_pictures_of_the_page_are_drawn_in_this_style(name: str) -> None:
     picture = (DOCS / "images" / f"concept-{name}.svg").read_text(encoding="utf-8")
     assert STYLE in picture, "run: python3 dev.py pictures"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import foci
 from foci.audits.folder import RankedTiles
 from foci.metrics import decisive_k, msk
+from foci.metrics.minimal import smallest_flip
 from foci.reveal import Curve
 from tools.site.pages import DOCS
 from tools.site.svg import Plot, dot, drawing, line, panel, text
@@ -26,9 +27,14 @@ from tools.site.svg import Plot, dot, drawing, line, panel, text
 PICTURES = DOCS / "images"
 KAPPA, SHOWN = 0.9, 40
 """Confidence, and the largest count on a plot."""
+MINUS = "\N{MINUS SIGN}"
 WHOLE = "probability of the predicted class, whole slide"
 FEW = range(6, 21)
 """Decisive counts that are easy to see on such a plot."""
+
+
+TERMS = (9, 7, 6, 5, 4, 2, -1, -3, -4, -4, -4)
+"""Weight times margin of the tiles of a small slide."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +50,14 @@ class Example:
 
 
 def main(audit: str) -> None:
-    """Write the three pictures."""
+    """Write the four pictures."""
     opened = foci.Audit.load(audit)
     sure = [float(curve.full.max()) for curve in opened.curves.get("native")]
     pictures = {
         "chain": chain(telling(opened, "native")),
         "sufficient-necessary": both_ways(telling(opened, "evidence")),
         "decided": decided(sure),
+        "minimum": minimum(TERMS),
     }
     for name, picture in pictures.items():
         (PICTURES / f"concept-{name}.svg").write_text(picture, encoding="utf-8")
@@ -155,6 +162,37 @@ def decided(sure: list[float]) -> str:
     parts += [text(at(tick), base + 20, f"{tick:g}", "small", "middle") for tick in ticks]
     parts += _stacked(sorted(sure), at, base)
     return drawing(740, 270, "Decided and undecided slides of a cohort", parts)
+
+
+def minimum(terms: Sequence[float]) -> str:
+    """Theorem T1: terms of all tiles, largest first, and the fewest whose removal flips."""
+    ordered = sorted(terms, reverse=True)
+    size = smallest_flip(np.array(ordered, dtype=float))
+    if size is None:
+        raise ValueError("no set of these tiles flips the decision")
+    left, middle, step, scale = 60, 190, 38, 13.0
+    parts = [line("axis", [(left - 10, middle), (left + step * len(ordered), middle)])]
+    for rank, term in enumerate(ordered):
+        kind = "out-dot" if rank < size else "in-dot"
+        x, top, tall = left + step * rank, middle - scale * max(term, 0.0), scale * abs(term)
+        parts.append(f'<rect class="{kind}" x="{x}" y="{top:g}" width="28" height="{tall:g}"/>')
+        y = top - 6 if term > 0 else top + tall + 16
+        parts.append(text(x + 14, y, f"{term:+g}".replace("-", MINUS), "small", "middle"))
+    total, rest = sum(ordered), sum(ordered[size:])
+    edge = sum(ordered[size - 1 :])
+    x = left + step * len(ordered) + 40
+    lines = (
+        (f"All tiles: {total:+g}", "title", 70),
+        ("The model decides for the target.", "", 92),
+        (f"Without the {size} largest: {rest:+g}", "title out-text", 140),
+        ("The decision flips.", "", 162),
+        (f"Without the {size - 1} largest: {edge:+g}", "title", 210),
+        (f"No other {size - 1} leave less: no set of {size - 1} flips.", "", 232),
+        (f"The smallest set has {size} tiles, proven.", "title", 280),
+    )
+    parts += [text(x, y, words.replace("-", MINUS), kind) for words, kind, y in lines]
+    parts.append(text(left, 300, "weight times margin of every tile", "small"))
+    return drawing(900, 320, "The smallest set that flips a decision", parts)
 
 
 def _stacked(values: list[float], at: Callable[[float], float], base: float) -> Iterator[str]:

@@ -1,6 +1,7 @@
 /** Interactive parts of an audit's page: figures, table of slides, and the open slide. */
 
 import { commonScale, drawInterval, drawScale } from "./charts/intervals";
+import { carriedFigure } from "./figures/carried";
 import { deletionFigure } from "./figures/deletion";
 import { revealFigure } from "./figures/reveal";
 import { sceneOf } from "./figures/scene";
@@ -22,6 +23,7 @@ export function startAuditPage(payload: AuditPayload): void {
   const drawFigures = () => {
     const scene = sceneOf(payload, view);
     const parts = [
+      carriedFigure(scene),
       stripFigure(scene, "needed", slides.open),
       slideBySlideFigure(scene, slides.open),
       survivalFigure(scene),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, get_args
 
@@ -20,6 +20,7 @@ from foci.audits.measure import (
     REFERENCES,
     MeasuredSlides,
     Threshold,
+    WholeSlides,
     absolute,
     few_decided,
     relative,
@@ -39,8 +40,8 @@ from foci.audits.records import (
     Question,
     TilesAnswer,
 )
-from foci.audits.settings import EVIDENCE, RANDOM, SELECTOR, AuditSettings
-from foci.metrics import CountQuantile
+from foci.audits.settings import EVIDENCE, MINIMAL, NATIVE, RANDOM, SELECTOR, AuditSettings
+from foci.metrics import CountQuantile, efficiencies
 from foci.metrics.answers import (
     BELIEVED,
     MIN_CASES,
@@ -49,6 +50,7 @@ from foci.metrics.answers import (
     BetterOrder,
     believable,
     better_order,
+    better_than_proven,
     null_pvalue,
     sensitive,
 )
@@ -63,7 +65,7 @@ from foci.metrics.inputs import Floats, Marks, defined_mean
 from foci.metrics.stats import MIN_DRAWS, case_numbers, mean_intervals, median_interval
 from foci.words import counted, decimals, in_percent
 
-CANDIDATES = (EVIDENCE, SELECTOR)
+CANDIDATES = (MINIMAL, EVIDENCE, SELECTOR)
 """Rankings that may be a better order where no readout was chosen, the first that was run."""
 
 TIED_SLIDES = 0.5
@@ -90,6 +92,12 @@ _ORDERS: Mapping[BetterOrder, str] = {
     "no better order found": "The candidate is not better than the map's order by a size that "
     "matters, and the map is not shown to beat chance.",
     "inconclusive": "The data do not settle whether the candidate is better.",
+}
+_PROVEN_ORDERS: Mapping[BetterOrder, str] = {
+    "headroom": "The map's deciding sets are larger than they have to be.",
+    "native suffices": "The map's deciding sets are close to the smallest possible.",
+    "inconclusive": "The data do not settle whether the map's deciding sets are close to the "
+    "smallest possible.",
 }
 _SINGLE_TILES = "Every decided slide has a single tile: all orders are the same one."
 _RESULTS = {
@@ -144,8 +152,12 @@ class DecidedView:
 
     @cached_property
     def assessable(self) -> Marks:
-        """``[S]`` slides on which necessity is compared: of a class that has decisive sets."""
-        return self.longer & ~np.isin(self.measured.slides.predictions, self.without)
+        """``[S]`` slides on which necessity is compared: of a class that has decisive sets.
+
+        Slides of which it is proven that no set decides them are left out.
+        """
+        slides = self.measured.slides
+        return self.longer & ~slides.without_set & ~np.isin(slides.predictions, self.without)
 
     @property
     def n_decided(self) -> int:
@@ -183,6 +195,18 @@ class DecidedView:
         decisive = None if both is None else both.at(both.decisive_at, self.threshold)
         return own.at(own.msk_at, self.threshold), decisive
 
+    @cached_property
+    def exact(self) -> bool:
+        """Whether the smallest deciding set of every decided slide is proven."""
+        return bool(self.longer.any() and self.measured.slides.exact[self.longer].all())
+
+    def efficiency(self, ranking: str) -> dict[str, Any]:
+        """See :func:`efficiency_of`."""
+        counts = self.counts(ranking)[1]
+        if counts is None:
+            return {}
+        return efficiency_of(counts, self.measured.slides, self.decided, self.settings)
+
     def compare(self, first: str, second: str) -> OrderComparison | None:
         """One ranking against another on both axes; None where one was not run."""
         if first not in self.rankings or second not in self.rankings or not self.decided.any():
@@ -197,9 +221,9 @@ class DecidedView:
     def _necessity(self, first: str, second: str) -> AxisComparison | None:
         """Decisive K where enough slides have one, else the deletion area.
 
-        Decisive K runs over the slides that can be decided: where proofs say which they are, those
-        with a deciding set within K_max; else those on which the map, evidence, a random order or
-        one of the two finds one.
+        Decisive K runs over the slides that can be decided: those with a deciding set within K_max
+        by proof, and of those of which nothing is proven the ones on which the map, evidence, a
+        random order or one of the two finds one.
         """
         kept = self.assessable
         if not kept.any():
@@ -214,8 +238,7 @@ class DecidedView:
             names = {self.map, EVIDENCE, RANDOM, first, second} & set(self.rankings)
             tables = [table for name in names if (table := self.counts(name)[1]) is not None]
             found = np.any([(~np.isnan(table)).any(axis=0) for table in tables], axis=0)
-            if slides.proven[kept].all():
-                found |= slides.k_star <= self.settings.k_max
+            found |= slides.proven & (slides.k_star <= self.settings.k_max)
             kept = kept & found
             return AxisComparison.of(
                 "necessity", "decisive K", a[:, kept], b[:, kept], **self._patients(kept)
@@ -229,12 +252,14 @@ class DecidedView:
         """``[S]`` slides on which evidence finds deciding tiles; all where it finds none, or few.
 
         The others hang on no tiles, and would only dilute what content-free maps are compared by.
+        Slides that are proven to hang on none are left out in any case.
         """
         counts = self.counts(EVIDENCE)[1] if EVIDENCE in self.rankings else None
+        possible = self.longer & ~self.measured.slides.without_set
         if counts is None:
-            return self.longer
-        found = self.longer & (~np.isnan(counts)).any(axis=0)
-        return found if found.sum() >= MIN_DECISIVE * self.longer.sum() else self.longer
+            return possible
+        found = possible & (~np.isnan(counts)).any(axis=0)
+        return found if found.sum() >= MIN_DECISIVE * possible.sum() else possible
 
     def against_nulls(self, ranking: str) -> NullControl | None:
         """A ranking beside the content-free maps; None where there are none to compare with."""
@@ -270,6 +295,33 @@ class DecidedView:
             "n_boot": self.settings.n_boot,
             "level": self.settings.level,
         }
+
+
+def efficiency_of(
+    counts: Floats, slides: WholeSlides, chosen: Marks, settings: AuditSettings
+) -> dict[str, Any]:
+    """The efficiency fields of :class:`DecidedNumbers`, of decisive K ``[R, S]`` on some slides.
+
+    A slide with a measured set below the minimum is left out: rounding flipped a near-tie.
+    """
+    counts, least = counts[:, chosen], slides.k_star[chosen]
+    least = np.where((counts < least).any(axis=0), np.nan, least)
+    if np.isnan(least).all():
+        return {}
+    k_max = settings.k_max
+    ratios = np.stack([efficiencies(least, row, k_max) for row in counts]).mean(axis=0)
+    kept, over = ~np.isnan(ratios), (counts - least)[~np.isnan(counts - least)]
+    fields: dict[str, Any] = {
+        "efficiency_n": int(kept.sum()), "efficiency_beyond": int((least > k_max).sum()),
+    }  # fmt: skip
+    if over.size:
+        fields |= {"excess": float(over.mean()), "excess_max": float(over.max())}
+    if kept.any():
+        cases = [case for case, one in zip(slides.cases_of(chosen), kept, strict=True) if one]
+        how: dict[str, Any] = {"n_boot": settings.n_boot, "level": settings.level}
+        found = mean_intervals(ratios[kept, None], cases, **how)[0]
+        fields["efficiency"] = Interval(**asdict(found))
+    return fields
 
 
 def answer_questions(
@@ -324,6 +376,7 @@ def answer_questions(
         null=own_null,
         evidence=None if candidate == EVIDENCE else view.compare(EVIDENCE, view.map),
         selector=view.compare(SELECTOR, EVIDENCE),
+        **_efficiency(view),
     )
     return Answers(
         n_slides=len(slides),
@@ -369,6 +422,10 @@ def _order(
     null = view.against_nulls(candidate)
     if native is None or not view.has_intervals:
         return "not assessable", native, chance, null
+    if view.exact:
+        ends = view.efficiency(view.map).get("efficiency")
+        low, high = (None, None) if ends is None else (ends.low, ends.high)
+        return better_than_proven(low, high, view.n_cases), native, chance, null
     over_random = _evidence(chance)
     answer = better_order(
         *_evidence(native),
@@ -379,6 +436,14 @@ def _order(
         n_cases=view.n_cases,
     )
     return answer, native, chance, null
+
+
+def _efficiency(view: DecidedView) -> dict[str, Any]:
+    """The efficiency fields of :class:`OrderAnswer`: those of the map, where they answer."""
+    if not view.exact or view.map not in view.rankings:
+        return {}
+    found = view.efficiency(view.map)
+    return {name: found[name] for name in OrderAnswer.model_fields if name in found}
 
 
 def _evidence(
@@ -420,6 +485,7 @@ def _tiles(
         n_found=None, share=None, count=None, count_low=None, count_high=None, of_slide=None,
         without=without,
         proven_none=int(slides.without_set[view.longer].sum()) if slides.proven.any() else None,
+        minimum=_median_minimum(slides.k_star[view.longer]) if view.exact else None,
     )  # fmt: skip
     if decisive is not None and view.longer.any():
         counts, sizes = decisive[:, view.longer], slides.n_tiles[view.longer]
@@ -452,6 +518,10 @@ def _tiles(
         answer = answer.model_copy(update=update)
         answer = answer.model_copy(update={"answer": tiles_in_short(answer)})
     return answer.model_copy(update={"sentences": on_tiles(answer, numbers, view)})
+
+
+def _median_minimum(k_star: Floats) -> float | None:
+    return None if np.isnan(k_star).all() else float(np.nanmedian(k_star))
 
 
 def _at_share(view: DecidedView, candidate: str | None, in_use: str) -> AnswersAtShare:
@@ -512,6 +582,8 @@ def on_order(found: OrderAnswer, belief: MapAnswer, view: DecidedView) -> list[s
             return [_not_assessable(view)]
         against_chance = [] if chance is None else axis_sentences(chance)
         return ["No candidate was compared with the map's order.", *against_chance]
+    if view.exact:
+        return _proven(found, view)
     lines = [_ORDERS.get(found.answer) or _not_assessable(view), *axis_sentences(native)]
     if chance is not None and found.answer in ("headroom", "inconclusive"):
         lines += [*axis_sentences(chance), *null_sentences(found.null, view)]
@@ -530,6 +602,31 @@ def on_order(found: OrderAnswer, belief: MapAnswer, view: DecidedView) -> list[s
             f"{_MEASURES[measures[1]]}."
         )
     return lines
+
+
+def _proven(found: OrderAnswer, view: DecidedView) -> list[str]:
+    """How near the map comes to the best order, where that is proven."""
+    lines = [_PROVEN_ORDERS.get(found.answer) or _not_assessable(view)]
+    own, n = found.efficiency, found.efficiency_n
+    if own is None or own.estimate is None:
+        lines = ["No decided slide has a deciding set within the counts that were tried, proven."]
+    else:
+        ends = _ends(own.low, own.high, lambda end: decimals(end, 2))
+        lines.append(
+            f"Efficiency of {view.map}: {decimals(own.estimate, 2)}{ends}, the proven minimum of "
+            f"deciding tiles over those it needs, mean of {counted(n, 'slide')} (0 where it finds "
+            "none)."
+        )
+    if found.efficiency_beyond:
+        slides = counted(found.efficiency_beyond, "slide")
+        lines.append(f"{slides} with a minimum beyond {view.settings.k_max} tiles left out.")
+    if MINIMAL in view.rankings:
+        lines.append("No order can do better than minimal, proven.")
+    if view.map == NATIVE and own is not None and (own.estimate or 0.0) < 1:
+        lines.append(
+            "An attention map does not know the class, the minimum does: part of the gap is that."
+        )
+    return [*lines, "Does training pay? It cannot: proven."]
 
 
 def tiles_in_short(found: TilesAnswer) -> str:
@@ -582,6 +679,8 @@ def on_tiles(found: TilesAnswer, numbers: DecidedNumbers, view: DecidedView) -> 
         lines.append(f"{what} {'is' if undecided == 1 else 'are'} excluded.")
     if view.n_cases == 1:
         lines.append("Based on one patient; do not generalise.")
+    if found.minimum is not None and found.count is not None:
+        lines.append(f"The proven minimum is {_tile_count(found.minimum)} on the median slide.")
     if found.proven_none:
         slides = counted(found.n_slides, "decided slide")
         lines.append(

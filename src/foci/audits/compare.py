@@ -18,7 +18,9 @@ from foci.words import decimals, in_percent
 VIEW: View = "prediction"
 """The view every audit has, with or without labels."""
 
-INTERVALS = ("restricted", "msk_cond", "reach", "shi_native", "shi_random", "faithfulness")
+INTERVALS = (
+    "restricted", "msk_cond", "reach", "shi_native", "shi_random", "faithfulness", "efficiency",
+)  # fmt: skip
 AnsweredQuestion = Literal["map", "tiles", "order"]
 ANSWERS: dict[AnsweredQuestion, str] = {
     "map": "believe the map?",
@@ -46,7 +48,9 @@ class ComparisonRow:
 
     def interval(self, key: str, ranking: str) -> Interval:
         """Interval of one of :data:`INTERVALS`; undefined if the audit does not have it."""
-        interval: Interval | None = getattr(self.numbers(ranking), key, None)
+        numbers = self.numbers(ranking)
+        owner = getattr(numbers, "decided", None) if key == "efficiency" else numbers
+        interval: Interval | None = getattr(owner, key, None)
         return _UNDEFINED if interval is None else interval
 
     def answer(self, question: AnsweredQuestion) -> str:
@@ -73,6 +77,15 @@ class Comparison:
         """Name of the map that the audits judge; "the map" where they judge different ones."""
         names = {row.summary.map for row in self.rows}
         return names.pop() if len(names) == 1 else "the map"
+
+    @property
+    def efficient(self) -> tuple[str, ...]:
+        """The rankings whose distance from the proven minimum is known in some audit."""
+        return tuple(
+            ranking
+            for ranking in self.rankings
+            if any(row.interval("efficiency", ranking).estimate is not None for row in self.rows)
+        )
 
     def to_csv(self) -> str:
         """The table as CSV: all columns, floats with all digits."""
@@ -102,6 +115,7 @@ class Comparison:
         header += [f"tiles, {ranking}" for ranking in self.rankings]
         header += [f"SHI of {name} vs {base}" for name in tested for base in (self.map, "random")]
         header += [f"faithfulness, {ranking}" for ranking in ordered]
+        header += [f"efficiency, {ranking}" for ranking in self.efficient]
         lines = [[*header, *ANSWERS.values()]]
         for row in self.rows:
             cells = [row.name, row.architecture, _number(row.summary.full_bag.auc, 3)]
@@ -113,6 +127,7 @@ class Comparison:
                 cells += [_spread(row.interval(key, name)) for key in ("shi_native", "shi_random")]
             for name in ordered:
                 cells.append(_number(row.interval("faithfulness", name).estimate, 3))
+            cells += [_spread(row.interval("efficiency", name)) for name in self.efficient]
             lines.append([*cells, *(row.answer(question) or "-" for question in ANSWERS)])
         return lines
 

@@ -210,7 +210,7 @@ def run_inputs(
     ``kappas`` belong to it: probabilities close to one of them are stored as computed in float64.
     ``selectors`` are the hashes, by seed, of those that are not fitted in the audit.
     """
-    own = settings.model_dump(mode="json", exclude={"memory_gb", "profile", "fit_target"})
+    own = settings.model_dump(mode="json", exclude={"memory_gb", "profile", "fit", "fit_target"})
     own["reveals_every_count"] = settings.reveals_every_count
     if settings.map is None:
         del own[MAP]

@@ -106,6 +106,7 @@ class WholeSlides:
             where there is no such set, or no bound. It holds at every threshold.
         proven: ``[S]`` whether it is proven that a decided slide has a deciding set of so many
             tiles, or that it has none.
+        exact: ``[S]`` whether that is so by the structure of the classifier, at every threshold.
     """
 
     ids: tuple[str, ...]
@@ -115,6 +116,7 @@ class WholeSlides:
     n_tiles: Integers
     k_star: Floats
     proven: Marks
+    exact: Marks
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -146,6 +148,7 @@ class WholeSlides:
             n_tiles=self.n_tiles[rows],
             k_star=self.k_star[rows],
             proven=self.proven[rows],
+            exact=self.exact[rows],
         )
 
     @property
@@ -174,6 +177,9 @@ def whole_slides(
             what = f"has the label {slide.label!r}, which is no class of the model"
             raise FociError(slide.slide_id, what, f"classes: {', '.join(classes)}")
     stored = curves.get(*curves.orders[0])
+    # a set that flips then suffices at every threshold at which the slide is decided
+    exact = np.array([s.k_star_theorem in ("T2", "best tile", "one tile") for s in ordered])
+    proven = np.array([s.k_star_kind in ("exact", "none, proven") for s in ordered])
     return WholeSlides(
         ids=curves.slide_ids,
         cases=tuple(slide.case_id for slide in ordered),
@@ -181,13 +187,8 @@ def whole_slides(
         full=inputs.probabilities([curve.full for curve in stored], "full"),
         n_tiles=np.array([curve.n_tiles for curve in stored]),
         k_star=np.array([np.nan if s.k_star is None else s.k_star for s in ordered]),
-        # T2: a set that flips suffices at every threshold at which the slide is decided
-        proven=np.array(
-            [
-                s.k_star_kind in ("exact", "none, proven") or s.k_star_theorem == "T2"
-                for s in ordered
-            ]
-        ),
+        proven=proven | exact,
+        exact=exact,
     )
 
 

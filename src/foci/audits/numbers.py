@@ -17,7 +17,7 @@ from scipy.stats import hypergeom
 
 from foci import metrics
 from foci.audits.alarms import caveats
-from foci.audits.answers import DecidedView, answer_questions
+from foci.audits.answers import DecidedView, answer_questions, efficiency_of
 from foci.audits.folder import FORMAT, CurveTable, RankedTiles, column
 from foci.audits.measure import Measured, MeasuredSlides, Threshold, WholeSlides
 from foci.audits.records import (
@@ -26,7 +26,6 @@ from foci.audits.records import (
     CountsBehind,
     DecidedNumbers,
     FullBag,
-    Interval,
     Mean,
     MeanDrops,
     PairAgreement,
@@ -285,6 +284,7 @@ def decided_numbers(
 ) -> DecidedNumbers:
     """Medians, means and shares of one ranking over decided slides; seeds are pooled."""
     decided, reaches = Threshold(settings.kappa).decided(slides), own.reached > 0
+    both = own.with_decisive
     longer = np.broadcast_to(slides.n_tiles > own.k_max, own.msk.shape)
     at_share = own.at(own.msk_at, Threshold(SHARE, relative=True))
     gains = (own.peak - slides.sure)[~decided & reaches]
@@ -305,7 +305,7 @@ def decided_numbers(
         restricted=_restricted(own, slides, decided, settings),
         fallback=_share((own.stable != own.msk)[:, decided], reaches[:, decided]),
         **_decisive(own, slides, decided),
-        **_efficiency(own, slides, decided, settings),
+        **({} if both is None else efficiency_of(both.decisive, slides, decided, settings)),
         relative=CountQuartiles.over(at_share, longer),
         undecided_crosses=_share(reaches[:, ~decided]),
         undecided_overshoot=float(gains.mean()) if len(gains) else None,
@@ -331,28 +331,6 @@ def _decisive(measured: Measured, slides: WholeSlides, decided: Marks) -> dict[s
         "flips_back": _share(own.flips_back[kept], ~np.isnan(counts)),
         "exact": bool(own.deleted_all.all()),
     }
-
-
-def _efficiency(
-    measured: Measured, slides: WholeSlides, decided: Marks, settings: AuditSettings
-) -> dict[str, Any]:
-    """Proven minimum over decisive K on decided slides, and how many slides that is the mean of.
-
-    A slide with a measured set below the minimum is left out: rounding flipped a near-tie.
-    """
-    own = measured.with_decisive
-    if own is None or not decided.any():
-        return {}
-    counts, least = own.decisive[:, decided], slides.k_star[decided]
-    least = np.where((counts < least).any(axis=0), np.nan, least)
-    ratios = np.stack([metrics.efficiencies(least, row, own.k_max) for row in counts]).mean(axis=0)
-    kept = ~np.isnan(ratios)
-    if not kept.any():
-        return {}
-    cases = [case for case, one in zip(slides.cases_of(decided), kept, strict=True) if one]
-    how: dict[str, Any] = {"n_boot": settings.n_boot, "level": settings.level}
-    found = mean_intervals(ratios[kept, None], cases, **how)[0]
-    return {"efficiency": Interval(**asdict(found)), "efficiency_n": int(kept.sum())}
 
 
 def _restricted(

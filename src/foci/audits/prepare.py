@@ -24,7 +24,15 @@ from foci.audits.manifest import (
     versions_of,
 )
 from foci.audits.selectors import PretrainedSelectors
-from foci.audits.settings import PROFILES, AuditSettings
+from foci.audits.settings import (
+    AUTO,
+    EVIDENCE,
+    FITTING_SETTINGS,
+    MINIMAL,
+    PROFILES,
+    SELECTOR,
+    AuditSettings,
+)
 from foci.audits.sources import Sources, check_maps
 from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.freezing import eval_mode, fingerprint
@@ -35,7 +43,7 @@ from foci.bags.cohort import files_read, overlapping_patients
 from foci.bags.splits import SPLITS
 from foci.errors import BagError, ChangedError, CohortError, FociError, WidthError
 from foci.files.hashes import Unchanged, digest
-from foci.rankings import RANKINGS
+from foci.rankings import RANKINGS, minimal_is_exact
 from foci.selectors.gated import choose_site
 from foci.selectors.selector import full_logits
 from foci.testing import quick_check
@@ -257,14 +265,19 @@ def admit(
 ) -> tuple[Cohort, AuditSettings, tuple[str, ...]]:
     """Check cohort and settings against a classifier; adapt them, with notes on every change.
 
-    The native ranking is left out where the classifier has none and nobody asked for it. A selector
+    The native ranking is left out where the classifier has none and nobody asked for it. Where the
+    order ``minimal`` is proven to be the best, it takes the place of the selector. A selector
     that nobody gave a target for is fitted for the recipe's own, where the slides allow it;
     ``fits`` is false where selectors are given.
 
     Raises:
         FociError: If a requested ranking is impossible, or the classes do not match.
     """
+    usual = "rankings" not in settings.model_fields_set
     settings, notes = _without_native(backbone, settings)
+    if minimal_is_exact(backbone):
+        settings, proven = _with_minimal(settings, usual=usual, fits=fits)
+        notes += proven
     for one in settings.requested:
         given = {"selector": None} if one.method == "selector" else one.options
         RANKINGS[one.method].check(backbone, given)
@@ -283,6 +296,28 @@ def admit(
         settings, fallback = _with_fit_target(cohort, settings)
         notes += fallback
     return cohort, settings, notes
+
+
+def _with_minimal(
+    settings: AuditSettings, *, usual: bool, fits: bool
+) -> tuple[AuditSettings, tuple[str, ...]]:
+    """``minimal`` as the readout, and no selector unless it was asked for.
+
+    ``usual`` are rankings that nobody chose; ``fits`` is false where selectors are given.
+    """
+    rankings, notes = settings.rankings, list[str]()
+    if usual:
+        asked = settings.fit or not fits or {*FITTING_SETTINGS} & settings.model_fields_set
+        chosen = [name for name in rankings if asked or name != SELECTOR]
+        chosen.insert(chosen.index(EVIDENCE), MINIMAL)
+        rankings = tuple(chosen)
+        if not asked:
+            what = "no order can do better than minimal, proven: no selector is fitted"
+            notes.append(f"{what} (--fit fits one)")
+    update: dict[str, Any] = {"rankings": rankings}
+    if settings.readout == AUTO and MINIMAL in rankings:
+        update["readout"] = MINIMAL
+    return settings.model_copy(update=update), tuple(notes)
 
 
 def _with_fit_target(

@@ -334,6 +334,9 @@ class DecidedNumbers(Record):
         efficiency: Mean of K*/K, the proven minimum (or a lower bound of it) over decisive K; 0 on
             a slide without decisive K. None where no slide has a K*.
         efficiency_n: Decided slides that it runs over: those with a K* of at most K_max.
+        efficiency_beyond: Decided slides that it leaves out because their K* is above K_max.
+        excess, excess_max: Mean and largest number of tiles of a decisive set beyond K*, on the
+            slides that have both.
         relative: Quartiles of MSK at 0.95 of the full bag's own confidence, over *all* slides.
         undecided_crosses: Share of the undecided slides on which the ranking crosses kappa.
         undecided_overshoot: On those, mean confidence gained over the whole slide.
@@ -353,6 +356,9 @@ class DecidedNumbers(Record):
     exact: bool
     efficiency: Interval | None = None
     efficiency_n: int = 0
+    efficiency_beyond: int = 0
+    excess: Number = None
+    excess_max: Number = None
     relative: CountQuartiles | None
     undecided_crosses: Number
     undecided_overshoot: Number
@@ -605,6 +611,8 @@ class TilesAnswer(Record):
         without: Classes without decisive sets within K_max.
         proven_none: Slides of which it is proven that no set of tiles decides them; None where
             nothing is proven of any slide.
+        minimum: Median proven minimum of deciding tiles over the slides that have one; None where
+            it is not exact on every slide.
     """
 
     answer: str
@@ -619,12 +627,18 @@ class TilesAnswer(Record):
     of_slide: Number
     without: list[str]
     proven_none: int | None = None
+    minimum: Number = None
 
 
 class OrderAnswer(Record):
     """Is there a better order? The candidate against the map, and against random orders.
 
+    Where the best order is proven, the map's efficiency answers, and no comparison.
+
     Attributes:
+        efficiency: Of the map, by :class:`DecidedNumbers`, where the smallest deciding set of every
+            decided slide is proven; None elsewhere.
+        efficiency_n, efficiency_beyond: Slides that it runs over, and slides with a K* above K_max.
         null: The candidate beside content-free maps.
         evidence: ``evidence`` against the map, where it is not the candidate.
         selector: The trained selector against ``evidence``, where both were run.
@@ -638,6 +652,9 @@ class OrderAnswer(Record):
     null: NullControl | None
     evidence: OrderComparison | None
     selector: OrderComparison | None
+    efficiency: Interval | None = None
+    efficiency_n: int = 0
+    efficiency_beyond: int = 0
 
     @property
     def short(self) -> str:

@@ -108,7 +108,10 @@ RELATIVE: Literal["relative"] = "relative"
 
 
 NATIVE, AUTO = "native", "auto"
-RANDOM, EVIDENCE, SELECTOR = "random", "evidence", "selector"
+RANDOM, EVIDENCE, SELECTOR, MINIMAL = "random", "evidence", "selector", "minimal"
+FITTING_SETTINGS = ("recipe", "recipe_settings", "choose_by", "fit_target", "seeds", "seeds_as")
+"""Settings of the selector: whoever gives one wants a selector."""
+
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 """As the column ``seed`` of the stored curves holds it."""
 
@@ -124,6 +127,7 @@ class AuditSettings(BaseModel):
         rankings: Names of :func:`foci.rankings.available`, or ``from-file=PATH``, in their order.
         map: ``NAME=from-file:PATH``, or ``from-file=PATH`` for the file's own name: the map that
             takes the place of the native ranking; None for the classifier's own.
+        fit: Fit a selector by default even where ``minimal`` is proven to be the best order.
         recipe: How the selector is fitted: a name of :data:`foci.selectors.RECIPES`.
         recipe_settings: What replaces settings of the recipe, by dotted name.
         choose_by: What chooses the epoch of the selector, on the validation slides; None for what
@@ -131,7 +135,8 @@ class AuditSettings(BaseModel):
         fit_target: The class that the selector is trained to support; None for the recipe's own,
             or the prediction where slides to fit on have no label. A run stores which it was.
         readout: The ranking that answers "which tiles?" where it is better than the native one:
-            ``"auto"`` for the one that won on the validation slides, which a run stores.
+            ``"auto"`` for ``minimal`` where it is proven to be the best, else for the one that won
+            on the validation slides; a run stores which it was.
         target: The view that stands first in tables. The answers always rest on the prediction.
         kappa: Operating confidence :math:`\kappa`; ``"relative"`` is ``relative=True`` instead.
         kappas: Confidences that tables may be read at; ``kappa`` is always among them.
@@ -162,6 +167,7 @@ class AuditSettings(BaseModel):
     profile: str = FOCI
     rankings: tuple[str, ...] = (NATIVE, "evidence", "selector", "random")
     map: str | None = None
+    fit: bool = False
     recipe: str = "default"
     recipe_settings: dict[str, Any] = {}
     choose_by: ChooseBy | None = None

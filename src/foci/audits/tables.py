@@ -192,5 +192,6 @@ def _decided(numbers: DecidedNumbers | None) -> Row:
         name: getattr(numbers, name, None) for name in ("decisive_share", "deciding", "flips_back")
     }
     row |= interval_columns("efficiency", getattr(numbers, "efficiency", None))
-    row["efficiency_n"] = getattr(numbers, "efficiency_n", None)
+    for name in ("efficiency_n", "efficiency_beyond", "excess", "excess_max"):
+        row[name] = getattr(numbers, name, None)
     return row

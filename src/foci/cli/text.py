@@ -148,7 +148,11 @@ def show(
     from foci.reports.text import LINE
 
     numbers, screen = summary or audit.summary, console(width)
-    shapes = _PAPER if audit.manifest.settings.profile == "paper" else _SHAPES
+    paper = audit.manifest.settings.profile == "paper"
+    shapes: tuple[_Shape, ...] = _PAPER if paper else _SHAPES
+    first = numbers.views[numbers.first_view].values()
+    if not any(one.decided and one.decided.efficiency for one in first):
+        shapes = tuple(shape.without("efficiency") for shape in shapes)
     table, shape = first_that_fits(screen, ((_table(numbers, shape), shape) for shape in shapes))
     name, architecture = audit.manifest.name, audit.manifest.backbone.architecture
     title = name if name == architecture else f"{name} ({architecture})"
@@ -162,7 +166,7 @@ def show(
         Padding(table, (1, 0)),
         *(Text(printable(line_of(note))) for note in notes),
         Padding(_legend(numbers, shape), (1 if notes else 0, 0, 1, 0)),
-        *_left_out(shape, numbers.map),
+        *_left_out(shape, shapes[0], numbers.map),
         Text(LINE, style="italic"),
     )
     echo(text_of(screen, parts))
@@ -176,10 +180,18 @@ class _Shape:
     intervals: tuple[str, ...] = ()
     names: int | None = None
 
+    def without(self, column: str) -> _Shape:
+        """The same layout with one column less."""
+        columns, intervals = (
+            tuple(one for one in names if one != column) for names in (self.columns, self.intervals)
+        )
+        return _Shape(columns, intervals, self.names)
+
 
 _COLUMNS = {
     "msk": ("MSK,\ndecided", 0),
     "deciding": ("Deciding\ntiles", 0),
+    "efficiency": ("Effi-\nciency", 2),
     "restricted": ("K, all\nslides", 1),
     "reach": ("Reach", 2),
     "aukc": ("AUKC", 3),
@@ -200,17 +212,17 @@ def _without(*names: str) -> tuple[str, ...]:
 
 
 _SHAPES = (
-    _Shape(_EVERY, ("msk", "deciding", "restricted", "shi_native", "shi_random")),
-    _Shape(_EVERY, ("msk", "deciding", "restricted")),
+    _Shape(_EVERY, ("msk", "deciding", "efficiency", "restricted", "shi_native", "shi_random")),
+    _Shape(_EVERY, ("msk", "deciding", "efficiency", "restricted")),
     _Shape(_EVERY),
     _Shape(_EVERY, names=_NARROW),
     _Shape(_without("aukc"), names=_NARROW),
     _Shape(_without("aukc", "selected_only"), names=_NARROW),
     _Shape(_without("aukc", "selected_only", "shi_random"), names=_NARROW),
-    _Shape(("msk", "deciding", "restricted", "reach", "null", "shi_native"), names=_NARROW),
-    _Shape(("msk", "deciding", "restricted", "reach", "null"), names=_NARROW),
+    _Shape((*_EVERY[:5], "null", "shi_native"), names=_NARROW),
+    _Shape((*_EVERY[:5], "null"), names=_NARROW),
+    _Shape(_EVERY[:5], names=_NARROW),
     _Shape(_EVERY[:4], names=_NARROW),
-    _Shape(_EVERY[:3], names=_NARROW),
 )
 """Layouts from the widest to the narrowest."""
 
@@ -266,6 +278,8 @@ def _cells(numbers: RankingNumbers, shape: _Shape, k_max: int) -> Iterator[Text]
             count = number(getattr(numbers.decided, "deciding", None), 1).removesuffix(".0")
             below = "" if share is None or not ends else f"\non {in_percent(share)}"
             yield Text.assemble("none" if share == 0 else count, (below, "dim"))
+        elif key == "efficiency":
+            yield estimate(getattr(numbers.decided, key, None), digits, ends)
         elif key != "msk":
             yield estimate(getattr(numbers, key), digits, ends)
         elif (quartiles := getattr(numbers.decided, key, None)) is None:
@@ -278,15 +292,15 @@ def _cells(numbers: RankingNumbers, shape: _Shape, k_max: int) -> Iterator[Text]
             yield Text.assemble(median, (f"\n{low} to {high}" if ends else "", "dim"))
 
 
-def _left_out(shape: _Shape, map_name: str) -> list[Text]:
+def _left_out(shape: _Shape, widest: _Shape, map_name: str) -> list[Text]:
     """What a wider terminal would show, in one line; none if everything is there."""
     from rich.text import Text
 
     if shape in _PAPER:
         return []
-    title = {name: _head(name, map_name).replace("\n", " ") for name in _EVERY}
-    names = [title[name] for name in _EVERY if name not in shape.columns]
-    dropped = [n for n in _SHAPES[0].intervals if n in shape.columns and n not in shape.intervals]
+    title = {name: _head(name, map_name).replace("-\n", "").replace("\n", " ") for name in _EVERY}
+    names = [title[name] for name in widest.columns if name not in shape.columns]
+    dropped = [n for n in widest.intervals if n in shape.columns and n not in shape.intervals]
     if dropped:
         of = f" of {' and '.join(title[n] for n in dropped)}" if shape.intervals else ""
         names.append(f"intervals{of}")
@@ -320,6 +334,7 @@ def _legend(summary: Summary, shape: _Shape) -> Table:
             "Deciding tiles",
             "median tiles that suffice, and the decision flips without them; on x % of the slides",
         ),
+        "efficiency": ("Efficiency", "proven minimum of deciding tiles over those of the ranking"),
         "restricted": ("K, all slides", f"mean tiles until {sure}, {k_max} if it never is"),
         "aukc": ("AUKC", "area under the curve of probability over share of tiles revealed"),
         "null": ("Nulls beaten", "maps that know nothing and lose to this order"),

@@ -51,6 +51,9 @@ MIN_D = 0.1
 NOT_SUPERIOR = 0.2
 """A map whose net share over random orders is surely below this is no better than chance."""
 
+EFFICIENT = 0.8
+"""Mean share of the proven minimum in a map's deciding sets from which there is no better order."""
+
 NULL_LEVEL = 0.05
 """Largest p beside content-free maps at which a map is believed."""
 
@@ -215,6 +218,26 @@ def better_order(
     if all(_no_difference(axis) for axis in axes):
         return "native suffices" if belief == "yes" else "no better order found"
     return "inconclusive"
+
+
+def better_than_proven(low: float | None, high: float | None, n_cases: int) -> BetterOrder:
+    """Is there a better order, where the best one is proven? By the map's efficiency.
+
+    ===================  ==========================================================
+    ``not assessable``   fewer than 6 patients, or no interval
+    ``native suffices``  the lower end of the interval is at least 0.8
+    ``headroom``         the upper end is below 0.8
+    ``inconclusive``     otherwise
+    ===================  ==========================================================
+
+    >>> better_than_proven(0.85, 0.95, 30), better_than_proven(0.3, 0.5, 30)
+    ('native suffices', 'headroom')
+    """
+    if inputs.as_int(n_cases, "n_cases", lowest=0) < MIN_CASES or low is None or high is None:
+        return "not assessable"
+    if low >= EFFICIENT - ROUNDING:
+        return "native suffices"
+    return "headroom" if high < EFFICIENT - ROUNDING else "inconclusive"
 
 
 def _counting(*axes: Axis) -> list[AxisEvidence]:

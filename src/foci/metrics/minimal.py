@@ -43,6 +43,9 @@ TOLERANCE = 1e-9
 _WEIGHTLESS = 1e-290
 """Sums of weights below this have lost terms to underflow; the largest weight is 1."""
 
+_LIGHT = 1e-30
+"""Weights from here on are left to float64."""
+
 _EPSILON = float(np.finfo(np.float64).eps)
 """Times N: rounding error of a sum over N tiles, relative to the sum of their absolute values."""
 
@@ -99,7 +102,7 @@ def _margins(parts: Parts, target: int) -> tuple[Floats, Floats]:
 
 def _scale(parts: Parts) -> float:
     """Largest logit that a tile can give, without regard to sign."""
-    largest = np.abs(parts.evidence).max(axis=(0, 1))
+    largest = np.maximum(parts.evidence.max(axis=(0, 1)), -parts.evidence.min(axis=(0, 1)))
     if parts.output is not None:
         return float((np.abs(parts.output) @ np.append(largest, 1.0)).max())
     return float(np.append(largest, [] if parts.empty is None else np.abs(parts.empty)).max())
@@ -129,7 +132,11 @@ def smallest_flip(terms: Floats, constant: float = 0.0) -> int | None:
 
 
 def least_ratios(
-    values: Floats, weights: Floats, n: int, empty: tuple[Floats, Floats] | None = None
+    values: Floats,
+    weights: Floats,
+    n: int,
+    empty: tuple[Floats, Floats] | None = None,
+    most: float = math.inf,
 ) -> Floats:
     r"""Least weighted mean of n or more tiles, in every row, by Dinkelbach's iteration.
 
@@ -141,8 +148,9 @@ def least_ratios(
     :math:`\rho` to the mean of the set found; where it ends before F = 0, no set of weight W lies
     more than -F / W below :math:`\rho`, and W is at least the sum of the n smallest weights.
 
-    From ``values`` and ``weights`` ``[Q, N]`` (at most 1) to ``[Q]``; ``empty`` are value and
-    weight, each ``[Q]``, of one more tile that is always there.
+    From ``values`` ``[Q, N]`` and ``weights`` ``[Q or 1, N]`` (at most 1) to ``[Q]``; ``empty`` are
+    value and weight, each ``[Q]``, of one more tile that is always there. None of the least means
+    is known to be above ``most``.
 
     >>> least_ratios(np.array([[1.0, 4.0, 0.0]]), np.array([[1.0, 1.0, 0.5]]), 2).round(9)
     array([0.66666667])
@@ -153,23 +161,39 @@ def least_ratios(
     lowest = np.where(mass > 0, np.minimum(lowest, extra), lowest)
     bound: Floats = lowest.copy()
     todo = np.flatnonzero(lightest > _WEIGHTLESS)
-    v, w, v0, w0 = values[todo], weights[todo], extra[todo], mass[todo]
+    v, w = values[todo], np.broadcast_to(weights, values.shape)[todo]
+    v0, w0 = extra[todo], mass[todo]
     rounding = values.shape[1] * _EPSILON * np.maximum(np.abs(v).max(axis=1), np.abs(v0))
     rho = (np.einsum("qn,qn->q", v, w) + w0 * v0) / (w.sum(axis=1) + w0)
+    rho = np.minimum(rho, most)
+    light = bool(weights.min() < _LIGHT)
     while todo.size:
         terms = w * (v - rho[:, None])
-        last = np.maximum(np.partition(terms, n - 1, axis=1)[:, n - 1], 0.0)
+        last = np.maximum(_above_smallest(terms, n, light), 0.0)
         chosen = (terms <= last[:, None]).astype(float)
         total = np.einsum("qn,qn->q", chosen, w) + w0
         excess = np.einsum("qn,qn->q", chosen, terms) + w0 * (v0 - rho)
-        ties = np.maximum(chosen.sum(axis=1) - n, 0.0) * last
-        least = np.minimum(excess - ties - rounding * total, 0.0)
+        others = np.maximum(chosen.sum(axis=1) - n, 0.0) * last
+        least = np.minimum(excess - others - rounding * total, 0.0)
         bound[todo] = np.maximum(bound[todo], rho + least / lightest[todo])
         step = excess / np.maximum(total, _WEIGHTLESS)
         moved = step < -rounding
         todo, rho, rounding = todo[moved], (rho + step)[moved], rounding[moved]
         v, w, v0, w0 = v[moved], w[moved], v0[moved], w0[moved]
     return bound
+
+
+def _above_smallest(terms: Floats, n: int, light: bool) -> Floats:
+    """A threshold for every row ``[Q, N]`` that the n smallest terms do not pass, nor many more.
+
+    Searched in float32, which is three times as fast, unless weights are too ``light`` for it: what
+    passes it by rounding is subtracted again, so that the least sum stays a bound.
+    """
+    if light:
+        found: Floats = np.partition(terms, n - 1, axis=1)[:, n - 1]
+        return found
+    short = np.partition(terms.astype(np.float32), n - 1, axis=1)[:, n - 1]
+    return np.nextafter(short, np.float32(np.inf)).astype(np.float64)
 
 
 class Rows:
@@ -236,16 +260,16 @@ class ReluHead:
     Proof. The lines make the linear margin a lower bound of M(S) for every such S, and it is the
     weighted mean of :math:`q_i`, its value at tile i, so T1 gives its least sign exactly.
 
-    Whether a sign of :math:`x_u` is certain follows from one sort for all k, as in T1; only other
-    units need their range (:func:`least_ratios`). The line below may have any slope from 0 to 1: if
-    the first choice fails, that which fits the worst set best is tried.
+    Whether a sign of :math:`x_u` is certain follows from a sum, as in T1; only other units need
+    their range (:func:`least_ratios`). The line below may have any slope from 0 to 1: if the first
+    choice fails, that which fits the worst set best is tried.
     """
 
     def __init__(self, parts: Parts, target: int, tolerance: float) -> None:
         output: Floats = parts.output  # type: ignore[assignment]
         self.weights = _weights(parts)[0][0]  # [N]
         self.hidden = np.ascontiguousarray(parts.evidence[:, 0].T)  # [H, N]
-        self.sorted = np.sort(self.weights * self.hidden, axis=1)
+        self.totals = self.hidden @ self.weights  # [H]
         self.rounding = len(self.weights) * _EPSILON
         self.unsure = self.rounding * (np.abs(self.hidden) @ self.weights) + _WEIGHTLESS
         self.outputs = output[target] - np.delete(output, target, axis=0)  # [rivals, H + 1]
@@ -256,35 +280,57 @@ class ReluHead:
 
         The lines that k needs hold for fewer tiles, too: one sort gives what they prove.
         """
-        ranges, least = self._ranges(len(self.weights) - k), k
+        ranges, least, tight = self._ranges(len(self.weights) - k), k, False
         for output in self.outputs:
             terms, holds = self._terms(k, *ranges, output)
+            if not holds and not tight:
+                ranges, tight = self._tightened(len(self.weights) - k, *ranges), True
+                terms, holds = self._terms(k, *ranges, output)
             if not holds:
                 least = min(least, (smallest_flip(terms) or k + 1) - 1)
         return least
 
     def orders(self) -> list[Integers]:
         """All tiles, for every rival, as they are likely to be removed best."""
-        units = np.append(self.hidden @ self.weights > 0, True)
-        tiles = np.vstack([self.hidden, np.ones_like(self.weights)])
-        margins = (self.outputs * units) @ tiles
+        units, bias = self.outputs[:, :-1] * (self.totals > 0), self.outputs[:, -1:]
+        margins = units @ self.hidden + bias
         return [_top(self.weights * margin, len(self.weights)) for margin in margins]
 
     def removed(self, k: int) -> list[Integers]:
         """Sets of k tiles that are likely to flip."""
-        ranges = self._ranges(len(self.weights) - k)
+        n = len(self.weights) - k
+        ranges = self._tightened(n, *self._ranges(n))
         return [_top(self._terms(k, *ranges, output)[0], k) for output in self.outputs]
 
     def _ranges(self, n: int) -> tuple[Floats, Floats]:
-        """Bounds of every pre-activation over n or more tiles; of a sure sign only that one."""
-        low = np.where(self.sorted[:, :n].sum(axis=1) > self.unsure, 0.0, -np.inf)
-        high = np.where(self.sorted[:, -n:].sum(axis=1) < -self.unsure, 0.0, np.inf)
-        against = (self.outputs[:, :-1] < 0).any(axis=0)
-        chords = np.flatnonzero(np.isinf(low) & np.isinf(high) & against)
-        values = self.hidden[chords]
-        weights = np.broadcast_to(self.weights, values.shape)
-        low[chords] = least_ratios(values, weights, n)
-        high[chords] = -least_ratios(-values, weights, n)
+        """Bounds of every pre-activation over n or more tiles; of a sure sign only that one.
+
+        Of other units that speak against the target, the end beyond 0 is the least possible, as
+        seen from the sign on the whole slide, and the other end a tile's.
+        """
+        signs = np.where(self.totals > 0, 1.0, -1.0)
+        terms = signs[:, None] * (self.weights * self.hidden)
+        last = np.maximum(_above_smallest(terms, n, bool(self.weights.min() < _LIGHT)), 0.0)
+        smallest = np.minimum(terms, last[:, None]).sum(axis=1) - (terms.shape[1] - n) * last
+        sure = smallest > self.unsure
+        low = np.where(sure & (signs > 0), 0.0, -np.inf)
+        high = np.where(sure & (signs < 0), 0.0, np.inf)
+        chords = np.flatnonzero(~sure & (self.outputs[:, :-1] < 0).any(axis=0))
+        towards = signs[chords, None] * self.hidden[chords]
+        least = least_ratios(towards, self.weights[None], n, most=0.0)  # or the sign were sure
+        most = np.maximum(towards.max(axis=1), 0.0)
+        low[chords] = np.where(signs[chords] > 0, least, -most)
+        high[chords] = np.where(signs[chords] > 0, most, -least)
+        return low, high
+
+    def _tightened(self, n: int, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """The same bounds with the least possible other end, where that is worth the time."""
+        chords = np.flatnonzero(np.isfinite(low) & np.isfinite(high))
+        signs = np.where(self.totals[chords] > 0, 1.0, -1.0)
+        towards = signs[:, None] * self.hidden[chords]
+        most, low, high = -least_ratios(-towards, self.weights[None], n), low.copy(), high.copy()
+        low[chords] = np.where(signs > 0, low[chords], -most)
+        high[chords] = np.where(signs > 0, most, high[chords])
         return low, high
 
     def _terms(self, k: int, low: Floats, high: Floats, output: Floats) -> tuple[Floats, bool]:
@@ -294,14 +340,16 @@ class ReluHead:
         loose = (low < 0) & (high > 0)
         chord, free = loose & (output < 0), loose & (output > 0)
         slope[chord] = high[chord] / (high[chord] - low[chord])
-        slope[free] = self.hidden[free] @ self.weights > 0
+        slope[free] = self.totals[free] > 0
         bias = bias - (output[chord] * slope[chord] * low[chord]).sum()
         for _ in range(_TRIES):
             terms = self.weights * ((output * slope) @ self.hidden + bias - self.tolerance)
             kept = np.argpartition(terms, n - 1)[:n]
             if terms[kept].sum() > self.rounding * np.abs(terms[kept]).sum() + _WEIGHTLESS:
                 return terms, True
-            slope[free] = self.hidden[free][:, kept] @ self.weights[kept] > 0
+            left = np.zeros_like(self.weights)
+            left[kept] = self.weights[kept]
+            slope[free] = (self.hidden @ left)[free] > 0
         return terms, False
 
 

@@ -18,7 +18,7 @@ from foci.errors import FociError
 
 if TYPE_CHECKING:
     from foci.rankings.controls import random_controls
-    from foci.rankings.minimal import minimal_set
+    from foci.rankings.minimal import minimal_is_exact, minimal_set
     from foci.rankings.registry import (
         RANKINGS,
         Need,
@@ -39,6 +39,7 @@ __all__ = [
     "RankingMethod",
     "RequestedRanking",
     "available",
+    "minimal_is_exact",
     "minimal_set",
     "random_controls",
     "requested",
@@ -51,6 +52,7 @@ _METHODS = ("controls", "evidence", "from_file", "gradient", "minimal", "search"
 
 _MODULES = {
     "EmbeddedBag": "foci.reveal.bag",
+    "minimal_is_exact": "foci.rankings.minimal",
     "minimal_set": "foci.rankings.minimal",
     "random_controls": "foci.rankings.controls",
 }

@@ -1,4 +1,4 @@
-"""Rank by proof: the tiles that the decision of a linear head hangs on, first."""
+"""Rank by proof: the tiles that the decision hangs on, first."""
 
 from __future__ import annotations
 
@@ -7,16 +7,20 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from foci.backbones import Backbone
+from foci.backbones.base import declared
+from foci.backbones.models._pooled import PooledBackbone
 from foci.metrics.minimal import NO_BOUND, MinimalSet, minimal_decisive, nearest_rivals
 from foci.parts import Parts
 from foci.rankings.registry import ranking
 from foci.reveal import EmbeddedBag
+from foci.reveal.pooled import pools
 
 TOLERANCES = {torch.float64: 1e-9, torch.float32: 1e-5}
 """Relative error of a margin to reckon with, by the classifier's precision; 1e-2 in any other."""
 
 
-@ranking("minimal", needs=("linear head", "target"))
+@ranking("minimal", needs=("smallest flip", "target"))
 def minimal(bag: EmbeddedBag) -> Tensor:
     r"""Attention weight times the margin of the tile alone over the nearest rival.
 
@@ -25,10 +29,22 @@ def minimal(bag: EmbeddedBag) -> Tensor:
     with the softmax weights :math:`w_i` of the full bag and the rival r to which the fewest tiles
     flip the decision. With a linear head the first K* tiles are the smallest set of all whose
     removal flips it (theorem T1, :func:`foci.metrics.minimal.smallest_flip`): no order can do
-    better. The scores of two classes add up to the log-odds of the target.
+    better. The scores of two classes add up to the log-odds of the target. Where the best tile
+    alone gives the logits, the score is that by which tiles compete.
     """
-    _, terms = nearest_rivals(_parts(bag), bag.target)[0]
+    parts = _parts(bag)
+    if parts.hard:
+        rivals = parts.attention.shape[1]
+        return torch.from_numpy(parts.attention[:, bag.target if rivals > 1 else 0].copy())
+    _, terms = nearest_rivals(parts, bag.target)[0]
     return torch.from_numpy(terms)
+
+
+def minimal_is_exact(backbone: Backbone) -> bool:
+    """Whether ``minimal`` gives the smallest decisive set of *every* decided slide (T2)."""
+    structure = backbone.capabilities.structure
+    two = structure == "linear head" and backbone.n_classes == 2
+    return structure == "best tile" or (two and not getattr(backbone, "plus_one", False))
 
 
 def minimal_set(
@@ -58,4 +74,19 @@ def minimal_set(
 
 
 def _parts(bag: EmbeddedBag) -> Parts:
-    return bag.cached("parts", lambda: bag.backbone.parts(bag.tokens))
+    """Of the tiles as the curves pool them, where that is the same, or of the tokens."""
+
+    def compute() -> Parts:
+        backbone = bag.backbone
+        own = getattr(backbone.parts, "__func__", None) is PooledBackbone.parts
+        if (
+            own
+            and pools(backbone)
+            and declared(backbone, "split-readout")
+            and not backbone.plus_one
+        ):
+            tiles = bag.pooled_tiles(backbone)
+            return backbone.joined(tiles.attention, tiles.values)
+        return backbone.parts(bag.tokens)
+
+    return bag.cached("parts", compute)

@@ -20,21 +20,21 @@ from foci.rankings import NULL_MAPS, SINGLE_SEEDS, Ranking
 from foci.registry import Registry
 from foci.reveal import EmbeddedBag
 
-Need = Literal["tile score", "gradients", "linear head", "target"]
+Need = Literal["tile score", "gradients", "smallest flip", "target"]
 """What a ranking needs. Of the classifier: a tile score of its own (or a documented proxy),
-gradients from the logits back to the features, or one attention row with a linear head. Of the
-caller: a target class."""
+gradients from the logits back to the features, or a structure of which the smallest flipping set is
+known (one attention row with a linear head, or a best tile). Of the caller: a target class."""
 
 _OFFERED: dict[Need, Callable[[Backbone], bool]] = {
     "tile score": lambda backbone: backbone.capabilities.score != "none",
     "gradients": lambda backbone: "feature" in backbone.capabilities.gate_sites,
-    "linear head": lambda backbone: backbone.capabilities.structure == "linear head",
+    "smallest flip": lambda b: b.capabilities.structure in ("linear head", "best tile"),
     "target": lambda backbone: True,
 }
 _MISSING: dict[Need, str] = {
     "tile score": "has no tile score of its own",
     "gradients": "passes no gradient from its logits to the features",
-    "linear head": "is not one attention row with a linear head",
+    "smallest flip": "is neither one attention row with a linear head nor a best tile",
 }
 
 FROM_FILE = "from-file"

@@ -152,6 +152,8 @@ class SlideColumns(Record):
         predicted: Class index.
         p: Probability of the predicted class.
         n: Number of candidate tiles.
+        k_star: Proven minimum of deciding tiles, or a lower bound; None without either.
+        proof: What is proven: :attr:`foci.metrics.MinimalSet.kind`.
     """
 
     id: list[str]
@@ -160,6 +162,8 @@ class SlideColumns(Record):
     predicted: Counts
     p: list[float]
     n: Counts
+    k_star: list[int | None]
+    proof: list[str | None]
     measures: dict[View, dict[str, SlideMeasures]]
 
 
@@ -261,6 +265,7 @@ class ComparedAudit(Record):
         reach: Share of slides on which a ranking gets to kappa, by ranking.
         shi_native: Tiles saved by the selector against the map.
         shi_random: The same against random orders.
+        efficiency: Proven minimum over the deciding tiles of a ranking, by ranking that has one.
     """
 
     name: str
@@ -278,6 +283,7 @@ class ComparedAudit(Record):
     reach: dict[str, Mean]
     shi_native: Interval | None
     shi_random: Interval | None
+    efficiency: dict[str, Interval]
 
 
 class ComparisonPayload(Record):

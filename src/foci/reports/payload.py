@@ -229,6 +229,8 @@ def slide_columns(measured: MeasuredSlides, slides: Sequence[AuditedSlide]) -> S
         predicted=table.predictions.tolist(),
         p=rounded(table.sure, 5),
         n=table.n_tiles.tolist(),
+        k_star=[by_id[name].k_star for name in table.ids],
+        proof=[by_id[name].k_star_kind for name in table.ids],
         measures={
             view: {name: _measures(measured, view, name) for name in measured.curves.rankings}
             for view in measured.tables

@@ -181,6 +181,7 @@ def write_comparison(audits: Sequence[StoredAudit | str | Path], out: str | Path
         data,
         audits=rows,
         rankings=rankings,
+        efficient=[name for name in rankings if any(name in row.efficiency for row in rows)],
         alarms=[(name, alarm) for name, audit in named for alarm in audit.alarms],
         notes=_notes(opened, names),
         answers_of=[(name, answers(audit.summary, audit.manifest)) for name, audit in named],
@@ -209,6 +210,11 @@ def _compared(audit: StoredAudit, name: str) -> ComparedAudit:
         reach={ranking: own.reach for ranking, own in numbers.items()},
         shi_native=_ends(None if selector is None else selector.shi_native),
         shi_random=_ends(None if selector is None else selector.shi_random),
+        efficiency={
+            ranking: own.decided.efficiency
+            for ranking, own in numbers.items()
+            if own.decided is not None and own.decided.efficiency is not None
+        },
     )
 
 
@@ -290,7 +296,9 @@ def answer_cards(summary: Summary, manifest: Manifest) -> tuple[AnswerCard, ...]
     return (
         _comparing(on_map, found.map.comparison, summary.level),
         _counting(on_tiles, summary),
-        _comparing(on_order, against, summary.level, _saved(summary)),
+        _proven(on_order, summary)
+        if found.order.efficiency is not None
+        else _comparing(on_order, against, summary.level, _saved(summary)),
     )
 
 
@@ -320,6 +328,23 @@ def _comparing(
         f"{axis.n_differ} of them differ",
         lines=tuple(comparison_lines(comparison)),
         further=further,
+    )
+
+
+def _proven(answer: Answer, summary: Summary) -> AnswerCard:
+    """A card with the map's efficiency, where the best order is proven."""
+    order = summary.answers.order
+    ends, beyond = spread(order.efficiency, 2), order.efficiency_beyond
+    more = f", {beyond} more have a minimum beyond {summary.k_max} tiles" if beyond else ""
+    return AnswerCard(
+        answer,
+        number=fixed(order.efficiency.estimate if order.efficiency else None, 2),
+        interval=f"{percent(summary.level)} interval {ends}" if ends else "no interval",
+        unit=f"efficiency of {summary.map}: the proven minimum of deciding tiles over those it "
+        "needs, mean over slides",
+        symbol="Eff: mean of K*/K, 0 where the order finds no decisive set",
+        sample=f"n = {counted(order.efficiency_n, 'slide')}{more}",
+        further="No order can do better than the minimum, proven, and no training.",
     )
 
 

@@ -454,21 +454,36 @@ def _held(km: Survival, k: int) -> float:
     return float([left for at, left in zip(km.ks, km.survival, strict=True) if at <= k][-1])
 
 
+def minimum_in_words(k_star: int | None, proof: str | None) -> str:
+    """The proven minimum of deciding tiles of one slide.
+
+    >>> minimum_in_words(9, "exact"), minimum_in_words(9, "lower bound")
+    ('9', 'at least 9')
+    >>> minimum_in_words(None, "none, proven"), minimum_in_words(None, "no bound")
+    ('none, proven', '–')
+    """
+    if k_star is None:
+        return proof if proof == "none, proven" else NOTHING
+    return str(k_star) if proof == "exact" else f"at least {k_star}"
+
+
 def _slides(data: AuditPayload) -> PlainTable:
     slides, classes = data.slides, data.classes
     measures = slides.measures["prediction"]
     needed = [k or 0.0 for k in measures[data.headline].k]
     hardest = sorted(range(len(needed)), key=lambda i: -needed[i])
     cut = f" (the {MOST_ROWS} hardest; tables/slides.csv has all)" * (len(hardest) > MOST_ROWS)
+    proven = ("proven minimum",) * any(proof not in (None, "no bound") for proof in slides.proof)
     return PlainTable(
         f"Tiles needed per slide, hardest first{cut}",
-        ("slide", "patient", "predicted", *(f"K {name}" for name in measures)),
+        ("slide", "patient", "predicted", *(f"K {name}" for name in measures), *proven),
         tuple(
             (
                 slides.id[i],
                 slides.case[i],
                 classes[slides.predicted[i]],
                 *(tiles(own.k[i]) for own in measures.values()),
+                *(minimum_in_words(slides.k_star[i], slides.proof[i]) for _ in proven),
             )
             for i in hardest[:MOST_ROWS]
         ),
@@ -515,6 +530,8 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
          _on_grid(_quartiles("decisive_paper", k_max, share="decisive_paper_share"), "deletion")),
         ("Efficiency", "proven minimum of deciding tiles over decisive K; decided slides",
          "efficiency", _on_grid(_efficiency, "deletion")),
+        ("Excess over the minimum", "deciding tiles beyond the proven minimum; mean and largest",
+         "efficiency", _excess),
         *(
             (f"Decisive K, {name}", "decided slides that are predicted so",
              "decisive_k", _on_grid(_of_class(name, k_max), "deletion"))
@@ -671,7 +688,17 @@ def _efficiency(numbers: RankingNumbers) -> Cell:
     if decided is None or decided.efficiency is None:
         return Cell(NOTHING)
     ends, slides = spread(decided.efficiency, 2), counted(decided.efficiency_n, "slide")
+    beyond = decided.efficiency_beyond
+    slides += f"; {beyond} beyond the last count" if beyond else ""
     return Cell(fixed(decided.efficiency.estimate, 2), f"{ends}; {slides}" if ends else slides)
+
+
+def _excess(numbers: RankingNumbers) -> Cell:
+    """Tiles beyond the proven minimum, on slides that have both."""
+    decided = numbers.decided
+    if decided is None or decided.excess is None:
+        return Cell(NOTHING)
+    return Cell(tiles(decided.excess), f"at most {tiles(decided.excess_max)}")
 
 
 def _area(numbers: RankingNumbers) -> Cell:

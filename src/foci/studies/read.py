@@ -333,6 +333,9 @@ def _decided(audit: StoredAudit) -> Iterator[tuple[Measure, Reading]]:
         yield Measure("decisive_k", name, "prediction"), found
         if decided.decisive_share is not None:
             yield Measure("decisive_share", name, "prediction"), 100 * decided.decisive_share
+        near = None if decided.efficiency is None else decided.efficiency.estimate
+        unknown = "no minimum is proven of any decided slide"
+        yield Measure("efficiency", name, "prediction"), unknown if near is None else near
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,9 @@ const INKS: Omit<Ink, "index">[] = [
   { dash: [3, 3], marker: "triangle", width: 1.75 },
   { dash: [14, 4], marker: "diamond", width: 1.75 },
 ];
+/** The proven optimum: a thin line in the colour of text. */
+export const MINIMUM: Ink = { index: 8, dash: [], marker: "none", width: 1 };
+
 const FIXED = ["selector", "native", "random"];
 
 /** Style of a ranking: fixed for selector, native and random, in order of appearance for others. */

@@ -46,6 +46,28 @@ export function measuredSlides(
   return payload.slides.id.flatMap((_, index) => (measured[index] === null ? [] : [index]));
 }
 
+/** Share of slides with a count of at most K, for every K; a slide without one never counts. */
+export function cumulative(
+  counts: { count: number | null; weight: number }[],
+  ks: number[],
+): number[] {
+  return ks.map((k) => {
+    const within = counts.filter(({ count }) => count !== null && count <= k);
+    return within.reduce((sum, { weight }) => sum + weight, 0) / counts.length;
+  });
+}
+
+/** Decided slides of two tiles or more on which all the rankings were deleted. */
+export function carriedSlides(payload: AuditPayload, rankings: string[]): number[] {
+  const measured = rankings.map(
+    (name) => new Set(measuredSlides(payload, "prediction", name, "decisive")),
+  );
+  return payload.slides.id.flatMap((_, index) => {
+    const long = payload.slides.n[index] > 1 && isDecided(payload, index);
+    return long && measured.every((own) => own.has(index)) ? [index] : [];
+  });
+}
+
 export function laneOf(
   scene: Scene,
   ranking: string,

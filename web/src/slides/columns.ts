@@ -2,6 +2,7 @@
 
 import { fixed, NOTHING, tiles } from "../page/format";
 import type { AuditPayload } from "../page/payload";
+import { isProven, minimumCell } from "./minimum";
 import type { Row } from "./rows";
 
 export interface Column {
@@ -20,6 +21,7 @@ export function columnsOf(payload: AuditPayload): Column[] {
     ...ofTheSlide(payload),
     ...needed(payload),
     ...decisive(payload),
+    ...minimum(payload),
     ...perRanking(payload, "aukc", "AUKC", "Area under the reveal curve"),
     ...perRanking(payload, "faithfulness", "Faithfulness", "Faithfulness AUC of deletion"),
   ];
@@ -89,6 +91,18 @@ function decisive(payload: AuditPayload): Column[] {
   return columns
     .map((c, i) => ({ ...c, text: (row: Row) => text(row, i) }))
     .filter((_, i) => measured[i]);
+}
+
+/** The proven minimum, where anything is proven of any slide. */
+export function minimum(payload: AuditPayload): Column[] {
+  if (!isProven(payload)) return [];
+  const hint = "Fewest tiles of any set that decides the slide, proven; ≥: a lower bound";
+  return [
+    {
+      ...number("least", "Proven minimum", hint, (row) => row.least),
+      text: (row) => minimumCell(row.least, row.proof),
+    },
+  ];
 }
 
 function perRanking(

@@ -21,6 +21,9 @@ export interface Row {
   fallsBack: number[];
   decisive: (number | null)[];
   found: (number | null)[];
+  /** Proven minimum of deciding tiles, or a lower bound, and which of them it is. */
+  least: number | null;
+  proof: string | null;
   aukc: number[];
   faithfulness: (number | null)[];
 }
@@ -69,6 +72,8 @@ export function rowsOf(payload: AuditPayload, view: View): Row[] {
         fallsBack: measures.map((m) => m.falls_back[index]!),
         decisive: measures.map((m) => m.decisive[index]),
         found: measures.map((m) => m.found[index]),
+        least: slides.k_star[index],
+        proof: slides.proof[index],
         decided: slides.p[index] >= payload.kappa,
         aukc: measures.map((m) => m.aukc[index]!),
         faithfulness: measures.map((m) => m.faithfulness[index]),

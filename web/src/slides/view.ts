@@ -8,6 +8,7 @@ import type { AuditPayload, View } from "../page/payload";
 import { colourBar } from "../tiles/colourBar";
 import { slideCurves } from "./curves";
 import { type SlideData, slideData } from "./data";
+import { decidingText } from "./minimum";
 import { slideSide } from "./side";
 import { jaccard } from "../tiles/tileLayout";
 
@@ -80,11 +81,14 @@ export function slideView(
   curves.mark(pair);
   move(data.ks.findLastIndex((k) => k <= start));
   const [legend, chart] = curves.chart.body;
+  const orders = [payload.answers?.map ?? "native", payload.answers?.candidate ?? null];
+  const decided = decidingText(payload, index, orders);
   return h(
     "article",
     { class: "slide", "aria-labelledby": "slide-name" },
     head(payload.slides.id[index], actions),
     h("p", { class: "facts" }, facts(payload, index)),
+    h("p", { class: "read", id: "deciding" }, decided ?? ""),
     h("div", { class: "figure-head" }, legend, shownK),
     chart,
     slider.element,

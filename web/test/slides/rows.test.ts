@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { columnsOf } from "../../src/slides/columns";
+import { decidingText, NO_SET } from "../../src/slides/minimum";
 import type { AuditPayload, SlideMeasures } from "../../src/page/payload";
 import { filterRows, NO_FILTER, rowsOf, sortByHardness, sortRows } from "../../src/slides/rows";
 
@@ -38,6 +39,8 @@ const payload = {
     predicted: [1, 1, 0, 1],
     p: [0.6, 0.9, 0.8, 0.7],
     n: [10, 500, 40, 300],
+    k_star: [null, 18, 4, 5],
+    proof: ["none, proven", "exact", "exact", "lower bound"],
     measures: { prediction: { native, selector }, label: { native, selector } },
   },
   details: { "0": {}, "1": {}, "3": {} },
@@ -110,4 +113,19 @@ test("filters by text, class and failure, all at once", () => {
   expect(kept({ fallsBack: true, undecided: true })).toEqual([]);
   expect(kept({ label: "LUSC" })).toEqual(["slide-9", "Slide-2"]);
   expect(kept({ label: "LUSC", text: "2" })).toEqual(["Slide-2"]);
+});
+
+test("the proven minimum stands beside the deciding tiles", () => {
+  expect(rows.map(column("least").text)).toEqual(["none, proven", "18", "4", "≥ 5"]);
+  expect(decidingText(payload, 0, ["native"])).toBe(NO_SET);
+  expect(decidingText(payload, 1, ["native", null])).toBe(
+    "deciding tiles, native: 30 tiles, proven minimum 18",
+  );
+  expect(decidingText(payload, 3, ["native", "selector"])).toBe(
+    "deciding tiles, native: 9 tiles, selector: 8 tiles, proven to be at least 5",
+  );
+  const unknown = { ...payload.slides, k_star: [null], proof: ["no bound"] };
+  const other = { ...payload, slides: unknown } as AuditPayload;
+  expect(columnsOf(other).some((one) => one.key === "least")).toBe(false);
+  expect(decidingText(other, 0, ["native"])).toBe("deciding tiles, native: none");
 });

@@ -111,17 +111,20 @@ class PooledBackbone(Backbone):
     @declares("parts")
     def parts(self, tokens: Tensor) -> Parts:
         """See :meth:`Backbone.parts`; the affine start of the head on every value."""
-        start, rest = split_head(self.head)
+        start, _ = split_head(self.head)
         values = self.values(tokens)
-        evidence, empty = start(values), None
-        if self.plus_one:
-            empty = start(torch.zeros_like(values[0]))
+        empty = start(torch.zeros_like(values[0])) if self.plus_one else None
+        return self.joined(self.attend(tokens), start(values), empty)
+
+    def joined(self, attention: Tensor, projected: Tensor, empty: Tensor | None = None) -> Parts:
+        """Parts with this head, of attention ``[N, R]`` and ``project``-ed values."""
+        _, rest = split_head(self.head)
         output = None
         if rest:
             last = cast("nn.Linear", rest[-1])
             bias = last.weight.new_zeros(len(last.weight)) if last.bias is None else last.bias
             output = torch.cat([last.weight, bias[:, None]], dim=1)
-        return Parts(self.attend(tokens), evidence, empty, output)
+        return Parts(attention, projected, empty, output)
 
     def split(self) -> tuple[Layer, Layer]:
         """What to do to the values before the pooling and to the sums after it."""

@@ -51,12 +51,13 @@ def _seeds(text: str) -> tuple[int, ...]:
     rankings=Setting(
         str,
         "Rankings, separated by commas, from-file=PATH among them; default "
-        "native,evidence,selector,random.",
+        "native,evidence,selector,random, and minimal in the selector's place where it is proven.",
         names,
     ),
     map=Setting(
         str, "NAME=from-file:PATH (or from-file=PATH): the map to judge, in the native one's place."
     ),
+    fit=Setting(bool, "Fit a selector even where no order can do better than minimal, proven."),
     recipe=Setting(str, "Recipe of the selector: default, paper-ste, paper-soft, ..."),
     profile=Setting(str, "Defaults of all other settings: foci (default) or paper."),
     fit_target=Setting(

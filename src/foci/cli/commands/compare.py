@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 LEGEND = (
     "K: mean number of tiles over all slides, the largest count where the model is never sure "
-    "enough. SHI: share of tiles saved by the selector (by each ranking, where it has its own row)."
+    "enough. SHI: share of tiles saved by the selector (by each ranking, where it has its own "
+    "row). Effic.: proven minimum of deciding tiles over those of the ranking, where it is known."
 )
 
 
@@ -96,10 +97,10 @@ def _layouts(comparison: Comparison) -> Iterator[tuple[Table, str]]:
     yield _by_audit(comparison, ends=True, faithful=False), "Faithfulness"
     yield _by_audit(comparison, ends=False, faithful=True), "intervals"
     yield _by_audit(comparison, ends=False, faithful=False), "intervals, Faithfulness"
-    every = tuple(_MEASURES)
+    every = tuple(m for m in _MEASURES if m != "efficiency" or comparison.efficient)
     yield _by_ranking(comparison, every), "intervals"
-    yield _by_ranking(comparison, every[:3]), "intervals, Faithfulness"
-    yield _by_ranking(comparison, every[:1]), "intervals, SHI, Faithfulness"
+    yield _by_ranking(comparison, every[:-1]), "intervals, Faithfulness"
+    yield _by_ranking(comparison, every[:-3]), "intervals, SHI, Faithfulness"
 
 
 def _by_audit(comparison: Comparison, *, ends: bool, faithful: bool) -> Table:
@@ -108,6 +109,7 @@ def _by_audit(comparison: Comparison, *, ends: bool, faithful: bool) -> Table:
 
     rankings, base = comparison.rankings, comparison.map
     heads = ["AUC", *(f"K\n{ranking}" for ranking in rankings), f"SHI vs\n{base}", "SHI vs\nrandom"]
+    heads += [f"Effic.\n{ranking}" for ranking in comparison.efficient]
     heads += [f"Faith.\n{base}", "Faith.\nselector"] if faithful else []
     table = plain_table("model", heads, max_width=16)
     for row in comparison.rows:
@@ -118,6 +120,7 @@ def _by_audit(comparison: Comparison, *, ends: bool, faithful: bool) -> Table:
             number(row.summary.full_bag.auc, 3),
             *(estimate(row.interval("restricted", ranking), 1) for ranking in rankings),
             *(estimate(interval, 2, ends) for interval in shi),
+            *(estimate(row.interval("efficiency", name), 2, ends) for name in comparison.efficient),
             *(estimate(row.interval("faithfulness", ranking), 3) for ranking in last),
         )
     return table
@@ -125,6 +128,7 @@ def _by_audit(comparison: Comparison, *, ends: bool, faithful: bool) -> Table:
 
 _MEASURES = {
     "restricted": ("K", 1),
+    "efficiency": ("Effic.", 2),
     "shi_native": ("SHI vs\n{map}", 2),
     "shi_random": ("SHI vs\nrandom", 2),
     "faithfulness": ("Faith.\nAUC", 3),

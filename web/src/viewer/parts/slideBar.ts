@@ -2,6 +2,7 @@
 
 import { h } from "../../page/dom";
 import { fixed } from "../../page/format";
+import { decidingText } from "../../slides/minimum";
 import type { OpenSlide } from "../openSlide";
 import { pairOf, type Session } from "../session";
 
@@ -71,11 +72,13 @@ function facts({ cohort }: Session, slide: OpenSlide): (Node | string)[] {
     ...(wrong ? ["misclassified"] : []),
     ...(slide.data.full < kappa ? ["undecided"] : []),
   ];
+  const deciding = decidingText(cohort.audit, slide.number, [cohort.native, cohort.best]);
   return [
     `patient ${slides.case[slide.number]} · `,
     label === null ? "no label · " : `label ${classes[label]} · `,
     h("b", {}, `predicted ${slide.predicted}, p = ${fixed(slide.data.full)}`),
     ` from all ${slide.data.n} tiles`,
+    ...(deciding === null ? [] : [` · ${deciding}`]),
     ...badges.map((name) => h("span", { class: "flag" }, name)),
   ];
 }

@@ -2,7 +2,7 @@
 
 import { h } from "../../page/dom";
 import { percent, tiles } from "../../page/format";
-import { type Column, ofTheSlide } from "../../slides/columns";
+import { type Column, minimum, ofTheSlide } from "../../slides/columns";
 import { type Direction, type Row, rowsOf, sortRows } from "../../slides/rows";
 import { headCell } from "../../slides/tableRows";
 import type { Session } from "../session";
@@ -54,6 +54,7 @@ export function columnsOf({ audit, flags, native, best, shared_of }: ViewerCohor
     ...ofTheSlide(audit),
     needed(native),
     ...(best === null ? [] : [needed(best)]),
+    ...minimum(audit),
     ...(best === null
       ? []
       : [
