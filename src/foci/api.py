@@ -85,7 +85,7 @@ def audit(
     Args:
         model: A backbone (:class:`foci.backbones.CallableBackbone` makes one of any function), or
             the path of a checkpoint. A model of ``foci train`` brings its class names along, and
-            its tile cap if the cohort was read with the usual one.
+            its tile cap if the cohort was read without one.
         cohort: Its slides; selectors are fitted on the splits ``train`` and ``val``.
         out: The audit folder, with ``report.html`` in it; default is a temporary one that lives as
             long as the result.
@@ -105,7 +105,9 @@ def audit(
     foci.errors.FociError: model: is a function; wrap it: foci.backbones.CallableBackbone(...)
     """
     chosen = configure(AuditSettings, settings)
-    sources = open_sources(model, cohort, model_options=model_options or {}, expect=expect)
+    sources = open_sources(
+        model, cohort, model_options=model_options or {}, expect=expect, n_cap=chosen.tile_cap
+    )
     if name is not None:
         sources = replace(sources, name=name)
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix="foci-audit-")

@@ -43,7 +43,7 @@ from foci.audits.records import PairAgreement
 from foci.audits.reveal import default_workers, n_blocks, reveal, threads_of
 from foci.audits.selectors import described, fit, in_words, on_fitting
 from foci.audits.settings import AuditSettings
-from foci.audits.sources import Sources, announce
+from foci.audits.sources import Sources, announce, cut_slides
 from foci.audits.tables import write_tables
 from foci.backbones.freezing import device_and_dtype, eval_mode
 from foci.bags.cohort import line_of
@@ -190,8 +190,12 @@ def _conclude(
         overlapping=manifest.overlapping_patients,
         patients={slide.case_id for slide in cohort},
     )  # fmt: skip
+    cut = cut_slides(audit.slides, cohort.store.n_cap)
+    for sentence in cut:
+        _LOG.warning(sentence)
     many = many_left_out(cohort, len(audit.slides), {slide.slide_id for slide in audit.skipped})
     notes = [
+        *cut,
         *([many] if many else []),
         *sources.notes,
         *sources.model_notes,
@@ -207,6 +211,7 @@ def _conclude(
             val=slides.count("val"),
             audited=len(audit.slides),
             skipped=len(audit.skipped),
+            cut=sum(slide.n_tiles < slide.n_total for slide in audit.slides),
         ),
         "features_sha256": features_digest(audit.slides),
         "selectors": [described(selector, folder) for selector in fitted.values()],

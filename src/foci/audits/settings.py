@@ -22,6 +22,7 @@ from pydantic import (
     model_validator,
 )
 
+from foci.bags import N_CAP
 from foci.bags.cohort import CohortOptions
 from foci.configuration import configure
 from foci.errors import FociError
@@ -174,6 +175,11 @@ class AuditSettings(BaseModel):
     def fits_selectors(self) -> bool:
         """Whether the selector is among the rankings."""
         return "selector" in self.rankings
+
+    @property
+    def tile_cap(self) -> int | None:
+        """Most tiles per bag, where neither the model nor the cohort has a cap; None for all."""
+        return N_CAP if self.profile == PAPER else None
 
     @property
     def reveals_every_count(self) -> bool:

@@ -355,9 +355,14 @@ def audit_facts(manifest: Manifest, summary: Summary) -> Facts:
     """Facts for the line under the title: classifier, slides, classes, AUC, confidence."""
     n, full, backbone = summary.n_skipped, summary.full_bag, manifest.backbone
     skipped = f", {n} skipped in the whole cohort" if n else ""
+    slides, cap = manifest.slides, manifest.run_inputs.get("n_cap")
+    cut = ""
+    if slides is not None and slides.cut:
+        cut = f"{slides.cut} of {counted(slides.audited, 'slide')} cut to {cap:,}"
     facts = [
         ("classifier", f"{backbone.architecture} ({backbone.parameters:,} parameters)"),
         ("slides", f"{summary.n_slides} of {counted(summary.n_cases, 'patient')}{skipped}"),
+        ("tiles", cut),
         ("split", manifest.split),
         ("classes", ", ".join(summary.classes)),
         ("AUC", fixed(full.auc) if full.auc is not None else ""),

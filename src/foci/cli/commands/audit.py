@@ -118,7 +118,9 @@ def audit(
     asked = read_configuration(config, given, settings(change, "--set"))
     out, device = asked.out, choose_device(asked.device)
     with resumable():
-        sources = open_sources(asked.model, asked, **asked.opening, device=device)
+        sources = open_sources(
+            asked.model, asked, **asked.opening, n_cap=asked.tile_cap, device=device
+        )
         done = run(sources, asked.settings, out, RunOptions(force=force, workers=workers))
         skipped = {slide.slide_id for slide in done.skipped}
         many = many_left_out(sources.cohort, len(done.slides), skipped)
