@@ -77,6 +77,7 @@ def audit(
     model_options: Mapping[str, Any] | None = None,
     force: bool = False,
     workers: int | None = 1,
+    yes: bool = False,
     progress: Progress | bool | None = None,
     **settings: Any,
 ) -> Audit:
@@ -96,6 +97,7 @@ def audit(
         force: Remove another audit that is in the folder.
         workers: Processes that compute slides side by side; None for as many as ``foci audit``
             takes. More than one needs ``if __name__ == "__main__":`` around a script.
+        yes: Run also if that takes more than eight hours and nobody watches.
         progress: False shows no progress, True always does; by default it is shown on a terminal
             and in a notebook. Or a function that wraps every loop that takes a while.
         **settings: Of :class:`foci.audits.settings.AuditSettings`.
@@ -113,7 +115,7 @@ def audit(
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix="foci-audit-")
     folder = Path(kept.name, "audit") if kept is not None else Path(str(out))
     with showing(progress):
-        done = run(sources, chosen, folder, RunOptions(force=force, workers=workers))
+        done = run(sources, chosen, folder, RunOptions(force=force, workers=workers, yes=yes))
     if kept is None:
         write_report(done)
     return Audit(done.folder, done._measured, kept, changed=done.changed)

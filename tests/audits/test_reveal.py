@@ -14,7 +14,7 @@ from torch import Tensor
 
 from foci import rankings
 from foci.audits.folder import CURVES
-from foci.audits.jobs import RankingJob
+from foci.audits.jobs import PASS, PASSES, RankingJob
 from foci.audits.parts import PartialResults, RevealedSlide
 from foci.audits.prepare import DriftCheck, check_deterministic
 from foci.audits.reveal import (
@@ -24,10 +24,12 @@ from foci.audits.reveal import (
     n_blocks,
     reveal_blocks,
 )
+from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone, CallableBackbone, create
 from foci.bags import Bag, Slide
 from foci.errors import ChangedError, FociError
 from foci.progress import showing
+from foci.rankings.evidence import ONE_BY_ONE
 from foci.reveal import Revealer, curve
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import D_IN, read
@@ -314,3 +316,24 @@ def test_the_first_deciding_count_of_a_large_slide_is_exact(name: str, preset: s
         at = kept.ks - 1
         np.testing.assert_allclose(kept.probs, alone[at], atol=1e-5)
         np.testing.assert_allclose(left.probs, without[at], atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [60, 256, 257, 1024, 5000])
+def test_a_classifier_that_never_gets_sure_stays_within_its_passes(n: int) -> None:
+    asked: list[int] = []
+
+    def never(x: Tensor) -> Tensor:
+        asked.append(len(x))
+        return torch.stack([0.5 + 0.01 * torch.tanh(x.sum()), x.new_zeros(())])
+
+    features = np.random.default_rng(0).normal(size=(n, 2)).astype(np.float32)
+    backbone = CallableBackbone(never, 2, 2, scores=lambda x: x[:, 0])
+    jobs = [
+        RankingJob("native"), RankingJob("evidence"), RankingJob("norm", method="feature-norm"),
+        RankingJob("random", orders=10),
+    ]  # fmt: skip
+    found = SlideReveal(backbone, AuditSettings())(Slide("s", "c"), Bag("s", features), jobs)
+    assert sum(asked) <= PASSES * max(n, PASS)
+    assert min(256, n) in found.curves["native"][0].ks, "the grid goes to the end"
+    if n > ONE_BY_ONE:
+        assert sum(size == 1 for size in asked) < ONE_BY_ONE, "groups first"

@@ -6,7 +6,9 @@ those beyond the largest reveal count it keeps a geometric grid and the first th
 other one counts are spent where they change an answer:
 
 * Insertion runs through every count until the thresholds that matter are crossed: MSK, Reach and
-  everything that rests on them are exact. Beyond, a grid gives the areas and the shape.
+  everything that rests on them are exact. Beyond, a grid gives the areas and the shape. An order
+  that has spent its passes (``WALKED``) goes on with the grid, refined where it first crosses: its
+  MSK is an upper bound, and counted as one.
 * Deletion, where every count costs almost an inference, takes the counts that are reported, and
   those that decisive K needs, on a grid to half of the slide, with refinement: an upper bound. On
   a small bag it takes every count. Of the random orders, the first ``DELETED_ORDERS`` are deleted.
@@ -36,6 +38,7 @@ from foci.metrics.decisive import PAPER_BETA
 from foci.rankings import NULL_MAPS, SINGLE_SEEDS, Ranking, score
 from foci.rankings.controls import random_scores
 from foci.reveal import GRID, EmbeddedBag, curve_until, decisive_curves
+from foci.reveal.search import refined
 from foci.selectors import FittedSelector
 
 
@@ -149,6 +152,19 @@ DELETED_ORDERS = 3
 
 EVERY_COUNT_UP_TO = 256
 """Tiles of a bag up to which every count is deleted; one call for all of them costs little."""
+
+PASSES = 350
+"""Most forward passes that the curves of a default audit cost per slide, whatever the orders do.
+
+Of slides below ``PASS`` tiles, passes of so many tiles. Content-free maps come on top."""
+
+PASS = 1024
+WALKED = (16, 8)
+"""Passes of an order that reveal every count, before a grid takes over: of a ranking, of a random
+order."""
+
+SEARCHED = (24, 12)
+"""Passes of an order that delete tiles, before the search for decisive K ends with what it has."""
 
 DENSE_UP_TO = 1024
 """Tiles of a bag up to which ``dense`` means every count of any classifier, to the last."""
@@ -304,6 +320,7 @@ class AdaptiveCurves:
                 self._flipped,
                 grid=decisive_grid(self.settings, n_tiles),
                 reported=reported.tolist(),
+                most=SEARCHED[control] * max(n_tiles, PASS),
             )
         return self._points(kept), self._points(left)
 
@@ -316,8 +333,16 @@ class AdaptiveCurves:
             return dict(zip(counts.tolist(), probs, strict=True))
         beyond = counts_beyond(self.settings, n_tiles, control=control)
         last = min(self.settings.k_max, n_tiles)
-        ks, probs = curve_until(self.bag, order, self._settled, last, beyond)
-        return dict(zip(ks.tolist(), probs, strict=True))
+        most = WALKED[control] * max(n_tiles, PASS)
+        ks, probs = curve_until(self.bag, order, self._settled, last, beyond, most)
+        kept = dict(zip(ks.tolist(), probs, strict=True))
+        if len(kept) == last or self._settled(probs):
+            return kept
+        wanted = dict.fromkeys([self.bag.target, self.label])
+        return refined(
+            self.bag, order, kept,
+            [self._sufficient(self.settings.kappa, aim) for aim in wanted if aim is not None],
+        )  # fmt: skip
 
     def _deleted(
         self, order: Tensor, kept: dict[int, Tensor]
@@ -346,8 +371,8 @@ class AdaptiveCurves:
         values = probs.numpy()
         return all(sufficient_steps(values, aim, kappa).any() for aim, kappa in wanted)
 
-    def _sufficient(self, kappa: float) -> Callable[[Tensor], bool]:
-        target = self.bag.target
+    def _sufficient(self, kappa: float, aim: int | None = None) -> Callable[[Tensor], bool]:
+        target = self.bag.target if aim is None else aim
         return lambda probs: bool(sufficient_steps(probs[None].numpy(), target, kappa).any())
 
     def _points(self, by_count: dict[int, Tensor]) -> Points:
