@@ -82,8 +82,6 @@ NO_FIT: dict[str, Any] = {**QUICK, "rankings": ("native", "random")}
         ({}, 4, None),
         ({"n_cap": 9}, 9, "the cohort keeps at most 9 tiles per bag, the model was trained with at"
                           " most 4 tiles"),
-        ({"n_cap": None}, 12, "the cohort keeps all tiles per bag, the model was trained with at"
-                              " most 4 tiles"),
     ],
 )  # fmt: skip
 def test_a_model_folder_brings_its_tile_cap_unless_the_cohort_has_one(

@@ -77,6 +77,7 @@ def audit(
     model_options: Mapping[str, Any] | None = None,
     force: bool = False,
     workers: int | None = 1,
+    yes: bool = False,
     progress: Progress | bool | None = None,
     **settings: Any,
 ) -> Audit:
@@ -85,7 +86,7 @@ def audit(
     Args:
         model: A backbone (:class:`foci.backbones.CallableBackbone` makes one of any function), or
             the path of a checkpoint. A model of ``foci train`` brings its class names along, and
-            its tile cap if the cohort was read with the usual one.
+            its tile cap if the cohort was read without one.
         cohort: Its slides; selectors are fitted on the splits ``train`` and ``val``.
         out: The audit folder, with ``report.html`` in it; default is a temporary one that lives as
             long as the result.
@@ -96,6 +97,7 @@ def audit(
         force: Remove another audit that is in the folder.
         workers: Processes that compute slides side by side; None for as many as ``foci audit``
             takes. More than one needs ``if __name__ == "__main__":`` around a script.
+        yes: Run also if that takes more than eight hours and nobody watches.
         progress: False shows no progress, True always does; by default it is shown on a terminal
             and in a notebook. Or a function that wraps every loop that takes a while.
         **settings: Of :class:`foci.audits.settings.AuditSettings`.
@@ -105,13 +107,15 @@ def audit(
     foci.errors.FociError: model: is a function; wrap it: foci.backbones.CallableBackbone(...)
     """
     chosen = configure(AuditSettings, settings)
-    sources = open_sources(model, cohort, model_options=model_options or {}, expect=expect)
+    sources = open_sources(
+        model, cohort, model_options=model_options or {}, expect=expect, n_cap=chosen.tile_cap
+    )
     if name is not None:
         sources = replace(sources, name=name)
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix="foci-audit-")
     folder = Path(kept.name, "audit") if kept is not None else Path(str(out))
     with showing(progress):
-        done = run(sources, chosen, folder, RunOptions(force=force, workers=workers))
+        done = run(sources, chosen, folder, RunOptions(force=force, workers=workers, yes=yes))
     if kept is None:
         write_report(done)
     return Audit(done.folder, done._measured, kept, changed=done.changed)

@@ -35,7 +35,8 @@ def test_it_says_what_was_asked_of_what(audited: StoredAudit) -> None:
         "agreement": None,
     }
     assert (found.classes, found.split, found.name) == (["a", "b"], "test", "model")
-    assert found.slides.model_dump() == {"train": 6, "val": 3, "audited": 5, "skipped": 0}
+    counts = {"train": 6, "val": 3, "audited": 5, "skipped": 0, "cut": 1}
+    assert found.slides.model_dump() == counts
     assert found.versions["torch"] == torch.__version__
     assert found.versions["foci"] == foci.__version__
     started, finished = (datetime.fromisoformat(t) for t in (found.started, found.finished))

@@ -14,6 +14,7 @@ from foci.audits.prepare import (
     admit,
     check_deterministic,
     check_splits,
+    check_time,
     check_width,
     for_backbone,
     split_slides,
@@ -322,7 +323,7 @@ def test_a_cohort_of_another_width_is_refused_in_one_line(
     )
     with pytest.raises(BagError, match=message):
         run(Sources(model(), read(tmp_path)), chosen, tmp_path / "out")
-    assert caplog.messages == []
+    assert len(caplog.messages) == 1, "that a cap acts"
     assert not (tmp_path / "out").exists()
 
 
@@ -341,3 +342,21 @@ def test_sixteen_slides_are_enough(tmp_path: Path) -> None:
     cohort = for_backbone(read(tmp_path, labels=False), model())
     with pytest.raises(BagError, match=r"\(so in all of 16 slides looked at\)"):
         check_width(cohort)
+
+
+def test_a_run_of_days_that_nobody_watches_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    make_files(tmp_path)
+    now = iter(range(0, 10**6, 300))
+    monkeypatch.setattr("foci.audits.prepare.time.perf_counter", lambda: next(now))
+    monkeypatch.setattr("foci.audits.prepare._SMALLER", 4)
+    cohort = read(tmp_path)
+    function = CallableBackbone(lambda x: x.mean(dim=0)[:2], 8, 2)
+    says = r"^audit: would take about 1\d\d h .*; give --n-cap, or --yes to run it all the same$"
+    with pytest.raises(FociError, match=says):
+        check_time(function, cohort, workers=1, yes=False)
+    check_time(function, cohort, workers=1, yes=True)
+    told = r"s11 has 9 tiles: about 8 h 20 min per slide; --n-cap 4 about 8 h 20 min"
+    assert caplog.messages == [told, told]
+    check_time(model(), cohort, workers=1, yes=False)  # a closed form needs no estimate

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from foci import rankings
 from foci.audits.folder import CURVES
-from foci.audits.jobs import RankingJob
+from foci.audits.jobs import PASS, PASSES, RankingJob
 from foci.audits.parts import PartialResults, RevealedSlide
 from foci.audits.prepare import DriftCheck, check_deterministic
 from foci.audits.reveal import (
@@ -24,10 +24,12 @@ from foci.audits.reveal import (
     n_blocks,
     reveal_blocks,
 )
-from foci.backbones import Backbone, CallableBackbone
-from foci.bags import Slide
+from foci.audits.settings import AuditSettings
+from foci.backbones import Backbone, CallableBackbone, create
+from foci.bags import Bag, Slide
 from foci.errors import ChangedError, FociError
 from foci.progress import showing
+from foci.rankings.evidence import ONE_BY_ONE
 from foci.reveal import Revealer, curve
 from tests.makers.audits import model, settings
 from tests.makers.cohorts import D_IN, read
@@ -278,3 +280,60 @@ def test_a_block_of_bad_slides_only(files: Path, caplog: pytest.LogCaptureFixtur
     parts = reveal_test_split(files)
     assert len(parts.read(CURVES, 1)) == 0
     assert caplog.messages == []  # nothing was read again
+
+
+@pytest.mark.parametrize(("name", "preset"), [("abmil", "paper"), ("clam-sb", "official")])
+def test_the_first_deciding_count_of_a_large_slide_is_exact(name: str, preset: str) -> None:
+    """Every count to N - 1 is tried; few are stored, the first that decides among them."""
+    torch.manual_seed(3)
+    widths = {} if preset == "official" else {"d": 16, "head_hidden": 8}
+    backbone = create(name, preset, d_in=4, n_classes=2, **widths).eval()
+    rng, n = np.random.default_rng(0), 900
+    for seed in range(20):
+        x = rng.normal(size=(n, 4)).astype(np.float32)
+        bag = Bag(f"s{seed}", x, coords=None)
+        full = backbone.predict(bag.x)
+        target, kappa = int(full.argmax()), float(full.max()) - 0.01
+        chosen = settings(k_max=16, kappa=kappa, kappas=(kappa,), deletion=(1, 2, 4))
+        work = SlideReveal(backbone, chosen)
+        found = work(Slide("s", "c"), bag, [RankingJob("random", orders=1)])
+        kept, left = found.curves["random"]
+        order = rankings.score("random", backbone, bag, seed=0).order
+        every = range(1, n)
+        alone, without = (curve(backbone, bag.x, order, every, way) for way in ("insert", "delete"))
+        decisive = [
+            k for k, a, b in zip(every, alone, without, strict=True)
+            if a.argmax() == target and a[target] >= kappa and b.argmax() != target
+        ]  # fmt: skip
+        assert len(kept.ks) < 100
+        assert kept.searched == n - 1
+        stored = [
+            k for k, a, b in zip(kept.ks, kept.probs, left.probs, strict=True)
+            if a.argmax() == target and a[target] >= kappa and b.argmax() != target
+        ]  # fmt: skip
+        assert np.array_equal(kept.ks, left.ks)
+        assert stored[:1] == decisive[:1]
+        at = kept.ks - 1
+        np.testing.assert_allclose(kept.probs, alone[at], atol=1e-5)
+        np.testing.assert_allclose(left.probs, without[at], atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [60, 256, 257, 1024, 5000])
+def test_a_classifier_that_never_gets_sure_stays_within_its_passes(n: int) -> None:
+    asked: list[int] = []
+
+    def never(x: Tensor) -> Tensor:
+        asked.append(len(x))
+        return torch.stack([0.5 + 0.01 * torch.tanh(x.sum()), x.new_zeros(())])
+
+    features = np.random.default_rng(0).normal(size=(n, 2)).astype(np.float32)
+    backbone = CallableBackbone(never, 2, 2, scores=lambda x: x[:, 0])
+    jobs = [
+        RankingJob("native"), RankingJob("evidence"), RankingJob("norm", method="feature-norm"),
+        RankingJob("random", orders=10),
+    ]  # fmt: skip
+    found = SlideReveal(backbone, AuditSettings())(Slide("s", "c"), Bag("s", features), jobs)
+    assert sum(asked) <= PASSES * max(n, PASS)
+    assert min(256, n) in found.curves["native"][0].ks, "the grid goes to the end"
+    if n > ONE_BY_ONE:
+        assert sum(size == 1 for size in asked) < ONE_BY_ONE, "groups first"

@@ -100,7 +100,7 @@ def test_a_foreign_checkpoint_says_what_was_assumed(files: Path) -> None:
     assert any("activation=" in note for note in found.model_notes)
     assert found.cohort.classes == ("a", "b")
     assert "does not name its classes: taken to be a, b, in this order" in found.cohort.notes[-1]
-    assert (found.cohort.store.n_cap, found.split_seed) == (1024, 0)
+    assert (found.cohort.store.n_cap, found.split_seed) == (None, 0)
 
 
 def test_options_of_the_checkpoint(files: Path) -> None:

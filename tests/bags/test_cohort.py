@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from foci import Cohort
-from foci.bags import N_CAP, Slide
+from foci.bags import Slide
 from foci.bags.cohort import (
     WARNING,
     CohortOptions,
@@ -55,7 +55,9 @@ def read(tmp_path: Path, *rows: str, names: list[str] = NAMES, **options: Any) -
 
 
 def test_reads_labels_splits_and_bags(tmp_path: Path) -> None:
-    cohort = Cohort.read(folder(tmp_path, NAMES), table(tmp_path, *ROWS), cache=tmp_path / "c")
+    cohort = Cohort.read(
+        folder(tmp_path, NAMES), table(tmp_path, *ROWS), cache=tmp_path / "c", n_cap=99
+    )
     assert cohort.classes == ("LUAD", "LUSC")
     assert [s.slide_id for s in cohort] == NAMES
     assert [cohort.target(name) for name in NAMES] == [1, 0, 0, 1]
@@ -253,7 +255,7 @@ def test_folds_classes_and_patient_overlap_reach_the_cohort(
 
 
 def test_what_the_options_leave_open_is_the_model_s(options: CohortOptions) -> None:
-    assert options.read().store.n_cap == N_CAP
+    assert options.read().store.n_cap is None
     assert options.read().classes == ("LUAD", "LUSC")
     trained = options.read(n_cap=5, classes=("LUSC", "LUAD"))
     assert (trained.store.n_cap, trained.classes) == (5, ("LUSC", "LUAD"))

@@ -240,11 +240,11 @@ def test_a_damaged_entry_is_read_again_from_its_source(tmp_path: Path) -> None:
     write.trident(source, write.features(), write.grid())
     slide = Slide("s", "s", feature_path=source)
     cache = BagCache(tmp_path / "cache")
-    bag = BagStore(cache=cache).bag(slide)
+    bag = BagStore(n_cap=99, cache=cache).bag(slide)
     (entry,) = (tmp_path / "cache").iterdir()
     whole = entry.read_bytes()
     entry.write_bytes(whole[:-4] + bytes(4))
-    assert same(BagStore(cache=cache).bag(slide), bag)
+    assert same(BagStore(n_cap=99, cache=cache).bag(slide), bag)
     assert entry.read_bytes() == whole
 
 

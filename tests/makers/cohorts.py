@@ -36,7 +36,7 @@ def write_cohort(folder: Path, rows: Iterable[Row]) -> Path:
     return folder
 
 
-def read(folder: Path, *, labels: bool = True, n_cap: int = N_CAP, **more: Any) -> Cohort:
+def read(folder: Path, *, labels: bool = True, n_cap: int | None = N_CAP, **more: Any) -> Cohort:
     """The cohort of a folder, without a cache."""
     table = folder / "labels.csv" if labels else None
     return Cohort.read(folder / "features", table, n_cap=n_cap, cache=False, **more)

@@ -220,7 +220,7 @@ def rationale_table(
                 curve(f"s{i}", ranking, seed, count, low=min(0.6, high), high=high, **how),
                 flipping(f"s{i}", ranking, seed, flip, **how),
             )
-            curves += [replace(one, tied=shares[i]) for one in both]
+            curves += [replace(one, tied=shares[i], searched=sizes[i] - 1) for one in both]
     for i, flips in enumerate([NULLS] * n_slides if nulls is None else nulls):
         curves.append(
             content_free(f"s{i}", flips, n_tiles=sizes[i], target=followed[i], full=sure[i])

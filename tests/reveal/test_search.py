@@ -9,6 +9,7 @@ from torch import Tensor
 from foci.backbones import CallableBackbone
 from foci.errors import FociError
 from foci.reveal import EmbeddedBag, Revealer, curve_until, decisive_curves
+from foci.reveal.search import refined
 from tests.backbones.every import D_IN, small
 
 GRID = (1, 2, 4, 8, 16, 32, 64, 128, 256)
@@ -148,3 +149,19 @@ def test_values_are_those_of_the_dense_curve() -> None:
 def test_a_last_count_outside_the_bag_is_refused(last: int) -> None:
     with pytest.raises(FociError, match=f"last: is {last} for 10 tiles"):
         curve_until(opened(10), range(10), lambda p: True, last)
+
+
+def test_a_search_ends_with_what_it_has() -> None:
+    bag = opened(1000)
+    ks, _ = curve_until(bag, range(1000), lambda p: False, 256, beyond=[64, 128], most=100)
+    assert ks.tolist() == [*range(1, 8), 64, 128, 256], "1 + 2 + ... + 7 tiles, then the grid"
+    kept = dict(zip(ks.tolist(), bag.curve(range(1000), ks), strict=True))
+    found = refined(bag, range(1000), kept, [lambda p: seen(p) >= 90])
+    assert min(k for k in found if k >= 90) == 90
+
+    asked = opened(1000)
+    _, left = decisive_curves(
+        asked, range(1000), kept, [lambda p: seen(p) >= 200], lambda p: seen(p) <= 700,
+        grid=[*GRID, 400], most=1500,
+    )  # fmt: skip
+    assert sorted(left) == [256, 400], "no refinement is left after two deletions"

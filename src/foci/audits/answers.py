@@ -221,8 +221,8 @@ class DecidedView:
     def _necessity(self, first: str, second: str) -> AxisComparison | None:
         """Decisive K where enough slides have one, else the deletion area.
 
-        Decisive K runs over the slides that can be decided: those with a deciding set within K_max
-        by proof, and of those of which nothing is proven the ones on which the map, evidence, a
+        Decisive K runs over the slides that can be decided: those with a deciding set by
+        proof, and of those of which nothing is proven the ones on which the map, evidence, a
         random order or one of the two finds one.
         """
         kept = self.assessable
@@ -238,7 +238,7 @@ class DecidedView:
             names = {self.map, EVIDENCE, RANDOM, first, second} & set(self.rankings)
             tables = [table for name in names if (table := self.counts(name)[1]) is not None]
             found = np.any([(~np.isnan(table)).any(axis=0) for table in tables], axis=0)
-            found |= slides.proven & (slides.k_star <= self.settings.k_max)
+            found |= slides.proven & (slides.k_star <= self.settings.last_deletion(slides.n_tiles))
             kept = kept & found
             return AxisComparison.of(
                 "necessity", "decisive K", a[:, kept], b[:, kept], **self._patients(kept)
@@ -308,11 +308,13 @@ def efficiency_of(
     least = np.where((counts < least).any(axis=0), np.nan, least)
     if np.isnan(least).all():
         return {}
-    k_max = settings.k_max
-    ratios = np.stack([efficiencies(least, row, k_max) for row in counts]).mean(axis=0)
+    last = settings.last_deletion(slides.n_tiles)[chosen]
+    beyond = least > last
+    within = np.where(beyond, np.nan, least)
+    ratios = np.stack([efficiencies(within, row, int(last.max())) for row in counts]).mean(axis=0)
     kept, over = ~np.isnan(ratios), (counts - least)[~np.isnan(counts - least)]
     fields: dict[str, Any] = {
-        "efficiency_n": int(kept.sum()), "efficiency_beyond": int((least > k_max).sum()),
+        "efficiency_n": int(kept.sum()), "efficiency_beyond": int(beyond.sum()),
     }  # fmt: skip
     if over.size:
         fields |= {"excess": float(over.mean()), "excess_max": float(over.max())}
@@ -531,7 +533,8 @@ def _at_share(view: DecidedView, candidate: str | None, in_use: str) -> AnswersA
     msk, decisive = view.counts(in_use)
     quartiles = None
     if decisive is not None:
-        left = np.broadcast_to(sizes - 1 > k_max, decisive.shape)
+        table = view.measured.of(in_use).with_decisive
+        left = np.zeros(decisive.shape, bool) if table is None else ~table.ends
         quartiles = CountQuartiles.over(decisive[:, sizes > 1], left[:, sizes > 1])
     return AnswersAtShare(
         share=view.threshold.value,
@@ -688,7 +691,7 @@ def on_tiles(found: TilesAnswer, numbers: DecidedNumbers, view: DecidedView) -> 
             "whatever is removed, the decision stays."
         )
     if found.without:
-        lines.append(f"No deciding tiles within {k_max}: {', '.join(found.without)}.")
+        lines.append(f"No deciding tiles found: {', '.join(found.without)}.")
     return lines
 
 
@@ -700,8 +703,8 @@ def _ends(low: float | None, high: float | None, form: Callable[[float], str]) -
     return "" if low is None or high is None else f" ({form(low)} to {form(high)})"
 
 
-def in_words(count: CountQuantile, k_max: int) -> str:
-    """A count for people: a number, more than K_max, or none.
+def in_words(count: CountQuantile, most: int | str) -> str:
+    """A count for people: a number, more than the most that was tried, or none.
 
     >>> in_words(CountQuantile(12.0, None), 256), in_words(CountQuantile(2.5, None), 256)
     ('12', '2.5')
@@ -709,7 +712,7 @@ def in_words(count: CountQuantile, k_max: int) -> str:
     'more than 256'
     """
     if count.value is None:
-        return f"more than {k_max}" if count.missing == "beyond" else "none"
+        return f"more than {most}" if count.missing == "beyond" else "none"
     return decimals(count.value, 1 if count.value < 100 else 0).removesuffix(".0")
 
 

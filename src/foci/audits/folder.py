@@ -191,6 +191,7 @@ CURVE_SCHEMA = pa.schema(
         pa.field("probs", pa.list_(pa.float64()), nullable=False),
         pa.field("full", pa.list_(pa.float64()), nullable=False),
         pa.field("tied", pa.float64(), nullable=False),
+        pa.field("searched", pa.int32(), nullable=False),
     ]
 )
 """``probs`` holds ``len(ks)`` rows of ``len(full)`` classes, one row after the other. The ranking
@@ -282,15 +283,19 @@ class CurveTable:
 
         Deletion curves stay as they are: their counts are not a budget.
         """
-
-        def cut(curve: Curve) -> Curve:
-            if curve.direction == "delete" or curve.ks[-1] <= k_max:
-                return curve
-            probs, ks = truncate(curve.probs, curve.ks, k_max)
-            return replace(curve, probs=probs, ks=ks)
-
-        within = {key: tuple(map(cut, group)) for key, group in self._curves.items()}
+        within = {
+            key: group if key[2] == "delete" else tuple(cut(curve, k_max) for curve in group)
+            for key, group in self._curves.items()
+        }
         return CurveTable(self.slide_ids, within)
+
+
+def cut(curve: Curve, k_max: int) -> Curve:
+    """The curve up to ``k_max`` tiles."""
+    if curve.ks[-1] <= k_max:
+        return curve
+    probs, ks = truncate(curve.probs, curve.ks, k_max)
+    return replace(curve, probs=probs, ks=ks)
 
 
 def curves_to_arrow(curves: Sequence[Curve]) -> pa.Table:

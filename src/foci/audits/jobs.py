@@ -1,17 +1,21 @@
 """Ranking jobs, and the counts of tiles at which each is revealed and deleted.
 
 A job is one ranking with one seed, or all random orders, computed together. A classifier with a
-closed form gives every count for next to nothing, and gets every count. For any other one counts
-are spent where they change an answer:
+closed form gives every count for next to nothing, and gets every count to the end of the slide; of
+those beyond the largest reveal count it keeps a geometric grid and the first that decide. For any
+other one counts are spent where they change an answer:
 
 * Insertion runs through every count until the thresholds that matter are crossed: MSK, Reach and
-  everything that rests on them are exact. Beyond, a grid gives the areas and the shape.
+  everything that rests on them are exact. Beyond, a grid gives the areas and the shape. An order
+  that has spent its passes (``WALKED``) goes on with the grid, refined where it first crosses: its
+  MSK is an upper bound, and counted as one.
 * Deletion, where every count costs almost an inference, takes the counts that are reported, and
-  those that decisive K needs, on a grid with refinement: an upper bound. On a small bag it takes
-  every count. Of the random orders, the first ``DELETED_ORDERS`` are deleted.
+  those that decisive K needs, on a grid to half of the slide, with refinement: an upper bound. On
+  a small bag it takes every count. Of the random orders, the first ``DELETED_ORDERS`` are deleted.
 
-With the setting ``dense`` every order of every classifier gets every count in both directions. The
-profile of the paper reveals every count of any classifier, as its tables do.
+With the setting ``dense`` every order of every classifier gets every count in both directions; of
+a large bag without a closed form, every count up to ``k_max`` and the grid beyond. The profile of
+the paper reveals every count of any classifier, as its tables do.
 """
 
 from __future__ import annotations
@@ -30,9 +34,11 @@ from foci.audits.null_maps import NullMaps
 from foci.audits.settings import KEPT, SHARE, SHARES, AuditSettings, null_counts
 from foci.metrics.cohort import adaptive_budget
 from foci.metrics.curve import sufficient_steps
+from foci.metrics.decisive import PAPER_BETA
 from foci.rankings import NULL_MAPS, SINGLE_SEEDS, Ranking, score
 from foci.rankings.controls import random_scores
 from foci.reveal import GRID, EmbeddedBag, curve_until, decisive_curves
+from foci.reveal.search import refined
 from foci.selectors import FittedSelector
 
 
@@ -147,6 +153,22 @@ DELETED_ORDERS = 3
 EVERY_COUNT_UP_TO = 256
 """Tiles of a bag up to which every count is deleted; one call for all of them costs little."""
 
+PASSES = 350
+"""Most forward passes that the curves of a default audit cost per slide, whatever the orders do.
+
+Of slides below ``PASS`` tiles, passes of so many tiles. Content-free maps come on top."""
+
+PASS = 1024
+WALKED = (16, 8)
+"""Passes of an order that reveal every count, before a grid takes over: of a ranking, of a random
+order."""
+
+SEARCHED = (24, 12)
+"""Passes of an order that delete tiles, before the search for decisive K ends with what it has."""
+
+DENSE_UP_TO = 1024
+"""Tiles of a bag up to which ``dense`` means every count of any classifier, to the last."""
+
 FINE = (
     *range(1, 16),
     *range(16, 32, 2),
@@ -194,15 +216,51 @@ def deletion_counts(settings: AuditSettings, n_tiles: int, *, dense: bool) -> ND
 
 
 def decisive_grid(settings: AuditSettings, n_tiles: int) -> list[int]:
-    """Counts at which decisive K is looked for first: those reported, and every 16th of the bag.
+    """Counts at which decisive K is looked for first, to half of the bag.
+
+    Those reported, every 16th of the bag up to ``k_max``, and a geometric grid beyond.
 
     >>> decisive_grid(AuditSettings(deletion=(1, 2, 4, 8)), 200)[:8]
     [1, 2, 4, 8, 12, 24, 36, 48]
+    >>> decisive_grid(AuditSettings(), 4000)[-6:]
+    [256, 384, 576, 864, 1296, 2000]
     """
-    last = min(settings.k_max, n_tiles - 1)
-    step = max(1, n_tiles // 16)
+    last, step = min(settings.k_max, n_tiles - 1), max(1, n_tiles // 16)
     asked = {*settings.deletion, *range(step, last + 1, step), last}
-    return sorted(k for k in asked if k <= last)
+    half = max(last, min(int(settings.last_deletion(n_tiles)), n_tiles // 2))
+    return sorted({k for k in asked if k <= last} | {*far_counts(last, half, ratio=1.5)})
+
+
+def far_counts(first: int, last: int, ratio: float = 1.1) -> list[int]:
+    """Counts after the first one, each larger by a ratio, up to the last.
+
+    >>> far_counts(256, 400)
+    [282, 310, 341, 375, 400]
+    """
+    counts = []
+    while first < last:
+        first = min(max(first + 1, round(ratio * first)), last)
+        counts.append(first)
+    return counts
+
+
+def first_decisive(
+    kept: NDArray[np.float64], left: NDArray[np.float64], target: int, needed: Sequence[float]
+) -> set[int]:
+    """Steps at which tiles first decide, at every confidence, and at which the decision flips.
+
+    From probabilities ``[K, C]`` of the first tiles, and without them.
+
+    >>> kept = np.array([[0.6, 0.4], [0.2, 0.8], [0.1, 0.9], [0.0, 1.0]])
+    >>> left = np.array([[0.4, 0.6], [0.4, 0.6], [0.6, 0.4], [0.7, 0.3]])
+    >>> first_decisive(kept, left, 1, [0.8, 0.95])
+    {2, 3}
+    """
+    flips, sure = left.argmax(axis=1) != target, np.where(kept.argmax(axis=1) == target, 1, -1)
+    sure = sure * kept[:, target]
+    conditions = [flips, *(flips & (sure >= one) for one in needed)]
+    conditions += [(left[:, target] <= PAPER_BETA) & (sure >= one) for one in needed]
+    return {int(one.argmax()) for one in conditions if one.any()}
 
 
 Points = tuple[NDArray[np.int64], NDArray[np.float64]]
@@ -262,6 +320,7 @@ class AdaptiveCurves:
                 self._flipped,
                 grid=decisive_grid(self.settings, n_tiles),
                 reported=reported.tolist(),
+                most=SEARCHED[control] * max(n_tiles, PASS),
             )
         return self._points(kept), self._points(left)
 
@@ -274,20 +333,27 @@ class AdaptiveCurves:
             return dict(zip(counts.tolist(), probs, strict=True))
         beyond = counts_beyond(self.settings, n_tiles, control=control)
         last = min(self.settings.k_max, n_tiles)
-        ks, probs = curve_until(self.bag, order, self._settled, last, beyond)
-        return dict(zip(ks.tolist(), probs, strict=True))
+        most = WALKED[control] * max(n_tiles, PASS)
+        ks, probs = curve_until(self.bag, order, self._settled, last, beyond, most)
+        kept = dict(zip(ks.tolist(), probs, strict=True))
+        if len(kept) == last or self._settled(probs):
+            return kept
+        wanted = dict.fromkeys([self.bag.target, self.label])
+        return refined(
+            self.bag, order, kept,
+            [self._sufficient(self.settings.kappa, aim) for aim in wanted if aim is not None],
+        )  # fmt: skip
 
     def _deleted(
         self, order: Tensor, kept: dict[int, Tensor]
     ) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
         """Both curves by count: every deletion, and insertion also where the decision flips."""
-        counts = deletion_counts(self.settings, len(self.bag), dense=True)
+        last = int(self.settings.last_deletion(len(self.bag)))
+        reported = deletion_counts(self.settings, len(self.bag), dense=False)
+        counts = np.union1d(np.arange(1, last + 1), reported)
         probs = self.bag.curve(order, torch.from_numpy(counts), "delete")
         left = dict(zip(counts.tolist(), probs, strict=True))
-        last = min(self.settings.k_max, len(self.bag))
-        asked = [
-            k for k, rest in left.items() if k <= last and k not in kept and self._flipped(rest)
-        ]
+        asked = [k for k, rest in left.items() if k not in kept and self._flipped(rest)]
         more = zip(asked, self.bag.curve(order, asked), strict=True) if asked else ()
         return kept | dict(more), left
 
@@ -305,8 +371,8 @@ class AdaptiveCurves:
         values = probs.numpy()
         return all(sufficient_steps(values, aim, kappa).any() for aim, kappa in wanted)
 
-    def _sufficient(self, kappa: float) -> Callable[[Tensor], bool]:
-        target = self.bag.target
+    def _sufficient(self, kappa: float, aim: int | None = None) -> Callable[[Tensor], bool]:
+        target = self.bag.target if aim is None else aim
         return lambda probs: bool(sufficient_steps(probs[None].numpy(), target, kappa).any())
 
     def _points(self, by_count: dict[int, Tensor]) -> Points:

@@ -105,12 +105,17 @@ class SelectorRecord(Record):
 
 
 class SlideCounts(Record):
-    """Number of slides used for fitting selectors (train, val), audited, and skipped."""
+    """Number of slides used for fitting selectors (train, val), audited, and skipped.
+
+    Attributes:
+        cut: Audited slides of which a tile cap has left out tiles.
+    """
 
     train: int
     val: int
     audited: int
     skipped: int
+    cut: int = 0
 
 
 class TruthRecord(Record):

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from foci.audits.folder import AuditedSlide, CurveTable, Order
+from foci.audits.folder import AuditedSlide, CurveTable, Order, cut
 from foci.audits.records import CurveBand, plain
 from foci.audits.settings import (
     RANDOM,
@@ -250,12 +250,13 @@ class Measured:
         walked: Largest count up to which every one was revealed.
         revealed_all: Whether every count up to ``min(K_max, N)`` was revealed.
         deleted: Whether tiles were deleted.
-        deleted_all: Whether every count up to ``min(K_max, N - 1)`` was deleted.
+        deleted_all: Whether every count was deleted, to the last of decisive K.
         drops: ``[O, S, D]`` loss of confidence at the reported deletion counts.
         area: Mean of these losses.
         null_area: Mean loss of confidence at the counts of the content-free maps.
         faithfulness: Faithfulness AUC, at the paper's counts.
-        both_ways: Whether a count up to K_max is known in both directions, or there is one tile.
+        both_ways: Whether a count is known in both directions, or there is one tile.
+        ends: Whether the largest count that is known in both directions is N - 1.
         decisive: Decisive K: these tiles suffice, and without them the decision flips.
         decisive_paper: In the paper's form: at most 0.2 of the confidence is left.
         flips_back: Whether there is a decisive K, and a later count is not decisive.
@@ -281,6 +282,7 @@ class Measured:
     null_area: Floats
     faithfulness: Floats
     both_ways: Marks
+    ends: Marks
     decisive: Floats
     decisive_paper: Floats
     flips_back: Marks
@@ -372,7 +374,7 @@ def measure(
     """Measure one block of slides under every order.
 
     Args:
-        curves: They end at ``settings.k_max``.
+        curves: Insertion counts up to ``settings.k_max`` are measured, others only if they decide.
         slides: The slides of the table.
         rows: ``[S]`` positions of the slides of this block; one may occur for two classes.
         targets: ``[S]`` the class that is followed on each of them.
@@ -386,17 +388,20 @@ def measure(
     """
     orders, n = tuple(curves.orders), len(rows)
     revealed = [curves.get(*order)[row] for order in orders for row in rows]
+    within = [cut(curve, settings.k_max) for curve in revealed]
     having = np.array([i for i, order in enumerate(orders) if curves.deletions(*order)], dtype=int)
     deleted = [curves.deletions(*orders[i])[row] for i in having for row in rows]
     places = (having[:, None] * n + np.arange(n)).ravel()
     tried = np.flatnonzero(np.bincount(np.concatenate([[1], *(c.ks for c in deleted)]).astype(int)))
-    tried = tried[(tried >= 1) & (tried <= settings.k_max)]
+    last = settings.last_deletion(slides.n_tiles[rows])
+    tried = tried[(tried >= 1) & (tried <= max(last.max(), 1))]
 
     # orders as if they were more slides
     flat, target = slides.of(np.tile(rows, len(orders))), np.tile(targets, len(orders))
     whole = followed(flat.full, target).confidence
     needed = np.stack([threshold.needed(whole) for threshold in thresholds])
-    columns, support, held = _reveal(revealed, flat, target, needed, tried, grid, settings)
+    columns, held = _reveal(within, flat, target, needed, grid, settings)
+    support = _support(revealed, target, tried)
     more, left, flipped = _delete(deleted, places, flat, target, whole, tried, settings)
     columns |= more
 
@@ -405,7 +410,9 @@ def measure(
     sufficient, flips = known & (support >= settings.kappa), known & flipped
     both = sufficient & flips
     count = first_crossing(both, tried)
+    known &= tried <= np.tile(last, len(orders))[:, None]
     columns["both_ways"] = (flat.n_tiles == 1) | known.any(axis=1)
+    columns["ends"] = np.max(known * tried, axis=1, initial=0) >= flat.n_tiles - 1
     columns["decisive"] = count
     columns["decisive_paper"] = first_crossing(sufficient & (left <= PAPER_BETA), tried)
     columns["flips_back"] = np.any(known & ~both & (tried > count[:, None]), axis=1)
@@ -422,19 +429,15 @@ def _reveal(
     slides: WholeSlides,
     target: Integers,
     needed: Floats,
-    tried: Integers,
     grid: Integers,
     settings: AuditSettings,
-) -> tuple[dict[str, NDArray[Any]], Floats, Floats]:
-    """Columns of insertion curves, support at the counts ``tried``, confidence on the ``grid``.
-
-    Support is the confidence, -1 where the model decides for another class, NaN where not known.
-    """
+) -> tuple[dict[str, NDArray[Any]], Floats]:
+    """Columns of insertion curves, and confidence on the ``grid``."""
     n, rivals = len(curves), runners_up(slides.full, target)
     names = ("msk", "stable", "aukc", "aukc_error", "specific", "peak", "walked")
     columns = {name: np.full(n, np.nan) for name in names}
     columns["msk_at"] = np.full((n, len(needed)), np.nan)
-    support, held = np.full((n, len(tried)), np.nan), np.empty((n, len(grid)))
+    held = np.empty((n, len(grid)))
     for part in stack([c.probs for c in curves], [c.ks for c in curves]):
         at, ks, seen = part.rows, part.ks, followed(part.probs, target[part.rows])
         sufficient = seen.sure(settings.kappa)
@@ -448,9 +451,17 @@ def _reveal(
         columns["peak"][at] = seen.confidence.max(axis=-1)
         columns["walked"][at] = _without_gap(ks)
         held[at] = seen.confidence[:, np.maximum(np.searchsorted(ks, grid, side="right") - 1, 0)]
-        support[at] = _known_at(tried, ks, np.where(seen.kept, seen.confidence, -1))
     columns["revealed_all"] = columns["walked"] >= np.minimum(settings.k_max, slides.n_tiles)
-    return columns, support, held
+    return columns, held
+
+
+def _support(curves: Sequence[Curve], target: Integers, tried: Integers) -> Floats:
+    """``[S, K]`` confidence at counts, -1 where the model decides otherwise, NaN if not known."""
+    support = np.full((len(curves), len(tried)), np.nan)
+    for part in stack([c.probs for c in curves], [c.ks for c in curves]):
+        seen = followed(part.probs, target[part.rows])
+        support[part.rows] = _known_at(tried, part.ks, np.where(seen.kept, seen.confidence, -1))
+    return support
 
 
 def _delete(
@@ -481,10 +492,12 @@ def _delete(
         left[at] = _known_at(tried, ks, seen.confidence)
         flipped[at] = _known_at(tried, ks, ~seen.kept) == 1
         deleted[at], walked[at] = True, _without_gap(ks[ks > 0])
+    if settings.kappa in settings.kappas:  # at any other, the first count may have been left out
+        walked[places] = np.maximum(walked[places], [curve.searched for curve in curves])
     reported, paper = (lost[:, np.isin(counts, of)] for of in (settings.deletion, PAPER_COUNTS))
     columns = {
         "deleted": deleted,
-        "deleted_all": walked >= np.minimum(settings.k_max, slides.n_tiles - 1),
+        "deleted_all": walked >= settings.last_deletion(slides.n_tiles),
         "drops": reported,
         "area": slide_faithfulness(reported, slides.n_tiles, settings.deletion),
         "null_area": _null_area(fell, compared),
@@ -635,7 +648,7 @@ def measure_slides(
     size = max(1, _TOGETHER // len(orders))
     for block in (slice(start, start + size) for start in range(0, len(rows), size)):
         columns, held[:, block] = measure(
-            revealed, whole, rows[block], targets[block], thresholds, grid, settings
+            curves, whole, rows[block], targets[block], thresholds, grid, settings
         )
         blocks.append(columns)
     table = joined(blocks)

@@ -38,7 +38,7 @@ from foci.audits.records import (
     Survival,
     plain,
 )
-from foci.audits.settings import KEPT, RANDOM, SHARE, AuditSettings, View
+from foci.audits.settings import KEPT, PAPER, RANDOM, SHARE, AuditSettings, View
 from foci.metrics.cohort import adaptive_budgets, kept_alone
 from foci.metrics.compare import patient_means, relative_saving
 from foci.metrics.inputs import Floats, Integers, Marks, defined_mean
@@ -104,6 +104,7 @@ def summarise(
         n_skipped=n_skipped,
         kappa=settings.kappa,
         k_max=settings.k_max,
+        k_decisive=settings.k_max if settings.profile == PAPER else None,
         level=settings.level,
         first_view=settings.target if settings.target in numbers else "prediction",
         full_bag=FullBag(
@@ -320,7 +321,7 @@ def _decisive(measured: Measured, slides: WholeSlides, decided: Marks) -> dict[s
         names = ("decisive", "decisive_share", "deciding", "decisive_paper", "decisive_paper_share")
         return {**dict.fromkeys((*names, "flips_back")), "exact": False}
     kept = np.broadcast_to((slides.n_tiles > 1) & decided, own.decisive.shape)
-    longer = np.broadcast_to(slides.n_tiles - 1 > own.k_max, own.decisive.shape)[kept]
+    longer = ~own.ends[kept]
     counts, paper = own.decisive[kept], own.decisive_paper[kept]
     return {
         "decisive": CountQuartiles.over(counts, longer),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import platform
+import sys
+import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -43,11 +46,15 @@ from foci.bags.cohort import files_read, overlapping_patients
 from foci.bags.splits import SPLITS
 from foci.errors import BagError, ChangedError, CohortError, FociError, WidthError
 from foci.files.hashes import Unchanged, digest
+from foci.progress import duration
 from foci.rankings import RANKINGS, minimal_is_exact
+from foci.reveal import choose_engine
 from foci.selectors.gated import choose_site
 from foci.selectors.selector import full_logits
 from foci.testing import quick_check
 from foci.words import counted
+
+_LOG = logging.getLogger(__name__)
 
 FITTING = ("train", "val")
 _LOOKED_AT = 16
@@ -413,6 +420,54 @@ def check_width(cohort: Cohort) -> None:
         first = wrong[0]
         seen = f"so in all of {counted(len(wrong), 'slide')} looked at"
         raise BagError(first.where, f"{first.what} ({seen})", first.fix)
+
+
+# How long will it take?
+
+EXPECTED = 100
+"""Forward passes that a slide usually takes where there is no closed form; see ``jobs.PASSES``."""
+
+_LONG, _TOO_LONG = 60.0, 8 * 3600.0
+_SMALLER = 4096
+
+
+def check_time(backbone: Backbone, audited: Cohort, *, workers: int, yes: bool) -> None:
+    """Time a forward pass of the largest slide, where curves cost many, and log the estimate.
+
+    Which slide is the largest, and how much smaller others are, is taken from the file sizes.
+
+    Raises:
+        FociError: If the audit would take more than eight hours, unless it is wanted all the same
+            (``yes``) or somebody watches.
+    """
+    if choose_engine(backbone) == "closed-form":
+        return
+    sizes = {s: s.feature_path.stat().st_size for s in audited if s.feature_path is not None}
+    try:
+        largest = max(sizes, key=sizes.__getitem__)
+        x = audited.store.bag(largest).x
+    except (FociError, ValueError):  # said where the slide is audited
+        return
+
+    def estimate(tiles: Tensor) -> float:
+        start = time.perf_counter()
+        with eval_mode(backbone):
+            full_logits(backbone, [tiles])
+        return EXPECTED * (time.perf_counter() - start)
+
+    each = estimate(x)
+    total = each * sum(sizes.values()) / sizes[largest] / workers
+    if each < _LONG and total < _TOO_LONG:
+        return
+    cut = len(x) > _SMALLER
+    smaller = f"--n-cap {_SMALLER} about {duration(estimate(x[:_SMALLER]))}" if cut else ""
+    _LOG.warning(
+        "%s has %s tiles: about %s per slide%s",
+        largest.slide_id, f"{len(x):,}", duration(each), f"; {smaller}" if cut else "",
+    )  # fmt: skip
+    if total > _TOO_LONG and not yes and not sys.stdin.isatty():
+        fix = f"give {'--n-cap, or ' if cut else ''}--yes to run it all the same"
+        raise FociError("audit", f"would take about {duration(total)}", fix)
 
 
 # Is the model deterministic, and does its answer stay the same?

@@ -731,6 +731,7 @@ class Summary(Record):
     """All numbers of an audit; ``views`` holds them by view and ranking, ``notes`` the caveats.
 
     ``map`` is the name of the ranking that is judged: ``native``, or that of a score file.
+    ``k_decisive`` is the largest count of decisive K; None where it follows the slide.
     """
 
     format: int
@@ -740,6 +741,7 @@ class Summary(Record):
     n_skipped: int
     kappa: float
     k_max: int
+    k_decisive: int | None = None
     level: float
     first_view: View
     full_bag: FullBag

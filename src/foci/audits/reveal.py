@@ -30,11 +30,15 @@ from torch import Tensor
 from foci.audits.folder import AuditedSlide, RankedTiles
 from foci.audits.jobs import (
     DELETED_ORDERS,
+    DENSE_UP_TO,
     AdaptiveCurves,
     Points,
     RankingJob,
     columns_of,
+    decisive_grid,
     deletion_counts,
+    far_counts,
+    first_decisive,
     reveal_counts,
 )
 from foci.audits.measure import followed
@@ -42,7 +46,7 @@ from foci.audits.numbers import Agreements
 from foci.audits.parts import Assembly, PartialResults, RevealedSlide, remove_parts
 from foci.audits.prepare import DriftCheck, Prepared, SplitSlides
 from foci.audits.records import PairAgreement
-from foci.audits.settings import EVIDENCE, AuditSettings
+from foci.audits.settings import EVIDENCE, SHARES, AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.freezing import device_and_dtype, eval_mode, pinned
 from foci.bags import Bag, Slide
@@ -57,6 +61,9 @@ _LOG = logging.getLogger(__name__)
 
 RELU_STEPS = 1
 """Of the search for the bound of a ReLU head: more would cost half an inference each."""
+
+COUNTS_AT_ONCE = 8192
+"""Counts beyond the largest reveal count that are computed together; bounds the memory."""
 
 
 def reveal(
@@ -105,7 +112,8 @@ class SlideReveal:
     ) -> None:
         self.backbone, self.settings, self.classes = backbone, settings, tuple(classes)
         self.revealer = Revealer(backbone, recheck=settings.kappas)
-        self.adaptive = not settings.dense and choose_engine(backbone) != "closed-form"
+        self.closed_form = choose_engine(backbone) == "closed-form"
+        self.adaptive = not settings.dense and not self.closed_form
 
     def staged(self, bag: Bag) -> Bag:
         """The bag where a GPU can copy it while it computes; on a CPU as it is."""
@@ -131,7 +139,7 @@ class SlideReveal:
             if self.adaptive:
                 adaptive = AdaptiveCurves(embedded, self.settings, full, label)
             for job in jobs:
-                curves[job.column], own = self._job(job, embedded, full, adaptive)
+                curves[job.column], own = self._job(job, embedded, full, label, adaptive)
                 if job.stored:
                     scores[job.column] = own
             tiles = RankedTiles(bag.slide_id, bag.tiles, bag.coords, scores)
@@ -164,6 +172,7 @@ class SlideReveal:
         job: RankingJob,
         bag: EmbeddedBag,
         full: NDArray[np.float64],
+        label: int | None,
         adaptive: AdaptiveCurves | None,
     ) -> tuple[tuple[Curve, ...], NDArray[np.float64]]:
         """Insertion curves of every seed of a job, then deletion curves; scores of the first."""
@@ -174,8 +183,10 @@ class SlideReveal:
         ranked = job.rank(bag)
         orders = [torch.from_numpy(ranking.order) for _, ranking in ranked]
         n_deleted = DELETED_ORDERS if job.orders and not self.settings.dense else len(orders)
+        searched = 0
         if adaptive is None:
-            inserted, deleted = self._dense(orders, orders[:n_deleted], bag)
+            inserted, deleted = self._dense(orders, orders[:n_deleted], bag, full, label)
+            searched = int(self.settings.last_deletion(len(bag))) if self.closed_form else 0
         else:
             both = [
                 adaptive(order, control=bool(job.orders), deleted=place < n_deleted)
@@ -189,6 +200,7 @@ class SlideReveal:
             Curve(
                 bag.slide_id, job.ranking, seed, direction, len(bag), ks,
                 self._finite(probs, bag.slide_id), full, ranking.tied if job.stored else 0.0,
+                searched,
             )
             for direction, points in directions
             for (seed, ranking), (ks, probs) in zip(ranked, points, strict=False)
@@ -196,7 +208,12 @@ class SlideReveal:
         return curves, ranked[0][1].scores
 
     def _dense(
-        self, inserted: list[Tensor], deleted: list[Tensor], bag: EmbeddedBag
+        self,
+        inserted: list[Tensor],
+        deleted: list[Tensor],
+        bag: EmbeddedBag,
+        full: NDArray[np.float64],
+        label: int | None,
     ) -> tuple[list[Points], list[Points]]:
         """Counts and probabilities of every order, revealed and deleted at every count."""
         up = reveal_counts(self.settings, len(bag))
@@ -205,7 +222,54 @@ class SlideReveal:
         left = [torch.empty(0, self.backbone.n_classes, dtype=torch.float64)] * len(deleted)
         if len(down):
             left = bag.curves(deleted, torch.from_numpy(down), "delete")
-        return [(up, probs.numpy()) for probs in kept], [(down, probs.numpy()) for probs in left]
+        first, last = self.settings.k_max, int(self.settings.last_deletion(len(bag)))
+        alone = [(up, probs.numpy()) for probs in kept]
+        without = [(down, probs.numpy()) for probs in left]
+        if last <= first:
+            return alone, without
+        near = down <= first
+        targets = {int(full.argmax())} | ({label} if label is not None else set())
+        for place, order in enumerate(deleted):
+            ks, more, rest = self._beyond(order, bag, full, targets, set(down[~near].tolist()))
+            alone[place] = np.append(up, ks), np.concatenate([alone[place][1], more])
+            own = without[place][1][near]
+            without[place] = np.append(down[near], ks), np.concatenate([own, rest])
+        return alone, without
+
+    def _beyond(
+        self,
+        order: Tensor,
+        bag: EmbeddedBag,
+        full: NDArray[np.float64],
+        targets: set[int],
+        reported: set[int],
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+        """Counts beyond ``k_max`` that are kept, with both curves: a grid, and the first to decide.
+
+        In closed form every count is tried, in the classifier's own precision: rounding can move
+        a crossing of thousands of tiles by one at most.
+        """
+        first, last = self.settings.k_max, int(self.settings.last_deletion(len(bag)))
+        ways: tuple[Direction, ...] = ("insert", "delete")
+        if not self.closed_form:
+            grid = decisive_grid(self.settings, len(bag))
+            every = range(1, last + 1) if len(bag) <= DENSE_UP_TO else grid
+            ks = np.array(sorted({k for k in every if k > first} | reported), dtype=np.int64)
+            kept, left = (bag.curve(order, torch.from_numpy(ks), way).numpy() for way in ways)
+            return ks, kept, left
+        blocks = torch.split(torch.arange(first + 1, last + 1), COUNTS_AT_ONCE)
+        kept, left = (
+            torch.cat([bag.curves([order], ks, way, recheck=False)[0] for ks in blocks]).numpy()
+            for way in ways
+        )
+        counts = {*far_counts(first, last)} | reported
+        for target in targets:
+            shares = [share * float(full[target]) for share in SHARES]
+            needed = [*self.settings.kappas, *shares]
+            steps = first_decisive(kept, left, target, needed)
+            counts |= {first + 1 + step for step in steps}
+        ks = np.array(sorted(counts), dtype=np.int64)
+        return ks, kept[ks - first - 1], left[ks - first - 1]
 
     @staticmethod
     def _finite(probs: NDArray[np.float64], slide_id: str) -> NDArray[np.float64]:

@@ -34,6 +34,7 @@ from foci.audits.parts import features_digest, locked_run_folder, remove_parts, 
 from foci.audits.prepare import (
     Prepared,
     SplitSlides,
+    check_time,
     many_left_out,
     new_manifest,
     prepare,
@@ -42,8 +43,8 @@ from foci.audits.prepare import (
 from foci.audits.records import PairAgreement
 from foci.audits.reveal import default_workers, n_blocks, reveal, threads_of
 from foci.audits.selectors import described, fit, in_words, on_fitting
-from foci.audits.settings import AuditSettings
-from foci.audits.sources import Sources, announce
+from foci.audits.settings import EVIDENCE, AuditSettings
+from foci.audits.sources import Sources, announce, cut_slides
 from foci.audits.tables import write_tables
 from foci.backbones.freezing import device_and_dtype, eval_mode
 from foci.bags.cohort import line_of
@@ -52,8 +53,10 @@ from foci.files.atomic import write_whole
 from foci.files.lock import alone_in
 from foci.files.run_log import RunLog
 from foci.processes import frozen_gc, preload
+from foci.rankings.evidence import ONE_BY_ONE, in_groups
 from foci.reveal import Revealer
 from foci.selectors import FittedSelector
+from foci.words import counted
 
 _LOG = logging.getLogger(__name__)
 
@@ -67,11 +70,13 @@ class RunOptions:
         workers: Processes that reveal blocks of slides side by side; None for one per core, where
             every one has at least two blocks. Their number changes no byte.
         selectors: Folders of fitted selectors, one per seed, instead of fitting them here.
+        yes: Run also if it takes more than eight hours and nobody watches.
     """
 
     force: bool = False
     workers: int | None = 1
     selectors: Sequence[Path] = ()
+    yes: bool = False
 
 
 def run(
@@ -112,6 +117,7 @@ def run(
             blocks = n_blocks(slides.audited.slides, prepared.settings.block)
             device = device_and_dtype(sources.backbone)[0]
             workers = options.workers or default_workers(blocks, device)
+            check_time(prepared.backbone, slides.audited, workers=workers, yes=options.yes)
             if workers > 1:
                 preload()
             fitted, manifest = fit(
@@ -190,11 +196,19 @@ def _conclude(
         overlapping=manifest.overlapping_patients,
         patients={slide.case_id for slide in cohort},
     )  # fmt: skip
+    cut = cut_slides(audit.slides, cohort.store.n_cap)
+    for sentence in cut:
+        _LOG.warning(sentence)
     many = many_left_out(cohort, len(audit.slides), {slide.slide_id for slide in audit.skipped})
+    grouped = sum(in_groups(prepared.backbone, slide.n_tiles) for slide in audit.slides)
+    groups = f"evidence of {counted(grouped, 'slide')} above {ONE_BY_ONE:,} tiles: groups of tiles "
+    groups += "were tried first, single tiles only in the best of them"
     notes = [
+        *cut,
         *([many] if many else []),
         *sources.notes,
         *sources.model_notes,
+        *([groups] if grouped and EVIDENCE in settings.rankings else []),
         *slides.notes,
         *prepared.notes,
         *not_compared(audit.slides, sources.record),
@@ -207,6 +221,7 @@ def _conclude(
             val=slides.count("val"),
             audited=len(audit.slides),
             skipped=len(audit.skipped),
+            cut=sum(slide.n_tiles < slide.n_total for slide in audit.slides),
         ),
         "features_sha256": features_digest(audit.slides),
         "selectors": [described(selector, folder) for selector in fitted.values()],

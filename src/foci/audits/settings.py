@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 import yaml
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -24,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from foci.bags import N_CAP
 from foci.bags.cohort import CohortOptions
 from foci.configuration import configure
 from foci.errors import FociError
@@ -143,7 +144,8 @@ class AuditSettings(BaseModel):
             Probabilities close to one of them are computed in float64.
         relative: Whether the answers are also given at shares of each slide's own full-bag
             confidence; where fewer than a third of the slides are decided, they are in any case.
-        k_max: Largest reveal count.
+        k_max: Largest reveal count: of MSK and the areas. Deletion and decisive K follow the slide
+            to its last tile but one; by the profile of the paper, they end here too.
         deletion: Deletion counts with reported mean drops; a slide has those below its tiles.
         dense: Whether every count up to ``k_max`` is revealed and deleted under every order, and
             each selector seed is a ranking too. Otherwise :mod:`foci.audits.jobs` says
@@ -194,6 +196,20 @@ class AuditSettings(BaseModel):
     def fits_selectors(self) -> bool:
         """Whether the selector is among the rankings."""
         return "selector" in self.rankings
+
+    @property
+    def tile_cap(self) -> int | None:
+        """Most tiles per bag, where neither the model nor the cohort has a cap; None for all."""
+        return N_CAP if self.profile == PAPER else None
+
+    def last_deletion(self, n_tiles: int | NDArray[np.int64]) -> NDArray[np.int64]:
+        """Largest count of tiles that may be deleted, and of decisive K.
+
+        >>> [int(AuditSettings(profile=p).last_deletion(1000)) for p in (FOCI, PAPER)]
+        [999, 256]
+        """
+        left = np.asarray(n_tiles) - 1
+        return np.minimum(left, self.k_max) if self.profile == PAPER else left
 
     @property
     def reveals_every_count(self) -> bool:

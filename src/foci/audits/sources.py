@@ -12,12 +12,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from foci.audits.folder import AuditedSlide
 from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
 from foci.backbones.checkpoints import Agreement, OpenCheckpoint, agree, check_answers
 from foci.backbones.saved import RECORD, WEIGHTS, ModelRecord
-from foci.bags import N_CAP, Cohort
+from foci.bags import Cohort
 from foci.bags.bag import many_skipped
 from foci.bags.cohort import CohortOptions, line_of
 from foci.errors import CohortError, FociError
@@ -67,12 +68,14 @@ def open_sources(
     expect: str | Path | None = None,
     expect_tolerance: float | None = None,
     split_seed: int | None = None,
+    n_cap: int | None = None,
     device: str | None = None,
 ) -> Sources:
     """Load the model and read the label table, or take either as it is.
 
     Classes are always in the model's order, if its folder names them. Tile cap and split seed are
-    those that the model was trained with, unless somebody chose others.
+    those that the model was trained with, unless somebody chose others; any other model reads all
+    tiles.
 
     Args:
         model: A backbone, a folder of ``foci train`` or a checkpoint file.
@@ -81,6 +84,7 @@ def open_sources(
         expect: Table of answers of the user's own code, which decide the options left open.
         expect_tolerance: Largest difference from them; None for the usual one.
         split_seed: Of the patient split; None for the model's.
+        n_cap: Most tiles per bag, where neither the model nor the cohort has a cap.
         device: Where the model goes; None leaves it where it is.
 
     Raises:
@@ -99,7 +103,7 @@ def open_sources(
     if isinstance(model, Backbone):
         if model_options:
             raise FociError("model_options", "are given with a model", "give them to load()")
-        cohort = data if isinstance(data, Cohort) else data.read(n_cap=N_CAP)
+        cohort = _with_cap(data, n_cap) if isinstance(data, Cohort) else data.read(n_cap=n_cap)
         if expect is not None:
             agreement = check_answers(model, expect, cohort)
         sources = Sources(
@@ -107,7 +111,7 @@ def open_sources(
         )
     else:
         files, file = model_files(Path(model)), OpenCheckpoint(model)
-        cohort, alarms = _as_trained(data, file.record)
+        cohort, alarms = _as_trained(data, file.record, n_cap)
         if expect is None:
             checkpoint = file.load(**model_options)
         else:
@@ -136,7 +140,7 @@ def open_sources(
 
 
 def announce(cohort: Cohort, notes: Sequence[str] = (), alarms: Sequence[Alarm] = ()) -> None:
-    """Log alarms, the assumptions about model and slides, and the skipped slides with reasons.
+    """Log alarms, tile cap, assumptions about model and slides, and skipped slides with reasons.
 
     Where more than 10 % of the slides are skipped, that comes first.
     """
@@ -145,6 +149,11 @@ def announce(cohort: Cohort, notes: Sequence[str] = (), alarms: Sequence[Alarm] 
         _LOG.warning(many)
     for alarm in alarms:
         _LOG.error("ALARM, %s: %s", alarm.kind, alarm.sentence)
+    cap = cohort.store.n_cap
+    if cap is not None:
+        _LOG.info(
+            "of a slide at most %s tiles are read, those with the largest features", f"{cap:,}"
+        )
     for note in (*notes, *cohort.notes):
         _LOG.info(line_of(note))
     for slide in cohort.skipped:
@@ -157,7 +166,7 @@ def model_files(path: Path) -> Unchanged:
 
 
 def _as_trained(
-    data: Cohort | CohortOptions, record: ModelRecord | None
+    data: Cohort | CohortOptions, record: ModelRecord | None, n_cap: int | None
 ) -> tuple[Cohort, tuple[Alarm, ...]]:
     """The cohort with the model's classes and tile cap, and an alarm if classes were swapped.
 
@@ -165,8 +174,10 @@ def _as_trained(
     plain table; in any other order somebody has put them.
     """
     names = () if record is None else tuple(record.classes)
+    n_cap = n_cap if record is None else record.tile_cap(n_cap)
     if isinstance(data, Cohort):
-        cohort = data if record is None else _with_cap(data, record.tile_cap(data.store.n_cap))
+        trained = record is not None and "n_cap" in record.model_fields_set
+        cohort = _with_cap(data, n_cap, trained=trained)
         given = data.classes if list(data.classes) != sorted(data.classes) else ()
         cohort = cohort.with_classes(names) if names else cohort
     else:
@@ -176,7 +187,7 @@ def _as_trained(
             fix = "leave them out, and name the labels as in training"
             raise CohortError("classes", what, fix)
         own = data.model_copy(update={"classes": names}) if names else data
-        cohort = own.read(n_cap=N_CAP if record is None else record.tile_cap(N_CAP))
+        cohort = own.read(n_cap=n_cap)
     if names:
         return cohort, _swapped(given, names)
     if given or not cohort.classes:
@@ -198,19 +209,30 @@ def _swapped(given: Sequence[str], names: Sequence[str]) -> tuple[Alarm, ...]:
     return (Alarm(kind="class order", sentence=sentence, numbers={"classes": len(names)}),)
 
 
-def _with_cap(cohort: Cohort, n_cap: int | None) -> Cohort:
+def _with_cap(cohort: Cohort, n_cap: int | None, *, trained: bool = False) -> Cohort:
     """Cut bags as in training, unless the cohort was read with a cap of its own."""
     store = cohort.store
     if n_cap == store.n_cap:
         return cohort
-    if store.n_cap == N_CAP:
+    if store.n_cap is None:
         return replace(cohort, store=store.with_cap(n_cap))
-    kept, trained = (
-        "all tiles" if cap is None else f"at most {counted(cap, 'tile')}"
-        for cap in (store.n_cap, n_cap)
-    )
-    cut = f"the cohort keeps {kept} per bag, the model was trained with {trained}"
+    if not trained:
+        return cohort
+    own = "all tiles" if n_cap is None else f"at most {counted(n_cap, 'tile')}"
+    kept = f"at most {counted(store.n_cap, 'tile')}"
+    cut = f"the cohort keeps {kept} per bag, the model was trained with {own}"
     return replace(cohort, notes=(*cohort.notes, cut))
+
+
+def cut_slides(slides: Sequence[AuditedSlide], n_cap: int | None) -> tuple[str, ...]:
+    """How many of the audited slides a tile cap has cut, in one sentence; nothing without a cut."""
+    cut = sum(slide.n_tiles < slide.n_total for slide in slides)
+    if not cut or n_cap is None:
+        return ()
+    of = f"{cut:,} of {counted(len(slides), 'slide')} {'was' if cut == 1 else 'were'}"
+    return (
+        f"{of} cut to {n_cap:,} tiles, those with the largest features: all answers are on them",
+    )
 
 
 def _places(options: CohortOptions) -> dict[str, str]:

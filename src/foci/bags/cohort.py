@@ -16,7 +16,7 @@ from foci.bags.cache import BagCache
 from foci.bags.importers import read_slides
 from foci.bags.matching import Matched, find_features, match
 from foci.bags.splits import check_labels, split_by_patient, split_order
-from foci.bags.store import N_CAP, BagStore, BagStream
+from foci.bags.store import BagStore, BagStream
 from foci.bags.tables import write_csv
 from foci.errors import CohortError
 from foci.files.hashes import stamp
@@ -59,7 +59,7 @@ class Cohort:
         allow_patient_overlap: bool = False,
         classes: Sequence[str] | None = None,
         layout: str = "auto",
-        n_cap: int | None = N_CAP,
+        n_cap: int | None = None,
         mpp: float | None = None,
         cache: BagCache | str | Path | bool = True,
         keep: int = 16,
@@ -80,7 +80,8 @@ class Cohort:
             allow_patient_overlap: Continue, with a warning, where a patient is in two splits.
             classes: Class names in model order; default is alphabetical.
             layout: Force a feature layout.
-            n_cap: Most candidate tiles per bag.
+            n_cap: Most candidate tiles per bag, those with the largest features; None for all, or
+                for as many as a model of ``foci train`` was trained with.
             mpp: Micrometres per level-0 pixel, for layouts that measure in micrometres.
             cache: True for the user's cache folder, a folder, or False.
             keep: Most bags held in memory at any time.
@@ -264,7 +265,7 @@ class CohortOptions(BaseModel):
         names = ("labels", "splits", "slide_table", "label_column", "fold", "only_classes")
         return {name: getattr(self, name) for name in (*names, "exclude_class")}
 
-    def read(self, *, n_cap: int | None = N_CAP, classes: Sequence[str] = ()) -> Cohort:
+    def read(self, *, n_cap: int | None = None, classes: Sequence[str] = ()) -> Cohort:
         """Read the cohort; the model's tile cap and classes count where the options have none."""
         cohort = Cohort.read(
             self.features,

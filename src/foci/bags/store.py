@@ -17,10 +17,13 @@ from foci.bags.layouts.layout import check_file, reading
 from foci.errors import BagError, FociError, WidthError
 
 N_CAP = 1024
-"""The paper's cap on the tiles of a bag."""
+"""The paper's cap on the tiles of a bag, which ``foci train`` keeps unless told otherwise."""
+
+_HELD = 2**29
+"""Bytes of features that are held in memory at any time; one bag may be larger."""
 
 
-def prefilter(bag: Bag, n_cap: int | None = N_CAP) -> Bag:
+def prefilter(bag: Bag, n_cap: int | None) -> Bag:
     r"""Keep the ``n_cap`` tiles with the largest :math:`\lVert x_i \rVert_2`, in bag order.
 
     Ties go to the earlier tile. A bag that is small enough, or ``n_cap`` None, is left as it is.
@@ -49,8 +52,8 @@ class BagStore:
         n_cap: Most candidate tiles per bag; None keeps all.
         layout: Force a layout, or ``"auto"``.
         mpp: Micrometres per level-0 pixel, for layouts that measure in micrometres.
-        cache: On-disk cache of pre-filtered bags, or None.
-        keep: Most bags held in memory at any time.
+        cache: On-disk cache of pre-filtered bags, or None; unused where all tiles are kept.
+        keep: Most bags held in memory at any time; fewer where they are large.
 
     Attributes:
         encoders: Tile encoder of every slide read so far; None where the file names none.
@@ -59,7 +62,7 @@ class BagStore:
     def __init__(
         self,
         *,
-        n_cap: int | None = N_CAP,
+        n_cap: int | None = None,
         layout: str = "auto",
         mpp: float | None = None,
         cache: BagCache | None = None,
@@ -97,8 +100,9 @@ class BagStore:
         held = self._held.pop(slide.slide_id, None)
         bag = self._read(slide) if held is None else held
         self._held[slide.slide_id] = bag
-        while len(self._held) > self.keep:
-            self._held.popitem(last=False)
+        size = sum(held.features.nbytes for held in self._held.values())
+        while len(self._held) > self.keep or (size > _HELD and len(self._held) > 1):
+            size -= self._held.popitem(last=False)[1].features.nbytes
         return bag
 
     def _read(self, slide: Slide) -> Bag:
@@ -114,14 +118,15 @@ class BagStore:
 
     def _cached(self, path: Path) -> Bag:
         key, bag = "", None
-        if self.cache is not None:
+        cache = None if self.n_cap is None else self.cache  # it would be a copy of the file
+        if cache is not None:
             beside = self.read_beside(path)
             key = cache_key(path, beside, layout=self.layout, n_cap=self.n_cap, mpp=self.mpp)
-            bag = self.cache.get(key)
+            bag = cache.get(key)
         if bag is None:
             bag = prefilter(read_bag(path, layout=self.layout, mpp=self.mpp), self.n_cap)
-            if self.cache is not None:
-                self.cache.put(key, bag)
+            if cache is not None:
+                cache.put(key, bag)
         return bag
 
     def read_beside(self, path: Path) -> tuple[Path, ...]:

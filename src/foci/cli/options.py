@@ -152,7 +152,9 @@ COHORT = {
     "classes": Setting(str, "Class names in the model's order, separated by commas.", names),
     "layout": Setting(str, "Feature layout; detected by default."),
     "mpp": Setting(float, "Micrometres per level-0 pixel (STAMP, slideflow).", min=0.01),
-    "n_cap": Setting(int, "Maximum number of tiles per bag; default 1024, or the model's."),
+    "n_cap": Setting(
+        int, "Maximum number of tiles per bag; default all, or as the model was trained."
+    ),
 }
 """Which slides a command reads: the fields of :class:`foci.bags.cohort.CohortOptions`."""
 

@@ -144,6 +144,7 @@ def show(
     from rich.padding import Padding
     from rich.text import Text
 
+    from foci.audits.sources import cut_slides
     from foci.bags.cohort import line_of
     from foci.reports.text import LINE
 
@@ -156,11 +157,13 @@ def show(
     table, shape = first_that_fits(screen, ((_table(numbers, shape), shape) for shape in shapes))
     name, architecture = audit.manifest.name, audit.manifest.backbone.architecture
     title = name if name == architecture else f"{name} ({architecture})"
-    notes = [*audit.manifest.notes, *numbers.notes]
+    cut = cut_slides(audit.slides, audit.manifest.run_inputs.get("n_cap"))
+    notes = [*audit.manifest.notes[len(cut) :], *numbers.notes]
     parts: tuple[RenderableType, ...] = (
         *(alarm_text(alarm) for alarm in audit.alarms),
+        *(Text(printable(sentence), style="bold") for sentence in cut),
         Text(printable(title), style="bold"),
-        Text(_population(numbers)),
+        Text(_population(numbers, "tiles kept" if cut else "full bag")),
         Padding(_answers(numbers, screen.width), (1, 0)),
         Text(QUESTION[numbers.first_view]),
         Padding(table, (1, 0)),
@@ -310,14 +313,14 @@ def _left_out(shape: _Shape, widest: _Shape, map_name: str) -> list[Text]:
     return [Text(f"not shown at this width: {', '.join(names)}; {where}", style="dim")]
 
 
-def _population(summary: Summary) -> str:
+def _population(summary: Summary, tiles: str) -> str:
     parts = [
         f"{counted(summary.n_slides, 'slide')} of {counted(summary.n_cases, 'patient')}",
         f"{summary.n_skipped or 'none'} skipped in the whole cohort",
     ]
     full = summary.full_bag
     if full.accuracy is not None:
-        parts.append(f"full bag: AUC {number(full.auc, 3)}, accuracy {number(full.accuracy, 3)}")
+        parts.append(f"{tiles}: AUC {number(full.auc, 3)}, accuracy {number(full.accuracy, 3)}")
     return ", ".join(parts)
 
 

@@ -13,6 +13,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from foci.backbones import Backbone, CallableBackbone
 from foci.backbones.base import declared
 from foci.backbones.freezing import frozen
 from foci.errors import FociError
@@ -66,12 +67,46 @@ def evidence(bag: EmbeddedBag, *, budget: int = BUDGET) -> Tensor:
 
     Margins are in float64, so that tiles do not tie where their probabilities round to 1. Among the
     training-free rankings tried, this one gave the smallest decisive sets on validation slides.
+
+    A function is asked about one set of tiles at a time. Above 4,096 tiles it is asked about groups
+    of neighbours in the file first, and tile by tile in the best of them.
     """
+    if in_groups(bag.backbone, len(bag)):
+        return _best_groups_first(bag)
     margins = bag.log_odds(bag.single_tiles(budget))
     if not pools(bag.backbone):
         return margins
     candidates = cast("PooledTiles", bag.candidates())
     return attention_shares(candidates)[:, bag.target].sqrt() * margins
+
+
+ONE_BY_ONE = 4096
+"""Tiles of a slide up to which a function is asked about each of them."""
+
+_GROUPS, _IN_BEST = 1024, 2048
+
+
+def in_groups(backbone: Backbone, n_tiles: int) -> bool:
+    """Whether ``evidence`` tries groups of tiles first, and single tiles in the best of them."""
+    return isinstance(backbone, CallableBackbone) and n_tiles > ONE_BY_ONE
+
+
+def _best_groups_first(bag: EmbeddedBag) -> Tensor:
+    """Log-odds of single tiles in the best groups; all others below them, by their group."""
+    every = torch.arange(len(bag), device=bag.features.device)
+    groups = torch.tensor_split(every, _GROUPS)
+    with frozen(bag.backbone):
+        alone = torch.stack([bag.backbone(bag.features[group]) for group in groups])
+        ranks = bag.log_odds(alone).argsort(descending=True).argsort()  # 0 is the best
+        sizes = torch.tensor([len(group) for group in groups], device=every.device)
+        rank = ranks.repeat_interleave(sizes)
+        best = rank.argsort(stable=True)[:_IN_BEST]
+        best = every[rank <= rank[best[-1]]]
+        single = [bag.backbone(bag.features[i : i + 1]) for i in best.tolist()]
+        margins = bag.log_odds(torch.stack(single))
+    scores = margins.min() - 1.0 - rank.double()
+    scores[best] = margins
+    return scores
 
 
 @ranking("selector")

@@ -136,9 +136,9 @@ def quartiles(counts: CountQuartiles | None, k_max: int) -> str:
     return f"{median} ({low} to {high})"
 
 
-def ends_in_words(counts: CountQuartiles, k_max: int) -> list[str]:
+def ends_in_words(counts: CountQuartiles, most: int | str) -> list[str]:
     """Lower quartile, median and upper quartile of counts."""
-    return [in_words(end, k_max) for end in (counts.low, counts.median, counts.high)]
+    return [in_words(end, most) for end in (counts.low, counts.median, counts.high)]
 
 
 # The three answers
@@ -355,9 +355,14 @@ def audit_facts(manifest: Manifest, summary: Summary) -> Facts:
     """Facts for the line under the title: classifier, slides, classes, AUC, confidence."""
     n, full, backbone = summary.n_skipped, summary.full_bag, manifest.backbone
     skipped = f", {n} skipped in the whole cohort" if n else ""
+    slides, cap = manifest.slides, manifest.run_inputs.get("n_cap")
+    cut = ""
+    if slides is not None and slides.cut:
+        cut = f"{slides.cut} of {counted(slides.audited, 'slide')} cut to {cap:,}"
     facts = [
         ("classifier", f"{backbone.architecture} ({backbone.parameters:,} parameters)"),
         ("slides", f"{summary.n_slides} of {counted(summary.n_cases, 'patient')}{skipped}"),
+        ("tiles", cut),
         ("split", manifest.split),
         ("classes", ", ".join(summary.classes)),
         ("AUC", fixed(full.auc) if full.auc is not None else ""),
@@ -518,23 +523,24 @@ def rows_of(summary: Summary, view: View) -> tuple[Row, ...]:
     """All numbers of a view: the measures that are defined for at least one ranking."""
     by_ranking = summary.views[view]
     k_max, kappa, base = summary.k_max, summary.kappa, summary.map
+    most = summary.k_decisive or "half of the tiles"
     measures: list[tuple[str, str, str, Callable[[RankingNumbers], Cell]]] = [
         ("MSK, decided slides", "tiles; median and quartiles",
          "msk", _quartiles("msk", k_max)),
         ("Stable MSK, decided slides", "tiles until the model stays sure",
          "stable_msk", _on_grid(_quartiles("stable", k_max), "insertion")),
         ("Decisive K, decided slides", "tiles that suffice, and the decision flips without them",
-         "decisive_k", _on_grid(_quartiles("decisive", k_max, share="decisive_share"), "deletion")),
+         "decisive_k", _on_grid(_quartiles("decisive", most, share="decisive_share"), "deletion")),
         ("Decisive K, paper's form", "and at most 0.2 of the probability is left",
          "decisive_k",
-         _on_grid(_quartiles("decisive_paper", k_max, share="decisive_paper_share"), "deletion")),
+         _on_grid(_quartiles("decisive_paper", most, share="decisive_paper_share"), "deletion")),
         ("Efficiency", "proven minimum of deciding tiles over decisive K; decided slides",
          "efficiency", _on_grid(_efficiency, "deletion")),
         ("Excess over the minimum", "deciding tiles beyond the proven minimum; mean and largest",
          "efficiency", _excess),
         *(
             (f"Decisive K, {name}", "decided slides that are predicted so",
-             "decisive_k", _on_grid(_of_class(name, k_max), "deletion"))
+             "decisive_k", _on_grid(_of_class(name, most), "deletion"))
             for name in summary.classes
         ),
         ("Flips back", "decided slides on which the decision comes back later",
@@ -645,21 +651,23 @@ def _on_grid(
     return marked
 
 
-def _quartiles(key: str, k_max: int, share: str | None = None) -> Callable[[RankingNumbers], Cell]:
+def _quartiles(
+    key: str, most: int | str, share: str | None = None
+) -> Callable[[RankingNumbers], Cell]:
     """A median with its quartiles below, and the share of slides that have a count."""
 
     def cell(numbers: RankingNumbers) -> Cell:
         quartiles: CountQuartiles | None = getattr(numbers.decided, key, None)
         if quartiles is None:
             return Cell(NOTHING)
-        low, median, high = ends_in_words(quartiles, k_max)
+        low, median, high = ends_in_words(quartiles, most)
         found = "" if share is None else f"; on {percent(getattr(numbers.decided, share))}"
         return Cell(median, f"{low} to {high}{found}")
 
     return cell
 
 
-def _of_class(name: str, k_max: int) -> Callable[[RankingNumbers], Cell]:
+def _of_class(name: str, most: int | str) -> Callable[[RankingNumbers], Cell]:
     """Decisive K on the decided slides of one class, and on how many of them there is one."""
 
     def cell(numbers: RankingNumbers) -> Cell:
@@ -667,7 +675,7 @@ def _of_class(name: str, k_max: int) -> Callable[[RankingNumbers], Cell]:
         if own is None or own.decisive is None:
             return Cell(NOTHING)
         found = f"on {percent(own.decisive_share)} of {own.n_slides}"
-        return Cell(in_words(own.decisive.median, k_max), found)
+        return Cell(in_words(own.decisive.median, most), found)
 
     return cell
 

@@ -89,6 +89,8 @@ class Curve:
         probs: ``[len(ks), C]`` class probabilities.
         full: ``[C]`` class probabilities of the full bag.
         tied: Share of the first 32 tiles whose score another tile has too.
+        searched: Count up to which every one was tried. Beyond the largest count that is revealed
+            in any case, a curve keeps a grid of them, and the first at which its tiles decide.
     """
 
     slide_id: str
@@ -100,6 +102,7 @@ class Curve:
     probs: NDArray[np.float64]
     full: NDArray[np.float64]
     tied: float = 0.0
+    searched: int = 0
 
 
 def curve(

@@ -37,6 +37,7 @@ def curve_until(
     settled: Callable[[Tensor], bool],
     last: int,
     beyond: Sequence[int] = (),
+    most: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Counts and probabilities of one order: every count until ``settled``, then a grid.
 
@@ -46,6 +47,7 @@ def curve_until(
         settled: Called with the probabilities ``[k, C]`` of the counts 1..k after every block.
         last: Largest count of the search, at most N.
         beyond: Counts up to ``last`` that are revealed in any case; ``last`` is always one of them.
+        most: Tiles to forward before the grid takes over, settled or not; None for any number.
 
     Returns:
         ``[J]`` counts, and ``[J, C]`` probabilities in float64.
@@ -61,9 +63,12 @@ def curve_until(
     if not 1 <= last <= len(bag):
         raise FociError("last", f"is {last} for {len(bag)} tiles", "give a count of the bag")
     found = torch.empty(0, bag.backbone.n_classes, dtype=torch.float64)
-    size = 1
+    size, spent = 1, 0
     while len(found) < last:
         block = range(len(found) + 1, min(len(found) + size, last) + 1)
+        spent += sum(block)
+        if most is not None and spent > most and len(found):
+            break
         found = torch.cat([found, bag.curve(checked, block)])
         if settled(found):
             break
@@ -84,6 +89,7 @@ def decisive_curves(
     *,
     grid: Sequence[int],
     reported: Sequence[int] = (),
+    most: int | None = None,
 ) -> tuple[dict[int, Tensor], dict[int, Tensor]]:
     """Both curves by count, with the deletions that the smallest decisive count needs.
 
@@ -99,6 +105,7 @@ def decisive_curves(
         flipped: Condition on the tiles that are left.
         grid: Increasing counts from 1 on; ends at N - 1 at the latest.
         reported: Counts that are deleted in any case.
+        most: Tiles to forward before the search ends with what it has; None for any number.
 
     Returns:
         Insertion and deletion by count: what was known, and what the search added.
@@ -108,17 +115,38 @@ def decisive_curves(
     wanted = sorted({k for k in reported if 1 <= k < len(bag)})
     if wanted:
         left.update(zip(wanted, bag.curve(checked, wanted, "delete"), strict=True))
+    spent = sum(len(bag) - k for k in wanted)
     for suffices in sufficient:
         counts = _grid_counts(grid, len(bag))
         answers = {k: False for k, p in kept.items() if k < len(bag) and not suffices(p)}
         answers |= {k: flipped(left[k]) for k, p in kept.items() if k in left and suffices(p)}
         while (count := _next_count(counts, answers)) is not None:
+            if most is not None and spent >= most:
+                return kept, left
             if count not in kept:
-                kept[count] = bag.curve(checked, [count])[0]
+                kept[count], spent = bag.curve(checked, [count])[0], spent + count
             if suffices(kept[count]) and count not in left:
                 left[count] = bag.curve(checked, [count], "delete")[0]
+                spent += len(bag) - count
             answers[count] = suffices(kept[count]) and flipped(left[count])
     return kept, left
+
+
+def refined(
+    bag: EmbeddedBag,
+    order: Tensor | Sequence[int],
+    inserted: Mapping[int, Tensor],
+    conditions: Sequence[Condition],
+) -> dict[int, Tensor]:
+    """Insertion by count, with more counts before the first of a grid at which a condition holds.
+
+    What is found is an upper bound: curves are not monotone, and the grid may have missed a count.
+    """
+    kept = dict(inserted)
+    for holds in conditions:
+        while (count := _next_count([], {k: holds(p) for k, p in kept.items()})) is not None:
+            kept[count] = bag.curve(order, [count])[0]
+    return kept
 
 
 def _next_count(grid: list[int], answers: Mapping[int, bool]) -> int | None:

@@ -111,7 +111,7 @@ def test_the_folder_says_which_features_it_was_trained_on(tmp_path: Path) -> Non
         assert found is not None
         expected = [np.quantile(own, q) for q in (0.25, 0.5, 0.75)]
         np.testing.assert_allclose([found.low, found.median, found.high], expected, rtol=1e-5)
-    assert (record.n_cap, record.classes) == (1024, ("a", "b"))
+    assert (record.n_cap, record.classes) == (cohort.store.n_cap, ("a", "b"))
     assert record.test_score("accuracy") == record.metrics["test"]["accuracy"]
     assert record.test_score("auc") is None
 

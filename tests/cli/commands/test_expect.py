@@ -3,17 +3,18 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 import foci as library
 from foci.audits import StoredAudit
-from foci.backbones import load
+from foci.backbones import CallableBackbone, create, load, save
 from foci.errors import CheckpointError
 from tests.backbones.checkpoints.official_files import D_IN, OFFICIAL
 from tests.cli.commands.test_audit import NO_SELECTOR, QUICK
 from tests.cli.invoke import Foci
-from tests.makers.cohorts import make_files, read
+from tests.makers.cohorts import Row, make_files, read, write_cohort
 
 SLIDES = ("s00", "s05", "s11")
 
@@ -80,7 +81,7 @@ def test_a_selector_is_fitted_to_the_variant_that_agrees(foci: Foci, project: Pa
 
 
 def test_the_same_in_python(project: Path, caplog: pytest.LogCaptureFixture) -> None:
-    cohort, table = read(project), project / "expected.csv"
+    cohort, table = read(project, n_cap=None), project / "expected.csv"
     quick = {"rankings": ("native",), "k_max": 4, "deletion": (1,), "kappa": 0.6, "n_boot": 20}
     done = library.audit(project / "clam.pt", cohort, project / "a", expect=table, **quick)
     agreement = done.manifest.backbone.agreement
@@ -101,3 +102,80 @@ def test_the_same_in_python(project: Path, caplog: pytest.LogCaptureFixture) -> 
     with pytest.raises(CheckpointError, match="clam-mb: does not give the probabilities"):
         table.write_text("slide_id,a,b\ns00,0.11,0.89\n")
         library.audit(own, cohort, expect=table, **quick)
+
+
+# The 1,024 tiles of largest norm speak for the other class.
+
+
+@pytest.fixture
+def opposite(tmp_path: Path) -> Path:
+    """Mean pooling of two evidence columns; a third one makes the 1,024 weak tiles the longest."""
+    tiles = np.repeat(np.float32([[0, 1, 3], [2.9, 0, 0]]), [1024, 476], axis=0)
+    rows = [Row(f"s{i}", tiles + np.float32(i / 1000), f"c{i}", "ab"[i % 2], "test")
+            for i in range(6)]  # fmt: skip
+    write_cohort(tmp_path, rows)
+    model = create("mean-mil", "official", d_in=3, n_classes=2, d=2).eval()
+    with torch.no_grad():
+        model.projection[0].weight.copy_(torch.eye(2, 3))
+        model.projection[0].bias.zero_()
+        model.head.weight.copy_(30 * torch.eye(2))
+        model.head.bias.zero_()
+    save(model, tmp_path / "model", classes=["a", "b"])
+    bag = torch.from_numpy(rows[0].x)
+    p = model.predict(bag).tolist()
+    assert p[0] > 0.95
+    kept = bag[bag.norm(dim=1).argsort(descending=True)[:1024]]
+    assert model.predict(kept)[1] > 0.95, "the other class"
+    (tmp_path / "expected.csv").write_text(f"slide_id,a,b\ns0,{p[0]!r},{p[1]!r}\n")
+    return tmp_path
+
+
+def audited(foci: Foci, folder: Path, *more: str) -> str:
+    places = ["--model", folder / "model", "--features", folder / "features", "--labels",
+              folder / "labels.csv", "--out", folder / "out"]  # fmt: skip
+    return foci.done("audit", *map(str, places), *QUICK, *NO_SELECTOR, *more).out
+
+
+def followed(folder: Path) -> list[int]:
+    curves = StoredAudit.load(folder / "out").curves.get("native")
+    return [int(curve.full.argmax()) for curve in curves]
+
+
+def test_all_tiles_of_the_users_model_are_audited(foci: Foci, opposite: Path) -> None:
+    out = audited(foci, opposite, "--expect", str(opposite / "expected.csv"))
+    assert followed(opposite) == [0] * 6
+    assert "full bag: AUC" in out
+    assert "cut to" not in out
+    assert {slide.n_tiles for slide in StoredAudit.load(opposite / "out").slides} == {1500}
+
+
+@pytest.mark.parametrize("cap", [["--n-cap", "1024"], ["--profile", "paper"]])
+def test_a_cap_is_said_first(foci: Foci, opposite: Path, cap: list[str]) -> None:
+    out = audited(foci, opposite, *cap)
+    assert followed(opposite) == [1] * 6
+    assert out.startswith(
+        "of a slide at most 1,024 tiles are read, those with the largest features"
+    )
+    says = "6 of 6 slides were cut to 1,024 tiles"
+    assert out.rindex(says) < out.index("tiles kept: AUC")
+    assert "full bag" not in out
+    manifest = StoredAudit.load(opposite / "out").manifest
+    assert manifest.notes[0].startswith(says)
+    assert manifest.slides is not None
+    assert manifest.slides.cut == 6
+    assert "6 of 6 slides cut to 1,024" in (opposite / "out" / "report.html").read_text()
+
+
+def test_answers_are_compared_on_the_tiles_that_are_audited(foci: Foci, opposite: Path) -> None:
+    says = foci.refused(
+        "audit", "--model", opposite / "model", "--features", opposite / "features", "--out",
+        opposite / "out", "--expect", opposite / "expected.csv", "--n-cap", "1024",
+    )  # fmt: skip
+    assert "does not give the probabilities in expected.csv" in says
+
+
+def test_a_function_reads_all_tiles(opposite: Path) -> None:
+    model = CallableBackbone(lambda x: 30 * x.mean(dim=0)[:2], 3, 2)
+    cohort = library.Cohort.read(opposite / "features", opposite / "labels.csv", cache=False)
+    done = library.audit(model, cohort, n_boot=20, rankings=("random",), random_orders=2)
+    assert [int(curve.full.argmax()) for curve in done.curves.get("random", 0)] == [0] * 6

@@ -22,8 +22,9 @@ from foci.backbones.base import Backbone
 from foci.backbones.checkpoints.formats.base import WRAP
 from foci.backbones.checkpoints.load import LoadedCheckpoint, OpenCheckpoint
 from foci.backbones.freezing import frozen, to_model
-from foci.bags import Cohort
+from foci.bags import Cohort, Slide
 from foci.bags.matching import short
+from foci.bags.store import BagStore
 from foci.bags.tables import Table, read_table
 from foci.errors import CheckpointError, CohortError, FociError
 from foci.words import counted
@@ -136,21 +137,23 @@ class Expected:
 
     Attributes:
         answers: ``[S, C]`` of S slides, float64.
-        bags: Features of the slides, each ``[N, D]``.
+        slides: The slides, whose bags are read one at a time, as they are audited.
         rounding: Largest error that printing so few decimals can make.
     """
 
     file: str
     kind: str
     answers: Tensor
-    bags: list[Tensor]
+    slides: tuple[Slide, ...]
+    store: BagStore
     rounding: float
     tolerance: float
 
     def answered_by(self, backbone: Backbone) -> Tensor:
         """The classifier's own answers, as probabilities or as logits."""
         with frozen(backbone):
-            own = [backbone(to_model(bag, backbone)).double().cpu() for bag in self.bags]
+            bags = (self.store.bag(slide).x for slide in self.slides)
+            own = [backbone(to_model(bag, backbone)).double().cpu() for bag in bags]
         logits = torch.stack(own)
         return logits if self.kind == "logits" else torch.softmax(logits, dim=-1)
 
@@ -195,7 +198,8 @@ def read_expected(
     rounding = 0.5 * 10.0 ** -max(_decimals(row[c]) for row in table.rows for c in columns)
     limit = TOLERANCE[kind] if tolerance is None else tolerance
     name, answers = Path(path).name, torch.tensor(rows, dtype=torch.float64)
-    return Expected(name, kind, answers, _find_bags(name, ids, cohort), rounding, limit + rounding)
+    slides = _find_slides(name, ids, cohort)
+    return Expected(name, kind, answers, slides, cohort.store, rounding, limit + rounding)
 
 
 def _columns(table: Table, classes: Sequence[str], n_classes: int) -> list[str]:
@@ -231,8 +235,8 @@ def _decimals(text: str) -> int:
     return 17 if "e" in text.lower() else len(text.strip().partition(".")[2])
 
 
-def _find_bags(name: str, ids: Sequence[str], cohort: Cohort) -> list[Tensor]:
-    """The whole bag of every slide with an answer; no tile is left out, as in the user's code."""
+def _find_slides(name: str, ids: Sequence[str], cohort: Cohort) -> tuple[Slide, ...]:
+    """The slides that have an answer."""
     known = {short(slide.slide_id): slide for slide in cohort}
     known |= {slide.slide_id: slide for slide in cohort}
     found = [known.get(one, known.get(short(one))) for one in ids]
@@ -241,19 +245,19 @@ def _find_bags(name: str, ids: Sequence[str], cohort: Cohort) -> list[Tensor]:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         what = f"names {missing[0]}{more}, which the cohort does not have"
         raise CohortError(name, what, "give slides of the cohort")
-    store = cohort.store.with_cap(None)
-    return [torch.as_tensor(store.bag(slide).features) for slide in found if slide is not None]
+    return tuple(slide for slide in found if slide is not None)
 
 
 def _settle(where: str | Path, tried: Sequence[Tried], expected: Expected) -> Agreement:
     """The closest variant, if it agrees and can be told from the others."""
     best, file, limit = tried[0], expected.file, expected.tolerance
     if not best.difference <= limit:
+        cut = "" if expected.store.n_cap is None else f", tile cap ({expected.store.n_cap})"
         raise CheckpointError(
             where,
             f"does not give the {expected.kind} in {file}: of {counted(len(tried), 'variant')} the "
             f"closest ({best}) is off by {best.difference:.3g}, at most {limit:.2g} is agreement",
-            f"check slides, features and order of the classes, or {WRAP}",
+            f"check slides, features{cut} and order of the classes, or {WRAP}",
         )
     floor = _CLEARLY * max(best.difference, expected.rounding, 1e-7)
     alike = [one for one in tried[1:] if one.difference <= min(limit, floor)]
@@ -264,7 +268,7 @@ def _settle(where: str | Path, tried: Sequence[Tried], expected: Expected) -> Ag
             f"{best.difference:.2g}, {alike[0]} by {alike[0].difference:.2g}",
             "give more slides, more decimals or logits, or the option itself",
         )
-    return Agreement(file, expected.kind, len(expected.bags), limit, best, tuple(tried))
+    return Agreement(file, expected.kind, len(expected.slides), limit, best, tuple(tried))
 
 
 def _compare(

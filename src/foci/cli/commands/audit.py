@@ -100,6 +100,9 @@ def audit(
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite another audit in --out.")
     ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Run also if it takes more than eight hours.")
+    ] = False,
 ) -> None:
     """Audit a frozen classifier: which tiles suffice, and can its heat map be believed?
 
@@ -119,8 +122,10 @@ def audit(
     asked = read_configuration(config, given, settings(change, "--set"))
     out, device = asked.out, choose_device(asked.device)
     with resumable():
-        sources = open_sources(asked.model, asked, **asked.opening, device=device)
-        done = run(sources, asked.settings, out, RunOptions(force=force, workers=workers))
+        sources = open_sources(
+            asked.model, asked, **asked.opening, n_cap=asked.tile_cap, device=device
+        )
+        done = run(sources, asked.settings, out, RunOptions(force=force, workers=workers, yes=yes))
         skipped = {slide.slide_id for slide in done.skipped}
         many = many_left_out(sources.cohort, len(done.slides), skipped)
         if many is not None:

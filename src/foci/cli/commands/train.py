@@ -77,9 +77,10 @@ def _run(configuration: TrainingConfiguration) -> None:
     from foci.audits.numbers import split_scores
     from foci.backbones.training import training_recipe
     from foci.backbones.training.run import finished, request_key, train_into
+    from foci.bags import N_CAP
     from foci.files.run_log import RunLog
 
-    name, out, table = configuration.backbone, configuration.out, configuration.read()
+    name, out, table = configuration.backbone, configuration.out, configuration.read(n_cap=N_CAP)
     preset, widths = configuration.preset, configuration.widths
     recipe, _ = training_recipe(name, table.classes, configuration.recipe_settings)
     key = request_key(name, preset, widths, recipe, table)
