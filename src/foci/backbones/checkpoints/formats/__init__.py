@@ -38,10 +38,14 @@ UNSUPPORTED = tuple(
         ("WiKG", ("W_head.weight", "W_tail.weight")),
         ("ILRA", ("gab_blocks.0.latent",)),
         ("MambaMIL", ("*.A_log",)),
+        ("AdditiveMIL of xMIL", ("pointer.*", "classifier.*")),
+        ("MultiModal_Attention_MIL of slideflow", ("encoder_0.0.weight", "prehead_0.1.weight")),
+        ("barspoon of STAMP", ("class_tokens.*", "transformer_decoder.*")),
     )
 )
 _SUPPORTED = (
     *transformers.TRANSMIL_FORMATS,
+    *transformers.TRANSFORMER_FORMATS,
     *pooling.CLAM_FORMATS,
     *pooling.ATTRIMIL_FORMATS,
     *pooling.ACMIL_FORMATS,
