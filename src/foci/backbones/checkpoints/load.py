@@ -269,7 +269,9 @@ def _assign(mapping: KeyMapping, format_name: str) -> tuple[Backbone, tuple[str,
             raise state.refused(f"{theirs} holds NaN or Inf", "take an earlier checkpoint")
     backbone.load_state_dict(tensors, assign=True)
     stored = {str(state[key].dtype).removeprefix("torch.") for key in used} - {"float32"}
-    notes = (f"stored as {' and '.join(sorted(stored))}, used as float32",) if stored else ()
+    notes: tuple[str, ...] = ()
+    if stored:
+        notes = (f"stored as {' and '.join(sorted(stored))}, used as float32",)
     if unbiased:
         notes += (f"layers without a bias: {listed([key[:-5] for key in unbiased])}",)
     return backbone.requires_grad_(False).eval(), notes

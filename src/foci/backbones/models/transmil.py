@@ -161,7 +161,7 @@ class TransMILNystrom(OrderedBackbone):
             :class:`~foci.backbones.layers.nystrom.NystromAttention`. Weights do not tell which one.
         projection_activation, projection_layers: See
             :func:`~foci.backbones.layers.attention.projection`.
-        head_layers: Hidden layers of the head, each d wide with a ReLU; 0 for a linear one.
+        head_layers: Hidden layers of the head, each d wide with a ReLU; None for a linear one.
     """
 
     tile_score = "proxy"
@@ -178,7 +178,7 @@ class TransMILNystrom(OrderedBackbone):
         aligned: bool = True,
         projection_activation: str = "relu",
         projection_layers: int = 1,
-        head_layers: int = 0,
+        head_layers: int | None = None,
     ) -> None:
         if d % heads:
             what = f"d={d} is not a multiple of heads={heads}"
@@ -194,7 +194,7 @@ class TransMILNystrom(OrderedBackbone):
         self.position = PPEG(d)
         self.layer2 = NystromLayer(NystromAttention(*settings))
         self.norm = nn.LayerNorm(d)
-        self.head = head(d, n_classes, d if head_layers else None, head_layers)
+        self.head = head(d, n_classes, d if head_layers else None, head_layers or 0)
 
     def encode(self, tokens: Tensor) -> Tensor:
         """Tokens ``[B, n, d]`` to ``[B, 1 + s*s, d]`` after the final LayerNorm, CLS first."""
