@@ -149,6 +149,10 @@ class Expected:
 
     def answered_by(self, backbone: Backbone) -> Tensor:
         """The classifier's own answers, as probabilities or as logits."""
+        wrong = {bag.shape[1] for bag in self.bags} - {backbone.d_in}
+        if wrong:
+            what = f"is about features of width {min(wrong)}, the model reads {backbone.d_in}"
+            raise CohortError(self.file, what, "give features of the encoder it was trained on")
         with frozen(backbone):
             own = [backbone(to_model(bag, backbone)).double().cpu() for bag in self.bags]
         logits = torch.stack(own)

@@ -279,7 +279,7 @@ def _assign(mapping: KeyMapping, format_name: str) -> tuple[Backbone, tuple[str,
 
 def _empty_backbone(mapping: KeyMapping) -> Backbone:
     """On the meta device: shapes only, no memory, no random initialisation."""
-    for part in ("n_classes", "branches", "projection_layers"):
+    for part in ("n_classes", "branches", "projection_layers", "depth"):
         if mapping.config.get(part, 0) > _MOST_PARTS:
             raise mapping.state.refused(f"has {part}={mapping.config[part]}", _FIX)
     try:

@@ -121,6 +121,8 @@ def _transmil_torchmil(state: StateDict, options: Options) -> KeyMapping:
         what = f"is TransMIL of torchmil with {layers} layers or with use_mlp"
         raise state.refused(f"{what}, FOCI's has 2 without", WRAP)
     d, heads = state["cls_token"].shape[-1], options["heads"]
+    if d % heads:
+        raise state.refused(f"has {d} columns, no multiple of heads={heads}", "give its heads")
     absent = {f"layers.{i}.to_out.0.weight": torch.eye(d) for i in range(2)}
     absent |= {f"layers.{i}.res_conv.weight": torch.zeros(heads, 1, 33, 1) for i in range(2)}
     if "fc1.weight" not in state:
