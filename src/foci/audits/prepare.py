@@ -346,7 +346,7 @@ def check_function(backbone: Backbone, cohort: Cohort) -> None:
         return
     for slide in cohort:
         try:
-            tiles = cohort.store.bag(slide).x
+            tiles = backbone.inputs(cohort.store.bag(slide))
         except FociError:  # the run will skip this slide and say why
             continue
         broken = next((one for one in quick_check(backbone, tiles) if not one.passed), None)
@@ -440,7 +440,7 @@ def check_deterministic(backbone: Backbone, cohort: Cohort) -> DriftCheck | None
     """
     for slide in cohort:
         try:
-            x = cohort.store.bag(slide).x
+            x = backbone.inputs(cohort.store.bag(slide))
             with eval_mode(backbone):
                 first, second = full_logits(backbone, [x, x])
         except FociError:  # the run will skip this slide and say why

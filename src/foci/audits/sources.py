@@ -15,6 +15,7 @@ from typing import Any
 from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
+from foci.backbones.callable import from_factory, is_factory
 from foci.backbones.checkpoints import (
     Agreement,
     CheckpointFacts,
@@ -83,7 +84,8 @@ def open_sources(
     those that the model was trained with, unless somebody chose others.
 
     Args:
-        model: A backbone, a folder of ``foci train`` or a checkpoint file.
+        model: A backbone, a folder of ``foci train``, a checkpoint file, or ``package.module:name``
+            of a factory, which gets ``model_options`` as arguments.
         data: A cohort, or what to read it with.
         model_options: What a checkpoint's tensors do not show.
         expect: Table of answers of the user's own code, which decide the options left open.
@@ -103,7 +105,10 @@ def open_sources(
         places["model"] = str(Path(model).resolve())
     if expect is not None:
         places["expect"] = str(Path(expect).resolve())
-    agreement = None
+    agreement, called = None, None
+    if not isinstance(model, Backbone) and not Path(model).exists() and is_factory(str(model)):
+        called = places["model"] = str(model)
+        model, model_options = from_factory(called, model_options), {}
     if isinstance(model, Backbone):
         if model_options:
             raise FociError("model_options", "are given with a model", "give them to load()")
@@ -111,7 +116,7 @@ def open_sources(
         if expect is not None:
             agreement = check_answers(model, expect, cohort)
         sources = Sources(
-            model, cohort, model.architecture, split_seed or 0, model.notes, places=places
+            model, cohort, called or model.architecture, split_seed or 0, model.notes, places=places
         )
     else:
         files, file = model_files(Path(model)), OpenCheckpoint(model)

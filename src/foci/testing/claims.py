@@ -21,6 +21,9 @@ from foci.backbones import Backbone, CallableBackbone, Capabilities
 from foci.backbones.freezing import device_and_dtype
 from foci.registry import Registry
 
+SIDE = 256
+"""Side of a tile in bags of a model that reads coordinates."""
+
 PADDING = 5
 """How many places a check pads a bag with."""
 
@@ -31,7 +34,7 @@ class Specimen:
 
     Attributes:
         model: The copy, in eval mode.
-        d_in: Feature width.
+        d_in: Numbers per tile: the feature width, and the tile's place if the model reads it.
         n_tiles: Bag sizes to try.
         long_bag: One larger size, for claims that may hold for short bags only.
         seed: Seed of the bags.
@@ -88,6 +91,10 @@ class Specimen:
             rows = torch.randint(len(self.tiles), shape[:-1], generator=generator)
             return self.tiles[rows]
         numbers = torch.randn(*shape, generator=generator, dtype=torch.float64)
+        own = self.model.d_in
+        if len(shape) > 1 and shape[-1] == self.d_in and self.d_in > own:  # a tile and its place
+            numbers[..., own:] = SIDE * (8 * numbers[..., own:]).round()
+            numbers[..., own + 2 :] = SIDE
         return numbers.to(device_and_dtype(self.model)[0], self.dtype)
 
     def bag(self, n: int, salt: int = 0) -> Tensor:
@@ -385,6 +392,25 @@ def order_does_not_matter(s: Specimen) -> Iterator[str]:
         bag = s.bag(n)
         if wrong := s.compare(s.model(bag[s.order(n)]), s.model(bag)):
             yield f"declared order-free, but the logits of {n} tiles in two orders {wrong}"
+
+
+@claim(made_by=lambda model: model.input_width > model.d_in)
+def coordinates_go_with_their_tiles(s: Specimen) -> Iterator[str]:
+    """Removing tiles removes their coordinates: where they were makes no difference."""
+    place = slice(s.model.d_in, s.model.d_in + 2)
+    for n in s.all_sizes:
+        bag = s.bag(n)
+        for keep in s.subsets(n):
+            moved = bag.clone()
+            moved[~keep, place] += 4 * SIDE
+            want = s.model(bag[keep])
+            for which, tiles in (("their", bag), ("other", moved)):
+                got = s.model(tiles[None], keep[None])[0]
+                if wrong := s.compare(got, want):
+                    yield (
+                        f"coordinates are left behind: logits of {int(keep.sum())} tiles and of "
+                        f"{n} with the rest masked out at {which} places {wrong}"
+                    )
 
 
 @claim(made_by=lambda model: model.capabilities.closed_form)

@@ -22,7 +22,7 @@ from foci.backbones.base import Backbone
 from foci.backbones.checkpoints.formats.base import WRAP
 from foci.backbones.checkpoints.load import LoadedCheckpoint, OpenCheckpoint
 from foci.backbones.freezing import frozen, to_model
-from foci.bags import Cohort
+from foci.bags import Bag, Cohort
 from foci.bags.matching import short
 from foci.bags.tables import Table, read_table
 from foci.errors import CheckpointError, CohortError, FociError
@@ -136,25 +136,26 @@ class Expected:
 
     Attributes:
         answers: ``[S, C]`` of S slides, float64.
-        bags: Features of the slides, each ``[N, D]``.
+        bags: The slides with all their tiles.
         rounding: Largest error that printing so few decimals can make.
     """
 
     file: str
     kind: str
     answers: Tensor
-    bags: list[Tensor]
+    bags: list[Bag]
     rounding: float
     tolerance: float
 
     def answered_by(self, backbone: Backbone) -> Tensor:
         """The classifier's own answers, as probabilities or as logits."""
-        wrong = {bag.shape[1] for bag in self.bags} - {backbone.d_in}
+        wrong = {bag.width for bag in self.bags} - {backbone.d_in}
         if wrong:
             what = f"is about features of width {min(wrong)}, the model reads {backbone.d_in}"
             raise CohortError(self.file, what, "give features of the encoder it was trained on")
         with frozen(backbone):
-            own = [backbone(to_model(bag, backbone)).double().cpu() for bag in self.bags]
+            inputs = (to_model(backbone.inputs(bag), backbone) for bag in self.bags)
+            own = [backbone(x).double().cpu() for x in inputs]
         logits = torch.stack(own)
         return logits if self.kind == "logits" else torch.softmax(logits, dim=-1)
 
@@ -235,7 +236,7 @@ def _decimals(text: str) -> int:
     return 17 if "e" in text.lower() else len(text.strip().partition(".")[2])
 
 
-def _find_bags(name: str, ids: Sequence[str], cohort: Cohort) -> list[Tensor]:
+def _find_bags(name: str, ids: Sequence[str], cohort: Cohort) -> list[Bag]:
     """The whole bag of every slide with an answer; no tile is left out, as in the user's code."""
     known = {short(slide.slide_id): slide for slide in cohort}
     known |= {slide.slide_id: slide for slide in cohort}
@@ -246,7 +247,7 @@ def _find_bags(name: str, ids: Sequence[str], cohort: Cohort) -> list[Tensor]:
         what = f"names {missing[0]}{more}, which the cohort does not have"
         raise CohortError(name, what, "give slides of the cohort")
     store = cohort.store.with_cap(None)
-    return [torch.as_tensor(store.bag(slide).features) for slide in found if slide is not None]
+    return [store.bag(slide) for slide in found if slide is not None]
 
 
 def _settle(where: str | Path, tried: Sequence[Tried], expected: Expected) -> Agreement:

@@ -22,8 +22,9 @@ from foci.registry import Registry
 
 __all__ = ["LAYOUTS", "Layout", "Stored", "candidates", "detect", "read_bag", "suffixes"]
 
-LAYOUTS: Registry[Layout] = Registry("feature layout")
-"""All layouts, in the order in which they are tried: of one ending, the most specific first."""
+LAYOUTS: Registry[Layout] = Registry("feature layout", "foci.layouts")
+"""All layouts, in the order in which they are tried: of one ending, the most specific first.
+Those of installed packages come last."""
 
 LAYOUTS.add("stamp", stamp.LAYOUT)
 LAYOUTS.add("trident", trident.LAYOUT)
@@ -65,12 +66,14 @@ def read_bag(
 
 def suffixes() -> frozenset[str]:
     """File suffixes of all layouts."""
-    return frozenset(ending for layout in LAYOUTS.values() for ending in layout.suffixes)
+    layouts = LAYOUTS.with_plugins().values()
+    return frozenset(ending for layout in layouts for ending in layout.suffixes)
 
 
 def candidates(path: Path) -> tuple[str, ...]:
     """Layouts that are possible for a file's suffix, most specific first."""
-    return tuple(name for name, layout in LAYOUTS.items() if path.suffix.lower() in layout.suffixes)
+    layouts = LAYOUTS.with_plugins().items()
+    return tuple(name for name, layout in layouts if path.suffix.lower() in layout.suffixes)
 
 
 def detect(path: Path) -> str:
