@@ -281,6 +281,10 @@ class Backbone(nn.Module, ABC):
         """What ``embed`` reads of a bag, ``[N, input_width]``: its features."""
         return bag.x
 
+    def placed(self, x: Tensor) -> Tensor:
+        """Made-up features ``[..., N, D]`` as inputs ``[..., N, input_width]``, for checks."""
+        return x
+
     @abstractmethod
     def embed(self, x: Tensor) -> Tensor:
         """Features ``[..., N, D]`` to tokens ``[..., N, d]``, tile by tile."""

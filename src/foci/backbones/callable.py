@@ -149,6 +149,15 @@ class CallableBackbone(Backbone):
         name = getattr(self.function, "__qualname__", type(self.function).__name__)
         return f"function {name}"
 
+    def placed(self, x: Tensor) -> Tensor:
+        """With ``coords``, tiles of 256 pixels row by row, eight to a row, far from the origin."""
+        if not self.coords:
+            return x
+        tile = torch.arange(x.shape[-2], device=x.device)
+        side = torch.full_like(tile, 256)
+        place = torch.stack([side * (40 + tile % 8), side * (30 + tile // 8), side], dim=-1)
+        return torch.cat([x, place.to(x).expand(*x.shape[:-1], _PLACE)], dim=-1)
+
     def embed(self, x: Tensor) -> Tensor:
         """Identity."""
         return x

@@ -21,9 +21,6 @@ from foci.backbones import Backbone, CallableBackbone, Capabilities
 from foci.backbones.freezing import device_and_dtype
 from foci.registry import Registry
 
-SIDE = 256
-"""Side of a tile in bags of a model that reads coordinates."""
-
 PADDING = 5
 """How many places a check pads a bag with."""
 
@@ -90,11 +87,10 @@ class Specimen:
         if self.tiles is not None and len(shape) > 1 and shape[-1] == self.d_in:
             rows = torch.randint(len(self.tiles), shape[:-1], generator=generator)
             return self.tiles[rows]
+        tiles = len(shape) > 1 and shape[-1] == self.d_in > self.model.d_in
+        shape = (*shape[:-1], self.model.d_in) if tiles else shape
         numbers = torch.randn(*shape, generator=generator, dtype=torch.float64)
-        own = self.model.d_in
-        if len(shape) > 1 and shape[-1] == self.d_in and self.d_in > own:  # a tile and its place
-            numbers[..., own:] = SIDE * (8 * numbers[..., own:]).round()
-            numbers[..., own + 2 :] = SIDE
+        numbers = self.model.placed(numbers) if tiles else numbers
         return numbers.to(device_and_dtype(self.model)[0], self.dtype)
 
     def bag(self, n: int, salt: int = 0) -> Tensor:
@@ -319,6 +315,7 @@ def _gate_gradient(s: Specimen, site: str, values: Tensor) -> Tensor | None:
 # Sets of tiles: masking, padding, batching, permutation, prefixes and curves
 
 _GARBAGE = 1e3
+_ELSEWHERE = 1024
 
 
 @claim()
@@ -402,7 +399,7 @@ def coordinates_go_with_their_tiles(s: Specimen) -> Iterator[str]:
         bag = s.bag(n)
         for keep in s.subsets(n):
             moved = bag.clone()
-            moved[~keep, place] += 4 * SIDE
+            moved[~keep, place] += _ELSEWHERE
             want = s.model(bag[keep])
             for which, tiles in (("their", bag), ("other", moved)):
                 got = s.model(tiles[None], keep[None])[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,12 +69,15 @@ def _show_plugins(as_json: bool) -> None:
     """Load every plug-in of an installed package, and say where it comes from."""
     from foci.backbones import ARCHITECTURES
     from foci.bags.layouts import LAYOUTS
+    from foci.rankings import available
     from foci.rankings.registry import RANKINGS
     from foci.registry import GROUPS, Registry, find_plugins
     from foci.slides.encoders import ENCODERS
 
     registries: tuple[Registry[Any], ...] = (ARCHITECTURES, RANKINGS, LAYOUTS, ENCODERS)
     rows = []
+    logging.disable(logging.WARNING)  # the list says what cannot be loaded
+    available()  # FOCI's own rankings first
     for group, registry in zip(GROUPS, registries, strict=True):
         failed = registry.with_plugins().failed
         for one in find_plugins(group):
@@ -83,6 +87,7 @@ def _show_plugins(as_json: bool) -> None:
                 {"group": group, "name": one.name, "value": one.value, "package": one.package,
                  "folder": one.folder, "state": state}
             )  # fmt: skip
+    logging.disable(logging.NOTSET)
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
         return
