@@ -8,7 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from foci.bags.bag import Bag, Provenance, spacing
-from foci.bags.layouts import arrays, clam, hdf5, slideflow, stamp, trident
+from foci.bags.layouts import (
+    arrays,
+    clam,
+    hdf5,
+    slide2vec,
+    slideflow,
+    stamp,
+    tables,
+    trident,
+)
 from foci.bags.layouts.layout import (
     Layout,
     Stored,
@@ -31,9 +40,15 @@ LAYOUTS.add("trident", trident.LAYOUT)
 LAYOUTS.add("uni2h", trident.LAYOUT_UNI2H)
 LAYOUTS.add("clam", clam.LAYOUT)
 LAYOUTS.add("slideflow", slideflow.LAYOUT)
+LAYOUTS.add("slide2vec", slide2vec.LAYOUT)
 LAYOUTS.add("clam-pt", clam.LAYOUT_PT)
 LAYOUTS.add("npz", arrays.LAYOUT_NPZ)
 LAYOUTS.add("npy", arrays.LAYOUT_NPY)
+LAYOUTS.add("anndata", tables.LAYOUT_ANNDATA)
+LAYOUTS.add("parquet", tables.LAYOUT_PARQUET)
+
+
+_HDF5 = (*hdf5.ENDINGS, *tables.ANNDATA)
 
 
 def read_bag(
@@ -46,7 +61,7 @@ def read_bag(
     """Read a feature file of any of the common tools.
 
     Args:
-        path: ``.h5``, ``.pt``, ``.npz`` or ``.npy``.
+        path: ``.h5``, ``.pt``, ``.npz``, ``.npy``, ``.h5ad`` or ``.parquet``.
         slide_id: Defaults to the file name without its suffix.
         layout: ``"auto"`` to detect it by content, or the name of a layout.
         mpp: Micrometres per level-0 pixel, where the layout measures in micrometres.
@@ -58,7 +73,7 @@ def read_bag(
     with reading(path):
         check_file(path)
         # An HDF5 file stays open, so that no layout that is tried opens it again.
-        with hdf5.open_file(path) if path.suffix.lower() in hdf5.ENDINGS else nullcontext():
+        with hdf5.open_file(path) if path.suffix.lower() in _HDF5 else nullcontext():
             name = detect(path) if layout == "auto" else layout
             stored = LAYOUTS[name].read(path, mpp)
         return canonical(stored, path, slide_id or path.stem, name)
