@@ -305,6 +305,19 @@ def test_folders_that_are_no_checkpoints_say_what_is_missing(tmp_path: Path) -> 
     assert "does not say which snapshot is the newest" in refusal(folder)
 
 
+def test_an_unknown_model_is_refused_by_the_name_it_gives_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "titan"
+    folder.mkdir()
+    save_file({"vision.blocks.0.qkv": torch.zeros(2)}, folder / "model.safetensors")
+    (folder / "config.json").write_text('{"architectures": ["Titan"], "model_type": "titan"}')
+    assert refusal(folder).startswith(
+        f"{folder}: calls itself Titan and is of no known architecture; its tensors are vision.bl"
+    )
+    torch.save({"state_dict": {"a": torch.zeros(2)}, "hyper_parameters": {"model_class": Path}},
+               tmp_path / "own.ckpt")  # fmt: skip
+    assert "calls itself Path and is of no known architecture" in refusal(tmp_path / "own.ckpt")
+
+
 STAMP = next(one for one in NAMINGS if one["name"] == "ViT of STAMP" and one["options"])
 """Of STAMP, with four heads and two classes."""
 

@@ -274,6 +274,7 @@ class Description:
     """What a checkpoint says of its model beside the tensors; None or empty where it does not.
 
     Attributes:
+        architecture: What the model is called.
         task: ``"classification"``, ``"regression"``, ...
         classes: Names in the order of the outputs.
         encoder: Tile encoder of the features.
@@ -283,6 +284,7 @@ class Description:
         options: Settings that the tensors do not show, by the names of FOCI's options.
     """
 
+    architecture: str | None = None
     task: str | None = None
     classes: tuple[str, ...] = ()
     encoder: str | None = None
@@ -293,6 +295,7 @@ class Description:
 
 
 _NAMES = {
+    "architecture": ("model_type", "architecture", "model_name"),
     "task": ("task",),
     "encoder": ("encoder", "encoder_name", "patch_encoder", "feature_extractor", "extractor"),
     "level": ("supported_features", "feature_level"),
@@ -321,8 +324,15 @@ def describe(state: StateDict, config: Path | None = None) -> Description:
         values = (settings.get(theirs) for theirs in _NAMES[name])
         return next((value for value in values if type(value) is kind), None)
 
+    called = settings.get("architectures")
+    called = called[0] if isinstance(called, list) and called else settings.get("model_class")
+    if isinstance(called, type):  # a stand-in for the class that Lightning pickled by its name
+        called = called.__name__
+    if not isinstance(called, str):
+        called = said("architecture", str)
     numbers = {name: said(name, int) for name in ("heads", "landmarks")}
     return Description(
+        architecture=called,
         task=said("task", str),
         classes=_class_names(settings),
         encoder=said("encoder", str),

@@ -138,9 +138,9 @@ class OpenCheckpoint:
             self.classes = tuple(self.record.classes)
         else:
             self._state = state_dict_of(read_content(weights), self.path)
-            self._format = recognise(self._state)
-            self.options = self._format.options
             self._said = describe(self._state, *config)
+            self._format = recognise(self._state, self._said.architecture)
+            self.options = self._format.options
             self.classes = self._said.classes
             self._check_task()
 

@@ -58,14 +58,15 @@ FORMATS: tuple[CheckpointFormat, ...] = (*_SUPPORTED, *UNSUPPORTED)
 """Tried in this order."""
 
 
-def recognise(state: StateDict) -> CheckpointFormat:
-    """The format whose tensor names a file has."""
+def recognise(state: StateDict, called: str | None = None) -> CheckpointFormat:
+    """The format whose tensor names a file has; ``called`` is what it calls itself."""
     for format_ in FORMATS:
         if format_.recognises(state):
             return format_
     families = dict.fromkeys(one.name.removeprefix("Gated ").split()[0] for one in _SUPPORTED)
+    name = "" if called is None else f"calls itself {listed([called])} and "
     raise state.refused(
-        f"is of no known architecture; its tensors are {listed(list(state))}",
+        f"{name}is of no known architecture; its tensors are {listed(list(state))}",
         f"give one of {', '.join(families)}, or {WRAP}",
     )
 
