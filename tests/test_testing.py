@@ -79,6 +79,9 @@ BAD: list[tuple[Callable[[], Backbone], set[str], str]] = [
      "masking is not removal: with .* of 300 tiles masked out"),
     (bad.TruncatesScores, {"scores_belong_to_tiles"}, r"scores of 300 tiles have shape \[256\]"),
     (bad.TruncatesPrefixes, {"prefixes_equal_subsets"}, "prefixes of 300 tiles have 256 rows"),
+    (bad.KeepsAllCoordinates, {"coordinates_go_with_their_tiles", "masking_is_removal",
+                               "padding_is_inert", "every_row_has_its_own_mask",
+                               "curve_equals_reference"}, "coordinates are left behind: logits of"),
     (bad.one_class, {"outputs_are_well_formed"}, r"n_classes is 1, .* the two \[0, u\]"),
 ]  # fmt: skip
 
@@ -128,6 +131,7 @@ def honest_models() -> list[Backbone]:
         CallableBackbone(lambda x: linear(x).mean(0), 6, 3, order_free=True),
         CallableBackbone(lambda x: linear(x.float()).mean(0), 6, 3, scores=lambda x: x.norm(dim=1)),
         CallableBackbone(bad.numpy_mean, 6, 2, order_free=True, differentiable=False),
+        CallableBackbone(bad.reads_places, 6, 2, order_free=True, coords=True),
     ]
 
 
@@ -143,6 +147,7 @@ def test_claims_that_are_not_made_are_said_to_be_unchecked() -> None:
                                                         pick=lambda out: out[0][-1]))}  # fmt: skip
     unclaimed = {name for name, detail in details.items() if detail == "not claimed"}
     assert unclaimed == {
+        "coordinates_go_with_their_tiles",
         "scores_belong_to_tiles",
         "config_rebuilds_the_model",
         "order_does_not_matter",

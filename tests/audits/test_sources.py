@@ -348,3 +348,36 @@ def test_mistakes_are_refused_before_a_folder_is_made(files: Path) -> None:
         with pytest.raises(FociError, match=says):
             audited(files, "out", **changes)
         assert not (files / "out").exists()
+
+
+def foreign(files: Path, width: int = D_IN, classes: int = 2, **settings: Any) -> str:
+    """A Lightning file of CLAM-SB with what it says of itself."""
+    shapes = {"attention_net.0": (8, width), "attention_net.3.attention_a.0": (6, 8),
+              "attention_net.3.attention_b.0": (6, 8), "attention_net.3.attention_c": (1, 6),
+              "classifiers": (classes, 8)}  # fmt: skip
+    shapes |= {f"instance_classifiers.{c}": (2, 8) for c in range(classes)}
+    torch.manual_seed(0)
+    state = {f"model.{name}.weight": torch.randn(shape) for name, shape in shapes.items()}
+    torch.save({"state_dict": state, "hyper_parameters": settings}, files / "clam.ckpt")
+    return "clam.ckpt"
+
+
+def test_another_projects_file_says_classes_and_encoder(files: Path) -> None:
+    path = foreign(files, categories=["b", "a"], encoder="uni_v2")
+    found = opened(files, path, labels=files / "labels.csv")
+    assert found.cohort.classes == ("b", "a")
+    assert found.record is not None
+    assert found.record.data is not None
+    assert (found.record.data.encoders, found.record.data.width) == ({"uni_v2": 1}, D_IN)
+    named = opened(files, foreign(files, categories=["x", "y"]), labels=files / "labels.csv",
+                   classes=("a", "b"))  # fmt: skip
+    assert named.cohort.classes == ("a", "b")
+
+
+def test_features_of_another_width_are_named_before_the_classes(files: Path) -> None:
+    found = opened(files, foreign(files, width=D_IN + 1, classes=3), labels=files / "labels.csv")
+    with pytest.raises(FociError) as error:
+        run(found, settings(), files / "out")
+    assert f"{D_IN}" in str(error.value)
+    assert f"{D_IN + 1}" in str(error.value)
+    assert "classes" not in str(error.value)

@@ -28,7 +28,10 @@ def golden(name: str) -> dict[str, Any]:
 
 
 def fill(name: str, shape: tuple[int, ...], *, norm: bool = False) -> Tensor:
-    """Weights: ``v sqrt(3 / fan_in)`` for matrices, ``0.1 v`` for vectors (+1 for norm weights)."""
+    """Weights: ``v sqrt(3 / fan_in)`` for matrices, ``0.1 v`` for vectors.
+
+    Weights of norms and variances have 1 added.
+    """
     v = _uniform(name, shape)
     if len(shape) >= 2:
         return v * math.sqrt(3 / math.prod(shape[1:]))
@@ -38,7 +41,7 @@ def fill(name: str, shape: tuple[int, ...], *, norm: bool = False) -> Tensor:
 def filled(keys: Mapping[str, Sequence[int]], prefix: str = "") -> dict[str, Tensor]:
     """Every tensor by the formula, under its published name."""
     return {
-        key: fill(prefix + key, tuple(shape), norm=key.endswith("norm.weight"))
+        key: fill(prefix + key, tuple(shape), norm=key.endswith(("norm.weight", "running_var")))
         for key, shape in keys.items()
     }
 

@@ -9,7 +9,10 @@ from torch import Tensor, nn
 
 from foci import backbones
 from foci.backbones import CallableBackbone
-from foci.errors import FociError
+from foci.bags import Bag
+from foci.errors import BagError, FociError
+from foci.rankings import score
+from foci.reveal import EmbeddedBag
 
 
 def two_sums(x: Tensor) -> Tensor:
@@ -182,3 +185,49 @@ def test_an_empty_bag_and_an_unknown_output_are_refused() -> None:
         model(torch.ones(1, 3, 2), torch.zeros(1, 3, dtype=torch.bool))
     with pytest.raises(FociError, match=r"output: is 'scores'; choose 'logits' or 'probabilities'"):
         CallableBackbone(two_sums, 2, 2, output="scores")  # type: ignore[arg-type]
+
+
+def placed_bag(n: int = 5, **more: Any) -> Bag:
+    rng = np.random.default_rng(0)
+    coords = np.stack([512 * np.arange(n) + 2**20, 512 * rng.permutation(n)], axis=1)
+    return Bag("s", rng.normal(size=(n, 3)).astype(np.float32), coords, patch_size=512, **more)
+
+
+def test_a_function_with_coordinates_gets_those_of_its_tiles() -> None:
+    asked: list[tuple[Any, Any, int | None]] = []
+
+    def function(x: Tensor, coords: Tensor, tile_size: int | None) -> Tensor:
+        asked.append((x.tolist(), coords.long().tolist(), tile_size))
+        return x.sum(0)[:2]
+
+    bag = placed_bag()
+    model = CallableBackbone(function, 3, 2, coords=True)
+    embedded = EmbeddedBag(model, bag)
+    curve = embedded.curve([3, 0, 4, 1, 2], ks=[2, 5])
+    kept = [0, 3]  # in the order of the file
+    assert (bag.features[kept].tolist(), bag.coords[kept].tolist(), 512) in asked
+    assert asked[-1][0] == bag.features.tolist()
+    assert embedded.features.tolist() == bag.features.tolist()
+    want = torch.softmax(torch.from_numpy(bag.features[kept]).double().sum(0)[:2], 0)
+    assert curve[0].tolist() == pytest.approx(want.tolist(), abs=1e-6)
+    norms = np.linalg.norm(bag.features.astype(np.float64), axis=1)
+    assert score("feature-norm", model, bag).scores.tolist() == pytest.approx(
+        norms.tolist(), abs=1e-6
+    )
+    assert model.capabilities.gate_sites == ()
+
+
+def test_coordinates_that_are_not_there_or_would_be_rounded_are_refused() -> None:
+    model = CallableBackbone(lambda x, coords: x.sum(0)[:2], 3, 2, coords=True)
+    bare = Bag("s", np.ones((2, 3), dtype=np.float32))
+    with pytest.raises(BagError, match=r"^s: has no coordinates, which function .* reads; give"):
+        EmbeddedBag(model, bare)
+    with pytest.raises(FociError, match="computes in float16, which rounds coordinates; use flo"):
+        model(model.inputs(placed_bag()).half())
+    seen: list[Any] = []
+    unsized = Bag("s", np.ones((2, 3), dtype=np.float32), np.zeros((2, 2), dtype=np.int64))
+    sized = CallableBackbone(
+        lambda x, c, tile_size: seen.append(tile_size) or x[0, :2], 3, 2, coords=True
+    )
+    sized(sized.inputs(unsized))
+    assert seen == [None]

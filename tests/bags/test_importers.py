@@ -462,3 +462,13 @@ def test_other_tables_are_refused(tmp_path: Path) -> None:
     message = r"is no split table \(its columns: a, b\); give columns train, val, test, or slide_id"
     with refused(message):
         apply(tmp_path, "a,b\n1,2\n")
+
+
+@pytest.mark.parametrize("extra", ["", ",fold_0"])
+def test_patient_id_names_the_patients(tmp_path: Path, extra: str) -> None:
+    path, value = tmp_path / "a.csv", ",train" if extra else ""
+    path.write_text(f"slide_id,patient_id,label{extra}\ns1,p,a{value}\ns2,p,b{value}\n")
+    rows = read_slides(path)
+    assert [slide.case_id for slide in rows.slides] == ["p", "p"]
+    assert [slide.label for slide in rows.slides] == ["a", "b"]
+    assert rows.notes == ()

@@ -7,11 +7,14 @@ from typing import Any
 
 import h5py
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 from foci.bags import LAYOUTS, read_bag
 from foci.bags.layouts import detect
+from foci.bags.matching import find_features
 from foci.errors import BagError, EmptyBagError, FociError, NotFiniteError
 from tests.makers import features as write
 
@@ -196,6 +199,77 @@ def test_pickled_objects_are_never_executed(tmp_path: Path, writer: Callable[...
     writer(Boom(), tmp_path / "s.pt")
     with pytest.raises(BagError, match=r"s\.pt: .*torch\.save\(tensor, path\)"):
         read_bag(tmp_path / "s.pt")
+
+
+@pytest.mark.parametrize("form", ["pt", "npz"])
+def test_slide2vec(form: str, tmp_path: Path) -> None:
+    bag = read_bag(write.slide2vec(tmp_path, "s", X, XY, form))
+    assert (bag.provenance.layout, bag.provenance.encoder) == ("slide2vec", "uni2")
+    assert (bag.patch_size, bag.patch_size_inferred) == (512, False)
+    np.testing.assert_array_equal(bag.features, X)
+    np.testing.assert_array_equal(bag.coords, XY)
+    assert list(find_features(tmp_path)) == ["s"]
+    (tmp_path / "tiles" / "s.coordinates.npz").unlink()
+    assert read_bag(bag.provenance.path).coords is None
+    np.savez(tmp_path / "tiles" / "s.coordinates.npz", x=XY[:, 0])
+    with pytest.raises(BagError, match="has no array 'y'"):
+        read_bag(bag.provenance.path)
+
+
+def test_anndata(tmp_path: Path) -> None:
+    path = write.anndata(tmp_path / "s.h5ad", X, XY)
+    bag = read_bag(path)
+    assert (bag.provenance.layout, bag.patch_size) == ("anndata", 512)
+    np.testing.assert_array_equal(bag.features, X)
+    np.testing.assert_array_equal(bag.coords, XY)
+    assert "top-left corners" in bag.provenance.notes[0]
+    with h5py.File(path, "a") as file:
+        del file["X"]
+        file["X/data"] = X[0]
+    assert "'X' is a sparse matrix, not features; write it dense" in refusal(path)
+    with h5py.File(path, "a") as file:
+        del file["X"]
+        file["X"] = np.ones((12, 3), dtype=np.int64)
+    assert "'X' holds int64: counts, not features" in refusal(path)
+
+
+@pytest.mark.parametrize("kind", ["list", "fixed"])
+def test_parquet_with_a_column_of_vectors(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "s.parquet"
+    flat = pa.array(X.ravel())
+    vectors = (
+        pa.FixedSizeListArray.from_arrays(flat, X.shape[1])
+        if kind == "fixed"
+        else pa.array(X.tolist(), pa.list_(pa.float32()))
+    )
+    columns = {"tile": list(range(12)), "embedding": vectors, "x": XY[:, 0], "y": XY[:, 1]}
+    pq.write_table(pa.table(columns), path, row_group_size=5)
+    bag = read_bag(path)
+    assert (bag.provenance.layout, bag.patch_size, bag.patch_size_inferred) == (
+        "parquet",
+        256,
+        True,
+    )
+    np.testing.assert_array_equal(bag.features, X)
+    np.testing.assert_array_equal(bag.coords, XY)
+    pq.write_table(pa.table({**columns, "patch_size_level0": [512] * 12}), path)
+    assert read_bag(path).patch_size == 512
+
+
+def test_parquet_that_is_no_bag_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "s.parquet"
+    pq.write_table(pa.table({"x": [1], "name": ["a"]}), path)
+    assert "has no column of feature vectors (it holds x, name); name it features" in refusal(path)
+    ragged = pa.array([[1.0, 2.0], [3.0]], pa.list_(pa.float32()))
+    pq.write_table(pa.table({"features": ragged}), path)
+    assert "column 'features' has vectors of several widths" in refusal(path)
+    pq.write_table(pa.table({"features": pa.array([[1.0], None])}), path)
+    assert "column 'features' has empty cells" in refusal(path)
+    path.write_bytes(path.read_bytes()[:-20])
+    assert "is not readable Parquet" in refusal(path)
+    pq.write_table(pa.table({"features": X.tolist()}), path)
+    monkeypatch.setenv("FOCI_MAX_BAG_GB", "1e-7")
+    assert "where 1e-07 GB are allowed" in refusal(path)
 
 
 def test_a_layout_can_be_forced_by_name(tmp_path: Path) -> None:

@@ -87,3 +87,34 @@ def slideflow(path: Path, x: NDArray[Any], centres: NDArray[Any]) -> Path:
     config = {"extractor": {"class": "uni2"}, "tile_px": 256, "tile_um": 128}
     (path.parent / "bags_config.json").write_text(json.dumps(config))
     return path
+
+
+def slide2vec(
+    root: Path, name: str, x: NDArray[Any], coords: NDArray[Any], form: str = "pt"
+) -> Path:
+    """What slide2vec 5 writes: features, their settings, and the coordinates of hs2p."""
+    path = root / "tile_embeddings" / f"{name}.{form}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if form == "pt":
+        torch.save(torch.from_numpy(x), path)
+    else:
+        np.savez_compressed(path, features=x, tile_index=np.arange(len(x)))
+    settings = {"encoder_name": "uni2", "tile_size_lv0": 512, "num_tiles": len(x)}
+    path.with_name(f"{name}.meta.json").write_text(json.dumps(settings))
+    (root / "tiles").mkdir(exist_ok=True)
+    np.savez_compressed(
+        root / "tiles" / f"{name}.coordinates.npz",
+        tile_index=np.arange(len(x)), x=coords[:, 0], y=coords[:, 1],
+    )  # fmt: skip
+    return path
+
+
+def anndata(path: Path, x: NDArray[Any], coords: NDArray[Any]) -> Path:
+    """The parts of an ``.h5ad`` of LazySlide that are read, and one that is not."""
+    with h5py.File(path, "w") as file:
+        file.attrs["encoding-type"] = "anndata"
+        file["X"] = x
+        file["obsm/spatial"] = coords.astype(np.float64)
+        file["uns/tile_spec/width"], file["uns/tile_spec/base_downsample"] = 256, 2.0
+        file["obs/tile_id"] = np.arange(len(x))
+    return path

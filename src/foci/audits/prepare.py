@@ -357,11 +357,13 @@ def _lacks(cohort: Cohort, settings: AuditSettings) -> str | None:
 def for_backbone(cohort: Cohort, backbone: Backbone) -> Cohort:
     """Adapt a cohort to a classifier: features of its width, one class name per output."""
     classes = cohort.classes or tuple(f"class {number}" for number in range(backbone.n_classes))
+    store = cohort.store.for_model(backbone.d_in)
     if len(classes) != backbone.n_classes:
         what = f"have {len(classes)} classes ({', '.join(classes)}), the model has "
         fix = "give the model's classes in its order"
+        check_width(replace(cohort, store=store))  # features of another model come first
         raise CohortError("labels", f"{what}{backbone.n_classes}", fix)
-    return replace(cohort, classes=classes, store=cohort.store.for_model(backbone.d_in))
+    return replace(cohort, classes=classes, store=store)
 
 
 def _without_native(
@@ -386,7 +388,7 @@ def check_function(backbone: Backbone, cohort: Cohort) -> None:
         return
     for slide in cohort:
         try:
-            tiles = cohort.store.bag(slide).x
+            tiles = backbone.inputs(cohort.store.bag(slide))
         except FociError:  # the run will skip this slide and say why
             continue
         broken = next((one for one in quick_check(backbone, tiles) if not one.passed), None)
@@ -528,7 +530,7 @@ def check_deterministic(backbone: Backbone, cohort: Cohort) -> DriftCheck | None
     """
     for slide in cohort:
         try:
-            x = cohort.store.bag(slide).x
+            x = backbone.inputs(cohort.store.bag(slide))
             with eval_mode(backbone):
                 first, second = full_logits(backbone, [x, x])
         except FociError:  # the run will skip this slide and say why

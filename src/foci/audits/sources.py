@@ -16,8 +16,16 @@ from foci.audits.folder import AuditedSlide
 from foci.audits.records import Alarm
 from foci.audits.settings import AuditSettings
 from foci.backbones import Backbone
-from foci.backbones.checkpoints import Agreement, OpenCheckpoint, agree, check_answers
-from foci.backbones.saved import RECORD, WEIGHTS, ModelRecord
+from foci.backbones.callable import from_factory, is_factory
+from foci.backbones.checkpoints import (
+    Agreement,
+    CheckpointFacts,
+    OpenCheckpoint,
+    agree,
+    check_answers,
+    checkpoint_files,
+)
+from foci.backbones.saved import FORMAT, ModelRecord, TrainingData
 from foci.bags import Cohort
 from foci.bags.bag import many_skipped
 from foci.bags.cohort import CohortOptions, line_of
@@ -39,7 +47,8 @@ class Sources:
         name: What people call the model.
         model_notes: What was assumed when the model was loaded.
         trained_on: Slides that the model was trained on, as far as its folder says.
-        record: All that the model's folder says, to compare the cohort with; None for others.
+        record: All that the model's folder says, to compare the cohort with, or the encoder that
+            another file names; None for others.
         alarms: What was found wrong while both were read.
         places: Where everything came from, for the manifest.
         model_files: Files that the model was loaded from, to notice if they are replaced.
@@ -78,7 +87,8 @@ def open_sources(
     tiles.
 
     Args:
-        model: A backbone, a folder of ``foci train`` or a checkpoint file.
+        model: A backbone, a folder of ``foci train``, a checkpoint file, or ``package.module:name``
+            of a factory, which gets ``model_options`` as arguments.
         data: A cohort, or what to read it with.
         model_options: What a checkpoint's tensors do not show.
         expect: Table of answers of the user's own code, which decide the options left open.
@@ -99,7 +109,10 @@ def open_sources(
         places["model"] = str(Path(model).resolve())
     if expect is not None:
         places["expect"] = str(Path(expect).resolve())
-    agreement = None
+    agreement, called = None, None
+    if not isinstance(model, Backbone) and not Path(model).exists() and is_factory(str(model)):
+        called = places["model"] = str(model)
+        model, model_options = from_factory(called, model_options), {}
     if isinstance(model, Backbone):
         if model_options:
             raise FociError("model_options", "are given with a model", "give them to load()")
@@ -107,11 +120,11 @@ def open_sources(
         if expect is not None:
             agreement = check_answers(model, expect, cohort)
         sources = Sources(
-            model, cohort, model.architecture, split_seed or 0, model.notes, places=places
+            model, cohort, called or model.architecture, split_seed or 0, model.notes, places=places
         )
     else:
         files, file = model_files(Path(model)), OpenCheckpoint(model)
-        cohort, alarms = _as_trained(data, file.record, n_cap)
+        cohort, alarms = _as_trained(data, file.record, file.classes, n_cap)
         if expect is None:
             checkpoint = file.load(**model_options)
         else:
@@ -128,7 +141,7 @@ def open_sources(
             split_seed=trained if split_seed is None else split_seed,
             model_notes=checkpoint.facts.notes,
             trained_on=frozenset(() if record is None else record.trained_on),
-            record=record,
+            record=_encoder_record(checkpoint.facts) if record is None else record,
             alarms=alarms,
             places=places,
             model_files=files,
@@ -162,18 +175,20 @@ def announce(cohort: Cohort, notes: Sequence[str] = (), alarms: Sequence[Alarm] 
 
 def model_files(path: Path) -> Unchanged:
     """Files of a model, as they are now: a checkpoint, or the two files of a folder."""
-    return Unchanged([path / RECORD, path / WEIGHTS] if path.is_dir() else [path])
+    return Unchanged(checkpoint_files(path))
 
 
 def _as_trained(
-    data: Cohort | CohortOptions, record: ModelRecord | None, n_cap: int | None
+    data: Cohort | CohortOptions,
+    record: ModelRecord | None,
+    names: tuple[str, ...],
+    n_cap: int | None,
 ) -> tuple[Cohort, tuple[Alarm, ...]]:
     """The cohort with the model's classes and tile cap, and an alarm if classes were swapped.
 
     A tile cap that the caller chose is kept. Class names in alphabetical order are those of a
     plain table; in any other order somebody has put them.
     """
-    names = () if record is None else tuple(record.classes)
     n_cap = n_cap if record is None else record.tile_cap(n_cap)
     if isinstance(data, Cohort):
         trained = record is not None and "n_cap" in record.model_fields_set
@@ -182,6 +197,8 @@ def _as_trained(
         cohort = cohort.with_classes(names) if names else cohort
     else:
         given = tuple(data.classes or ())
+        if record is None and given and sorted(given) != sorted(names):
+            names = ()  # what other projects' files call the classes may be called otherwise here
         if names and given and sorted(given) != sorted(names):
             what = f"are {', '.join(given)}, but the model was trained on {', '.join(names)}"
             fix = "leave them out, and name the labels as in training"
@@ -197,6 +214,21 @@ def _as_trained(
         "in this order"
     )
     return replace(cohort, notes=(*cohort.notes, assumed)), ()
+
+
+def _encoder_record(facts: CheckpointFacts) -> ModelRecord | None:
+    """What a file of another project says of the features that it was trained on."""
+    if facts.encoder is None:
+        return None
+    data = TrainingData(width=facts.config["d_in"], encoders={facts.encoder: 1})
+    return ModelRecord(
+        format=FORMAT,
+        architecture=facts.architecture,
+        config=facts.config,
+        fingerprint="",
+        parameters=facts.parameters,
+        data=data,
+    )
 
 
 def _swapped(given: Sequence[str], names: Sequence[str]) -> tuple[Alarm, ...]:

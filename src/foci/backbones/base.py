@@ -7,7 +7,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 from weakref import WeakKeyDictionary
 
 import torch
@@ -18,6 +18,9 @@ from torch.nn.utils.rnn import pad_sequence
 from foci.errors import FociError
 from foci.parts import Parts, Structure
 from foci.registry import Registry
+
+if TYPE_CHECKING:
+    from foci.bags import Bag
 
 GateSite = Literal["feature", "attention"]
 Shortcut = Literal[
@@ -269,6 +272,19 @@ class Backbone(nn.Module, ABC):
     def capabilities(self) -> Capabilities:
         """What this classifier can do."""
 
+    @property
+    def input_width(self) -> int:
+        """Numbers per tile that ``embed`` reads: the feature width, unless positions are added."""
+        return self.d_in
+
+    def inputs(self, bag: Bag) -> Tensor:
+        """What ``embed`` reads of a bag, ``[N, input_width]``: its features."""
+        return bag.x
+
+    def placed(self, x: Tensor) -> Tensor:
+        """Made-up features ``[..., N, D]`` as inputs ``[..., N, input_width]``, for checks."""
+        return x
+
     @abstractmethod
     def embed(self, x: Tensor) -> Tensor:
         """Features ``[..., N, D]`` to tokens ``[..., N, d]``, tile by tile."""
@@ -331,10 +347,29 @@ def class_index(target: int, n_classes: int) -> int:
 
 # Classes by the name that is stored, presets by the name to create
 
+BACKBONES = "foci.backbones"
+"""Entry points of third-party classes, and of factories of models."""
+
 B = TypeVar("B", bound=type[Backbone])
 Loss = TypeVar("Loss", bound=type[Objective])
 
-ARCHITECTURES: Registry[type[Backbone]] = Registry("backbone architecture")
+
+def _plugged_class(name: str, loaded: Any) -> type[Backbone] | None:
+    """A third-party class under the name of its entry point; None for a factory of models."""
+    if not (isinstance(loaded, type) and issubclass(loaded, Backbone)):
+        return None
+    loaded.architecture = name
+    return loaded
+
+
+def _plugged_presets(name: str, loaded: Any) -> dict[str, Preset] | None:
+    own = _plugged_class(name, loaded)
+    return None if own is None else {"official": Preset(own, {})}
+
+
+ARCHITECTURES: Registry[type[Backbone]] = Registry(
+    "backbone architecture", BACKBONES, _plugged_class
+)
 """Classes by the name that ``backbone.json`` stores."""
 
 
@@ -346,7 +381,7 @@ class Preset:
     widths: dict[str, Any]
 
 
-PRESETS: Registry[dict[str, Preset]] = Registry("backbone")
+PRESETS: Registry[dict[str, Preset]] = Registry("backbone", BACKBONES, _plugged_presets)
 """Presets by classifier name, then by preset name."""
 
 
@@ -381,7 +416,7 @@ def preset(name: str, preset_name: str, cls: type[Backbone], **widths: Any) -> N
 
 def available() -> tuple[str, ...]:
     """Names of all classifiers that :func:`create` can make, sorted."""
-    return tuple(sorted(PRESETS))
+    return tuple(sorted(PRESETS.with_plugins()))
 
 
 def presets(name: str) -> tuple[str, ...]:

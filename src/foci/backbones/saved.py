@@ -122,7 +122,7 @@ def save(backbone: Backbone, folder: str | Path, **fields: Any) -> Path:
     """
     from safetensors.torch import save as to_bytes
 
-    if backbone.architecture not in ARCHITECTURES:
+    if backbone.architecture not in ARCHITECTURES.with_plugins():
         what = "is not a registered architecture"
         raise CheckpointError(backbone.architecture, what, "save the model itself")
     folder = Path(folder)

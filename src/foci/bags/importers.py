@@ -133,6 +133,11 @@ def _choose_label(table: Table, taken: Collection[str], chosen: str | None) -> s
     raise CohortError(table.path, what, "name it with --label-column")
 
 
+def _patient_column(table: Table) -> str | None:
+    """The column that names the patients, if there is one."""
+    return next((name for name in ("case_id", "patient_id") if name in table.columns), None)
+
+
 def _derived_cases_note(slide_ids: list[str], why: str = "the table names no patients") -> str:
     """Note on how patients were derived where no column names them."""
     alone = sum(parse_barcode(slide_id) is None for slide_id in slide_ids)
@@ -156,15 +161,16 @@ def _read_pathobench(
     table: Table, label_column: str | None = None, fold: int | None = None
 ) -> SlideRows:
     """One fold, the first unless another is chosen."""
-    table.require("case_id", "slide_id")
+    patient = _patient_column(table) or "case_id"
+    table.require(patient, "slide_id")
     folds = {int(m[1]): m[0] for name in table.columns if (m := _FOLD.fullmatch(name))}
     chosen = min(folds) if fold is None else fold
     if chosen not in folds:
         what = f"has no fold {chosen} (it has {', '.join(map(str, sorted(folds)))})"
         raise CohortError(table.path, what, "choose one of them")
-    label = _choose_label(table, {"case_id", "slide_id", *folds.values()}, label_column)
+    label = _choose_label(table, {patient, "slide_id", *folds.values()}, label_column)
     slide_ids = table.unique(table.filled("slide_id"))
-    cases, labels = table.filled("case_id"), table.filled(label)
+    cases, labels = table.filled(patient), table.filled(label)
     slides = tuple(map(Slide, slide_ids, cases, labels, split_column(table, folds[chosen])))
     if fold is None and len(folds) > 1:
         return SlideRows(slides, (f"fold {chosen} of {len(folds)} is used",))
@@ -294,8 +300,8 @@ def _read_tidy(table: Table, label_column: str | None = None) -> SlideRows:
     table.require(label, fix="name the label column with --label-column")
     slide_ids = table.unique(table.filled("slide_id"))
     notes: list[str] = []
-    if "case_id" in table.columns:
-        cases = table.filled("case_id")
+    if (patient := _patient_column(table)) is not None:
+        cases = table.filled(patient)
     else:
         cases = [case_of(slide_id) for slide_id in slide_ids]
         notes.append(_derived_cases_note(slide_ids))
@@ -320,7 +326,8 @@ def _read_tidy(table: Table, label_column: str | None = None) -> SlideRows:
 IMPORTERS.add(
     "tidy",
     Importer(
-        "FOCI or CLAM (slide_id, case_id, label; optional split, site, slide_path, feature_path)",
+        "FOCI or CLAM (slide_id, case_id or patient_id, label; optional split, site, slide_path, "
+        "feature_path)",
         lambda columns: "slide_id" in columns,
         _read_tidy,
         options=("label_column",),

@@ -84,10 +84,13 @@ def without_uuid(slide_id: str) -> str:
     return _UUID.sub("", slide_id) if parse_barcode(slide_id) else slide_id
 
 
-_NOT_FEATURES = ("patches", "coords", "labels", "patch_labels", "masks", "stitches")
+_NOT_FEATURES = (
+    "patches", "coords", "labels", "patch_labels", "masks", "stitches",
+    "slide_embeddings", "hierarchical_embeddings", "slide_latents",
+)  # fmt: skip
 """Other folders that the same tools write."""
 
-_NOT_BAGS = (".index.npz", ".index.npy", "_patches.h5")
+_NOT_BAGS = (".index.npz", ".index.npy", ".coordinates.npz", "_patches.h5")
 """Endings of other files that stand beside feature files."""
 
 

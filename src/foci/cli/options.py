@@ -30,6 +30,10 @@ AcceptChanged = Annotated[
     ),
 ]
 Config = Annotated[Path | None, typer.Option(help="YAML file with any of these settings.")]
+ModelArg = Annotated[
+    list[str],
+    typer.Option(help="Argument of the factory, or option of the checkpoint: --model-arg heads=4."),
+]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, ...")]
 SlideImages = Annotated[
     Path | None,
@@ -60,6 +64,15 @@ def settings(pairs: list[str], option: str) -> dict[str, Any]:
             why = f"has a value that cannot be read ({str(error).splitlines()[0]})"
             raise FociError(f"{option} {pair}", why, "close brackets and quotes") from error
     return result
+
+
+def model_options(pairs: list[str]) -> dict[str, Any]:
+    """``--model-arg`` as settings of the configuration.
+
+    >>> model_options(["heads=4"])
+    {'model_options.heads': 4}
+    """
+    return {f"model_options.{name}": one for name, one in settings(pairs, "--model-arg").items()}
 
 
 def confidence(text: str) -> float | Literal["relative"]:
@@ -220,7 +233,7 @@ PANELS: Mapping[str, Panels] = {
             "model", "features", "labels", "out", "slides", "map", "rankings", "kappa",
             "dense", "profile", "config", "change", "workers", "force",
         ),
-        "More on the model": ("expect", "device"),
+        "More on the model": ("expect", "model_arg", "device"),
         "More on the cohort": (*_TABLES, "split", "split_seed"),
         "More on the selector": ("fit", "recipe", "fit_target", "choose_by", "seeds"),
         "More on what is measured": ("k_max", "target", "random_orders", "null_maps"),
@@ -236,7 +249,7 @@ PANELS: Mapping[str, Panels] = {
     },
     "fit": {
         "Options": ("features", "labels", "out", "recipe", "change", "seed", "device"),
-        "More on the model": ("expect",),
+        "More on the model": ("expect", "model_arg"),
         "More on the cohort": (*_TABLES, "split_seed"),
         "More on fitting": ("target", "choose_by", "memory_gb"),
     },
@@ -252,7 +265,7 @@ PANELS: Mapping[str, Panels] = {
         "Output": ("to", "out"),
     },
     "doctor": {
-        "Check": ("sample", "slides", "as_json"),
+        "Check": ("sample", "slides", "plugins", "as_json"),
         "Cohort": (
             "labels", *(name for name in _TABLES if name not in ("classes", "n_cap")),
         ),

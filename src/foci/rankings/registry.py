@@ -82,7 +82,11 @@ class RankingMethod:
                 )
 
 
-RANKINGS: Registry[RankingMethod] = Registry("ranking")
+RANKINGS: Registry[RankingMethod] = Registry(
+    "ranking",
+    "foci.rankings",
+    lambda name, function: RankingMethod(name, function, getattr(function, "needs", ())),
+)
 """All rankings by name."""
 
 
@@ -107,7 +111,7 @@ def available(backbone: Backbone | None = None) -> tuple[str, ...]:
     ...     "native", "minimal"}
     True
     """
-    methods = (RANKINGS[name] for name in sorted(RANKINGS))
+    methods = (RANKINGS[name] for name in sorted(RANKINGS.with_plugins()))
     return tuple(m.name for m in methods if backbone is None or m.works_with(backbone))
 
 

@@ -81,7 +81,7 @@ class Revealer:
         """The engine, ready for the tiles of one bag."""
         backbone = self.backbone
         if self.engine == "reference":
-            return ReferenceReveal(backbone, bag.features)
+            return ReferenceReveal(backbone, bag.inputs)
         tokens = bag.tokens
         if self.engine == "closed-form":
             if isinstance(backbone, PooledBackbone) and declared(backbone, "pooled-prefixes"):
@@ -102,7 +102,9 @@ class EmbeddedBag:
     Attributes:
         slide_id: The slide; ``"bag"`` for a plain tensor.
         bag: The bag, or None for a plain tensor.
-        features: ``[N, D]`` on the classifier's device and in its dtype.
+        inputs: ``[N, input_width]``, what ``embed`` reads, on the classifier's device and in its
+            dtype.
+        features: ``[N, D]`` of them.
 
     Args:
         backbone: The frozen classifier.
@@ -130,13 +132,15 @@ class EmbeddedBag:
         self.backbone = backbone
         self.bag = bag if isinstance(bag, Bag) else None
         self.slide_id = bag.slide_id if isinstance(bag, Bag) else "bag"
-        features = bag.x if isinstance(bag, Bag) else torch.as_tensor(bag).detach()
-        if features.dim() != 2 or not len(features) or features.shape[1] != backbone.d_in:
-            shape = " x ".join(map(str, features.shape))
-            what = f"has features of shape {shape}, not tiles x {backbone.d_in}"
+        given = bag.x if isinstance(bag, Bag) else torch.as_tensor(bag).detach()
+        width = backbone.d_in if isinstance(bag, Bag) else backbone.input_width
+        if given.dim() != 2 or not len(given) or given.shape[1] != width:
+            shape = " x ".join(map(str, given.shape))
+            what = f"has features of shape {shape}, not tiles x {width}"
             fix = "give one bag of the features that the backbone was trained on"
             raise FociError(self.slide_id, what, fix)
-        self.features = to_model(features, backbone)
+        self.inputs = to_model(backbone.inputs(bag) if isinstance(bag, Bag) else given, backbone)
+        self.features = self.inputs[:, : backbone.d_in]
         self._revealer = Revealer(backbone) if revealer is None else revealer
         self._computed: dict[str, Any] = {} if tokens is None else {"tokens": tokens}
         self._target = target if target is None else class_index(target, backbone.n_classes)
@@ -165,7 +169,7 @@ class EmbeddedBag:
     @property
     def tokens(self) -> Tensor:
         """``[N, d]`` of the embedded tiles."""
-        return self.cached("tokens", lambda: self.backbone.embed(self.features))
+        return self.cached("tokens", lambda: self.backbone.embed(self.inputs))
 
     @property
     def logits(self) -> Tensor:
@@ -230,7 +234,7 @@ class EmbeddedBag:
             logits = torch.stack([engine.logits(own) for own in every])
             probs = torch.softmax(logits.double(), dim=-1)
             if recheck:
-                probs = self._revealer.recheck(probs, self.features, every)
+                probs = self._revealer.recheck(probs, self.inputs, every)
             return list(probs.cpu())
 
     def without_first(self, orders: Tensor, ks: Sequence[int]) -> Tensor:

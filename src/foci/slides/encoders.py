@@ -253,6 +253,6 @@ def to_input(tiles: NDArray[np.uint8]) -> Tensor:
     return torch.from_numpy(pixels.astype(np.float32)).permute(0, 3, 1, 2).contiguous()
 
 
-ENCODERS: Registry[Callable[[EncoderOptions], Encoder]] = Registry("encoder")
+ENCODERS: Registry[Callable[[EncoderOptions], Encoder]] = Registry("encoder", "foci.encoders")
 ENCODERS.add("uni2-h", uni2h)
 ENCODERS.add("toy", toy)

@@ -70,7 +70,7 @@ def check_backbone(
 
     Args:
         model: The classifier; wrap a plain function in ``foci.backbones.CallableBackbone``.
-        d_in: Feature width, if it is not ``model.d_in``.
+        d_in: Width of what it reads of a tile, if it is not ``model.input_width``.
         n_tiles: Bag sizes to try.
         long_bag: One more size, on which masking, order, scores and prefixes are tried: a model
             may truncate. Give the size of your largest bags if that may happen further on.
@@ -100,7 +100,7 @@ def check_backbone(
         raise FociError("long_bag", f"is {long_bag}", "give a size above 1")
     modes = {module: module.training for module in model.modules()}
     before = _state(model)
-    given = Specimen(model, d_in or model.d_in, tuple(n_tiles), long_bag, seed, dtype)
+    given = Specimen(model, d_in or model.input_width, tuple(n_tiles), long_bag, seed, dtype)
     # no GPU has a random state that a model could move as long as nothing has used one
     used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
     gpus = torch.cuda.device_count() if used else 0

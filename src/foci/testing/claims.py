@@ -31,7 +31,7 @@ class Specimen:
 
     Attributes:
         model: The copy, in eval mode.
-        d_in: Feature width.
+        d_in: Numbers per tile: the feature width, and the tile's place if the model reads it.
         n_tiles: Bag sizes to try.
         long_bag: One larger size, for claims that may hold for short bags only.
         seed: Seed of the bags.
@@ -87,7 +87,10 @@ class Specimen:
         if self.tiles is not None and len(shape) > 1 and shape[-1] == self.d_in:
             rows = torch.randint(len(self.tiles), shape[:-1], generator=generator)
             return self.tiles[rows]
+        tiles = len(shape) > 1 and shape[-1] == self.d_in > self.model.d_in
+        shape = (*shape[:-1], self.model.d_in) if tiles else shape
         numbers = torch.randn(*shape, generator=generator, dtype=torch.float64)
+        numbers = self.model.placed(numbers) if tiles else numbers
         return numbers.to(device_and_dtype(self.model)[0], self.dtype)
 
     def bag(self, n: int, salt: int = 0) -> Tensor:
@@ -312,6 +315,7 @@ def _gate_gradient(s: Specimen, site: str, values: Tensor) -> Tensor | None:
 # Sets of tiles: masking, padding, batching, permutation, prefixes and curves
 
 _GARBAGE = 1e3
+_ELSEWHERE = 1024
 
 
 @claim()
@@ -385,6 +389,25 @@ def order_does_not_matter(s: Specimen) -> Iterator[str]:
         bag = s.bag(n)
         if wrong := s.compare(s.model(bag[s.order(n)]), s.model(bag)):
             yield f"declared order-free, but the logits of {n} tiles in two orders {wrong}"
+
+
+@claim(made_by=lambda model: model.input_width > model.d_in)
+def coordinates_go_with_their_tiles(s: Specimen) -> Iterator[str]:
+    """Removing tiles removes their coordinates: where they were makes no difference."""
+    place = slice(s.model.d_in, s.model.d_in + 2)
+    for n in s.all_sizes:
+        bag = s.bag(n)
+        for keep in s.subsets(n):
+            moved = bag.clone()
+            moved[~keep, place] += _ELSEWHERE
+            want = s.model(bag[keep])
+            for which, tiles in (("their", bag), ("other", moved)):
+                got = s.model(tiles[None], keep[None])[0]
+                if wrong := s.compare(got, want):
+                    yield (
+                        f"coordinates are left behind: logits of {int(keep.sum())} tiles and of "
+                        f"{n} with the rest masked out at {which} places {wrong}"
+                    )
 
 
 @claim(made_by=lambda model: model.capabilities.closed_form)

@@ -138,6 +138,7 @@ TRANSFORMERS = {
         "transmil-nystrom",
         {"d": 16, "heads": 8},
         renamed(renamed(TRANSMIL, "layer1.", "translayers.0."), "layer2.", "translayers.1."),
+        options={"attention": "nystrom", "mlp_layers": "discarded"},
         change=with_tensors(**{"mlp_layers.0.0.weight": torch.ones(16, 16)}),
     ),
     "mhim-v1-gated": Official("MHIM-MIL v1", "mhim", SMALL, MHIM_GATED),
@@ -168,6 +169,7 @@ TRANSFORMERS = {
         "mhim",
         {**SMALL, "gated": False, "projection_activation": "gelu"},
         renamed(MHIM_UNGATED, "patch_to_emb", "feature"),
+        options={"merge_test": False},
         change=with_tensors(
             **{
                 "merge.norm.weight": torch.ones(8),
@@ -375,6 +377,7 @@ ABMIL = {
         {**SMALL, "gated": False, "projection_activation": "gelu"},
         MHIM_ABMIL,
         3,
+        options={"pos": "none"},
     ),
     "abmil-mhim-v2-gated": Official(
         "Gated ABMIL of the MHIM-MIL v2 code",

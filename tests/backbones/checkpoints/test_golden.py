@@ -13,6 +13,7 @@ import torch
 from foci.backbones import Backbone, load
 from foci.backbones.checkpoints import inspect
 from foci.backbones.models.dsmil import DSMIL
+from foci.testing import check_backbone
 from tests.backbones.golden_weights import features, filled, golden
 
 ABSOLUTE = 1e-6  # the weights pass through float32
@@ -94,6 +95,19 @@ def test_other_projects_and_their_variants(model: dict[str, Any], tmp_path: Path
             assert logits[0] == 0
             logits = logits[1:]
         assert logits.tolist() == pytest.approx(case["logits"], abs=ABSOLUTE), case["n_tiles"]
+
+
+LATER = ("Transformer of MIL-Lab", "ViT of STAMP", "MLP of STAMP", "DSMIL of MIL-Lab",
+         "DSMIL of torchmil")  # fmt: skip
+
+
+@pytest.mark.parametrize("model", [one for one in NAMINGS if one["name"] in LATER],
+                         ids=lambda model: f"{model['name']} {model['options']}")  # fmt: skip
+def test_variants_that_no_preset_has_keep_the_contract(
+    model: dict[str, Any], tmp_path: Path
+) -> None:
+    """Masks, gates and closed forms of a LayerNorm after pooling, of deep heads and the like."""
+    check_backbone(through_a_file(filled(model["keys"]), tmp_path, **model["options"]))
 
 
 def test_variants_under_the_same_names_differ_by_more_than_rounding(tmp_path: Path) -> None:

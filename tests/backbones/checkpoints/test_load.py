@@ -3,8 +3,10 @@
 Strictly: nothing missing, nothing left over, every shape right, every number finite.
 """
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +20,8 @@ from foci.backbones.checkpoints import inspect
 from foci.errors import CheckpointError, FociError
 from foci.testing import check_backbone
 from tests.backbones.checkpoints.official_files import D_IN, OFFICIAL, save_official
+from tests.backbones.checkpoints.test_golden import NAMINGS
+from tests.backbones.golden_weights import features, filled
 from tests.makers.cohorts import Row, write_cohort
 
 PAGE = Path(__file__).parents[3] / "docs" / "checkpoints.md"
@@ -141,7 +145,7 @@ def refusal(path: Path) -> str:
 
 LAST = "attention_net.3.attention_c"
 REFUSED: dict[str, tuple[dict[str, Tensor | None], str]] = {
-    "missing": ({f"{LAST}.bias": None}, f"is CLAM-SB, but lacks {LAST}.bias; {FIX}"),
+    "missing": ({f"{LAST}.weight": None}, f"is CLAM-SB, but lacks {LAST}.weight; {FIX}"),
     "unexpected": (
         {"extra.weight": torch.zeros(1)},
         f"is CLAM-SB, but also holds extra.weight; {FIX}",
@@ -233,3 +237,120 @@ def test_the_code_on_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(blocks) >= 2
     assert isinstance(names["model"], backbones.Backbone)
     assert names["model"].config["projection_activation"] == "gelu"
+
+
+# Hugging Face folders, and what files say of themselves
+
+TRANSFORMER = [one for one in NAMINGS if one["name"] == "Transformer of MIL-Lab"][1]
+"""Of MIL-Lab, with four heads, which no tensor shows."""
+
+CONFIG = {"model_type": "transformer", "in_dim": 12, "num_classes": 3, "num_heads": 4,
+          "encoder": "uni_v2", "id2label": {"2": "c", "0": "a", "1": "b"}}  # fmt: skip
+
+
+def hugging_face(folder: Path, **changes: Any) -> Path:
+    """What ``save_pretrained`` of MIL-Lab's transformer writes."""
+    folder.mkdir(parents=True)
+    state = {f"model.{key}": one.float() for key, one in filled(TRANSFORMER["keys"]).items()}
+    save_file(state, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps({**CONFIG, **changes}))
+    return folder
+
+
+@pytest.mark.parametrize("form", ["folder", "weights", "cache"])
+def test_a_hugging_face_folder_says_classes_encoder_and_heads(form: str, tmp_path: Path) -> None:
+    commit = "0f" * 20
+    folder = hugging_face(tmp_path / "models--lab--mil" / "snapshots" / commit)
+    cache = tmp_path / "models--lab--mil"
+    (cache / "refs").mkdir()
+    (cache / "refs" / "main").write_text(commit)
+    path = {"folder": folder, "weights": folder / "model.safetensors", "cache": cache}[form]
+
+    model, facts = load(path), inspect(path)
+
+    case = TRANSFORMER["cases"][1]
+    assert model(features(7, 12).float()).tolist() == pytest.approx(case["logits"], abs=1e-5)
+    assert (facts.format, facts.classes) == ("Transformer of MIL-Lab", ("a", "b", "c"))
+    assert (facts.encoder, facts.config["heads"]) == ("uni_v2", 4)
+    assert not any(note.startswith("heads=") for note in facts.notes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"in_dim": 1024}, "names features of width 1024, but its tensors have 12; give the set"),
+        ({"num_classes": 2}, "names classes: 2, but its tensors have 3; give the settings and the"),
+        ({"id2label": {"0": "a", "1": "b"}}, "names classes: 2, but its tensors have 3; give the"),
+        ({"task": "regression"}, "is Transformer of MIL-Lab for regression, not for classificat"),
+        ({"num_heads": 5}, "transmil d=16 is not a multiple of heads=5; change one"),
+    ],
+)
+def test_a_config_that_does_not_fit_its_weights_is_refused(
+    changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    folder = hugging_face(tmp_path / "hf", **changes)
+    assert refusal(folder).startswith(f"{folder}: {message}")
+
+
+def test_folders_that_are_no_checkpoints_say_what_is_missing(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert refusal(folder) == (
+        f"{folder}: holds neither backbone.json (foci train) nor config.json (Hugging Face); give "
+        "the checkpoint file itself"
+    )
+    (folder / "config.json").write_text("{}")
+    assert refusal(folder).startswith(f"{folder}: holds config.json and no model.safetensors or p")
+    (folder / "snapshots").mkdir()
+    assert "does not say which snapshot is the newest" in refusal(folder)
+
+
+def test_an_unknown_model_is_refused_by_the_name_it_gives_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "titan"
+    folder.mkdir()
+    save_file({"vision.blocks.0.qkv": torch.zeros(2)}, folder / "model.safetensors")
+    (folder / "config.json").write_text('{"architectures": ["Titan"], "model_type": "titan"}')
+    assert refusal(folder).startswith(
+        f"{folder}: calls itself Titan and is of no known architecture; its tensors are vision.bl"
+    )
+    torch.save({"state_dict": {"a": torch.zeros(2)}, "hyper_parameters": {"model_class": Path}},
+               tmp_path / "own.ckpt")  # fmt: skip
+    assert "calls itself Path and is of no known architecture" in refusal(tmp_path / "own.ckpt")
+
+
+STAMP = next(one for one in NAMINGS if one["name"] == "ViT of STAMP" and one["options"])
+"""Of STAMP, with four heads and two classes."""
+
+
+def lightning(path: Path, **settings: Any) -> Path:
+    """A ``.ckpt`` as Lightning writes it for STAMP, with a metric beside the model."""
+    state = {f"model.{key}": one.float() for key, one in filled(STAMP["keys"]).items()}
+    state["valid_auroc.confmat"] = torch.zeros(5)
+    content = {"state_dict": state, "hyper_parameters": settings, "epoch": 3}
+    torch.save(content, path)
+    return path
+
+
+def test_hyper_parameters_of_lightning_are_read(tmp_path: Path) -> None:
+    said = {"task": "classification", "categories": ["wt", "mut"], "n_heads": 4, "dim_input": 12}
+    path = lightning(tmp_path / "m.ckpt", **said, supported_features="tile", model_class=Path)
+    logits = load(path)(features(7, 12).float())
+    assert logits.tolist() == pytest.approx(STAMP["cases"][1]["logits"], abs=1e-5)
+    assert inspect(path).classes == ("wt", "mut")
+    assert "the file names its classes: wt, mut" in inspect(path).notes
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"task": "survival"}, "is ViT of STAMP for survival, not for classification; give a clas"),
+        ({"supported_features": "patient"}, "is ViT of STAMP on features of a whole patient; give"),
+        ({"categories": ["a", "b", "c"]}, "names classes: 3, but its tensors have 2; give the set"),
+        ({"dim_input": 1536}, "names features of width 1536, but its tensors have 12; give the se"),
+    ],
+)
+def test_hyper_parameters_that_rule_a_file_out(
+    settings: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    path = lightning(tmp_path / "model.ckpt", **settings)
+    assert refusal(path).startswith(f"{path}: {message}")

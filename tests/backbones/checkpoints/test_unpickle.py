@@ -220,6 +220,27 @@ def test_plain_content_is_kept() -> None:
         assert inert(pickle.dumps(content, protocol)) == content
 
 
+def test_lazy_negation_is_carried_out_and_other_bits_are_refused(tmp_path: Path) -> None:
+    """torch.save keeps the numbers as they are and a bit that says to negate them."""
+    official = OFFICIAL["clam-sb"]
+    state, path = official.state(), tmp_path / "clam.pt"
+    lazy = torch._neg_view(-state["classifiers.weight"])
+    assert lazy.is_neg()
+    for old in (False, True):
+        torch.save({**state, "classifiers.weight": lazy}, path,
+                   _use_new_zipfile_serialization=not old)  # fmt: skip
+        assert torch.equal(load(path).head.weight, state["classifiers.weight"])
+    storage = Storage(torch.float32, 2)
+    storage.fill(bytes(8))
+    assert StoredTensor(storage, 0, (2,), (1,), {"neg": True}).read().tolist() == [0, 0]
+    with pytest.raises(ValueError, match="bits that FOCI does not know"):
+        StoredTensor(storage, 0, (2,), (1,), {"conj": True}).read()
+    torch.save(
+        {**state, "classifiers.weight": torch.ones(2, 2, dtype=torch.complex64).conj()}, path
+    )
+    assert "unknown kind of storage" in refused(path)
+
+
 def test_windows_that_leave_their_storage_are_refused() -> None:
     storage = Storage(torch.float32, 4)
     storage.fill(torch.arange(4.0).numpy().tobytes())

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from foci.backbones.models.abmil import ABMIL
+from foci.testing import check_backbone
 from tests.backbones.golden_weights import features, golden, linear, published
 
 GOLDEN = golden("abmil")
@@ -74,3 +75,10 @@ def test_a_deeper_projection_and_a_residual_adaptor_by_hand() -> None:
     logits = affine("head", torch.softmax(a[:, 0], dim=0) @ h)
     torch.testing.assert_close(model(x), logits)
     assert not model.capabilities.homogeneous
+
+
+def test_a_head_of_several_layers_keeps_its_closed_form_and_no_proofs() -> None:
+    torch.manual_seed(0)
+    model = ABMIL(12, 2, d=8, hidden=6, head_hidden=16, head_layers=2)
+    assert model.capabilities.structure == "none"
+    check_backbone(model)

@@ -2,7 +2,8 @@
 
 Files of ``torch.save``, old and new, and of safetensors become nested dictionaries; the state dict
 is taken out of whatever a training script wrapped around it, and wrapper prefixes are stripped
-from its keys.
+from its keys. Hyper-parameters of Lightning and the ``config.json`` of a Hugging Face folder say
+what a model is for; they are read as a :class:`Description`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import re
 import struct
 import sys
 import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,12 +25,16 @@ from foci.backbones.checkpoints.formats import SEPARATE_PARTS, unsupported
 from foci.backbones.checkpoints.formats.base import StateDict, listed
 from foci.backbones.checkpoints.unpickle import InertUnpickler, Storage, StoredTensor, Stub
 from foci.errors import CheckpointError
+from foci.files.bounds import read_json, read_text
 
 _MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 """First number in a file that ``torch.save`` wrote before version 1.6."""
 
 _ENTRIES = ("state_dict", "model_state_dict", "model_state", "model", "net", "weights", "ema")
 """Keys under which training scripts keep the state dict, beside the optimizer and the like."""
+
+_SETTINGS = ("hyper_parameters", "hparams", "args", "config")
+"""Keys under which Lightning and training scripts keep what the model was made with."""
 
 _DEPTH = 8
 """Most levels of nesting; a hostile file may contain itself."""
@@ -140,7 +147,7 @@ def _read_legacy(path: Path, file: IO[bytes]) -> Any:
 
 def state_dict_of(content: Any, path: Path) -> StateDict:
     """Extract the classifier's state dict, with plain keys, from a file's content."""
-    content, notes = _innermost(content, path)
+    content, notes, entries = _innermost(content, path)
     tensors = _tensors(content, path)
     if others := [key for key in content if key not in tensors]:
         notes.append(f"not tensors, left out: {listed(others)}")
@@ -156,17 +163,23 @@ def state_dict_of(content: Any, path: Path) -> StateDict:
     # ungated net has a module of its own further in.
     data_parallel = re.compile(r"^attention_net\.module\.")
     tensors = {data_parallel.sub("attention_net.", key): one for key, one in tensors.items()}
-    return StateDict(path, tensors, tuple(notes))
+    return StateDict(path, tensors, tuple(notes), entries)
 
 
-def _innermost(content: Any, path: Path) -> tuple[Any, list[str]]:
-    """The dictionary under all entries that training scripts use, and notes on its neighbours."""
+def _innermost(content: Any, path: Path) -> tuple[Any, list[str], dict[str, Any]]:
+    """The dictionary under all entries that training scripts use, notes, and what is around it."""
     notes: list[str] = []
+    entries: dict[str, Any] = {}
     for _ in range(_DEPTH + 1):
         present = [key for key in _ENTRIES if key in content] if isinstance(content, dict) else []
         entry = next((key for key in present if isinstance(content[key], dict | Stub)), None)
         if entry is None:
-            return content, notes
+            return content, notes, entries
+        entries |= {
+            key: value if key in _SETTINGS else None
+            for key, value in content.items()
+            if isinstance(key, str)
+        }
         if "teacher" in content and content["teacher"] is not None:
             notes.append("the file holds a teacher too; the student ('model') is read")
         elif "ema" in content and entry != "ema":
@@ -226,3 +239,119 @@ def _metrics(tensors: dict[str, Tensor]) -> list[str]:
         return []
     buffers = [key for key in beside if not key.endswith((".weight", ".bias"))]
     return [key for key in buffers if _METRICS.search(key.partition(".")[0])]
+
+
+CONFIG = "config.json"
+HF_WEIGHTS = ("model.safetensors", "pytorch_model.bin")
+
+
+def hugging_face_files(folder: Path) -> tuple[Path, Path] | None:
+    """The ``config.json`` and the weights of a Hugging Face folder; None if it is none.
+
+    ``folder`` is one that ``save_pretrained`` wrote, a snapshot, or the ``models--OWNER--NAME`` of
+    the local cache, whose newest snapshot is taken. Nothing is downloaded.
+    """
+    if (folder / "snapshots").is_dir():
+        try:
+            newest = read_text(folder / "refs" / "main").strip()
+        except (OSError, ValueError):
+            newest = ""
+        if not re.fullmatch(r"[0-9a-f]{7,64}", newest):
+            fix = "give the folder below snapshots that holds config.json"
+            raise CheckpointError(folder, "does not say which snapshot is the newest", fix)
+        folder = folder / "snapshots" / newest
+    if not (folder / CONFIG).is_file():
+        return None
+    weights = [folder / name for name in HF_WEIGHTS if (folder / name).is_file()]
+    if not weights:
+        fix = f"download {HF_WEIGHTS[0]} too; weights in several parts are not read"
+        raise CheckpointError(folder, f"holds {CONFIG} and no {' or '.join(HF_WEIGHTS)}", fix)
+    return folder / CONFIG, weights[0]
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a checkpoint says of its model beside the tensors; None or empty where it does not.
+
+    Attributes:
+        architecture: What the model is called.
+        task: ``"classification"``, ``"regression"``, ...
+        classes: Names in the order of the outputs.
+        encoder: Tile encoder of the features.
+        level: What one feature vector is of, ``"tile"``, ``"slide"`` or ``"patient"``.
+        d_in: Feature width.
+        n_classes: Number of outputs.
+        options: Settings that the tensors do not show, by the names of FOCI's options.
+    """
+
+    architecture: str | None = None
+    task: str | None = None
+    classes: tuple[str, ...] = ()
+    encoder: str | None = None
+    level: str | None = None
+    d_in: int | None = None
+    n_classes: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+_NAMES = {
+    "architecture": ("model_type", "architecture", "model_name"),
+    "task": ("task",),
+    "encoder": ("encoder", "encoder_name", "patch_encoder", "feature_extractor", "extractor"),
+    "level": ("supported_features", "feature_level"),
+    "d_in": ("dim_input", "in_dim", "input_dim", "d_in"),
+    "n_classes": ("num_classes", "n_classes"),
+    "heads": ("num_heads", "n_heads", "heads"),
+    "landmarks": ("n_landmarks", "num_landmarks", "landmarks"),
+}
+"""Names that projects use for one thing."""
+
+
+def describe(state: StateDict, config: Path | None = None) -> Description:
+    """What the settings around a state dict, and a ``config.json``, say of it."""
+    settings: dict[str, Any] = {}
+    for key in _SETTINGS:
+        if isinstance(own := state.entries.get(key), dict):
+            settings |= {name: value for name, value in own.items() if isinstance(name, str)}
+    if config is not None:
+        try:
+            content = read_json(config)
+        except ValueError as error:
+            raise CheckpointError(config, f"is not JSON ({error})", "download it again") from error
+        settings |= content if isinstance(content, dict) else {}
+
+    def said(name: str, kind: type) -> Any:
+        values = (settings.get(theirs) for theirs in _NAMES[name])
+        return next((value for value in values if type(value) is kind), None)
+
+    called = settings.get("architectures")
+    called = called[0] if isinstance(called, list) and called else settings.get("model_class")
+    if isinstance(called, type):  # a stand-in for the class that Lightning pickled by its name
+        called = called.__name__
+    if not isinstance(called, str):
+        called = said("architecture", str)
+    numbers = {name: said(name, int) for name in ("heads", "landmarks")}
+    return Description(
+        architecture=called,
+        task=said("task", str),
+        classes=_class_names(settings),
+        encoder=said("encoder", str),
+        level=said("level", str),
+        d_in=said("d_in", int),
+        n_classes=said("n_classes", int),
+        options={name: value for name, value in numbers.items() if value is not None},
+    )
+
+
+def _class_names(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of ``categories``, ``classes``, ``class_names`` or Hugging Face's ``id2label``."""
+    named = settings.get("id2label")
+    if isinstance(named, dict) and set(map(str, named)) == {str(c) for c in range(len(named))}:
+        ordered: Any = [value for _, value in sorted(named.items(), key=lambda one: int(one[0]))]
+        if not all(str(value).startswith("LABEL_") for value in ordered):  # what it is by default
+            return tuple(str(value) for value in ordered)
+    for key in ("categories", "classes", "class_names"):
+        names = settings.get(key)
+        if isinstance(names, list | tuple) and all(isinstance(one, str) for one in names):
+            return tuple(names)
+    return ()

@@ -151,9 +151,14 @@ class Expected:
 
     def answered_by(self, backbone: Backbone) -> Tensor:
         """The classifier's own answers, as probabilities or as logits."""
+        own = []
         with frozen(backbone):
-            bags = (self.store.bag(slide).x for slide in self.slides)
-            own = [backbone(to_model(bag, backbone)).double().cpu() for bag in bags]
+            for bag in map(self.store.bag, self.slides):
+                if bag.width != backbone.d_in:
+                    what = f"is about features of width {bag.width}, the model reads"
+                    fix = "give features of the encoder it was trained on"
+                    raise CohortError(self.file, f"{what} {backbone.d_in}", fix)
+                own.append(backbone(to_model(backbone.inputs(bag), backbone)).double().cpu())
         logits = torch.stack(own)
         return logits if self.kind == "logits" else torch.softmax(logits, dim=-1)
 

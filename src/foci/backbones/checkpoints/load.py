@@ -10,6 +10,7 @@ has answers of the model, :mod:`~foci.backbones.checkpoints.expect` compares the
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +20,16 @@ import torch
 from torch import Tensor
 
 from foci.backbones.base import ARCHITECTURES, PRESETS, Backbone
-from foci.backbones.checkpoints.containers import read_content, state_dict_of
+from foci.backbones.checkpoints.containers import (
+    CONFIG,
+    HF_WEIGHTS,
+    describe,
+    hugging_face_files,
+    read_content,
+    state_dict_of,
+)
 from foci.backbones.checkpoints.formats import complete_options, recognise
-from foci.backbones.checkpoints.formats.base import KeyMapping, Option, listed
+from foci.backbones.checkpoints.formats.base import ONE_OUTPUT, KeyMapping, Option, listed
 from foci.backbones.saved import RECORD, WEIGHTS, ModelRecord, load_folder, read_record
 from foci.errors import CheckpointError, FociError
 
@@ -43,6 +51,8 @@ class CheckpointFacts:
         parameters: Number of parameters.
         notes: What was assumed because no tensor shows it, and what was left out.
         ignored: Tensors that play no part in a prediction.
+        classes: Class names in the order of the outputs, where the file or its folder gives them.
+        encoder: Tile encoder of the features, likewise.
         record: Content of ``backbone.json`` (classes, recipe, slides trained on, ...) for a
             folder that FOCI wrote; None for any other checkpoint.
     """
@@ -54,6 +64,8 @@ class CheckpointFacts:
     parameters: int
     notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    encoder: str | None = None
     record: ModelRecord | None = None
 
 
@@ -71,9 +83,10 @@ def load(
     """Load a checkpoint's backbone, frozen and in ``eval`` mode.
 
     Args:
-        path: A folder that FOCI wrote (or its ``weights.safetensors``), or a file of another
-            project: ``.pt``, ``.pth``, ``.ckpt``, ``.bin`` or ``.safetensors``. Objects pickled
-            into it are never executed.
+        path: A folder that FOCI wrote (or its ``weights.safetensors``), a Hugging Face folder
+            (``config.json`` and ``model.safetensors``), or a file of another project: ``.pt``,
+            ``.pth``, ``.ckpt``, ``.bin`` or ``.safetensors``. Objects pickled into it are never
+            executed.
         expect: Refuse another architecture (``"clam-sb"``) or classifier (``"transmil"``).
         d_in: Refuse another feature width.
         **options: What the tensors do not show (``heads``, ``aligned``, ``landmarks``,
@@ -111,21 +124,25 @@ class OpenCheckpoint:
         path: The file, or the folder.
         options: Settings that a file of its format leaves open, by name.
         record: What a folder of FOCI says of its training; None for any other file.
+        classes: Class names in the order of the outputs, where they are known.
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.options: Mapping[str, Option] = {}
         self.record: ModelRecord | None = None
-        inside = self.path.name in (WEIGHTS, RECORD) and not self.path.is_dir()
-        described = inside and (self.path.parent / RECORD).is_file()
-        self._folder = self.path.parent if described else self.path
-        if self._folder.is_dir():
+        *config, weights = checkpoint_files(self.path)
+        if weights.name == RECORD:
+            self._folder = weights.parent
             self.record = read_record(self._folder)
+            self.classes = tuple(self.record.classes)
         else:
-            self._state = state_dict_of(read_content(self.path), self.path)
-            self._format = recognise(self._state)
+            self._state = state_dict_of(read_content(weights), self.path)
+            self._said = describe(self._state, *config)
+            self._format = recognise(self._state, self._said.architecture)
             self.options = self._format.options
+            self.classes = self._said.classes
+            self._check_task()
 
     def load(self, **options: Any) -> LoadedCheckpoint:
         """The backbone with these options, and its facts."""
@@ -135,7 +152,8 @@ class OpenCheckpoint:
                 raise CheckpointError(self._folder, what, "backbone.json already says everything")
             own = load_folder(self._folder, self.record)
             return _described(own, path=self._folder, format="FOCI", record=self.record)
-        values, assumed = complete_options(self._format, options, self._state)
+        known = {name: one for name, one in self._said.options.items() if name in self.options}
+        values, assumed = complete_options(self._format, {**known, **options}, self._state)
         try:
             mapping = self._format.read(self._state, values)
         except RuntimeError as error:  # tensors of shapes that cannot be put together
@@ -143,13 +161,58 @@ class OpenCheckpoint:
             what = f"is {self._format.name}, but its tensors do not fit ({why})"
             raise self._state.refused(what, _FIX) from error
         backbone, notes = _assign(mapping, self._format.name)
+        self._check_widths(backbone, mapping)
+        if self.classes:
+            notes += (f"the file names its classes: {', '.join(self.classes)}",)
+        if self._said.encoder is not None:
+            notes += (f"the file names its encoder: {self._said.encoder}",)
         return _described(
             backbone,
             path=self._state.path,
             format=self._format.name,
             notes=(*self._state.notes, *assumed, *mapping.notes, *notes),
             ignored=tuple(key for key in mapping.state if mapping.ignores(key)),
+            classes=self.classes,
+            encoder=self._said.encoder,
         )
+
+    def _check_task(self) -> None:
+        """Refuse a model that its own settings call no classifier of tiles."""
+        task, level = self._said.task, self._said.level
+        if task is not None and not re.search("classif|subtyp|grading", task, re.IGNORECASE):
+            what = f"is {self._format.name} for {listed([task])}, not for classification"
+            raise self._state.refused(what, "give a classifier")
+        if level is not None and level not in ("tile", "patch"):
+            what = f"is {self._format.name} on features of a whole {listed([level])}"
+            raise self._state.refused(what, "give a classifier that reads tiles")
+
+    def _check_widths(self, backbone: Backbone, mapping: KeyMapping) -> None:
+        """Refuse tensors of other widths than the file's own settings name."""
+        said, one = self._said, ONE_OUTPUT in mapping.notes
+        outputs = {backbone.n_classes, *([1] if one else [])}
+        for named, own, what in (
+            (said.d_in, {backbone.d_in}, "features of width"),
+            (said.n_classes, outputs, "classes:"),
+            (len(said.classes) or None, {backbone.n_classes}, "classes:"),
+        ):
+            if named is not None and named not in own:
+                text = f"names {what} {named}, but its tensors have {max(own)}"
+                raise self._state.refused(text, "give the settings and the weights of one model")
+
+
+def checkpoint_files(path: Path) -> tuple[Path, ...]:
+    """Files that a checkpoint is read from, the weights or ``backbone.json`` last."""
+    folder = path if path.is_dir() else path.parent
+    if (folder / RECORD).is_file() and (path.is_dir() or path.name in (WEIGHTS, RECORD)):
+        return folder / WEIGHTS, folder / RECORD
+    if path.is_dir():
+        found = hugging_face_files(path)
+        if found is None:
+            what = f"holds neither {RECORD} (foci train) nor {CONFIG} (Hugging Face)"
+            raise CheckpointError(path, what, "give the checkpoint file itself")
+        return found
+    beside = path.name in HF_WEIGHTS and (folder / CONFIG).is_file()
+    return (folder / CONFIG, path) if beside else (path,)
 
 
 def _described(backbone: Backbone, **facts: Any) -> LoadedCheckpoint:
@@ -174,7 +237,7 @@ def _assign(mapping: KeyMapping, format_name: str) -> tuple[Backbone, tuple[str,
     """The frozen backbone with the file's tensors in float32, and a note on any other precision.
 
     Refused, by the file's keys: a tensor that is missing, one of another shape, one that is not
-    finite, and one that the backbone has no place for.
+    finite, and one that the backbone has no place for. A layer without a bias has a bias of 0.
     """
     state = mapping.state
     backbone = _empty_backbone(mapping)
@@ -182,6 +245,14 @@ def _assign(mapping: KeyMapping, format_name: str) -> tuple[Backbone, tuple[str,
         what = f"is {format_name} with {backbone.n_classes} class"
         raise state.refused(what, "give a classifier of two or more classes")
     places = {name: mapping.name_of(name) for name in backbone.state_dict()}
+    unbiased = {
+        theirs: torch.zeros(backbone.state_dict()[name].shape)
+        for name, theirs in places.items()
+        if theirs not in state
+        and theirs.endswith(".bias")
+        and f"{theirs.removesuffix('.bias')}.weight" in state
+    }
+    state = state.replaced(unbiased)
     if missing := [theirs for theirs in places.values() if theirs not in state]:
         raise state.refused(f"is {format_name}, but lacks {listed(missing)}", _FIX)
     used = set(places.values())
@@ -198,13 +269,17 @@ def _assign(mapping: KeyMapping, format_name: str) -> tuple[Backbone, tuple[str,
             raise state.refused(f"{theirs} holds NaN or Inf", "take an earlier checkpoint")
     backbone.load_state_dict(tensors, assign=True)
     stored = {str(state[key].dtype).removeprefix("torch.") for key in used} - {"float32"}
-    notes = (f"stored as {' and '.join(sorted(stored))}, used as float32",) if stored else ()
+    notes: tuple[str, ...] = ()
+    if stored:
+        notes = (f"stored as {' and '.join(sorted(stored))}, used as float32",)
+    if unbiased:
+        notes += (f"layers without a bias: {listed([key[:-5] for key in unbiased])}",)
     return backbone.requires_grad_(False).eval(), notes
 
 
 def _empty_backbone(mapping: KeyMapping) -> Backbone:
     """On the meta device: shapes only, no memory, no random initialisation."""
-    for part in ("n_classes", "branches", "projection_layers"):
+    for part in ("n_classes", "branches", "projection_layers", "depth"):
         if mapping.config.get(part, 0) > _MOST_PARTS:
             raise mapping.state.refused(f"has {part}={mapping.config[part]}", _FIX)
     try:

@@ -242,16 +242,25 @@ class Storage(Inert):
 
 
 class StoredTensor(Inert):
-    """A tensor as the pickle describes it: a strided view of a storage."""
+    """A tensor as the pickle describes it: a strided view of a storage, perhaps with bits set.
 
-    __slots__ = ("offset", "size", "storage", "stride")
+    torch stores a lazy negation as the bit ``neg`` beside the numbers that are to be negated.
+    """
+
+    __slots__ = ("bits", "offset", "size", "storage", "stride")
 
     def __init__(
-        self, storage: Storage, offset: int, size: tuple[int, ...], stride: tuple[int, ...]
+        self,
+        storage: Storage,
+        offset: int,
+        size: tuple[int, ...],
+        stride: tuple[int, ...],
+        bits: Any = None,
     ) -> None:
         if not isinstance(storage, Storage):
             raise ValueError("a tensor without storage")
         self.storage, self.offset, self.size, self.stride = storage, offset, size, stride
+        self.bits = bits
 
     @property
     def numel(self) -> int:
@@ -265,12 +274,19 @@ class StoredTensor(Inert):
             raise ValueError("a tensor of an impossible shape")
         if self.storage.numbers is None or self.numel > self.storage.numel:
             raise ValueError("a tensor larger than its storage")
-        return torch.as_strided(self.storage.numbers, self.size, self.stride, self.offset).clone()
+        bits = {} if self.bits is None else self.bits
+        if not isinstance(bits, dict) or not set(bits) <= {"neg"}:
+            raise ValueError("a tensor with bits that FOCI does not know")
+        own = torch.as_strided(self.storage.numbers, self.size, self.stride, self.offset)
+        return -own if bits.get("neg") else own.clone()
 
 
 class _RebuildTensor(Inert):
-    def __call__(self, storage: Any, offset: Any, size: Any, stride: Any, *_: Any) -> StoredTensor:
-        return StoredTensor(storage, offset, size, stride)
+    def __call__(
+        self, storage: Any, offset: Any, size: Any, stride: Any, *rest: Any
+    ) -> StoredTensor:
+        gradient_hooks_bits = (*rest, None, None, None)
+        return StoredTensor(storage, offset, size, stride, gradient_hooks_bits[2])
 
 
 class _RebuildParameter(Inert):

@@ -19,7 +19,11 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": F.gelu,
     "tanh": torch.tanh,
 }
-_PROJECTIONS: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "gelu": nn.GELU}
+_PROJECTIONS: dict[str, type[nn.Module]] = {
+    "relu": nn.ReLU,
+    "gelu": nn.GELU,
+    "linear": nn.Identity,
+}
 
 
 class GatedAttention(nn.Module):
@@ -165,7 +169,7 @@ def projection(
     activation: str = "relu",
     layers: int = 1,
 ) -> nn.Module:
-    """Linear, activation (``"relu"`` or ``"gelu"``), dropout: ``h = act(W x)``.
+    """Linear, activation (``"relu"``, ``"gelu"`` or none, ``"linear"``), dropout: ``h = act(W x)``.
 
     The identity where ``d`` is None. Layers after the first lead from d to d. With ReLU and no bias
     it is homogeneous, so that gating x is gating h.
@@ -186,11 +190,17 @@ def residual_adaptor(d: int, hidden: int) -> nn.Sequential:
     return nn.Sequential(nn.Linear(d, hidden), nn.ReLU(), nn.Linear(hidden, d))
 
 
-def head(d: int, n_classes: int, hidden: int | None) -> nn.Module:
-    """Linear head, or ``Linear(d, hidden) - ReLU - Linear(hidden, C)`` as in the paper presets."""
+def head(d: int, n_classes: int, hidden: int | None, layers: int = 1) -> nn.Module:
+    """Linear head, or ``Linear(d, hidden) - ReLU - Linear(hidden, C)`` as in the paper presets.
+
+    ``layers`` counts the hidden layers, each ``hidden`` wide with a ReLU behind it.
+    """
     if hidden is None:
         return nn.Linear(d, n_classes)
-    return nn.Sequential(nn.Linear(d, hidden), nn.ReLU(), nn.Linear(hidden, n_classes))
+    stack: list[nn.Module] = []
+    for width in [d] + [hidden] * (layers - 1):
+        stack += [nn.Linear(width, hidden), nn.ReLU()]
+    return nn.Sequential(*stack, nn.Linear(hidden, n_classes))
 
 
 def split_head(head: nn.Module) -> tuple[nn.Module, list[nn.Module]]:

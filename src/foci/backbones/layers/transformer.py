@@ -21,12 +21,19 @@ class EncoderLayer(nn.Module):
     ``qkv`` and ``feed_forward`` work token by token and only ``attend`` mixes them, so keys and
     values of a token may be computed once and serve every subset that contains it.
 
-    Each head is d / heads wide, the feed-forward block ``hidden``; :math:`\phi` is ``"gelu"`` or
-    ``"relu"``. Dropout is at the end of both blocks.
+    Each head is d / heads wide, the feed-forward block ``hidden``, or absent where that is None;
+    :math:`\phi` is ``"gelu"`` or ``"relu"``, and comes behind :math:`W_2` too where
+    ``activate_twice``. Dropout is at the end of both blocks.
     """
 
     def __init__(
-        self, d: int, heads: int, hidden: int, activation: str = "gelu", dropout: float = 0.0
+        self,
+        d: int,
+        heads: int,
+        hidden: int | None,
+        activation: str = "gelu",
+        dropout: float = 0.0,
+        activate_twice: bool = False,
     ) -> None:
         super().__init__()
         self.heads = heads
@@ -34,10 +41,12 @@ class EncoderLayer(nn.Module):
         self.query = nn.Linear(d, d)
         self.key_value = nn.Linear(d, 2 * d)
         self.output = nn.Linear(d, d)
-        self.feed_forward_norm = nn.LayerNorm(d)
-        self.widen = nn.Linear(d, hidden)
-        self.narrow = nn.Linear(hidden, d)
-        self.activation = ACTIVATIONS[activation]
+        self.activation, self.activate_twice = ACTIVATIONS[activation], activate_twice
+        self.has_feed_forward = hidden is not None
+        if hidden is not None:
+            self.feed_forward_norm = nn.LayerNorm(d)
+            self.widen = nn.Linear(d, hidden)
+            self.narrow = nn.Linear(hidden, d)
         self.dropout = nn.Dropout(dropout)
 
     def qkv(self, tokens: Tensor, n_queries: int | None = None) -> tuple[Tensor, Tensor, Tensor]:
@@ -83,9 +92,12 @@ class EncoderLayer(nn.Module):
 
     def feed_forward(self, tokens: Tensor) -> Tensor:
         """Feed-forward block without its residual, ``[..., n, d]``."""
-        hidden = self.activation(self.widen(self.feed_forward_norm(tokens)))
-        out: Tensor = self.dropout(self.narrow(hidden))
-        return out
+        if not self.has_feed_forward:
+            return torch.zeros_like(tokens)
+        out: Tensor = self.narrow(self.activation(self.widen(self.feed_forward_norm(tokens))))
+        if self.activate_twice:
+            out = self.activation(out)
+        return self.dropout(out)  # type: ignore[no-any-return]
 
     def forward(
         self,

@@ -23,7 +23,8 @@ class ABMIL(PooledBackbone):
     Args:
         d: Token width; None for no projection (``h = x``, ``d = d_in``).
         hidden: Attention width.
-        head_hidden: Width of a two-layer head; None for a linear one.
+        head_hidden, head_layers: Width and number of the hidden layers of the head; None for a
+            linear one.
         gated: Gated or plain attention.
         activation: Of the attention, in place of tanh: ``"relu"`` or ``"gelu"``.
         projection_bias, projection_activation, projection_layers, dropout: See
@@ -39,6 +40,7 @@ class ABMIL(PooledBackbone):
         d: int | None,
         hidden: int,
         head_hidden: int | None = None,
+        head_layers: int = 1,
         projection_bias: bool = True,
         gated: bool = True,
         activation: str = "tanh",
@@ -59,7 +61,7 @@ class ABMIL(PooledBackbone):
         )
         self.adaptor = None if adaptor_hidden is None else residual_adaptor(width, adaptor_hidden)
         self.attention = GatedAttention(width, hidden, gated=gated, activation=activation)
-        self.head = head(width, n_classes, head_hidden)
+        self.head = head(width, n_classes, head_hidden, head_layers)
         plain = d is None or (not projection_bias and projection_activation == "relu")
         self.homogeneous = plain and self.adaptor is None
 

@@ -54,6 +54,9 @@ class DSMIL(Backbone):
     Until the next such tile the attention logits are fixed, and running sums give every count. The
     critical tile is found in float64, so that batch sizes do not decide between two tiles.
 
+    MIL-Lab normalises :math:`z_k` by a LayerNorm (``norm``), and it and torchmil predict
+    :math:`(u_k + s_{k m_k}) / 2`, the mean of both streams (``average``).
+
     Native score: :math:`a_{ki}`, attention to the critical tile as in the authors' heat maps, in
     the row of the largest output. Trained with :class:`DualStream`.
 
@@ -66,7 +69,9 @@ class DSMIL(Backbone):
         query_hidden: Width inside ``Linear - ReLU - Linear - tanh``; None for a linear query.
         value: What is pooled: the ``"token"`` itself, a ``"linear"`` map of it, or that through
             ``"relu"``.
-        projection_bias, projection_activation, dropout: See
+        norm: Whether the pooled tokens go through a LayerNorm.
+        average: Whether the outputs are the mean of bag and best tile.
+        projection_bias, projection_activation, projection_layers, dropout: See
             :func:`~foci.backbones.layers.attention.projection`.
     """
 
@@ -80,18 +85,26 @@ class DSMIL(Backbone):
         query: int = 128,
         query_hidden: int | None = 128,
         value: Value = "token",
+        norm: bool = False,
+        average: bool = False,
         projection_bias: bool = True,
         projection_activation: str = "relu",
+        projection_layers: int = 1,
         dropout: float = 0.0,
     ) -> None:
         if value not in get_args(Value):
             raise FociError("value", f"is {value!r}", f"choose one of {', '.join(get_args(Value))}")
         width = d_in if d is None else d
         super().__init__(d_in, n_classes, d_token=width)
-        self.negative, self.homogeneous = negative, d is None
+        self.negative, self.homogeneous, self.average = negative, d is None, average
         self.n_outputs = n_classes - negative
         self.projection = projection(
-            d_in, d, bias=projection_bias, dropout=dropout, activation=projection_activation
+            d_in,
+            d,
+            bias=projection_bias,
+            dropout=dropout,
+            activation=projection_activation,
+            layers=projection_layers,
         )
         self.tile_classifier = nn.Linear(width, self.n_outputs)
         self.query: nn.Module = (
@@ -105,6 +118,7 @@ class DSMIL(Backbone):
         self.value: nn.Module = (
             nn.Identity() if value == "token" else nn.Sequential(nn.Linear(width, width), last)
         )
+        self.norm = nn.LayerNorm(width) if norm else None
         self.head = nn.Linear(self.n_outputs * width, self.n_outputs)
 
     @property
@@ -121,10 +135,7 @@ class DSMIL(Backbone):
         self, tokens: Tensor, mask: Tensor | None = None, gate: Tensor | None = None
     ) -> Tensor:
         """Attention logits ``[..., N, K]`` to the critical tile among those present."""
-        present = mask if gate is None else (gate > 0) if mask is None else mask & (gate > 0)
-        ranks = self._tile_scores(tokens)
-        if present is not None:
-            ranks = ranks.masked_fill(~present.unsqueeze(-1), -torch.inf)
+        ranks = self._ranks(tokens, mask, gate)
         queries: Tensor = self.query(tokens)
         critical = queries.take_along_dim(ranks.argmax(dim=-2).unsqueeze(-1), dim=-2)
         return queries @ critical.transpose(-1, -2) / math.sqrt(queries.shape[-1])
@@ -135,7 +146,13 @@ class DSMIL(Backbone):
         """Logits ``[..., K]`` of the independent sigmoids, as the authors' code returns them."""
         weights = softmax_weights(self.attend(tokens, mask, gate), mask, gate)
         pooled = pool(weights, self.value(tokens).unsqueeze(-2))
+        if self.norm is not None:
+            pooled = self.norm(pooled)
         outputs: Tensor = self.head(pooled.flatten(start_dim=-2))
+        if self.average:
+            best = self._ranks(tokens, mask, gate).argmax(dim=-2, keepdim=True)
+            tiles = self.tile_classifier(tokens).take_along_dim(best, dim=-2).squeeze(-2)
+            outputs = (outputs + tiles) / 2
         return outputs
 
     def classes(self, outputs: Tensor) -> Tensor:
@@ -161,15 +178,31 @@ class DSMIL(Backbone):
         tokens = tokens[: int(ks.max())]
         critical = torch.cummax(self._tile_scores(tokens), dim=0).indices[ks - 1]  # [J, K]
         queries, values = self.query(tokens), self.value(tokens)
-        rows = self.head.weight.view(self.n_outputs, self.n_outputs, -1).unbind(dim=1)
-        outputs = self.head.bias.double() + sum(
-            _prefix_sums(queries, values @ row.T, ks, critical[:, k]) for k, row in enumerate(rows)
-        )
-        return self.classes(outputs.to(tokens.dtype))
+        if self.norm is None:
+            rows = self.head.weight.view(self.n_outputs, self.n_outputs, -1).unbind(dim=1)
+            outputs = self.head.bias.double() + sum(
+                _prefix_sums(queries, values @ row.T, ks, critical[:, k])
+                for k, row in enumerate(rows)
+            )
+            outputs = outputs.to(tokens.dtype)
+        else:
+            own = [_prefix_sums(queries, values, ks, tiles) for tiles in critical.unbind(dim=1)]
+            pooled = self.norm(torch.stack(own, dim=1).to(tokens.dtype))
+            outputs = self.head(pooled.flatten(start_dim=1))
+        if self.average:
+            tiles = self.tile_classifier(tokens).take_along_dim(critical, dim=0)
+            outputs = (outputs + tiles) / 2
+        return self.classes(outputs)
 
     def scores(self, tokens: Tensor) -> Tensor:
         """Attention logits to the critical tile of the largest output of *all* tokens."""
         return self.attend(tokens)[:, int(self.outputs(tokens).argmax())]
+
+    def _ranks(self, tokens: Tensor, mask: Tensor | None, gate: Tensor | None) -> Tensor:
+        """Scores by which the tiles compete, ``-inf`` for those that are not present."""
+        present = mask if gate is None else (gate > 0) if mask is None else mask & (gate > 0)
+        ranks = self._tile_scores(tokens)
+        return ranks if present is None else ranks.masked_fill(~present.unsqueeze(-1), -torch.inf)
 
     @torch.no_grad()
     def _tile_scores(self, tokens: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ from foci.backbones.base import (
     declares,
     preset,
 )
-from foci.backbones.layers.attention import projection
+from foci.backbones.layers.attention import head, projection
 from foci.backbones.models._pooled import POOLING, PooledBackbone, refuse_gate
 from foci.parts import Parts, Structure
 
@@ -160,7 +160,9 @@ class MeanMIL(PooledBackbone):
 
     It is attention pooling with equal weights. There is no attention to rank tiles by; the proxy
     is the tile's own logit for the class that the full bag predicts. Trained with cross-entropy.
-    The arguments are those of :class:`BestTile`.
+    The arguments are those of :class:`BestTile`, but ``d`` may be None for no projection, and the
+    head may have hidden layers as in :func:`~foci.backbones.layers.attention.head`: it then reads
+    the mean token.
     """
 
     def __init__(
@@ -168,17 +170,21 @@ class MeanMIL(PooledBackbone):
         d_in: int,
         n_classes: int,
         *,
-        d: int,
+        d: int | None,
+        head_hidden: int | None = None,
+        head_layers: int = 1,
         projection_bias: bool = True,
         projection_activation: str = "relu",
         dropout: float = 0.0,
     ) -> None:
-        super().__init__(d_in, n_classes, d_token=d)
+        width = d_in if d is None else d
+        super().__init__(d_in, n_classes, d_token=width)
         self.projection = projection(
             d_in, d, bias=projection_bias, dropout=dropout, activation=projection_activation
         )
-        self.head = nn.Linear(d, n_classes)
-        self.homogeneous = not projection_bias and projection_activation == "relu"
+        self.head = head(width, n_classes, head_hidden, head_layers)
+        plain = not projection_bias and projection_activation == "relu"
+        self.homogeneous = d is None or plain
 
     @property
     def capabilities(self) -> Capabilities:
@@ -192,7 +198,7 @@ class MeanMIL(PooledBackbone):
     def scores(self, tokens: Tensor) -> Tensor:
         r"""The tile's logit :math:`\ell_{\hat c}(\{i\})` of the class that all tokens predict."""
         logits: Tensor = self.head(tokens)
-        return logits[:, int(logits.mean(dim=0).argmax())]
+        return logits[:, int(self.head(tokens.mean(dim=0)).argmax())]
 
 
 preset("max-mil", "official", MaxMIL, d=512, dropout=0.25)

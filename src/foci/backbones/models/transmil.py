@@ -36,9 +36,12 @@ class TransMIL(Backbone):
         d: Token width.
         heads: Attention heads, each d / heads wide.
         depth: Number of layers L.
-        hidden: Width of the feed-forward blocks.
+        hidden: Width of the feed-forward blocks; None for layers without one.
         head_hidden: Width of a two-layer head; None for a linear one.
+        projection_bias, projection_activation, projection_layers: See
+            :func:`~foci.backbones.layers.attention.projection`.
         activation: Of the feed-forward blocks, ``"gelu"`` or ``"relu"``.
+        activate_twice: See :class:`~foci.backbones.layers.transformer.EncoderLayer`.
         proxy: Whether the proxy compares tokens after or before the final LayerNorm.
         dropout: At the end of every block, while training.
     """
@@ -51,10 +54,13 @@ class TransMIL(Backbone):
         d: int,
         heads: int,
         depth: int,
-        hidden: int,
+        hidden: int | None,
         head_hidden: int | None = None,
         projection_bias: bool = True,
+        projection_activation: str = "relu",
+        projection_layers: int = 1,
         activation: str = "gelu",
+        activate_twice: bool = False,
         proxy: Proxy = "after_norm",
         dropout: float = 0.0,
     ) -> None:
@@ -65,11 +71,19 @@ class TransMIL(Backbone):
         if activation not in ("gelu", "relu"):
             raise FociError("transmil", f"has no activation {activation!r}", "use gelu or relu")
         super().__init__(d_in, n_classes, d_token=d)
-        self.proxy, self.homogeneous = proxy, not projection_bias
-        self.projection = projection(d_in, d, bias=projection_bias)
+        self.proxy = proxy
+        self.homogeneous = not projection_bias and projection_activation == "relu"
+        self.projection = projection(
+            d_in,
+            d,
+            bias=projection_bias,
+            activation=projection_activation,
+            layers=projection_layers,
+        )
         self.cls = nn.Parameter(0.02 * torch.randn(d))
         self.layers = nn.ModuleList(
-            EncoderLayer(d, heads, hidden, activation, dropout) for _ in range(depth)
+            EncoderLayer(d, heads, hidden, activation, dropout, activate_twice)
+            for _ in range(depth)
         )
         self.norm = nn.LayerNorm(d)
         self.head = head(d, n_classes, head_hidden)
@@ -147,6 +161,7 @@ class TransMILNystrom(OrderedBackbone):
             :class:`~foci.backbones.layers.nystrom.NystromAttention`. Weights do not tell which one.
         projection_activation, projection_layers: See
             :func:`~foci.backbones.layers.attention.projection`.
+        head_layers: Hidden layers of the head, each d wide with a ReLU; None for a linear one.
     """
 
     tile_score = "proxy"
@@ -163,6 +178,7 @@ class TransMILNystrom(OrderedBackbone):
         aligned: bool = True,
         projection_activation: str = "relu",
         projection_layers: int = 1,
+        head_layers: int | None = None,
     ) -> None:
         if d % heads:
             what = f"d={d} is not a multiple of heads={heads}"
@@ -178,7 +194,7 @@ class TransMILNystrom(OrderedBackbone):
         self.position = PPEG(d)
         self.layer2 = NystromLayer(NystromAttention(*settings))
         self.norm = nn.LayerNorm(d)
-        self.head = nn.Linear(d, n_classes)
+        self.head = head(d, n_classes, d if head_layers else None, head_layers or 0)
 
     def encode(self, tokens: Tensor) -> Tensor:
         """Tokens ``[B, n, d]`` to ``[B, 1 + s*s, d]`` after the final LayerNorm, CLS first."""

@@ -8,7 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from foci.bags.bag import Bag, Provenance, spacing
-from foci.bags.layouts import arrays, clam, hdf5, slideflow, stamp, trident
+from foci.bags.layouts import (
+    arrays,
+    clam,
+    hdf5,
+    slide2vec,
+    slideflow,
+    stamp,
+    tables,
+    trident,
+)
 from foci.bags.layouts.layout import (
     Layout,
     Stored,
@@ -22,17 +31,24 @@ from foci.registry import Registry
 
 __all__ = ["LAYOUTS", "Layout", "Stored", "candidates", "detect", "read_bag", "suffixes"]
 
-LAYOUTS: Registry[Layout] = Registry("feature layout")
-"""All layouts, in the order in which they are tried: of one ending, the most specific first."""
+LAYOUTS: Registry[Layout] = Registry("feature layout", "foci.layouts")
+"""All layouts, in the order in which they are tried: of one ending, the most specific first.
+Those of installed packages come last."""
 
 LAYOUTS.add("stamp", stamp.LAYOUT)
 LAYOUTS.add("trident", trident.LAYOUT)
 LAYOUTS.add("uni2h", trident.LAYOUT_UNI2H)
 LAYOUTS.add("clam", clam.LAYOUT)
 LAYOUTS.add("slideflow", slideflow.LAYOUT)
+LAYOUTS.add("slide2vec", slide2vec.LAYOUT)
 LAYOUTS.add("clam-pt", clam.LAYOUT_PT)
 LAYOUTS.add("npz", arrays.LAYOUT_NPZ)
 LAYOUTS.add("npy", arrays.LAYOUT_NPY)
+LAYOUTS.add("anndata", tables.LAYOUT_ANNDATA)
+LAYOUTS.add("parquet", tables.LAYOUT_PARQUET)
+
+
+_HDF5 = (*hdf5.ENDINGS, *tables.ANNDATA)
 
 
 def read_bag(
@@ -45,7 +61,7 @@ def read_bag(
     """Read a feature file of any of the common tools.
 
     Args:
-        path: ``.h5``, ``.pt``, ``.npz`` or ``.npy``.
+        path: ``.h5``, ``.pt``, ``.npz``, ``.npy``, ``.h5ad`` or ``.parquet``.
         slide_id: Defaults to the file name without its suffix.
         layout: ``"auto"`` to detect it by content, or the name of a layout.
         mpp: Micrometres per level-0 pixel, where the layout measures in micrometres.
@@ -57,7 +73,7 @@ def read_bag(
     with reading(path):
         check_file(path)
         # An HDF5 file stays open, so that no layout that is tried opens it again.
-        with hdf5.open_file(path) if path.suffix.lower() in hdf5.ENDINGS else nullcontext():
+        with hdf5.open_file(path) if path.suffix.lower() in _HDF5 else nullcontext():
             name = detect(path) if layout == "auto" else layout
             stored = LAYOUTS[name].read(path, mpp)
         return canonical(stored, path, slide_id or path.stem, name)
@@ -65,12 +81,14 @@ def read_bag(
 
 def suffixes() -> frozenset[str]:
     """File suffixes of all layouts."""
-    return frozenset(ending for layout in LAYOUTS.values() for ending in layout.suffixes)
+    layouts = LAYOUTS.with_plugins().values()
+    return frozenset(ending for layout in layouts for ending in layout.suffixes)
 
 
 def candidates(path: Path) -> tuple[str, ...]:
     """Layouts that are possible for a file's suffix, most specific first."""
-    return tuple(name for name, layout in LAYOUTS.items() if path.suffix.lower() in layout.suffixes)
+    layouts = LAYOUTS.with_plugins().items()
+    return tuple(name for name, layout in layouts if path.suffix.lower() in layout.suffixes)
 
 
 def detect(path: Path) -> str:

@@ -12,9 +12,11 @@ from foci.cli.options import (
     SPLIT_SEED,
     Config,
     Given,
+    ModelArg,
     Setting,
     choose_device,
     confidence,
+    model_options,
     names,
     settings,
     with_settings,
@@ -41,7 +43,9 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 
 @with_settings(
-    model=Setting(Path, "Folder of foci train, or a checkpoint file."),
+    model=Setting(
+        Path, "Folder of foci train, a checkpoint, or package.module:factory of your own model."
+    ),
     expect=Setting(
         Path,
         "Table of slide_id and one column per class: answers of your own code, which decide what "
@@ -89,6 +93,7 @@ def audit(
         list[str],
         typer.Option("--set", help="Any setting: --set n_boot=500, --set recipe_settings.dense=1."),
     ] = [],  # noqa: B006
+    model_arg: ModelArg = [],  # noqa: B006
     workers: Annotated[
         int | None,
         typer.Option(help="Processes; default one per core, each with at least 64 slides.", min=1),
@@ -119,7 +124,8 @@ def audit(
     from foci.audits.sources import open_sources
     from foci.reports import write_report
 
-    asked = read_configuration(config, given, settings(change, "--set"))
+    changes = model_options(model_arg) | settings(change, "--set")
+    asked = read_configuration(config, given, changes)
     out, device = asked.out, choose_device(asked.device)
     with resumable():
         sources = open_sources(

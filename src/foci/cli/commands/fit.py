@@ -14,8 +14,10 @@ from foci.cli.options import (
     SPLIT_SEED,
     Device,
     Given,
+    ModelArg,
     Setting,
     choose_device,
+    model_options,
     settings,
     with_settings,
 )
@@ -33,7 +35,10 @@ _LOG = logging.getLogger(__name__)
 @with_settings(
     features=replace(COHORT["features"], required=True),
     model=Setting(
-        Path, "Folder of foci train, or a checkpoint file.", argument=True, required=True
+        Path,
+        "Folder of foci train, a checkpoint, or package.module:factory of your own model.",
+        argument=True,
+        required=True,
     ),
     expect=Setting(Path, "Answers of your own code, as for foci audit."),
     split_seed=SPLIT_SEED,
@@ -48,6 +53,7 @@ def fit(
         list[str],
         typer.Option("--set", help="Replace a setting of the recipe: --set budget.k_max=16."),
     ] = [],  # noqa: B006
+    model_arg: ModelArg = [],  # noqa: B006
     seed: Annotated[
         int,
         typer.Option(min=0, help="Random seed; the same seed gives the same selector (on a CPU)."),
@@ -77,7 +83,7 @@ def fit(
     from foci.configuration import configure
     from foci.files.run_log import RunLog
 
-    changes = settings(change, "--set")
+    changes = model_options(model_arg) | settings(change, "--set")
     of_model = [name for name in changes if name.startswith("model_options.")]
     given["model_options"] = {name.partition(".")[2]: changes.pop(name) for name in of_model}
     plan = selectors.vary(selectors.recipe(recipe), changes)

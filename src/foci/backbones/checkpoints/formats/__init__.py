@@ -38,10 +38,14 @@ UNSUPPORTED = tuple(
         ("WiKG", ("W_head.weight", "W_tail.weight")),
         ("ILRA", ("gab_blocks.0.latent",)),
         ("MambaMIL", ("*.A_log",)),
+        ("AdditiveMIL of xMIL", ("pointer.*", "classifier.*")),
+        ("MultiModal_Attention_MIL of slideflow", ("encoder_0.0.weight", "prehead_0.1.weight")),
+        ("barspoon of STAMP", ("class_tokens.*", "transformer_decoder.*")),
     )
 )
 _SUPPORTED = (
     *transformers.TRANSMIL_FORMATS,
+    *transformers.TRANSFORMER_FORMATS,
     *pooling.CLAM_FORMATS,
     *pooling.ATTRIMIL_FORMATS,
     *pooling.ACMIL_FORMATS,
@@ -54,14 +58,15 @@ FORMATS: tuple[CheckpointFormat, ...] = (*_SUPPORTED, *UNSUPPORTED)
 """Tried in this order."""
 
 
-def recognise(state: StateDict) -> CheckpointFormat:
-    """The format whose tensor names a file has."""
+def recognise(state: StateDict, called: str | None = None) -> CheckpointFormat:
+    """The format whose tensor names a file has; ``called`` is what it calls itself."""
     for format_ in FORMATS:
         if format_.recognises(state):
             return format_
     families = dict.fromkeys(one.name.removeprefix("Gated ").split()[0] for one in _SUPPORTED)
+    name = "" if called is None else f"calls itself {listed([called])} and "
     raise state.refused(
-        f"is of no known architecture; its tensors are {listed(list(state))}",
+        f"{name}is of no known architecture; its tensors are {listed(list(state))}",
         f"give one of {', '.join(families)}, or {WRAP}",
     )
 

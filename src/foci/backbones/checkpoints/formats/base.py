@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -33,13 +34,18 @@ class StateDict(dict[str, Tensor]):
         path: The file.
         tensors: Its tensors by name.
         notes: What was left out of the file's content, and why.
+        entries: What stood around the tensors in the file, by name.
     """
 
     def __init__(
-        self, path: Path, tensors: Mapping[str, Tensor], notes: tuple[str, ...] = ()
+        self,
+        path: Path,
+        tensors: Mapping[str, Tensor],
+        notes: tuple[str, ...] = (),
+        entries: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         super().__init__(tensors)
-        self.path, self.notes = path, notes
+        self.path, self.notes, self.entries = path, notes, entries
 
     def __missing__(self, key: str) -> Tensor:
         raise self.refused(f"lacks {key}", "give the whole state dict of the classifier")
@@ -65,9 +71,10 @@ class StateDict(dict[str, Tensor]):
             n += 1
         return n
 
-    def replaced(self, tensors: Mapping[str, Tensor]) -> StateDict:
-        """Copy with some tensors replaced or added."""
-        return StateDict(self.path, {**self, **tensors}, self.notes)
+    def replaced(self, tensors: Mapping[str, Tensor], without: Sequence[str] = ()) -> StateDict:
+        """Copy with some tensors replaced or added, and others left out."""
+        kept = {key: tensor for key, tensor in self.items() if key not in without}
+        return StateDict(self.path, {**kept, **tensors}, self.notes, self.entries)
 
     def refused(self, what: str, fix: str) -> CheckpointError:
         """Error that names this file."""
@@ -106,7 +113,7 @@ class Option:
     Attributes:
         default: Value if the user gives none.
         assumption: What the default means, for the notes; empty if it needs no mention.
-        choices: Allowed values; without any, a positive whole number.
+        choices: Allowed values; without any, a positive number, whole unless the default is not.
         tries: Further values that are tried where no choice is given, besides the default.
         predicts: Whether the prediction depends on it.
     """
@@ -127,7 +134,8 @@ class Option:
         """Whether a user may give this value."""
         if self.choices:
             return value in self.choices
-        return value is self.default or (type(value) is int and value > 0)
+        numbers = (int, float) if isinstance(self.default, float) else (int,)
+        return value is self.default or (type(value) in numbers and value > 0)
 
 
 @dataclass(frozen=True)
@@ -212,6 +220,18 @@ def projection_activation(default: str, why: str) -> Option:
     return Option(default, note, ("relu", "gelu"))
 
 
+def unless_said(state: StateDict, options: Options, name: str, good: Any, what: str) -> None:
+    """Refuse a file that may be of either of two models until the user says which one it is.
+
+    FOCI has the model of the option's value ``good`` and not the other one.
+    """
+    if options[name] is None:
+        fix = f"give {name}={good!r} if it is (or --expect); if not, {WRAP}"
+        raise state.refused(f"{what}: the tensors do not show it", fix)
+    if options[name] != good:
+        raise state.refused(f"{what}: {name}={options[name]!r} is not supported", WRAP)
+
+
 RELU_BY_DEFAULT = Option("relu", "projection_activation='relu', the default", ("relu", "gelu"))
 
 MIL_LAB_PROJECTION = "patch_embed.{}"
@@ -232,12 +252,6 @@ def projection_names(state: StateDict, theirs: str, step: int = 3) -> dict[str, 
 def widths(state: StateDict, projection: str) -> dict[str, int]:
     """Feature and token width, of the projection between them."""
     return {"d_in": state.columns(projection), "d": state.rows(projection)}
-
-
-def with_biases(state: StateDict, *layers: str) -> StateDict:
-    """Zeros for the biases that a project's layers do not have: the same function."""
-    missing = [layer for layer in layers if f"{layer}.bias" not in state]
-    return state.replaced({f"{layer}.bias": torch.zeros(state.rows(layer)) for layer in missing})
 
 
 def second_layer(state: StateDict, net: str) -> str:

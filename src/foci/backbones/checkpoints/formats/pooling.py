@@ -1,12 +1,13 @@
 """Checkpoints of classifiers that pool, by attention or by mean and max.
 
 CLAM, ABMIL, ACMIL, ASMIL, AttriMIL and MIL_fc, each of the authors and of the projects that
-implement it under other tensor names.
+implement it under other tensor names; slideflow's Attention_MIL and STAMP's MLP.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -26,8 +27,8 @@ from foci.backbones.checkpoints.formats.base import (
     projection_names,
     second_layer,
     two_logits,
+    unless_said,
     widths,
-    with_biases,
 )
 
 # CLAM, single and multi branch, gated or not, of the authors and of MIL-Lab
@@ -184,7 +185,7 @@ def _abmil_torchmil(state: StateDict, options: Options) -> KeyMapping:
         "pool.fc_gated.module",
         ignored=("inst_classifiers.*", "inst_loss_fn.*"),
     )
-    return read(with_biases(state, "pool.fc2"), options)
+    return read(state, options)
 
 
 def _abmil_adaptor(state: StateDict, options: Options) -> KeyMapping:
@@ -202,14 +203,58 @@ def _abmil_adaptor(state: StateDict, options: Options) -> KeyMapping:
     return KeyMapping("abmil", config, names, state, notes=notes)
 
 
-def _abmil_mhim(first: str, last: str, head: str, gate: str | None = None) -> Reader:
-    """ABMIL of the MHIM-MIL code, of which some layers may have no bias."""
+def _abmil_xmil(head: str) -> Reader:
+    """ABMIL of xMIL, whose head may have hidden layers; the journal branch renamed it."""
 
     def read(state: StateDict, options: Options) -> KeyMapping:
-        biased = with_biases(state, first, last, head, *([] if gate is None else [gate]))
-        return _abmil(first, last, head, gate, "feature.0")(biased, options)
+        reader = _abmil("attention.0", "attention.2", head, projection="linear_layers.{}.0", step=1)
+        mapping = reader(state, options)
+        hidden = state.count("out_layers.{}.0")
+        if hidden == 0:
+            return mapping
+        names = {key: name for key, name in mapping.names.items() if key != "head"}
+        names |= {f"head.{2 * i}": f"out_layers.{i}.0" for i in range(hidden)}
+        names[f"head.{2 * hidden}"] = head
+        own = {"head_hidden": state.rows("out_layers.0.0"), "head_layers": hidden}
+        return replace(mapping, config={**mapping.config, **own}, names=names)
 
     return read
+
+
+def _abmil_mhim_v2(state: StateDict, options: Options) -> KeyMapping:
+    """Plain attention, which may have been trained on features with their positions added."""
+    what = "is ABMIL of MHIM-MIL v2, with --pos sincos or without"
+    unless_said(state, options, "pos", "none", what)
+    own = {name: value for name, value in options.items() if name != "pos"}
+    return _abmil("attention.0", "attention.2", "classifier", None, "feature.0")(state, own)
+
+
+def _attention_mil(state: StateDict, options: Options) -> KeyMapping:
+    r"""Attention_MIL of slideflow (and marugoto), with a batch normalisation before its head.
+
+    In eval mode that is affine and becomes part of the head; a temperature T divides the attention
+    logits, and so do the last layer's weights.
+
+    .. math:: W\,\big(\gamma \frac{z - \mu}{\sqrt{v + \epsilon}} + \beta\big) + b
+    """
+    norm = {
+        part: state[f"head.1.{part}"].double()
+        for part in ("weight", "bias", "running_mean", "running_var")
+    }
+    scale = norm["weight"] / (norm["running_var"] + 1e-5).sqrt()
+    weight, bias = state["head.3.weight"], state["head.3.bias"]
+    shift = weight.double() @ (norm["bias"] - norm["running_mean"] * scale)
+    folded = {
+        "head.3.weight": (weight.double() * scale).to(weight.dtype),
+        "head.3.bias": (bias.double() + shift).to(bias.dtype),
+    }
+    folded |= {
+        key: state[key] / options["temperature"]
+        for key in ("attention.2.weight", "attention.2.bias")
+        if key in state
+    }
+    read = _abmil("attention.0", "attention.2", "head.3", None, "encoder.0", ignored=("head.1.*",))
+    return read(state.replaced(folded), {})
 
 
 _TORCHMIL_ACTIVATION = Option(
@@ -223,7 +268,9 @@ _MHIM_V1_ACTIVATION = Option(
 _MHIM_V1 = projection_activation("relu", "the default of MHIM-MIL v1")
 _MHIM_V2 = projection_activation("gelu", "from the configuration shipped with MHIM-MIL v2")
 _MHIM_GATED = ("feature.0.weight", "attention_a.0.weight", "classifier.0.weight")
-_read_mhim_gated = _abmil_mhim("attention_a.0", "attention_c", "classifier.0", "attention_b.0")
+_read_mhim_gated = _abmil(
+    "attention_a.0", "attention_c", "classifier.0", "attention_b.0", "feature.0"
+)
 
 ABMIL_FORMATS = (
     CheckpointFormat("ABMIL", has=("attention_V.0.weight", "classifier.0.weight"), read=_ilse),
@@ -252,14 +299,17 @@ ABMIL_FORMATS = (
     CheckpointFormat(
         "ABMIL of the MHIM-MIL code",
         has=("feature.0.weight", "attention.0.weight", "classifier.0.weight"),
-        read=_abmil_mhim("attention.0", "attention.2", "classifier.0"),
+        read=_abmil("attention.0", "attention.2", "classifier.0", None, "feature.0"),
         options={"projection_activation": _MHIM_V1},
     ),
     CheckpointFormat(
         "ABMIL of the MHIM-MIL v2 code",
         has=("feature.0.weight", "attention.0.weight", "classifier.weight"),
-        read=_abmil_mhim("attention.0", "attention.2", "classifier"),
-        options={"projection_activation": _MHIM_V2},
+        read=_abmil_mhim_v2,
+        options={
+            "pos": Option(None, choices=("none", "sincos")),
+            "projection_activation": _MHIM_V2,
+        },
     ),
     CheckpointFormat(
         "Gated ABMIL of the MHIM-MIL v1 code",
@@ -290,9 +340,23 @@ ABMIL_FORMATS = (
     CheckpointFormat(
         "ABMIL of xMIL",
         has=("linear_layers.0.0.weight", "attention.0.weight", "classifier.weight"),
-        read=_abmil(
-            "attention.0", "attention.2", "classifier", projection="linear_layers.{}.0", step=1
-        ),
+        read=_abmil_xmil("classifier"),
+    ),
+    CheckpointFormat(
+        "ABMIL of xMIL, journal branch",
+        has=("linear_layers.0.0.weight", "attention.0.weight", "linear_head.weight"),
+        read=_abmil_xmil("linear_head"),
+    ),
+    CheckpointFormat(
+        "Attention_MIL of slideflow",
+        has=("encoder.0.weight", "attention.2.weight", "head.1.running_mean", "head.3.weight"),
+        read=_attention_mil,
+        options={
+            "temperature": Option(1.0, "temperature=1 of the attention, slideflow's default"),
+            "attention_gate": Option(
+                0, "attention_gate=0, slideflow's default; another one is not supported", (0,)
+            ),
+        },
     ),
     CheckpointFormat(
         "ABMIL of torchmil",
@@ -349,6 +413,9 @@ def _acmil_gated(state: StateDict, options: Options) -> KeyMapping:
 def _multi_head(state: StateDict, options: Options) -> KeyMapping:
     """ACMIL with multi-head attention, or ASMIL, which pools the bag by a query of its own."""
     asmil = "cls" in state
+    if asmil and (anchor := next((key for key in state.entries if key in _ANCHORS), None)):
+        what = f"is ASMIL with an anchor ({anchor!r}), whose attention is no softmax"
+        raise state.refused(what, "save the state_dict() of the online model alone")
     branches = state.count("sub_attention.{}.q_proj")
     nets = {f"branches.attention.{r}": f"sub_attention.{r}" for r in range(branches)}
     names = {"branches.queries": "q"}
@@ -361,6 +428,9 @@ def _multi_head(state: StateDict, options: Options) -> KeyMapping:
     architecture = "asmil-query" if asmil else "acmil-mha"
     return _read_acmil(state, architecture, branches, names, options)
 
+
+_ANCHORS = ("ema", "ema_model", "EMA_model", "anchor", "anchor_model")
+"""Entries of a training file under which the average of the online model may stand."""
 
 _SCORE = Option("logits", choices=("logits", "softmax"), predicts=False)
 _HEADS = Option(8, "heads=8, as published", tries=(4, 16, 2, 1))
@@ -457,15 +527,29 @@ def _mil_fc(state: StateDict, options: Options) -> KeyMapping:
     return _read_two_layers(state, "mil-fc", "classifier.0", second_layer(state, "classifier"))
 
 
+def _stamp_mlp(state: StateDict, options: Options) -> KeyMapping:
+    """The mean of the tiles through a net of any depth."""
+    layers = list(projection_names(state, "mlp.{}").values())
+    names = {f"head.{2 * i}": layer for i, layer in enumerate(layers)}
+    hidden = len(layers) - 1
+    config = {
+        "d_in": state.columns("mlp.0"),
+        "n_classes": state.rows(layers[-1]),
+        "d": None,
+        "head_hidden": state.rows("mlp.0") if hidden else None,
+        "head_layers": hidden or 1,
+    }
+    return KeyMapping("mean-mil", config, names if hidden else {"head": "mlp.0"}, state)
+
+
 def _earlier_mil_fc_mc(state: StateDict, options: Options) -> KeyMapping:
     """One linear layer per class, put together."""
     n_classes, joined = state.count("classifiers.{}"), {}
     for part in ("weight", "bias"):
         rows = [state[f"classifiers.{c}.{part}"] for c in range(n_classes)]
         joined[f"classifiers.{part}"] = torch.cat(rows)
-    others = {key: one for key, one in state.items() if not key.startswith("classifiers.")}
-    joined_state = StateDict(state.path, {**others, **joined}, state.notes)
-    return _read_two_layers(joined_state, "mil-fc", "fc.0", "classifiers")
+    apart = [key for key in state if key.startswith("classifiers.")]
+    return _read_two_layers(state.replaced(joined, apart), "mil-fc", "fc.0", "classifiers")
 
 
 TWO_LAYER_FORMATS = (
@@ -481,6 +565,7 @@ TWO_LAYER_FORMATS = (
         has=("fc.0.weight", "classifiers.0.weight"),
         read=_earlier_mil_fc_mc,
     ),
+    CheckpointFormat("MLP of STAMP", has=("mlp.0.weight",), lacks=("[!m]*",), read=_stamp_mlp),
     CheckpointFormat(
         "MeanMIL/MaxMIL",
         has=("head.0.weight", "head.[23].weight"),

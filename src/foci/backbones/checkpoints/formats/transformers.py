@@ -1,8 +1,9 @@
 """Checkpoints of classifiers whose tiles attend to each other: TransMIL, DSMIL and MHIM-MIL.
 
-TransMIL with Nyström attention of the authors (also Lightning), MIL-Lab, MHIM-MIL's code and xMIL;
-DSMIL of its authors, current and earlier, and of the MHIM-MIL code; MHIM-MIL versions 1 and 2, with
-attention, self-attention or DSMIL as encoder.
+TransMIL with Nyström attention of the authors (also Lightning), MIL-Lab, MHIM-MIL's code, xMIL and
+torchmil; plain transformers of MIL-Lab and STAMP; DSMIL of its authors, current and earlier, of the
+MHIM-MIL code, MIL-Lab and torchmil; MHIM-MIL versions 1 and 2, with attention, self-attention or
+DSMIL as encoder.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from typing import Any
+
+import torch
 
 from foci.backbones.checkpoints.formats.base import (
     MIL_LAB_PROJECTION,
@@ -28,8 +31,8 @@ from foci.backbones.checkpoints.formats.base import (
     refusing,
     second_layer,
     two_logits,
+    unless_said,
     widths,
-    with_biases,
 )
 
 _LANDMARKS = Option(
@@ -68,9 +71,10 @@ def _read_transmil(
         **widths(state, projection["projection.0"]),
         "n_classes": n_classes,
         "projection_layers": len(projection),
-        "heads": state.rows(names["layer1.attention.residual"]),
         **options,
     }
+    if "heads" not in options:
+        config["heads"] = state.rows(names["layer1.attention.residual"])
     names |= {**projection, "head": head}
     return KeyMapping("transmil-nystrom", config, names, state, notes=notes)
 
@@ -91,15 +95,48 @@ def _mil_lab(state: StateDict, options: Options) -> KeyMapping:
 
 def _xmil(state: StateDict, options: Options) -> KeyMapping:
     layers = _two_layers(state, "translayers")
-    outputs = (f"{layer}.attn.to_out.0" for layer in layers)
-    state = with_biases(state, "_fc1.0", *outputs, "_fc2")
-    mapping = _read_transmil(state, options, {"projection.0": "_fc1.0"}, "_fc2", layers)
-    note = (
-        "attention: Nystrom, xMIL's default; its attention='dot_prod' has the same tensors and is "
-        "not supported"
-    )
-    # xMIL computes these layers and does not use what they return
-    return replace(mapping, ignored=("mlp_layers.*",), notes=(*mapping.notes, note))
+    what = "is TransMIL of xMIL, with Nystrom or with dot-product attention"
+    unless_said(state, options, "attention", "nystrom", what)
+    own = {"landmarks": options["landmarks"]}
+    mapping = _read_transmil(state, own, {"projection.0": "_fc1.0"}, "_fc2", layers)
+    hidden = state.count("mlp_layers.{}.0")
+    if hidden and options["mlp_layers"] is None:
+        what = "is TransMIL of xMIL with mlp_layers, which its branch xmil-journal applies and main"
+        fix = "give mlp_layers='applied' or mlp_layers='discarded' (or --expect)"
+        raise state.refused(f"{what} computes and discards", fix)
+    if hidden and options["mlp_layers"] == "applied":
+        names = {key: name for key, name in mapping.names.items() if key != "head"}
+        names |= {f"head.{2 * i}": f"mlp_layers.{i}.0" for i in range(hidden)}
+        names[f"head.{2 * hidden}"] = "_fc2"
+        return replace(mapping, config={**mapping.config, "head_layers": hidden}, names=names)
+    return replace(mapping, ignored=("mlp_layers.*",))
+
+
+def _transmil_torchmil(state: StateDict, options: Options) -> KeyMapping:
+    """Without the convolution on the values and the layer behind the heads: 0 and the identity."""
+    if any(key.startswith("feat_ext.") for key in state):
+        raise state.refused("has a feature extractor of its own (feat_ext)", WRAP)
+    layers = state.count("layers.{}.att_module.qkv_nn")
+    if layers != 2 or "layers.0.mlp_module.0.weight" in state:
+        what = f"is TransMIL of torchmil with {layers} layers or with use_mlp"
+        raise state.refused(f"{what}, FOCI's has 2 without", WRAP)
+    d, heads = state["cls_token"].shape[-1], options["heads"]
+    if d % heads:
+        raise state.refused(f"has {d} columns, no multiple of heads={heads}", "give its heads")
+    absent = {f"layers.{i}.to_out.0.weight": torch.eye(d) for i in range(2)}
+    absent |= {f"layers.{i}.res_conv.weight": torch.zeros(heads, 1, 33, 1) for i in range(2)}
+    if "fc1.weight" not in state:
+        absent["fc1.weight"] = torch.eye(d)
+    own = {"landmarks": options["landmarks"], "projection_activation": "linear", "heads": heads}
+    full = state.replaced(absent)
+    mapping = _read_transmil(full, own, {"projection.0": "fc1"}, "classifier")
+    names = dict(mapping.names)
+    for i, ours in enumerate(("layer1", "layer2")):
+        names[f"{ours}.norm"] = f"layers.{i}.norm1"
+        names[f"{ours}.attention.qkv"] = f"layers.{i}.att_module.qkv_nn"
+        names[f"{ours}.attention.output"] = f"layers.{i}.to_out.0"
+        names[f"{ours}.attention.residual"] = f"layers.{i}.res_conv"
+    return replace(mapping, names=names, ignored=("layers.?.norm2.*",))
 
 
 _ALIGNED = Option(
@@ -143,7 +180,112 @@ TRANSMIL_FORMATS = (
         "TransMIL of xMIL",
         has=("_fc1.0.weight", "translayers.0.attn.res_conv.weight"),
         read=_xmil,
-        options={"landmarks": _LANDMARKS},
+        options={
+            "attention": Option(None, choices=("nystrom", "dot_prod")),
+            "mlp_layers": Option(None, choices=("applied", "discarded")),
+            "landmarks": _LANDMARKS,
+        },
+    ),
+    CheckpointFormat(
+        "TransMIL of torchmil",
+        has=("cls_token", "pos_layer.proj.weight", "layers.0.att_module.qkv_nn.weight"),
+        read=_transmil_torchmil,
+        options={
+            "heads": Option(4, "heads=4, torchmil's default", tries=(8, 2, 1, 16)),
+            "landmarks": _LANDMARKS,
+        },
+    ),
+)
+
+# Plain transformers
+
+
+def _encoder(
+    layer: str, norm: str, attention: str, feed_forward: tuple[str, str, str], cls: str, head: str
+) -> Reader:
+    """Reader of a pre-norm transformer that is read out at its class token.
+
+    The ``{}`` in ``layer`` stands for its number; the others are names inside of it. The last are
+    the LayerNorm and the two layers of the feed-forward block, which may be absent. torch keeps the
+    projections to queries, keys and values in one tensor.
+    """
+
+    def read(state: StateDict, options: Options) -> KeyMapping:
+        projection = projection_names(state, options["projection"])
+        first, depth = projection["projection.0"], state.count(f"{layer}.{norm}")
+        shape, split, joined = widths(state, first), dict[str, torch.Tensor](), list[str]()
+        d = shape["d"]
+        names = {**projection, "cls": cls, "norm": options["last_norm"], "head": head}
+        for i in range(depth):
+            net = f"{layer.format(i)}.{attention}"
+            for part in ("weight", "bias"):
+                key = f"{net}.in_proj_{part}"
+                if key not in state and part == "bias":
+                    continue
+                split[f"{net}.q.{part}"] = state[key][:d]
+                split[f"{net}.kv.{part}"] = state[key][d:]
+                joined.append(key)
+            names |= {
+                f"layers.{i}.attention_norm": f"{layer.format(i)}.{norm}",
+                f"layers.{i}.query": f"{net}.q",
+                f"layers.{i}.key_value": f"{net}.kv",
+                f"layers.{i}.output": f"{net}.out_proj",
+            }
+            inside = ("feed_forward_norm", "widen", "narrow")
+            for ours, theirs in zip(inside, feed_forward, strict=True):
+                names[f"layers.{i}.{ours}"] = f"{layer.format(i)}.{theirs}"
+        widen = f"{layer.format(0)}.{feed_forward[1]}"
+        state, n_classes, notes = two_logits(state, head)
+        state = state.replaced({**split, cls: state[cls].flatten()}, joined)
+        config = {
+            **shape,
+            "n_classes": n_classes,
+            "heads": options["heads"],
+            "depth": depth,
+            "hidden": state.rows(widen) if f"{widen}.weight" in state else None,
+            "projection_layers": len(projection),
+            **options["settings"],
+        }
+        return KeyMapping("transmil", config, names, state, notes=notes)
+
+    return read
+
+
+def _transformer_mil_lab(state: StateDict, options: Options) -> KeyMapping:
+    feed_forward = ("norm2", "mlp.0", "mlp.3")
+    read = _encoder("blocks.{}", "norm", "attention", feed_forward, "cls_token", "classifier")
+    own = {"activation": "relu", "activate_twice": True}
+    more = {"projection": MIL_LAB_PROJECTION, "last_norm": "norm", "settings": own}
+    return read(state, {**options, **more})
+
+
+def _transformer_stamp(state: StateDict, options: Options) -> KeyMapping:
+    if any(".mhsa.attentions." in key for key in state):
+        what = "is STAMP's ViT with ALiBi, which reads coordinates"
+        raise state.refused(what, f"{WRAP}, with coords=True")
+    inside = ("1.0", "1.1", "1.4")
+    read = _encoder(
+        "transformer.layers.{}", "0.norm", "0.mhsa", inside, "class_token", "mlp_head.0"
+    )
+    own = {"activation": "gelu", "projection_activation": "gelu"}
+    more = {"projection": "project_features.0", "last_norm": "transformer.norm", "settings": own}
+    return read(state, {**options, **more})
+
+
+_ENCODER_HEADS = Option(8, "heads=8, the default", tries=(4, 16, 2, 1))
+
+TRANSFORMER_FORMATS = (
+    CheckpointFormat(
+        "Transformer of MIL-Lab",
+        has=("patch_embed.0.weight", "blocks.0.attention.in_proj_weight", "cls_token"),
+        read=_transformer_mil_lab,
+        options={"heads": _ENCODER_HEADS},
+    ),
+    CheckpointFormat(
+        "ViT of STAMP",
+        has=("class_token", "project_features.0.weight", "transformer.layers.0.0.mhsa.*"),
+        read=_transformer_stamp,
+        options={"heads": _ENCODER_HEADS},
     ),
 )
 
@@ -224,7 +366,63 @@ def _official(state: StateDict, options: Options) -> KeyMapping:
     return replace(mapping, ignored=(f"{extractor}*",), notes=(*mapping.notes, note))
 
 
+def _dsmil_mil_lab(state: StateDict, options: Options) -> KeyMapping:
+    projection = projection_names(state, MIL_LAB_PROJECTION)
+    tiles, query, value = "i_classifier.inst_classifier", "b_classifier.q", "b_classifier.v.1"
+    names = {**projection, "tile_classifier": tiles, "query": query, "value.0": value}
+    names |= {"norm": "b_classifier.norm", "head": "classifier"}
+    config = {
+        **widths(state, projection["projection.0"]),
+        "n_classes": state.rows("classifier"),
+        "query": state.rows(query),
+        "query_hidden": None,
+        "value": "linear",
+        "norm": True,
+        "average": True,
+        "projection_layers": len(projection),
+    }
+    flat = {"classifier.weight": state["classifier.weight"].flatten(start_dim=1)}
+    ignored = ("b_classifier.fcc.*",)  # created and never applied
+    return KeyMapping("dsmil", config, names, state.replaced(flat), ignored)
+
+
+def _dsmil_torchmil(state: StateDict, options: Options) -> KeyMapping:
+    if any(key.startswith("feat_ext.") for key in state):
+        raise state.refused("has a feature extractor of its own (feat_ext)", WRAP)
+    deep, value = "q_nn.0.weight" in state, "v_nn.1.weight" in state
+    names = {"tile_classifier": "inst_classifier", "head": "bag_classifier"}
+    names |= {"query.0": "q_nn.0", "query.2": "q_nn.2"} if deep else {"query": "q_nn"}
+    names |= {"value.0": "v_nn.1"} if value else {}
+    config = {
+        "d_in": state.columns("inst_classifier"),
+        "n_classes": 2,
+        "negative": True,
+        "query": state.rows("q_nn.2" if deep else "q_nn"),
+        "query_hidden": state.rows("q_nn.0") if deep else None,
+        "value": "relu" if value else "token",
+        **options,
+    }
+    return KeyMapping("dsmil", config, names, state, notes=(ONE_OUTPUT,))
+
+
 DSMIL_FORMATS = (
+    CheckpointFormat(
+        "DSMIL of MIL-Lab",
+        has=("patch_embed.0.weight", "i_classifier.inst_classifier.weight", "classifier.weight"),
+        read=_dsmil_mil_lab,
+    ),
+    CheckpointFormat(
+        "DSMIL of torchmil",
+        has=("inst_classifier.weight", "bag_classifier.weight", "q_nn.*"),
+        read=_dsmil_torchmil,
+        options={
+            "average": Option(
+                True,
+                "average=True: both streams, as predict() of torchmil; forward() gives one",
+                (True, False),
+            ),
+        },
+    ),
     CheckpointFormat(
         "DSMIL",
         has=("i_classifier.fc.*", "b_classifier.fcc.weight"),
@@ -266,10 +464,19 @@ DSMIL_FORMATS = (
 # MHIM-MIL
 
 _ENCODER = "online_encoder"
-_MERGING = (
-    "merge.* left out: merging of tiles belongs to training; a model that was evaluated with "
-    "merge_test predicts differently"
-)
+_MERGE_TEST = {"merge_test": Option(None, choices=(False, True))}
+
+
+def _without_merging(read: Reader) -> Reader:
+    """Read a model of version 2 that merges tiles in training, if it does not in evaluation."""
+
+    def checked(state: StateDict, options: Options) -> KeyMapping:
+        if any(key.startswith("merge.") for key in state):
+            what = "is MHIM-MIL v2 with merging, in evaluation too (--merge_test) or not"
+            unless_said(state, options, "merge_test", False, what)
+        return read(state, {name: one for name, one in options.items() if name != "merge_test"})
+
+    return checked
 
 
 def _read_mhim(
@@ -278,7 +485,6 @@ def _read_mhim(
     state, n_classes, notes = two_logits(state, "predictor")
     config = {**widths(state, projection), "n_classes": n_classes, **settings}
     names = {**names, "projection.0": projection, "head": "predictor"}
-    notes += (_MERGING,) * any(key.startswith("merge.") for key in state)
     return KeyMapping(architecture, config, names, state, ("merge.*",), notes)
 
 
@@ -324,42 +530,50 @@ _ACTIVATION = Option(
 )
 
 
-def _version(name: str, projection: str, activation: Option) -> tuple[CheckpointFormat, ...]:
+def _version(
+    name: str, projection: str, activation: Option, more: dict[str, Option]
+) -> tuple[CheckpointFormat, ...]:
     signature = (f"{projection}.weight", "predictor.weight")
+    dsmil = _dsmil(
+        f"{_ENCODER}.i_classifier.0",
+        f"{_ENCODER}.b_classifier",
+        projection,
+        ignored=("predictor.*", "merge.*"),
+    )
+    options = {"projection_activation": activation, **more}
     return (
         CheckpointFormat(
             name,
             has=(*signature, f"{_ENCODER}.attention.*"),
-            read=_attention(projection),
-            options={"activation": _ACTIVATION, "projection_activation": activation},
+            read=_without_merging(_attention(projection)),
+            options={"activation": _ACTIVATION, **options},
         ),
         CheckpointFormat(
             f"{name} with self-attention",
             has=(*signature, f"{_ENCODER}.cls_token"),
-            read=_self_attention(projection),
-            options={"landmarks": _LANDMARKS, "projection_activation": activation},
+            read=_without_merging(_self_attention(projection)),
+            options={"landmarks": _LANDMARKS, **options},
         ),
         CheckpointFormat(
             f"{name} with DSMIL",
             has=(*signature, f"{_ENCODER}.b_classifier.*"),
-            read=_dsmil(
-                f"{_ENCODER}.i_classifier.0",
-                f"{_ENCODER}.b_classifier",
-                projection,
-                ignored=("predictor.*", "merge.*"),
-            ),
-            options={**_DSMIL_OPTIONS, "projection_activation": activation},
+            read=_without_merging(dsmil),
+            options={**_DSMIL_OPTIONS, **options},
         ),
     )
 
 
 MHIM_FORMATS = (
     *_version(
-        "MHIM-MIL v1", "patch_to_emb.0", projection_activation("relu", "the default of version 1")
+        "MHIM-MIL v1",
+        "patch_to_emb.0",
+        projection_activation("relu", "the default of version 1"),
+        {},
     ),
     *_version(
         "MHIM-MIL v2",
         "feature.0",
         projection_activation("gelu", "from the configuration shipped with version 2"),
+        _MERGE_TEST,
     ),
 )
