@@ -276,15 +276,17 @@ class BlockReveal:
     drift: DriftCheck | None = None
 
     def missing(self, slides: Sequence[Slide]) -> list[Block]:
-        """Blocks that are still to be computed."""
+        """Blocks that are still to be computed, or no longer as an earlier run wrote them."""
         size, blocks = self.reveal.settings.block, []
         for number in range(n_blocks(slides, size)):
-            if self.parts.complete(number):
-                continue
-            wanted, written = slides[number * size : (number + 1) * size], self.parts.slides(number)
+            wanted = slides[number * size : (number + 1) * size]
+            written = self.parts.kept(number, [slide.slide_id for slide in wanted])
             if written is not None:
+                if self.parts.intact(number, written):
+                    continue
                 kept = {slide.slide_id for slide in written if slide.skipped is None}
                 wanted = [slide for slide in wanted if slide.slide_id in kept]
+            self.parts.reopen(number)
             blocks.append(Block(number, tuple(wanted), written))
         return blocks
 
