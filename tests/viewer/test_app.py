@@ -112,7 +112,8 @@ audit = StoredAudit(Path(sys.argv[1]))
 catalogue = Catalogue(audit, {audit.curves.slide_ids[0]: Path(sys.argv[2])})
 app = viewer_app(catalogue, MarkBook(Path(sys.argv[3])), "token")
 client = TestClient(app, base_url="http://127.0.0.1:8765", follow_redirects=False)
-client.get("/", params={"token": "token"})
+answer = client.get("/", params={"token": "token"})
+client.base_url = client.base_url.join(answer.headers["location"])
 finest = client.get("/api/slides/0/image").json()["pyramid"]["finest"]
 asked = [
     "/api/cohort",
