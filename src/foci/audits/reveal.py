@@ -431,7 +431,9 @@ def in_processes(
             there.close()
             processes.append(process)
             ends.append(here)
-        yield from _served(ends, deque(range(len(blocks))), spare)
+        yield from _served(
+            dict(zip(ends, processes, strict=True)), deque(range(len(blocks))), spare
+        )
     finally:
         for started in processes:
             started.terminate()
@@ -439,7 +441,9 @@ def in_processes(
             started.join()
 
 
-def _served(ends: list[Connection], left: deque[int], spare: Callable[[], bool]) -> Iterator[Slide]:
+def _served(
+    ends: Mapping[Connection, BaseProcess], left: deque[int], spare: Callable[[], bool]
+) -> Iterator[Slide]:
     """Hand blocks to every process, until none is left and every one is idle.
 
     While blocks last, each process has the next one queued, so that none waits for this one.
@@ -454,7 +458,9 @@ def _served(ends: list[Connection], left: deque[int], spare: Callable[[], bool])
             try:
                 kind, content = end.recv()
             except (EOFError, ConnectionError):
-                raise _ended(starting=end not in heard) from None
+                ends[end].join(1)
+                killed = (ends[end].exitcode or 0) < 0
+                raise _ended(starting=end not in heard and not killed) from None
             heard.add(end)
             if kind == "slide":
                 yield content
